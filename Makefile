@@ -1,0 +1,54 @@
+# make demo   a first look: environment, then DANK against a tuned Gaussian SVM on a real table
+# make test   lint, types, import contracts, tests
+# make docs   the documentation, warnings as errors
+# make bench  the speed benchmarks, JSON and Markdown in benchmarks/output
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+PYTEST_ARGS ?=
+
+.PHONY: demo test lint docs bench clean help
+help:
+	@sed -n 's/^# make/make/p' Makefile
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else "pliant needs Python 3.11 or newer; $(PYTHON) is %d.%d. Try: make PYTHON=python3.12 ..." % v[:2])'
+	@echo "Making the environment $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.user: pyproject.toml | $(BIN)/python
+	@echo "Installing pliant with numpy, scipy, scikit-learn, joblib, numba,"
+	@echo "  and for the command line and pictures: typer, rich, pandas, pyarrow, skops, matplotlib (from PyPI)"
+	@$(PIP) install --quiet --editable ".[all]"
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	@echo "Installing pliant, its extras and the development tools:"
+	@echo "  pytest, hypothesis, cvxpy, ruff, mypy, import-linter, sphinx (from PyPI)"
+	@$(PIP) install --quiet --editable ".[dev]"
+	@touch $@ $(VENV)/.user
+
+demo: $(VENV)/.user
+	@$(BIN)/pliant demo --out demo-output
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+docs: $(VENV)/.dev
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+	@echo "Open docs/_build/html/index.html"
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks speed
+	$(BIN)/python -m benchmarks paths
+
+clean:
+	rm -rf $(VENV) docs/_build docs/auto_examples docs/api/generated benchmarks/output demo-output

@@ -1,0 +1,60 @@
+"""The machine and the software that a measurement was made with."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+__all__ = ["describe_machine", "load_average"]
+
+PACKAGES = ("pliant", "numpy", "scipy", "scikit-learn", "numba", "joblib")
+
+
+def describe_machine() -> dict[str, Any]:
+    """Return processor, cores, memory, system, Python and package versions."""
+    return {
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        "memory_gib": _memory_gib(),
+        "system": _system(),
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "packages": {name: _version(name) for name in PACKAGES},
+    }
+
+
+def load_average() -> list[float] | None:
+    """Return the 1, 5 and 15 minute load averages; None where there are none."""
+    try:
+        return [round(load, 2) for load in os.getloadavg()]
+    except (AttributeError, OSError):
+        return None
+
+
+def _cpu() -> str:
+    info = Path("/proc/cpuinfo")
+    text = info.read_text(encoding="utf-8", errors="replace") if info.exists() else ""
+    model = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
+    return model[1] if model else platform.processor() or platform.machine()
+
+
+def _memory_gib() -> float | None:
+    try:
+        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def _system() -> str:
+    release = re.match(r"\d+(\.\d+)?", platform.release())
+    return f"{platform.system()} {release[0] if release else ''} {platform.machine()}"
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

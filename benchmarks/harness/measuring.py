@@ -1,0 +1,136 @@
+"""Measure all contestants of a case, repeat by repeat, each time in a fresh process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness.spec import Case, Contestant
+
+__all__ = ["Settings", "measure_case"]
+
+ROOT = Path(__file__).resolve().parents[2]
+"""The repository's root, from where processes import ``benchmarks``."""
+
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMBA_NUM_THREADS",
+)
+
+Measurement = dict[str, Any]
+"""repeat, position, contestant, and the worker's outcome."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to measure.
+
+    Attributes
+    ----------
+    repeats : int
+        Measurements of each contestant.
+    threads : int
+        Threads of every numerical library.
+    data : str or None
+        Folder of data sets, handed down as PLIANT_DATA.
+    timeout : float
+        Seconds after which a process is ended.
+    """
+
+    repeats: int = 5
+    threads: int = 1
+    data: str | None = None
+    timeout: float = 1800.0
+
+    def __post_init__(self) -> None:
+        for name in ("repeats", "threads", "timeout"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"expected {name} > 0, got {getattr(self, name)}")
+
+
+def measure_case(
+    case: Case, settings: Settings, tell: Callable[[str], None] = lambda line: None
+) -> list[Measurement]:
+    """Measure a case.
+
+    Contestants take turns within a repeat, in their order and, every other time, in reverse, so
+    that slow drifts of the machine meet all alike.
+
+    Parameters
+    ----------
+    case : Case
+    settings : Settings
+    tell : callable
+        Gets a line after each measurement.
+
+    Returns
+    -------
+    list of dict
+        One per repeat and contestant; a failure is an entry with ``error``, and the rest goes on.
+    """
+    measurements = []
+    for repeat, position, contestant in _turns(case, settings.repeats):
+        outcome = _spawn(contestant, case, settings)
+        place = {"repeat": repeat, "position": position, "contestant": contestant.name}
+        measurements.append({**place, **outcome})
+        said = outcome.get("error") or f"{outcome['seconds']:.4g} s"
+        tell(f"{case.name} | {repeat + 1}/{settings.repeats} | {contestant.name}: {said}")
+    return measurements
+
+
+def _turns(case: Case, repeats: int) -> Iterator[tuple[int, int, Contestant]]:
+    for repeat in range(repeats):
+        order = list(case.contestants) if repeat % 2 == 0 else list(reversed(case.contestants))
+        for position, contestant in enumerate(order):
+            yield repeat, position, contestant
+
+
+def _spawn(contestant: Contestant, case: Case, settings: Settings) -> Measurement:
+    """Run the worker on one contestant and return its outcome, or why there is none."""
+    warm_up = None if case.warm_up is None else {**case.warm_up, **contestant.params}
+    request = {
+        "function": contestant.function,
+        "params": {**case.params, **contestant.params},
+        "warm_up": warm_up,
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "outcome.json"
+        try:
+            ended = subprocess.run(
+                [sys.executable, "-m", "benchmarks.harness.worker", str(out)],
+                input=json.dumps(request).encode(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                cwd=ROOT,
+                env=_environment(os.environ, settings),
+                timeout=settings.timeout,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return {"error": f"not done after {settings.timeout:g} s"}
+        if not out.exists():
+            return {"error": f"process ended with code {ended.returncode}: {_last(ended.stderr)}"}
+        outcome: Measurement = json.loads(out.read_text(encoding="utf-8"))
+        return outcome
+
+
+def _environment(inherited: Mapping[str, str], settings: Settings) -> dict[str, str]:
+    threads = dict.fromkeys(THREAD_VARIABLES, str(settings.threads))
+    data = {} if settings.data is None else {"PLIANT_DATA": str(Path(settings.data).resolve())}
+    return {**inherited, **threads, **data}
+
+
+def _last(output: bytes) -> str:
+    lines = output.decode("utf-8", errors="replace").strip().splitlines()
+    return lines[-1] if lines else "no message"

@@ -1,0 +1,41 @@
+"""The most memory that this process has held, and starting to count anew."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+__all__ = ["peak_memory", "reset_peak_memory"]
+
+_STATUS = Path("/proc/self/status")
+_CLEAR = Path("/proc/self/clear_refs")
+
+
+def peak_memory() -> int | None:
+    """Return the largest resident size so far, in bytes; None where the system doesn't tell."""
+    with suppress(OSError):
+        for line in _STATUS.read_text(encoding="ascii", errors="replace").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    try:
+        import resource
+    except ImportError:
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def reset_peak_memory() -> None:
+    """Give back what is free and let the peak start again from there, where that is possible.
+
+    Without it (outside Linux) the peak is that of the whole process, and what a call needs beyond
+    an earlier, higher peak is all that can be seen.
+    """
+    gc.collect()
+    with suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
+    with suppress(OSError):
+        _CLEAR.write_text("5", encoding="ascii")

@@ -1,0 +1,178 @@
+"""A run of a benchmark as one JSON document, and that document as Markdown."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness.machine import describe_machine, load_average
+from benchmarks.harness.measuring import Settings, measure_case
+from benchmarks.harness.spec import Benchmark, Case
+from benchmarks.harness.summary import goal_met, overall, summarise
+from pliant._files import replacing
+from pliant.comparison.rendering import Cell, Column, markdown_table
+
+__all__ = ["has_failures", "run", "to_markdown", "write"]
+
+FORMAT = 1
+"""The version of the JSON document's layout."""
+
+Report = dict[str, Any]
+
+
+def run(
+    benchmark: Benchmark, settings: Settings, tell: Callable[[str], None] = lambda line: None
+) -> Report:
+    """Measure all cases of a benchmark.
+
+    Returns
+    -------
+    dict
+        What JSON can hold: the benchmark, the machine, its load at the start, the settings, and
+        for each case every measurement and the summary. The folder of the data isn't named.
+    """
+    start = {"date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC", "load_average": load_average()}
+    cases = [
+        _run_case(case, benchmark, settings, tell) for case in benchmark.cases(bool(settings.data))
+    ]
+    report: Report = {
+        "format": FORMAT,
+        "benchmark": benchmark.name,
+        "title": benchmark.title,
+        "notes": benchmark.notes,
+        "quantity": benchmark.quantity,
+        "goals_over": benchmark.goals_over,
+        **start,
+        "machine": describe_machine(),
+        "settings": {**asdict(settings), "data": settings.data is not None},
+        "cases": cases,
+        "overall": overall(benchmark, [case["summary"] for case in cases]),
+    }
+    return {key: _finite(value) for key, value in report.items()}
+
+
+def _run_case(
+    case: Case, benchmark: Benchmark, settings: Settings, tell: Callable[[str], None]
+) -> dict[str, Any]:
+    measurements = measure_case(case, settings, tell)
+    summary = summarise(case, measurements, benchmark.quantity)
+    return {**asdict(case), "measurements": measurements, "summary": summary}
+
+
+def has_failures(report: Report) -> bool:
+    """Tell whether any measurement failed."""
+    return any(row["failures"] for case in report["cases"] for row in case["summary"])
+
+
+def write(report: Report, folder: Path) -> tuple[Path, Path]:
+    """Write NAME.json and NAME.md into `folder`, made if need be, and return their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = {
+        folder / f"{report['benchmark']}.json": json.dumps(report, indent=1, allow_nan=False)
+        + "\n",
+        folder / f"{report['benchmark']}.md": to_markdown(report),
+    }
+    for path, text in texts.items():
+        with replacing(path) as draft:
+            draft.write_text(text, encoding="utf-8", newline="\n")
+    table, page = texts
+    return table, page
+
+
+def to_markdown(report: Report) -> str:
+    """Render a report (fresh, or read back from JSON) as a Markdown page."""
+    parts = [f"# {report['title']}\n", f"{report['notes']}\n", _cases_table(report)]
+    if report["goals_over"] == "median of cases":
+        parts += ["Over all problems:\n", _overall_table(report)]
+    return "\n".join([*parts, _provenance(report)])
+
+
+def _cases_table(report: Report) -> str:
+    rows = [_row(case["name"], row, report) for case in report["cases"] for row in case["summary"]]
+    used = [column for column in _columns(report) if _is_used(column, rows)]
+    return markdown_table(rows, used)
+
+
+def _columns(report: Report) -> list[Column]:
+    results = dict.fromkeys(
+        key for case in report["cases"] for row in case["summary"] for key in row["result"]
+    )
+    return [
+        Column("problem"),
+        Column("contestant"),
+        Column("paper", "paper (s)"),
+        Column("measured", "measured (s)"),
+        Column("baseline", "baseline (s)"),
+        Column("ratio", f"{report['quantity']} of medians", 2),
+        Column("paired", f"median paired {report['quantity']}", 2),
+        Column("goal", digits=2),
+        Column("met"),
+        Column("peak", "peak memory (MB)", 1),
+        *(Column(f"result {key}", key, 4) for key in results),
+        Column("error"),
+    ]
+
+
+def _row(problem: str, row: Mapping[str, Any], report: Report) -> dict[str, Cell]:
+    judged = report["goals_over"] == "each case"
+    goal = row["goal"] if judged else None
+    return {
+        "problem": problem,
+        "contestant": row["contestant"],
+        "paper": row["paper"],
+        "measured": row["seconds"],
+        "baseline": row["baseline_seconds"],
+        "ratio": row["ratio_of_medians"],
+        "paired": row["median_ratio"],
+        "goal": goal,
+        "met": goal_met(row["median_ratio"], goal, report["quantity"]),
+        "peak": None if row["peak_bytes"] is None else row["peak_bytes"] / 1e6,
+        **{f"result {key}": value for key, value in row["result"].items()},
+        "error": row["error"] and f"{row['failures']} failed: {row['error']}",
+    }
+
+
+def _is_used(column: Column, rows: list[dict[str, Cell]]) -> bool:
+    return any(row.get(column.key) is not None for row in rows)
+
+
+def _overall_table(report: Report) -> str:
+    columns = [
+        Column("contestant"),
+        Column("baseline"),
+        Column("cases", "problems"),
+        Column("median_ratio", f"median {report['quantity']}", 2),
+        Column("goal", digits=2),
+        Column("met"),
+    ]
+    return markdown_table(report["overall"], columns)
+
+
+def _provenance(report: Report) -> str:
+    """Say in a sentence or two how and on what the numbers were measured."""
+    machine, settings = report["machine"], report["settings"]
+    packages = ", ".join(f"{name} {v}" for name, v in machine["packages"].items() if v)
+    load = report["load_average"]
+    return (
+        f"Medians of {settings['repeats']} measurements, each in its own process with "
+        f"{settings['threads']} thread(s), contestants in alternating order; a ratio is paired "
+        f"within its repeat. {machine['cpu']}, {machine['cores']} cores, {machine['system']}, "
+        f"{machine['python']}, {packages}; load average at the start "
+        f"{'unknown' if load is None else load[0]}; {report['date']}.\n"
+    )
+
+
+def _finite(value: Any) -> Any:
+    """Put None for numbers that JSON doesn't know."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value

@@ -1,0 +1,125 @@
+"""From single measurements to medians and ratios."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from benchmarks.harness.spec import Benchmark, Case, Contestant, Quantity
+
+__all__ = ["goal_met", "overall", "summarise"]
+
+Measurement = Mapping[str, Any]
+
+
+def summarise(
+    case: Case, measurements: Sequence[Measurement], quantity: Quantity
+) -> list[dict[str, Any]]:
+    """Summarise a case, one dictionary for each contestant.
+
+    Parameters
+    ----------
+    case : Case
+    measurements : sequence of dict
+        From `measure_case`.
+    quantity : {"time ratio", "speed-up"}
+
+    Returns
+    -------
+    list of dict
+        Median, least and largest ``seconds``, median ``peak_bytes``, the last ``result``, the
+        first ``error`` and the number of failures; against the baseline its median seconds, the
+        ``ratio_of_medians`` and the ``median_ratio`` of measurements in the same repeat. What
+        cannot be computed is None.
+    """
+    done = {c.name: _by_repeat(measurements, c.name) for c in case.contestants}
+    return [
+        {
+            **_describe(contestant, measurements, done[contestant.name]),
+            **_compare(done[contestant.name], done.get(contestant.baseline or "", {}), quantity),
+        }
+        for contestant in case.contestants
+    ]
+
+
+def overall(
+    benchmark: Benchmark, summaries: Sequence[Sequence[Mapping[str, Any]]]
+) -> list[dict[str, Any]]:
+    """Return, for each contestant with a baseline, the median over cases of its median ratio."""
+    rows = [row for summary in summaries for row in summary if row["baseline"] is not None]
+    names = dict.fromkeys(row["contestant"] for row in rows)
+    return [_over_cases(name, rows, benchmark.quantity) for name in names]
+
+
+def goal_met(value: float | None, goal: float | None, quantity: Quantity) -> bool | None:
+    """Tell whether a time ratio stays below its goal, or a speed-up reaches it; None if unknown."""
+    if value is None or goal is None:
+        return None
+    return value <= goal if quantity == "time ratio" else value >= goal
+
+
+def _by_repeat(measurements: Sequence[Measurement], name: str) -> dict[int, Measurement]:
+    return {m["repeat"]: m for m in measurements if m["contestant"] == name and "error" not in m}
+
+
+def _describe(
+    contestant: Contestant,
+    measurements: Sequence[Measurement],
+    done: Mapping[int, Measurement],
+) -> dict[str, Any]:
+    own = [m for m in measurements if m["contestant"] == contestant.name]
+    errors = [m["error"] for m in own if "error" in m]
+    seconds = [m["seconds"] for m in done.values()]
+    peaks = [m["peak_bytes"] for m in done.values() if m["peak_bytes"] is not None]
+    return {
+        "contestant": contestant.name,
+        "paper": contestant.paper,
+        "baseline": contestant.baseline,
+        "goal": contestant.goal,
+        "seconds": _or_none(median, seconds),
+        "least_seconds": _or_none(min, seconds),
+        "largest_seconds": _or_none(max, seconds),
+        "peak_bytes": _or_none(median, peaks),
+        "result": done[max(done)]["result"] if done else {},
+        "error": errors[0] if errors else None,
+        "failures": len(errors),
+    }
+
+
+def _compare(
+    mine: Mapping[int, Measurement], baseline: Mapping[int, Measurement], quantity: Quantity
+) -> dict[str, Any]:
+    ours = [m["seconds"] for m in mine.values()]
+    theirs = [m["seconds"] for m in baseline.values()]
+    paired = [
+        _ratio(mine[k]["seconds"], baseline[k]["seconds"], quantity) for k in mine if k in baseline
+    ]
+    both = ours and theirs
+    return {
+        "baseline_seconds": _or_none(median, theirs),
+        "ratio_of_medians": _ratio(median(ours), median(theirs), quantity) if both else None,
+        "median_ratio": _or_none(median, paired),
+    }
+
+
+def _ratio(mine: float, baseline: float, quantity: Quantity) -> float:
+    return mine / baseline if quantity == "time ratio" else baseline / mine
+
+
+def _over_cases(name: str, rows: Sequence[Mapping[str, Any]], quantity: Quantity) -> dict[str, Any]:
+    own = [row for row in rows if row["contestant"] == name]
+    ratios = [row["median_ratio"] for row in own if row["median_ratio"] is not None]
+    value, goal = _or_none(median, ratios), own[0]["goal"]
+    return {
+        "contestant": name,
+        "baseline": own[0]["baseline"],
+        "cases": len(ratios),
+        "median_ratio": value,
+        "goal": goal,
+        "met": goal_met(value, goal, quantity),
+    }
+
+
+def _or_none(of: Callable[[list[float]], float], values: list[float]) -> float | None:
+    return of(values) if values else None

@@ -1,0 +1,80 @@
+"""One measurement in a process of its own: ``python -m benchmarks.harness.worker OUT < REQUEST``.
+
+The request is a JSON object with ``function``, ``params`` and ``warm_up``; the outcome, written to
+the file OUT, has ``seconds``, ``peak_bytes``, ``result`` and ``threads``, or else ``error``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
+
+from benchmarks.harness.memory import peak_memory, reset_peak_memory
+from benchmarks.harness.spec import Prepare
+
+__all__ = ["measure"]
+
+
+def measure(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Prepare a contestant and measure one call of it.
+
+    Parameters
+    ----------
+    request : mapping
+        ``function`` ("package.module:function"), ``params`` and ``warm_up`` (or None).
+
+    Returns
+    -------
+    dict
+        ``seconds`` and ``peak_bytes`` of the measured call alone (memory above what was held
+        before it, None where unknown), its described ``result``, and the ``threads`` of each
+        numerical library.
+    """
+    prepare = _resolve(request["function"])
+    call, describe = prepare(request["params"])
+    rehearse = call if request["warm_up"] is None else prepare(request["warm_up"])[0]
+    rehearse()
+    reset_peak_memory()
+    before = peak_memory()
+    start = perf_counter()
+    returned = call()
+    seconds = perf_counter() - start
+    after = peak_memory()
+    peak = None if before is None or after is None else after - before
+    return {
+        "seconds": seconds,
+        "peak_bytes": peak,
+        "result": describe(returned),
+        "threads": _threads(),
+    }
+
+
+def _resolve(function: str) -> Prepare:
+    module, _, name = function.partition(":")
+    prepare: Prepare = getattr(importlib.import_module(module), name)
+    return prepare
+
+
+def _threads() -> dict[str, int]:
+    """Return how many threads each loaded numerical library would use."""
+    return {pool["internal_api"]: pool["num_threads"] for pool in threadpool_info()}
+
+
+def main(out: str) -> None:
+    """Measure what standard input asks for, and write the outcome to `out`."""
+    try:
+        text = json.dumps(measure(json.load(sys.stdin)), default=lambda number: number.item())
+    except Exception as error:
+        text = json.dumps({"error": f"{type(error).__name__}: {error}"})
+    Path(out).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,37 @@
+"""The two-class problems that speed is measured on, with their Gram matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.preprocessing import minmax_scale
+
+from pliant._typing import Array
+from pliant.datasets import load_local, make_speed_problem
+
+__all__ = ["SPEED", "gaussian_gram", "two_classes"]
+
+SPEED = "speed problem"
+"""The generated one."""
+
+
+def two_classes(params: Mapping[str, Any]) -> tuple[Array, Array]:
+    """Return features in [0, 1] and labels -1.0 or +1.0.
+
+    ``problem`` names the set, `SPEED` or one of the data folder, of which the first ``rows`` in a
+    random order drawn from ``seed`` are taken.
+    """
+    if params["problem"] == SPEED:
+        return make_speed_problem(params["rows"], params["seed"])
+    data = load_local(params["problem"])
+    chosen = np.random.default_rng(params["seed"]).permutation(len(data.y))[: params["rows"]]
+    return minmax_scale(data.X[chosen]), data.y[chosen].astype(np.float64)
+
+
+def gaussian_gram(X: Array, gamma: float) -> Array:
+    """Return exp(-gamma |x_i - x_j|^2), shape (n, n), float64, exactly symmetric."""
+    gram: Array = rbf_kernel(X, gamma=gamma)
+    return 0.5 * (gram + gram.T)

@@ -1,0 +1,17 @@
+"""The errors and warnings that belong to pliant alone."""
+
+from sklearn.exceptions import ConvergenceWarning
+
+__all__ = ["ConvergenceWarning", "ModelFileError", "NonPSDWarning", "TableError"]
+
+
+class NonPSDWarning(UserWarning):
+    """A Gram matrix has a clearly negative eigenvalue, so no certificate can be given."""
+
+
+class TableError(ValueError):
+    """A table cannot be read, or does not have the columns it should have."""
+
+
+class ModelFileError(ValueError):
+    """A model file is damaged, foreign, hostile, or cannot be written."""

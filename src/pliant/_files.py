@@ -1,0 +1,91 @@
+"""What is written reaches its name whole, and what is quoted prints on one line."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+__all__ = ["printable", "quoted", "replacing"]
+
+UNPRINTABLE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+"""Unicode categories: controls, invisible formatting, surrogates, line and paragraph ends."""
+
+
+def printable(text: object, limit: int = 80) -> str:
+    """Return ``text`` fit for a message: one line, no control characters, at most ``limit`` long.
+
+    Parameters
+    ----------
+    text : object
+        What is quoted; anything but text goes through ``str``.
+    limit : int, default=80
+        Longest result, in characters; a longer text ends in an ellipsis.
+
+    Returns
+    -------
+    str
+    """
+    raw = str(text)
+    kept = "".join(c for c in raw[: 4 * limit] if unicodedata.category(c) not in UNPRINTABLE)
+    whole = len(raw) <= 4 * limit and len(kept) <= limit
+    return kept if whole else kept[: limit - 1] + "…"
+
+
+def quoted(text: object, limit: int = 80) -> str:
+    """Return ``printable(text, limit)`` in single quotes."""
+    return f"'{printable(text, limit)}'"
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str], error: type[Exception] = OSError) -> Iterator[Path]:
+    """Write a file so that its name shows either the old content or the whole new one.
+
+    Parameters
+    ----------
+    path : path-like
+        The file to make or to replace. Its folder must exist.
+    error : exception class, default=OSError
+        Raised, with one line of text, when the file cannot be written.
+
+    Yields
+    ------
+    pathlib.Path
+        An empty file in the same folder and with the same suffix. What is written there takes
+        the name ``path`` when the block ends, and is removed when the block raises.
+
+    Raises
+    ------
+    error
+        If ``path`` is a folder or a device, its folder does not exist, or the system refuses.
+    """
+    try:
+        target = _checked(path)
+        draft = target.with_name(f".{secrets.token_hex(8)}{target.suffix}")
+        draft.touch(exist_ok=False)
+        try:
+            yield draft
+            draft.replace(target)
+        finally:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+    except OSError as reason:
+        text = reason.strerror or printable(reason)
+        raise error(f"cannot write {quoted(path, 200)}: {text}") from None
+
+
+def _checked(path: str | os.PathLike[str]) -> Path:
+    """Return the file that ``path`` stands for, links followed, if a file can stand there."""
+    if "\0" in os.fspath(path):
+        raise OSError("the name holds a NUL character")
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise OSError(f"there is no folder {quoted(target.parent, 200)}")
+    if target.exists() and not target.is_file():
+        raise OSError("it exists and is not a regular file")
+    if target.exists() and not os.access(target, os.W_OK):
+        raise OSError("it is write-protected")
+    return target

@@ -1,0 +1,14 @@
+"""Names for the array types that signatures use."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Array: TypeAlias = npt.NDArray[np.floating[Any]]
+"""Real numbers, float32 or float64."""
+
+Indices: TypeAlias = npt.NDArray[np.intp]
+"""Row numbers."""

@@ -1,0 +1,31 @@
+"""Comparing methods: which rows to train on, what counts as a difference, how to show it.
+
+`splits` draws train and test rows, `paired` tests scores measured on the same splits, and
+`rendering` writes tables of results.
+"""
+
+from pliant.comparison.paired import (
+    PairedTest,
+    corrected_t_test,
+    paired_t_test,
+    verdict,
+    wilcoxon_test,
+)
+from pliant.comparison.rendering import LATER, Column, Score, markdown_table, text_table
+from pliant.comparison.splits import holdout, official, random_halves
+
+__all__ = [
+    "LATER",
+    "Column",
+    "PairedTest",
+    "Score",
+    "corrected_t_test",
+    "holdout",
+    "markdown_table",
+    "official",
+    "paired_t_test",
+    "random_halves",
+    "text_table",
+    "verdict",
+    "wilcoxon_test",
+]

@@ -1,0 +1,159 @@
+"""Train and test rows: random halves, held-out shares, official test files.
+
+Every split is a pair of index arrays ``(train, test)`` in ascending order. A draw depends on the
+seed and on the number of the repeat only, so the third of five repeats is the third of fifty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Sized
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from pliant._typing import Indices
+
+__all__ = ["Split", "holdout", "official", "random_halves"]
+
+Split: TypeAlias = tuple[Indices, Indices]
+"""Row numbers for training and for testing."""
+
+
+def random_halves(
+    y: Sequence[Any] | int,
+    repeats: int = 10,
+    *,
+    stratify: bool = False,
+    random_state: int = 0,
+) -> Iterator[Split]:
+    """Split the rows into two random halves, again and again.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,), or int
+        The labels, or only the number n of rows. Of an odd number, training gets the extra row.
+    repeats : int
+        How many splits to draw.
+    stratify : bool
+        Whether each half gets every class in proportion, to within one row; needs labels.
+    random_state : int
+        The seed.
+
+    Returns
+    -------
+    iterator of (train, test)
+        Two ascending index arrays that together hold every row once.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than 2 rows, or a count, seed or label array cannot be used.
+    """
+    return _draw(y, _n_rows(y) // 2, repeats, stratify, random_state)
+
+
+def holdout(
+    y: Sequence[Any] | int,
+    repeats: int = 1,
+    *,
+    test_size: float = 0.2,
+    stratify: bool = False,
+    random_state: int = 0,
+) -> Iterator[Split]:
+    """Hold out a share of the rows for testing, in `repeats` independent draws.
+
+    Parameters
+    ----------
+    y, repeats, stratify, random_state
+        As in `random_halves`.
+    test_size : float or int
+        A share in (0, 1), rounded to a whole number of rows, or the number of test rows itself.
+
+    Returns
+    -------
+    iterator of (train, test)
+        Two ascending index arrays that together hold every row once.
+
+    Raises
+    ------
+    ValueError
+        If either part would be empty, or another argument cannot be used.
+    """
+    return _draw(y, _n_test(_n_rows(y), test_size), repeats, stratify, random_state)
+
+
+def official(train: Sized | int, test: Sized | int) -> Iterator[Split]:
+    """Give the one split of a set that comes with its own test file.
+
+    Parameters
+    ----------
+    train, test : array-like or int
+        The two tables, or their numbers of rows; the indices refer to the training rows followed
+        by the test rows.
+
+    Returns
+    -------
+    iterator of (train, test)
+        A single pair of index arrays.
+
+    Raises
+    ------
+    ValueError
+        If either table is empty.
+    """
+    n_train, n_test = _n_rows(train), _n_rows(test)
+    for part, rows in (("train", n_train), ("test", n_test)):
+        if rows < 1:
+            raise ValueError(f"expected at least 1 row in {part}, got {rows}")
+    return iter([(np.arange(n_train), np.arange(n_train, n_train + n_test))])
+
+
+def _draw(
+    y: Sequence[Any] | int, n_test: int, repeats: int, stratify: bool, seed: int
+) -> Iterator[Split]:
+    """Check the arguments at once, and leave the drawing for later."""
+    n = _n_rows(y)
+    if n < 2:
+        raise ValueError(f"expected at least 2 rows to split, got {n}")
+    _require_count("repeats", repeats, at_least=1)
+    _require_count("random_state", seed, at_least=0)
+    labels = _classes(y) if stratify else np.zeros(n, dtype=np.intp)
+    return (_split(labels, n_test, np.random.default_rng([seed, k])) for k in range(repeats))
+
+
+def _split(labels: Indices, n_test: int, rng: np.random.Generator) -> Split:
+    """Take every (n / n_test)-th row of the rows in random order within their classes."""
+    n = len(labels)
+    order = rng.permutation(n)
+    order = order[np.argsort(labels[order], kind="stable")]
+    steps = (np.arange(n + 1) * n_test + rng.integers(n)) // n
+    is_test = np.diff(steps) > 0
+    return np.sort(order[~is_test]), np.sort(order[is_test])
+
+
+def _n_rows(y: Sized | int) -> int:
+    return int(y) if isinstance(y, int | np.integer) else len(y)
+
+
+def _n_test(n: int, test_size: float) -> int:
+    n_test = int(test_size) if isinstance(test_size, int | np.integer) else round(test_size * n)
+    if not 0 < n_test < n:
+        raise ValueError(
+            f"expected test_size to leave rows on both sides of {n} rows, got {test_size!r}"
+        )
+    return n_test
+
+
+def _classes(y: Sequence[Any] | int) -> Indices:
+    """Number the classes of a label array."""
+    if isinstance(y, int | np.integer):
+        raise ValueError(f"expected an array of labels to stratify by, got the number {y}")
+    labels = np.asarray(y)
+    if labels.ndim != 1:
+        raise ValueError(f"expected labels of shape (n,), got shape {labels.shape}")
+    return np.unique(labels, return_inverse=True)[1]
+
+
+def _require_count(name: str, value: object, at_least: int) -> None:
+    if not isinstance(value, int | np.integer) or value < at_least:
+        raise ValueError(f"expected {name} to be a whole number >= {at_least}, got {value!r}")

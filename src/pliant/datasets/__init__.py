@@ -1,0 +1,6 @@
+"""Data to learn from: generated problems, and tables in a folder of your own."""
+
+from pliant.datasets.generators import make_clowns, make_speed_problem
+from pliant.datasets.local import Dataset, list_local, load_local
+
+__all__ = ["Dataset", "list_local", "load_local", "make_clowns", "make_speed_problem"]

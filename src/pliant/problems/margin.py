@@ -1,0 +1,176 @@
+"""The duals of support vector classification and epsilon-regression, as one problem.
+
+    maximise  h(beta) = p'beta - epsilon |beta|_1 - 1/2 beta'K beta - (c/4) (beta^2)'(K o K)(beta^2)
+    subject to  lower <= beta <= upper,  1'beta = 0
+
+with o the entrywise product and beta^2 the entrywise square. Classification has p = y,
+epsilon = 0 and beta = alpha y between 0 and C y; regression has p = the targets and
+-C <= beta <= C. The quartic term, with c = 1/(4 eta), is what DANK adds (Liu et al. 2020,
+problem (4) with tau = 0 and F eliminated); c = 0 is the plain SVM.
+
+For K positive semi-definite h is concave, and
+
+    gap(beta) = beta'f + sum_i loss_i(p_i - f_i - b) - (p'beta - epsilon |beta|_1) >= 0,
+    f = K beta + c beta o (K o K) beta^2,
+    loss_i(r) = upper_i (r - epsilon)_+ + (-lower_i) (-r - epsilon)_+
+
+bounds max h - h(beta), for every feasible beta and every b.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pliant._typing import Array
+from pliant.rows import DenseRows
+
+__all__ = ["Certificate", "MarginDual", "best_intercept", "svc_dual", "svr_dual"]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Proof of how far a feasible beta is from the optimum.
+
+    Attributes
+    ----------
+    value : float
+        h(beta), a lower bound of the optimum.
+    gap : float
+        value + gap is an upper bound of the optimum. nan where K is not PSD.
+    intercept : float
+        The b of the bound: the one that makes it smallest.
+    decision : array of shape (n,)
+        f + b, the decision function at the training points.
+    """
+
+    value: float
+    gap: float
+    intercept: float
+    decision: Array
+
+
+@dataclass(frozen=True, eq=False)
+class MarginDual:
+    """The dual problem of the module's first lines.
+
+    Parameters
+    ----------
+    rows : DenseRows of n rows
+        K.
+    linear, lower, upper : arrays of shape (n,)
+        p and the box; lower <= 0 <= upper.
+    epsilon : float
+        Half the width of the tube; 0 for classification.
+    quartic : float
+        c = 1/(4 eta); 0 for the plain SVM.
+    psd : bool
+        Whether K is positive semi-definite. If not, there is no certificate.
+    """
+
+    rows: DenseRows
+    linear: Array
+    lower: Array
+    upper: Array
+    epsilon: float = 0.0
+    quartic: float = 0.0
+    psd: bool = True
+
+    def with_quartic(self, quartic: float) -> MarginDual:
+        """Return the same problem with another weight of the quartic term."""
+        return replace(self, quartic=quartic)
+
+    def scaled_box(self, factor: float) -> MarginDual:
+        """Return the same problem with both bounds (so C) multiplied by `factor`."""
+        return replace(self, lower=self.lower * factor, upper=self.upper * factor)
+
+    def fields(self, beta: Array) -> tuple[Array, Array]:
+        """Return u = K beta and v = (K o K) beta^2 (zeros where no quartic term asks for it)."""
+        u = self.rows.matvec(beta)
+        v = self.rows.squared_matvec(beta**2) if self.quartic else np.zeros_like(u)
+        return u, v
+
+    def value(self, beta: Array, fields: tuple[Array, Array] | None = None) -> float:
+        """Return h(beta)."""
+        u, v = self.fields(beta) if fields is None else fields
+        quartic = 0.25 * self.quartic * (beta**2) @ v
+        return float(self._gain(beta) - 0.5 * (beta @ u) - quartic)
+
+    def gradient(self, beta: Array, fields: tuple[Array, Array] | None = None) -> Array:
+        """Return the gradient of the smooth part (all but epsilon |beta|_1), shape (n,)."""
+        u, v = self.fields(beta) if fields is None else fields
+        return self.linear - u - self.quartic * beta * v
+
+    def certificate(self, beta: Array, fields: tuple[Array, Array] | None = None) -> Certificate:
+        """Return the tightest bound on the optimum that a feasible `beta` gives."""
+        fields = self.fields(beta) if fields is None else fields
+        u, v = fields
+        f = u + self.quartic * beta * v
+        residual = self.linear - f
+        b = best_intercept(residual, self.lower, self.upper, self.epsilon)
+        gap = float(beta @ f + self._loss(residual - b) - self._gain(beta)) if self.psd else np.nan
+        return Certificate(self.value(beta, fields), gap, b, f + b)
+
+    def _gain(self, beta: Array) -> float:
+        return float(self.linear @ beta - self.epsilon * np.abs(beta).sum())
+
+    def _loss(self, residual: Array) -> float:
+        above = np.maximum(residual - self.epsilon, 0.0)
+        below = np.maximum(-residual - self.epsilon, 0.0)
+        return float(self.upper @ above - self.lower @ below)
+
+
+def best_intercept(residual: Array, lower: Array, upper: Array, epsilon: float) -> float:
+    """Return the b that minimises sum_i loss_i(residual_i - b), exactly.
+
+    The sum is convex and piecewise linear in b. Its slope rises by upper_i at
+    residual_i - epsilon and by -lower_i at residual_i + epsilon; the minimum is where it turns
+    positive. Where the slope is zero on an interval, its middle is taken.
+    """
+    breaks = np.concatenate([residual - epsilon, residual + epsilon])
+    rises = np.concatenate([upper, -lower])
+    order = np.argsort(breaks, kind="stable")
+    breaks, slopes = breaks[order], np.cumsum(rises[order]) - upper.sum()
+    tiny = 1e-12 * rises.sum()
+    first = int(np.searchsorted(slopes, -tiny))
+    last = int(np.searchsorted(slopes, tiny, side="right"))
+    return float(0.5 * (breaks[min(first, breaks.size - 1)] + breaks[min(last, breaks.size - 1)]))
+
+
+def svc_dual(
+    rows: DenseRows, signs: Array, C: Array | float, *, quartic: float = 0.0, psd: bool = True
+) -> MarginDual:
+    """Return the dual of classification.
+
+    Parameters
+    ----------
+    rows : DenseRows of n rows
+        The Gram matrix.
+    signs : array of shape (n,)
+        Labels, -1.0 or +1.0.
+    C : float or array of shape (n,)
+        Price of the slack, > 0, one for all or one per sample.
+    quartic : float
+        1/(4 eta).
+    psd : bool
+        Whether the Gram is positive semi-definite.
+    """
+    bound = signs * C
+    return MarginDual(
+        rows, signs, np.minimum(bound, 0.0), np.maximum(bound, 0.0), 0.0, quartic, psd
+    )
+
+
+def svr_dual(
+    rows: DenseRows,
+    target: Array,
+    C: Array | float,
+    epsilon: float,
+    *,
+    quartic: float = 0.0,
+    psd: bool = True,
+) -> MarginDual:
+    """Return the dual of epsilon-regression; parameters as in `svc_dual`, `target` real."""
+    bound = np.broadcast_to(np.asarray(C, dtype=np.float64), target.shape)
+    return MarginDual(rows, target, -bound, bound.copy(), epsilon, quartic, psd)

@@ -1,0 +1,93 @@
+"""A Gram matrix, seen as rows.
+
+Solvers ask for rows, for small square parts, and for sums of weighted rows; they never see the
+kernel that made them. That leaves room for Grams that are too large to be kept whole.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from pliant._jit import compiled
+from pliant._typing import Array, Indices
+
+__all__ = ["DenseRows"]
+
+
+class DenseRows:
+    """The rows of a symmetric Gram matrix that fits into memory.
+
+    Parameters
+    ----------
+    gram : array of shape (n, n)
+        Symmetric. float32 and float64 are kept as they are (in C order), all else becomes float64.
+    dtype : dtype, optional
+        The precision to keep; float32 halves the memory that a solver reads. Sums are float64.
+    """
+
+    def __init__(self, gram: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> None:
+        matrix = np.asarray(gram)
+        if dtype is None:
+            dtype = np.float32 if matrix.dtype == np.float32 else np.float64
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+            raise ValueError(f"expected a square Gram matrix, got shape {matrix.shape}")
+        self.gram: Array = np.ascontiguousarray(matrix, dtype=dtype)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self.gram.shape[0]
+
+    def diagonal(self) -> Array:
+        """Return the diagonal, shape (n,), float64."""
+        return self.gram.diagonal().astype(np.float64)
+
+    def block(self, indices: Indices) -> Array:
+        """Return the rows `indices`, shape (len(indices), n)."""
+        return self.gram[indices]
+
+    def square(self, indices: Indices) -> Array:
+        """Return the rows and columns `indices`, shape (m, m)."""
+        if indices.size == len(self):
+            return self.gram
+        return _square(self.gram, indices)
+
+    def matvec(self, weights: Array) -> Array:
+        """Return K w, shape (n,); rows of zero weight are not read."""
+        used = np.flatnonzero(weights)
+        return _weighted_sum(self.gram, used, weights[used])
+
+    def squared_matvec(self, weights: Array) -> Array:
+        """Return (K o K) w, with o the entrywise product, shape (n,)."""
+        used = np.flatnonzero(weights)
+        return _weighted_sum_of_squares(self.gram, used, weights[used])
+
+
+@compiled
+def _square(gram: Array, indices: Indices) -> Array:
+    part = np.empty((indices.size, indices.size), gram.dtype)
+    for a in range(indices.size):
+        row = gram[indices[a]]
+        for b in range(indices.size):
+            part[a, b] = row[indices[b]]
+    return part
+
+
+@compiled
+def _weighted_sum(gram: Array, used: Indices, weights: Array) -> Array:
+    total = np.zeros(gram.shape[1])
+    for a in range(used.size):
+        row = gram[used[a]]
+        for s in range(total.size):
+            total[s] += weights[a] * row[s]
+    return total
+
+
+@compiled
+def _weighted_sum_of_squares(gram: Array, used: Indices, weights: Array) -> Array:
+    total = np.zeros(gram.shape[1])
+    for a in range(used.size):
+        row = gram[used[a]]
+        for s in range(total.size):
+            total[s] += weights[a] * row[s] * row[s]
+    return total

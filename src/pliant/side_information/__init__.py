@@ -1,0 +1,1 @@
+"""What is known of pairs of points: labels, similar and dissimilar pairs, graphs."""

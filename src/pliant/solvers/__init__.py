@@ -1,0 +1,19 @@
+"""How problems are solved: solve(problem, start, ...) -> Result. A solver knows no kernel."""
+
+from pliant.solvers.projections import (
+    project_box_hyperplane,
+    project_psd,
+    project_simplex,
+    project_spectraplex,
+)
+from pliant.solvers.result import Progress, Result, Status
+
+__all__ = [
+    "Progress",
+    "Result",
+    "Status",
+    "project_box_hyperplane",
+    "project_psd",
+    "project_simplex",
+    "project_spectraplex",
+]

@@ -1,0 +1,135 @@
+"""CSV files: cells as text, each fault with the line it stands in."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import os
+import zlib
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+from pliant._exceptions import TableError
+from pliant._files import printable, quoted
+from pliant.tables._names import check_unique, require
+
+if TYPE_CHECKING:
+    from _csv import Reader
+
+    import pandas as pd
+
+MISSING = {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None", "?"}
+"""Cells that stand for a missing value."""
+
+MAX_LINE = 1 << 24
+"""The longest line, in bytes: what has no lines is no table."""
+
+
+def csv_frames(path: str | os.PathLike[str], rows: int | None) -> Iterator[pd.DataFrame]:
+    """Yield frames of ``rows`` rows (all of them if None) whose cells are text or None.
+
+    Raises
+    ------
+    TableError
+        If the file cannot be read as UTF-8 CSV in which each line has as many cells as the header.
+    """
+    pandas = require("pandas")
+    records = _records(path)
+    header = next(records)
+    start = 0
+    while cells := list(islice(records, rows)):
+        columns = {
+            name: [None if cell.strip() in MISSING else cell for cell in column]
+            for name, column in zip(header, zip(*cells, strict=True), strict=True)
+        }
+        index = pandas.RangeIndex(start, start + len(cells))
+        yield pandas.DataFrame(columns, index=index, dtype=object)
+        start += len(cells)
+
+
+def with_types(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame of text with a type for each column: numeric, boolean or text."""
+    return frame.apply(_typed)
+
+
+def _typed(column: pd.Series) -> pd.Series:
+    """Return a column of text as numbers or booleans if every cell that is there is one."""
+    import pandas as pd
+
+    present = column.dropna()
+    if pd.to_numeric(present, errors="coerce").notna().all():
+        return pd.to_numeric(column.astype(float) if present.empty else column)
+    if present.str.lower().isin(["true", "false"]).all():
+        truths = present.str.lower().eq("true").reindex(column.index)
+        return truths.astype("boolean" if column.hasnans else "bool")
+    return column
+
+
+def _records(path: str | os.PathLike[str]) -> Iterator[list[str]]:
+    """Yield the header and then each row, with as many cells as the header has."""
+    name = quoted(path, 200)
+    try:
+        with _opened(path) as file:
+            lines = _lines(file, name)
+            first = next(lines, "")
+            reader = csv.reader(chain([first], lines), delimiter=_delimiter(first), strict=True)
+            yield from _rectangular(reader, name)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise TableError(f"{name} is not a whole gzip file: {error}") from None
+    except OSError as error:
+        raise TableError(f"cannot read {name}: {error.strerror or error}") from None
+
+
+def _rectangular(reader: Reader, name: str) -> Iterator[list[str]]:
+    """Yield the header, checked, and the rows, refusing one that is longer or shorter."""
+    try:
+        rows = (row for row in reader if row)
+        header = next(rows, None)
+        if header is None:
+            raise TableError(f"{name} is empty")
+        yield _checked_header(header, name)
+        for row in rows:
+            if len(row) != len(header):
+                where = f"{name}, line {reader.line_num}"
+                raise TableError(
+                    f"{where}: expected {len(header)} cells as in the header, got {len(row)}"
+                )
+            yield row
+    except csv.Error as error:
+        reason = "a quote is not closed" if "end of data" in str(error) else printable(error)
+        raise TableError(f"{name}, line {reader.line_num}: {reason}") from None
+
+
+def _checked_header(header: Sequence[str], name: str) -> list[str]:
+    """Return the column names if each column has one and no two share one."""
+    for number, column in enumerate(header, start=1):
+        if not column.strip():
+            raise TableError(f"{name}: column {number} of {len(header)} has no name in the header")
+    check_unique(header, name)
+    return list(header)
+
+
+def _opened(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open a file, unpacking it if its name ends in .gz."""
+    if os.fspath(path).lower().endswith(".gz"):
+        return cast(BinaryIO, gzip.open(path, "rb"))
+    return open(path, "rb")
+
+
+def _lines(file: BinaryIO, name: str) -> Iterator[str]:
+    """Yield the lines of a UTF-8 file, without a byte order mark; refuse what is not text."""
+    for number, line in enumerate(iter(lambda: file.readline(MAX_LINE + 1), b""), start=1):
+        where = f"{name}, line {number}"
+        if len(line) > MAX_LINE or b"\0" in line:
+            raise TableError(f"{where}: expected text, got binary data")
+        try:
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            byte = line[error.start]
+            raise TableError(f"{where}: expected UTF-8, got the byte 0x{byte:02x}") from None
+
+
+def _delimiter(header: str) -> str:
+    """Return the delimiter: a tab or semicolon where the header has one and no comma."""
+    return next((mark for mark in ("\t", ";") if mark in header and "," not in header), ",")

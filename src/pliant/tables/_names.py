@@ -1,0 +1,49 @@
+"""Column names: unique, found, listed; and the packages that tables need."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pliant._exceptions import TableError
+from pliant._files import quoted
+
+LISTED = 10
+"""The most names that a message lists."""
+
+
+def require(package: str) -> Any:
+    """Import an optional package, naming the extra that brings it if it is not there."""
+    try:
+        return importlib.import_module(package)
+    except ImportError:
+        hint = "pip install 'pliant[cli]'"
+        raise ImportError(f"reading tables needs {package}: {hint}") from None
+
+
+def listed(names: Iterable[object]) -> str:
+    """Return names in quotes, the first ten of them."""
+    quotes = [quoted(name) for name in names]
+    more = len(quotes) - LISTED
+    return ", ".join(quotes[:LISTED]) + (f" and {more} more" if more > 0 else "")
+
+
+def check_unique(names: Iterable[str], table: str) -> None:
+    """Raise TableError if two columns of ``table`` share a name."""
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise TableError(f"{table} has more than one column named {listed(twice)}")
+
+
+def check_present(wanted: Sequence[str], names: Sequence[str]) -> None:
+    """Raise TableError listing every wanted column that is not among ``names``."""
+    absent = [name for name in wanted if name not in set(names)]
+    if not absent:
+        return
+    close = difflib.get_close_matches(absent[0], names, n=3) if len(absent) == 1 else []
+    hint = f"did you mean {listed(close)}?" if close else f"it has {listed(names)}"
+    noun = "column" if len(absent) == 1 else f"{len(absent)} columns"
+    raise TableError(f"the table lacks the {noun} {listed(absent)}; {hint}")

@@ -1,0 +1,94 @@
+"""Read a table, whole or in chunks; the file's extension says how."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import TYPE_CHECKING, TypeAlias
+
+from pliant._exceptions import TableError
+from pliant._files import quoted
+from pliant.tables._csv import csv_frames, with_types
+from pliant.tables._parquet import parquet_frames
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PathLike: TypeAlias = str | os.PathLike[str]
+FrameReader: TypeAlias = "Callable[[PathLike, int | None], Iterator[pd.DataFrame]]"
+
+CSV_NAMES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+PARQUET_NAMES = (".parquet", ".pq")
+
+
+def read_table(path: PathLike) -> pd.DataFrame:
+    """Read a whole table, with types.
+
+    Parameters
+    ----------
+    path : path-like
+        A ``.csv``, ``.csv.gz``, ``.tsv``, ``.tsv.gz``, ``.parquet`` or ``.pq`` file. CSV is UTF-8
+        with a header; empty cells and the words ``NA``, ``N/A``, ``NaN``, ``NULL``, ``None`` and
+        ``?`` are missing values.
+
+    Returns
+    -------
+    pandas.DataFrame
+        At least one row. A CSV column is numeric if all its cells are numbers, boolean if all
+        are ``true`` or ``false``, text otherwise.
+
+    Raises
+    ------
+    TableError
+        If the file is absent, damaged, of another kind, ragged, empty, not UTF-8, or if two
+        columns share a name.
+    """
+    frames = _reader(path)
+    (frame,) = _not_empty(frames(path, None), path)
+    return with_types(frame) if frames is csv_frames else frame
+
+
+def iter_table(path: PathLike, chunk_rows: int = 10_000) -> Iterator[pd.DataFrame]:
+    """Read a table in chunks, so that it may be larger than memory.
+
+    Parameters
+    ----------
+    path : path-like
+        As for `read_table`.
+    chunk_rows : int, default=10000
+        The most rows in one chunk.
+
+    Returns
+    -------
+    iterator of pandas.DataFrame
+        The index counts the rows of the whole table from 0. The cells of a CSV stay text, since
+        a chunk does not tell the type of a column: ``TableSchema`` does.
+
+    Raises
+    ------
+    TableError
+        As for `read_table`; what is wrong in a later chunk is raised when it is reached.
+    """
+    if chunk_rows < 1:
+        raise ValueError(f"expected chunk_rows >= 1, got {chunk_rows}")
+    return _not_empty(_reader(path)(path, chunk_rows), path)
+
+
+def _reader(path: PathLike) -> FrameReader:
+    """Return the function that reads this kind of file."""
+    name = os.fspath(path).lower()
+    if name.endswith(CSV_NAMES):
+        return csv_frames
+    if name.endswith(PARQUET_NAMES):
+        return parquet_frames
+    kinds = ", ".join(CSV_NAMES + PARQUET_NAMES)
+    raise TableError(f"{quoted(path, 200)}: expected the name of a table to end in {kinds}")
+
+
+def _not_empty(frames: Iterator[pd.DataFrame], path: PathLike) -> Iterator[pd.DataFrame]:
+    """Return ``frames`` with the first one already read, so that most errors come at once."""
+    first = next(frames, None)
+    if first is None:
+        raise TableError(f"{quoted(path, 200)} has a header but no rows")
+    return chain([first], frames)

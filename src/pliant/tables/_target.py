@@ -1,0 +1,131 @@
+"""The target column: which task it poses, and its values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from pliant._exceptions import TableError
+from pliant._files import quoted
+from pliant.tables._values import (
+    kind_of,
+    numbers,
+    refuse_missing,
+    texts,
+    truths,
+    whole,
+    whole_numbers,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Task: TypeAlias = Literal["classification", "regression"]
+TargetKind: TypeAlias = Literal["numeric", "integer", "boolean", "categorical"]
+
+MAX_CLASSES = 20
+ROWS_PER_CLASS = 10
+
+
+@dataclass(frozen=True)
+class Target:
+    """The column to learn.
+
+    Parameters
+    ----------
+    name : str
+        Its name in a table.
+    task : {"classification", "regression"}
+        Are its values names or amounts?
+    kind : {"numeric", "integer", "boolean", "categorical"}
+        How they are read: as float64, int64, bool or text. Amounts are numeric.
+    """
+
+    name: str
+    task: Task
+    kind: TargetKind
+
+    @classmethod
+    def fit(cls, column: pd.Series, task: Task | None = None) -> Target:
+        """Find out what is to be learned; guess the task (see `guess_task`) if it is not given.
+
+        Raises
+        ------
+        TableError
+            If a value is missing, or is nothing that the task can be about.
+        """
+        refuse_missing(column, "leave these rows out, a target cannot be imputed")
+        chosen = task or guess_task(column)
+        target = cls(str(column.name), chosen, _reading(column, chosen))
+        target.values(column)
+        return target
+
+    def values(self, column: pd.Series) -> npt.NDArray[Any]:
+        """Return the target, shape (n,): float64, int64, bool or text.
+
+        Raises
+        ------
+        TableError
+            If a value is missing, or is not of this kind.
+        """
+        refuse_missing(column, "leave these rows out, a target cannot be imputed")
+        if self.kind == "categorical":
+            return texts(column).astype(str)
+        if self.kind == "boolean":
+            return truths(column).astype(bool)
+        if self.kind == "numeric":
+            return numbers(column)
+        return whole_numbers(column)
+
+    @classmethod
+    def from_dict(cls, state: object) -> Target:
+        """Make a target from plain data, refusing what `fit` could not have made.
+
+        Raises
+        ------
+        TableError
+            If a key is absent or foreign, or a value is not of its type.
+        """
+        if not isinstance(state, Mapping) or set(state) != set(cls.__dataclass_fields__):
+            raise TableError(f"expected a target with {', '.join(cls.__dataclass_fields__)}")
+        name, task, kind = state["name"], state["task"], state["kind"]
+        if not isinstance(name, str):
+            raise TableError(f"expected the name of a target, got {quoted(name)}")
+        if task not in get_args(Task) or kind not in get_args(TargetKind):
+            raise TableError(f"expected a target, got {quoted(task)} of kind {quoted(kind)}")
+        if (task == "regression") != (kind == "numeric"):
+            raise TableError(f"{task} cannot have a target of kind {quoted(kind)}")
+        return cls(name, task, kind)
+
+
+def guess_task(column: pd.Series) -> Task:
+    """Guess the task from the target: are its values names or amounts?
+
+    Text and booleans are classes. So are whole numbers of which there are exactly two different
+    ones, or at most 20 that recur ten times on average. All else is regression.
+
+    Raises
+    ------
+    TableError
+        If the column holds dates or other foreign values.
+    """
+    if kind_of(column) != "numeric":
+        return "classification"
+    values = numbers(column)
+    distinct = np.unique(values).size
+    few = distinct <= MAX_CLASSES and distinct * ROWS_PER_CLASS <= values.size
+    return "classification" if whole(values).all() and (few or distinct == 2) else "regression"
+
+
+def _reading(column: pd.Series, task: Task) -> TargetKind:
+    """Return how to read a target; classes that are fractions are read as text, as names."""
+    if task == "regression":
+        return "numeric"
+    kind = kind_of(column)
+    if kind != "numeric":
+        return kind
+    return "integer" if whole(numbers(column)).all() else "categorical"

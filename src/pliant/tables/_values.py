@@ -1,0 +1,188 @@
+"""The cells of one column as numbers, truth values or texts, whatever type they come in.
+
+A column keeps one meaning over files: ``1``, ``1.0`` and ``"1"`` are the same number and the same
+category ``"1"``, so that a chunk of whole numbers, a chunk of decimals and a chunk of text agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from pliant._exceptions import TableError
+from pliant._files import quoted
+from pliant._typing import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Kind: TypeAlias = Literal["numeric", "boolean", "categorical"]
+
+KINDS: dict[str, Kind] = {
+    "integer": "numeric",
+    "floating": "numeric",
+    "mixed-integer-float": "numeric",
+    "decimal": "numeric",
+    "empty": "numeric",
+    "boolean": "boolean",
+    "string": "categorical",
+}
+"""What pandas finds in a column, and the kind of column it is."""
+
+TRUTHS = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
+"""How a truth value may be written, in lower case."""
+
+
+def kind_of(column: pd.Series) -> Kind:
+    """Return the kind of a column: numeric, boolean or categorical (text).
+
+    Raises
+    ------
+    TableError
+        If it holds anything else, such as dates, lists, or numbers mixed with text.
+    """
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        _found(pd.Series(column.cat.categories, name=column.name))
+        return "categorical"
+    return KINDS[_found(column)]
+
+
+def numbers(column: pd.Series) -> Array:
+    """Return the cells as float64, shape (n,), NaN where one is missing.
+
+    Raises
+    ------
+    TableError
+        If a cell is no number, or infinite.
+    """
+    import pandas as pd
+
+    plain = _plain(column)
+    parsed = pd.to_numeric(plain, errors="coerce")
+    values = parsed.to_numpy(dtype=np.float64, na_value=np.nan)
+    _refuse(plain, np.isnan(values) & plain.notna().to_numpy(), "a number")
+    _refuse(plain, np.isinf(values), "a finite number")
+    return values
+
+
+def whole_numbers(column: pd.Series) -> npt.NDArray[np.int64]:
+    """Return the cells as int64, shape (n,); none may be missing.
+
+    Raises
+    ------
+    TableError
+        If a cell is no whole number.
+    """
+    values = numbers(column)
+    _refuse(column, ~whole(values), "a whole number below 2**53")
+    return values.astype(np.int64)
+
+
+def whole(values: Array) -> npt.NDArray[np.bool_]:
+    """Tell which values are whole numbers that float64 tells apart."""
+    mask: npt.NDArray[np.bool_] = (values == np.floor(values)) & (np.abs(values) < 2.0**53)
+    return mask
+
+
+def truths(column: pd.Series) -> Array:
+    """Return the cells as 0.0 or 1.0, shape (n,), NaN where one is missing.
+
+    Raises
+    ------
+    TableError
+        If a cell is none of ``true``, ``false``, 1, 0.
+    """
+    cells = texts(column)
+    values = np.array([np.nan if c is None else TRUTHS.get(c.strip().lower(), -1) for c in cells])
+    _refuse(column, values == -1, "true or false")
+    return values
+
+
+def texts(column: pd.Series) -> npt.NDArray[np.object_]:
+    """Return the cells as text, shape (n,), None where one is missing.
+
+    Raises
+    ------
+    TableError
+        If the column holds neither numbers, booleans nor text.
+    """
+    plain = _plain(column).astype(object)
+    cells = np.empty(len(plain), dtype=object)
+    cells[:] = [None if gone else _text(c) for c, gone in zip(plain, plain.isna(), strict=True)]
+    return cells
+
+
+def refuse_missing(column: pd.Series, advice: str) -> None:
+    """Raise TableError with the count and the first row if cells of ``column`` are missing."""
+    missing = column.isna().to_numpy()
+    if missing.any():
+        count = int(missing.sum())
+        what = "a missing value" if count == 1 else f"{count} missing values, the first"
+        where = row_name(column.index, int(missing.argmax()))
+        raise TableError(f"column {quoted(column.name)} has {what} in {where}: {advice}")
+
+
+def row_name(index: pd.Index[Any], position: int) -> str:
+    """Return what to call a row: its number from 1, or its label if rows have labels."""
+    import pandas as pd
+
+    if isinstance(index, pd.RangeIndex):
+        return f"row {int(index[position]) + 1}"
+    return f"the row labelled {quoted(index[position])}"
+
+
+def _found(column: pd.Series) -> str:
+    """Return what pandas finds in a column, if it has a place here."""
+    import pandas as pd
+
+    found = pd.api.types.infer_dtype(column, skipna=True)
+    if found not in KINDS:
+        _refuse_kind(column, found)
+    return found
+
+
+def _refuse_kind(column: pd.Series, found: str) -> NoReturn:
+    """Raise TableError for a column of an unsuitable kind."""
+    name = quoted(column.name)
+    what = "a mixture of types" if found.startswith("mixed") else f"values of type {found}"
+    raise TableError(
+        f"column {name} holds {what}, expected numbers, booleans or text: "
+        "convert it or leave it out (--drop)"
+    )
+
+
+def _plain(column: pd.Series) -> pd.Series:
+    """Return the column without pandas' categorical type, if its kind has a place here."""
+    import pandas as pd
+
+    kind_of(column)
+    categorical = isinstance(column.dtype, pd.CategoricalDtype)
+    return column.astype(object) if categorical else column
+
+
+def _text(value: object) -> str:
+    """Return a cell as text; whole numbers have no decimal point."""
+    if isinstance(value, float | np.floating) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def _refuse(column: pd.Series, wrong: npt.NDArray[np.bool_], expected: str) -> None:
+    """Raise TableError quoting the first cell that is wrong."""
+    if wrong.any():
+        at = int(wrong.argmax())
+        value = quoted(column.iloc[at]) if isinstance(column.iloc[at], str) else column.iloc[at]
+        where = row_name(column.index, at)
+        raise TableError(
+            f"column {quoted(column.name)}: expected {expected} in {where}, got {value}"
+        )
+
+
+Reader: TypeAlias = "Callable[[pd.Series], Array]"
+READERS: dict[Kind, Reader] = {"numeric": numbers, "boolean": truths}
+"""How to read the columns that become a single number."""

@@ -1,0 +1,79 @@
+"""The benchmarks themselves, on problems of toy size."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pytest
+
+from benchmarks import paths, speed
+from benchmarks.harness.worker import measure
+from benchmarks.problems import SPEED, gaussian_gram, two_classes
+from benchmarks.registry import BENCHMARKS
+
+TOY = {"problem": SPEED, "rows": 80, "seed": 0, "gamma": 3.0, "C": 8.0, "violation": 1e-3}
+
+
+def results(contestants, **more):
+    return {
+        c.name: measure({"function": c.function, "params": {**TOY, **c.params}, "warm_up": None})
+        for c in contestants
+    }
+
+
+def test_every_contestant_of_speed_solves_its_problem():
+    case = speed.BENCHMARK.cases(False)[0]
+    found = {name: m["result"] for name, m in results(case.contestants).items()}
+    assert len(found) == 4
+    assert found["pliant SVM"]["objective"] == pytest.approx(
+        found["scikit-learn SVC"]["objective"], rel=1e-5
+    )
+    assert found['DANK, eta="auto"']["objective"] == pytest.approx(
+        found["DANK, eta given"]["objective"], rel=1e-4
+    )
+    assert found["DANK, eta given"]["objective"] < found["pliant SVM"]["objective"]
+    for result in found.values():
+        assert 0 <= result["gap"] < 1e-2 * result["objective"]
+        assert 0 < result["support"] <= 80
+
+
+def test_warm_paths_end_where_cold_ones_do():
+    case = paths.BENCHMARK.cases(False)[0]
+    found = {name: m["result"] for name, m in results(case.contestants).items()}
+    for label in ("C path", "gamma path"):
+        cold, warm = found[f"{label}, cold"], found[f"{label}, warm"]
+        assert warm["sum of objectives"] == pytest.approx(cold["sum of objectives"], rel=1e-4)
+        assert warm["steps"] < cold["steps"]
+
+
+def test_paths_use_the_data_folder_when_there_is_one():
+    assert [case.name for case in paths.BENCHMARK.cases(False)] == [SPEED]
+    names = [case.name for case in paths.BENCHMARK.cases(True)]
+    assert names == [SPEED, "german_numeric", "pima_diabetes", "spambase"]
+    assert len(speed.BENCHMARK.cases(True)) == len(speed.BENCHMARK.cases(False)) == 2
+
+
+def test_every_benchmark_is_registered_under_its_name():
+    assert BENCHMARKS == {"speed": speed.BENCHMARK, "paths": paths.BENCHMARK}
+
+
+def test_two_classes_takes_a_seeded_share_of_a_set(tmp_path, monkeypatch):
+    rows = "".join(f"{k},{10 * k},{1 if k % 2 else -1}\n" for k in range(20))
+    (tmp_path / "tiny.csv.gz").write_bytes(gzip.compress(f"a,b,target\n{rows}".encode()))
+    monkeypatch.setenv("PLIANT_DATA", str(tmp_path))
+    params = {"problem": "tiny", "rows": 8, "seed": 1}
+    (X, y), (again, _), (other, _) = (two_classes({**params, "seed": seed}) for seed in (1, 1, 2))
+    assert X.shape == (8, 2)
+    assert (X.min(), X.max()) == (0, 1)
+    assert set(y) <= {-1.0, 1.0}
+    assert np.array_equal(X, again)
+    assert not np.array_equal(X, other)
+
+
+def test_the_gram_matrix_is_exactly_symmetric():
+    X, _ = two_classes({"problem": SPEED, "rows": 30, "seed": 0})
+    gram = gaussian_gram(X, 3.0)
+    assert np.array_equal(gram, gram.T)
+    expected = np.exp(-3.0 * np.sum((X[3] - X[17]) ** 2))
+    assert gram[3, 17] == pytest.approx(expected, rel=1e-12)

@@ -1,0 +1,97 @@
+"""Measuring in processes of their own: outcomes, order, threads, failures."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.harness.measuring import Settings, measure_case
+from benchmarks.harness.spec import Case, Contestant
+from benchmarks.harness.worker import measure
+
+HERE = "tests.benchmarks.contestants"
+
+
+def contestant(function, name=None, **more):
+    return Contestant(name or function, f"{HERE}:{function}", **more)
+
+
+def measured(*contestants, repeats=1, threads=1, data=None, params=None):
+    case = Case("case", contestants, params or {})
+    return measure_case(case, Settings(repeats, threads, data, timeout=120))
+
+
+def test_a_measurement_has_time_memory_result_and_threads():
+    (found,) = measured(contestant("count"), params={"n": 10})
+    assert (found["repeat"], found["position"], found["contestant"]) == (0, 0, "count")
+    assert found["seconds"] > 0
+    assert found["peak_bytes"] is None or found["peak_bytes"] >= 0
+    assert found["result"] == {"total": 45, "n": 10}
+    assert isinstance(found["threads"], dict)
+
+
+def test_order_alternates_and_own_parameters_win():
+    found = measured(
+        contestant("count", "a"), contestant("count", "b", params={"n": 3}), repeats=3,
+        params={"n": 2},
+    )  # fmt: skip
+    assert [(m["repeat"], m["position"], m["contestant"]) for m in found] == [
+        (0, 0, "a"), (0, 1, "b"), (1, 0, "b"), (1, 1, "a"), (2, 0, "a"), (2, 1, "b"),
+    ]  # fmt: skip
+    assert {m["contestant"]: m["result"]["total"] for m in found} == {"a": 1, "b": 3}
+
+
+def test_threads_and_data_reach_the_process(tmp_path):
+    (found,) = measured(contestant("threads"), threads=3, data=str(tmp_path))
+    assert found["result"]["OMP_NUM_THREADS"] == "3"
+    assert found["result"]["NUMBA_NUM_THREADS"] == "3"
+    assert found["result"]["PLIANT_DATA"] == str(tmp_path.resolve())
+
+
+def test_failures_are_rows_and_the_rest_goes_on():
+    said = []
+    names = ["unprepared", "failing", "dying", "talkative", "absent", "count"]
+    case = Case("case", [contestant(name) for name in names], {"n": 4, "zero": 0})
+    found = measure_case(case, Settings(1, timeout=120), said.append)
+    errors = {m["contestant"]: m.get("error") for m in found}
+    assert errors["unprepared"] == "ValueError: expected n > 0, got -1"
+    assert errors["failing"].startswith("ZeroDivisionError: ")
+    assert errors["dying"] == "process ended with code 3: going down"
+    assert errors["absent"].startswith("AttributeError: ")
+    assert errors["count"] is errors["talkative"] is None
+    assert len(said) == len(names)
+    assert said[0] == "case | 1/1 | unprepared: ValueError: expected n > 0, got -1"
+    assert said[-1].startswith("case | 1/1 | count: ")
+    assert found[3]["result"] == {"value": 0.5, "count": 2}
+
+
+def test_a_process_that_takes_too_long_is_ended():
+    case = Case("case", [contestant("count")], {"n": 1})
+    (found,) = measure_case(case, Settings(1, timeout=1e-3))
+    assert found["error"] == "not done after 0.001 s"
+
+
+def test_the_call_is_rehearsed_once_or_on_other_parameters():
+    request = {"function": f"{HERE}:calls", "params": {}, "warm_up": None}
+    assert measure(request)["result"] == {"calls": 2}
+    assert measure({**request, "warm_up": {}})["result"] == {"calls": 1}
+
+
+def test_peak_memory_counts_what_the_call_holds():
+    size = 64_000_000
+    (found,) = measured(contestant("large"), params={"bytes": size})
+    assert found["peak_bytes"] is None or 0.9 * size < found["peak_bytes"] < 1.5 * size
+
+
+@pytest.mark.parametrize("name", ["repeats", "threads", "timeout"])
+def test_settings_are_positive(name):
+    with pytest.raises(ValueError, match=f"expected {name} > 0, got 0"):
+        Settings(**{name: 0})
+
+
+def test_cases_name_their_contestants_and_baselines():
+    with pytest.raises(ValueError, match=r"different names, got \['a', 'a'\]"):
+        Case("case", [contestant("count", "a"), contestant("count", "a")])
+    with pytest.raises(ValueError, match=r"different names, got \[\]"):
+        Case("case", [])
+    with pytest.raises(ValueError, match=r"a baseline among \['a'\], got 'b'"):
+        Case("case", [contestant("count", "a", baseline="b")])
