@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import os
 import secrets
-import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 __all__ = ["printable", "quoted", "replacing"]
 
-UNPRINTABLE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-"""Unicode categories: controls, invisible formatting, surrogates, line and paragraph ends."""
-
 
 def printable(text: object, limit: int = 80) -> str:
     """Return ``text`` fit for a message: one line, no control characters, at most ``limit`` long.
+
+    Invisible formatting, such as the marks that turn the direction of text, is left out too.
 
     Parameters
     ----------
@@ -30,7 +28,7 @@ def printable(text: object, limit: int = 80) -> str:
     str
     """
     raw = str(text)
-    kept = "".join(c for c in raw[: 4 * limit] if unicodedata.category(c) not in UNPRINTABLE)
+    kept = "".join(c for c in raw[: 4 * limit] if c.isprintable())
     whole = len(raw) <= 4 * limit and len(kept) <= limit
     return kept if whole else kept[: limit - 1] + "…"
 

@@ -3,10 +3,10 @@
 import io
 import json
 import pickle
+import re
 import struct
 import tempfile
 import zipfile
-from contextlib import suppress
 from pathlib import Path
 
 import joblib
@@ -67,7 +67,8 @@ def refusal(tmp_path, data):
     with pytest.raises(ModelFileError) as caught:
         load_model(path)
     message = str(caught.value)
-    assert "\n" not in message
+    assert message.isprintable()
+    assert len(message) < 500
     assert "model.pliant" in message
     assert caught.value.__suppress_context__
     return message
@@ -105,10 +106,7 @@ def joblib_dump(obj, **options):
     ],
 )
 def test_foreign_files_are_refused(tmp_path, data, message):
-    assert (
-        message.split("|")[0] in (text := refusal(tmp_path, data)) or message.split("|")[-1] in text
-    )
-    assert "\x1b" not in text
+    assert re.search(message, refusal(tmp_path, data))
 
 
 @pytest.mark.parametrize("name", ["folder", "none.pliant", "a\0b"])
@@ -214,6 +212,36 @@ def test_hostile_nodes_are_refused_before_skops_sees_them(tmp_path, valid, forge
         attributes(root)["kernel"] = forged
 
     refusal(tmp_path, with_schema(valid, change))
+
+
+def test_objects_that_share_parts_without_end_are_refused(tmp_path, valid):
+    """Each dictionary holds the one below twice, the second time by number only."""
+
+    def pair(number, one, other):
+        keys = [node("TypeNode", "builtins", "str")] * 2
+        types = {**LIST, "__id__": 9, "content": keys}
+        content = {"one": one, "other": other}
+        return {
+            **node("DictNode", "builtins", "dict"),
+            "__id__": number,
+            "content": content,
+            "key_types": types,
+        }
+
+    def change(root):
+        inner = pair(100, NONE, NONE)
+        for number in range(101, 140):
+            inner = pair(number, inner, pair(number - 1, NONE, NONE))
+        attributes(root)["kernel_params"] = inner
+
+    assert "number of another object" in refusal(tmp_path, with_schema(valid, change))
+
+
+def test_an_object_in_itself_is_refused(tmp_path, valid):
+    def change(root):
+        attributes(root)["kernel"] = {**LIST, "content": [LIST]}
+
+    assert "number of another object" in refusal(tmp_path, with_schema(valid, change))
 
 
 def test_the_refusal_names_the_type_and_its_place(tmp_path, valid):
@@ -343,14 +371,25 @@ def test_an_estimator_saved_by_skops_alone_is_refused(tmp_path):
     assert "FunctionTransformer" in refusal(tmp_path, skops.io.dumps(state))
 
 
+def load_or_refuse(path):
+    """The model, or None if the file was refused in one short line."""
+    refusals = []
+    try:
+        return load_model(path)
+    except ModelFileError as error:
+        refusals.append(str(error))
+    assert len(refusals[0]) < 500
+    assert refusals[0].isprintable()
+    return None
+
+
 def loads_equal_or_refuses(data):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.pliant"
         path.write_bytes(data)
-        try:
-            loaded = load_model(path)
-        except ModelFileError:
-            return
+        loaded = load_or_refuse(path)
+    if loaded is None:
+        return
     np.testing.assert_array_equal(loaded.model.predict(X), MODEL.predict(X))
     assert (loaded.schema, loaded.metadata) == ({"a": [1]}, {"b": 2.0})
 
@@ -414,5 +453,4 @@ def test_a_swapped_node_is_refused_or_loads_something(valid, data):
             path.write_bytes(with_schema(valid, change))
         except (RecursionError, ValueError):
             return  # a node that contains itself has no JSON
-        with suppress(ModelFileError):
-            assert load_model(path).model is not None
+        load_or_refuse(path)

@@ -85,6 +85,12 @@ def test_attributes_survive(tmp_path, model):
         np.testing.assert_equal(vars(loaded)[name], value)
 
 
+def test_a_part_that_stands_twice_is_one_part(tmp_path):
+    imputer = SimpleImputer().fit([[1.0], [np.nan]])
+    loaded = load_model(written(tmp_path, Pipeline([("a", imputer), ("b", imputer)]))).model
+    assert loaded.steps[0][1] is loaded.steps[1][1]
+
+
 def test_empty_and_transposed_arrays_survive(tmp_path):
     model = StandardScaler().fit(X)
     model.mean_, model.var_ = np.empty((0, 3)), np.asfortranarray(X)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from pliant._exceptions import ModelFileError
-from pliant._files import quoted
+from pliant._files import printable, quoted
 
 __all__ = ["MAX_BYTES", "check_array", "members"]
 
@@ -47,7 +47,7 @@ def members(data: bytes) -> dict[str, bytes]:
             check_directory(archive.infolist(), len(data))
             return {info.filename: archive.read(info) for info in archive.infolist()}
     except (zipfile.BadZipFile, EOFError, OSError) as error:
-        raise ModelFileError(f"expected a whole zip archive: {error}") from None
+        raise ModelFileError(f"expected a whole zip archive: {printable(error)}") from None
 
 
 def check_directory(entries: list[zipfile.ZipInfo], size: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any, TypeAlias
 
 from pliant._exceptions import ModelFileError
@@ -37,7 +38,7 @@ def check_nodes(root: object, contents: Mapping[str, bytes]) -> None:
         the shape of its kind; the message tells where, such as ``model.steps[1][1].kernel``.
     """
     allowed = loaders()
-    seen: dict[int, object] = {}
+    seen: dict[int, Node] = {}
     pending: list[tuple[object, str, int]] = [(root, "", 0)]
     while pending:
         value, where, depth = pending.pop()
@@ -65,22 +66,28 @@ def _listed_node(value: object, where: str, allowed: Mapping[str, frozenset[str]
     return value
 
 
-def _check_identity(node: Node, where: str, seen: dict[int, object]) -> None:
-    """Raise ModelFileError if two nodes of different form claim to be the same object.
+def _check_identity(node: Node, where: str, seen: dict[int, Node]) -> None:
+    """Raise ModelFileError if two nodes differ that claim to be the same object.
 
-    skops builds the first of them and uses it for all, so what is checked of one must hold for
-    all: its kind, its type, and the kinds of its items.
+    skops builds the first of them and uses it for all. So what was checked of one holds for all,
+    no object contains itself, and a walk over all objects takes no longer than the file is.
     """
-    items = node.get("content")
-    kinds = (
-        [i.get("__loader__") for i in items if isinstance(i, dict)]
-        if isinstance(items, list)
-        else 0
-    )
-    form = (node["__loader__"], node["__module__"], node["__class__"], kinds)
     identity = node.get("__id__")
-    if not isinstance(identity, int) or seen.setdefault(identity, form) != form:
-        raise ModelFileError(f"{quoted(where)} has no number of its own")
+    if not isinstance(identity, int):
+        raise ModelFileError(f"{quoted(where)} has no number")
+    first = seen.setdefault(identity, node)
+    if first is not node and _content(first) != _content(node):
+        raise ModelFileError(f"{quoted(where)} has the number of another object")
+
+
+def _content(value: Any) -> Any:
+    """Return a copy without what skops makes anew each time: numbers, and arrays for dtypes."""
+    if isinstance(value, list):
+        return [_content(item) for item in value]
+    if isinstance(value, dict):
+        new = {"__id__", "content"} if value.get("__loader__") == "DTypeNode" else {"__id__"}
+        return {key: _content(item) for key, item in value.items() if key not in new}
+    return value
 
 
 def _children(node: Node, where: str) -> Children:
@@ -94,28 +101,24 @@ def _children(node: Node, where: str) -> Children:
         case {"__loader__": "NdArrayNode", "type": "numpy"}:
             return iter(())
         case {"__loader__": "NdArrayNode", "type": "json", "content": list(items), "shape": shape}:
-            return _chained(_items(items, where), (shape, where))
+            return chain(_items(items, where), [(shape, where)])
         case {"__loader__": "ListNode" | "TupleNode", "content": list(items)}:
             return _items(items, where)
-        case {"__loader__": "DTypeNode" | "ObjectNode", "content": content}:
+        case {"__loader__": "DTypeNode", "content": {"type": "numpy"} | {"content": []} as empty}:
+            return iter([(empty, where)])
+        case {"__loader__": "ObjectNode", "content": content}:
             return iter([(content, where)])
         case {"__loader__": "DictNode", "content": dict(content), "key_types": types}:
             _check_keys(types, len(content), where)
             prefix = f"{where}." if where else ""
             named = ((child, f"{prefix}{key}") for key, child in content.items())
-            return _chained(named, (types, where))
+            return chain(named, [(types, where)])
     raise ModelFileError(f"{quoted(where)} is described in an unknown way")
 
 
 def _items(items: list[object], where: str) -> Children:
     """Yield the items of a sequence, with their places."""
     return ((item, f"{where}[{i}]") for i, item in enumerate(items))
-
-
-def _chained(children: Children, last: tuple[object, str]) -> Children:
-    """Yield some children and then one more."""
-    yield from children
-    yield last
 
 
 def _check_scalar(text: str, where: str) -> None:

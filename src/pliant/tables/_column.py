@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
@@ -85,10 +86,10 @@ class Column:
     @classmethod
     def _text(cls, column: pd.Series) -> Column:
         """Return a categorical column that fills with its commonest text."""
-        cells, counts = np.unique(texts(column.dropna()).astype(str), return_counts=True)
-        name = str(column.name)
-        _check_categories(name, cells.size, len(column))
-        return cls(name, "categorical", tuple(cells.tolist()), str(cells[counts.argmax()]))
+        counts = Counter(texts(column.dropna()))
+        name, categories = str(column.name), tuple(sorted(counts))
+        _check_categories(name, len(categories), len(column))
+        return cls(name, "categorical", categories, max(categories, key=counts.__getitem__))
 
     @property
     def feature_names(self) -> tuple[str, ...]:

@@ -121,13 +121,14 @@ def _lines(file: BinaryIO, name: str) -> Iterator[str]:
     """Yield the lines of a UTF-8 file, without a byte order mark; refuse what is not text."""
     for number, line in enumerate(iter(lambda: file.readline(MAX_LINE + 1), b""), start=1):
         where = f"{name}, line {number}"
-        if len(line) > MAX_LINE or b"\0" in line:
-            raise TableError(f"{where}: expected text, got binary data")
         try:
-            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
             byte = line[error.start]
             raise TableError(f"{where}: expected UTF-8, got the byte 0x{byte:02x}") from None
+        if len(line) > MAX_LINE or "\0" in text:
+            raise TableError(f"{where}: expected text, got binary data")
+        yield text
 
 
 def _delimiter(header: str) -> str:

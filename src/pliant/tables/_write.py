@@ -16,7 +16,7 @@ from pliant._files import quoted, replacing
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMULA_MARKS = ("=", "+", "-", "@", "\t", "\r")
+FORMULA_MARKS = ("=", "+", "-", "@", "\t", "\r", "\n")
 """A spreadsheet takes a text that starts with one of these for a formula."""
 
 
@@ -75,5 +75,11 @@ def _disarmed(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _safe(value: object) -> object:
-    """Return a value, with a single quote before a text that looks like a formula."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_MARKS) else value
+    """Return a value; a text gets a single quote before a formula, and line feeds for returns.
+
+    A carriage return would stand unquoted in the file and start a new row for some readers.
+    """
+    if not isinstance(value, str):
+        return value
+    text = f"'{value}" if value.startswith(FORMULA_MARKS) else value
+    return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -1,0 +1,144 @@
+"""Checks of what users hand in; each error quotes the value and the expectation.
+
+This is the only module that touches helpers of scikit-learn that changed their place between
+the versions that pliant supports.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Collection
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+
+from pliant._typing import Array
+
+try:  # public since scikit-learn 1.7
+    from sklearn.utils.validation import check_sample_weight as _check_sample_weight
+except ImportError:
+    from sklearn.utils.validation import _check_sample_weight
+
+__all__ = [
+    "check_choice",
+    "check_gram",
+    "check_integer",
+    "check_points",
+    "check_real",
+    "check_weights",
+]
+
+
+def check_real(
+    name: str,
+    value: Any,
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    infinite: bool = False,
+) -> float:
+    """Return `value` as a float, or say what was expected of it.
+
+    Parameters
+    ----------
+    name : str
+        The parameter's name, for the message.
+    value : object
+        What the user gave.
+    above, least : float, optional
+        An open or a closed lower bound.
+    infinite : bool
+        Whether inf is allowed.
+    """
+    bound = f" > {above:g}" if above is not None else f" >= {least:g}" if least is not None else ""
+    number = float(value) if isinstance(value, Real) and not _is_boolean(value) else math.nan
+    fits = (
+        not math.isnan(number)
+        and (infinite or math.isfinite(number))
+        and (above is None or number > above)
+        and (least is None or number >= least)
+    )
+    if not fits:
+        raise ValueError(
+            f"expected {name}{bound}, a {'' if infinite else 'finite '}number, got {value!r}"
+        )
+    return number
+
+
+def _is_boolean(value: object) -> bool:
+    return isinstance(value, bool | np.bool_)
+
+
+def check_integer(name: str, value: Any, *, least: int) -> int:
+    """Return `value` as an int of at least `least`, or say what was expected."""
+    if not isinstance(value, Integral) or _is_boolean(value) or value < least:
+        raise ValueError(f"expected {name} >= {least}, a whole number, got {value!r}")
+    return int(value)
+
+
+def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
+    """Return `value` if it is among `choices`, or say which there are."""
+    if isinstance(value, str) and value in choices:
+        return value
+    hint = difflib.get_close_matches(str(value), list(choices), n=1)
+    meant = f" (did you mean {hint[0]!r}?)" if hint else ""
+    raise ValueError(f"expected {name} in {sorted(choices)}, got {value!r}{meant}")
+
+
+def check_points(X: npt.ArrayLike, name: str = "X", n_features: int | None = None) -> Array:
+    """Return points as a finite float64 array of shape (n, d).
+
+    Raises
+    ------
+    TypeError
+        For sparse input.
+    ValueError
+        For text, a wrong number of dimensions or features, NaN or infinity.
+    """
+    if scipy.sparse.issparse(X):
+        raise TypeError(
+            f"expected {name} to be a dense array, got a sparse one; use {name}.toarray()"
+        )
+    try:
+        points = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"expected {name} to hold numbers: {error}") from None
+    if points.ndim != 2:
+        raise ValueError(f"expected {name} of shape (n_samples, n_features), got {points.shape}")
+    if n_features is not None and points.shape[1] != n_features:
+        raise ValueError(f"expected {name} with {n_features} features, got {points.shape[1]}")
+    if not np.isfinite(points).all():
+        row, column = np.argwhere(~np.isfinite(points))[0]
+        raise ValueError(
+            f"expected finite numbers, got {points[row, column]} in {name} at row {row}, "
+            f"column {column}"
+        )
+    return points
+
+
+def check_gram(gram: Array, *, tol: float = 1e-8) -> Array:
+    """Return a precomputed Gram matrix if it is square and symmetric to `tol`, relative."""
+    if gram.shape[0] != gram.shape[1]:
+        raise ValueError(f"expected a square Gram matrix of shape (n, n), got {gram.shape}")
+    skew = np.abs(gram - gram.T)
+    i, j = np.unravel_index(int(np.argmax(skew)), skew.shape)
+    if skew[i, j] > tol * max(1.0, float(np.abs(gram).max())):
+        raise ValueError(
+            f"expected a symmetric Gram matrix, got {gram[i, j]:.6g} at ({i}, {j}) but "
+            f"{gram[j, i]:.6g} at ({j}, {i})"
+        )
+    return gram
+
+
+def check_weights(sample_weight: npt.ArrayLike | None, X: Array) -> Array:
+    """Return one weight >= 0 per row of X, float64; ones if none are given."""
+    weights = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
+    if (weights < 0).any():
+        raise ValueError(f"expected sample_weight >= 0, got {weights.min():g}")
+    if not (weights > 0).any():
+        raise ValueError("expected some sample_weight > 0, got only zeros")
+    return weights

@@ -1,0 +1,32 @@
+"""Kernels: functions of two sets of points, given or learned. Nothing is optimised here."""
+
+from pliant.kernels.base import FunctionKernel, Kernel
+from pliant.kernels.compose import Centered, Normalized, Product, Scaled, Sum
+from pliant.kernels.extension import batch_reciprocal_neighbors
+from pliant.kernels.hadamard import AdaptiveMatrix, HadamardKernel
+from pliant.kernels.named import KERNEL_NAMES, as_kernel
+from pliant.kernels.polynomial import Linear, Polynomial
+from pliant.kernels.precomputed import Precomputed
+from pliant.kernels.stationary import TL1, Gaussian, Laplacian, Matern
+
+__all__ = [
+    "KERNEL_NAMES",
+    "TL1",
+    "AdaptiveMatrix",
+    "Centered",
+    "FunctionKernel",
+    "Gaussian",
+    "HadamardKernel",
+    "Kernel",
+    "Laplacian",
+    "Linear",
+    "Matern",
+    "Normalized",
+    "Polynomial",
+    "Precomputed",
+    "Product",
+    "Scaled",
+    "Sum",
+    "as_kernel",
+    "batch_reciprocal_neighbors",
+]

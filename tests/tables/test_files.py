@@ -1,0 +1,108 @@
+"""Files appear whole or not at all; what is quoted stays on its line."""
+
+import errno
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pliant._files import printable, quoted, replacing
+
+
+def test_the_new_content_takes_the_name_at_the_end(tmp_path):
+    path = tmp_path / "out.csv"
+    path.write_text("old")
+    with replacing(path) as draft:
+        assert draft.parent == tmp_path
+        assert draft.suffix == ".csv"
+        draft.write_text("new")
+        assert path.read_text() == "old"
+    assert path.read_text() == "new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def write_half(path, trouble, **options):
+    with replacing(path, **options) as draft:
+        draft.write_text("half")
+        raise trouble
+
+
+@pytest.mark.parametrize("trouble", [KeyboardInterrupt, RuntimeError])
+def test_nothing_is_left_when_writing_stops(tmp_path, trouble):
+    path = tmp_path / "out.csv"
+    path.write_text("old")
+    with pytest.raises(trouble):
+        write_half(path, trouble)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_full_disk_is_one_line_of_the_given_error(tmp_path):
+    full = OSError(errno.ENOSPC, "No space left on device")
+    with pytest.raises(KeyError, match=r"cannot write .*out\.csv'.*: No space left"):
+        write_half(tmp_path / "out.csv", full, error=KeyError)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        (".", "not a regular file"),
+        ("none/out.csv", "no folder"),
+        ("file/out.csv", "no folder"),
+        ("a\0b", "NUL"),
+        ("x" * 5000, "cannot write"),
+    ],
+)
+def test_a_place_where_no_file_can_stand(tmp_path, name, reason):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match=reason), replacing(f"{tmp_path}/{name}", ValueError):
+        pytest.fail("the block ran")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_write_protected_file_is_kept(tmp_path, monkeypatch):
+    path = tmp_path / "out.csv"
+    path.write_text("old")
+    monkeypatch.setattr("os.access", lambda *_: False)
+    with pytest.raises(OSError, match="write-protected"), replacing(path):
+        pytest.fail("the block ran")
+    assert path.read_text() == "old"
+
+
+def test_a_link_stays_a_link(tmp_path):
+    target, link = tmp_path / "target.csv", tmp_path / "link.csv"
+    target.write_text("old")
+    try:
+        link.symlink_to(target)
+    except OSError:
+        pytest.skip("no links here")
+    with replacing(link) as draft:
+        draft.write_text("new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("plain", "plain"),
+        ("naïve 漢字", "naïve 漢字"),
+        ("\x1b[31mred\x1b[0m\r\n", "[31mred[0m"),
+        ("right\u202eleft\u2028line\x85\ud800", "rightleftline"),
+        (b"\xff", "b'\\xff'"),
+        (3, "3"),
+    ],
+)
+def test_printable(text, expected):
+    assert printable(text) == expected
+    assert quoted(text) == f"'{expected}'"
+
+
+@settings(deadline=None)
+@given(st.text(st.characters(), max_size=300), st.integers(1, 100))
+def test_printable_is_one_short_encodable_line(text, limit):
+    result = printable(text, limit)
+    assert len(result) <= limit
+    assert result.isprintable()
+    result.encode("utf-8")

@@ -1,0 +1,224 @@
+"""Tables are read as they are, whole or in chunks; each fault is one clear error."""
+
+import gzip
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pliant import TableError
+from pliant.tables import iter_table, read_table
+
+FRAME = pd.DataFrame(
+    {
+        "number": [1.5, -2.0, 3e300],
+        "count": [1, 2, 3],
+        "flag": [True, False, True],
+        "word": list("abc"),
+    }
+)
+
+
+def put(tmp_path, content, name="table.csv"):
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.CSV", "t.csv.gz", "t.parquet", "t.pq"])
+def test_every_kind_of_file_gives_the_same_frame(tmp_path, name):
+    path = tmp_path / name
+    if name.lower().endswith(("csv", "gz")):
+        FRAME.to_csv(path, index=False, compression="infer")
+    else:
+        FRAME.to_parquet(path)
+    frame = read_table(path)
+    pd.testing.assert_frame_equal(frame, FRAME, check_dtype=False)
+    assert [frame[name].dtype.kind for name in ("number", "count", "flag")] == ["f", "i", "b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("a\tb\n1\t2,5\n", "t.tsv"), ("a;b\n1;2,5\n", "t.csv"), ('a,b\n1,"2,5"\n', "t.csv")],
+)
+def test_delimiters(tmp_path, text, name):
+    frame = read_table(put(tmp_path, text, name))
+    assert frame.to_dict("list") == {"a": [1], "b": ["2,5"]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["\ufeffa,b\n1,x\n", "a,b\r\n1,x\r\n", "\n\na,b\n\n1,x\n\n", '"a","b"\n"1","x"', "a,b\n1,x"],
+    ids=["mark", "crlf", "blank lines", "quotes", "no end"],
+)
+def test_layouts_of_the_same_table(tmp_path, text):
+    assert read_table(put(tmp_path, text)).to_dict("list") == {"a": [1], "b": ["x"]}
+
+
+def test_cells_may_hold_delimiters_quotes_and_lines(tmp_path):
+    frame = read_table(put(tmp_path, 'a,b\n"x,""y""\nz",1\n'))
+    assert frame["a"][0] == 'x,"y"\nz'
+
+
+def test_types_are_those_of_the_whole_column(tmp_path):
+    text = "i,f,b,w,m,e\n1,1,true,1,NA,\n 2,2.5,False,x,3,NA\n"
+    frame = read_table(put(tmp_path, text))
+    assert frame["i"].tolist() == [1, 2]
+    assert frame["f"].tolist() == [1.0, 2.5]
+    assert frame["b"].tolist() == [True, False]
+    assert frame["w"].tolist() == ["1", "x"]
+    np.testing.assert_array_equal(frame["m"], [np.nan, 3])
+    assert frame["e"].isna().all()
+
+
+@pytest.mark.parametrize("word", ["", " ", "NA", "N/A", "NaN", "nan", "NULL", "None", "?"])
+def test_words_for_a_missing_value(tmp_path, word):
+    frame = read_table(put(tmp_path, f"a,b\n{word},{word}\n1,true\n"))
+    assert frame.isna().to_numpy().tolist() == [[True, True], [False, False]]
+
+
+@pytest.mark.parametrize("text", ["1_000", "0x10", "1,5", "１", "1d5"])
+def test_what_only_looks_like_a_number_is_text(tmp_path, text):
+    assert read_table(put(tmp_path, f'a,b\n"{text}",1\n'))["a"].tolist() == [text]
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.parquet"])
+@pytest.mark.parametrize("rows", [1, 2, 3, 100])
+def test_chunks_make_up_the_table(tmp_path, name, rows):
+    path = tmp_path / name
+    FRAME.to_parquet(path) if name == "t.parquet" else FRAME.to_csv(path, index=False)
+    chunks = list(iter_table(path, rows))
+    assert [len(chunk) for chunk in chunks[:-1]] == [rows] * (len(chunks) - 1)
+    whole = pd.concat(chunks)
+    assert whole.index.tolist() == [0, 1, 2]
+    assert whole.astype(str).to_numpy().tolist() == FRAME.astype(str).to_numpy().tolist()
+
+
+def test_chunks_are_read_as_they_are_asked_for(tmp_path):
+    path = put(tmp_path, "a,b\n" + "1,2\n" * 100 + "1\n")
+    chunks = iter_table(path, 50)
+    assert len(next(chunks)) == 50
+    assert len(next(chunks)) == 50
+    with pytest.raises(TableError, match="line 102"):
+        next(chunks)
+
+
+def test_chunk_rows_must_be_positive(tmp_path):
+    with pytest.raises(ValueError, match="expected chunk_rows >= 1, got 0"):
+        iter_table(put(tmp_path, "a\n1\n"), 0)
+
+
+PACKED = gzip.compress(b"a,b\n" + b"1,2\n" * 9999)
+
+BAD = {
+    "empty": ("t.csv", b"", "is empty"),
+    "blank": ("t.csv", b"\n\n\n", "is empty"),
+    "mark only": ("t.csv", b"\xef\xbb\xbf", "is empty"),
+    "header only": ("t.csv", b"a,b\n", "has a header but no rows"),
+    "short row": ("t.csv", b"a,b\n1,2\n3\n", "line 3: expected 2 cells as in the header, got 1"),
+    "long row": ("t.csv", b"a,b\n1,2,3\n", "line 2: expected 2 cells as in the header, got 3"),
+    "long after a quote": ("t.csv", b'a,b\n"1\n1",2\n1,2,3\n', "line 4: expected 2 cells"),
+    "open quote": ("t.csv", b'a,b\n1,"2\n', "a quote is not closed"),
+    "long cell": ("t.csv", b"a,b\n1," + b"x" * 200_000, "line 2: field larger"),
+    "latin-1": ("t.csv", "a,b\n1,é\n".encode("latin-1"), "line 2: expected UTF-8.* 0xe9"),
+    "utf-16": ("t.csv", "a,b\n1,2\n".encode("utf-16"), "line 1: expected UTF-8"),
+    "picture": ("t.csv", b"\x89PNG\r\n\x1a\n\0\0\0", "line 1: expected"),
+    "NUL": ("t.csv", b"a,b\n1,2\n1,\0\n", "line 3: expected text, got binary data"),
+    "one endless line": ("t.csv", b"a," * (1 << 23) + b"a,", "line 1: expected text"),
+    "twice the same name": ("t.csv", b"a,b,a\n1,2,3\n", "more than one column named 'a'"),
+    "no name": ("t.csv", b",a\n0,1\n", "column 1 of 2 has no name"),
+    "controls": ("t.csv", b"a\x1b[1m,a\x1b[1m\n1,2\n", r"more than one column named 'a\[1m'"),
+    "not packed": ("t.csv.gz", b"a,b\n1,2\n", "is not a whole gzip file"),
+    "cut": ("t.csv.gz", PACKED[:-12], "is not a whole gzip file"),
+    "damaged": ("t.csv.gz", PACKED[:30] + b"zzzz" + PACKED[34:], "is not a whole gzip file"),
+    "empty parquet": ("t.parquet", b"", "as Parquet"),
+    "text as parquet": ("t.parquet", b"a,b\n1,2\n", "as Parquet"),
+    "other extension": ("t.xlsx", b"PK", r"expected the name of a table to end in .csv, "),
+    "no extension": ("t", b"a\n1\n", "expected the name of a table to end"),
+}
+
+
+@pytest.mark.parametrize(("name", "content", "message"), BAD.values(), ids=BAD.keys())
+def test_a_bad_file_is_one_clear_error(tmp_path, name, content, message):
+    path = put(tmp_path, content, name)
+    for read in (read_table, lambda path: list(iter_table(path, 1000))):
+        with pytest.raises(TableError, match=message) as caught:
+            read(path)
+        text = str(caught.value)
+        assert text.isprintable()
+        assert name in text
+        assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("name", ["none.csv", "none.parquet", "none/none.csv"])
+def test_a_missing_file(tmp_path, name):
+    with pytest.raises(TableError, match=r"cannot read '.*none.*No such file"):
+        read_table(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["folder.csv", "folder.parquet", "folder.csv.gz"])
+def test_a_folder(tmp_path, name):
+    (tmp_path / name).mkdir()
+    with pytest.raises(TableError, match="cannot read"):
+        read_table(tmp_path / name)
+
+
+def test_parquet_without_rows(tmp_path):
+    FRAME.head(0).to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(TableError, match="no rows"):
+        read_table(tmp_path / "t.parquet")
+
+
+def test_parquet_with_two_columns_of_one_name(tmp_path):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    table = pa.table([pa.array([1]), pa.array([2])], names=["a", "a"])
+    parquet.write_table(table, tmp_path / "t.parquet")
+    with pytest.raises(TableError, match="more than one column named 'a'"):
+        read_table(tmp_path / "t.parquet")
+
+
+def test_cut_parquet(tmp_path):
+    path = tmp_path / "t.parquet"
+    FRAME.to_parquet(path)
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(TableError, match="as Parquet"):
+        read_table(path)
+
+
+@pytest.mark.parametrize("package", ["pandas", "pyarrow.parquet"])
+def test_a_missing_package_names_its_extra(tmp_path, monkeypatch, package):
+    FRAME.to_parquet(tmp_path / "t.parquet")
+    monkeypatch.setitem(__import__("sys").modules, package, None)
+    with pytest.raises(ImportError, match=rf"needs {package}: pip install 'pliant\[cli\]'"):
+        read_table(tmp_path / "t.parquet")
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=60) | st.text('ab,;"\n\r\t1.é\ufeff', max_size=60).map(str.encode))
+def test_any_bytes_are_a_table_or_a_table_error(content):
+    with tempfile.TemporaryDirectory() as folder, suppress(TableError):
+        frame = read_table(put(Path(folder), content))
+        assert len(frame) > 0
+        assert frame.columns.is_unique
+
+
+CELL = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(CELL, CELL), min_size=1, max_size=8), st.integers(1, 4))
+def test_text_survives_a_csv(rows, chunk_rows):
+    frame = pd.DataFrame(rows, columns=["a", "b"]).replace(r"^\s*$", "x", regex=True)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "t.csv"
+        frame.to_csv(path, index=False, encoding="utf-8", quoting=1)
+        read = pd.concat(list(iter_table(path, chunk_rows)))
+    kept = read.notna().to_numpy()
+    assert read.to_numpy()[kept].tolist() == frame.to_numpy()[kept].tolist()

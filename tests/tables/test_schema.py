@@ -1,0 +1,494 @@
+"""A schema turns every table into the numbers that the first one was turned into."""
+
+import json
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pliant import TableError
+from pliant.tables import TableSchema, UnknownCategoryWarning, iter_table, read_table
+
+FRAME = pd.DataFrame(
+    {
+        "age": [31, 42, 57, 23],
+        "colour": ["red", "blue", "red", "green"],
+        "member": [True, False, False, True],
+        "height": [1.5, 1.75, 1.625, 1.5],
+        "label": ["yes", "no", "no", "yes"],
+    }
+)
+SCHEMA = TableSchema.fit(FRAME, "label")
+
+
+def frame_of(**columns):
+    return pd.DataFrame(columns)
+
+
+def fit(values, **options):
+    """The schema of one column, beside a target."""
+    return TableSchema.fit(frame_of(a=values, y=[0.5] * len(values)), "y", **options)
+
+
+def test_features_and_their_names():
+    names = ("age", "colour=blue", "colour=green", "colour=red", "member", "height")
+    assert SCHEMA.feature_names == names
+    expected = [
+        [31, 0, 0, 1, 1, 1.5],
+        [42, 1, 0, 0, 0, 1.75],
+        [57, 0, 0, 1, 0, 1.625],
+        [23, 0, 1, 0, 1, 1.5],
+    ]
+    features = SCHEMA.features(FRAME)
+    np.testing.assert_array_equal(features, expected)
+    assert features.dtype == np.float64
+
+
+def test_columns_are_found_by_name():
+    shuffled = FRAME[["height", "member", "age", "colour"]].assign(extra=[[1]] * 4)
+    np.testing.assert_array_equal(SCHEMA.features(shuffled), SCHEMA.features(FRAME))
+
+
+def test_missing_columns_are_listed_together():
+    with pytest.raises(TableError, match=r"lacks the 2 columns 'age', 'member'; it has 'colour'"):
+        SCHEMA.features(FRAME.drop(columns=["age", "member"]))
+
+
+def test_a_missing_target_lists_close_names():
+    with pytest.raises(TableError, match="lacks the column 'lable'; did you mean 'label'"):
+        TableSchema.fit(FRAME, "lable")
+    with pytest.raises(TableError, match="lacks the column 'zzz'; it has 'age', 'colour'"):
+        TableSchema.fit(FRAME, "zzz")
+
+
+def test_without_a_target_all_columns_are_features():
+    schema = TableSchema.fit(FRAME)
+    assert len(schema.columns) == 5
+    with pytest.raises(TableError, match="no target"):
+        schema.target_values(FRAME)
+
+
+def test_dropped_columns_are_left_out():
+    schema = TableSchema.fit(FRAME, "label", drop=["colour", "age"])
+    assert schema.feature_names == ("member", "height")
+    with pytest.raises(TableError, match="lacks the column 'color'; did you mean 'colour'"):
+        TableSchema.fit(FRAME, "label", drop=["color"])
+
+
+def test_a_schema_survives_json():
+    for schema in (SCHEMA, TableSchema.fit(FRAME), TableSchema.fit(FRAME, "age", missing="impute")):
+        state = json.loads(json.dumps(schema.to_dict()))
+        assert TableSchema.from_dict(state) == schema
+
+
+# Types
+
+
+def test_one_value_in_every_type_has_one_meaning():
+    schema = TableSchema.fit(frame_of(n=[1, 2, 3], c=["1", "2", "x"], b=[True, False, True]))
+    expected = [[1, 1, 0, 0, 1], [2, 0, 1, 0, 0]]
+    for types in (
+        {"n": "int64", "c": "int64", "b": "bool"},
+        {"n": "float32", "c": "float64", "b": "int64"},
+        {"n": "Int64", "c": "Int64", "b": "boolean"},
+        {"n": "category", "c": "category", "b": "category"},
+        {"n": "string", "c": "string", "b": "string"},
+        {"n": "object", "c": "object", "b": "object"},
+    ):
+        frame = frame_of(n=[1, 2], c=[1, 2], b=[1, 0]).astype(types)
+        np.testing.assert_array_equal(schema.features(frame), expected, err_msg=str(types))
+
+
+@pytest.mark.parametrize("word", ["true", "TRUE", " True ", "1"])
+def test_truth_values_may_be_written_in_some_ways(word):
+    schema = TableSchema.fit(frame_of(b=[True, False]))
+    np.testing.assert_array_equal(schema.features(frame_of(b=[word])), [[1.0]])
+
+
+def test_constant_features_are_kept():
+    schema = TableSchema.fit(frame_of(a=[7, 7], c=["x", "x"]))
+    assert schema.feature_names == ("a", "c=x")
+
+
+@pytest.mark.parametrize(
+    ("values", "found"),
+    [
+        (pd.to_datetime(["2020-01-01", "2020-01-02"]), "datetime64"),
+        (pd.to_timedelta([1, 2]), "timedelta64"),
+        ([pd.Timestamp(0).date()] * 2, "date"),
+        (pd.interval_range(0, 2), "interval"),
+        (pd.Categorical(pd.to_datetime(["2020-01-01", "2020-01-02"])), "datetime64"),
+        ([1, "a"], "a mixture of types"),
+        ([[1], [2]], "a mixture of types"),
+        ([1j, 2j], "complex"),
+        ([b"a", b"b"], "bytes"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_other_types_are_refused_with_the_name(values, found):
+    frame = pd.DataFrame({"when": pd.Series(values), "y": [0, 1]})
+    with pytest.raises(TableError, match=rf"column 'when' holds .*{found}.*--drop"):
+        TableSchema.fit(frame, "y")
+    assert TableSchema.fit(frame.assign(a=0), "y", drop=["when"]).feature_names == ("a",)
+    with pytest.raises(TableError, match=f"column 'age' holds .*{found}"):
+        SCHEMA.features(FRAME.head(2).assign(age=frame["when"]))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (["x"] * 3, "'a': expected a number in row 1, got 'x'"),
+        (["1", " 2.5", "many"], "'a': expected a number in row 3, got 'many'"),
+        (["1", "2", "1e999"], "'a': expected a finite number in row 3, got '1e999'"),
+        ([1.0, -np.inf, 0.0], "'a': expected a finite number in row 2, got -inf"),
+        (["1", "2", "\x1b[31m"], r"got '\[31m'"),
+    ],
+)
+def test_a_numeric_column_that_holds_something_else(values, message):
+    with pytest.raises(TableError, match=message):
+        fit([1.0, 2.0, 3.0]).features(frame_of(a=values))
+
+
+def test_a_boolean_column_that_holds_something_else():
+    with pytest.raises(TableError, match="'a': expected true or false in row 2, got 'maybe'"):
+        fit([True, False]).features(frame_of(a=["true", "maybe"]))
+
+
+def test_rows_are_named_by_number_or_by_label():
+    schema = fit([1.0, 2.0])
+    with pytest.raises(TableError, match="in row 8,"):
+        schema.features(pd.DataFrame({"a": ["1", "x"]}, index=pd.RangeIndex(6, 8)))
+    with pytest.raises(TableError, match="in the row labelled 'q',"):
+        schema.features(pd.DataFrame({"a": ["1", "x"]}, index=["p", "q"]))
+
+
+# Missing values
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([1.0, None, 2.0, None], "'a' has 2 missing values, the first in row 2: .*impute"),
+        (["x", "y", None, "x"], "'a' has a missing value in row 3"),
+        ([True, None, True, False], "'a' has a missing value in row 2"),
+        ([None] * 4, "'a' has 4 missing values, the first in row 1"),
+    ],
+)
+def test_missing_values_are_refused(values, message):
+    with pytest.raises(TableError, match=message):
+        fit(values)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1.0, 2.0, 10.0], [[2.0]]),
+        (["x", "y", "y"], [[0.0, 1.0]]),
+        (["y", "x"], [[1.0, 0.0]]),
+        ([True, True, False], [[1.0]]),
+        ([True, False], [[0.0]]),
+        ([5, None, 7], [[6.0]]),
+        (pd.Categorical(["b", None, "b", "a"]), [[0.0, 1.0]]),
+    ],
+)
+def test_missing_values_are_imputed_when_asked(values, expected):
+    schema = fit(values, missing="impute")
+    np.testing.assert_array_equal(schema.features(frame_of(a=[None])), expected)
+
+
+def test_a_column_without_any_value_cannot_be_imputed():
+    with pytest.raises(TableError, match="'a' holds no value at all"):
+        fit([None, None], missing="impute")
+
+
+def test_missing_values_are_refused_later_too():
+    with pytest.raises(TableError, match=r"'a' has a missing value in row 2: .*without imputation"):
+        fit([1, 2]).features(frame_of(a=[1.0, np.nan]))
+
+
+@pytest.mark.parametrize("values", [[np.inf, 1.0], [1.0, -np.inf]])
+@pytest.mark.parametrize("missing", ["error", "impute"])
+def test_infinite_values_are_refused(values, missing):
+    with pytest.raises(TableError, match="'a': expected a finite number"):
+        fit(values, missing=missing)
+
+
+# Categories
+
+
+def test_an_unknown_category_is_zeros_and_told_once():
+    table = frame_of(age=[1, 1], colour=["teal", "mauve"], member=[True] * 2, height=[1, 1])
+    told = set()
+    with pytest.warns(UnknownCategoryWarning, match="'colour' has the value 'teal'") as caught:
+        features = SCHEMA.features(table, told)
+    assert len(caught) == 1
+    np.testing.assert_array_equal(features[:, 1:4], 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_array_equal(SCHEMA.features(table, told), features)
+
+
+@pytest.mark.parametrize(
+    ("distinct", "rows", "accepted"),
+    [(200, 1000, True), (201, 1000, False), (20, 20, True), (21, 21, False), (90, 100, True)],
+)
+def test_texts_that_are_no_categories_are_refused(distinct, rows, accepted):
+    values = [f"text {i % distinct}" for i in range(rows)]
+    if accepted:
+        assert len(fit(values).feature_names) == distinct
+        return
+    with pytest.raises(TableError, match=rf"'a' has {distinct} different texts .*--drop 'a'"):
+        fit(values)
+
+
+# Targets
+
+
+@pytest.mark.parametrize(
+    ("values", "task", "dtype"),
+    [
+        (["a", "b"] * 3, "classification", "U"),
+        (["a", "b", "c", "d"], "classification", "U"),
+        ([True, False], "classification", "b"),
+        ([1, 0, 0], "classification", "i"),
+        ([-1.0, 1.0, 1.0], "classification", "i"),
+        ([1, 2, 3], "regression", "f"),
+        ([1, 2, 3] * 10, "classification", "i"),
+        (list(range(20)) * 10, "classification", "i"),
+        (list(range(20)) * 9, "regression", "f"),
+        (list(range(21)) * 10, "regression", "f"),
+        ([0.5, 1.0] * 20, "regression", "f"),
+        (pd.Categorical([1, 2, 3]), "classification", "U"),
+    ],
+)
+def test_the_task_is_guessed_from_the_target(values, task, dtype):
+    frame = pd.DataFrame({"y": values, "x": 1.0})
+    schema = TableSchema.fit(frame, "y")
+    assert schema.target.task == task
+    assert schema.target_values(frame).dtype.kind == dtype
+    assert [str(v) for v in schema.target_values(frame)] == [
+        str(np.array(v).astype(schema.target_values(frame).dtype)) for v in values
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "task", "expected"),
+    [
+        ([0, 1, 1], "regression", [0.0, 1.0, 1.0]),
+        ([True, False], "regression", [1.0, 0.0]),
+        ([1, 2, 3], "classification", [1, 2, 3]),
+        ([0.5, 1.0, 0.5], "classification", ["0.5", "1", "0.5"]),
+    ],
+)
+def test_the_task_can_be_chosen(values, task, expected):
+    frame = frame_of(y=values, x=values)
+    schema = TableSchema.fit(frame, "y", task=task)
+    assert schema.target.task == task
+    assert schema.target_values(frame).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "message"),
+    [
+        ([1.0, None, 3.0], {}, "'y' has a missing value in row 2: leave"),
+        ([None] * 3, {"missing": "impute"}, "'y' has 3 missing values"),
+        (["a", None, "b"], {"missing": "impute"}, "'y' has a missing value in row 2"),
+        (["1", "2", "x"], {"task": "regression"}, "'y': expected a number in row 3, got 'x'"),
+        ([1.0, np.inf, 3.0], {}, "'y': expected a finite number in row 2"),
+        (pd.to_datetime(["2020-01-01"] * 3), {}, "'y' holds values of type datetime64"),
+    ],
+)
+def test_targets_that_cannot_be_learned(values, options, message):
+    with pytest.raises(TableError, match=message):
+        TableSchema.fit(frame_of(y=values, x=[1, 2, 3]), "y", **options)
+
+
+def test_a_target_keeps_its_type_in_later_tables():
+    schema = TableSchema.fit(frame_of(y=[0, 1, 1], x=[1, 2, 3]), "y")
+    assert schema.target_values(frame_of(y=["1", "5"])).tolist() == [1, 5]
+    with pytest.raises(TableError, match=r"'y': expected a whole number .* in row 1, got 0.5"):
+        schema.target_values(frame_of(y=[0.5]))
+    with pytest.raises(TableError, match="lacks the column 'y'"):
+        schema.target_values(frame_of(x=[0.5]))
+
+
+# Tables that are none
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        (pd.DataFrame({"a": [1], "y": [1]}), "at least 2 rows, got 1"),
+        (pd.DataFrame({"a": [], "y": []}), "at least 2 rows, got 0"),
+        (pd.DataFrame({"y": [1, 2]}), "no feature column is left"),
+        (pd.DataFrame(), "lacks the column 'y'"),
+        (pd.DataFrame({0: [1, 2], "y": [1, 2]}), r"text as column names, got '0' \(int\)"),
+        (pd.DataFrame({None: [1, 2], "y": [1, 2]}), "text as column names"),
+        (pd.DataFrame([[1, 2, 3]] * 2, columns=["a", "a", "y"]), "more than one column named 'a'"),
+    ],
+)
+def test_tables_that_cannot_be_learned_from(frame, message):
+    with pytest.raises(TableError, match=message):
+        TableSchema.fit(frame, "y")
+
+
+def test_an_empty_table_has_no_features():
+    with pytest.raises(TableError, match="with rows, got none"):
+        SCHEMA.features(FRAME.head(0))
+
+
+def test_names_with_controls_and_formulas_are_kept_and_quoted_without():
+    frame = pd.DataFrame({"=1+1": [1, 2], "a\x1b[1m\n": [1, 2], "y": [1, 2]})
+    schema = TableSchema.fit(frame, "y")
+    assert schema.feature_names == ("=1+1", "a\x1b[1m\n")
+    with pytest.raises(TableError, match=r"2 columns '=1\+1', 'a\[1m'") as caught:
+        schema.features(frame[["y"]])
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("option", [{"task": "ranking"}, {"missing": "drop"}])
+def test_options_are_checked(option):
+    with pytest.raises(ValueError, match=f"expected {next(iter(option))} '"):
+        TableSchema.fit(FRAME, "label", **option)
+
+
+# Plain data
+
+
+def changed(**changes):
+    state = TableSchema.fit(FRAME, "label", missing="impute").to_dict()
+    for path, value in changes.items():
+        *keys, last = (int(key) if key.isdigit() else key for key in path.split("__"))
+        place = state
+        for key in keys:
+            place = place[key]
+        place[last] = value
+    return state
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        None,
+        3,
+        [],
+        {},
+        {"columns": []},
+        changed(extra=1),
+        changed(columns=[]),
+        changed(columns="abc"),
+        changed(columns=[3]),
+        changed(columns__0__name=3),
+        changed(columns__0__name="colour"),
+        changed(columns__0__name="label"),
+        changed(columns__0__kind="pickle"),
+        changed(columns__0__kind=[]),
+        changed(columns__0__extra=1),
+        changed(columns__0__categories=["a"]),
+        changed(columns__0__fill="a"),
+        changed(columns__0__fill=float("nan")),
+        changed(columns__0__fill=True),
+        changed(columns__1__categories=[]),
+        changed(columns__1__categories=["b", "a"]),
+        changed(columns__1__categories=["a", "a"]),
+        changed(columns__1__categories=["a", 1]),
+        changed(columns__1__categories=3),
+        changed(columns__1__categories=[str(10**6 + i) for i in range(10**4)]),
+        changed(columns__1__fill="unknown"),
+        changed(columns__1__fill=1.0),
+        changed(columns__2__fill=0.5),
+        changed(target="label"),
+        changed(target__name=None),
+        changed(target__task="ranking"),
+        changed(target__task={}),
+        changed(target__kind="numeric"),
+        changed(target__extra="numeric"),
+    ],
+)
+def test_odd_plain_data_is_refused(state):
+    with pytest.raises(TableError, match=r"expected|unknown|cannot|more than one"):
+        TableSchema.from_dict(state)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=4,
+)
+PLACES = [
+    ("columns",),
+    ("target",),
+    ("columns", 0),
+    *[("columns", i, key) for i in range(3) for key in ("name", "kind", "categories", "fill")],
+    *[("target", key) for key in ("name", "task", "kind")],
+]
+
+
+@settings(deadline=None)
+@given(st.sampled_from(PLACES), JSON)
+def test_any_plain_data_is_a_working_schema_or_refused(place, value):
+    state = changed(**{"__".join(map(str, place)): value})
+    try:
+        schema = TableSchema.from_dict(state)
+    except TableError:
+        return
+    assert TableSchema.from_dict(schema.to_dict()) == schema
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnknownCategoryWarning)
+        try:
+            features = schema.features(FRAME)
+        except TableError:
+            return
+    assert features.shape == (4, len(schema.feature_names))
+
+
+# Properties
+
+
+NUMBERS = st.floats(-1e6, 1e6) | st.integers(-1000, 1000)
+WORDS = st.sampled_from(["1", "2", "1.5", "true", "a", "ä b", "=x", '"q"', "x,y"])
+TABLES = st.integers(2, 12).flatmap(
+    lambda n: st.fixed_dictionaries(
+        {
+            "n": st.lists(NUMBERS | st.none(), min_size=n, max_size=n),
+            "i": st.lists(st.integers(-9, 9), min_size=n, max_size=n),
+            "w": st.lists(WORDS | st.none(), min_size=n, max_size=n),
+            "b": st.lists(st.booleans(), min_size=n, max_size=n),
+        }
+    )
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(TABLES, st.integers(1, 5), st.sampled_from(["csv", "parquet"]))
+def test_chunks_have_the_features_of_the_whole(columns, rows, kind):
+    columns = {name: cells for name, cells in columns.items() if set(cells) != {None}}
+    frame = pd.DataFrame(columns)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"t.{kind}"
+        frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
+        whole = read_table(path)
+        schema = TableSchema.fit(whole, missing="impute")
+        chunks = [schema.features(chunk) for chunk in iter_table(path, rows)]
+    np.testing.assert_array_equal(np.concatenate(chunks), schema.features(whole))
+    np.testing.assert_array_equal(
+        schema.features(whole)[:, schema.feature_names.index("i")], frame["i"]
+    )
+
+
+@settings(deadline=None)
+@given(TABLES)
+def test_each_category_has_its_own_column(columns):
+    words = [word or "none" for word in columns["w"]]
+    schema = TableSchema.fit(frame_of(w=words))
+    encoded = schema.features(frame_of(w=words))
+    np.testing.assert_array_equal(encoded.sum(axis=1), 1)
+    decoded = [schema.feature_names[j].removeprefix("w=") for j in encoded.argmax(axis=1)]
+    assert decoded == words

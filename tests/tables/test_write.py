@@ -1,0 +1,114 @@
+"""Predictions are written whole, and hold no formula."""
+
+import csv
+import gzip
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pliant import TableError
+from pliant.tables import read_table, write_csv, write_predictions
+
+FORMULA_MARKS = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+def text_of(*frames):
+    file = io.StringIO()
+    write_csv(file, frames)
+    return file.getvalue()
+
+
+def rows_of(text):
+    return list(csv.reader(io.StringIO(text, newline=""), strict=True))
+
+
+def test_chunks_follow_each_other_under_one_header(tmp_path):
+    path = tmp_path / "out.csv"
+    write_predictions(path, (pd.DataFrame({"p": [i, -0.1]}) for i in range(3)))
+    assert path.read_bytes() == b"p\n0.0\n-0.1\n1.0\n-0.1\n2.0\n-0.1\n"
+
+
+def test_packed_files_are_the_same_each_time(tmp_path):
+    for name in ("a.csv.gz", "b.csv.gz"):
+        write_predictions(tmp_path / name, [pd.DataFrame({"p": ["é"]})])
+    assert gzip.decompress((tmp_path / "a.csv.gz").read_bytes()).decode() == "p\né\n"
+    assert (tmp_path / "a.csv.gz").read_bytes() == (tmp_path / "b.csv.gz").read_bytes()
+
+
+def test_floats_come_back_to_the_last_bit(tmp_path):
+    values = np.random.default_rng(0).normal(size=50) * 10.0 ** np.arange(-25, 25)
+    write_predictions(tmp_path / "out.csv", [pd.DataFrame({"p": values})])
+    np.testing.assert_array_equal(read_table(tmp_path / "out.csv")["p"], values)
+
+
+@pytest.mark.parametrize("mark", ["=", "+", "-", "@", "\t", "\r", "\n"])
+@pytest.mark.parametrize("dtype", ["object", "str", "category"])
+def test_formulas_are_disarmed_in_cells_and_names(mark, dtype):
+    frame = pd.DataFrame({f"{mark}name": pd.Series([f"{mark}cmd()", "plain"], dtype=dtype)})
+    written = mark.replace("\r", "\n")
+    assert rows_of(text_of(frame)) == [[f"'{written}name"], [f"'{written}cmd()"], ["plain"]]
+
+
+def test_a_carriage_return_starts_no_row():
+    text = text_of(pd.DataFrame({"a\r=b": ["x\r=cmd()", "x\r\n=cmd()"]}))
+    assert rows_of(text) == [["a\n=b"], ["x\n=cmd()"], ["x\n=cmd()"]]
+
+
+def test_numbers_and_truth_values_stay():
+    frame = pd.DataFrame({"i": [-1], "f": [-0.5], "b": [True], "o": pd.Series([-2], dtype=object)})
+    assert text_of(frame) == "i,f,b,o\n-1,-0.5,True,-2\n"
+
+
+def test_columns_may_have_any_names():
+    frame = pd.DataFrame([[1, 2, 3]], columns=["a", "a", 7])
+    assert text_of(frame) == "a,a,7\n1,2,3\n"
+
+
+def test_the_frame_is_not_changed():
+    frame = pd.DataFrame({"=a": ["=b"]})
+    text_of(frame)
+    assert frame.to_dict("list") == {"=a": ["=b"]}
+
+
+def test_no_rows_is_an_error_that_leaves_nothing(tmp_path):
+    with pytest.raises(TableError, match="no rows to write"):
+        write_predictions(tmp_path / "out.csv", [])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_trouble_in_a_later_chunk_leaves_the_old_file(tmp_path):
+    path = tmp_path / "out.csv"
+    path.write_text("old")
+
+    def chunks():
+        yield pd.DataFrame({"p": range(10_000)})
+        raise TableError("line 7 is broken")
+
+    with pytest.raises(TableError, match="line 7 is broken"):
+        write_predictions(path, chunks())
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("name", ["none/out.csv", "folder.csv", "a\0b.csv", "out.parquet", "out"])
+def test_an_unwritable_place_is_one_error(tmp_path, name):
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(TableError, match=r"cannot write|expected a name that ends in \.csv"):
+        write_predictions(f"{tmp_path}/{name}", [pd.DataFrame({"p": [1]})])
+    assert [entry.name for entry in tmp_path.iterdir()] == ["folder.csv"]
+
+
+@settings(deadline=None)
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=6), min_size=1))
+def test_no_written_text_starts_a_formula(cells):
+    rows = rows_of(text_of(pd.DataFrame({"c": pd.Series(cells, dtype=object)})))
+    written = [row[0] for row in rows][1:]
+    assert len(written) == len(cells)
+    for cell, original in zip(written, cells, strict=True):
+        same = original.replace("\r\n", "\n").replace("\r", "\n")
+        assert not cell.startswith(FORMULA_MARKS)
+        assert cell in (same, f"'{same}")
