@@ -8,5 +8,14 @@ kernel object: callable on new points, usable in any kernel method that accepts 
 
 from pliant._exceptions import ModelFileError, NonPSDWarning, TableError
 from pliant._version import __version__
+from pliant.estimators import C_path, DANKClassifier, DANKRegressor
 
-__all__ = ["ModelFileError", "NonPSDWarning", "TableError", "__version__"]
+__all__ = [
+    "C_path",
+    "DANKClassifier",
+    "DANKRegressor",
+    "ModelFileError",
+    "NonPSDWarning",
+    "TableError",
+    "__version__",
+]

@@ -26,7 +26,14 @@ import numpy as np
 from pliant._typing import Array
 from pliant.rows import DenseRows
 
-__all__ = ["Certificate", "MarginDual", "best_intercept", "svc_dual", "svr_dual"]
+__all__ = [
+    "Certificate",
+    "MarginDual",
+    "best_intercept",
+    "better_start",
+    "svc_dual",
+    "svr_dual",
+]
 
 
 @dataclass(frozen=True)
@@ -136,6 +143,18 @@ def best_intercept(residual: Array, lower: Array, upper: Array, epsilon: float) 
     first = int(np.searchsorted(slopes, -tiny))
     last = int(np.searchsorted(slopes, tiny, side="right"))
     return float(0.5 * (breaks[min(first, breaks.size - 1)] + breaks[min(last, breaks.size - 1)]))
+
+
+def better_start(dual: MarginDual, beta: Array, growth: float) -> Array:
+    """Return the better of two starts from the solution `beta` for a box `growth` times smaller.
+
+    They are beta itself, where the box still holds it, and growth * beta, which it always holds.
+    """
+    u, v = dual.fields(beta)
+    scaled = growth * beta
+    value = dual.value(scaled, (growth * u, growth**2 * v))
+    fits = bool(((dual.lower <= beta) & (beta <= dual.upper)).all())
+    return beta if fits and dual.value(beta, (u, v)) > value else scaled
 
 
 def svc_dual(

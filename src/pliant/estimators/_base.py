@@ -1,0 +1,232 @@
+"""What all kernel machines share: how data come in, how the parts meet, how they predict."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pliant._exceptions import NonPSDWarning
+from pliant._progress import CallbackSupport, FitProgress, with_callbacks
+from pliant._typing import Array, Indices
+from pliant._validation import check_gram
+from pliant.kernels import FunctionKernel, Kernel, Precomputed, as_kernel
+from pliant.linalg import negative_eigenvalue
+from pliant.rows import DenseRows
+
+__all__ = ["KernelMachine", "Task"]
+
+BLOCK_ENTRIES = 4_000_000
+"""Kernel values that prediction holds at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """One real-valued function to learn.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        The base kernel.
+    points : array of shape (n, d)
+        The training points that take part.
+    members : array of shape (n,)
+        Their row numbers in the training data.
+    target : array of shape (n,)
+        -1.0 and +1.0, or real numbers.
+    weights : array of shape (n,)
+        Sample weights, > 0.
+    rows : DenseRows
+        The Gram matrix of the points.
+    psd : bool
+        Whether it is positive semi-definite.
+    centre, scale : float
+        The target in the user's units is centre + scale * target.
+    """
+
+    kernel: Kernel
+    points: Array
+    members: Indices
+    target: Array
+    weights: Array
+    rows: DenseRows
+    psd: bool
+    centre: float = 0.0
+    scale: float = 1.0
+
+
+class WarmStart(NamedTuple):
+    """The solution of the same problem for another C, and how much larger C is now."""
+
+    beta: Array
+    growth: float
+
+
+class KernelMachine(CallbackSupport, BaseEstimator):
+    """A learned kernel with coefficients.
+
+    A subclass states the problem and runs the solver in `_learn`, which leaves ``kernel_``,
+    ``dual_coef_``, ``intercept_``, ``support_`` and ``support_vectors_``.
+    """
+
+    kernel: Any
+    gamma: float | str
+    n_iter_: Any
+
+    @abstractmethod
+    def _check_parameters(self) -> None:
+        """Raise for the first hyper-parameter that is out of range."""
+
+    @abstractmethod
+    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> list[Task]:
+        """Check the data; return the functions to learn."""
+
+    @abstractmethod
+    def _learn(self, task: Task, start: WarmStart | None, callback: Callable[..., Any]) -> Array:
+        """Learn one function; set the fitted attributes; return what a path may start from."""
+
+    @with_callbacks
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any = None) -> Self:
+        """Learn the kernel and its coefficients.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), or (n, n) for kernel="precomputed"
+            The training points. Dense, finite.
+        y : array-like of shape (n,)
+            Class labels of any type, or real targets.
+        sample_weight : array-like of shape (n,), optional
+            Each >= 0; multiplies C. Rows of weight zero are left out.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a parameter out of range, or data that cannot be learned from.
+        """
+        self._forget()
+        self._check_parameters()
+        tasks = self._prepare(X, y, sample_weight)
+        progress = FitProgress(self, X, y)
+        self._complete(tasks, [None] * len(tasks), progress)
+        progress.end()
+        return self
+
+    def _complete(
+        self,
+        tasks: list[Task],
+        starts: Sequence[WarmStart | None],
+        callback: Callable[..., Any],
+    ) -> list[Array]:
+        """Learn the only function, in place."""
+        return [self._learn(tasks[0], starts[0], callback)]
+
+    def _forget(self) -> None:
+        """Become unfitted, so that an interrupted fit leaves nothing half-learned."""
+        for name in [n for n in vars(self) if n.endswith("_") and not n.startswith("_")]:
+            delattr(self, name)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether a fit came to its end."""
+        return "kernel_" in vars(self) or "estimators_" in vars(self)
+
+    @property
+    def _precomputed(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn that a precomputed Gram is sliced on both sides."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._precomputed
+        return tags
+
+    def _base_kernel(self, X: Array) -> Kernel:
+        """Return the kernel to start from; refuse what has no margin dual."""
+        if self._precomputed:
+            as_kernel("precomputed", X, self.gamma)
+            return Precomputed(check_gram(X))
+        kernel = as_kernel(self.kernel, X, self.gamma)
+        for needed, name in (
+            (kernel.symmetric, "symmetric"),
+            (kernel.psd, "positive semi-definite"),
+        ):
+            if not needed:
+                raise ValueError(
+                    f"expected a {name} kernel, which {type(self).__name__} needs for a convex "
+                    f"problem, got {kernel!r}"
+                )
+        return kernel
+
+    def _points(self, X: Array, members: Indices) -> Array:
+        """Return the points of some rows; a precomputed kernel knows them by number."""
+        return members[:, None].astype(np.float64) if self._precomputed else X[members]
+
+    def _gram(self, kernel: Kernel, X: Array) -> tuple[Array, bool]:
+        """Return the training Gram matrix, and whether it is positive semi-definite."""
+        gram = kernel.gram if isinstance(kernel, Precomputed) else kernel(X)
+        if not isinstance(kernel, Precomputed | FunctionKernel):
+            return gram, True
+        smallest = negative_eigenvalue(check_gram(gram))
+        if smallest is not None:
+            warnings.warn(
+                f"the kernel matrix is not positive semi-definite: its smallest eigenvalue is "
+                f"{smallest:.3g}; the problem is not convex and dual_gap_ will be nan",
+                NonPSDWarning,
+                stacklevel=5,
+            )
+        return gram, smallest is None
+
+    def _expand(self, X: Array) -> Array:
+        """Return kernel_(X, support_vectors_) @ dual_coef_ + intercept_, in blocks of rows."""
+        step = max(1, BLOCK_ENTRIES // max(1, len(self.support_vectors_)))
+        blocks = [X[low : low + step] for low in range(0, len(X), step)]
+        return np.concatenate([self._expand_block(block) for block in blocks])
+
+    def _expand_block(self, X: Array) -> Array:
+        if len(self.support_) == 0:
+            return np.full(len(X), self.intercept_)
+        return np.asarray(
+            self.kernel_(X, self.support_vectors_) @ self.dual_coef_ + self.intercept_
+        )
+
+    def _checked_input(self, X: npt.ArrayLike) -> Array:
+        check_is_fitted(self)
+        return np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
+
+    def __getattr__(self, name: str) -> Any:
+        """Explain why a machine of many classes has no single kernel."""
+        if name in _OF_ONE_FUNCTION and "estimators_" in self.__dict__:
+            raise AttributeError(
+                f"{type(self).__name__} learned one machine per pair of classes: "
+                f"use estimators_[k].{name}"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if attributes, read from a file, do not belong together."""
+        for machine in getattr(self, "estimators_", [self]):
+            n = len(machine.support_)
+            shapes = (machine.support_vectors_.shape[0], machine.dual_coef_.shape)
+            if shapes != (n, (n,)):
+                raise ValueError(f"expected {n} support vectors and coefficients, got {shapes}")
+            for name in ("support_vectors_", "dual_coef_", "intercept_"):
+                if not np.isfinite(getattr(machine, name)).all():
+                    raise ValueError(f"expected finite {name}")
+            if not isinstance(machine.kernel_, Kernel):
+                raise ValueError(f"expected a kernel, got {type(machine.kernel_).__name__}")
+
+
+_OF_ONE_FUNCTION = frozenset(
+    {"kernel_", "dual_coef_", "intercept_", "support_", "support_vectors_", "dual_gap_",
+     "objective_", "objective_history_", "gap_history_", "eta_", "adaptation_"}
+)  # fmt: skip
