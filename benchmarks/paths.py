@@ -58,7 +58,9 @@ def _start(dual: MarginDual, beta: Array | None, factor: float) -> Array | None:
     """Return the better of the last solution and its rescaling to the new box."""
     if beta is None or factor == 1.0:
         return beta
-    return max((beta, factor * beta), key=dual.value)
+    u, v = dual.fields(beta)
+    scaled_value = dual.value(factor * beta, (factor * u, factor**2 * v))
+    return beta if dual.value(beta, (u, v)) >= scaled_value else factor * beta
 
 
 def _describe(seen: list[tuple[float, int]]) -> dict[str, Any]:

@@ -101,6 +101,7 @@ class _DANK(KernelMachine):
         self.dual_gap_ = result.gap
         self.objective_history_ = result.objectives
         self.gap_history_ = result.gaps
+        self.step_history_ = np.array([step.n_iter for step in result.history])
 
     @property
     def adaptation_(self) -> AdaptiveMatrix:
@@ -179,8 +180,9 @@ class DANKClassifier(_DANK, KernelClassifier):
     n_iter_ : int
         Two-coordinate steps, of the plain SVM ("auto") and of DANK together; with more than two
         classes an array, one number per pair.
-    objective_history_, gap_history_ : arrays of shape (n_checks,)
-        Objective and gap each time that they were computed.
+    objective_history_, gap_history_, step_history_ : arrays of shape (n_checks,)
+        Objective and gap each time that they were computed, and the two-coordinate steps done by
+        then (of DANK alone, where "auto" solves a plain SVM first).
     estimators_ : list of DANKClassifier
         Only with more than two classes: one machine per pair, in place of the attributes above
         from ``kernel_`` on.
@@ -269,7 +271,7 @@ class DANKRegressor(_DANK, KernelRegressor):
     Attributes
     ----------
     kernel_, support_, support_vectors_, eta_, adaptation_, n_iter_, objective_history_
-        As in `DANKClassifier`; so is ``gap_history_``.
+        As in `DANKClassifier`; so are ``gap_history_`` and ``step_history_``.
     dual_coef_ : array of shape (n_support,)
         Coefficients in the units of y: kernel_(X, support_vectors_) @ dual_coef_ + intercept_ is
         the prediction. Divided by std(y), they are the beta of the objective.

@@ -3,13 +3,14 @@
 from pliant.kernels.base import FunctionKernel, Kernel
 from pliant.kernels.compose import Centered, Normalized, Product, Scaled, Sum
 from pliant.kernels.extension import batch_reciprocal_neighbors
-from pliant.kernels.hadamard import AdaptiveMatrix, HadamardKernel
+from pliant.kernels.hadamard import EXTENSIONS, AdaptiveMatrix, HadamardKernel
 from pliant.kernels.named import KERNEL_NAMES, as_kernel
 from pliant.kernels.polynomial import Linear, Polynomial
 from pliant.kernels.precomputed import Precomputed
 from pliant.kernels.stationary import TL1, Gaussian, Laplacian, Matern
 
 __all__ = [
+    "EXTENSIONS",
     "KERNEL_NAMES",
     "TL1",
     "AdaptiveMatrix",

@@ -1,0 +1,28 @@
+"""scikit-learn's own checks, over every estimator."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from pliant import DANKClassifier, DANKRegressor
+
+ESTIMATORS = [
+    DANKClassifier(),
+    DANKRegressor(),
+    DANKClassifier(eta=10.0, extension="nearest"),
+    DANKRegressor(eta=10.0, extension="reciprocal"),
+    DANKClassifier(kernel="precomputed", extension="none"),
+    DANKClassifier(kernel="linear", extension="none"),
+]
+
+QUARTIC = "a sample of weight 2 is not two samples: the quartic term; scikit-learn's SVC fails too"
+
+
+def expected_failures(estimator):
+    return {"check_sample_weight_equivalence_on_dense_data": QUARTIC}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings("ignore::pliant.NonPSDWarning")
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
+def test_scikit_learn_checks(estimator, check):
+    assert check(estimator) is None
