@@ -33,6 +33,7 @@ class DenseRows:
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
             raise ValueError(f"expected a square Gram matrix, got shape {matrix.shape}")
         self.gram: Array = np.ascontiguousarray(matrix, dtype=dtype)
+        self._diagonal: Array = self.gram.diagonal().astype(np.float64)
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -40,7 +41,7 @@ class DenseRows:
 
     def diagonal(self) -> Array:
         """Return the diagonal, shape (n,), float64."""
-        return self.gram.diagonal().astype(np.float64)
+        return self._diagonal
 
     def block(self, indices: Indices) -> Array:
         """Return the rows `indices`, shape (len(indices), n)."""
@@ -48,19 +49,24 @@ class DenseRows:
 
     def square(self, indices: Indices) -> Array:
         """Return the rows and columns `indices`, shape (m, m)."""
-        if indices.size == len(self):
+        if np.array_equal(indices, np.arange(len(self))):
             return self.gram
         return _square(self.gram, indices)
 
     def matvec(self, weights: Array) -> Array:
         """Return K w, shape (n,); rows of zero weight are not read."""
-        used = np.flatnonzero(weights)
-        return _weighted_sum(self.gram, used, weights[used])
+        return _weighted_sum(self.gram, *self._used(weights))
 
     def squared_matvec(self, weights: Array) -> Array:
         """Return (K o K) w, with o the entrywise product, shape (n,)."""
+        return _weighted_sum_of_squares(self.gram, *self._used(weights))
+
+    def _used(self, weights: Array) -> tuple[Indices, Array]:
+        """Return the rows whose weight is not zero, and their weights."""
+        if weights.shape != (len(self),):
+            raise ValueError(f"expected weights of shape ({len(self)},), got {weights.shape}")
         used = np.flatnonzero(weights)
-        return _weighted_sum_of_squares(self.gram, used, weights[used])
+        return used, weights[used]
 
 
 @compiled

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.preprocessing import scale
 
 from pliant import C_path, DANKClassifier, DANKRegressor
+from pliant.datasets import make_speed_problem
 from tests.estimators.test_dank import classification, regression
 
 
@@ -24,10 +26,11 @@ def test_each_machine_of_a_path_equals_its_own_fit(machine, eta):
 
 
 def test_warm_starts_save_steps():
-    X, y = classification(n=600)
-    Cs = 8.0 * 1.2 ** np.arange(8)
-    path = C_path(DANKClassifier(eta=1e3, tol=1e-5), X, y, Cs)
-    cold = [DANKClassifier(C=C, eta=1e3, tol=1e-5).fit(X, y) for C in Cs]
+    X, y = make_speed_problem(1000)
+    Cs = 8.0 * 1.2 ** np.arange(5)
+    machine = DANKClassifier(gamma=3.0, eta=1e4)
+    path = C_path(machine, X, y, Cs)
+    cold = [clone(machine).set_params(C=C).fit(X, y) for C in Cs]
     assert sum(m.n_iter_ for m in path) < sum(m.n_iter_ for m in cold)
 
 

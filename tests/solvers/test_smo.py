@@ -95,7 +95,9 @@ def test_optimum_agrees_with_a_generic_convex_solver(kind, quartic, seed):
     kind=st.sampled_from(["svc", "svr"]),
     max_iter=st.integers(0, 200),
 )
-def test_every_point_on_the_way_is_feasible_and_bounded_by_its_gap(seed, C, quartic, kind, max_iter):
+def test_every_point_on_the_way_is_feasible_and_bounded_by_its_gap(
+    seed, C, quartic, kind, max_iter
+):
     if kind == "svc":
         X, y = classification(seed, n=20)
         problem = svc_dual(DenseRows(rbf_kernel(X)), y, C, quartic=quartic)
@@ -139,7 +141,25 @@ def test_active_sets_reach_the_optimum_of_all_coordinates(quartic):
     assert again.gap <= 1e-9 * (1 + again.value)
     assert result.gap == again.gap
     everything = smo._Block(problem, result.x, problem.fields(result.x))
-    assert 0 < everything.active().size < 0.7 * len(problem.rows)
+    active = everything.active(result.certificate.intercept, room=600)
+    assert active is not None
+    assert 0 < active.size < 600
+
+
+def test_an_active_set_holds_the_worst_violators_and_the_free_coordinates():
+    problem = large_problem(n=300)
+    half_way = smo.solve(problem, max_iter=400)
+    block = smo._Block(problem, half_way.x, problem.fields(half_way.x))
+    b = half_way.certificate.intercept
+    rise, fall = block.rates()
+    violation = np.maximum(rise - b, b - fall)
+    must = np.flatnonzero(violation >= 0)
+    free = np.flatnonzero((half_way.x > problem.lower) & (half_way.x < problem.upper))
+    assert np.isin(free, must).all()
+    assert block.active(b, room=must.size - 1) is None
+    chosen = block.active(b, room=must.size + 5)
+    assert chosen.size <= must.size + 5
+    assert np.isin(must, chosen).all()
 
 
 def test_warm_start_reaches_the_same_optimum_in_fewer_steps():

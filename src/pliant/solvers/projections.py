@@ -41,6 +41,9 @@ def project_box_hyperplane(
     ValueError
         If the set is empty.
     """
+    if (lower > upper).any():
+        i = int(np.argmax(lower > upper))
+        raise ValueError(f"expected lower <= upper, got {lower[i]:g} and {upper[i]:g} at {i}")
     a = np.ones_like(point) if normal is None else normal
     low, high = np.minimum(a * lower, a * upper).sum(), np.maximum(a * lower, a * upper).sum()
     slack = 1e-12 * (1.0 + np.abs(a * upper).sum() + np.abs(a * lower).sum())
@@ -79,6 +82,7 @@ def project_simplex(point: Array, total: float = 1.0) -> Array:
     """Return the nearest x to `point` with x >= 0 and sum(x) = `total` > 0."""
     if not total > 0:
         raise ValueError(f"expected total > 0, got {total}")
+    point = point - point.max()  # the same x, from smaller numbers
     falling = np.sort(point)[::-1]
     thresholds = (np.cumsum(falling) - total) / np.arange(1, point.size + 1)
     kept = np.flatnonzero(falling > thresholds)[-1]

@@ -7,8 +7,8 @@ Each step moves weight from one coordinate, j, to another, i. Along e_i - e_j th
 concave, a quartic with kinks at zero, and is maximised exactly. i is the steepest ascent, j the
 largest second-order gain (Fan, Chen and Lin 2005, with the curvature of the quartic term).
 
-Between rounds, coordinates that are in no violating pair are set aside, and the square Gram of
-the others is copied into a compact block, where a step is cheaper; every round ends with a look
+Between rounds, coordinates that are in no violating pair are set aside, and if few are left, their
+square Gram is copied into a compact block, where a step is cheaper; every round ends with a look
 at all coordinates and a certificate. The path depends on the data only, never on the clock.
 Cost: O(n) a step and some tens of steps a support vector, so between n^2 and n^3.
 """
@@ -31,11 +31,11 @@ __all__ = ["TwoCoordinateProblem", "solve"]
 SLICE_READS = 2e7
 """Gram entries that one compiled slice reads at most: some hundredths of a second."""
 
-SHORTEST_ROUND = 1000
-"""Steps on all coordinates before the active ones are looked for again, for n below that."""
+SHORTEST_ROUND = 500
+"""Steps on all coordinates before the active ones are looked for again; n/2 if that is more."""
 
-WORTH_COPYING = 0.7
-"""An active set is copied into a block if it has at most this share of all coordinates."""
+WORTH_COPYING = 0.4
+"""A block holds at most this share of all coordinates; copying more costs more than it saves."""
 
 PATIENCE = 5
 """Rounds without a better value or gap, after which the run counts as stalled."""
@@ -54,6 +54,10 @@ class Certified(Protocol):
     @property
     def gap(self) -> float:
         """The bound on its distance from the optimum."""
+
+    @property
+    def intercept(self) -> float:
+        """The b that makes the gap smallest."""
 
 
 Proof = TypeVar("Proof", bound=Certified)
@@ -176,12 +180,14 @@ class _Run(Generic[Proof]):
         self.callback = callback
         self.n_iter = 0
         self.idle_rounds = 0
+        self.intercept = 0.0
         self.stopped = False
         self.history: list[Progress] = []
 
     def check(self, tol: float, violation: float | None) -> tuple[Proof, Status | None]:
         """Certify the present point; say whether, and why, the run is over."""
         certificate = self.problem.certificate(self.beta, self.fields)
+        self.intercept = certificate.intercept
         reached = self._reached(certificate, tol, violation)
         if reached and violation is None:  # trust only what was not summed up step by step
             self.fields = self.problem.fields(self.beta)
@@ -198,9 +204,9 @@ class _Run(Generic[Proof]):
 
     def improve(self, floor: float) -> None:
         """Step on the coordinates that may move, then bring all fields up to date."""
-        active = self.everything.active()
-        if active.size > WORTH_COPYING * self.beta.size or self.idle_rounds:
-            self._advance(self.everything, floor, max(SHORTEST_ROUND, self.beta.size))
+        active = self.everything.active(self.intercept, int(WORTH_COPYING * self.beta.size))
+        if active is None or self.idle_rounds:
+            self._advance(self.everything, floor, max(SHORTEST_ROUND, self.beta.size // 2))
             self.beta, self.fields = self.everything.beta, self.everything.fields()
         else:
             part = _Block(self.problem, self.beta, self.fields, active)
@@ -279,10 +285,20 @@ class _Block:
         """Return u and v at the present point."""
         return self.linear - self.g - self.c * self.beta * self.v, self.v
 
-    def active(self) -> Indices:
-        """Return the coordinates that are in some violating pair."""
+    def active(self, intercept: float, room: int) -> Indices | None:
+        """Return up to `room` coordinates to step on next, None if that would leave out too much.
+
+        These are the coordinates in some violating pair; if there are too many, the worst
+        violators of the optimality conditions at `intercept`, and the free coordinates.
+        """
         rise, fall = self.rates()
-        return np.flatnonzero((rise > fall.min()) | (fall < rise.max()))
+        pairs = np.flatnonzero((rise > fall.min()) | (fall < rise.max()))
+        if pairs.size <= room:
+            return pairs
+        violation = np.maximum(rise - intercept, intercept - fall)  # >= 0 for free coordinates
+        if (violation >= 0.0).sum() > room:
+            return None
+        return np.sort(np.argsort(-violation, kind="stable")[:room])
 
     def ascend(self, goal: float, steps: int) -> int:
         """Take up to `steps` steps, until the violation is <= `goal`; return their number."""
