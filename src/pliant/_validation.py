@@ -15,13 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
+from sklearn.utils.validation import _check_sample_weight
 
 from pliant._typing import Array
-
-try:  # public since scikit-learn 1.7
-    from sklearn.utils.validation import check_sample_weight as _check_sample_weight
-except ImportError:
-    from sklearn.utils.validation import _check_sample_weight
 
 __all__ = [
     "check_choice",
@@ -55,7 +51,7 @@ def check_real(
         Whether inf is allowed.
     """
     bound = f" > {above:g}" if above is not None else f" >= {least:g}" if least is not None else ""
-    number = float(value) if isinstance(value, Real) and not _is_boolean(value) else math.nan
+    number = _as_float(value)
     fits = (
         not math.isnan(number)
         and (infinite or math.isfinite(number))
@@ -67,6 +63,16 @@ def check_real(
             f"expected {name}{bound}, a {'' if infinite else 'finite '}number, got {value!r}"
         )
     return number
+
+
+def _as_float(value: Any) -> float:
+    """Return `value` as a float; nan for what is no number, or one too large for a float."""
+    if not isinstance(value, Real) or _is_boolean(value):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.nan
 
 
 def _is_boolean(value: object) -> bool:
@@ -104,8 +110,11 @@ def check_points(X: npt.ArrayLike, name: str = "X", n_features: int | None = Non
             f"expected {name} to be a dense array, got a sparse one; use {name}.toarray()"
         )
     try:
-        points = np.asarray(X, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        given = np.asarray(X)
+        if given.dtype.kind not in "biufO":
+            raise TypeError(f"got an array of {given.dtype}")
+        points = given.astype(np.float64, copy=False)
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"expected {name} to hold numbers: {error}") from None
     if points.ndim != 2:
         raise ValueError(f"expected {name} of shape (n_samples, n_features), got {points.shape}")

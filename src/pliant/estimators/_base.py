@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pliant._exceptions import NonPSDWarning
 from pliant._progress import CallbackSupport, FitProgress, with_callbacks
 from pliant._typing import Array, Indices
-from pliant._validation import check_gram
+from pliant._validation import check_gram, check_points
 from pliant.kernels import FunctionKernel, Kernel, Precomputed, as_kernel
 from pliant.linalg import negative_eigenvalue
 from pliant.rows import DenseRows
@@ -215,13 +215,14 @@ class KernelMachine(CallbackSupport, BaseEstimator):
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes, read from a file, do not belong together."""
         for machine in getattr(self, "estimators_", [self]):
-            n = len(machine.support_)
-            shapes = (machine.support_vectors_.shape[0], machine.dual_coef_.shape)
-            if shapes != (n, (n,)):
-                raise ValueError(f"expected {n} support vectors and coefficients, got {shapes}")
-            for name in ("support_vectors_", "dual_coef_", "intercept_"):
-                if not np.isfinite(getattr(machine, name)).all():
-                    raise ValueError(f"expected finite {name}")
+            vectors = check_points(machine.support_vectors_, "support_vectors_")
+            coefficients = np.asarray(machine.dual_coef_)
+            if coefficients.shape != (len(vectors),) or len(machine.support_) != len(vectors):
+                raise ValueError(
+                    f"expected {len(vectors)} coefficients, got shape {coefficients.shape}"
+                )
+            if not np.isfinite([*coefficients, machine.intercept_]).all():
+                raise ValueError("expected finite coefficients")
             if not isinstance(machine.kernel_, Kernel):
                 raise ValueError(f"expected a kernel, got {type(machine.kernel_).__name__}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +24,7 @@ class Kernel(BaseEstimator, ABC):
 
     A subclass keeps its hyper-parameters under the names of its ``__init__`` and implements
     `_gram`. It then has ``get_params``, ``set_params`` and cloning as in scikit-learn, ``+`` and
-    ``*`` with kernels and positive numbers, and works as ``SVC(kernel=k)``.
+    ``*`` with kernels, ``*`` with positive numbers, and works as ``SVC(kernel=k)``.
 
     Attributes
     ----------
@@ -56,6 +57,8 @@ class Kernel(BaseEstimator, ABC):
         X = check_points(X, "X")
         Y = X if Y is None else check_points(Y, "Y")
         self._check_pair(X, Y)
+        if not len(X) or not len(Y):
+            return np.empty((len(X), len(Y)))
         return self._gram(X, Y)
 
     def _check_pair(self, X: Array, Y: Array) -> None:
@@ -68,27 +71,39 @@ class Kernel(BaseEstimator, ABC):
 
     def diag(self, X: npt.ArrayLike) -> Array:
         """Return k(x, x) for each row of X, shape (n,)."""
-        return self._diagonal(check_points(X, "X"))
+        X = check_points(X, "X")
+        return self._diagonal(X) if len(X) else np.empty(0)
 
     def _diagonal(self, X: Array) -> Array:
         return np.array([self._gram(x, x)[0, 0] for x in X[:, None, :]])
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if the hyper-parameters, read from a file, cannot be a kernel's."""
+        for name, value in self.get_params(deep=False).items():
+            wanted = Kernel if name in ("kernel", "left", "right", "base") else object
+            if not isinstance(value, wanted):
+                raise ValueError(f"expected {name} to be a kernel, got {type(value).__name__}")
 
     def __add__(self, other: Kernel) -> Sum:
         """Return the kernel k + other."""
         from pliant.kernels.compose import Sum
 
+        if not isinstance(other, Kernel):
+            return NotImplemented
         return Sum(self, other)
 
     def __mul__(self, other: Kernel | float) -> Product | Scaled:
         """Return the kernel k * other, for a kernel or a number > 0."""
-        from pliant.kernels.compose import Product, Scaled
+        from pliant.kernels.compose import Product
 
-        return Product(self, other) if isinstance(other, Kernel) else Scaled(self, other)
+        return Product(self, other) if isinstance(other, Kernel) else self.__rmul__(other)
 
     def __rmul__(self, other: float) -> Scaled:
         """Return the kernel other * k, for a number > 0."""
         from pliant.kernels.compose import Scaled
 
+        if not isinstance(other, Real):
+            return NotImplemented
         return Scaled(self, other)
 
 

@@ -11,19 +11,20 @@ share by one of three rules (Liu et al. 2020, section 2.3, and its smooth counte
                  inverse distance
 
 Each one is exact at the training points (where several are equal, the smooth rule takes the mean
-of their values, the others the first of them). The paper ranks a new point among the other new
+of their values, the others the first of them). Of equally near training points the first one is
+the nearer. The paper ranks a new point among the other new
 points, so that a prediction depends on its batch: `batch_reciprocal_neighbors` is that rule,
 as a function of its own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import cdist
-from sklearn.neighbors import NearestNeighbors
 
 from pliant._typing import Array, Indices
 from pliant._validation import check_points
@@ -41,7 +42,10 @@ __all__ = [
 
 
 class Neighbors(Protocol):
-    """Training points that can be asked for the nearest ones to a new point."""
+    """Training points that can be asked for the nearest ones to a new point.
+
+    Of equally near points the first one comes first, whatever k and the other rows of X are.
+    """
 
     def __len__(self) -> int:
         """Return the number of training points."""
@@ -59,18 +63,18 @@ class Neighbors(Protocol):
 class CoordinateNeighbors:
     """Training points by their coordinates; Euclidean distance.
 
-    A point that equals a training point bit for bit is recognised as it, at distance zero.
-    Of equal training points the first one is taken.
+    A point that equals a training point bit for bit is recognised as it, at distance zero,
+    without a search. Of equal training points the first one is taken.
 
     Parameters
     ----------
     points : array of shape (n, d)
     """
 
-    def __init__(self, points: Array) -> None:
-        self._points = points
-        self._search = NearestNeighbors().fit(points)
-        self._first = {row.tobytes(): i for i, row in reversed(list(enumerate(points + 0.0)))}
+    def __init__(self, points: npt.ArrayLike) -> None:
+        self._points = check_points(points, "points")
+        rows = self._points + 0.0  # -0.0 becomes 0.0
+        self._first = {row.tobytes(): i for i, row in reversed(list(enumerate(rows)))}
 
     def __len__(self) -> int:
         """Return the number of training points."""
@@ -90,24 +94,28 @@ class CoordinateNeighbors:
 
     def query(self, X: Array, k: int) -> tuple[Array, Indices]:
         """Return distances and indices of the k nearest, nearest first, each (m, k)."""
+        X = check_points(X, "X", n_features=self._points.shape[1])
         twins = self.twins(X)
         distances, indices = np.zeros((len(X), k)), np.tile(twins[:, None], k)
-        new = np.flatnonzero(twins < 0)
-        if new.size:
-            distances[new], indices[new] = self._search.kneighbors(X[new], n_neighbors=k)
+        for part in self._parts(np.flatnonzero(twins < 0)):
+            every = cdist(X[part], self._points)
+            indices[part] = _smallest(every, k)
+            distances[part] = np.take_along_axis(every, indices[part], axis=1)
         return distances, indices
 
     def count_nearer(self, indices: Indices, radii: Array) -> Indices:
         """Return how many other training points are nearer to each x_i than its radius."""
-        own = self._points[indices]
-        counts = np.empty(len(indices), dtype=np.intp)
-        step = max(1, int(1e7 / len(self._points)))
-        for low in range(0, len(indices), step):
-            part = slice(low, low + step)
-            nearer = cdist(own[part], self._points) < radii[part, None]
-            nearer[np.arange(len(nearer)), indices[part]] = False
+        counts = np.zeros(len(indices), dtype=np.intp)
+        for part in self._parts(np.flatnonzero(radii)):
+            nearer = cdist(self._points[indices[part]], self._points) < radii[part, None]
+            nearer[np.arange(part.size), indices[part]] = False
             counts[part] = nearer.sum(axis=1)
         return counts
+
+    def _parts(self, rows: Indices) -> Iterator[Indices]:
+        """Yield `rows` in parts whose distances to all training points fit into memory."""
+        step = max(1, int(1e7 / len(self)))
+        return (rows[low : low + step] for low in range(0, rows.size, step))
 
 
 class GramNeighbors:
@@ -128,7 +136,7 @@ class GramNeighbors:
         self._points = points
         diagonal = kernel._diagonal(points)
         self._level = float(diagonal.mean())
-        if not np.allclose(diagonal, self._level, rtol=1e-8):
+        if not np.allclose(diagonal, self._level, rtol=1e-8, atol=0.0):
             raise ValueError(
                 "expected a precomputed Gram matrix with equal diagonal entries, got entries from "
                 f"{diagonal.min():g} to {diagonal.max():g}: there are no neighbours without "
@@ -148,7 +156,7 @@ class GramNeighbors:
         distances = self._distances(X)
         if X.shape[1] == 1:  # a training point is nearest to itself, before its twins
             distances[X == self._points.T] = -1.0
-        indices = np.argsort(distances, axis=1, kind="stable")[:, :k]
+        indices = _smallest(distances, k)
         return np.maximum(np.take_along_axis(distances, indices, axis=1), 0.0), indices
 
     def count_nearer(self, indices: Indices, radii: Array) -> Indices:
@@ -161,6 +169,15 @@ class GramNeighbors:
         squared = 2.0 * (self._level - self._kernel._gram(X, self._points))
         squared[squared < 1e-12 * self._level] = 0.0
         return np.sqrt(squared)
+
+
+def _smallest(distances: Array, k: int) -> Indices:
+    """Return the columns of the k smallest entries of each row, ties in column order, (m, k)."""
+    bound = np.partition(distances, k - 1, axis=1)[:, k - 1, None]
+    rows, columns = np.nonzero(distances <= bound)
+    order = np.lexsort((distances[rows, columns], rows))  # stable
+    first = np.searchsorted(rows, np.arange(len(distances)))
+    return np.asarray(columns[order[first[:, None] + np.arange(k)]])
 
 
 def nearest(neighbors: Neighbors, X: Array) -> Indices:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from pliant._typing import Array, Indices
-from pliant._validation import check_choice, check_integer, check_real
+from pliant._validation import check_choice, check_integer, check_points, check_real
 from pliant.kernels.base import Kernel
 from pliant.kernels.extension import (
     CoordinateNeighbors,
@@ -44,7 +44,7 @@ class HadamardKernel(Kernel):
     base : Kernel
         k, positive semi-definite.
     points : array of shape (n, d)
-        The training points.
+        The training points, float64.
     beta : array of shape (n,)
         Their signed dual coefficients.
     eta : float
@@ -81,16 +81,21 @@ class HadamardKernel(Kernel):
         """The factor c = 1/(4 eta) of the learned part."""
         return 1.0 / (4.0 * check_real("eta", self.eta, above=0, infinite=True))
 
+    @property
+    def _rule(self) -> str:
+        """The rule for new points; "none" where nothing was learned."""
+        rule = check_choice("extension", self.extension, EXTENSIONS)
+        return "none" if self.quartic == 0.0 else rule
+
     def _check_pair(self, X: Array, Y: Array) -> None:
         self.base._check_pair(X, Y)
 
     def _gram(self, X: Array, Y: Array) -> Array:
         gram = self.base._gram(X, Y)
-        rule = check_choice("extension", self.extension, EXTENSIONS)
-        if rule == "none" or self.quartic == 0.0:
+        if self._rule == "none":
             return gram
         learned: Array
-        if rule == "smooth":
+        if self._rule == "smooth":
             learned = self._smooth(X)[:, None] * gram * self._smooth(Y)
         else:
             learned = self._between(self._place(X), self._place(Y))
@@ -98,9 +103,9 @@ class HadamardKernel(Kernel):
 
     def _diagonal(self, X: Array) -> Array:
         diagonal = self.base._diagonal(X)
-        if self.extension == "none" or self.quartic == 0.0:
+        if self._rule == "none":
             return diagonal
-        if self.extension == "smooth":
+        if self._rule == "smooth":
             return diagonal * (1.0 + self.quartic * self._smooth(X) ** 2 * diagonal)
         place = self._place(X)
         learned = self.beta[place] ** 2 * self.base._diagonal(self.points[place])
@@ -117,7 +122,7 @@ class HadamardKernel(Kernel):
 
     def _place(self, X: Array) -> Indices:
         """Return the training point whose place each row of X takes, shape (m,)."""
-        rule = nearest if self.extension == "nearest" else reciprocal
+        rule = nearest if self._rule == "nearest" else reciprocal
         return rule(self._neighbors, X)
 
     def _between(self, rows: Indices, columns: Indices) -> Array:
@@ -133,6 +138,21 @@ class HadamardKernel(Kernel):
         if isinstance(self.base, Precomputed):
             return GramNeighbors(self.base, self.points)
         return CoordinateNeighbors(self.points)
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if attributes, read from a file, do not belong together."""
+        super()._check_loaded()
+        points, beta = check_points(self.points, "points"), np.asarray(self.beta)
+        if beta.shape != (len(points),) or beta.dtype != np.float64 or not np.isfinite(beta).all():
+            raise ValueError(f"expected {len(points)} finite coefficients, got shape {beta.shape}")
+        check_integer("n_neighbors", self.n_neighbors, least=1)
+        check_choice("extension", self.extension, EXTENSIONS)
+        self.__dict__.pop("_neighbors", None)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Forget what was made of the old value."""
+        self.__dict__.pop("_neighbors", None)
+        super().__setattr__(name, value)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what can be made again."""
@@ -198,6 +218,8 @@ class AdaptiveMatrix:
         return self.columns(slice(None))
 
     def _learned(self, rows: Indices, columns: Indices) -> Array:
+        if not rows.size or not columns.size:
+            return np.empty((rows.size, columns.size))
         gram = self._base._gram(self._points[rows], self._points[columns])
         return self._quartic * self._beta[rows, None] * gram * self._beta[columns]
 

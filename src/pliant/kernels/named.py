@@ -11,6 +11,7 @@ from pliant._typing import Array
 from pliant._validation import check_choice, check_real
 from pliant.kernels.base import FunctionKernel, Kernel
 from pliant.kernels.polynomial import Linear, Polynomial
+from pliant.kernels.precomputed import Precomputed
 from pliant.kernels.stationary import Gaussian, Laplacian, Matern
 
 __all__ = ["KERNEL_NAMES", "as_kernel"]
@@ -34,9 +35,11 @@ def as_kernel(kernel: Any, X: Array, gamma: float | str = "scale") -> Kernel:
     Parameters
     ----------
     kernel : str, Kernel or callable
-        A name in `KERNEL_NAMES`; a kernel object, which is cloned; or a function of two matrices.
+        A name in `KERNEL_NAMES`; a kernel object, which is cloned; a function of two matrices; or
+        "precomputed".
     X : array of shape (n, d)
-        The training points, for ``gamma="scale"`` and ``"auto"``.
+        The training points, for ``gamma="scale"`` and ``"auto"``; their Gram matrix, for
+        "precomputed".
     gamma : float or {"scale", "auto"}
         For kernels by name: a number > 0; "scale" is 1/(d var(X)), "auto" is 1/d.
 
@@ -52,15 +55,17 @@ def as_kernel(kernel: Any, X: Array, gamma: float | str = "scale") -> Kernel:
         if check_choice("kernel", kernel, (*KERNEL_NAMES, "precomputed")) in _WITH_GAMMA:
             return _WITH_GAMMA[kernel](_gamma_value(gamma, X))
         _refuse_gamma(gamma, f"kernel={kernel!r} has no gamma")
-        return Linear()
+        return Linear() if kernel == "linear" else Precomputed(X)
     _refuse_gamma(gamma, "gamma belongs to kernels given by name; set it on the kernel itself")
     if isinstance(kernel, Kernel):
         return clone(kernel)
-    if callable(kernel):
+    if callable(kernel) and not isinstance(kernel, type):
         return FunctionKernel(kernel)
+    name = getattr(kernel, "__name__", "")
+    got = f"the class {name}: write {name}()" if name else repr(kernel)
     raise TypeError(
         f"expected kernel to be a name in {sorted(KERNEL_NAMES)}, a Kernel, a function of two "
-        f"matrices or 'precomputed', got {kernel!r}"
+        f"matrices or 'precomputed', got {got}"
     )
 
 

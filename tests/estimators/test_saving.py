@@ -1,0 +1,82 @@
+"""Fitted machines survive a model file, and a forged one is refused."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from pliant import DANKClassifier, DANKRegressor, ModelFileError
+from pliant.kernels import Gaussian, Linear
+from pliant.persistence import load_model, save_model
+from tests.estimators.test_dank import classification, regression
+
+
+@pytest.mark.parametrize("extension", ["smooth", "nearest", "reciprocal", "none"])
+def test_a_classifier_survives(tmp_path, extension):
+    X, y = classification(n=50)
+    model = DANKClassifier(extension=extension).fit(X, np.where(y > 0, "yes", "no"))
+    save_model(model, tmp_path / "m.skops")
+    loaded = load_model(tmp_path / "m.skops").model
+    new = np.random.default_rng(1).uniform(size=(20, 3))
+    assert loaded.decision_function(new).tobytes() == model.decision_function(new).tobytes()
+    assert list(loaded.predict(new)) == list(model.predict(new))
+    assert loaded.adaptation_.radius == model.adaptation_.radius
+    assert loaded.get_params() == model.get_params()
+
+
+def test_pipelines_many_classes_composed_kernels_and_regressors_survive(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    many = make_pipeline(StandardScaler(), DANKClassifier(Gaussian(0.5) + 0.1 * Linear())).fit(X, y)
+    save_model(many, tmp_path / "many.skops")
+    loaded = load_model(tmp_path / "many.skops").model
+    np.testing.assert_array_equal(loaded.decision_function(X), many.decision_function(X))
+    X, y = regression(n=50)
+    line = DANKRegressor().fit(X, y)
+    save_model(line, tmp_path / "line.skops")
+    np.testing.assert_array_equal(
+        load_model(tmp_path / "line.skops").model.predict(X), line.predict(X)
+    )
+
+
+def test_precomputed_machines_survive(tmp_path):
+    X, y = classification(n=50)
+    K = Gaussian(1.0)(X)
+    model = DANKClassifier("precomputed").fit(K, y)
+    save_model(model, tmp_path / "m.skops")
+    np.testing.assert_array_equal(
+        load_model(tmp_path / "m.skops").model.decision_function(K), model.decision_function(K)
+    )
+
+
+def test_a_machine_with_a_function_says_so_when_it_is_saved(tmp_path):
+    X, y = classification(n=50)
+    model = DANKClassifier(kernel=lambda A, B: A @ B.T).fit(X, y)
+    with pytest.raises(ModelFileError, match="function"):
+        save_model(model, tmp_path / "m.skops")
+    assert list(tmp_path.iterdir()) == []
+
+
+def round_trip(model, path):
+    save_model(model, path)
+    return load_model(path).model
+
+
+FORGERIES = {
+    "coefficients": lambda m: setattr(m, "dual_coef_", m.dual_coef_[:-1]),
+    "nan": lambda m: setattr(m, "intercept_", np.nan),
+    "beta": lambda m: setattr(m.kernel_, "beta", m.kernel_.beta[:-3]),
+    "kernel": lambda m: setattr(m, "kernel_", 3.0),
+    "base": lambda m: setattr(m.kernel_, "base", "gaussian"),
+    "extension": lambda m: setattr(m.kernel_, "extension", "magic"),
+    "support": lambda m: setattr(m, "support_vectors_", np.full((2, 2), np.inf)),
+}
+
+
+@pytest.mark.parametrize("forge", FORGERIES)
+def test_attributes_that_do_not_belong_together_are_refused(tmp_path, forge):
+    X, y = classification(n=50)
+    model = DANKClassifier().fit(X, y)
+    FORGERIES[forge](model)
+    with pytest.raises(ModelFileError, match="expected"):
+        round_trip(model, tmp_path / "m.skops")
