@@ -150,6 +150,8 @@ def better_start(dual: MarginDual, beta: Array, growth: float) -> Array:
 
     They are beta itself, where the box still holds it, and growth * beta, which it always holds.
     """
+    if growth == 1.0:
+        return beta
     u, v = dual.fields(beta)
     scaled = growth * beta
     value = dual.value(scaled, (growth * u, growth**2 * v))
