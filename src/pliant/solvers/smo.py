@@ -170,9 +170,7 @@ class _Run(Generic[Proof]):
         callback: Callable[[Progress], Any] | None,
     ) -> None:
         self.problem = problem
-        self.beta = beta
-        self.fields = problem.fields(beta)
-        self.everything = _Block(problem, beta, self.fields)
+        self._arrive(beta, problem.fields(beta))
         self.limit = max_iter if max_iter >= 0 else int(np.iinfo(np.int64).max)
         self.callback = callback
         self.n_iter = 0
@@ -184,12 +182,12 @@ class _Run(Generic[Proof]):
     def check(self, tol: float, violation: float | None) -> tuple[Proof, Status | None]:
         """Certify the present point; say whether, and why, the run is over."""
         certificate = self.problem.certificate(self.beta, self.fields)
-        self.intercept = certificate.intercept
         reached = self._reached(certificate, tol, violation)
         if reached and violation is None:  # trust only what was not summed up step by step
-            self.fields = self.problem.fields(self.beta)
+            self._arrive(self.beta, self.problem.fields(self.beta))
             certificate = self.problem.certificate(self.beta, self.fields)
             reached = self._reached(certificate, tol, violation)
+        self.intercept = certificate.intercept
         self._note(certificate)
         if reached:
             return certificate, Status.CONVERGED if self.problem.psd else Status.UNCERTIFIED
@@ -204,14 +202,18 @@ class _Run(Generic[Proof]):
         active = self.everything.active(self.intercept, int(WORTH_COPYING * self.beta.size))
         if active is None or self.idle_rounds:
             self._advance(self.everything, floor, max(SHORTEST_ROUND, self.beta.size // 2))
-            self.beta, self.fields = self.everything.beta, self.everything.fields()
+            self._arrive(self.everything.beta, self.everything.fields())
         else:
             part = _Block(self.problem, self.beta, self.fields, active)
             goal = max(floor, 0.1 * self.everything.violation)
             while part.violation > goal and self._advance(part, goal, self.limit):
                 pass
             self._fold_in(part)
-        self.everything = _Block(self.problem, self.beta, self.fields)
+
+    def _arrive(self, beta: Array, fields: tuple[Array, Array]) -> None:
+        self.beta = beta
+        self.fields = fields
+        self.everything = _Block(self.problem, beta, fields)
 
     def _reached(self, certificate: Proof, tol: float, violation: float | None) -> bool:
         if violation is not None:
@@ -243,7 +245,7 @@ class _Run(Generic[Proof]):
         u = u + self.problem.rows.matvec(beta - self.beta)
         if self.problem.quartic:
             v = v + self.problem.rows.squared_matvec(beta**2 - self.beta**2)
-        self.beta, self.fields = beta, (u, v)
+        self._arrive(beta, (u, v))
 
 
 class _Block:
