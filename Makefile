@@ -51,4 +51,4 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks paths
 
 clean:
-	rm -rf $(VENV) docs/_build docs/auto_examples docs/api/generated benchmarks/output demo-output
+	rm -rf $(VENV) docs/_build docs/auto_examples docs/gen_modules docs/api/generated benchmarks/output demo-output

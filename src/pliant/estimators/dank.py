@@ -168,7 +168,7 @@ class DANKClassifier(_DANK, KernelClassifier):
     dual_coef_ : array of shape (n_support,)
         Their beta = alpha y.
     intercept_ : float
-        b.
+        The b of f(x).
     objective_ : float
         The dual objective that was reached, a lower bound of the optimum.
     dual_gap_ : float

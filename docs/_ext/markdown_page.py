@@ -1,0 +1,121 @@
+"""A directive that shows the repository's own Markdown files.
+
+    .. markdown:: ../benchmarks/results/*.md
+       :missing: what to say where there is no such file
+
+It reads what these files use and no more: headings, paragraphs, bullet lists, tables with pipes,
+code, emphasis and links.
+"""
+
+import html
+import re
+from pathlib import Path
+from typing import ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.util.docutils import SphinxDirective
+
+INLINE = re.compile(
+    r"`(?P<code>[^`]+)`|\*\*(?P<strong>[^*]+)\*\*|\[(?P<text>[^]]+)\]\((?P<url>[^)]+)\)"
+    r"|\*(?P<emphasis>[^*\s][^*]*)\*|\\(?P<escaped>.)"
+)
+BLOCK = re.compile(r"\n\s*\n")
+CELLS = re.compile(r"(?<!\\)\|")
+
+
+def inline(text):
+    """Turn a line of Markdown into nodes."""
+    found, end = [], 0
+    for match in INLINE.finditer(text):
+        found += [nodes.Text(html.unescape(text[end : match.start()])), span(match)]
+        end = match.end()
+    return [*found, nodes.Text(html.unescape(text[end:]))]
+
+
+def span(match):
+    """Return the node of a piece of markup."""
+    part = match.groupdict()
+    if part["code"]:
+        return nodes.literal("", part["code"])
+    if part["strong"]:
+        return nodes.strong("", part["strong"])
+    if part["emphasis"]:
+        return nodes.emphasis("", part["emphasis"])
+    if part["url"]:
+        return nodes.reference("", part["text"], refuri=part["url"])
+    return nodes.Text(part["escaped"])
+
+
+def bullets(block):
+    """Return a bullet list; indented lines carry on the item above them."""
+    items = re.split(r"^[-*] ", block, flags=re.MULTILINE)[1:]
+    texts = (" ".join(item.split()) for item in items)
+    return nodes.bullet_list(
+        "", *(nodes.list_item("", nodes.paragraph("", "", *inline(text))) for text in texts)
+    )
+
+
+def table(block):
+    """Return a table: its first line is the head, its second the alignment."""
+    head, rule, *body = ([c.strip() for c in CELLS.split(line)[1:-1]] for line in block.split("\n"))
+    right = [cell.endswith(":") for cell in rule]
+    group = nodes.tgroup("", *(nodes.colspec(colwidth=1) for _ in head), cols=len(head))
+    group += nodes.thead("", row(head, right))
+    group += nodes.tbody("", *(row(cells, right) for cells in body))
+    return nodes.table("", group, classes=["table"])
+
+
+def row(cells, right):
+    entries = nodes.row()
+    for cell, is_right in zip(cells, right, strict=True):
+        classes = ["text-right"] if is_right else []
+        entries += nodes.entry("", nodes.paragraph("", "", *inline(cell)), classes=classes)
+    return entries
+
+
+def document(text, prefix):
+    """Turn a Markdown text into sections; the first heading's level is the top."""
+    root = nodes.Element()
+    stack, top = [root], None
+    for block in BLOCK.split(re.sub(r"^(#+ .*)$", r"\n\1\n", text.strip(), flags=re.MULTILINE)):
+        heading = re.match(r"(#+) (.*)", block.strip())
+        if heading:
+            level = len(heading[1])
+            top = level if top is None else top
+            title = heading[2].strip()
+            section = nodes.section(ids=[nodes.make_id(f"{prefix}-{title}")])
+            section += nodes.title("", "", *inline(title))
+            del stack[max(1, level - top + 1) :]
+            stack[-1] += section
+            stack.append(section)
+        elif block.startswith("|"):
+            stack[-1] += table(block.strip())
+        elif block.startswith(("- ", "* ")):
+            stack[-1] += bullets(block)
+        elif block.strip():
+            stack[-1] += nodes.paragraph("", "", *inline(" ".join(block.split())))
+    return root.children
+
+
+class Markdown(SphinxDirective):
+    required_arguments = 1
+    option_spec: ClassVar = {"missing": directives.unchanged, "inside": directives.flag}
+
+    def run(self):
+        here = Path(self.env.doc2path(self.env.docname)).parent
+        files = sorted(here.glob(self.arguments[0]))
+        if not files:
+            return [nodes.paragraph("", self.options.get("missing", f"{self.arguments[0]}: none"))]
+        found = []
+        for file in files:
+            self.env.note_dependency(str(file))
+            found += document(file.read_text(encoding="utf-8"), file.stem)
+        if "inside" in self.options:  # the page has a title of its own: drop the file's
+            found = [child for section in found for child in section.children[1:]]
+        return found
+
+
+def setup(app):
+    app.add_directive("markdown", Markdown)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,65 @@
+"""How the documentation is built: from this checkout alone, without the network."""
+
+import sys
+from pathlib import Path
+
+from sphinx_gallery.sorting import FileNameSortKey
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+from pliant import __version__
+
+project = "pliant"
+author = "The pliant developers"
+copyright = "The pliant developers"
+version = release = __version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+    "mathml",
+    "markdown_page",
+    "plain_docstrings",
+]
+exclude_patterns = ["_build", "numbers", "**/README.rst"]
+templates_path = ["_templates"]
+default_role = "py:obj"
+smartquotes = False
+suppress_warnings = ["config.cache"]
+
+autosummary_generate = True
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "within_subsection_order": FileNameSortKey,
+    "backreferences_dir": "gen_modules/backreferences",
+    "doc_module": ("pliant",),
+    "inspect_global_variables": True,
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "write_computation_times": False,
+    "show_memory": False,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_math_renderer = "mathml"
+html_static_path = ["_static"]
+html_css_files = ["pliant.css"]
+html_title = f"pliant {release}"
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "navigation_with_keys": False,
+    "show_prev_next": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_sidebars = {"index": [], "changelog": [], "building": [], "notation": [], "benchmarks": []}

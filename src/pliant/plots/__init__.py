@@ -1,0 +1,11 @@
+"""Pictures of fitted models, in the manner of scikit-learn's displays.
+
+A display is made by ``from_estimator`` (or, with its data, by its constructor), draws with
+``plot`` and keeps what it drew. matplotlib is imported when something is drawn.
+"""
+
+from pliant.plots.adaptation import AdaptationDisplay
+from pliant.plots.boundary import BoundaryDisplay
+from pliant.plots.convergence import ConvergenceDisplay
+
+__all__ = ["AdaptationDisplay", "BoundaryDisplay", "ConvergenceDisplay"]

@@ -1,0 +1,160 @@
+"""How fast a fit came close to its optimum, and how close that is known to be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from pliant.plots._common import BLUE, GREY, last_step, new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["ConvergenceDisplay"]
+
+FLOOR = float(np.finfo(np.float64).eps)
+"""Gaps below this are drawn at this: a logarithmic axis has no zero."""
+
+
+class ConvergenceDisplay:
+    """The certified gap at each check of a solver, relative to 1 + abs(objective).
+
+    The optimum is known to lie between objective and objective + gap. The solver stops when the
+    relative gap reaches ``tol``.
+
+    Parameters
+    ----------
+    steps : array-like of shape (n_checks,)
+        Steps done before each check.
+    gaps : array-like of shape (n_checks,)
+        Relative gaps, finite.
+    tol : float, optional
+        The relative gap that was asked for; drawn as a line.
+    unit : str, default="two-coordinate steps"
+        What `steps` counts; the label of the horizontal axis.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Once plotted.
+    line_ : matplotlib Line2D
+        The gaps.
+    tol_line_ : matplotlib Line2D or None
+        The tolerance.
+
+    Examples
+    --------
+    >>> from pliant.plots import ConvergenceDisplay
+    >>> display = ConvergenceDisplay.from_history([0, 100], [8.0, 0.5], [0.0, 9.0])
+    >>> display.gaps.tolist()
+    [8.0, 0.05]
+    """
+
+    ax_: Axes
+    line_: Any
+    tol_line_: Any
+
+    def __init__(
+        self,
+        steps: npt.ArrayLike,
+        gaps: npt.ArrayLike,
+        *,
+        tol: float | None = None,
+        unit: str = "two-coordinate steps",
+    ) -> None:
+        self.steps = np.asarray(steps)
+        self.gaps = np.asarray(gaps, dtype=np.float64)
+        self.tol = tol
+        self.unit = unit
+        if self.steps.ndim != 1 or self.steps.shape != self.gaps.shape or not self.steps.size:
+            raise ValueError(
+                f"expected steps and gaps of one shape (n_checks,), "
+                f"got {self.steps.shape} and {self.gaps.shape}"
+            )
+        if not np.isfinite(self.gaps).all():
+            raise ValueError(
+                "expected certified gaps, got nan or inf: a kernel that is not positive "
+                "semi-definite has no certificate"
+            )
+
+    @classmethod
+    def from_history(
+        cls,
+        n_iter: npt.ArrayLike,
+        gaps: npt.ArrayLike,
+        objectives: npt.ArrayLike,
+        *,
+        tol: float | None = None,
+    ) -> Self:
+        """Make a display from what a solver noted at its checks; nothing is drawn yet.
+
+        Parameters
+        ----------
+        n_iter, gaps, objectives : array-like of shape (n_checks,)
+            Steps done, absolute gap and objective at each check.
+        tol : float, optional
+            The relative gap that was asked for.
+        """
+        scale = 1.0 + np.abs(np.asarray(objectives, dtype=np.float64))
+        return cls(n_iter, np.asarray(gaps, dtype=np.float64) / scale, tol=tol)
+
+    @classmethod
+    def from_estimator(cls, model: Any, *, ax: Axes | None = None, **line: Any) -> Self:
+        """Draw the convergence of a fitted kernel machine.
+
+        Parameters
+        ----------
+        model : fitted estimator
+            A classifier of two classes or a regressor, or a pipeline that ends in one.
+        ax : matplotlib Axes, optional
+            Where to draw; by default on a new figure.
+        **line
+            For matplotlib's ``plot``.
+
+        Returns
+        -------
+        ConvergenceDisplay
+
+        Raises
+        ------
+        ValueError
+            For a machine of more than two classes, or one without a certificate.
+        """
+        machine = last_step(model)
+        if hasattr(machine, "estimators_"):
+            raise ValueError(
+                f"expected a machine of one function, got {type(machine).__name__} with "
+                f"{len(machine.estimators_)}: draw one of its estimators_"
+            )
+        display = cls.from_history(
+            machine.step_history_, machine.gap_history_, machine.objective_history_, tol=machine.tol
+        )
+        return display.plot(ax, **line)
+
+    def plot(self, ax: Axes | None = None, **line: Any) -> Self:
+        """Draw the gaps on a logarithmic axis.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default on a new figure.
+        **line
+            For matplotlib's ``plot``.
+
+        Returns
+        -------
+        self
+        """
+        self.ax_ = ax = new_axes(ax)
+        style = {"color": BLUE, "marker": "o", "markersize": 4, "label": "certified gap", **line}
+        (self.line_,) = ax.plot(self.steps, np.maximum(self.gaps, FLOOR), **style)
+        self.tol_line_ = None
+        if self.tol is not None:
+            label = f"tol = {self.tol:g}"
+            self.tol_line_ = ax.axhline(self.tol, color=GREY, linestyle="--", label=label)
+        ax.set(yscale="log", xlabel=self.unit, ylabel="gap / (1 + |objective|)")
+        ax.set_title("Convergence")
+        ax.legend()
+        return self

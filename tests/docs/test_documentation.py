@@ -1,0 +1,82 @@
+"""The documentation lists every public name, and shows the repository's Markdown files."""
+
+import importlib
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+LISTED = [
+    "pliant", "pliant.kernels", "pliant.plots", "pliant.datasets", "pliant.persistence",
+    "pliant.tables",
+]  # fmt: skip
+INNER = {"Column", "Target", "UnknownCategoryWarning"}
+"""Parts of a table's schema, which the reference leaves out."""
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_the_reference_lists_every_public_name(name):
+    page = (DOCS / "api" / "index.rst").read_text("utf-8")
+    sections = re.split(r"\.\. currentmodule:: (\S+)", page)[1:]
+    listed = {
+        entry
+        for module, text in zip(sections[::2], sections[1::2], strict=True)
+        if module == name
+        for entry in re.findall(r"^   (\w+)$", text, re.MULTILINE)
+    }
+    module = importlib.import_module(name)
+    public = {each for each in module.__all__ if callable(getattr(module, each))}
+    assert public - INNER == listed
+
+
+def extension(name):
+    spec = importlib.util.spec_from_file_location(name, DOCS / "_ext" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def markdown():
+    pytest.importorskip("sphinx")
+    return extension("markdown_page")
+
+
+def test_a_benchmark_page_becomes_sections_and_tables(markdown):
+    text = "# Speed\n\nSome *words*.\n\n| a | n |\n| --- | --: |\n| x \\| y | 1.0 |\n\nThe end.\n"
+    (section,) = markdown.document(text, "speed")
+    assert [child.tagname for child in section] == ["title", "paragraph", "table", "paragraph"]
+    assert section[1].astext() == "Some words."
+    entries = [entry.astext() for entry in section[2].findall() if entry.tagname == "entry"]
+    assert entries == ["a", "n", "x | y", "1.0"]
+
+
+def test_a_changelog_becomes_nested_sections_and_lists(markdown):
+    text = (
+        "# Log\nWhat [changed](https://x.org).\n## 1.0\n- one `a_b`\n  and more\n- two\n## 0.9\n- 3"
+    )
+    (log,) = markdown.document(text, "log")
+    assert [child.tagname for child in log] == ["title", "paragraph", "section", "section"]
+    assert log[1][1]["refuri"] == "https://x.org"
+    assert [item.astext() for item in log[2][1]] == ["one a_b and more", "two"]
+
+
+def test_docstrings_are_read_as_plain_text():
+    pytest.importorskip("sphinx")
+    plain = extension("plain_docstrings").plain
+    assert plain("|a| <= gap_, see [1]_ and ``x_`` or `y_`") == (
+        r"\|a\| <= gap\_, see [1]_ and ``x_`` or `y_`"
+    )
+
+
+def test_formulas_need_no_script():
+    pytest.importorskip("sphinx")
+    from docutils import nodes
+
+    formula = extension("mathml").formula
+    shown = re.sub(r"\s", "", formula(nodes.math("", r"\tfrac12 x'")))
+    assert "<mn>1</mn><mn>2</mn></mfrac>" in shown
+    assert "′" in shown

@@ -1,0 +1,53 @@
+"""What README and documentation show can be typed as it stands, and gives what they say."""
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FENCE = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+PAGES = [
+    page for page in sorted((ROOT / "docs").rglob("*.rst")) if ">>>" in page.read_text("utf-8")
+]
+PAGES = [page for page in PAGES if not {"_build", "generated", "auto_examples"} & {*page.parts}]
+
+
+def failures(text, name):
+    """Run the examples of a text in one namespace; return (failed, attempted)."""
+    test = doctest.DocTestParser().get_doctest(text, {}, name, name, 0)
+    return doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test)
+
+
+def test_the_readme_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    blocks = FENCE.findall((ROOT / "README.md").read_text("utf-8"))
+    failed, attempted = failures("\n".join(blocks), "README.md")
+    assert failed == 0
+    assert attempted >= 10
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    failed, attempted = failures(page.read_text("utf-8"), page.name)
+    assert failed == 0
+    assert attempted > 0
+
+
+def test_the_commands_of_the_readme_exist():
+    from typer.main import get_command
+
+    from pliant.cli.app import app
+
+    text = (ROOT / "README.md").read_text("utf-8")
+    shown = set(re.findall(r"^\$ pliant (\w+)", text, re.MULTILINE))
+    assert shown == set(get_command(app).commands)
+
+
+def test_the_targets_of_the_readme_exist():
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    targets = set(re.findall(r"`make (\w+)`", (ROOT / "README.md").read_text("utf-8")))
+    assert {"demo", "test", "docs", "bench"} <= targets
+    assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in targets)

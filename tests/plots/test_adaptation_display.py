@@ -1,0 +1,95 @@
+"""The heat map shows F - 1 between support points, in a stated order."""
+
+import numpy as np
+import pytest
+from matplotlib import pyplot
+from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from pliant import DANKClassifier, DANKRegressor
+from pliant.plots import AdaptationDisplay, adaptation
+
+
+def test_it_draws_f_minus_one_by_class_and_coefficient(model, clowns):
+    X, y = clowns
+    display = AdaptationDisplay.from_estimator(model, X, y)
+    support = model.support_
+    order = support[np.lexsort((np.abs(model.dual_coef_), y[support] == 1))]
+    expected = model.adaptation_.toarray()[np.ix_(order, order)] - 1
+    np.testing.assert_allclose(display.image_.get_array(), expected)
+    assert display.first_class == np.sum(y[support] == -1)
+    assert f"all {len(support)} support points" in display.ax_.get_title()
+
+
+def test_pairs_of_one_class_come_closer_and_others_part(model, clowns):
+    display = AdaptationDisplay.from_estimator(model, *clowns)
+    k = display.first_class
+    assert (display.change[:k, :k] >= 0).all()
+    assert (display.change[k:, k:] >= 0).all()
+    assert (display.change[:k, k:] <= 0).all()
+
+
+def test_colours_diverge_from_zero(model, clowns):
+    image = AdaptationDisplay.from_estimator(model, *clowns).image_
+    low, high = image.get_clim()
+    assert low == -high == -np.abs(image.get_array()).max()
+    np.testing.assert_allclose(image.cmap(image.norm(0.0))[:3], 0.97, atol=0.02)  # white
+
+
+def test_many_points_are_thinned_evenly_and_the_title_says_so(model, clowns, monkeypatch):
+    monkeypatch.setattr(adaptation, "MOST_POINTS", 7)
+    display = AdaptationDisplay.from_estimator(model, *clowns)
+    assert display.change.shape == (7, 7)
+    assert f"7 of {len(model.support_)} support points" in display.ax_.get_title()
+    monkeypatch.undo()
+    whole = AdaptationDisplay.from_estimator(model, *clowns).change
+    assert display.change[0, 0] == whole[0, 0]
+    assert display.change[-1, -1] == whole[-1, -1]
+
+
+def test_axes_and_text_labels(clowns):
+    X, y = clowns
+    names = np.where(y > 0, "arch", "cloud")
+    _, ax = pyplot.subplots()
+    model = DANKClassifier().fit(X, names)
+    display = AdaptationDisplay.from_estimator(model, X, names, ax=ax)
+    assert display.ax_ is ax
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["arch", "cloud"]
+
+
+def test_a_pipeline_and_a_precomputed_kernel_are_drawn(clowns):
+    X, y = clowns
+    pipeline = make_pipeline(StandardScaler(), DANKClassifier()).fit(X, y)
+    direct = AdaptationDisplay.from_estimator(pipeline, X, y)
+    inside = pipeline[-1].kernel_
+    gram = inside.base(inside.points)
+    matrix = DANKClassifier(kernel="precomputed").fit(gram, y)
+    np.testing.assert_allclose(
+        AdaptationDisplay.from_estimator(matrix, gram, y).change, direct.change, atol=1e-9
+    )
+
+
+def test_what_has_no_such_picture_is_refused(clowns):
+    X, y = clowns
+    with pytest.raises(NotFittedError):
+        AdaptationDisplay.from_estimator(DANKClassifier(), X, y)
+    with pytest.raises(ValueError, match="expected a classifier, got DANKRegressor"):
+        AdaptationDisplay.from_estimator(DANKRegressor().fit(X, X[:, 0]), X, y)
+    with pytest.raises(ValueError, match=r"learns an adaptive matrix, .* got SVC"):
+        AdaptationDisplay.from_estimator(SVC().fit(X, y), X, y)
+    iris = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="two classes, got DANKClassifier with 3"):
+        AdaptationDisplay.from_estimator(DANKClassifier().fit(*iris), *iris)
+
+
+def test_only_the_training_points_fit(model, clowns):
+    X, y = clowns
+    with pytest.raises(ValueError, match="expected the 80 training points"):
+        AdaptationDisplay.from_estimator(model, X[:5], y[:5])
+    with pytest.raises(ValueError, match="got other points"):
+        AdaptationDisplay.from_estimator(model, X[::-1], y)
+    with pytest.raises(ValueError, match=r"expected labels in \[-1.0, 1.0\]"):
+        AdaptationDisplay.from_estimator(model, X, y + 1)
