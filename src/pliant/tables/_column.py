@@ -28,7 +28,10 @@ MAX_CATEGORIES = 200
 MAX_DISTINCT = 0.9
 """Nor are texts of which a larger part than this differ, once there are more than 20."""
 
-ADVICE = "fill them in, leave the rows out, or have them imputed (missing='impute')"
+ADVICE = (
+    "fill them in, leave the rows out, or have them imputed "
+    "(--missing impute, in Python missing='impute')"
+)
 LATER_ADVICE = "fill them in or leave the rows out; the model was fitted without imputation"
 
 

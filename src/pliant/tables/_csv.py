@@ -59,7 +59,9 @@ def _typed(column: pd.Series) -> pd.Series:
 
     present = column.dropna()
     if pd.to_numeric(present, errors="coerce").notna().all():
-        return pd.to_numeric(column.astype(float) if present.empty else column)
+        typed = pd.to_numeric(column.astype(float) if present.empty else column)
+        exact = pd.api.types.is_integer_dtype(typed.dtype)
+        return typed if exact else column.astype(float)  # old pandas rounds the last bits
     if present.str.lower().isin(["true", "false"]).all():
         truths = present.str.lower().eq("true").reindex(column.index)
         return truths.astype("boolean" if column.hasnans else "bool")
