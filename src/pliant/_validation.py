@@ -1,8 +1,4 @@
-"""Checks of what users hand in; each error quotes the value and the expectation.
-
-This is the only module that touches helpers of scikit-learn that changed their place between
-the versions that pliant supports.
-"""
+"""Checks of what users hand in; each error quotes the value and the expectation."""
 
 from __future__ import annotations
 
@@ -15,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
-from sklearn.utils.validation import _check_sample_weight
 
 from pliant._typing import Array
 
@@ -109,13 +104,7 @@ def check_points(X: npt.ArrayLike, name: str = "X", n_features: int | None = Non
         raise TypeError(
             f"expected {name} to be a dense array, got a sparse one; use {name}.toarray()"
         )
-    try:
-        given = np.asarray(X)
-        if given.dtype.kind not in "biufO":
-            raise TypeError(f"got an array of {given.dtype}")
-        points = given.astype(np.float64, copy=False)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"expected {name} to hold numbers: {error}") from None
+    points = _as_numbers(X, name)
     if points.ndim != 2:
         raise ValueError(f"expected {name} of shape (n_samples, n_features), got {points.shape}")
     if n_features is not None and points.shape[1] != n_features:
@@ -127,6 +116,17 @@ def check_points(X: npt.ArrayLike, name: str = "X", n_features: int | None = Non
             f"column {column}"
         )
     return points
+
+
+def _as_numbers(values: npt.ArrayLike, name: str) -> Array:
+    """Return `values` as a float64 array of any shape, if they are real numbers."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "biufO":
+            raise TypeError(f"got an array of {array.dtype}")
+        return array.astype(np.float64, copy=False)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"expected {name} to hold numbers: {error}") from None
 
 
 def check_gram(gram: Array, *, tol: float = 1e-8) -> Array:
@@ -144,8 +144,15 @@ def check_gram(gram: Array, *, tol: float = 1e-8) -> Array:
 
 
 def check_weights(sample_weight: npt.ArrayLike | None, X: Array) -> Array:
-    """Return one weight >= 0 per row of X, float64; ones if none are given."""
-    weights = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
+    """Return one finite weight >= 0 per row of X, float64; ones if none are given."""
+    if sample_weight is None:
+        return np.ones(len(X))
+    weights = _as_numbers(sample_weight, "sample_weight")
+    if weights.shape != (len(X),):
+        raise ValueError(f"expected sample_weight of shape ({len(X)},), got {weights.shape}")
+    if not np.isfinite(weights).all():
+        row = int(np.argmin(np.isfinite(weights)))
+        raise ValueError(f"expected finite sample_weight, got {weights[row]} at row {row}")
     if (weights < 0).any():
         raise ValueError(f"expected sample_weight >= 0, got {weights.min():g}")
     if not (weights > 0).any():

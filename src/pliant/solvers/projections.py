@@ -24,8 +24,9 @@ def project_box_hyperplane(
 ) -> Array:
     """Return the nearest x to `point` with lower <= x <= upper and normal'x = level.
 
-    The solution is clip(point - t normal, lower, upper), with t the root of a non-increasing
-    piecewise-linear function, found exactly from its sorted break points in O(n log n).
+    A point of the set stays as it is, to the last bit. Any other becomes
+    clip(point - t normal, lower, upper), with t the root of a non-increasing piecewise-linear
+    function, found exactly from its sorted break points in O(n log n).
 
     Parameters
     ----------
@@ -51,6 +52,9 @@ def project_box_hyperplane(
         raise ValueError(
             f"expected a level that the box can reach, in [{low:g}, {high:g}], got {level:g}"
         )
+    inside = np.clip(point, lower, upper)
+    if np.array_equal(inside, point) and abs(a @ point - level) <= slack:
+        return inside
     moving = a != 0
     breaks = np.sort(
         np.concatenate([(point - lower)[moving] / a[moving], (point - upper)[moving] / a[moving]])

@@ -1,0 +1,85 @@
+"""The commands put together, and run so that whatever happens ends in an exit code."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from typer.main import get_command
+
+from pliant._version import __version__
+from pliant.cli.console import diagnostics, tell
+from pliant.cli.demo import demo
+from pliant.cli.errors import READER_GONE, exit_code, one_line
+from pliant.cli.fit import fit
+from pliant.cli.info import info
+from pliant.cli.methods import methods
+from pliant.cli.predict import predict
+
+__all__ = ["app", "run"]
+
+app = typer.Typer(
+    name="pliant",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (fit, predict, info, methods, demo):
+    app.command()(command)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"pliant {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def pliant(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Learn kernels from tables: exact, certified, fast.
+
+    Start with:  pliant demo
+    """
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run one command and return its exit code; see `pliant.cli.main`."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal may lack a sign such as "±"
+    with diagnostics():
+        try:
+            return _invoke(list(argv) or ["--help"])
+        except BrokenPipeError:
+            _drop_stdout()
+            return READER_GONE
+        except Exception as error:
+            if os.environ.get("PLIANT_TRACEBACK"):
+                raise
+            tell(f"Error: {one_line(error)}")
+            return exit_code(error)
+
+
+def _invoke(argv: list[str]) -> int:
+    """Parse and run; the parser's own errors come out as exceptions."""
+    command, code = get_command(app), 0
+    try:
+        with command.make_context("pliant", argv) as context:
+            command.invoke(context)
+    except typer.Exit as stop:
+        code = stop.exit_code
+    sys.stdout.flush()
+    return code
+
+
+def _drop_stdout() -> None:
+    """Let what is still buffered go nowhere, so that nothing complains when Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

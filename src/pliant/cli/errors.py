@@ -1,0 +1,39 @@
+"""Which exit code an error has, and the one line that tells it."""
+
+from __future__ import annotations
+
+import typer
+
+from pliant._files import printable
+
+__all__ = ["READER_GONE", "exit_code", "one_line"]
+
+FAILED, MISUSED = 1, 2
+
+READER_GONE = 141
+"""What a shell reports for a program that writes into a closed pipe."""
+
+USAGE_ERROR = typer.BadParameter.__base__ or typer.BadParameter
+"""What the parser raises: click's class, or that of the copy inside newer versions of typer."""
+
+WRONG_INPUT = (USAGE_ERROR, ValueError, TypeError)
+"""Wrong options and wrong data; the errors of tables and of model files are ValueErrors."""
+
+SURROUNDINGS = (OSError, ImportError, MemoryError)
+"""Trouble with files, packages and memory, whose own text says enough."""
+
+
+def exit_code(error: Exception) -> int:
+    """Return 2 for wrong usage or data, 1 for the rest."""
+    return MISUSED if isinstance(error, WRONG_INPUT) else FAILED
+
+
+def one_line(error: Exception) -> str:
+    """Return what an error says, as one line without control characters."""
+    said = getattr(error, "format_message", error.__str__)()
+    text = printable(" ".join(said.split()), limit=600)
+    if isinstance(error, MemoryError):
+        return f"not enough memory: {text}" if text else "not enough memory"
+    if isinstance(error, WRONG_INPUT + SURROUNDINGS):
+        return text or type(error).__name__
+    return f"unexpected {type(error).__name__}: {text} (PLIANT_TRACEBACK=1 shows where)"

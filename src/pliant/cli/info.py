@@ -1,0 +1,81 @@
+"""``pliant info``: what is in a model file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pliant._exceptions import ModelFileError
+from pliant._files import printable, quoted
+from pliant.cli.machines import functions, last_step, plain_parameters, support_count
+from pliant.cli.prediction import load_with_schema
+from pliant.cli.report import Fact, facts, listing, machine_facts, number, score_text
+from pliant.persistence import LoadedModel
+from pliant.registry import METHODS
+from pliant.tables import TableSchema
+
+__all__ = ["info"]
+
+
+def info(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that pliant fit saved.")],
+) -> None:
+    """Tell what a model learned from which columns, and how good it is."""
+    loaded, schema = load_with_schema(model)
+    machine = last_step(loaded.model)
+    try:
+        noted = _noted(loaded)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise ModelFileError(f"{quoted(model, 200)} has notes that cannot be read") from None
+    parameters = (f"{name}={number(v)}" for name, v in plain_parameters(machine).items())
+    print(
+        facts(
+            [
+                ("method", _method(machine)),
+                *_table(machine, schema),
+                *machine_facts(support_count(machine), functions(machine)),
+                ("parameters", ", ".join(parameters)),
+                *noted,
+                ("saved by", f"pliant {loaded.pliant_version}"),
+            ]
+        )
+    )
+
+
+def _method(machine: Any) -> str:
+    """Return the method whose learner a machine is."""
+    for method in METHODS.values():
+        if type(machine) in (method.classifier, method.regressor):
+            return f"{method.name}: {method.summary}"
+    return type(machine).__name__
+
+
+def _table(machine: Any, schema: TableSchema) -> list[Fact]:
+    """Return what the model expects of a table."""
+    assert schema.target is not None
+    kinds = Counter(column.kind for column in schema.columns)
+    counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+    columns = listing(column.name for column in schema.columns)
+    found = [
+        ("target", f"{quoted(schema.target.name)}, {schema.target.task}"),
+        ("columns", f"{counts}: {columns}"),
+    ]
+    if hasattr(machine, "classes_"):
+        found.insert(1, ("classes", listing(machine.classes_.tolist())))
+    return found
+
+
+def _noted(loaded: LoadedModel) -> list[Fact]:
+    """Return what was noted when the model was learned; it comes from a file and may be odd."""
+    if loaded.metadata is None:
+        return []
+    noted = [("training rows", f"{int(loaded.metadata['data']['rows'])}")]
+    cv = loaded.metadata["cross_validation"]
+    if cv is not None:
+        scores = (f"{n} {score_text(s['mean'], s['std'])}" for n, s in cv["scores"].items())
+        noted.append(("scores", f"{', '.join(scores)} ({int(cv['folds'])} folds)"))
+    versions = (f"{name} {version}" for name, version in loaded.metadata["versions"].items())
+    return [*noted, ("versions", printable(", ".join(versions), 300))]

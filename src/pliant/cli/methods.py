@@ -1,0 +1,31 @@
+"""``pliant methods``: what can be learned."""
+
+from __future__ import annotations
+
+from pliant.cli.report import facts, number
+from pliant.registry import METHODS, Method
+
+__all__ = ["methods"]
+
+
+def methods() -> None:
+    """List the methods, with their tasks, limits, tuning grids and papers."""
+    print("\n\n".join(facts(_facts(method)) for method in METHODS.values()))
+
+
+def _facts(method: Method) -> list[tuple[str, str]]:
+    """Return what there is to know of one method."""
+    grid = [f"{name} in {_values(method, name)}" for name in method.grid]
+    return [
+        (method.name, method.summary),
+        ("  tasks", ", ".join(method.tasks)),
+        ("  rows", f"up to {method.max_rows}"),
+        ("  --tune", "; ".join(grid)),
+        ("  paper", method.paper),
+    ]
+
+
+def _values(method: Method, name: str) -> str:
+    """Return the values that tuning tries for a parameter."""
+    values = ", ".join(number(value) for value in method.grid[name])
+    return f"{{{values}}}" + (" / number of features" if name == "gamma" else "")

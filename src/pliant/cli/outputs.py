@@ -1,0 +1,67 @@
+"""Where results are written: refused before the work begins if they could not be."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from pliant._exceptions import TableError
+from pliant._files import quoted, replacing
+
+__all__ = ["STDOUT", "check_outputs", "write_json"]
+
+STDOUT = Path("-")
+"""A file name that stands for stdout."""
+
+
+class _Rehearsed(Exception):
+    """Ends a rehearsal, so that nothing is written."""
+
+
+def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path] = ()) -> None:
+    """Raise TableError if an output cannot be written, or would overwrite an input or another.
+
+    Parameters
+    ----------
+    outputs : iterable of Path or None
+        Files to be written later; None and `STDOUT` are left aside.
+    inputs : iterable of Path
+        Files that will be read.
+    """
+    taken = {os.path.realpath(path) for path in inputs}
+    for path in outputs:
+        if path is None or path == STDOUT:
+            continue
+        with suppress(_Rehearsed), replacing(path, TableError):
+            raise _Rehearsed
+        if os.path.realpath(path) in taken:
+            raise TableError(f"{quoted(path, 200)} is in use by this command: choose another name")
+        taken.add(os.path.realpath(path))
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write plain data as JSON to a file or to stdout; nan and inf become null."""
+    text = json.dumps(_plain(value), indent=2, allow_nan=False)
+    if path == STDOUT:
+        print(text)
+        return
+    with replacing(path, TableError) as draft:
+        draft.write_text(f"{text}\n", encoding="utf-8")
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of types that JSON has."""
+    if isinstance(value, dict):
+        return {str(name): _plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, str | int | float | None) else str(value)

@@ -1,0 +1,65 @@
+"""``--param NAME=VALUE``: from words to the parameters of a learner."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import json
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from typing import Any
+
+from pliant._files import quoted
+
+__all__ = ["check_names", "parse_parameters"]
+
+LITERALS: tuple[Callable[[str], Any], ...] = (json.loads, ast.literal_eval)
+"""How a value is read: as JSON, else as a Python literal, else it is text."""
+
+NOT_A_LITERAL = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
+
+
+def parse_parameters(words: Sequence[str]) -> dict[str, Any]:
+    """Return the parameters that words such as ``C=10`` or ``kernel=laplacian`` give.
+
+    Parameters
+    ----------
+    words : sequence of str
+        Each NAME=VALUE. A value that is a literal (``10``, ``1e-3``, ``true``, ``None``,
+        ``{"a": 2}``) is read as such; anything else is text.
+
+    Raises
+    ------
+    ValueError
+        If a word has no name or no ``=``, or a name occurs twice.
+    """
+    parameters: dict[str, Any] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name.strip():
+            raise ValueError(f"expected --param NAME=VALUE, such as C=10, got {quoted(word)}")
+        if name.strip() in parameters:
+            raise ValueError(f"--param {quoted(name.strip())} is given twice")
+        parameters[name.strip()] = _value(value.strip())
+    return parameters
+
+
+def _value(text: str) -> Any:
+    """Return a literal as its value, and anything else as it is."""
+    for parse in LITERALS:
+        with suppress(*NOT_A_LITERAL):
+            return parse(text)
+    return text
+
+
+def check_names(given: Collection[str], known: Collection[str], method: str) -> None:
+    """Raise ValueError listing the parameters that a method does not have."""
+    unknown = [name for name in given if name not in known]
+    if not unknown:
+        return
+    names = ", ".join(quoted(name) for name in unknown)
+    close = [difflib.get_close_matches(name, known, n=1) for name in unknown]
+    hints = [match[0] for match in close if match]
+    meant = f"; did you mean {', '.join(map(repr, hints))}?" if hints else ""
+    noun = "parameter" if len(unknown) == 1 else "parameters"
+    raise ValueError(f"{method} has no {noun} {names}{meant} (it has {', '.join(sorted(known))})")

@@ -1,0 +1,152 @@
+"""Results as short text for a terminal of 80 columns."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from pliant._files import printable, quoted
+from pliant.comparison import Column, Score, text_table
+
+__all__ = [
+    "Fact",
+    "facts",
+    "fit_report",
+    "gap_text",
+    "listing",
+    "machine_facts",
+    "number",
+    "paragraph",
+    "program",
+    "score_text",
+    "word",
+]
+
+WIDTH = 79
+SHOWN = 20
+"""Names listed at most."""
+
+Fact: TypeAlias = tuple[str, str]
+"""What something is called, and what it is."""
+
+
+def fit_report(result: Mapping[str, Any]) -> str:
+    """Return the result of `pliant.cli.training.train` as text."""
+    blocks = [_headline(result), _score_table(result), _model_facts(result), _ending(result)]
+    return "\n\n".join(block for block in blocks if block)
+
+
+def _headline(result: Mapping[str, Any]) -> str:
+    """Say what was learned from what."""
+    data = result["data"]
+    classes = "" if data["classes"] is None else f", {len(data['classes'])} classes"
+    size = f"{data['rows']} rows, {data['features']} features{classes}"
+    return f"{result['method']}: {data['task']} of {quoted(data['target'], 30)}, {size}"
+
+
+def _score_table(result: Mapping[str, Any]) -> str:
+    """Return the cross-validated scores, one below the other."""
+    cv = result["cross_validation"]
+    if cv is None:
+        return ""
+    title = f"{cv['folds']} folds" + (", tuned in each" if result["tuned"] else "")
+    rows = [{"name": n, "score": Score(s["mean"], s["std"])} for n, s in cv["scores"].items()]
+    return text_table(rows, (Column("name", title), Column("score", "mean ± spread", 4))).rstrip()
+
+
+def _model_facts(result: Mapping[str, Any]) -> str:
+    """Return what the fit on all rows gave."""
+    fit = result["fit"]
+    chosen = [
+        (name, f"{number(value)} (chosen)") for name, value in (result["tuned"] or {}).items()
+    ]
+    learned = machine_facts(fit["n_support"], fit["functions"])
+    return facts([*chosen, *learned, ("time", f"{fit['seconds']:.3g} s for this fit")])
+
+
+def _ending(result: Mapping[str, Any]) -> str:
+    """Say where the model is and what to do next."""
+    if result["model_file"] is None:
+        return "The model was not kept: add --out MODEL to save it."
+    path = word(result["model_file"])
+    return f"Saved {path}\nNext: {program()} predict {path} TABLE --out predictions.csv"
+
+
+def machine_facts(n_support: int, functions: Sequence[Mapping[str, Any]]) -> list[Fact]:
+    """Return the facts of a fitted machine, from those of its functions."""
+    support = ("support points", f"{n_support} training rows")
+    if len(functions) > 1:
+        gap = max((part["relative_gap"] for part in functions), key=_uncertain)
+        pairs = ("functions", f"{len(functions)}, one for each pair of classes")
+        return [support, pairs, ("certified gap", f"relative, in each: {gap_text(gap)}")]
+    (part,) = functions
+    gap = f"{gap_text(part['gap'])} (relative: {gap_text(part['relative_gap'])})"
+    objective = ("objective", number(part["objective"], 7))
+    return [support, objective, ("certified gap", gap), ("eta", number(part["eta"]))]
+
+
+def _uncertain(gap: float) -> float:
+    """Order gaps; one that is not known comes last."""
+    return math.inf if math.isnan(gap) else gap
+
+
+def gap_text(gap: float) -> str:
+    """Return a gap as a bound, or say that there is none."""
+    return "not known" if math.isnan(gap) else f"<= {gap:.2g}"
+
+
+def score_text(mean: float, std: float) -> str:
+    """Return a score with its spread."""
+    return f"{mean:.4f} ± {std:.4f}"
+
+
+def number(value: object, digits: int = 4) -> str:
+    """Return a number with so many significant digits, and anything else as text."""
+    return f"{value:.{digits}g}" if isinstance(value, float) else printable(value)
+
+
+def listing(names: Iterable[object], shown: int = SHOWN) -> str:
+    """Return names in quotes, the first `shown` of them."""
+    quotes = [quoted(name, 40) for name in names]
+    more = len(quotes) - shown
+    return ", ".join(quotes[:shown]) + (f" and {more} more" if more > 0 else "")
+
+
+def paragraph(text: str) -> str:
+    """Return a text broken into lines."""
+    return "\n".join(_wrapped(text, WIDTH))
+
+
+def facts(pairs: Iterable[Fact]) -> str:
+    """Return facts as lines: what each is called, then what it is, wrapped beside it."""
+    known = list(pairs)
+    indent = 2 + max(len(name) for name, _ in known)
+    lines = []
+    for name, value in known:
+        first, *others = _wrapped(value, WIDTH - indent) or [""]
+        lines.append(f"{name:<{indent}}{first}".rstrip())
+        lines.extend(" " * indent + other for other in others)
+    return "\n".join(lines)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Return a text as lines that break between words."""
+    return textwrap.wrap(text, max(width, 20), break_on_hyphens=False)
+
+
+def program() -> str:
+    """Return what to type for ``pliant`` here: it may lie in an environment off the path."""
+    script = Path(sys.argv[0])
+    off_path = script.stem == "pliant" and not shutil.which("pliant")
+    return word(script) if off_path else "pliant"
+
+
+def word(path: object) -> str:
+    """Return a file name as it can be typed in a command."""
+    text = printable(path, 200)
+    return f'"{text}"' if " " in text else text

@@ -1,0 +1,200 @@
+"""From a table to a tested, fitted and saved model, with all that is worth telling about it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from pliant._exceptions import TableError
+from pliant._files import quoted
+from pliant._typing import Array
+from pliant.cli.console import learning, progress
+from pliant.cli.learning import METRICS, Fold, Learner, check_folds
+from pliant.cli.machines import (
+    functions,
+    last_step,
+    plain_parameters,
+    support_count,
+    versions,
+)
+from pliant.cli.parameters import check_names, parse_parameters
+from pliant.persistence import save_model
+from pliant.registry import Method, get_method
+from pliant.tables import TableSchema, read_table
+
+__all__ = ["Order", "describe", "summarise", "train"]
+
+DEFAULT_FOLDS = 5
+"""Folds to tune on when no cross-validation is asked for."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What ``pliant fit`` is asked to do.
+
+    Parameters
+    ----------
+    method : str
+        A name in the registry.
+    target : str
+        The column to learn.
+    task, missing, drop
+        As in `pliant.tables.TableSchema.fit`.
+    words : tuple of str
+        Parameters, each NAME=VALUE.
+    cv : int
+        Folds, or 0 for no scores.
+    tune : bool
+        Whether to choose the settings that `words` leaves open.
+    seed : int
+    """
+
+    method: str
+    target: str
+    task: str | None = None
+    missing: str = "error"
+    drop: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    cv: int = 5
+    tune: bool = False
+    seed: int = 0
+
+
+def train(table: Path, order: Order, out: Path | None) -> dict[str, Any]:
+    """Do what is asked; return the full result as plain data.
+
+    Parameters
+    ----------
+    table : Path
+        What to learn from.
+    order : Order
+    out : Path or None
+        Where the model is saved.
+
+    Raises
+    ------
+    ValueError
+        For a table, a target or a parameter that cannot be used; the message quotes it.
+    """
+    method, given = get_method(order.method), parse_parameters(order.words)
+    schema, X, y = _read(table, order, method)
+    learner = _learner(method, order, given, schema, X.shape[1])
+    if order.cv:
+        check_folds(y, learner.task, order.cv)
+    start = time.perf_counter()
+    n_fits = learner.n_fits * (1 + order.cv)
+    with progress(learning(len(y), n_fits), n_fits) as tick:
+        folds = learner.cross_validate(X, y, order.cv, tick) if order.cv else []
+        model, seconds = learner.learn(X, y, tick)
+    result = {
+        "method": method.name,
+        "seed": order.seed,
+        "data": describe(schema, X, y),
+        "parameters": plain_parameters(last_step(model)),
+        "tuned": _chosen(last_step(model), learner),
+        "cross_validation": summarise(folds, learner.task),
+        "fit": _fit(last_step(model), seconds, time.perf_counter() - start),
+        "versions": versions(),
+        "model_file": None if out is None else str(out),
+    }
+    if out is not None:
+        save_model(model, out, schema=schema.to_dict(), metadata=result)
+    return result
+
+
+def _read(table: Path, order: Order, method: Method) -> tuple[TableSchema, Array, Array]:
+    """Return the schema of a table, its features and its target, if they can be learned from."""
+    frame = read_table(table)
+    schema = TableSchema.fit(
+        frame,
+        order.target,
+        task=cast(Any, order.task),  # checked there
+        missing=cast(Any, order.missing),
+        drop=order.drop,
+    )
+    y = schema.target_values(frame)
+    if len(np.unique(y)) < 2:
+        raise TableError(
+            f"column {quoted(order.target)} holds {quoted(y[0])} in all {len(y)} rows: expected "
+            "a target that varies"
+        )
+    if len(y) > method.max_rows:
+        raise TableError(
+            f"the table has {len(y)} rows, expected at most {method.max_rows} for {method.name}, "
+            "whose memory grows with their square: take a sample"
+        )
+    return schema, schema.features(frame), y
+
+
+def _learner(
+    method: Method, order: Order, given: dict[str, Any], schema: TableSchema, n_features: int
+) -> Learner:
+    """Return the pipeline to fit, with what is to be tuned."""
+    assert schema.target is not None
+    machine = method.learner(schema.target.task)()
+    known = machine.get_params(deep=False)
+    check_names(given, known, method.name)
+    seed = {"random_state": order.seed} if "random_state" in known else {}
+    machine.set_params(**{**seed, **given})
+    grid = _open(method.param_grid(n_features), given) if order.tune else None
+    return Learner(machine, schema.target.task, grid, order.cv or DEFAULT_FOLDS, order.seed)
+
+
+def _open(grid: Mapping[str, Sequence[float]], given: dict[str, Any]) -> dict[str, Sequence[float]]:
+    """Return the part of a grid that the given parameters leave open."""
+    kernel = given.get("kernel", "")
+    without_gamma = kernel == "linear" or not isinstance(kernel, str)
+    taken = {*given, "gamma"} if without_gamma else given
+    free = {name: values for name, values in grid.items() if name not in taken}
+    if not free:
+        raise ValueError(f"--tune has nothing to choose: {', '.join(grid)} are given")
+    return free
+
+
+def describe(schema: TableSchema, X: Array, y: Array) -> dict[str, Any]:
+    """Return what a table is about."""
+    assert schema.target is not None
+    kinds = {column.name: column.kind for column in schema.columns}
+    classes = np.unique(y).tolist() if schema.target.task == "classification" else None
+    return {
+        "target": schema.target.name,
+        "task": schema.target.task,
+        "classes": classes,
+        "rows": len(y),
+        "features": X.shape[1],
+        "columns": kinds,
+    }
+
+
+def _chosen(machine: Any, learner: Learner) -> dict[str, Any] | None:
+    """Return the settings that tuning chose, or None if there was none."""
+    if learner.grid is None:
+        return None
+    return {name: getattr(machine, name) for name in learner.grid}
+
+
+def summarise(folds: Sequence[Fold], task: str) -> dict[str, Any] | None:
+    """Return mean, spread (sample standard deviation) and single values of each metric."""
+    if not folds:
+        return None
+    values = {name: [fold.scores[name] for fold in folds] for name in METRICS[task]}
+    scores = {
+        name: {"mean": float(np.mean(v)), "std": float(np.std(v, ddof=1)), "folds": v}
+        for name, v in values.items()
+    }
+    return {"folds": len(folds), "scores": scores}
+
+
+def _fit(machine: Any, seconds: float, total: float) -> dict[str, Any]:
+    """Return what came out of the fit on all rows."""
+    return {
+        "n_support": support_count(machine),
+        "functions": functions(machine),
+        "seconds": seconds,
+        "seconds_total": total,
+    }

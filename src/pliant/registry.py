@@ -1,0 +1,110 @@
+"""The methods of pliant: one entry makes a method appear everywhere.
+
+The command line, the comparison and the documentation find a method here by its name: which
+learners it has, what to search when it is tuned, and how many rows it takes.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pliant.estimators import DANKClassifier, DANKRegressor
+
+__all__ = ["METHODS", "Method", "get_method"]
+
+
+@dataclass(frozen=True)
+class Method:
+    """One way to learn a kernel.
+
+    Parameters
+    ----------
+    name : str
+        What it is called on the command line.
+    title : str
+        What it is called in a table of results.
+    paper : str
+        Where it was published.
+    classifier, regressor : class or None
+        Its learners; None where the method has none for that task.
+    grid : mapping of str to tuple
+        The values to choose from when the method is tuned on standardised features. Those of
+        ``gamma`` are multiples of 1/d, with d the number of features.
+    max_rows : int
+        The most training rows that it is meant for.
+    summary : str
+        What it learns, in a few words.
+    """
+
+    name: str
+    title: str
+    paper: str
+    classifier: type[Any] | None
+    regressor: type[Any] | None
+    grid: Mapping[str, tuple[float, ...]]
+    max_rows: int
+    summary: str
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The tasks that it has a learner for."""
+        learners = {"classification": self.classifier, "regression": self.regressor}
+        return tuple(task for task, learner in learners.items() if learner is not None)
+
+    def learner(self, task: str) -> type[Any]:
+        """Return the learner for "classification" or "regression".
+
+        Raises
+        ------
+        ValueError
+            If the method has none for this task.
+        """
+        learner = {"classification": self.classifier, "regression": self.regressor}.get(task)
+        if learner is None:
+            raise ValueError(f"{self.name} does {' and '.join(self.tasks)}, not {task!r}")
+        return learner
+
+    def param_grid(self, n_features: int) -> dict[str, list[float]]:
+        """Return what to search with d = n_features: `grid`, with ``gamma`` as numbers."""
+        scales = {"gamma": 1.0 / n_features}
+        return {
+            name: [scales.get(name, 1.0) * value for value in values]
+            for name, values in self.grid.items()
+        }
+
+
+def get_method(name: str) -> Method:
+    """Return the method of this name.
+
+    Raises
+    ------
+    ValueError
+        If there is none; the message has a close match, or all names.
+    """
+    if name in METHODS:
+        return METHODS[name]
+    close = difflib.get_close_matches(name.lower(), METHODS, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(METHODS)}"
+    raise ValueError(f"unknown method {name!r}; {hint}")
+
+
+METHODS: dict[str, Method] = {
+    "dank": Method(
+        name="dank",
+        title="DANK",
+        paper="Liu, Huang, Gong, Yang, Li: Learning Data-adaptive Non-parametric Kernels, "
+        "JMLR 21 (2020)",
+        classifier=DANKClassifier,
+        regressor=DANKRegressor,
+        grid={
+            "C": tuple(2.0**power for power in range(-3, 12, 2)),
+            "gamma": (1 / 16, 1 / 4, 1.0, 4.0),
+        },
+        max_rows=20_000,
+        summary="a base kernel times a matrix that adapts each of its entries",
+    ),
+}
+"""All methods, by name."""

@@ -1,0 +1,84 @@
+"""Imports run downwards only, the core needs no optional package, the public names are these."""
+
+import importlib
+import json
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pliant
+
+ROOT = Path(__file__).parents[2]
+
+OPTIONAL = ("matplotlib", "pandas", "pyarrow", "rich", "skops", "torch", "typer")
+SOLVERS = ("clarabel", "cvxopt", "cvxpy", "ecos", "mosek", "osqp", "scs")
+
+MODULES = sorted(
+    module.name
+    for module in pkgutil.walk_packages(pliant.__path__, "pliant.")
+    if not module.name.startswith("pliant.cli.")
+)
+
+BLOCKED = """
+import importlib, sys
+
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {blocked!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Blocker())
+for name in {modules!r}:
+    importlib.import_module(name)
+"""
+
+
+def python(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+
+
+def test_contracts_hold(tmp_path, capsys):
+    importlinter = pytest.importorskip("importlinter.cli")
+    code = importlinter.lint_imports(
+        config_filename=str(ROOT / "pyproject.toml"), cache_dir=str(tmp_path)
+    )
+    assert code == 0, capsys.readouterr().out
+
+
+def test_every_module_can_be_imported_without_the_optional_packages():
+    done = python(BLOCKED.format(blocked=OPTIONAL + SOLVERS, modules=["pliant", *MODULES]))
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("module", ["pliant", "pliant.estimators"])
+def test_importing_the_core_brings_no_optional_package(module):
+    # scikit-learn itself imports pandas and rich where they are installed
+    watched = {*OPTIONAL, *SOLVERS} - {"pandas", "pyarrow", "rich"}
+    code = f"import json, sys, {module}; print(json.dumps(list(sys.modules)))"
+    done = python(code)
+    loaded = {name.partition(".")[0] for name in json.loads(done.stdout)}
+    assert "sklearn" in loaded
+    assert not watched & loaded
+
+
+def test_the_public_names():
+    assert pliant.__all__ == [
+        "C_path",
+        "DANKClassifier",
+        "DANKRegressor",
+        "ModelFileError",
+        "NonPSDWarning",
+        "TableError",
+        "__version__",
+    ]
+
+
+@pytest.mark.parametrize("name", ["pliant", *MODULES])
+def test_all_lists_names_that_are_there(name):
+    module = importlib.import_module(name)
+    listed = getattr(module, "__all__", [])
+    assert len(set(listed)) == len(listed)
+    assert [each for each in listed if not hasattr(module, each)] == []

@@ -1,0 +1,110 @@
+"""A folder to work in, small tables, saved models, and a way to run commands."""
+
+import io
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pliant.cli import main
+
+NOTE = "Note: pliant is compiling its inner loops: some seconds, once per machine\n"
+
+
+@dataclass
+class Done:
+    """What a command left: its exit code, stdout, and stderr but for the note on compiling."""
+
+    code: int
+    out: str
+    err: str
+
+    def __post_init__(self):
+        self.err = self.err.replace(NOTE, "")
+
+
+@pytest.fixture
+def pliant(capsys):
+    """Run a command in this process; returns its exit code, stdout and stderr."""
+
+    def run(*words):
+        capsys.readouterr()
+        code = main([str(word) for word in words])
+        out, err = capsys.readouterr()
+        return Done(code, out, err)
+
+    return run
+
+
+@pytest.fixture
+def refused(pliant):
+    """Run a command that must fail with one line on stderr; returns the line."""
+
+    def run(*words, code=2):
+        before = sorted(Path().iterdir())
+        done = pliant(*words)
+        assert done.code == code, done
+        assert done.out == ""
+        assert done.err.startswith("Error: ")
+        assert done.err.count("\n") == 1
+        assert done.err[:-1].isprintable()
+        assert sorted(Path().iterdir()) == before, "something was left behind"
+        return done.err[len("Error: ") : -1]
+
+    return run
+
+
+def patients(n=60, seed=0):
+    """Two features that matter, one text column, three kinds of targets; as lines of CSV."""
+    r = np.random.default_rng(seed)
+    lines = ["age,dose,colour,sick,grade,amount"]
+    for i in range(n):
+        sick = i % 2
+        age, dose = r.normal(40 + 20 * sick, 8), r.normal(sick, 0.7)
+        colour = "red" if r.uniform() < 0.5 else "blue"
+        grade = ("low", "mid", "high")[i % 3]
+        lines.append(
+            f"{age:.2f},{dose + i % 3:.3f},{colour},{'yes' if sick else 'no'},{grade},{age / 7:.4f}"
+        )
+    return lines
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The current folder: empty but for ``patients.csv``."""
+    monkeypatch.chdir(tmp_path)
+    write("patients.csv", *patients())
+    return tmp_path
+
+
+def write(name, *lines, encoding="utf-8"):
+    Path(name).write_text("\n".join([*lines, ""]), encoding=encoding)
+    return name
+
+
+TARGETS = ("sick", "grade", "amount")
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory):
+    """A model for each of the targets, by name: two classes, three classes, a number."""
+    place = tmp_path_factory.mktemp("models")
+    table = place / "patients.csv"
+    table.write_text("\n".join([*patients(), ""]), encoding="utf-8")
+    found = {}
+    for target in TARGETS:
+        found[target] = place / f"{target}.pliant"
+        others = [word for name in TARGETS if name != target for word in ("--drop", name)]
+        words = ["fit", table, "--target", target, "--out", found[target], "--cv", 3, *others]
+        assert captured(*words).code == 0
+    return found
+
+
+def captured(*words):
+    """Run a command as `pliant` does, in fixtures that live longer than a test."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main([str(word) for word in words])
+    return Done(code, out.getvalue(), err.getvalue())

@@ -1,0 +1,303 @@
+"""Wrong input: one clear line on stderr, an exit code, and nothing left behind."""
+
+import json
+import pickle
+from pathlib import Path
+
+import pytest
+import skops.io
+from sklearn.preprocessing import FunctionTransformer
+
+from pliant import DANKClassifier
+from pliant.cli.errors import exit_code, one_line
+from pliant.cli.training import Order
+from pliant.persistence import load_model, save_model
+from tests.cli.conftest import patients, write
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+FIT = ("fit", "patients.csv", "--target", "sick", "--drop", "grade", "--drop", "amount")
+
+TABLES = {
+    "nan": (["a,y", "1,p", ",q", "3,p", "4,q"], "column 'a' has a missing value in row 2"),
+    "inf": (["a,y", "1,p", "2,q", "-inf,p", "4,q"], "expected a finite number in row 3, got -inf"),
+    "one class": (["a,y", "1,p", "2,p", "3,p"], "column 'y' holds 'p' in all 3 rows"),
+    "constant": (["a,y", "1,2.5", "2,2.5", "3,2.5"], "column 'y' holds '2.5' in all 3 rows"),
+    "empty": ([], "'t.csv' is empty"),
+    "no rows": (["a,y"], "'t.csv' has a header but no rows"),
+    "one row": (["a,y", "1,p"], "expected a table of at least 2 rows, got 1"),
+    "no target": (["a,b", "1,2", "3,4"], "the table lacks the column 'y'; it has 'a', 'b'"),
+    "no feature": (["y", "p", "q"], "no feature column is left"),
+    "ragged": (["a,y", "1,p", "2"], "'t.csv', line 3: expected 2 cells as in the header, got 1"),
+    "twice": (["a,a,y", "1,2,p"], "has more than one column named 'a'"),
+    "target gaps": (["a,y", "1,p", "2,", "3,q"], "column 'y' has a missing value in row 2"),
+    "few": (["a,y", "1,p", "2,q", "3,p", "4,q"], "--cv 5 needs 5 rows of each class, the smalles"),
+    "few numbers": (["a,y", "1,.1", "2,.2", "3,.5"], "--cv 5 needs 2 rows a fold, there are 3"),
+    "control": (["a\x1b[31m,y", "1,p", ",q"], "column 'a[31m' has a missing value in row 2"),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables(refused, name):
+    lines, expected = TABLES[name]
+    Path("t.csv").write_text("\n".join(lines), encoding="utf-8")
+    assert expected in refused("fit", "t.csv", "--target", "y")
+
+
+def test_a_wrong_encoding(refused):
+    write("t.csv", "a,y", "1,café", encoding="latin-1")
+    assert refused("fit", "t.csv", "--target", "y") == (
+        "'t.csv', line 2: expected UTF-8, got the byte 0xe9"
+    )
+
+
+def test_a_table_that_is_not_there(refused):
+    assert "cannot read 'none.csv'" in refused("fit", "none.csv", "--target", "y")
+    assert "expected the name of a table to end in" in refused("fit", "a.doc", "--target", "y")
+
+
+def test_too_many_rows(refused, monkeypatch):
+    write("t.csv", "a,y", *(f"{k},{k % 2}" for k in range(20_001)))
+    expected = "the table has 20001 rows, expected at most 20000 for dank"
+    assert expected in refused("fit", "t.csv", "--target", "y")
+
+
+PARAMETERS = {
+    "C=0": "expected C > 0, a finite number, got 0",
+    "C=-1.5": "expected C > 0, a finite number, got -1.5",
+    "C=NaN": "expected C > 0, a finite number, got nan",
+    "C=abc": "expected C > 0, a finite number, got 'abc'",
+    "C=true": "expected C > 0, a finite number, got True",
+    "C=": "expected C > 0, a finite number, got ''",
+    "eta=0": "expected eta > 0, a finite number, got 0",
+    "eta=-2": "expected eta > 0, a finite number, got -2",
+    "eta=automatic": "expected eta in ['auto'], got 'automatic' (did you mean 'auto'?)",
+    "tau=0.01": "expected tau = 0, the only value so far, got 0.01",
+    "tau=-1": "expected tau >= 0, a finite number, got -1",
+    "gamma=0": "expected gamma > 0, a finite number, got 0",
+    "kernel=gausian": "got 'gausian' (did you mean 'gaussian'?)",
+    "kernel=3": "expected kernel to be a name in",
+    "extension=smoth": "got 'smoth' (did you mean 'smooth'?)",
+    "gama=1": "dank has no parameter 'gama'; did you mean 'gamma'? (it has C, class_weight, ",
+    "xyz=1": "dank has no parameter 'xyz' (it has C, ",
+    "epsilon=1": "dank has no parameter 'epsilon'",
+    "C": "expected --param NAME=VALUE, such as C=10, got 'C'",
+    "=1": "expected --param NAME=VALUE, such as C=10, got '=1'",
+}
+
+
+@pytest.mark.parametrize("word", PARAMETERS)
+@pytest.mark.parametrize("tune", [(), ("--tune",)], ids=["plain", "tuned"])
+def test_parameters(refused, word, tune):
+    assert PARAMETERS[word] in refused(*FIT, "--param", word, "--out", "m.pliant", *tune)
+
+
+OPTIONS = {
+    ("--method", "danq"): "unknown method 'danq'; did you mean 'dank'?",
+    ("--task", "clustering"): "expected task 'classification' or 'regression', got 'clustering'",
+    ("--task", "regression"): "column 'sick': expected a number in row 1, got 'no'",
+    ("--missing", "drop"): "expected missing 'error' or 'impute', got 'drop'",
+    ("--drop", "agee"): "the table lacks the column 'agee'; did you mean 'age'?",
+    ("--param", "C=1", "--param", "C=2"): "--param 'C' is given twice",
+    ("--param", "C=1", "--param", "gamma=1", "--tune"): "--tune has nothing to choose",
+    ("--cv", "1"): "expected --cv >= 2, or 0 for no cross-validation, got 1",
+    ("--cv", "-4"): "expected --cv >= 2, or 0 for no cross-validation, got -4",
+    ("--cv", "31"): "--cv 31 needs 31 rows of each class, the smallest has 30: lower it",
+    ("--cv", "x"): "'--cv'",
+    ("--seed", "-1"): "'--seed'",
+    ("--bogus",): "No such option: --bogus",
+    ("--out", "none/m.pliant"): "cannot write 'none/m.pliant': there is no folder",
+    ("--out", "."): "cannot write '.': it exists and is not a regular file",
+    ("--out", "patients.csv"): "'patients.csv' is in use by this command",
+    ("--json", "none/r.json"): "cannot write 'none/r.json': there is no folder",
+    ("--json", "r", "--out", "r"): "'r' is in use by this command: choose another name",
+}
+
+
+@pytest.mark.parametrize("words", OPTIONS, ids=" ".join)
+def test_options(refused, words):
+    assert OPTIONS[words] in refused(*FIT, *words)
+
+
+def test_commands(refused):
+    assert "'fitt'" in refused("fitt")
+    assert "--target" in refused("fit", "patients.csv")
+    assert "MODEL" in refused("predict").upper()
+    assert "'patients.csv'" in refused("demo", "--out", "patients.csv")
+    assert "'--cv'" in refused("demo", "--cv", "1")
+
+
+def test_one_row_of_a_class_cannot_be_tuned_on(refused):
+    write("t.csv", "a,y", *(f"{k},p" for k in range(9)), "20,q")
+    line = refused("fit", "t.csv", "--target", "y", "--cv", 0, "--tune")
+    assert line == "tuning needs at least 4 rows, and 2 of each class; there are fewer"
+
+
+ROWS = {
+    "column": (["age,colour", "1,red"], "the table lacks the column 'dose'; it has 'age', 'colou"),
+    "columns": (["a", "1"], "the table lacks the 3 columns 'age', 'dose', 'colour'; it has 'a'"),
+    "text": (["age,dose,colour", "1,2,red", "x,2,red"], "column 'age': expected a number in row 2"),
+    "gap": (["age,dose,colour", "1,,red"], "column 'dose' has a missing value in row 1"),
+    "empty": (["age,dose,colour"], "'t.csv' has a header but no rows"),
+    "ragged": (["age,dose,colour", "1,2"], "line 2: expected 3 cells as in the header, got 2"),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_rows_to_predict(refused, models, name):
+    lines, expected = ROWS[name]
+    write("t.csv", *lines)
+    for out in ((), ("--out", "p.csv")):
+        assert expected in refused("predict", models["sick"], "t.csv", *out)
+
+
+def test_a_fault_in_a_late_row_leaves_no_file(pliant, models, folder):
+    lines = patients()
+    write("t.csv", lines[0], *lines[1:] * 200, "x,1,red,no,low,1")
+    done = pliant("predict", models["sick"], "t.csv", "--out", "p.csv")
+    assert done.code == 2
+    assert done.err.endswith("Error: column 'age': expected a number in row 12001, got 'x'\n")
+    assert sorted(path.name for path in folder.iterdir()) == ["patients.csv", "t.csv"]
+
+
+def test_predictions_that_cannot_be_written(refused, models):
+    predict = ("predict", models["sick"], "patients.csv")
+    assert "there is no folder" in refused(*predict, "--out", "none/p.csv")
+    assert "expected a name that ends in .csv" in refused(*predict, "--out", "p.txt")
+    assert "is in use by this command" in refused(*predict, "--out", "patients.csv")
+    assert "is in use by this command" in refused(*predict, "--out", models["sick"])
+
+
+def test_regression_has_no_decision(refused, models):
+    assert "this model does regression" in refused(
+        "predict", models["amount"], "patients.csv", "--decision"
+    )
+
+
+def forged(**parts):
+    """A file in the format of a model, with other contents."""
+    state = {"format": "pliant-model", "format_version": 1, "pliant_version": "0", **parts}
+    return skops.io.dumps(state)
+
+
+FILES = {
+    "pickle": (lambda good: pickle.dumps(print), "this is a pickle, which is never loaded"),
+    "truncated": (lambda good: good[: len(good) // 2], "expected a whole zip archive"),
+    "empty": (lambda good: b"", "cannot load"),
+    "text": (lambda good: b"a,b\n1,2\n", "expected a whole zip archive"),
+    "hostile": (
+        lambda good: forged(model=FunctionTransformer(print), schema="null", metadata="null"),
+        "cannot load",
+    ),
+    "foreign": (lambda good: skops.io.dumps({"a": 1}), "it holds no model that pliant saved"),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("command", ["info", "predict"])
+def test_model_files(refused, models, name, command):
+    make, expected = FILES[name]
+    Path("m.pliant").write_bytes(make(models["sick"].read_bytes()))
+    table = ("patients.csv",) if command == "predict" else ()
+    line = refused(command, "m.pliant", *table)
+    assert expected in line
+    assert "'m.pliant'" in line
+
+
+def test_a_model_without_its_table(refused):
+    model = DANKClassifier().fit([[0.0], [1.0]], [0, 1])
+    save_model(model, "m.pliant")
+    assert "without the schema of its table" in refused("predict", "m.pliant", "patients.csv")
+    assert "without the schema of its table" in refused("info", "m.pliant")
+
+
+def test_a_schema_of_another_model(refused, models):
+    loaded = load_model(models["sick"])
+    schema = json.loads(json.dumps(loaded.schema))
+    del schema["columns"][0]
+    save_model(loaded.model, "m.pliant", schema=schema)
+    line = refused("predict", "m.pliant", "patients.csv")
+    assert line == "'m.pliant' is inconsistent: its schema has 3 features, its model takes 4"
+
+
+ODD_NOTES = [
+    {},
+    {"data": 3},
+    {"data": {"rows": "many"}, "cross_validation": None, "versions": {}},
+    {"data": {"rows": 1}, "cross_validation": {"scores": [1]}, "versions": {}},
+    {"data": {"rows": 1}, "cross_validation": None, "versions": []},
+]
+
+
+@pytest.mark.parametrize("notes", ODD_NOTES, ids=str)
+def test_odd_notes(refused, models, notes):
+    loaded = load_model(models["sick"])
+    save_model(loaded.model, "m.pliant", schema=loaded.schema, metadata=notes)
+    assert refused("info", "m.pliant") == "'m.pliant' has notes that cannot be read"
+
+
+def test_names_from_tables_and_files_cannot_drive_a_terminal(pliant):
+    lines = patients()
+    write("t.csv", "a\x1b[2J\x07,=cmd(),@x,sick\x1b[31m,g,h", *lines[1:])
+    target = ("--target", "sick\x1b[31m", "--drop", "g", "--drop", "h")
+    done = pliant("fit", "t.csv", *target, "--out", "m.pliant")
+    shown = [done, pliant("info", "m.pliant"), pliant("predict", "m.pliant", "patients.csv")]
+    assert [each.code for each in shown] == [0, 0, 2]
+    for each in shown:
+        assert (each.out + each.err).replace("\n", "").isprintable()
+
+
+def test_labels_that_look_like_formulas_are_quoted_in_predictions(pliant):
+    lines = [line.replace(",yes,", ",=cmd(),").replace(",no,", ",+1,") for line in patients()]
+    write("t.csv", *lines)
+    assert pliant("fit", "t.csv", "--target", "sick", "--cv", 0, "--out", "m.pliant").code == 0
+    done = pliant("predict", "m.pliant", "t.csv", "--decision")
+    cells = {line.partition(",")[0] for line in done.out.splitlines()[1:]}
+    assert cells == {"'=cmd()", "'+1"}
+
+
+def test_an_interrupted_fit_leaves_nothing(pliant, folder, monkeypatch):
+    def interrupted(self, X, y, sample_weight=None):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(DANKClassifier, "fit", interrupted)
+    done = pliant(*FIT, "--out", "m.pliant", "--json", "r.json")
+    assert done.code == 130
+    assert done.err == "interrupted\n"
+    assert [path.name for path in folder.iterdir()] == ["patients.csv"]
+
+
+CODES = [
+    (ValueError("x"), 2, "x"),
+    (TypeError("a\n  b\tc\x1b[1m"), 2, "a b c[1m"),
+    (ValueError(), 2, "ValueError"),
+    (OSError(28, "No space left on device"), 1, "[Errno 28] No space left on device"),
+    (ImportError("needs skops"), 1, "needs skops"),
+    (MemoryError(), 1, "not enough memory"),
+    (MemoryError("Unable to allocate 3 TiB"), 1, "not enough memory: Unable to allocate 3 TiB"),
+    (KeyError("k"), 1, "unexpected KeyError: 'k' (PLIANT_TRACEBACK=1 shows where)"),
+]
+
+
+@pytest.mark.parametrize(("error", "code", "line"), CODES, ids=repr)
+def test_what_becomes_of_an_error(error, code, line):
+    assert exit_code(error) == code
+    assert one_line(error) == line
+
+
+def test_a_traceback_for_those_who_want_one(pliant, monkeypatch):
+    def broken(*_):
+        raise KeyError("k")
+
+    monkeypatch.setattr("pliant.cli.fit.train", broken)
+    assert pliant(*FIT).code == 1
+    monkeypatch.setenv("PLIANT_TRACEBACK", "1")
+    with pytest.raises(KeyError):
+        pliant(*FIT)
+
+
+def test_an_order_has_the_defaults_of_the_command_line(pliant, monkeypatch):
+    seen = []
+    monkeypatch.setattr("pliant.cli.fit.train", lambda *words: seen.append(words) or 1 / 0)
+    pliant("fit", "patients.csv", "--target", "sick")
+    assert seen == [(Path("patients.csv"), Order("dank", "sick"), None)]

@@ -1,0 +1,129 @@
+"""``pliant predict``: by name, in chunks, whole or not at all."""
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pliant.cli.prediction import TablePredictor
+from pliant.persistence import load_model
+from pliant.tables import TableSchema, read_table
+
+
+def expected(model, table, method="predict"):
+    loaded = load_model(model)
+    X = TableSchema.from_dict(loaded.schema).features(read_table(table))
+    return getattr(loaded.model, method)(X)
+
+
+@pytest.mark.parametrize("target", ["sick", "grade", "amount"])
+def test_predictions_on_stdout(pliant, folder, models, target):
+    done = pliant("predict", models[target], "patients.csv")
+    assert done.code == 0
+    assert done.err == ""
+    frame = pd.read_csv(io.StringIO(done.out))
+    assert list(frame) == ["prediction"]
+    values = expected(models[target], "patients.csv")
+    if target == "amount":
+        np.testing.assert_allclose(frame.prediction, values, rtol=1e-14)
+    else:
+        assert frame.prediction.tolist() == values.tolist()
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.csv.gz"])
+def test_predictions_in_a_file(pliant, folder, models, name):
+    done = pliant("predict", models["sick"], "patients.csv", "--out", name)
+    assert done.code == 0
+    assert done.out == ""
+    assert done.err == f"Predicting rows\nWrote 60 predictions to '{name}'\n"
+    assert len(pd.read_csv(name)) == 60
+
+
+def test_decision_values(pliant, folder, models):
+    done = pliant("predict", models["sick"], "patients.csv", "--decision")
+    frame = pd.read_csv(io.StringIO(done.out))
+    assert list(frame) == ["prediction", "decision"]
+    values = expected(models["sick"], "patients.csv", "decision_function")
+    np.testing.assert_allclose(frame.decision, values, rtol=1e-12)
+    done = pliant("predict", models["grade"], "patients.csv", "--decision")
+    frame = pd.read_csv(io.StringIO(done.out))
+    assert list(frame) == ["prediction", "decision high", "decision low", "decision mid"]
+    highest = frame.iloc[:, 1:].idxmax(axis=1).str.removeprefix("decision ")
+    assert highest.tolist() == frame.prediction.tolist()
+
+
+def test_columns_are_found_by_name(pliant, folder, models):
+    frame = pd.read_csv("patients.csv")
+    frame.assign(new=1)[["new", "colour", "dose", "age"]].to_csv("other.csv", index=False)
+    same = [pliant("predict", models["sick"], name).out for name in ("patients.csv", "other.csv")]
+    assert same[0] == same[1]
+
+
+def test_an_unknown_category_is_told_once(pliant, folder, models):
+    text = Path("patients.csv").read_text(encoding="utf-8").replace("red", "green")
+    Path("green.csv").write_text(text, encoding="utf-8")
+    done = pliant("predict", models["sick"], "green.csv")
+    assert done.code == 0
+    assert done.err.startswith("Warning: column 'colour' has the value 'green'")
+    assert done.err.count("\n") == 1
+
+
+def test_chunks_give_what_the_whole_gives(models, tmp_path):
+    frame = pd.read_csv(models["sick"].with_name("patients.csv"))
+    whole = TablePredictor.load(models["sick"], decision=True)(frame)
+    predictor, ticks = TablePredictor.load(models["sick"], decision=True), []
+    parts = [predictor(frame.iloc[low : low + 7], ticks.append) for low in range(0, 60, 7)]
+    joined = pd.concat(parts, ignore_index=True)
+    assert joined.prediction.tolist() == whole.prediction.tolist()
+    np.testing.assert_allclose(joined.decision, whole.decision, rtol=1e-12)
+    assert predictor.n_rows == sum(ticks) == 60
+
+
+def test_an_interrupted_file_is_not_there(pliant, folder, models, monkeypatch):
+    long = Path("patients.csv").read_text(encoding="utf-8").splitlines()
+    Path("long.csv").write_text("\n".join(long[:1] + long[1:] * 400), encoding="utf-8")
+    calls = []
+
+    def interrupted(self, frame, tick=None, predict=TablePredictor.__call__):
+        calls.append(len(frame))
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return predict(self, frame, tick)
+
+    monkeypatch.setattr(TablePredictor, "__call__", interrupted)
+    done = pliant("predict", models["sick"], "long.csv", "--out", "p.csv")
+    assert done.code == 130
+    assert done.err.endswith("interrupted\n")
+    assert calls == [10_000, 10_000]
+    assert sorted(p.name for p in folder.iterdir()) == ["long.csv", "patients.csv"]
+
+
+PEAK = """
+import resource, sys
+from pliant.cli import main
+code = main(sys.argv[1:])
+print(code, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="the resource module is POSIX only")
+def test_memory_does_not_grow_with_the_table(folder, models):
+    lines = Path("patients.csv").read_text(encoding="utf-8").splitlines()
+    peaks = {}
+    for repeats in (500, 5000):  # 30 000 and 300 000 rows
+        with open("long.csv", "w", encoding="utf-8") as file:
+            file.write(lines[0] + "\n")
+            file.writelines(["\n".join([*lines[1:], ""])] * repeats)
+        words = ["predict", str(models["sick"]), "long.csv", "--out", "p.csv"]
+        done = subprocess.run(
+            [sys.executable, "-c", PEAK, *words], capture_output=True, text=True, check=True
+        )
+        code, peaks[repeats] = map(int, done.stdout.split())
+        assert code == 0
+    assert peaks[5000] < 1.05 * peaks[500]
+    assert Path("p.csv").read_bytes().count(b"\n") == 300_001

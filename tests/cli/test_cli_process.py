@@ -1,0 +1,119 @@
+"""The command line as a process of its own: the script, pipes, signals, missing packages."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pliant._version import __version__
+from tests.cli.conftest import NOTE, patients, write
+
+PLIANT = [sys.executable, "-m", "pliant.cli"]
+
+posix_only = pytest.mark.skipif(os.name == "nt", reason="signals and pipes of POSIX")
+
+WITHOUT = """
+import sys
+for name in {missing!r}:
+    sys.modules[name] = None
+from pliant.cli import main
+sys.exit(main({words!r}))
+"""
+
+
+def finished(command, **options):
+    return subprocess.run(
+        command, capture_output=True, text=True, encoding="utf-8", timeout=120, **options
+    )
+
+
+def test_the_version(pliant):
+    done = finished([*PLIANT, "--version"])
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"pliant {__version__}\n", "")
+
+
+def test_help(pliant):
+    for words in ((), ("--help",), ("-h",)):
+        done = pliant(*words)
+        assert done.code == 0
+        assert all(name in done.out for name in ("fit", "predict", "info", "methods", "demo"))
+    assert "--target" in pliant("fit", "--help").out
+
+
+@pytest.mark.parametrize("missing", [["typer"], ["rich"], ["typer", "rich"]])
+def test_a_missing_extra_is_named(missing):
+    done = finished([sys.executable, "-c", WITHOUT.format(missing=missing, words=["methods"])])
+    assert done.returncode == 1
+    expected = f"the command line needs {' and '.join(missing)}: pip install 'pliant[cli]'"
+    assert done.stderr == f"Error: {expected}\n"
+
+
+@pytest.mark.parametrize(("package", "task"), [("pandas", "fit"), ("skops", "info")])
+def test_a_missing_package_is_named(folder, models, package, task):
+    words = {"fit": ["fit", "patients.csv", "--target", "sick"], "info": ["info", "m.pliant"]}
+    code = WITHOUT.format(missing=[package], words=words[task])
+    done = finished([sys.executable, "-c", code])
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: ")
+    assert f" {package}: pip install 'pliant[cli]'" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@posix_only
+def test_a_closed_pipe_is_no_error(folder, models):
+    lines = patients()
+    write("long.csv", lines[0], *lines[1:] * 500)
+    command = [*PLIANT, "predict", str(models["sick"]), "long.csv"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"prediction\n"
+        process.stdout.close()
+        assert process.stderr.read().decode().replace(NOTE, "") == ""
+    assert process.returncode == 141
+
+
+@posix_only
+def test_ctrl_c(folder):
+    write("t.csv", "a,b,y", *(f"{k * 37 % 101},{k * 53 % 97},{k % 7 % 2}" for k in range(3000)))
+    command = [*PLIANT, "fit", "t.csv", "--target", "y", "--tune", "--out", "m.pliant"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr.readline().startswith(("Learning from", "Note:"))
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr.read().endswith("interrupted\n")
+    assert process.returncode == 130
+    assert [path.name for path in folder.iterdir() if path.suffix != ".csv"] == []
+
+
+def test_an_ascii_terminal_gets_replacements(folder):
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    done = finished([*PLIANT, "fit", "patients.csv", "--target", "sick"], env=environment)
+    assert done.returncode == 0, done.stderr
+    assert "accuracy" in done.stdout
+    assert "?" in done.stdout
+
+
+def test_predictions_on_stdout_are_utf8_whatever_the_terminal(folder, pliant):
+    write("t.csv", *(line.replace(",yes,", ",später,") for line in patients()))
+    assert pliant("fit", "t.csv", "--target", "sick", "--cv", 0, "--out", "m.pliant").code == 0
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = finished([*PLIANT, "predict", "m.pliant", "t.csv"], env=environment)
+    assert "später" in done.stdout
+
+
+def test_the_note_on_compiling_is_readable(folder, tmp_path_factory):
+    cache = tmp_path_factory.mktemp("cache")
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
+    words = ["fit", "patients.csv", "--target", "amount", "--cv", "0"]
+    first, second = (finished([*PLIANT, *words], env=environment) for _ in range(2))
+    assert first.stderr == NOTE + "Learning from 60 rows: 1 fit\n"
+    assert second.stderr == "Learning from 60 rows: 1 fit\n"
+    assert first.stdout.partition("\ntime")[0] == second.stdout.partition("\ntime")[0]
+
+
+def test_nothing_is_written_beside_the_table(folder, pliant):
+    assert pliant("fit", "patients.csv", "--target", "sick").code == 0
+    assert [path.name for path in Path().iterdir()] == ["patients.csv"]

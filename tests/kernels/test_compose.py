@@ -1,0 +1,161 @@
+"""Kernels made of kernels: the algebra, what is declared of them, and what is refused."""
+
+import numpy as np
+import pytest
+
+from pliant.kernels import (
+    TL1,
+    Centered,
+    Gaussian,
+    Laplacian,
+    Linear,
+    Matern,
+    Normalized,
+    Polynomial,
+    Product,
+    Scaled,
+    Sum,
+)
+from tests.reference import naive_kernels as naive
+
+X = np.random.default_rng(0).uniform(-1, 1, size=(7, 3))
+Y = np.random.default_rng(1).uniform(-1, 1, size=(5, 3))
+POINTS = np.random.default_rng(2).uniform(-1, 1, size=(6, 3))
+k, q = Gaussian(0.5), Polynomial(2)
+
+
+@pytest.mark.parametrize(
+    ("made", "kind", "expected"),
+    [
+        (k + q, Sum, k(X, Y) + q(X, Y)),
+        (k * q, Product, k(X, Y) * q(X, Y)),
+        (3 * k, Scaled, 3 * k(X, Y)),
+        (k * 3, Scaled, 3 * k(X, Y)),
+        (np.float64(3) * k, Scaled, 3 * k(X, Y)),
+        (k * np.float32(3), Scaled, 3 * k(X, Y)),
+        (0.5 * (k + q) * k + q, Sum, 0.5 * (k(X, Y) + q(X, Y)) * k(X, Y) + q(X, Y)),
+        (k + k + k, Sum, 3 * k(X, Y)),
+    ],
+)
+def test_operators_make_kernels(made, kind, expected):
+    assert type(made) is kind
+    np.testing.assert_allclose(made(X, Y), expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("other", [1, 1.0, "k", None, np.eye(7)])
+def test_only_kernels_can_be_added(other):
+    with pytest.raises(TypeError):
+        k + other
+
+
+@pytest.mark.parametrize("other", ["2", None, [2.0], 1j])
+def test_only_kernels_and_numbers_can_be_multiplied(other):
+    with pytest.raises(TypeError):
+        k * other
+    with pytest.raises(TypeError):
+        other * k
+
+
+@pytest.mark.parametrize("scale", [0, -1, np.nan, np.inf])
+def test_a_factor_must_be_positive(scale):
+    with pytest.raises(ValueError, match=r"expected Scaled\(scale=\.\.\.\) > 0, a finite number"):
+        (scale * k)(X)
+    with pytest.raises(ValueError, match=r"expected Scaled\(scale=\.\.\.\) > 0"):
+        (scale * k).diag(X)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda inner: inner + k,
+        lambda inner: k + inner,
+        lambda inner: k * inner,
+        lambda inner: 2 * inner,
+        Normalized,
+        lambda inner: Centered(inner, POINTS),
+        lambda inner: Normalized(3 * (k + Centered(k * inner, POINTS))),
+    ],
+)
+def test_a_kernel_is_psd_and_symmetric_if_its_parts_are(made):
+    class OneSided(Gaussian):
+        symmetric = False
+
+    assert made(Gaussian()).psd
+    assert made(Gaussian()).symmetric
+    assert not made(TL1()).psd
+    assert made(TL1()).symmetric
+    assert not made(OneSided()).symmetric
+
+
+def test_normalized_agrees_with_the_formula():
+    twin = naive.normalized(naive.polynomial(2, 1.0, 1.0))
+    np.testing.assert_allclose(
+        Normalized(q)(X, Y), naive.gram_by_loops(twin, X, Y), rtol=1e-12, atol=1e-14
+    )
+    np.testing.assert_allclose(Normalized(q).diag(X), 1.0, rtol=1e-15)
+
+
+def test_normalizing_undoes_scaling_and_leaves_unit_kernels_alone():
+    np.testing.assert_allclose(Normalized(7 * q)(X, Y), Normalized(q)(X, Y), rtol=1e-14)
+    np.testing.assert_allclose(Normalized(k)(X, Y), k(X, Y), rtol=1e-14)
+    np.testing.assert_allclose(Normalized(Normalized(q))(X, Y), Normalized(q)(X, Y), rtol=1e-14)
+
+
+def test_a_zero_on_the_diagonal_cannot_be_normalised():
+    kernel = Normalized(Linear())
+    with_zero = X.copy()
+    with_zero[4] = 0
+    said = r"expected k\(x, x\) > 0 to normalise a kernel, got 0 at row 4"
+    for call in (lambda: kernel(with_zero), lambda: kernel(X, with_zero)):
+        with pytest.raises(ValueError, match=said):
+            call()
+    with pytest.raises(ValueError, match=said):
+        kernel.diag(with_zero)
+
+
+def test_centered_agrees_with_the_formula():
+    twin = naive.centered(naive.laplacian(0.7), POINTS)
+    kernel = Centered(Laplacian(0.7), POINTS)
+    np.testing.assert_allclose(kernel(X, Y), naive.gram_by_loops(twin, X, Y), atol=1e-14)
+    np.testing.assert_allclose(kernel.diag(X), [twin(x, x) for x in X], atol=1e-14)
+
+
+def test_centered_on_its_own_points_is_the_doubly_centred_gram():
+    H = np.eye(6) - 1 / 6
+    centred = Centered(k, POINTS)(POINTS)
+    np.testing.assert_allclose(centred, H @ k(POINTS) @ H, atol=1e-14)
+    np.testing.assert_allclose(centred.sum(axis=0), 0.0, atol=1e-14)
+
+
+def test_a_centred_linear_kernel_is_the_linear_kernel_of_centred_points():
+    mean = POINTS.mean(axis=0)
+    np.testing.assert_allclose(
+        Centered(Linear(), POINTS)(X, Y), (X - mean) @ (Y - mean).T, atol=1e-14
+    )
+
+
+def test_centring_forgets_what_is_constant():
+    shifted = Polynomial(1, 1.0, coef0=5.0)  # x'y + 5
+    np.testing.assert_allclose(
+        Centered(shifted, POINTS)(X, Y), Centered(Linear(), POINTS)(X, Y), atol=1e-13
+    )
+
+
+def test_centred_points_may_be_a_list_and_must_fit():
+    np.testing.assert_array_equal(Centered(k, POINTS.tolist())(X, Y), Centered(k, POINTS)(X, Y))
+    with pytest.raises(ValueError, match="expected points with 3 features, got 2"):
+        Centered(k, POINTS[:, :2])(X)
+    with pytest.raises(ValueError, match="expected points with 3 features, got 2"):
+        Centered(k, POINTS[:, :2]).diag(X)
+    with pytest.raises(ValueError, match="expected finite numbers, got nan in points at row 0"):
+        Centered(k, np.full((2, 3), np.nan))(X)
+
+
+def test_parameters_of_inner_kernels_have_paths():
+    kernel = Normalized(2.0 * Gaussian(0.5) + Matern(1.5) * Linear())
+    assert kernel.get_params()["kernel__left__kernel__gamma"] == 0.5
+    kernel.set_params(kernel__left__kernel__gamma=3.0, kernel__right__left__nu=2.5)
+    expected = Normalized(2.0 * Gaussian(3.0) + Matern(2.5) * Linear())
+    np.testing.assert_array_equal(kernel(X, Y), expected(X, Y))
+    with pytest.raises(ValueError, match="Invalid parameter 'width'"):
+        kernel.set_params(kernel__width=1.0)

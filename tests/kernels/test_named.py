@@ -1,0 +1,164 @@
+"""What a user may hand in as a kernel."""
+
+import numpy as np
+import pytest
+from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
+
+from pliant.kernels import (
+    KERNEL_NAMES,
+    FunctionKernel,
+    Gaussian,
+    Kernel,
+    Laplacian,
+    Linear,
+    Matern,
+    Polynomial,
+    Precomputed,
+    as_kernel,
+)
+
+X = np.random.default_rng(0).uniform(size=(9, 4))
+NAMED = {
+    "gaussian": Gaussian(gamma=0.3),
+    "laplacian": Laplacian(gamma=0.3),
+    "matern12": Matern(nu=0.5, gamma=0.3),
+    "matern32": Matern(nu=1.5, gamma=0.3),
+    "matern52": Matern(nu=2.5, gamma=0.3),
+    "polynomial": Polynomial(gamma=0.3),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_name_and_a_gamma_make_a_kernel(name):
+    kernel = as_kernel(name, X, gamma=0.3)
+    assert type(kernel) is type(NAMED[name])
+    assert kernel.get_params() == NAMED[name].get_params()
+
+
+def test_linear_is_the_one_name_without_gamma():
+    assert set(KERNEL_NAMES) == {*NAMED, "linear"}
+    assert type(as_kernel("linear", X)) is Linear
+    with pytest.raises(ValueError, match=r"got 2\.0: kernel='linear' has no gamma"):
+        as_kernel("linear", X, gamma=2.0)
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_scale_and_auto_are_the_conventions_of_scikit_learn(name):
+    assert as_kernel(name, X).gamma == pytest.approx(1 / (4 * X.var()), rel=1e-15)
+    assert as_kernel(name, X, "scale").gamma == as_kernel(name, X).gamma
+    assert as_kernel(name, X, "auto").gamma == 1 / 4
+
+
+def test_a_kernel_by_name_agrees_with_scikit_learn():
+    np.testing.assert_allclose(
+        as_kernel("gaussian", X)(X), rbf_kernel(X, gamma=1 / (4 * X.var())), rtol=1e-13
+    )
+    np.testing.assert_allclose(
+        as_kernel("laplacian", X, "auto")(X), laplacian_kernel(X, gamma=1 / 4), rtol=1e-13
+    )
+
+
+def test_scale_of_constant_data_is_auto():
+    assert as_kernel("gaussian", np.ones((5, 4))).gamma == 1 / 4
+
+
+@pytest.mark.parametrize("gamma", [0.0, -2.0, np.nan, np.inf, None, True])
+def test_a_gamma_that_is_not_a_positive_number_is_refused(gamma):
+    with pytest.raises(ValueError, match=f"expected gamma > 0, a finite number, got {gamma!r}"):
+        as_kernel("gaussian", X, gamma)
+
+
+def test_a_misspelt_gamma_gets_a_hint():
+    with pytest.raises(ValueError, match=r"in \['auto', 'scale'\], got 'scael' .*mean 'scale'"):
+        as_kernel("gaussian", X, "scael")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("gausian", "gaussian"), ("Laplacian", "laplacian"), ("matern", "matern"), ("poly", None)],
+)
+def test_an_unknown_name_is_refused_with_the_names_there_are(name, hint):
+    with pytest.raises(ValueError, match=f"expected kernel in .*'gaussian'.*, got '{name}'") as e:
+        as_kernel(name, X)
+    assert ("did you mean" in str(e.value)) == (hint is not None)
+    if hint:
+        assert f"did you mean '{hint}" in str(e.value)
+
+
+def test_precomputed_takes_the_points_as_the_gram():
+    gram = Gaussian()(X)
+    kernel = as_kernel("precomputed", gram)
+    assert type(kernel) is Precomputed
+    np.testing.assert_array_equal(kernel([[2.0]], [[5.0]]), gram[[2], [5]][None])
+    with pytest.raises(ValueError, match="got 'auto': kernel='precomputed' has no gamma"):
+        as_kernel("precomputed", gram, gamma="auto")
+
+
+def test_a_kernel_object_is_cloned():
+    mine = Gaussian(2.0) + Linear()
+    kernel = as_kernel(mine, X)
+    assert kernel is not mine
+    assert kernel.left is not mine.left
+    np.testing.assert_array_equal(kernel(X), mine(X))
+    mine.set_params(left__gamma=9.0)
+    assert kernel.left.gamma == 2.0
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(2.0), rbf_kernel])
+@pytest.mark.parametrize("gamma", [1.0, "auto", None])
+def test_a_gamma_beside_a_kernel_that_brings_its_own_is_refused(kernel, gamma):
+    said = f"expected gamma='scale' .* got {gamma!r}: gamma belongs to kernels given by name"
+    with pytest.raises(ValueError, match=said):
+        as_kernel(kernel, X, gamma)
+
+
+def test_a_function_of_two_matrices_becomes_a_kernel():
+    kernel = as_kernel(rbf_kernel, X)
+    assert isinstance(kernel, FunctionKernel)
+    assert isinstance(kernel, Kernel)
+    np.testing.assert_array_equal(kernel(X, X[:3]), rbf_kernel(X, X[:3]))
+    np.testing.assert_allclose(kernel.diag(X), 1.0, rtol=1e-14)
+
+
+@pytest.mark.parametrize("thing", [None, 3, 2.0, ["gaussian"], np.eye(9)])
+def test_anything_else_is_a_type_error(thing):
+    said = r"expected kernel to be a name in .*'gaussian'.*, a Kernel"
+    with pytest.raises(TypeError, match=said):
+        as_kernel(thing, X)
+
+
+@pytest.mark.parametrize("kind", [Gaussian, Polynomial])
+def test_a_class_of_kernels_is_not_a_kernel(kind):
+    said = rf"expected kernel to be .* got the class {kind.__name__}: write {kind.__name__}\(\)"
+    with pytest.raises(TypeError, match=said):
+        as_kernel(kind, X)
+
+
+def of_one_point(x, y):
+    return float(x @ y)
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (lambda a, b: a @ a.T, r"return shape \(9, 2\), got \(9, 9\)"),
+        (lambda a, b: (a @ b.T)[:, 0], r"return shape \(9, 2\), got \(9,\)"),
+        (lambda a, b: 1.0, r"return shape \(9, 2\), got \(\)"),
+        (lambda a, b: np.full((9, 2), np.nan), "return finite numbers, got NaN or inf"),
+        (lambda a, b: np.full((9, 2), np.inf), "return finite numbers, got NaN or inf"),
+        (lambda a, b: "kernel", "expected kernel=<lambda> to return an array .* got ValueError"),
+        (lambda a: a, r"expected kernel=<lambda> to return .*\(9, 2\).* got TypeError"),
+        (of_one_point, r"expected kernel=of_one_point to return .* got ValueError: matmul"),
+    ],
+)
+def test_a_function_that_is_no_kernel_is_told_what_it_should_return(function, said):
+    with pytest.raises(ValueError, match=said):
+        as_kernel(function, X)(X, X[:2])
+
+
+def test_an_error_of_another_kind_inside_a_function_is_left_alone():
+    def fails(a, b):
+        raise ZeroDivisionError("mine")
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        as_kernel(fails, X)(X)

@@ -1,0 +1,62 @@
+"""Kernels of the inner product, against loops, scikit-learn and explicit features."""
+
+import numpy as np
+import pytest
+from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel
+
+from pliant.kernels import Linear, Polynomial
+from tests.reference import naive_kernels as naive
+
+X = np.random.default_rng(0).uniform(-1, 1, size=(7, 3))
+Y = np.random.default_rng(1).uniform(-1, 1, size=(5, 3))
+
+
+def test_linear_is_the_inner_product():
+    np.testing.assert_allclose(Linear()(X, Y), linear_kernel(X, Y), rtol=1e-14)
+    np.testing.assert_allclose(Linear().diag(X), (X**2).sum(axis=1), rtol=1e-14)
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3, 7])
+@pytest.mark.parametrize("coef0", [0.0, 0.5, 2.0])
+@pytest.mark.parametrize("gamma", [0.1, 1.0, 3.0])
+def test_polynomial_agrees_with_the_formula_and_with_scikit_learn(degree, gamma, coef0):
+    gram = Polynomial(degree, gamma, coef0)(X, Y)
+    twin = naive.polynomial(degree, gamma, coef0)
+    np.testing.assert_allclose(gram, naive.gram_by_loops(twin, X, Y), rtol=1e-11, atol=1e-14)
+    peer = polynomial_kernel(X, Y, degree=degree, gamma=gamma, coef0=coef0)
+    np.testing.assert_allclose(gram, peer, rtol=1e-11, atol=1e-14)
+
+
+def test_degree_two_is_the_inner_product_of_squares_and_products():
+    def features(points):
+        a, b, c = points.T
+        mixed = np.sqrt(2) * np.stack([a * b, a * c, b * c], axis=1)
+        plain = np.sqrt(2 * 0.5) * points
+        return np.concatenate([points**2, mixed, plain, np.full((len(points), 1), 0.5)], axis=1)
+
+    np.testing.assert_allclose(
+        Polynomial(2, 1.0, 0.5)(X, Y), features(X) @ features(Y).T, rtol=1e-12
+    )
+
+
+def test_degree_one_is_linear():
+    np.testing.assert_allclose(Polynomial(1, 1.0, 0.0)(X, Y), Linear()(X, Y), rtol=1e-14)
+
+
+@pytest.mark.parametrize("degree", [0, -2, 2.0, 2.5, "3", None, True])
+def test_the_degree_must_be_a_whole_number_from_one(degree):
+    said = rf"expected Polynomial\(degree=\.\.\.\) >= 1, a whole number, got {degree!r}"
+    with pytest.raises(ValueError, match=said):
+        Polynomial(degree)(X)
+
+
+@pytest.mark.parametrize("coef0", [-1e-9, np.inf, "1"])
+def test_a_constant_below_zero_is_refused(coef0):
+    said = rf"expected Polynomial\(coef0=\.\.\.\) >= 0, a finite number, got {coef0!r}"
+    with pytest.raises(ValueError, match=said):
+        Polynomial(2, 1.0, coef0)(X)
+
+
+def test_numbers_of_numpy_are_numbers():
+    kernel = Polynomial(np.int64(2), np.float32(0.5), np.float64(1.0))
+    np.testing.assert_array_equal(kernel(X), Polynomial(2, 0.5, 1.0)(X))

@@ -1,0 +1,115 @@
+"""Kernels of the difference of two points, against loops and against scikit-learn."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
+from sklearn.gaussian_process.kernels import Matern as GaussianProcessMatern
+from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
+
+from pliant.kernels import TL1, Gaussian, Laplacian, Matern
+from tests.reference import naive_kernels as naive
+
+X = np.random.default_rng(0).uniform(-1, 1, size=(8, 4))
+Y = np.random.default_rng(1).uniform(-1, 1, size=(5, 4))
+
+PAIRS = [
+    (Gaussian(0.8), naive.gaussian(0.8)),
+    (Laplacian(0.8), naive.laplacian(0.8)),
+    (Matern(0.5, 0.8), naive.matern(0.5, 0.8)),
+    (Matern(1.5, 0.8), naive.matern(1.5, 0.8)),
+    (Matern(2.5, 0.8), naive.matern(2.5, 0.8)),
+    (TL1(2.5), naive.tl1(2.5)),
+]
+every_pair = pytest.mark.parametrize(("kernel", "twin"), PAIRS, ids=lambda k: repr(k)[:15])
+
+
+@every_pair
+def test_entries_are_those_of_the_formula(kernel, twin):
+    np.testing.assert_allclose(kernel(X, Y), naive.gram_by_loops(twin, X, Y), rtol=1e-12)
+
+
+@pytest.mark.parametrize("gamma", [0.01, 1.0, 30.0])
+def test_gaussian_and_laplacian_agree_with_scikit_learn(gamma):
+    np.testing.assert_allclose(Gaussian(gamma)(X, Y), rbf_kernel(X, Y, gamma=gamma), rtol=1e-12)
+    np.testing.assert_allclose(
+        Laplacian(gamma)(X, Y), laplacian_kernel(X, Y, gamma=gamma), rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("gamma", [0.01, 1.0, 30.0])
+@pytest.mark.parametrize("nu", [0.5, 1.5, 2.5])
+def test_matern_agrees_with_scikit_learn_at_length_scale_one_over_root_two_gamma(nu, gamma):
+    peer = GaussianProcessMatern(length_scale=1 / np.sqrt(2 * gamma), nu=nu)
+    np.testing.assert_allclose(Matern(nu, gamma)(X, Y), peer(X, Y), rtol=1e-12)
+
+
+def test_a_smoother_matern_is_nearer_to_the_gaussian_of_the_same_gamma():
+    target = Gaussian(0.5)(X)
+    errors = [np.abs(Matern(nu, 0.5)(X) - target).max() for nu in (0.5, 1.5, 2.5)]
+    assert errors[0] > errors[1] > errors[2] > 0
+
+
+def test_the_laplacian_of_one_feature_is_a_matern_of_nu_one_half():
+    x = X[:, :1]
+    np.testing.assert_allclose(Laplacian(np.sqrt(2 * 0.8))(x), Matern(0.5, 0.8)(x), rtol=1e-12)
+
+
+@every_pair
+@given(
+    x=st.lists(st.floats(-1e3, 1e3), min_size=3, max_size=3),
+    y=st.lists(st.floats(-1e3, 1e3), min_size=3, max_size=3),
+)
+@settings(max_examples=50, deadline=None)
+def test_values_lie_between_zero_and_the_value_at_distance_zero(kernel, twin, x, y):
+    value = kernel([x], [y])[0, 0]
+    assert 0.0 <= value <= twin(x, x)
+    assert value == pytest.approx(twin(x, y), abs=1e-9)
+
+
+@every_pair
+def test_the_diagonal_of_one_set_of_points_is_exact(kernel, twin):
+    points = 1e3 * X + 1e6
+    np.testing.assert_array_equal(np.diagonal(kernel(points)), kernel.diag(points))
+    np.testing.assert_array_equal(kernel.diag(points), [twin(x, x) for x in points])
+
+
+@every_pair
+def test_only_differences_count(kernel, twin):
+    # the shift is a power of two, large enough to leave 2^-29 of the smallest digits of X
+    steps = np.round(X * 2**20) / 2**20
+    other = np.round(Y * 2**20) / 2**20
+    moved = kernel(steps + 2.0**23, other + 2.0**23)
+    np.testing.assert_allclose(moved, kernel(steps, other), rtol=0, atol=1e-13)
+    np.testing.assert_allclose(moved, naive.gram_by_loops(twin, steps, other), rtol=0, atol=1e-12)
+
+
+def test_a_gaussian_of_two_far_clusters_keeps_eight_digits():
+    points = np.concatenate([X, X + 1e3])
+    exact = np.exp(-2.0 * cdist(points, points, "sqeuclidean"))
+    np.testing.assert_allclose(Gaussian(2.0)(points), exact, rtol=0, atol=1e-8)
+
+
+def test_far_points_have_a_kernel_value_of_zero():
+    for kernel in (Gaussian(), Laplacian(), Matern(0.5), Matern(1.5), Matern(2.5), TL1()):
+        assert kernel([[0.0]], [[1e5]])[0, 0] == 0.0
+
+
+@pytest.mark.parametrize("nu", [1.0, -0.5, np.nan, np.inf, "2.5", None])
+def test_matern_has_three_kinds_of_smoothness(nu):
+    with pytest.raises(ValueError, match=rf"Matern\(nu=...\) in \[0.5, 1.5, 2.5\], got {nu!r}"):
+        Matern(nu)(X)
+
+
+def test_the_truncated_kernel_is_not_psd_and_says_so():
+    assert not TL1().psd
+    corners = np.array([[i, j, k] for i in (0, 1) for j in (0, 1) for k in (0, 1)], dtype=float)
+    points = np.concatenate([corners, corners.mean(axis=0, keepdims=True)])
+    assert np.linalg.eigvalsh(TL1(0.7 * 3)(points))[0] < -1e-3
+
+
+def test_the_truncated_kernel_is_zero_from_rho_on():
+    np.testing.assert_array_equal(
+        TL1(2.0)([[0.0, 0.0]], [[0.5, 0.5], [1.0, 1.0], [2.0, 2.0]]), [[1.0, 0.0, 0.0]]
+    )

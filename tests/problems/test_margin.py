@@ -1,0 +1,249 @@
+"""The margin duals: their value, gradient and certificate, from the definitions."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.optimize import approx_fprime
+
+from pliant.kernels import Gaussian
+from pliant.problems.margin import (
+    MarginDual,
+    best_intercept,
+    better_start,
+    svc_dual,
+    svr_dual,
+)
+from pliant.rows import DenseRows
+from pliant.solvers import project_box_hyperplane, smo
+
+N = 12
+X = np.random.default_rng(0).uniform(-1, 1, size=(N, 2))
+GRAM = Gaussian(1.5)(X)
+SIGNS = np.where(X[:, 0] + 0.3 * np.random.default_rng(1).standard_normal(N) > 0, 1.0, -1.0)
+TARGET = np.sin(3 * X[:, 0]) + X[:, 1]
+PRICES = np.random.default_rng(2).uniform(0.5, 2, size=N)
+
+PROBLEMS = {
+    "svc": svc_dual(DenseRows(GRAM), SIGNS, 3.0),
+    "svc, quartic": svc_dual(DenseRows(GRAM), SIGNS, 3.0, quartic=0.7),
+    "svc, a price each": svc_dual(DenseRows(GRAM), SIGNS, PRICES, quartic=0.1),
+    "svr": svr_dual(DenseRows(GRAM), TARGET, 3.0, 0.2),
+    "svr, quartic": svr_dual(DenseRows(GRAM), TARGET, PRICES, 0.2, quartic=0.7),
+    "svr, no tube": svr_dual(DenseRows(GRAM), TARGET, 2.0, 0.0, quartic=0.1),
+}
+every_problem = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
+
+
+def feasible(problem, seed):
+    """A point of the feasible set: inside, or with many coordinates at their bounds."""
+    r = np.random.default_rng(seed)
+    wild = r.choice([0.3, 3.0, 30.0]) * r.standard_normal(N)
+    return project_box_hyperplane(wild, problem.lower, problem.upper)
+
+
+def value_by_loops(problem, beta):
+    """h(beta), term by term."""
+    K, c = problem.rows.gram, problem.quartic
+    total = 0.0
+    for i in range(N):
+        total += problem.linear[i] * beta[i] - problem.epsilon * abs(beta[i])
+        for j in range(N):
+            total -= 0.5 * beta[i] * K[i, j] * beta[j]
+            total -= 0.25 * c * beta[i] ** 2 * K[i, j] ** 2 * beta[j] ** 2
+    return total
+
+
+def loss_by_loops(residual, lower, upper, epsilon, b):
+    """sum_i loss_i(residual_i - b)."""
+    return math.fsum(
+        high * max(r - b - epsilon, 0.0) - low * max(-(r - b) - epsilon, 0.0)
+        for r, low, high in zip(residual, lower, upper, strict=True)
+    )
+
+
+@every_problem
+@pytest.mark.parametrize("seed", range(4))
+def test_the_value_is_that_of_the_formula(problem, seed):
+    beta = feasible(problem, seed)
+    assert problem.value(beta) == pytest.approx(value_by_loops(problem, beta), rel=1e-12)
+    assert problem.value(beta, problem.fields(beta)) == problem.value(beta)
+    assert problem.value(np.zeros(N)) == 0.0
+
+
+@every_problem
+@pytest.mark.parametrize("seed", range(4))
+def test_the_gradient_agrees_with_finite_differences(problem, seed):
+    beta = feasible(problem, seed)
+
+    def smooth_part(b):
+        return problem.value(b) + problem.epsilon * np.abs(b).sum()
+
+    np.testing.assert_allclose(
+        problem.gradient(beta), approx_fprime(beta, smooth_part, 1e-7), rtol=1e-5, atol=1e-5
+    )
+    np.testing.assert_array_equal(
+        problem.gradient(beta, problem.fields(beta)), problem.gradient(beta)
+    )
+
+
+@every_problem
+def test_fields_are_the_two_products(problem):
+    beta = feasible(problem, 0)
+    u, v = problem.fields(beta)
+    np.testing.assert_allclose(u, GRAM @ beta, atol=1e-13)
+    np.testing.assert_allclose(v, (GRAM**2 @ beta**2) * (problem.quartic > 0), atol=1e-13)
+
+
+@every_problem
+@given(one=st.integers(0, 10**6), other=st.integers(0, 10**6))
+@settings(max_examples=30, deadline=None)
+def test_the_certificate_bounds_every_feasible_value(problem, one, other):
+    beta = feasible(problem, one)
+    certificate = problem.certificate(beta)
+    assert certificate.value == problem.value(beta)
+    assert certificate.gap >= -1e-12 * (1 + abs(certificate.value))
+    bound = certificate.value + certificate.gap
+    assert problem.value(feasible(problem, other)) <= bound + 1e-12 * (1 + abs(bound))
+
+
+@every_problem
+@pytest.mark.parametrize("seed", range(3))
+def test_the_certificate_is_the_formula_of_the_module(problem, seed):
+    beta = feasible(problem, seed)
+    f = GRAM @ beta + problem.quartic * beta * (GRAM**2 @ beta**2)
+    b = problem.certificate(beta).intercept
+    loss = loss_by_loops(problem.linear - f, problem.lower, problem.upper, problem.epsilon, b)
+    gain = problem.linear @ beta - problem.epsilon * np.abs(beta).sum()
+    certificate = problem.certificate(beta)
+    assert certificate.gap == pytest.approx(beta @ f + loss - gain, abs=1e-10)
+    np.testing.assert_allclose(certificate.decision, f + b, atol=1e-12)
+
+
+@every_problem
+def test_the_gap_closes_at_the_optimum_and_nowhere_far_from_it(problem):
+    best = smo.solve(problem, tol=1e-10)
+    certificate = problem.certificate(best.x)
+    assert 0 <= certificate.gap + 1e-12 <= 1e-9 * (1 + certificate.value)
+    for seed in range(5):
+        beta = feasible(problem, seed)
+        certificate = problem.certificate(beta)
+        assert certificate.value + certificate.gap >= best.value - 1e-9
+        assert certificate.gap >= best.value - problem.value(beta) - 1e-9
+
+
+def test_without_psd_there_is_no_gap():
+    problem = svc_dual(DenseRows(GRAM), SIGNS, 3.0, psd=False)
+    certificate = problem.certificate(feasible(problem, 0))
+    assert math.isnan(certificate.gap)
+    assert math.isfinite(certificate.value)
+    assert math.isfinite(certificate.intercept)
+
+
+def test_certificates_are_compared_by_identity():
+    problem = PROBLEMS["svc"]
+    one, other = (problem.certificate(np.zeros(N)) for _ in range(2))
+    assert one != other
+    assert len({one, other, one}) == 2
+
+
+def test_classification_is_stated_in_beta():
+    problem = svc_dual(DenseRows(GRAM), SIGNS, PRICES, quartic=0.5, psd=False)
+    alpha = problem.upper - problem.lower
+    np.testing.assert_array_equal(alpha, PRICES)
+    np.testing.assert_array_equal(problem.linear, SIGNS)
+    assert (problem.lower[SIGNS > 0] == 0).all()
+    assert (problem.upper[SIGNS < 0] == 0).all()
+    assert (problem.epsilon, problem.quartic, problem.psd) == (0.0, 0.5, False)
+    # 1'alpha - 1/2 (y alpha)'K(y alpha), as it is printed everywhere
+    alpha = np.linspace(0, 1, N)
+    plain = svc_dual(DenseRows(GRAM), SIGNS, 1.0)
+    expected = alpha.sum() - 0.5 * (SIGNS * alpha) @ GRAM @ (SIGNS * alpha)
+    assert plain.value(SIGNS * alpha) == pytest.approx(expected, rel=1e-12)
+
+
+def test_regression_has_a_box_around_zero():
+    problem = svr_dual(DenseRows(GRAM), TARGET, 2.5, 0.2, quartic=0.5)
+    np.testing.assert_array_equal(problem.lower, np.full(N, -2.5))
+    np.testing.assert_array_equal(problem.upper, np.full(N, 2.5))
+    assert (problem.epsilon, problem.quartic, problem.psd) == (0.2, 0.5, True)
+    np.testing.assert_array_equal(svr_dual(DenseRows(GRAM), TARGET, PRICES, 0.2).lower, -PRICES)
+
+
+@every_problem
+def test_changed_problems_leave_the_old_one_alone(problem):
+    quartic, upper = problem.quartic, problem.upper.copy()
+    assert problem.with_quartic(9.0).quartic == 9.0
+    np.testing.assert_array_equal(problem.scaled_box(2.0).upper, 2 * upper)
+    np.testing.assert_array_equal(problem.scaled_box(2.0).lower, 2 * problem.lower)
+    assert problem.with_quartic(9.0).rows is problem.rows
+    assert problem.quartic == quartic
+    np.testing.assert_array_equal(problem.upper, upper)
+
+
+@every_problem
+@pytest.mark.parametrize("growth", [0.5, 1.0, 1.2, 3.0])
+def test_a_better_start_is_the_better_of_the_two_feasible_ones(problem, growth):
+    grown = problem.scaled_box(growth)
+    for seed in range(4):
+        beta = feasible(problem, seed)
+        starts = [growth * beta]
+        if ((grown.lower <= beta) & (beta <= grown.upper)).all():
+            starts.append(beta)
+        start = better_start(grown, beta, growth)
+        assert any(np.array_equal(start, candidate) for candidate in starts)
+        best = max(grown.value(candidate) for candidate in starts)
+        assert grown.value(start) == pytest.approx(best, rel=1e-12)
+
+
+@st.composite
+def residuals(draw):
+    """Residuals with ties, prices with ties and zeros, and a tube that makes breaks meet."""
+    n = draw(st.integers(1, 9))
+    residual = draw(arrays(float, n, elements=st.integers(-6, 6).map(lambda r: r / 2)))
+    prices = st.sampled_from([0.0, 0.5, 1.0, 1.0, 2.0])
+    upper = draw(arrays(float, n, elements=prices))
+    lower = -draw(arrays(float, n, elements=prices))
+    return residual, lower, upper, draw(st.sampled_from([0.0, 0.5, 0.25]))
+
+
+@given(case=residuals())
+@settings(max_examples=300, deadline=None)
+def test_the_intercept_is_the_middle_of_the_best_break_points(case):
+    residual, lower, upper, epsilon = case
+    breaks = np.unique(np.concatenate([residual - epsilon, residual + epsilon]))
+    losses = np.array([loss_by_loops(residual, lower, upper, epsilon, b) for b in breaks])
+    best = breaks[losses <= losses.min() + 1e-12]
+    assert best_intercept(*case) == pytest.approx(0.5 * (best[0] + best[-1]), abs=1e-12)
+
+
+@given(
+    residual=arrays(float, 7, elements=st.floats(-10, 10)),
+    upper=arrays(float, 7, elements=st.floats(0.1, 5)),
+    lower=arrays(float, 7, elements=st.floats(-5, -0.1)),
+    epsilon=st.floats(0, 2),
+)
+@settings(max_examples=100, deadline=None)
+def test_no_break_point_and_no_shift_is_better(residual, upper, lower, epsilon):
+    b = best_intercept(residual, lower, upper, epsilon)
+    loss = loss_by_loops(residual, lower, upper, epsilon, b)
+    others = np.concatenate([residual - epsilon, residual + epsilon, b + np.array([-1e-3, 1e-3])])
+    for other in others:
+        assert loss <= loss_by_loops(residual, lower, upper, epsilon, other) + 1e-9
+
+
+def test_the_intercept_of_a_flat_stretch_is_its_middle():
+    two = np.array([0.0, 3.0])
+    assert best_intercept(two, -np.ones(2), np.ones(2), 0.5) == 1.5
+    signs = np.array([1.0, -1.0])  # hinge losses, flat for b in [-1, 1]
+    assert best_intercept(signs, np.minimum(signs, 0), np.maximum(signs, 0), 0.0) == 0.0
+
+
+def test_a_problem_is_frozen():
+    problem = PROBLEMS["svr"]
+    assert isinstance(problem, MarginDual)
+    with pytest.raises(AttributeError, match="cannot assign to field 'quartic'"):
+        problem.quartic = 2.0

@@ -1,0 +1,94 @@
+"""Compiled loops: the same numbers as the Python they are written in, a word when it compiles."""
+
+import os
+import subprocess
+import sys
+
+import numba
+import numpy as np
+import pytest
+
+from pliant import _jit, rows
+
+GRAM = np.random.default_rng(0).uniform(size=(6, 6))
+WEIGHTS = np.array([1.5, -2.0, 0.25])
+USED = np.array([0, 3, 5])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("loop", "arguments"),
+    [(rows._square, (USED,)), (rows._weighted_sum, (USED, WEIGHTS)),
+     (rows._weighted_sum_of_squares, (USED, WEIGHTS))],
+)  # fmt: skip
+def test_loops_over_a_gram_are_what_their_python_says(loop, arguments, dtype):
+    gram = GRAM.astype(dtype)
+    compiled, written = loop(gram, *arguments), loop.py_func(gram, *arguments)
+    assert compiled.dtype == written.dtype
+    np.testing.assert_allclose(compiled, written, rtol=1e-15)
+
+
+def test_loops_are_compiled_without_the_lock_and_in_the_written_order():
+    options = rows._weighted_sum.targetoptions
+    assert options["nogil"]
+    assert not options["fastmath"]
+
+
+SESSION = """
+import logging, sys
+import numba, numpy as np
+from pliant.rows import DenseRows
+
+logging.basicConfig(stream=sys.stdout, format="%(levelname)s %(name)s: %(message)s")
+
+@numba.njit
+def somebody_elses(x):
+    return x + 1
+
+somebody_elses(1)
+print("ready")
+rows = DenseRows(np.eye(3))
+print(rows.matvec(np.ones(3)).tolist(), rows.squared_matvec(np.ones(3)).tolist())
+"""
+
+
+def run_session(cache):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
+    return subprocess.run(
+        [sys.executable, "-c", SESSION], env=environment, capture_output=True, text=True, check=True
+    )
+
+
+def test_the_first_compilation_on_a_machine_is_announced_once(tmp_path):
+    first, second = run_session(tmp_path), run_session(tmp_path)
+    said = "WARNING pliant: pliant is compiling its inner loops: some seconds, once per machine"
+    ready, results = "ready", "[1.0, 1.0, 1.0] [1.0, 1.0, 1.0]"
+    assert first.stdout.splitlines() == [ready, said, results]
+    assert second.stdout.splitlines() == [ready, results]
+    assert first.stderr == second.stderr == ""
+    assert list(tmp_path.rglob("*.nbi"))
+
+
+def test_where_no_cache_can_be_written_the_loop_lives_in_memory(monkeypatch):
+    asked = []
+    njit = numba.njit
+
+    def without_cache(**options):
+        asked.append(options)
+        if options.get("cache"):
+            raise RuntimeError("cannot cache function 'double': no locator available for file")
+        return njit(**options)
+
+    def double(x):
+        return 2 * x
+
+    monkeypatch.setattr(numba, "njit", without_cache)
+    compiled = _jit.compiled(double)
+    assert [options.pop("cache", False) for options in asked] == [True, False]
+    assert asked[0] == asked[1]
+    assert compiled(21) == 42
+    assert compiled.py_func is double
+
+
+def test_a_loop_is_cached_where_a_cache_can_be_written():
+    assert rows._weighted_sum._cache.cache_path
