@@ -18,6 +18,7 @@ from pliant._validation import (
     check_points,
     check_real,
     check_weights,
+    plain,
 )
 
 
@@ -38,7 +39,7 @@ class TestReal:
         "bad", ["2", None, True, np.True_, 2j, [2.0], np.array(2.0), decimal.Decimal(2), np.nan]
     )
     def test_anything_else_is_refused(self, bad):
-        with refuses(ValueError, f"expected C > 0, a finite number, got {bad!r}"):
+        with refuses(ValueError, f"expected C > 0, a finite number, got {plain(bad)!r}"):
             check_real("C", bad, above=0)
 
     @pytest.mark.parametrize(
@@ -79,7 +80,7 @@ class TestInteger:
 
     @pytest.mark.parametrize("bad", [0, -3, 3.0, "3", None, True, np.True_, np.float64(3), [3]])
     def test_anything_else_is_refused(self, bad):
-        with refuses(ValueError, f"expected k >= 1, a whole number, got {bad!r}"):
+        with refuses(ValueError, f"expected k >= 1, a whole number, got {plain(bad)!r}"):
             check_integer("k", bad, least=1)
 
 

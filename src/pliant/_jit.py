@@ -12,30 +12,30 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
-from numba.core import event
+from numba.core import event as numba_event
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _logger = logging.getLogger("pliant")
 
 
-class _SayOnce(event.Listener):
+class _SayOnce(numba_event.Listener):
     """Tell that compilation has begun, the first time that it happens to code of pliant."""
 
     said = False
 
-    def on_start(self, event: event.Event) -> None:
+    def on_start(self, event: numba_event.Event) -> None:
         """Look at a compilation that starts."""
         module = getattr(getattr(event.data.get("dispatcher"), "py_func", None), "__module__", "")
         if not self.said and str(module).startswith("pliant."):
             self.said = True
             _logger.warning("pliant is compiling its inner loops: some seconds, once per machine")
 
-    def on_end(self, event: event.Event) -> None:
+    def on_end(self, event: numba_event.Event) -> None:
         """Nothing is to be done when it ends."""
 
 
-event.register("numba:compile", _SayOnce())  # type: ignore[no-untyped-call]
+numba_event.register("numba:compile", _SayOnce())  # type: ignore[no-untyped-call]
 
 
 def compiled(function: F) -> F:

@@ -21,6 +21,7 @@ __all__ = [
     "check_points",
     "check_real",
     "check_weights",
+    "plain",
 ]
 
 
@@ -55,7 +56,7 @@ def check_real(
     )
     if not fits:
         raise ValueError(
-            f"expected {name}{bound}, a {'' if infinite else 'finite '}number, got {value!r}"
+            f"expected {name}{bound}, a {'' if infinite else 'finite '}number, got {plain(value)!r}"
         )
     return number
 
@@ -77,7 +78,7 @@ def _is_boolean(value: object) -> bool:
 def check_integer(name: str, value: Any, *, least: int) -> int:
     """Return `value` as an int of at least `least`, or say what was expected."""
     if not isinstance(value, Integral) or _is_boolean(value) or value < least:
-        raise ValueError(f"expected {name} >= {least}, a whole number, got {value!r}")
+        raise ValueError(f"expected {name} >= {least}, a whole number, got {plain(value)!r}")
     return int(value)
 
 
@@ -87,7 +88,7 @@ def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
         return value
     hint = difflib.get_close_matches(str(value), list(choices), n=1)
     meant = f" (did you mean {hint[0]!r}?)" if hint else ""
-    raise ValueError(f"expected {name} in {sorted(choices)}, got {value!r}{meant}")
+    raise ValueError(f"expected {name} in {sorted(choices)}, got {plain(value)!r}{meant}")
 
 
 def check_points(X: npt.ArrayLike, name: str = "X", n_features: int | None = None) -> Array:
@@ -129,13 +130,18 @@ def _as_numbers(values: npt.ArrayLike, name: str) -> Array:
         raise ValueError(f"expected {name} to hold numbers: {error}") from None
 
 
+def plain(value: object) -> object:
+    """Return a NumPy scalar as Python's, so that messages show 1.0 and not np.float64(1.0)."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def check_gram(gram: Array, *, tol: float = 1e-8) -> Array:
     """Return a precomputed Gram matrix if it is square and symmetric to `tol`, relative."""
     if gram.shape[0] != gram.shape[1]:
         raise ValueError(f"expected a square Gram matrix of shape (n, n), got {gram.shape}")
     skew = np.abs(gram - gram.T)
     i, j = np.unravel_index(int(np.argmax(skew)), skew.shape)
-    if skew[i, j] > tol * max(1.0, float(np.abs(gram).max())):
+    if skew[i, j] > tol * float(np.abs(gram).max()):
         raise ValueError(
             f"expected a symmetric Gram matrix, got {gram[i, j]:.6g} at ({i}, {j}) but "
             f"{gram[j, i]:.6g} at ({j}, {i})"

@@ -34,6 +34,7 @@ class DenseRows:
             raise ValueError(f"expected a square Gram matrix, got shape {matrix.shape}")
         self.gram: Array = np.ascontiguousarray(matrix, dtype=dtype)
         self._diagonal: Array = self.gram.diagonal().astype(np.float64)
+        self._diagonal.flags.writeable = False
 
     def __len__(self) -> int:
         """Return the number of rows."""

@@ -422,7 +422,7 @@ def bad_data():
     return {
         "nan": (with_nan, y, "contains NaN"),
         "inf": (with_inf, y, "contains infinity"),
-        "one class": (X, np.ones(24), r"at least two classes, got one class: np.float64\(1.0\)"),
+        "one class": (X, np.ones(24), r"at least two classes, got one class: 1.0"),
         "text": (np.full((24, 2), "a"), y, "could not convert string to float"),
         "1-D": (X[:, 0], y, "Expected 2D array, got 1D"),
         "lengths": (X, y[:-1], "inconsistent numbers of samples"),

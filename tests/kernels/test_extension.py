@@ -6,15 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from pliant.kernels import Gaussian, Precomputed, batch_reciprocal_neighbors
-from pliant.kernels.extension import (
-    CoordinateNeighbors,
-    GramNeighbors,
-    nearest,
-    reciprocal,
-    smooth,
-)
+from pliant.kernels import Gaussian, Precomputed, batch_reciprocal_neighbors, extension
+from pliant.kernels.extension import CoordinateNeighbors, GramNeighbors, nearest, reciprocal
 from tests.reference import naive_kernels as naive
+
+
+def smooth(neighbors, X, values, k):
+    return extension.smooth(neighbors, X, neighbors.pool(values), k)
 
 
 def on_a_grid(n_features):
@@ -177,12 +175,34 @@ def test_a_reciprocal_neighbor_may_be_far_down_the_list():
     assert reciprocal(CoordinateNeighbors(points), np.zeros((1, 1)))[0] == 8
 
 
-def test_count_nearer_counts_strictly_nearer_other_points():
+def test_a_rank_counts_strictly_nearer_other_points():
     points = np.array([[0.0], [1.0], [2.0], [2.0], [5.0]])
     neighbors = CoordinateNeighbors(points)
     centres = np.array([0, 0, 1, 2, 2, 4])
     radii = np.array([1.0, 2.5, 1.5, 0.0, 0.5, 100.0])
-    np.testing.assert_array_equal(neighbors.count_nearer(centres, radii), [0, 3, 3, 0, 1, 4])
+    ranks = extension._rank(neighbors, centres, radii)
+    np.testing.assert_array_equal(ranks, [1, 4, 4, 1, 2, 5])
+
+
+@ties
+@settings(max_examples=100, deadline=None)
+def test_ranking_all_points_at_once_gives_the_same_reciprocal_neighbors(points, new):
+    neighbors = CoordinateNeighbors(points)
+    expected = [naive.reciprocal(x, points) for x in new]
+    np.testing.assert_array_equal(extension._reciprocal_of_all(neighbors, new), expected)
+
+
+def test_points_far_outside_are_ranked_at_once(monkeypatch):
+    points = np.random.default_rng(0).normal(size=(200, 3))
+    new = np.random.default_rng(1).normal(scale=6.0, size=(30, 3))
+    whole = extension._reciprocal_of_all
+    seen = []
+    monkeypatch.setattr(
+        extension, "_reciprocal_of_all", lambda them, X: seen.append(len(X)) or whole(them, X)
+    )
+    found = reciprocal(CoordinateNeighbors(points), new)
+    assert sum(seen) > 10
+    np.testing.assert_array_equal(found, [naive.reciprocal(x, points) for x in new])
 
 
 def test_points_with_other_features_are_refused():

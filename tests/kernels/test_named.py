@@ -127,6 +127,12 @@ def test_anything_else_is_a_type_error(thing):
         as_kernel(thing, X)
 
 
+@pytest.mark.parametrize(("other", "name"), [("rbf", "gaussian"), ("poly", "polynomial")])
+def test_names_from_elsewhere_are_translated_in_the_error(other, name):
+    with pytest.raises(ValueError, match=f"expected kernel='{name}', .* got '{other}'"):
+        as_kernel(other, X)
+
+
 @pytest.mark.parametrize("kind", [Gaussian, Polynomial])
 def test_a_class_of_kernels_is_not_a_kernel(kind):
     said = rf"expected kernel to be .* got the class {kind.__name__}: write {kind.__name__}\(\)"

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from pliant._typing import Array
-from pliant._validation import check_weights
+from pliant._validation import check_weights, plain
 from pliant.estimators._base import KernelMachine, Task, WarmStart
 from pliant.rows import DenseRows
 
@@ -38,7 +38,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         seen = np.unique(codes[weights > 0])
         if len(seen) < 2:
             raise ValueError(
-                f"expected at least two classes, got one class: {self.classes_[seen[0]]!r}"
+                f"expected at least two classes, got one class: {plain(self.classes_[seen[0]])!r}"
             )
         weights = weights * self._class_factors(y)[codes]
         kernel = self._base_kernel(X)
@@ -51,7 +51,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             if len(np.unique(signs)) < 2:
                 raise ValueError(
                     f"expected samples of positive weight in both classes "
-                    f"{self.classes_[low]!r} and {self.classes_[high]!r}"
+                    f"{plain(self.classes_[low])!r} and {plain(self.classes_[high])!r}"
                 )
             part = rows if len(members) == len(X) else DenseRows(rows.square(members))
             points = self._points(X, members)

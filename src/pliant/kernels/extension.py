@@ -42,10 +42,7 @@ __all__ = [
 
 
 class Neighbors(Protocol):
-    """Training points that can be asked for the nearest ones to a new point.
-
-    Of equally near points the first one comes first, whatever k and the other rows of X are.
-    """
+    """Training points that can be asked how far they are."""
 
     def __len__(self) -> int:
         """Return the number of training points."""
@@ -53,8 +50,11 @@ class Neighbors(Protocol):
     def query(self, X: Array, k: int) -> tuple[Array, Indices]:
         """Return distances and indices of the k nearest, nearest first, each (m, k)."""
 
-    def count_nearer(self, indices: Indices, radii: Array) -> Indices:
-        """Return how many other training points are nearer to each x_i than its radius."""
+    def distances(self, X: Array) -> Array:
+        """Return the distances of each row of X to all training points, (m, n)."""
+
+    def between(self, indices: Indices) -> Array:
+        """Return the distances of some training points to all, (len(indices), n)."""
 
     def pool(self, values: Array) -> Array:
         """Return `values` with their mean wherever training points are equal."""
@@ -84,9 +84,8 @@ class CoordinateNeighbors:
         """Return `values` with their mean wherever training points are equal."""
         groups = self.twins(self._points)
         totals = np.bincount(groups, weights=values, minlength=len(values))
-        return np.asarray(
-            (totals / np.maximum(np.bincount(groups, minlength=len(values)), 1))[groups]
-        )
+        sizes = np.bincount(groups, minlength=len(values))
+        return np.asarray((totals / np.maximum(sizes, 1))[groups])
 
     def twins(self, X: Array) -> Indices:
         """Return for each row of X the training point that it equals, -1 for none."""
@@ -97,25 +96,19 @@ class CoordinateNeighbors:
         X = check_points(X, "X", n_features=self._points.shape[1])
         twins = self.twins(X)
         distances, indices = np.zeros((len(X), k)), np.tile(twins[:, None], k)
-        for part in self._parts(np.flatnonzero(twins < 0)):
-            every = cdist(X[part], self._points)
+        for part in _parts(np.flatnonzero(twins < 0), len(self)):
+            every = self.distances(X[part])
             indices[part] = _smallest(every, k)
             distances[part] = np.take_along_axis(every, indices[part], axis=1)
         return distances, indices
 
-    def count_nearer(self, indices: Indices, radii: Array) -> Indices:
-        """Return how many other training points are nearer to each x_i than its radius."""
-        counts = np.zeros(len(indices), dtype=np.intp)
-        for part in self._parts(np.flatnonzero(radii)):
-            nearer = cdist(self._points[indices[part]], self._points) < radii[part, None]
-            nearer[np.arange(part.size), indices[part]] = False
-            counts[part] = nearer.sum(axis=1)
-        return counts
+    def distances(self, X: Array) -> Array:
+        """Return the distances of each row of X to all training points, (m, n)."""
+        return cdist(X, self._points)
 
-    def _parts(self, rows: Indices) -> Iterator[Indices]:
-        """Yield `rows` in parts whose distances to all training points fit into memory."""
-        step = max(1, int(1e7 / len(self)))
-        return (rows[low : low + step] for low in range(0, rows.size, step))
+    def between(self, indices: Indices) -> Array:
+        """Return the distances of some training points to all, (len(indices), n)."""
+        return cdist(self._points[indices], self._points)
 
 
 class GramNeighbors:
@@ -153,22 +146,98 @@ class GramNeighbors:
 
     def query(self, X: Array, k: int) -> tuple[Array, Indices]:
         """Return distances and indices of the k nearest, nearest first, each (m, k)."""
-        distances = self._distances(X)
-        if X.shape[1] == 1:  # a training point is nearest to itself, before its twins
-            distances[X == self._points.T] = -1.0
-        indices = _smallest(distances, k)
-        return np.maximum(np.take_along_axis(distances, indices, axis=1), 0.0), indices
+        every = self.distances(X)
+        indices = _smallest(every, k)
+        return np.maximum(np.take_along_axis(every, indices, axis=1), 0.0), indices
 
-    def count_nearer(self, indices: Indices, radii: Array) -> Indices:
-        """Return how many other training points are nearer to each x_i than its radius."""
-        nearer = self._distances(self._points[indices]) < radii[:, None]
-        nearer[np.arange(len(indices)), indices] = False
-        return nearer.sum(axis=1)
+    def distances(self, X: Array) -> Array:
+        """Return the distances of each row of X to all training points, (m, n).
 
-    def _distances(self, X: Array) -> Array:
+        That of a training point to itself is -1, so that it comes before its twins.
+        """
         squared = 2.0 * (self._level - self._kernel._gram(X, self._points))
         squared[squared < 1e-12 * self._level] = 0.0
-        return np.sqrt(squared)
+        distances = np.sqrt(squared)
+        if X.shape[1] == 1:
+            distances[X == self._points.T] = -1.0
+        return distances
+
+    def between(self, indices: Indices) -> Array:
+        """Return the distances of some training points to all, (len(indices), n)."""
+        return self.distances(self._points[indices])
+
+
+def nearest(neighbors: Neighbors, X: Array) -> Indices:
+    """Return the nearest training point to each row of X, shape (m,)."""
+    return neighbors.query(X, 1)[1][:, 0]
+
+
+def reciprocal(neighbors: Neighbors, X: Array) -> Indices:
+    """Return the reciprocal nearest training point to each row of X, shape (m,).
+
+    Its product r s is the smallest; of equal products, that of the nearer point. The s-th
+    neighbour has r s >= s, so only the first few can win where a point lies among the training
+    points; they are fetched in growing numbers. For points far outside, all are ranked at once.
+    """
+    best = np.full(len(X), -1, dtype=np.intp)
+    product = np.full(len(X), np.inf)
+    open_rows = np.arange(len(X))
+    seen, k = 0, 1
+    while open_rows.size and seen < len(neighbors):
+        distances, indices = neighbors.query(X[open_rows], min(k, len(neighbors)))
+        for s in range(seen, indices.shape[1]):
+            found = (s + 1) * _rank(neighbors, indices[:, s], distances[:, s])
+            better = found < product[open_rows]
+            product[open_rows[better]] = found[better]
+            best[open_rows[better]] = indices[better, s]
+        seen, k = indices.shape[1], 4 * k
+        open_rows = open_rows[product[open_rows] > seen + 1]
+        if (product[open_rows] - seen).sum() > len(neighbors):  # ranking all costs less
+            best[open_rows] = _reciprocal_of_all(neighbors, X[open_rows])
+            break
+    return best
+
+
+def _rank(neighbors: Neighbors, indices: Indices, radii: Array) -> Indices:
+    """Return 1 + how many other training points are nearer to each x_i than its radius."""
+    ranks = np.ones(len(indices), dtype=np.intp)
+    for part in _parts(np.flatnonzero(radii), len(neighbors)):
+        nearer = neighbors.between(indices[part]) < radii[part, None]
+        nearer[np.arange(part.size), indices[part]] = False
+        ranks[part] += nearer.sum(axis=1)
+    return ranks
+
+
+def _reciprocal_of_all(neighbors: Neighbors, X: Array) -> Indices:
+    """Return the same as `reciprocal`, from all ranks: O(n^2 log n + m n log n)."""
+    best = np.empty(len(X), dtype=np.intp)
+    for part in _parts(np.arange(len(X)), len(neighbors)):
+        distances = neighbors.distances(X[part])
+        order = distances.argsort(axis=1, kind="stable")
+        product = np.empty(distances.shape, dtype=np.intp)
+        for block in _parts(np.arange(len(neighbors)), len(neighbors)):
+            own = neighbors.between(block)
+            own[np.arange(block.size), block] = np.inf
+            own.sort(axis=1)
+            for row, i in zip(own, block, strict=True):
+                product[:, i] = 1 + np.searchsorted(row, distances[:, i])
+        product = np.take_along_axis(product, order, axis=1) * np.arange(1, len(neighbors) + 1)
+        winner = product.argmin(axis=1)
+        best[part] = np.take_along_axis(order, winner[:, None], axis=1)[:, 0]
+    return best
+
+
+def smooth(neighbors: Neighbors, X: Array, pooled: Array, k: int) -> Array:
+    """Return the inverse-distance mean of values over the k nearest training points, (m,).
+
+    `pooled` are the values at the training points, as `neighbors.pool` returns them.
+    """
+    distances, indices = neighbors.query(X, min(k, len(neighbors)))
+    here = distances == 0.0
+    with np.errstate(divide="ignore"):
+        weights = np.where(here.any(axis=1, keepdims=True), here, 1.0 / distances)
+    weights = weights / weights.sum(axis=1, keepdims=True)
+    return np.asarray((weights * pooled[indices]).sum(axis=1))
 
 
 def _smallest(distances: Array, k: int) -> Indices:
@@ -180,42 +249,10 @@ def _smallest(distances: Array, k: int) -> Indices:
     return np.asarray(columns[order[first[:, None] + np.arange(k)]])
 
 
-def nearest(neighbors: Neighbors, X: Array) -> Indices:
-    """Return the nearest training point to each row of X, shape (m,)."""
-    return neighbors.query(X, 1)[1][:, 0]
-
-
-def reciprocal(neighbors: Neighbors, X: Array) -> Indices:
-    """Return the reciprocal nearest training point to each row of X, shape (m,).
-
-    The s-th neighbour scores at most 1/s, so only the neighbours up to s = r_1, the rank that
-    the nearest one scores with, can win; they are fetched in growing numbers.
-    """
-    best = np.full(len(X), -1, dtype=np.intp)
-    score = np.full(len(X), np.inf)  # r s, to be minimised; ties go to the nearer point
-    open_rows = np.arange(len(X))
-    seen, k = 0, 1
-    while open_rows.size and seen < len(neighbors):
-        distances, indices = neighbors.query(X[open_rows], min(k, len(neighbors)))
-        for s in range(seen, indices.shape[1]):
-            r = 1 + neighbors.count_nearer(indices[:, s], distances[:, s])
-            better = r * (s + 1) < score[open_rows]
-            score[open_rows[better]] = (r * (s + 1))[better]
-            best[open_rows[better]] = indices[better, s]
-        seen, k = indices.shape[1], 4 * k
-        open_rows = open_rows[score[open_rows] > seen + 1]
-    return best
-
-
-def smooth(neighbors: Neighbors, X: Array, values: Array, k: int) -> Array:
-    """Return the inverse-distance mean of `values` over the k nearest training points, (m,)."""
-    values = neighbors.pool(values)
-    distances, indices = neighbors.query(X, min(k, len(neighbors)))
-    here = distances == 0.0
-    with np.errstate(divide="ignore"):
-        weights = np.where(here.any(axis=1, keepdims=True), here, 1.0 / distances)
-    weights = weights / weights.sum(axis=1, keepdims=True)
-    return np.asarray((weights * values[indices]).sum(axis=1))
+def _parts(rows: Indices, n: int) -> Iterator[Indices]:
+    """Yield `rows` in parts whose distances to n points fit into memory."""
+    step = max(1, int(1e7 / n))
+    return (rows[low : low + step] for low in range(0, rows.size, step))
 
 
 def batch_reciprocal_neighbors(X_new: npt.ArrayLike, X_train: npt.ArrayLike) -> Indices:

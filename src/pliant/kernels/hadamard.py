@@ -96,9 +96,11 @@ class HadamardKernel(Kernel):
             return gram
         learned: Array
         if self._rule == "smooth":
-            learned = self._smooth(X)[:, None] * gram * self._smooth(Y)
+            left = self._smooth(X)
+            learned = left[:, None] * gram * (left if Y is X else self._smooth(Y))
         else:
-            learned = self._between(self._place(X), self._place(Y))
+            place = self._place(X)
+            learned = self._between(place, place if Y is X else self._place(Y))
         return gram * (1.0 + self.quartic * learned)
 
     def _diagonal(self, X: Array) -> Array:
@@ -118,7 +120,7 @@ class HadamardKernel(Kernel):
     def _smooth(self, X: Array) -> Array:
         """Return b at each row of X, shape (m,)."""
         k = check_integer("n_neighbors", self.n_neighbors, least=1)
-        return smooth(self._neighbors, X, self.beta, k)
+        return smooth(self._neighbors, X, self._pooled, k)
 
     def _place(self, X: Array) -> Indices:
         """Return the training point whose place each row of X takes, shape (m,)."""
@@ -147,18 +149,27 @@ class HadamardKernel(Kernel):
             raise ValueError(f"expected {len(points)} finite coefficients, got shape {beta.shape}")
         check_integer("n_neighbors", self.n_neighbors, least=1)
         check_choice("extension", self.extension, EXTENSIONS)
-        self.__dict__.pop("_neighbors", None)
+        self._forget(self.__dict__)
+
+    @cached_property
+    def _pooled(self) -> Array:
+        return self._neighbors.pool(self.beta)
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Forget what was made of the old value."""
-        self.__dict__.pop("_neighbors", None)
+        self._forget(self.__dict__)
         super().__setattr__(name, value)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what can be made again."""
         state = dict(super().__getstate__())
-        state.pop("_neighbors", None)
+        self._forget(state)
         return state
+
+    @staticmethod
+    def _forget(attributes: dict[str, Any]) -> None:
+        attributes.pop("_neighbors", None)
+        attributes.pop("_pooled", None)
 
 
 class AdaptiveMatrix:

@@ -28,6 +28,9 @@ _WITH_GAMMA: dict[str, Callable[[float], Kernel]] = {
 KERNEL_NAMES = (*_WITH_GAMMA, "linear")
 """The kernels that can be asked for by name."""
 
+_OTHER_NAMES = {"rbf": "gaussian", "poly": "polynomial"}
+"""What scikit-learn calls them."""
+
 
 def as_kernel(kernel: Any, X: Array, gamma: float | str = "scale") -> Kernel:
     """Return the kernel that `kernel` stands for.
@@ -52,6 +55,9 @@ def as_kernel(kernel: Any, X: Array, gamma: float | str = "scale") -> Kernel:
         If `kernel` is none of these.
     """
     if isinstance(kernel, str):
+        if kernel in _OTHER_NAMES:
+            meant = _OTHER_NAMES[kernel]
+            raise ValueError(f"expected kernel={meant!r}, as it is called here, got {kernel!r}")
         if check_choice("kernel", kernel, (*KERNEL_NAMES, "precomputed")) in _WITH_GAMMA:
             return _WITH_GAMMA[kernel](_gamma_value(gamma, X))
         _refuse_gamma(gamma, f"kernel={kernel!r} has no gamma")
