@@ -3,7 +3,8 @@
 Every method here learns a kernel function. ``fit`` states a problem, runs a solver, and keeps
 the learned kernel (``kernel_``) with its coefficients; prediction is one line for all of them:
 ``kernel_(X, support_vectors_) @ dual_coef_ + intercept_``. A learned kernel is an ordinary
-kernel object: callable on new points, usable in any kernel method, as a function or through its Gram matrix.
+kernel object: callable on new points, and usable in any kernel method, as a function or through
+its Gram matrix.
 """
 
 from pliant._exceptions import ModelFileError, NonPSDWarning, TableError
