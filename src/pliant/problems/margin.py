@@ -133,11 +133,15 @@ def best_intercept(residual: Array, lower: Array, upper: Array, epsilon: float) 
 
     The sum is convex and piecewise linear in b. Its slope rises by upper_i at
     residual_i - epsilon and by -lower_i at residual_i + epsilon; the minimum is where it turns
-    positive. Where the slope is zero on an interval, its middle is taken.
+    positive. Where the slope is zero on an interval, its middle is taken (or its end, if it has
+    only one; 0 if every loss is zero).
     """
-    breaks = np.concatenate([residual - epsilon, residual + epsilon])
-    rises = np.concatenate([upper, -lower])
-    order = np.argsort(breaks, kind="stable")
+    above, below = upper > 0, lower < 0
+    breaks = np.concatenate([residual[above] - epsilon, residual[below] + epsilon])
+    rises = np.concatenate([upper[above], -lower[below]])
+    if breaks.size == 0:
+        return 0.0
+    order = np.argsort(breaks)
     breaks, slopes = breaks[order], np.cumsum(rises[order]) - upper.sum()
     tiny = 1e-12 * rises.sum()
     first = int(np.searchsorted(slopes, -tiny))

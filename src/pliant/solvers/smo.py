@@ -37,6 +37,9 @@ SHORTEST_ROUND = 500
 WORTH_COPYING = 0.4
 """A block holds at most this share of all coordinates; copying more costs more than it saves."""
 
+BLOCK_GOAL = 0.03
+"""A block is left when its violation is this share of that of all coordinates before it."""
+
 PATIENCE = 5
 """Rounds without a better value or gap, after which the run counts as stalled."""
 
@@ -205,7 +208,7 @@ class _Run(Generic[Proof]):
             self._arrive(self.everything.beta, self.everything.fields())
         else:
             part = _Block(self.problem, self.beta, self.fields, active)
-            goal = max(floor, 0.1 * self.everything.violation)
+            goal = max(floor, BLOCK_GOAL * self.everything.violation)
             while part.violation > goal and self._advance(part, goal, self.limit):
                 pass
             self._fold_in(part)
