@@ -19,7 +19,7 @@ from sklearn.svm import SVC, SVR
 
 from pliant import DANKClassifier, DANKRegressor, NonPSDWarning
 from pliant._progress import HAS_CALLBACKS
-from pliant.kernels import EXTENSIONS, TL1, Gaussian, Linear
+from pliant.kernels import EXTENSIONS, TL1, Gaussian, Linear, Polynomial
 from tests.reference.sdp import dank_by_sdp
 
 
@@ -438,6 +438,23 @@ def test_bad_data_get_one_clear_error(case):
     X, y, message = bad_data()[case]
     with pytest.raises(ValueError, match=message):
         DANKClassifier().fit(X, y)
+
+
+def test_kernel_values_that_overflow_are_refused():
+    X, y = classification()
+    with (
+        np.errstate(over="ignore"),
+        pytest.raises(ValueError, match=r"expected finite kernel values.*scale the features"),
+    ):
+        DANKClassifier(kernel=Polynomial(degree=90)).fit(1e6 * X, y)
+
+
+def test_machines_of_pairs_know_the_names_of_the_features():
+    data = load_iris(as_frame=True)
+    model = DANKClassifier().fit(data.data, data.target)
+    for machine in model.estimators_:
+        np.testing.assert_array_equal(machine.feature_names_in_, model.feature_names_in_)
+        assert machine.decision_function(data.data).shape == (150,)
 
 
 def test_bad_precomputed_grams():

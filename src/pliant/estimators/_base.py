@@ -174,6 +174,10 @@ class KernelMachine(CallbackSupport, BaseEstimator):
     def _gram(self, kernel: Kernel, X: Array) -> tuple[Array, bool]:
         """Return the training Gram matrix, and whether it is positive semi-definite."""
         gram = kernel.gram if isinstance(kernel, Precomputed) else kernel(X)
+        if not np.isfinite(gram.sum()):
+            raise ValueError(
+                f"expected finite kernel values, got inf or NaN from {kernel!r}; scale the features"
+            )
         if not isinstance(kernel, Precomputed | FunctionKernel):
             return gram, True
         smallest = negative_eigenvalue(check_gram(gram))

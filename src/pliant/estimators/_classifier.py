@@ -83,7 +83,8 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         for task, start, pair in zip(tasks, starts, pairs, strict=True):
             machine = clone(self)
             machine.classes_ = np.array(pair, dtype=self.classes_.dtype)
-            machine.n_features_in_ = self.n_features_in_
+            for name in {"n_features_in_", "feature_names_in_"} & vars(self).keys():
+                setattr(machine, name, getattr(self, name))
             solutions.append(machine._learn(task, start, callback))
             machines.append(machine)
         self.n_iter_ = np.array([machine.n_iter_ for machine in machines])
