@@ -34,6 +34,18 @@ def test_warm_starts_save_steps():
     assert sum(m.n_iter_ for m in path) < sum(m.n_iter_ for m in cold)
 
 
+@pytest.mark.parametrize("eta", ["auto", 3.0])
+def test_a_path_that_stands_still_takes_no_step(eta):
+    X, y = classification(n=80)
+    first, second, third = C_path(DANKClassifier(eta=eta), X, y, [2.0, 2.0, 2.0])
+    assert first.n_iter_ > 0
+    if eta == "auto":  # the plain SVM is where it was; DANK is started from it again
+        assert second.n_iter_ < first.n_iter_
+    else:
+        assert second.n_iter_ == third.n_iter_ == 0
+        assert third.dual_coef_.tobytes() == first.dual_coef_.tobytes()
+
+
 def test_a_path_serves_many_classes_and_weights():
     X, y = load_wine(return_X_y=True)
     X = scale(X)

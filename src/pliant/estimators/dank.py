@@ -59,17 +59,19 @@ class _DANK(KernelMachine):
             GramNeighbors(task.kernel, task.points)  # says now what prediction would say later
         dual = self._plain_dual(task)
         beta = None if start is None else better_start(dual, start.beta, start.growth)
-        n_iter = 0
         if self.eta == "auto":
             plain = self._solve(dual, beta, callback)
-            beta, n_iter = plain.x, plain.n_iter
-            eta = automatic_eta(beta) * self.eta_scale
+            eta = automatic_eta(plain.x) * self.eta_scale
+            result = self._solve(dank_dual(dual, eta), plain.x, callback)
+            self.n_iter_ = plain.n_iter + result.n_iter
+            solution = plain.x  # where the plain SVM of another C starts
         else:
             eta = float(self.eta) * self.eta_scale
-        result = self._solve(dank_dual(dual, eta), beta, callback)
+            result = self._solve(dank_dual(dual, eta), beta, callback)
+            self.n_iter_ = result.n_iter
+            solution = result.x
         self._store(task, result, eta if result.x.any() else np.inf)
-        self.n_iter_ = n_iter + result.n_iter
-        return result.x if beta is None else beta
+        return solution
 
     def _solve(
         self, dual: MarginDual, start: Array | None, callback: Callable[..., Any]
