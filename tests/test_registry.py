@@ -31,7 +31,8 @@ def test_a_learner_does_its_task(method, task):
 @pytest.mark.parametrize(("method", "task"), TASKS)
 def test_a_learner_takes_each_setting_of_the_grid(method, task):
     for settings in ParameterGrid(method.param_grid(X.shape[1])):
-        method.learner(task)(**settings).fit(X[:12], TARGETS[task][:12])
+        learner = method.learner(task)(**settings).fit(X[:12], TARGETS[task][:12])
+        assert learner.predict(X).shape == (len(X),)
 
 
 def test_gamma_of_the_grid_is_relative_to_the_number_of_features():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import sys
 from collections.abc import Collection
 from numbers import Integral, Real
 from typing import Any
@@ -22,6 +23,7 @@ __all__ = [
     "check_real",
     "check_weights",
     "plain",
+    "stack_level",
 ]
 
 
@@ -139,13 +141,16 @@ def check_gram(gram: Array, *, tol: float = 1e-8) -> Array:
     """Return a precomputed Gram matrix if it is square and symmetric to `tol`, relative."""
     if gram.shape[0] != gram.shape[1]:
         raise ValueError(f"expected a square Gram matrix of shape (n, n), got {gram.shape}")
-    skew = np.abs(gram - gram.T)
-    i, j = np.unravel_index(int(np.argmax(skew)), skew.shape)
-    if skew[i, j] > tol * float(np.abs(gram).max()):
-        raise ValueError(
-            f"expected a symmetric Gram matrix, got {gram[i, j]:.6g} at ({i}, {j}) but "
-            f"{gram[j, i]:.6g} at ({j}, {i})"
-        )
+    limit = tol * max(float(gram.max()), -float(gram.min()))
+    step = max(1, 4_000_000 // len(gram))
+    for low in range(0, len(gram), step):  # a whole difference would take as much as the Gram
+        skew = np.abs(gram[low : low + step] - gram[:, low : low + step].T)
+        if skew.max() > limit:
+            i, j = np.unravel_index(int(np.argmax(skew)), skew.shape)
+            raise ValueError(
+                f"expected a symmetric Gram matrix, got {gram[low + i, j]:.6g} at "
+                f"({low + i}, {j}) but {gram[j, low + i]:.6g} at ({j}, {low + i})"
+            )
     return gram
 
 
@@ -164,3 +169,15 @@ def check_weights(sample_weight: npt.ArrayLike | None, X: Array) -> Array:
     if not (weights > 0).any():
         raise ValueError("expected some sample_weight > 0, got only zeros")
     return weights
+
+
+def stack_level() -> int:
+    """Return the `stacklevel` with which a warning points at the caller of pliant.
+
+    That is the nearest frame outside pliant and scikit-learn, which wraps methods and calls them
+    in pipelines and searches.
+    """
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith(("pliant.", "sklearn.")):
+        level, frame = level + 1, frame.f_back
+    return level

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pliant._exceptions import NonPSDWarning
 from pliant._progress import CallbackSupport, FitProgress, with_callbacks
 from pliant._typing import Array, Indices
-from pliant._validation import check_gram, check_points
+from pliant._validation import check_gram, check_points, stack_level
 from pliant.kernels import FunctionKernel, Kernel, Precomputed, as_kernel
 from pliant.linalg import negative_eigenvalue
 from pliant.rows import DenseRows
@@ -43,8 +43,8 @@ class Task:
         -1.0 and +1.0, or real numbers.
     weights : array of shape (n,)
         Sample weights, > 0.
-    rows : DenseRows
-        The Gram matrix of the points.
+    all_rows : DenseRows
+        The Gram matrix of all training points.
     psd : bool
         Whether it is positive semi-definite.
     centre, scale : float
@@ -56,17 +56,24 @@ class Task:
     members: Indices
     target: Array
     weights: Array
-    rows: DenseRows
+    all_rows: DenseRows
     psd: bool
     centre: float = 0.0
     scale: float = 1.0
+
+    @property
+    def rows(self) -> DenseRows:
+        """The Gram matrix of the points; made when asked for, unless all take part."""
+        if len(self.members) == len(self.all_rows):
+            return self.all_rows
+        return DenseRows(self.all_rows.square(self.members))
 
 
 class WarmStart(NamedTuple):
     """The solution of the same problem for another C, and how much larger C is now."""
 
     beta: Array
-    growth: float
+    growth: float = 1.0
 
 
 class KernelMachine(CallbackSupport, BaseEstimator):
@@ -152,9 +159,6 @@ class KernelMachine(CallbackSupport, BaseEstimator):
 
     def _base_kernel(self, X: Array) -> Kernel:
         """Return the kernel to start from; refuse what has no margin dual."""
-        if self._precomputed:
-            as_kernel("precomputed", X, self.gamma)
-            return Precomputed(check_gram(X))
         kernel = as_kernel(self.kernel, X, self.gamma)
         for needed, name in (
             (kernel.symmetric, "symmetric"),
@@ -186,7 +190,7 @@ class KernelMachine(CallbackSupport, BaseEstimator):
                 f"the kernel matrix is not positive semi-definite: its smallest eigenvalue is "
                 f"{smallest:.3g}; the problem is not convex and dual_gap_ will be nan",
                 NonPSDWarning,
-                stacklevel=5,
+                stacklevel=stack_level(),
             )
         return gram, smallest is None
 

@@ -53,9 +53,8 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
                     f"expected samples of positive weight in both classes "
                     f"{plain(self.classes_[low])!r} and {plain(self.classes_[high])!r}"
                 )
-            part = rows if len(members) == len(X) else DenseRows(rows.square(members))
             points = self._points(X, members)
-            tasks.append(Task(kernel, points, members, signs, weights[members], part, psd))
+            tasks.append(Task(kernel, points, members, signs, weights[members], rows, psd))
         return tasks
 
     def _class_factors(self, y: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -27,28 +28,27 @@ class KernelRegressor(RegressorMixin, KernelMachine):
         y = np.asarray(y, dtype=np.float64)
         weights = check_weights(sample_weight, X)
         members = np.flatnonzero(weights > 0)
-        centre, spread = float(y[members].mean()), float(y[members].std())
-        if spread <= 1e-12 * abs(centre):
-            raise ValueError(
-                f"expected a target that varies, got y = {centre:g} in all {len(members)} rows"
-            )
-        if not self.scale_target:
-            centre, spread = 0.0, 1.0
+        target, centre, scale = self._scaled(y[members])
         kernel = self._base_kernel(X)
         gram, psd = self._gram(kernel, X)
+        points = self._points(X, members)
         rows = DenseRows(gram)
-        task = Task(
-            kernel,
-            self._points(X, members),
-            members,
-            (y[members] - centre) / spread,
-            weights[members],
-            rows if len(members) == len(X) else DenseRows(rows.square(members)),
-            psd,
-            centre,
-            spread,
-        )
-        return [task]
+        return [Task(kernel, points, members, target, weights[members], rows, psd, centre, scale)]
+
+    def _scaled(self, y: Array) -> tuple[Array, float, float]:
+        """Return target, centre and scale such that y = centre + scale * target.
+
+        Centring changes the intercept only, and keeps large offsets out of the sums.
+        """
+        size = math.ldexp(0.5, math.frexp(float(np.abs(y).max()))[1])
+        unit = y / size  # in (-2, 2), to the last bit: squares neither overflow nor vanish
+        centre, spread = float(unit.mean()), float(unit.std())
+        if spread <= 1e-12 * abs(centre):
+            raise ValueError(
+                f"expected a target that varies, got y = {size * centre:g} in all {len(y)} rows"
+            )
+        scale = size * spread if self.scale_target else 1.0
+        return (unit - centre) / (scale / size), size * centre, scale
 
     def predict(self, X: npt.ArrayLike) -> Array:
         """Return the predicted target of each point, shape (m,), in the units of y.

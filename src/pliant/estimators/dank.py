@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from pliant._typing import Array
-from pliant._validation import check_choice, check_integer, check_real
+from pliant._validation import check_choice, check_integer, check_real, stack_level
 from pliant.estimators._base import KernelMachine, Task, WarmStart
 from pliant.estimators._classifier import KernelClassifier
 from pliant.estimators._regressor import KernelRegressor
@@ -36,8 +37,19 @@ class _DANK(KernelMachine):
     tol: float
     max_iter: int
 
+    @abstractmethod
     def _plain_dual(self, task: Task) -> MarginDual:
-        raise NotImplementedError
+        """Return the dual of the plain support vector machine."""
+
+    def _prices(self, task: Task) -> Array:
+        with np.errstate(over="ignore"):
+            prices = self.C * task.weights
+        if not np.isfinite(prices).all():
+            raise ValueError(
+                f"expected C times the weights to be finite, got C = {self.C:g} and a weight of "
+                f"{task.weights.max():g}"
+            )
+        return prices
 
     def _check_parameters(self) -> None:
         check_real("C", self.C, above=0)
@@ -58,32 +70,32 @@ class _DANK(KernelMachine):
         if isinstance(task.kernel, Precomputed) and self.extension != "none":
             GramNeighbors(task.kernel, task.points)  # says now what prediction would say later
         dual = self._plain_dual(task)
-        beta = None if start is None else better_start(dual, start.beta, start.growth)
         if self.eta == "auto":
-            plain = self._solve(dual, beta, callback)
+            plain = self._solve(dual, start, callback)
             eta = automatic_eta(plain.x) * self.eta_scale
-            result = self._solve(dank_dual(dual, eta), plain.x, callback)
+            result = self._solve(dank_dual(dual, eta), WarmStart(plain.x), callback)
             self.n_iter_ = plain.n_iter + result.n_iter
             solution = plain.x  # where the plain SVM of another C starts
         else:
             eta = float(self.eta) * self.eta_scale
-            result = self._solve(dank_dual(dual, eta), beta, callback)
+            result = self._solve(dank_dual(dual, eta), start, callback)
             self.n_iter_ = result.n_iter
             solution = result.x
         self._store(task, result, eta if result.x.any() else np.inf)
         return solution
 
     def _solve(
-        self, dual: MarginDual, start: Array | None, callback: Callable[..., Any]
+        self, dual: MarginDual, start: WarmStart | None, callback: Callable[..., Any]
     ) -> Result[Certificate]:
-        result = smo.solve(dual, start, tol=self.tol, max_iter=self.max_iter, callback=callback)
+        beta = None if start is None else better_start(dual, start.beta, start.growth)
+        result = smo.solve(dual, beta, tol=self.tol, max_iter=self.max_iter, callback=callback)
         if result.status in (Status.MAX_ITER, Status.STALLED):
             asked = self.tol * (1.0 + abs(result.value))
             warnings.warn(
                 f"{type(self).__name__} stopped after {result.n_iter} steps with a gap of "
                 f"{result.gap:.3g}, where {asked:.3g} was asked for: {result.status.advice}",
                 ConvergenceWarning,
-                stacklevel=6,
+                stacklevel=stack_level(),
             )
         return result
 
@@ -243,7 +255,7 @@ class DANKClassifier(_DANK, KernelClassifier):
         self.random_state = random_state
 
     def _plain_dual(self, task: Task) -> MarginDual:
-        return svc_dual(task.rows, task.target, self.C * task.weights, psd=task.psd)
+        return svc_dual(task.rows, task.target, self._prices(task), psd=task.psd)
 
 
 class DANKRegressor(_DANK, KernelRegressor):
@@ -335,6 +347,5 @@ class DANKRegressor(_DANK, KernelRegressor):
             raise ValueError(f"expected scale_target True or False, got {self.scale_target!r}")
 
     def _plain_dual(self, task: Task) -> MarginDual:
-        return svr_dual(
-            task.rows, task.target, self.C * task.weights, float(self.epsilon), psd=task.psd
-        )
+        prices = self._prices(task)
+        return svr_dual(task.rows, task.target, prices, float(self.epsilon), psd=task.psd)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from pliant._typing import Array
+from pliant._validation import check_real
 from pliant.problems.margin import MarginDual
 
 __all__ = ["automatic_eta", "dank_dual"]
@@ -20,6 +21,7 @@ __all__ = ["automatic_eta", "dank_dual"]
 
 def dank_dual(plain: MarginDual, eta: float) -> MarginDual:
     """Return the dual of DANK for the dual of a plain SVM; eta > 0, inf for no adaptation."""
+    check_real("eta (times eta_scale)", eta, least=1e-300, infinite=True)
     return plain.with_quartic(1.0 / (4.0 * eta))
 
 

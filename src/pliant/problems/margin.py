@@ -10,11 +10,12 @@ problem (4) with tau = 0 and F eliminated); c = 0 is the plain SVM.
 
 For K positive semi-definite h is concave, and
 
-    gap(beta) = beta'f + sum_i loss_i(p_i - f_i - b) - (p'beta - epsilon |beta|_1) >= 0,
+    gap(beta) = sum_i loss_i(r_i) + epsilon |beta_i| - beta_i r_i,    r = p - f - b,
     f = K beta + c beta o (K o K) beta^2,
     loss_i(r) = upper_i (r - epsilon)_+ + (-lower_i) (-r - epsilon)_+
 
-bounds max h - h(beta), for every feasible beta and every b.
+bounds max h - h(beta), for every feasible beta and every b. No term is negative (Fenchel and
+Young), and as 1'beta = 0, the sum is beta'f + sum_i loss_i(r_i) - (p'beta - epsilon |beta|_1).
 """
 
 from __future__ import annotations
@@ -102,7 +103,8 @@ class MarginDual:
         """Return h(beta)."""
         u, v = self.fields(beta) if fields is None else fields
         quartic = 0.25 * self.quartic * (beta**2) @ v
-        return float(self._gain(beta) - 0.5 * (beta @ u) - quartic)
+        gain = self.linear @ beta - self.epsilon * np.abs(beta).sum()
+        return float(gain - 0.5 * (beta @ u) - quartic)
 
     def gradient(self, beta: Array, fields: tuple[Array, Array] | None = None) -> Array:
         """Return the gradient of the smooth part (all but epsilon |beta|_1), shape (n,)."""
@@ -116,16 +118,14 @@ class MarginDual:
         f = u + self.quartic * beta * v
         residual = self.linear - f
         b = best_intercept(residual, self.lower, self.upper, self.epsilon)
-        gap = float(beta @ f + self._loss(residual - b) - self._gain(beta)) if self.psd else np.nan
+        gap = self._gap(beta, residual - b) if self.psd else np.nan
         return Certificate(self.value(beta, fields), gap, b, f + b)
 
-    def _gain(self, beta: Array) -> float:
-        return float(self.linear @ beta - self.epsilon * np.abs(beta).sum())
-
-    def _loss(self, residual: Array) -> float:
+    def _gap(self, beta: Array, residual: Array) -> float:
         above = np.maximum(residual - self.epsilon, 0.0)
         below = np.maximum(-residual - self.epsilon, 0.0)
-        return float(self.upper @ above - self.lower @ below)
+        loss = self.upper * above - self.lower * below
+        return float((loss + self.epsilon * np.abs(beta) - beta * residual).sum())
 
 
 def best_intercept(residual: Array, lower: Array, upper: Array, epsilon: float) -> float:

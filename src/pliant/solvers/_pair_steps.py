@@ -168,7 +168,7 @@ def _line_search(pair: Pair, slope: float, epsilon: float, room: float) -> float
     """Return the t in [0, room] that maximises h(beta + t (e_i - e_j)).
 
     `slope` is the derivative at 0+. It falls smoothly but for a drop of 2 epsilon where b_i + t
-    or b_j - t is zero.
+    is zero, and one where b_j - t is.
     """
     left, crossed = 0.0, 0.0
     while True:
@@ -181,7 +181,8 @@ def _line_search(pair: Pair, slope: float, epsilon: float, room: float) -> float
         t = _root(pair, slope - crossed, left, right)
         if t < right or right == room:
             return t
-        left, crossed = right, crossed + 2.0 * epsilon
+        kinks = (right == -pair.b_i) + (right == pair.b_j)
+        left, crossed = right, crossed + 2.0 * epsilon * kinks
         if _slope(pair, slope - crossed, left)[0] <= 0.0:
             return t
 
@@ -195,13 +196,13 @@ def _root(pair: Pair, slope: float, left: float, right: float) -> float:
     if _slope(pair, slope, right)[0] >= 0.0:
         return right
     t = left
-    for _ in range(60):
+    for _ in range(200):
         value, bend = _slope(pair, slope, t)
         if value > 0.0:
             left = t
         else:
             right = t
-        new = t + value / max(bend, FLAT)
+        new = t + value / bend if bend > 0.0 else np.inf
         if not left <= new <= right:
             new = 0.5 * (left + right)
         if abs(new - t) <= 1e-15 * abs(new):

@@ -186,7 +186,7 @@ class _Run(Generic[Proof]):
         """Certify the present point; say whether, and why, the run is over."""
         certificate = self.problem.certificate(self.beta, self.fields)
         reached = self._reached(certificate, tol, violation)
-        if reached and violation is None:  # trust only what was not summed up step by step
+        if reached or self._in_doubt:  # trust only what was not summed up step by step
             self._arrive(self.beta, self.problem.fields(self.beta))
             certificate = self.problem.certificate(self.beta, self.fields)
             reached = self._reached(certificate, tol, violation)
@@ -217,6 +217,11 @@ class _Run(Generic[Proof]):
         self.beta = beta
         self.fields = fields
         self.everything = _Block(self.problem, beta, fields)
+
+    @property
+    def _in_doubt(self) -> bool:
+        """Whether this may be the last check, short of the aim."""
+        return self.stopped or self.n_iter >= self.limit or self.idle_rounds > 0
 
     def _reached(self, certificate: Proof, tol: float, violation: float | None) -> bool:
         if violation is not None:
@@ -291,10 +296,13 @@ class _Block:
         """Return up to `room` coordinates to step on next, None if that would leave out too much.
 
         These are the coordinates in some violating pair; if there are too many, the worst
-        violators of the optimality conditions at `intercept`, and the free coordinates.
+        violators of the optimality conditions at `intercept`, and the free coordinates. None as
+        well if no pair violates them.
         """
         rise, fall = self.rates()
         pairs = np.flatnonzero((rise > fall.min()) | (fall < rise.max()))
+        if pairs.size == 0:
+            return None
         if pairs.size <= room:
             return pairs
         violation = np.maximum(rise - intercept, intercept - fall)  # >= 0 for free coordinates
