@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import secrets
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["printable", "quoted", "replacing"]
+__all__ = ["close_names", "printable", "quoted", "replacing"]
 
 
 def printable(text: object, limit: int = 80) -> str:
@@ -38,9 +40,19 @@ def quoted(text: object, limit: int = 80) -> str:
     return f"'{printable(text, limit)}'"
 
 
+def close_names(name: str, names: Iterable[str]) -> list[str]:
+    """Return up to three of ``names`` that look like ``name`` whatever the case, closest first."""
+    plain = {known: known.strip().casefold() for known in names}
+    close = difflib.get_close_matches(name.strip().casefold(), plain.values(), n=3)
+    found = [known for known, text in plain.items() if text in close]
+    return sorted(found, key=lambda known: close.index(plain[known]))[:3]
+
+
 @contextmanager
 def replacing(path: str | os.PathLike[str], error: type[Exception] = OSError) -> Iterator[Path]:
     """Write a file so that its name shows either the old content or the whole new one.
+
+    Who may read and write it stays as it was.
 
     Parameters
     ----------
@@ -66,6 +78,8 @@ def replacing(path: str | os.PathLike[str], error: type[Exception] = OSError) ->
         draft.touch(exist_ok=False)
         try:
             yield draft
+            if target.exists():
+                shutil.copymode(target, draft)
             draft.replace(target)
         finally:
             with suppress(OSError):

@@ -58,7 +58,7 @@ def test_a_table_that_is_not_there(refused):
 
 def test_too_many_rows(refused, monkeypatch):
     write("t.csv", "a,y", *(f"{k},{k % 2}" for k in range(20_001)))
-    expected = "the table has 20001 rows, expected at most 20000 for dank"
+    expected = "the table has more than 20000 rows, the most that dank takes"
     assert expected in refused("fit", "t.csv", "--target", "y")
 
 
@@ -78,9 +78,10 @@ PARAMETERS = {
     "kernel=gausian": "got 'gausian' (did you mean 'gaussian'?)",
     "kernel=3": "expected kernel to be a name in",
     "extension=smoth": "got 'smoth' (did you mean 'smooth'?)",
-    "gama=1": "dank has no parameter 'gama'; did you mean 'gamma'? (it has C, class_weight, ",
-    "xyz=1": "dank has no parameter 'xyz' (it has C, ",
-    "epsilon=1": "dank has no parameter 'epsilon'",
+    "gama=1": "no parameter 'gama'; did you mean 'gamma'? (it has C, class_weight, ",
+    "xyz=1": "dank for classification has no parameter 'xyz' (it has C, ",
+    "c=1": "no parameter 'c'; did you mean 'C'?",
+    "epsilon=1": "dank for classification has no parameter 'epsilon'",
     "C": "expected --param NAME=VALUE, such as C=10, got 'C'",
     "=1": "expected --param NAME=VALUE, such as C=10, got '=1'",
 }
@@ -103,9 +104,12 @@ OPTIONS = {
     ("--cv", "1"): "expected --cv >= 2, or 0 for no cross-validation, got 1",
     ("--cv", "-4"): "expected --cv >= 2, or 0 for no cross-validation, got -4",
     ("--cv", "31"): "--cv 31 needs 31 rows of each class, the smallest has 30: lower it",
-    ("--cv", "x"): "'--cv'",
-    ("--seed", "-1"): "'--seed'",
+    ("--cv", "x"): "'--cv': expected a whole number, got 'x'; see pliant fit --help",
+    ("--cv", "2.5"): "'--cv': expected a whole number, got '2.5'",
+    ("--seed", "-1"): "'--seed': expected a whole number from 0 to 4294967295, got '-1'",
     ("--bogus",): "No such option: --bogus",
+    ("table2.csv",): "; see pliant fit --help",
+    ("--out", "-"): "expected --out FILE, got '-': a model does not go to stdout",
     ("--out", "none/m.pliant"): "cannot write 'none/m.pliant': there is no folder",
     ("--out", "."): "cannot write '.': it exists and is not a regular file",
     ("--out", "patients.csv"): "'patients.csv' is in use by this command",
@@ -124,7 +128,7 @@ def test_commands(refused):
     assert "--target" in refused("fit", "patients.csv")
     assert "MODEL" in refused("predict").upper()
     assert "'patients.csv'" in refused("demo", "--out", "patients.csv")
-    assert "'--cv'" in refused("demo", "--cv", "1")
+    assert "expected a whole number from 2 to 50, got '1'" in refused("demo", "--cv", "1")
 
 
 def test_one_row_of_a_class_cannot_be_tuned_on(refused):
@@ -220,6 +224,23 @@ def test_a_schema_of_another_model(refused, models):
     assert line == "'m.pliant' is inconsistent: its schema has 3 features, its model takes 4"
 
 
+@pytest.mark.parametrize("command", ["info", "predict"])
+def test_a_model_whose_parts_do_not_fit(refused, models, command):
+    loaded = load_model(models["sick"])
+    loaded.model[0].scale_ = loaded.model[0].scale_[:-1]
+    save_model(loaded.model, "m.pliant", schema=loaded.schema)
+    table = ("patients.csv",) if command == "predict" else ()
+    line = refused(command, "m.pliant", *table)
+    assert line.startswith("the model in 'm.pliant' is damaged: ValueError: operands could not be")
+
+
+def test_odd_facts_of_a_machine(refused, models):
+    loaded = load_model(models["sick"])
+    loaded.model[-1].dual_gap_ = "x"
+    save_model(loaded.model, "m.pliant", schema=loaded.schema, metadata=loaded.metadata)
+    assert refused("info", "m.pliant") == "'m.pliant' has notes that cannot be read"
+
+
 ODD_NOTES = [
     {},
     {"data": 3},
@@ -271,7 +292,9 @@ CODES = [
     (ValueError("x"), 2, "x"),
     (TypeError("a\n  b\tc\x1b[1m"), 2, "a b c[1m"),
     (ValueError(), 2, "ValueError"),
-    (OSError(28, "No space left on device"), 1, "[Errno 28] No space left on device"),
+    (OSError(28, "No space left on device"), 1, "No space left on device"),
+    (OSError(28, "No space left on device", "a\x1bb"), 1, "'ab': No space left on device"),
+    (OSError("odd"), 1, "odd"),
     (ImportError("needs skops"), 1, "needs skops"),
     (MemoryError(), 1, "not enough memory"),
     (MemoryError("Unable to allocate 3 TiB"), 1, "not enough memory: Unable to allocate 3 TiB"),

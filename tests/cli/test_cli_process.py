@@ -88,6 +88,12 @@ def test_ctrl_c(folder):
     assert [path.name for path in folder.iterdir() if path.suffix != ".csv"] == []
 
 
+@posix_only
+def test_a_closed_stdout_is_no_error(folder):
+    done = finished(["sh", "-c", 'exec "$@" >&-', "sh", *PLIANT, "methods"])
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_an_ascii_terminal_gets_replacements(folder):
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
     done = finished([*PLIANT, "fit", "patients.csv", "--target", "sick"], env=environment)

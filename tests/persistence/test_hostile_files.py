@@ -366,6 +366,12 @@ def test_a_name_that_stands_twice_is_refused(tmp_path, valid):
     assert "twice" in refusal(tmp_path, buffer.getvalue())
 
 
+def test_too_many_members_are_refused_with_their_number(tmp_path, valid, monkeypatch):
+    monkeypatch.setattr("pliant.persistence._archive.MAX_MEMBERS", 3)
+    arrays = len(members_of(valid)) - 1
+    assert f"expected at most 3 arrays, got {arrays}" in refusal(tmp_path, valid)
+
+
 def test_an_estimator_saved_by_skops_alone_is_refused(tmp_path):
     state = {"format": "pliant-model", "format_version": 1, "model": FunctionTransformer(np.exp)}
     assert "FunctionTransformer" in refusal(tmp_path, skops.io.dumps(state))

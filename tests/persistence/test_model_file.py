@@ -45,6 +45,16 @@ def test_the_file_says_who_wrote_it_and_keeps_plain_data(tmp_path):
     assert loaded.pliant_version == __version__
 
 
+def test_another_scikit_learn_is_told_once(tmp_path, monkeypatch):
+    monkeypatch.setattr("sklearn.base.__version__", "0.0.1")
+    path = written(tmp_path, fitted())
+    monkeypatch.undo()
+    with pytest.warns(UserWarning, match=r"saved with scikit-learn 0\.0\.1 and this is") as told:
+        loaded = load_model(path)
+    assert len(told) == 1
+    np.testing.assert_array_equal(loaded.model.predict(X), fitted().predict(X))
+
+
 def test_schema_and_metadata_are_optional(tmp_path):
     loaded = load_model(written(tmp_path, fitted()))
     assert (loaded.schema, loaded.metadata) == (None, None)

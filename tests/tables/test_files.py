@@ -1,12 +1,13 @@
 """Files appear whole or not at all; what is quoted stays on its line."""
 
 import errno
+import os
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pliant._files import printable, quoted, replacing
+from pliant._files import close_names, printable, quoted, replacing
 
 
 def test_the_new_content_takes_the_name_at_the_end(tmp_path):
@@ -19,6 +20,23 @@ def test_the_new_content_takes_the_name_at_the_end(tmp_path):
         assert path.read_text() == "old"
     assert path.read_text() == "new"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no such permissions")
+@pytest.mark.parametrize("mode", [0o600, 0o664])
+def test_permissions_stay(tmp_path, mode):
+    path = tmp_path / "out.csv"
+    path.write_text("old")
+    path.chmod(mode)
+    with replacing(path) as draft:
+        draft.write_text("new")
+    assert path.stat().st_mode & 0o777 == mode
+
+
+def test_close_names_come_closest_first_whatever_the_case():
+    assert close_names("age", ["Wage", "AGE ", "dose"]) == ["AGE ", "Wage"]
+    assert close_names("c", ["C", "gamma"]) == ["C"]
+    assert close_names("zz", ["C", "gamma"]) == []
 
 
 def write_half(path, trouble, **options):

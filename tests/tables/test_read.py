@@ -108,6 +108,37 @@ def test_chunks_are_read_as_they_are_asked_for(tmp_path):
         next(chunks)
 
 
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_a_chunk_of_long_rows_has_fewer(tmp_path, monkeypatch, name):
+    for module in ("_csv", "_parquet"):
+        monkeypatch.setattr(f"pliant.tables.{module}.MAX_CELLS", 9)
+    frame = pd.DataFrame({"a": range(10), "b": 0})
+    path = tmp_path / name
+    frame.to_csv(path, index=False) if name == "t.csv" else frame.to_parquet(path)
+    assert [len(chunk) for chunk in iter_table(path, 100)] == [5, 5]
+    assert [len(chunk) for chunk in iter_table(path, 4)] == [4, 4, 2]
+    assert read_table(path)["a"].tolist() == list(range(10))
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_reading_stops_when_asked(tmp_path, name, monkeypatch):
+    monkeypatch.setattr("pliant.tables._csv.MAX_CELLS", 9)
+    frame = pd.DataFrame({"a": [1.5, *range(99)], "b": "w"})
+    path = tmp_path / name
+    frame.to_csv(path, index=False) if name == "t.csv" else frame.to_parquet(path, row_group_size=9)
+    assert 20 <= len(read_table(path, stop=20)) < 30
+    whole = read_table(path, stop=101)
+    pd.testing.assert_frame_equal(whole, read_table(path))
+    assert isinstance(whole.index, pd.RangeIndex)
+
+
+def test_what_comes_after_the_stop_is_not_looked_at(tmp_path):
+    path = put(tmp_path, "a,b\n" + "1,2\n" * 20 + "1\n")
+    assert len(read_table(path, stop=20)) == 20
+    with pytest.raises(TableError, match="line 22"):
+        read_table(path, stop=21)
+
+
 def test_chunk_rows_must_be_positive(tmp_path):
     with pytest.raises(ValueError, match="expected chunk_rows >= 1, got 0"):
         iter_table(put(tmp_path, "a\n1\n"), 0)
@@ -124,12 +155,17 @@ BAD = {
     "long row": ("t.csv", b"a,b\n1,2,3\n", "line 2: expected 2 cells as in the header, got 3"),
     "long after a quote": ("t.csv", b'a,b\n"1\n1",2\n1,2,3\n', "line 4: expected 2 cells"),
     "open quote": ("t.csv", b'a,b\n1,"2\n', "a quote is not closed"),
-    "long cell": ("t.csv", b"a,b\n1," + b"x" * 200_000, "line 2: field larger"),
+    "long cell": (
+        "t.csv",
+        b"a,b\n1," + b"x" * 200_000,
+        "line 2: expected at most 131072 characters in a cell",
+    ),
     "latin-1": ("t.csv", "a,b\n1,é\n".encode("latin-1"), "line 2: expected UTF-8.* 0xe9"),
     "utf-16": ("t.csv", "a,b\n1,2\n".encode("utf-16"), "line 1: expected UTF-8"),
     "picture": ("t.csv", b"\x89PNG\r\n\x1a\n\0\0\0", "line 1: expected"),
     "NUL": ("t.csv", b"a,b\n1,2\n1,\0\n", "line 3: expected text, got binary data"),
-    "one endless line": ("t.csv", b"a," * (1 << 23) + b"a,", "line 1: expected text"),
+    "one endless line": ("t.csv", b"a," * (1 << 23) + b"a,", "line 1: expected at most 16777216"),
+    "returns alone": ("t.csv", b"a,b\r1,2\r", "line 1: .* got a lone carriage return"),
     "twice the same name": ("t.csv", b"a,b,a\n1,2,3\n", "more than one column named 'a'"),
     "no name": ("t.csv", b",a\n0,1\n", "column 1 of 2 has no name"),
     "controls": ("t.csv", b"a\x1b[1m,a\x1b[1m\n1,2\n", r"more than one column named 'a\[1m'"),

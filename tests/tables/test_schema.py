@@ -1,6 +1,7 @@
 """A schema turns every table into the numbers that the first one was turned into."""
 
 import json
+import re
 import tempfile
 import warnings
 from pathlib import Path
@@ -176,7 +177,7 @@ def test_rows_are_named_by_number_or_by_label():
         ([1.0, None, 2.0, None], "'a' has 2 missing values, the first in row 2: .*impute"),
         (["x", "y", None, "x"], "'a' has a missing value in row 3"),
         ([True, None, True, False], "'a' has a missing value in row 2"),
-        ([None] * 4, "'a' has 4 missing values, the first in row 1"),
+        ([None] * 3 + [1.0], "'a' has 3 missing values, the first in row 1"),
     ],
 )
 def test_missing_values_are_refused(values, message):
@@ -204,6 +205,8 @@ def test_missing_values_are_imputed_when_asked(values, expected):
 def test_a_column_without_any_value_cannot_be_imputed():
     with pytest.raises(TableError, match="'a' holds no value at all"):
         fit([None, None], missing="impute")
+    with pytest.raises(TableError, match="'a' holds no value at all"):
+        fit([None, None])
 
 
 def test_missing_values_are_refused_later_too():
@@ -242,8 +245,32 @@ def test_texts_that_are_no_categories_are_refused(distinct, rows, accepted):
     if accepted:
         assert len(fit(values).feature_names) == distinct
         return
-    with pytest.raises(TableError, match=rf"'a' has {distinct} different texts .*--drop 'a'"):
+    message = rf"'a' has {distinct} different texts .* 'text 0' in row 1; .*--drop 'a'"
+    with pytest.raises(TableError, match=message):
         fit(values)
+
+
+def test_the_cell_that_spoils_a_column_of_numbers_is_quoted():
+    values = [None, *map(str, range(50)), "oops", "1,5"]
+    with pytest.raises(TableError, match=r"such as 'oops' in row 52; expected numbers"):
+        fit(values, missing="impute")
+
+
+@pytest.mark.parametrize("cell", ["0,5", "1,250.00", "3 %", "$7", "-1'000", "1 000", "2e3,"])
+def test_categories_that_look_like_numbers_are_told(cell):
+    values = [None, *["7"] * 30, cell]
+    message = rf"'a' is taken as 2 categories: .*, but '{re.escape(cell)}' in row 32 is none"
+    with pytest.warns(UserWarning, match=message):
+        fit(values, missing="impute")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [["7"] * 30, ["2020-01-01"] * 30, ["1-2"] * 30, ["a1"] * 30, ["7"] * 20, ["7", "x"] * 30],
+    ids=lambda values: f"{len(values)} {values[-1]}",
+)
+def test_other_categories_are_taken_without_a_word(values):
+    assert len(fit(values).columns[0].categories) == len(set(values))
 
 
 # Targets
@@ -301,11 +328,23 @@ def test_the_task_can_be_chosen(values, task, expected):
         (["1", "2", "x"], {"task": "regression"}, "'y': expected a number in row 3, got 'x'"),
         ([1.0, np.inf, 3.0], {}, "'y': expected a finite number in row 2"),
         (pd.to_datetime(["2020-01-01"] * 3), {}, "'y' holds values of type datetime64"),
+        ([1.0, -1e151, 3.0], {}, r"expected a number of at most 1e\+150 in size in row 2, got -1e"),
     ],
 )
 def test_targets_that_cannot_be_learned(values, options, message):
     with pytest.raises(TableError, match=message):
         TableSchema.fit(frame_of(y=values, x=[1, 2, 3]), "y", **options)
+
+
+@pytest.mark.parametrize("kind", [str, float])
+def test_classes_must_recur(kind):
+    def target(distinct, rows):
+        values = [kind(i % distinct + 0.5) for i in range(rows)]
+        return TableSchema.fit(frame_of(y=values, x=1.0), "y", task="classification").target
+
+    assert target(20, 20) == target(30, 60)
+    with pytest.raises(TableError, match=r"'y' has 31 different values in 60 rows, .* '0.5'; "):
+        target(31, 60)
 
 
 def test_a_target_keeps_its_type_in_later_tables():

@@ -76,7 +76,8 @@ def _invoke(argv: list[str]) -> int:
             command.invoke(context)
     except typer.Exit as stop:
         code = stop.exit_code
-    sys.stdout.flush()
+    if sys.stdout is not None:  # closed from the start
+        sys.stdout.flush()
     return code
 
 

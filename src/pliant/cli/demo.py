@@ -12,6 +12,7 @@ from pliant._exceptions import TableError
 from pliant._files import printable, quoted
 from pliant.cli.console import tell
 from pliant.cli.outputs import check_outputs
+from pliant.cli.parameters import whole
 from pliant.cli.report import facts, number, paragraph, program, word
 from pliant.cli.study import TARGET, Study, compare, write_table
 from pliant.persistence import save_model
@@ -32,9 +33,12 @@ def demo(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results.")] = Path(
         "demo-output"
     ),
-    cv: Annotated[int, typer.Option(min=2, max=50, metavar="K", help="Folds to test on.")] = 10,
+    cv: Annotated[
+        int, typer.Option(parser=whole(2, 50), metavar="K", help="Folds to test on, 2 to 50.")
+    ] = 10,
     seed: Annotated[
-        int, typer.Option(min=0, max=2**32 - 1, metavar="N", help="Decides who is in which fold.")
+        int,
+        typer.Option(parser=whole(0, 2**32 - 1), metavar="N", help="Decides who is in which fold."),
     ] = 0,
 ) -> None:
     """Learn from a real table, test against a tuned SVM, save and draw the model.

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from pliant.cli.outputs import STDOUT, check_outputs, write_json
+from pliant.cli.parameters import whole
 from pliant.cli.report import fit_report
 from pliant.cli.training import Order, train
 
@@ -38,7 +39,12 @@ def fit(
         typer.Option(metavar="NAME=VALUE", help="Set a parameter, such as C=10; repeatable."),
     ] = None,
     cv: Annotated[
-        int, typer.Option(metavar="K", help="Folds of the cross-validation; 0 for none.")
+        int,
+        typer.Option(
+            parser=whole(),
+            metavar="K",
+            help="Folds of the cross-validation, 2 or more; 0 for none.",
+        ),
     ] = 5,
     tune: Annotated[
         bool, typer.Option("--tune", help="Choose settings from the method's grid first.")
@@ -46,7 +52,7 @@ def fit(
     seed: Annotated[
         int,
         typer.Option(
-            min=0, max=2**32 - 1, metavar="N", help="Decides which rows are in which fold."
+            parser=whole(0, 2**32 - 1), metavar="N", help="Decides which rows are in which fold."
         ),
     ] = 0,
     json: Annotated[
@@ -59,6 +65,8 @@ def fit(
 
     Example:  pliant fit patients.csv --target diagnosis --tune --out model.pliant
     """
+    if out == STDOUT:
+        raise ValueError("expected --out FILE, got '-': a model does not go to stdout")
     check_outputs([out, json], inputs=[table])
     order = Order(
         method=method,

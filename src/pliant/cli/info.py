@@ -25,24 +25,25 @@ def info(
 ) -> None:
     """Tell what a model learned from which columns, and how good it is."""
     loaded, schema = load_with_schema(model)
-    machine = last_step(loaded.model)
     try:
-        noted = _noted(loaded)
+        known = _known(loaded, schema)
     except (KeyError, TypeError, ValueError, AttributeError):
         raise ModelFileError(f"{quoted(model, 200)} has notes that cannot be read") from None
+    print(facts(known))
+
+
+def _known(loaded: LoadedModel, schema: TableSchema) -> list[Fact]:
+    """Return all facts; they come from a file, so any of them may be odd."""
+    machine = last_step(loaded.model)
     parameters = (f"{name}={number(v)}" for name, v in plain_parameters(machine).items())
-    print(
-        facts(
-            [
-                ("method", _method(machine)),
-                *_table(machine, schema),
-                *machine_facts(support_count(machine), functions(machine)),
-                ("parameters", ", ".join(parameters)),
-                *noted,
-                ("saved by", f"pliant {loaded.pliant_version}"),
-            ]
-        )
-    )
+    return [
+        ("method", _method(machine)),
+        *_table(machine, schema),
+        *machine_facts(support_count(machine), functions(machine)),
+        ("parameters", ", ".join(parameters)),
+        *_noted(loaded),
+        ("saved by", f"pliant {loaded.pliant_version}"),
+    ]
 
 
 def _method(machine: Any) -> str:
@@ -69,7 +70,7 @@ def _table(machine: Any, schema: TableSchema) -> list[Fact]:
 
 
 def _noted(loaded: LoadedModel) -> list[Fact]:
-    """Return what was noted when the model was learned; it comes from a file and may be odd."""
+    """Return what was noted when the model was learned."""
     if loaded.metadata is None:
         return []
     noted = [("training rows", f"{int(loaded.metadata['data']['rows'])}")]

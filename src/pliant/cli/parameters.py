@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import json
+import math
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from typing import Any
 
-from pliant._files import quoted
+from typer import BadParameter
 
-__all__ = ["check_names", "parse_parameters"]
+from pliant._files import close_names, quoted
+
+__all__ = ["check_names", "parse_parameters", "whole"]
 
 LITERALS: tuple[Callable[[str], Any], ...] = (json.loads, ast.literal_eval)
 """How a value is read: as JSON, else as a Python literal, else it is text."""
@@ -52,13 +54,26 @@ def _value(text: str) -> Any:
     return text
 
 
+def whole(least: float = -math.inf, most: float = math.inf) -> Callable[[str], int]:
+    """Return a parser of whole numbers for an option; its error quotes what was given."""
+    limits = "" if math.isinf(most) else f" from {least} to {most}"
+
+    def parse(text: str) -> int:
+        with suppress(ValueError):
+            if least <= int(text) <= most:
+                return int(text)
+        raise BadParameter(f"expected a whole number{limits}, got {quoted(text)}")
+
+    return parse
+
+
 def check_names(given: Collection[str], known: Collection[str], method: str) -> None:
     """Raise ValueError listing the parameters that a method does not have."""
     unknown = [name for name in given if name not in known]
     if not unknown:
         return
     names = ", ".join(quoted(name) for name in unknown)
-    close = [difflib.get_close_matches(name, known, n=1) for name in unknown]
+    close = [close_names(name, known) for name in unknown]
     hints = [match[0] for match in close if match]
     meant = f"; did you mean {', '.join(map(repr, hints))}?" if hints else ""
     noun = "parameter" if len(unknown) == 1 else "parameters"

@@ -33,6 +33,7 @@ def predict(
     """Predict the target for each row of a table, in the order of its rows.
 
     The table is read in chunks, so it may be larger than memory. Its columns are found by name.
+    A label that a spreadsheet could take for a formula gets a single quote in front.
 
     Example:  pliant predict model.pliant new.csv --out predictions.csv
     """

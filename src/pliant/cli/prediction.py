@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from pliant._exceptions import ModelFileError
-from pliant._files import quoted
+from pliant._files import printable, quoted
 from pliant._typing import Array
 from pliant.cli.console import Tick
 from pliant.persistence import LoadedModel, load_model
@@ -26,7 +26,7 @@ def load_with_schema(path: Path) -> tuple[LoadedModel, TableSchema]:
     Raises
     ------
     ModelFileError
-        If it cannot be loaded, or was saved without a schema and a target.
+        If it cannot be loaded, was saved without a schema and a target, or cannot predict.
     """
     loaded = load_model(path)
     schema = None if loaded.schema is None else TableSchema.from_dict(loaded.schema)
@@ -41,7 +41,17 @@ def load_with_schema(path: Path) -> tuple[LoadedModel, TableSchema]:
             f"{quoted(path, 200)} is inconsistent: its schema has {features} features, "
             f"its model takes {expected}"
         )
+    _rehearse(loaded.model, features, path)
     return loaded, schema
+
+
+def _rehearse(model: Any, features: int, path: Path) -> None:
+    """Raise ModelFileError if a model cannot predict a row, since its parts do not fit."""
+    try:
+        model.predict(np.zeros((1, features)))
+    except Exception as error:
+        reason = f"{type(error).__name__}: {printable(error, 160)}"
+        raise ModelFileError(f"the model in {quoted(path, 200)} is damaged: {reason}") from None
 
 
 class TablePredictor:

@@ -109,7 +109,12 @@ def train(table: Path, order: Order, out: Path | None) -> dict[str, Any]:
 
 def _read(table: Path, order: Order, method: Method) -> tuple[TableSchema, Array, Array]:
     """Return the schema of a table, its features and its target, if they can be learned from."""
-    frame = read_table(table)
+    frame = read_table(table, stop=method.max_rows + 1)
+    if len(frame) > method.max_rows:
+        raise TableError(
+            f"the table has more than {method.max_rows} rows, the most that {method.name} takes, "
+            "whose memory grows with their square: take a sample"
+        )
     schema = TableSchema.fit(
         frame,
         order.target,
@@ -123,11 +128,6 @@ def _read(table: Path, order: Order, method: Method) -> tuple[TableSchema, Array
             f"column {quoted(order.target)} holds {quoted(y[0])} in all {len(y)} rows: expected "
             "a target that varies"
         )
-    if len(y) > method.max_rows:
-        raise TableError(
-            f"the table has {len(y)} rows, expected at most {method.max_rows} for {method.name}, "
-            "whose memory grows with their square: take a sample"
-        )
     return schema, schema.features(frame), y
 
 
@@ -138,7 +138,7 @@ def _learner(
     assert schema.target is not None
     machine = method.learner(schema.target.task)()
     known = machine.get_params(deep=False)
-    check_names(given, known, method.name)
+    check_names(given, known, f"{method.name} for {schema.target.task}")
     seed = {"random_state": order.seed} if "random_state" in known else {}
     machine.set_params(**{**seed, **given})
     grid = _open(method.param_grid(n_features), given) if order.tune else None

@@ -46,6 +46,10 @@ class Polynomial(Kernel):
         return self._power(np.einsum("ij,ij->i", X, X))
 
     def _power(self, inner: Array) -> Array:
+        """Turn inner products into kernel values, in place."""
         degree = check_integer("Polynomial(degree=...)", self.degree, least=1)
         coef0 = check_real("Polynomial(coef0=...)", self.coef0, least=0)
-        return np.asarray((positive(self, "gamma") * inner + coef0) ** degree)
+        inner *= positive(self, "gamma")
+        inner += coef0
+        inner **= degree
+        return inner

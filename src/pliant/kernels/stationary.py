@@ -86,10 +86,16 @@ class Matern(_Stationary):
             raise ValueError(f"expected Matern(nu=...) in [0.5, 1.5, 2.5], got {self.nu!r}")
         r = cdist(X, Y, "euclidean")
         r *= np.sqrt(4.0 * self.nu * positive(self, "gamma"))
-        decay = np.exp(-r)
+        factor = self._factor(r)
+        gram = np.exp(np.negative(r, out=r), out=r)
+        gram *= factor
+        return gram
+
+    def _factor(self, r: Array) -> Array | float:
+        """Return the polynomial in r that smooths exp(-r)."""
         if self.nu == 0.5:
-            return decay
-        return decay * (1.0 + r) if self.nu == 1.5 else decay * (1.0 + r + r * r / 3.0)
+            return 1.0
+        return 1.0 + r if self.nu == 1.5 else 1.0 + r * (1.0 + r / 3.0)
 
 
 class TL1(Kernel):

@@ -61,7 +61,9 @@ def check_directory(entries: list[zipfile.ZipInfo], size: int) -> None:
         Size of the whole file, in bytes.
     """
     names = {entry.filename for entry in entries}
-    if len(entries) > MAX_MEMBERS or len(names) < len(entries) or "schema.json" not in names:
+    if len(entries) > MAX_MEMBERS:
+        raise ModelFileError(f"expected at most {MAX_MEMBERS} arrays, got {len(entries) - 1}")
+    if len(names) < len(entries) or "schema.json" not in names:
         raise ModelFileError("expected a zip archive with one schema.json and no name twice")
     for entry in entries:
         if MEMBER.fullmatch(entry.filename) is None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
+from sklearn.exceptions import InconsistentVersionWarning
 
 from pliant._exceptions import ModelFileError
 from pliant._files import printable, quoted, replacing
@@ -122,11 +124,26 @@ def _unpacked(data: bytes, skops: Any) -> LoadedModel:
     check_nodes(root, contents)
     if root["content"]["model"]["__loader__"] != "ObjectNode":
         raise ModelFileError("expected an estimator or a kernel as the model")
-    trusted = sorted(trusted_types() | {"numpy.dtype"})
-    state = skops.loads(data, trusted=trusted)
+    state = _built(data, skops)
     _check_parts(state["model"], set())
     schema, metadata = (_from_json(state[name], name) for name in ("schema", "metadata"))
     return LoadedModel(state["model"], schema, metadata, printable(state["pliant_version"]))
+
+
+def _built(data: bytes, skops: Any) -> dict[str, Any]:
+    """Build what a checked file holds; tell once if another scikit-learn wrote it."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        state: dict[str, Any] = skops.loads(data, trusted=sorted(trusted_types() | {"numpy.dtype"}))
+    skew = [w.message for w in caught if isinstance(w.message, InconsistentVersionWarning)]
+    if skew:
+        theirs, ours = skew[0].original_sklearn_version, skew[0].current_sklearn_version
+        warnings.warn(
+            f"the model was saved with scikit-learn {printable(theirs)} and this is {ours}: "
+            "its predictions may differ; learn it again to be sure",
+            stacklevel=2,
+        )
+    return state
 
 
 def _check_format(root: Any) -> None:

@@ -40,6 +40,12 @@ WORTH_COPYING = 0.4
 BLOCK_GOAL = 0.03
 """A block is left when its violation is this share of that of all coordinates before it."""
 
+LONGEST_VISIT = 100
+"""Steps a coordinate in a block before all coordinates are looked at again; 10 000 if more."""
+
+STALE = 8
+"""Rounds after which the fields are summed up anew."""
+
 PATIENCE = 5
 """Rounds without a better value or gap, after which the run counts as stalled."""
 
@@ -178,6 +184,7 @@ class _Run(Generic[Proof]):
         self.callback = callback
         self.n_iter = 0
         self.idle_rounds = 0
+        self.rounds_since_fresh = 0
         self.intercept = 0.0
         self.stopped = False
         self.history: list[Progress] = []
@@ -188,6 +195,7 @@ class _Run(Generic[Proof]):
         reached = self._reached(certificate, tol, violation)
         if reached or self._in_doubt:  # trust only what was not summed up step by step
             self._arrive(self.beta, self.problem.fields(self.beta))
+            self.rounds_since_fresh = 0
             certificate = self.problem.certificate(self.beta, self.fields)
             reached = self._reached(certificate, tol, violation)
         self.intercept = certificate.intercept
@@ -203,13 +211,15 @@ class _Run(Generic[Proof]):
     def improve(self, floor: float) -> None:
         """Step on the coordinates that may move, then bring all fields up to date."""
         active = self.everything.active(self.intercept, int(WORTH_COPYING * self.beta.size))
+        self.rounds_since_fresh += 1
         if active is None or self.idle_rounds:
             self._advance(self.everything, floor, max(SHORTEST_ROUND, self.beta.size // 2))
             self._arrive(self.everything.beta, self.everything.fields())
         else:
             part = _Block(self.problem, self.beta, self.fields, active)
             goal = max(floor, BLOCK_GOAL * self.everything.violation)
-            while part.violation > goal and self._advance(part, goal, self.limit):
+            end = self.n_iter + max(10_000, LONGEST_VISIT * active.size)
+            while part.violation > goal and self._advance(part, goal, end - self.n_iter):
                 pass
             self._fold_in(part)
 
@@ -220,8 +230,9 @@ class _Run(Generic[Proof]):
 
     @property
     def _in_doubt(self) -> bool:
-        """Whether this may be the last check, short of the aim."""
-        return self.stopped or self.n_iter >= self.limit or self.idle_rounds > 0
+        """Whether the fields may have drifted, or this may be the last check."""
+        drifted = self.rounds_since_fresh >= STALE
+        return drifted or self.stopped or self.n_iter >= self.limit or self.idle_rounds > 0
 
     def _reached(self, certificate: Proof, tol: float, violation: float | None) -> bool:
         if violation is not None:
@@ -244,7 +255,7 @@ class _Run(Generic[Proof]):
         self.n_iter += done
         seen = self.history[-1]._replace(n_iter=self.n_iter)
         self.stopped = self.callback is not None and self.callback(seen) is True
-        return done == allowed and self.n_iter < self.limit and not self.stopped
+        return 0 < done == allowed and self.n_iter < self.limit and not self.stopped
 
     def _fold_in(self, part: _Block) -> None:
         beta = self.beta.copy()

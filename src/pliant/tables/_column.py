@@ -15,18 +15,13 @@ import numpy.typing as npt
 from pliant._exceptions import TableError
 from pliant._files import quoted
 from pliant._typing import Array
+from pliant.tables._categories import MAX_CATEGORIES, check_categories
 from pliant.tables._values import READERS, Kind, kind_of, refuse_missing, texts
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Missing: TypeAlias = Literal["error", "impute"]
-
-MAX_CATEGORIES = 200
-"""More different texts than this are no categories."""
-
-MAX_DISTINCT = 0.9
-"""Nor are texts of which a larger part than this differ, once there are more than 20."""
 
 ADVICE = (
     "fill them in, leave the rows out, or have them imputed "
@@ -71,12 +66,12 @@ class Column:
             or nothing else, infinite values, or too many different texts to be categories.
         """
         kind = kind_of(column)
-        if missing == "error":
-            refuse_missing(column, ADVICE)
         if column.isna().all():
             raise TableError(
                 f"column {quoted(column.name)} holds no value at all: drop it (--drop)"
             )
+        if missing == "error":
+            refuse_missing(column, ADVICE)
         fitted = cls._text(column) if kind == "categorical" else cls._number(column, kind)
         return fitted if missing == "impute" else replace(fitted, fill=None)
 
@@ -91,7 +86,7 @@ class Column:
         """Return a categorical column that fills with its commonest text."""
         counts = Counter(texts(column.dropna()))
         name, categories = str(column.name), tuple(sorted(counts))
-        _check_categories(name, len(categories), len(column))
+        check_categories(column, len(categories))
         return cls(name, "categorical", categories, max(categories, key=counts.__getitem__))
 
     @property
@@ -157,17 +152,6 @@ class Column:
         if fill is not None and not _fits(fill, kind, categories):
             raise TableError(f"column {quoted(name)}: {quoted(fill)} cannot fill a {kind} column")
         return cls(name, cast(Kind, kind), tuple(categories), fill)
-
-
-def _check_categories(name: str, distinct: int, rows: int) -> None:
-    """Raise TableError if a text column has too many different texts to be categories."""
-    many = distinct > MAX_CATEGORIES
-    unique = distinct > 20 and distinct > MAX_DISTINCT * rows
-    if many or unique:
-        raise TableError(
-            f"column {quoted(name)} has {distinct} different texts in {rows} rows, expected at "
-            f"most {MAX_CATEGORIES} categories that recur: leave it out (--drop {quoted(name)})"
-        )
 
 
 def _warn_unknown(name: str, value: object) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 from pliant._exceptions import TableError
 from pliant._files import printable, quoted
-from pliant.tables._names import check_unique, require
+from pliant.tables._names import MAX_CELLS, check_unique, require
 
 if TYPE_CHECKING:
     from _csv import Reader
@@ -25,9 +25,18 @@ MISSING = {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null",
 MAX_LINE = 1 << 24
 """The longest line, in bytes: what has no lines is no table."""
 
+REASONS = {
+    "end of data": "a quote is not closed",
+    "field limit": f"expected at most {csv.field_size_limit()} characters in a cell, got more",
+    "new-line character": "expected lines that end in a line feed, got a lone carriage return",
+}
+"""What Python's reader says, in part, and what that means to whoever made the file."""
+
 
 def csv_frames(path: str | os.PathLike[str], rows: int | None) -> Iterator[pd.DataFrame]:
-    """Yield frames of ``rows`` rows (all of them if None) whose cells are text or None.
+    """Yield frames whose cells are text or None: of ``rows`` rows, or all in one if None.
+
+    Where rows are long, a frame has fewer of them: at most `MAX_CELLS` cells, and one row.
 
     Raises
     ------
@@ -37,8 +46,8 @@ def csv_frames(path: str | os.PathLike[str], rows: int | None) -> Iterator[pd.Da
     pandas = require("pandas")
     records = _records(path)
     header = next(records)
-    start = 0
-    while cells := list(islice(records, rows)):
+    start, most = 0, None if rows is None else min(rows, 1 + MAX_CELLS // len(header))
+    while cells := list(islice(records, most)):
         columns = {
             name: [None if cell.strip() in MISSING else cell for cell in column]
             for name, column in zip(header, zip(*cells, strict=True), strict=True)
@@ -99,7 +108,8 @@ def _rectangular(reader: Reader, name: str) -> Iterator[list[str]]:
                 )
             yield row
     except csv.Error as error:
-        reason = "a quote is not closed" if "end of data" in str(error) else printable(error)
+        known = (reason for said, reason in REASONS.items() if said in str(error))
+        reason = next(known, printable(error))
         raise TableError(f"{name}, line {reader.line_num}: {reason}") from None
 
 
@@ -123,12 +133,14 @@ def _lines(file: BinaryIO, name: str) -> Iterator[str]:
     """Yield the lines of a UTF-8 file, without a byte order mark; refuse what is not text."""
     for number, line in enumerate(iter(lambda: file.readline(MAX_LINE + 1), b""), start=1):
         where = f"{name}, line {number}"
+        if len(line) > MAX_LINE:
+            raise TableError(f"{where}: expected at most {MAX_LINE} bytes in a line, got more")
         try:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
             byte = line[error.start]
             raise TableError(f"{where}: expected UTF-8, got the byte 0x{byte:02x}") from None
-        if len(line) > MAX_LINE or "\0" in text:
+        if "\0" in text:
             raise TableError(f"{where}: expected text, got binary data")
         yield text
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pliant._exceptions import TableError
-from pliant._files import quoted
+from pliant._files import close_names, quoted
 
 LISTED = 10
 """The most names that a message lists."""
+
+MAX_CELLS = 4_000_000
+"""The most cells in one chunk of a table that is read in chunks, if it has several rows."""
 
 
 def require(package: str) -> Any:
@@ -40,10 +42,11 @@ def check_unique(names: Iterable[str], table: str) -> None:
 
 def check_present(wanted: Sequence[str], names: Sequence[str]) -> None:
     """Raise TableError listing every wanted column that is not among ``names``."""
-    absent = [name for name in wanted if name not in set(names)]
+    there = set(names)
+    absent = [name for name in wanted if name not in there]
     if not absent:
         return
-    close = difflib.get_close_matches(absent[0], names, n=3) if len(absent) == 1 else []
+    close = close_names(absent[0], names) if len(absent) == 1 else []
     hint = f"did you mean {listed(close)}?" if close else f"it has {listed(names)}"
     noun = "column" if len(absent) == 1 else f"{len(absent)} columns"
     raise TableError(f"the table lacks the {noun} {listed(absent)}; {hint}")

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 
 from pliant._exceptions import TableError
 from pliant._files import printable, quoted
-from pliant.tables._names import check_unique, require
+from pliant.tables._names import MAX_CELLS, check_unique, require
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 def parquet_frames(path: str | os.PathLike[str], rows: int | None) -> Iterator[pd.DataFrame]:
-    """Yield frames of at most ``rows`` rows (all of them in one if None) with the file's types.
+    """Yield frames with the file's types: of at most ``rows`` rows, or all in one if None.
+
+    Where rows are long, a frame has fewer of them: at most `MAX_CELLS` cells, and one row.
 
     Raises
     ------
@@ -27,8 +29,10 @@ def parquet_frames(path: str | os.PathLike[str], rows: int | None) -> Iterator[p
     start = 0
     try:
         with open(path, "rb") as source, parquet.ParquetFile(source) as file:
-            check_unique(file.schema_arrow.names, name)
-            for batch in file.iter_batches(rows) if rows else [file.read()]:
+            columns = file.schema_arrow.names
+            check_unique(columns, name)
+            most = None if rows is None else min(rows, 1 + MAX_CELLS // max(1, len(columns)))
+            for batch in [file.read()] if most is None else file.iter_batches(most):
                 if batch.num_rows:
                     index = pandas.RangeIndex(start, start + batch.num_rows)
                     yield batch.to_pandas().set_axis(index)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from pliant._exceptions import TableError
 from pliant._files import quoted
 from pliant.tables._csv import csv_frames, with_types
+from pliant.tables._names import require
 from pliant.tables._parquet import parquet_frames
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ CSV_NAMES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 PARQUET_NAMES = (".parquet", ".pq")
 
 
-def read_table(path: PathLike) -> pd.DataFrame:
+def read_table(path: PathLike, stop: int | None = None) -> pd.DataFrame:
     """Read a whole table, with types.
 
     Parameters
@@ -31,6 +32,8 @@ def read_table(path: PathLike) -> pd.DataFrame:
         A ``.csv``, ``.csv.gz``, ``.tsv``, ``.tsv.gz``, ``.parquet`` or ``.pq`` file. CSV is UTF-8
         with a header; empty cells and the words ``NA``, ``N/A``, ``NaN``, ``NULL``, ``None`` and
         ``?`` are missing values.
+    stop : int, optional
+        Stop once so many rows have been read; what comes after them is not looked at.
 
     Returns
     -------
@@ -44,9 +47,10 @@ def read_table(path: PathLike) -> pd.DataFrame:
         If the file is absent, damaged, of another kind, ragged, empty, not UTF-8, or if two
         columns share a name.
     """
-    frames = _reader(path)
-    (frame,) = _not_empty(frames(path, None), path)
-    return with_types(frame) if frames is csv_frames else frame
+    reader = _reader(path)
+    frames = list(_until(stop, _not_empty(reader(path, stop), path)))
+    frame = frames[0] if len(frames) == 1 else require("pandas").concat(frames)
+    return with_types(frame) if reader is csv_frames else frame
 
 
 def iter_table(path: PathLike, chunk_rows: int = 10_000) -> Iterator[pd.DataFrame]:
@@ -84,6 +88,16 @@ def _reader(path: PathLike) -> FrameReader:
         return parquet_frames
     kinds = ", ".join(CSV_NAMES + PARQUET_NAMES)
     raise TableError(f"{quoted(path, 200)}: expected the name of a table to end in {kinds}")
+
+
+def _until(stop: int | None, frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+    """Yield frames until there are ``stop`` rows."""
+    count = 0
+    for frame in frames:
+        yield frame
+        count += len(frame)
+        if stop is not None and count >= stop:
+            return
 
 
 def _not_empty(frames: Iterator[pd.DataFrame], path: PathLike) -> Iterator[pd.DataFrame]:

@@ -73,7 +73,8 @@ class TableSchema:
         _check_choices(task, missing)
         names = _checked_names(frame)
         check_present([*drop, *([] if target is None else [target])], names)
-        features = [name for name in names if name not in {target, *drop}]
+        others = {target, *drop}
+        features = [name for name in names if name not in others]
         if not features:
             raise TableError("no feature column is left: expected at least one beside the target")
         if len(frame) < 2:
@@ -175,6 +176,7 @@ def _check_rows(frame: pd.DataFrame, wanted: list[str]) -> None:
     """Raise TableError if the table has no row, or lacks one of the wanted columns."""
     names = [str(name) for name in frame.columns]
     check_present(wanted, names)
-    check_unique([name for name in names if name in set(wanted)], "the table")
+    needed = set(wanted)
+    check_unique([name for name in names if name in needed], "the table")
     if frame.empty:
         raise TableError("expected a table with rows, got none")

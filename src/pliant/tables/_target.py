@@ -29,6 +29,10 @@ TargetKind: TypeAlias = Literal["numeric", "integer", "boolean", "categorical"]
 
 MAX_CLASSES = 20
 ROWS_PER_CLASS = 10
+"""Whole numbers are guessed to be classes up to so many, with so many rows each on average."""
+
+FEWEST_ROWS = 2
+"""More than `MAX_CLASSES` classes need so many rows each on average, however they were chosen."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +60,15 @@ class Target:
         Raises
         ------
         TableError
-            If a value is missing, or is nothing that the task can be about.
+            If a value is missing, or is nothing that the task can be about, or if classes
+            hardly recur.
         """
         refuse_missing(column, "leave these rows out, a target cannot be imputed")
         chosen = task or guess_task(column)
         target = cls(str(column.name), chosen, _reading(column, chosen))
-        target.values(column)
+        values = target.values(column)
+        if chosen == "classification":
+            _check_classes(column, np.unique(values).size)
         return target
 
     def values(self, column: pd.Series) -> npt.NDArray[Any]:
@@ -119,6 +126,15 @@ def guess_task(column: pd.Series) -> Task:
     distinct = np.unique(values).size
     few = distinct <= MAX_CLASSES and distinct * ROWS_PER_CLASS <= values.size
     return "classification" if whole(values).all() and (few or distinct == 2) else "regression"
+
+
+def _check_classes(column: pd.Series, distinct: int) -> None:
+    """Raise TableError if so many values differ that they are no classes, such as names."""
+    if distinct > max(MAX_CLASSES, len(column) / FEWEST_ROWS):
+        raise TableError(
+            f"column {quoted(column.name)} has {distinct} different values in {len(column)} rows, "
+            f"such as {quoted(column.iloc[0])}; expected classes that recur"
+        )
 
 
 def _reading(column: pd.Series, task: Task) -> TargetKind:

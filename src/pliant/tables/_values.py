@@ -32,6 +32,9 @@ KINDS: dict[str, Kind] = {
 }
 """What pandas finds in a column, and the kind of column it is."""
 
+LARGEST = 1e150
+"""The largest number: sums of squares stay finite."""
+
 TRUTHS = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
 """How a truth value may be written, in lower case."""
 
@@ -58,7 +61,7 @@ def numbers(column: pd.Series) -> Array:
     Raises
     ------
     TableError
-        If a cell is no number, or infinite.
+        If a cell is no number, infinite, or so large that its square might overflow.
     """
     import pandas as pd
 
@@ -67,13 +70,14 @@ def numbers(column: pd.Series) -> Array:
     if pd.api.types.is_numeric_dtype(plain.dtype):
         values = plain.to_numpy(dtype=np.float64, na_value=np.nan)
     else:  # Python's parser is exact in every version of pandas
-        values = np.fromiter((_number(cell) for cell in plain), np.float64, len(plain))
+        values = np.fromiter((number(cell) for cell in plain), np.float64, len(plain))
     _refuse(plain, np.isnan(values) & plain.notna().to_numpy(), "a number")
     _refuse(plain, np.isinf(values), "a finite number")
+    _refuse(plain, np.abs(values) > LARGEST, f"a number of at most {LARGEST:g} in size")
     return values
 
 
-def _number(cell: object) -> float:
+def number(cell: object) -> float:
     """Return the number that a cell holds or spells, NaN for none."""
     if isinstance(cell, str) and "_" in cell:
         return np.nan
