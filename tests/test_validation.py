@@ -3,6 +3,7 @@
 import decimal
 import fractions
 import re
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -197,6 +198,18 @@ class TestGram:
         gram = np.eye(4)
         gram[0, 1], gram[3, 2] = 1e-3, 0.25
         said = "expected a symmetric Gram matrix, got 0 at (2, 3) but 0.25 at (3, 2)"
+        with refuses(ValueError, said):
+            check_gram(gram)
+
+    def test_a_large_matrix_is_looked_through_without_copying_it(self):
+        gram = np.eye(2500)
+        tracemalloc.start()
+        assert check_gram(gram) is gram
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 1.5 * gram.nbytes
+        gram[2400, 2300] = 0.25
+        said = "expected a symmetric Gram matrix, got 0 at (2300, 2400) but 0.25 at (2400, 2300)"
         with refuses(ValueError, said):
             check_gram(gram)
 

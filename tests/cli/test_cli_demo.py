@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from matplotlib.legend import Legend
 from sklearn.datasets import load_breast_cancer
 
 from pliant.cli.demo import FILES
+from pliant.cli.picture import draw
 from pliant.cli.report import program
 from pliant.persistence import load_model
 from pliant.registry import METHODS
@@ -82,6 +84,22 @@ def test_the_picture_is_a_picture(demo):
     width, height = (int.from_bytes(data[k : k + 4], "big") for k in (16, 20))
     assert width > 2000
     assert height > 700
+
+
+def test_the_picture_shows_boundary_adaptation_and_convergence(demo, monkeypatch, tmp_path):
+    figures = []
+    monkeypatch.setattr(
+        "matplotlib.figure.Figure.savefig", lambda self, *_, **__: figures.append(self)
+    )
+    frame, loaded = read_table("a/breast_cancer.csv"), load_model("a/dank.pliant")
+    schema = TableSchema.from_dict(loaded.schema)
+    draw(tmp_path / "p.png", loaded.model, schema.features(frame), schema.target_values(frame))
+    boundary, adaptation, convergence = figures[0].axes[:3]
+    told = [text.get_text() for legend in figures[0].findobj(Legend) for text in legend.get_texts()]
+    assert {"DANKClassifier", "SVC (before)", "certified gap"} <= set(told)
+    assert boundary.get_xlabel().startswith("principal direction 1")
+    assert adaptation.get_title().startswith("Adaptation")
+    assert convergence.get_title() == "Convergence"
 
 
 def test_a_seed_gives_the_same_numbers(demo, pliant):

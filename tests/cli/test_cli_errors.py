@@ -77,6 +77,7 @@ PARAMETERS = {
     "gamma=0": "expected gamma > 0, a finite number, got 0",
     "kernel=gausian": "got 'gausian' (did you mean 'gaussian'?)",
     "kernel=3": "expected kernel to be a name in",
+    "kernel=precomputed": "expected a square Gram matrix of shape (n, n), got (",
     "extension=smoth": "got 'smoth' (did you mean 'smooth'?)",
     "gama=1": "no parameter 'gama'; did you mean 'gamma'? (it has C, class_weight, ",
     "xyz=1": "dank for classification has no parameter 'xyz' (it has C, ",
@@ -104,11 +105,11 @@ OPTIONS = {
     ("--cv", "1"): "expected --cv >= 2, or 0 for no cross-validation, got 1",
     ("--cv", "-4"): "expected --cv >= 2, or 0 for no cross-validation, got -4",
     ("--cv", "31"): "--cv 31 needs 31 rows of each class, the smallest has 30: lower it",
-    ("--cv", "x"): "'--cv': expected a whole number, got 'x'; see pliant fit --help",
+    ("--cv", "x"): "'--cv': expected a whole number, got 'x' (see pliant fit --help)",
     ("--cv", "2.5"): "'--cv': expected a whole number, got '2.5'",
     ("--seed", "-1"): "'--seed': expected a whole number from 0 to 4294967295, got '-1'",
     ("--bogus",): "No such option: --bogus",
-    ("table2.csv",): "; see pliant fit --help",
+    ("table2.csv",): " (see pliant fit --help)",
     ("--out", "-"): "expected --out FILE, got '-': a model does not go to stdout",
     ("--out", "none/m.pliant"): "cannot write 'none/m.pliant': there is no folder",
     ("--out", "."): "cannot write '.': it exists and is not a regular file",
@@ -234,6 +235,14 @@ def test_a_model_whose_parts_do_not_fit(refused, models, command):
     assert line.startswith("the model in 'm.pliant' is damaged: ValueError: operands could not be")
 
 
+def test_a_model_that_predicts_no_labels(refused, models):
+    loaded = load_model(models["sick"])
+    loaded.model[-1].classes_ = loaded.model[-1].classes_[:, None]
+    save_model(loaded.model, "m.pliant", schema=loaded.schema)
+    line = refused("predict", "m.pliant", "patients.csv")
+    assert line.endswith("expected one prediction for one row, got shape (1, 1)")
+
+
 def test_odd_facts_of_a_machine(refused, models):
     loaded = load_model(models["sick"])
     loaded.model[-1].dual_gap_ = "x"
@@ -244,6 +253,7 @@ def test_odd_facts_of_a_machine(refused, models):
 ODD_NOTES = [
     {},
     {"data": 3},
+    {"data": {"rows": float("inf")}, "cross_validation": None, "versions": {}},
     {"data": {"rows": "many"}, "cross_validation": None, "versions": {}},
     {"data": {"rows": 1}, "cross_validation": {"scores": [1]}, "versions": {}},
     {"data": {"rows": 1}, "cross_validation": None, "versions": []},

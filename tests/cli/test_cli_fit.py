@@ -15,6 +15,7 @@ from pliant.cli.learning import Learner
 from pliant.persistence import load_model
 from pliant.registry import METHODS
 from pliant.tables import TableSchema
+from tests.cli.conftest import write
 
 FIT = ("fit", "patients.csv", "--target", "sick", "--drop", "grade", "--drop", "amount")
 
@@ -202,3 +203,18 @@ def test_a_solver_that_was_stopped_says_so_once(pliant, folder):
 
 def test_a_kernel_without_gamma_can_be_tuned(result):
     assert list(result("--tune", "--param", "kernel=linear", "--cv", 0)["tuned"]) == ["C"]
+
+
+def test_duplicate_rows_with_opposite_labels_are_learned_from(pliant, folder):
+    write("t.csv", "a,y", *["1,p", "1,q"] * 10)
+    done = pliant("fit", "t.csv", "--target", "y", "--cv", 2)
+    assert (done.code, done.err) == (0, "Learning from 20 rows: 3 fits\n")
+    assert "accuracy           0.5000 ± 0.0000" in done.out
+
+
+def test_a_column_that_may_be_misread_is_told(pliant, folder):
+    write("t.csv", "a;b;y", *(f"{k % 7},5;{k};{'pq'[k % 2]}" for k in range(40)))
+    done = pliant("fit", "t.csv", "--target", "y", "--cv", 0)
+    assert done.code == 0
+    assert "Warning: column 'a' is taken as 7 categories" in done.err
+    assert "but '0,5' in row 1 is none" in done.err

@@ -2,6 +2,7 @@
 
 import pickle
 import re
+import tracemalloc
 from dataclasses import dataclass
 
 import numpy as np
@@ -312,3 +313,26 @@ def test_text_is_refused(case, text):
 def test_both_sets_must_have_the_same_features(case):
     with pytest.raises(ValueError, match="expected Y with 3 features, as X, got 2"):
         case.kernel(case.points(3), np.zeros((3, 2)))
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Gaussian(),
+        Laplacian(),
+        Matern(0.5),
+        Matern(1.5),
+        Matern(2.5),
+        Linear(),
+        Polynomial(3),
+        TL1(),
+    ],
+    ids=str,
+)
+def test_a_gram_is_made_in_the_memory_of_two(kernel):
+    X = np.random.default_rng(0).uniform(size=(700, 3))
+    tracemalloc.start()
+    gram = kernel(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2.3 * gram.nbytes

@@ -2,9 +2,12 @@
 
 import doctest
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
+
+from pliant import __version__
 
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -51,3 +54,19 @@ def test_the_targets_of_the_readme_exist():
     targets = set(re.findall(r"`make (\w+)`", (ROOT / "README.md").read_text("utf-8")))
     assert {"demo", "test", "docs", "bench"} <= targets
     assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in targets)
+
+
+def test_make_says_what_it_installs():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    needed = [*project["dependencies"], *extras["cli"], *extras["plots"], *extras["compare"]]
+    said = " ".join(re.findall(r'@echo "(.*)"', (ROOT / "Makefile").read_text("utf-8")))
+    assert {re.match(r"[\w-]+", line)[0] for line in needed} <= set(re.findall(r"[\w-]+", said))
+
+
+def test_changelog_citation_and_licence_belong_to_this_version():
+    assert f"## {__version__}" in (ROOT / "CHANGELOG.md").read_text("utf-8")
+    citation = (ROOT / "CITATION.cff").read_text("utf-8")
+    assert f"\nversion: {__version__}\n" in citation
+    assert "\nlicense: BSD-3-Clause\n" in citation
+    assert (ROOT / "LICENSE").read_text("utf-8").startswith("BSD 3-Clause License")

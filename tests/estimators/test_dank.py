@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
-from pliant import DANKClassifier, DANKRegressor, NonPSDWarning
+from pliant import C_path, DANKClassifier, DANKRegressor, NonPSDWarning
 from pliant._progress import HAS_CALLBACKS
 from pliant.kernels import EXTENSIONS, TL1, Gaussian, Linear, Polynomial
 from tests.reference.sdp import dank_by_sdp
@@ -234,6 +234,23 @@ def test_a_scaled_target_makes_units_irrelevant():
     np.testing.assert_allclose(model.predict(X), by_hand)
 
 
+@pytest.mark.parametrize("unit", [1e200, 1e-200])
+def test_no_unit_of_the_target_is_too_large_or_too_small(unit):
+    X, y = regression(n=40)
+    model, other = (DANKRegressor(tol=1e-8).fit(X, scale * y) for scale in (1.0, unit))
+    np.testing.assert_allclose(other.predict(X) / unit, model.predict(X), rtol=1e-6)
+
+
+def test_an_offset_of_the_target_changes_the_intercept_only():
+    X, y = regression(n=60)
+    model, other = (
+        DANKRegressor(C=1e6, eta=1.0, scale_target=False).fit(X, y + offset) for offset in (0, 1e9)
+    )
+    assert other.objective_ == pytest.approx(model.objective_, rel=1e-4)
+    np.testing.assert_allclose(other.predict(X) - 1e9, model.predict(X), atol=1e-4)
+    assert other.dual_gap_ <= 1e-4 * (1 + other.objective_)
+
+
 def test_a_tube_that_covers_all_gives_a_constant_and_an_infinite_eta():
     X, y = regression(n=40)
     model = DANKRegressor(epsilon=10.0).fit(X, y)
@@ -313,6 +330,31 @@ def test_an_unfinished_fit_warns_with_gap_and_advice():
         model = DANKClassifier(C=100, eta=1.0, max_iter=3).fit(X, y)
     assert model.dual_gap_ > 0
     assert model.n_iter_ == 3
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_warnings_point_at_the_line_that_called_fit(n_classes):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[y < n_classes], y[y < n_classes]
+    machine = DANKClassifier(C=100, eta=1e-3, tol=1e-9, max_iter=3)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        machine.fit(X, y)
+        make_pipeline(StandardScaler(), machine).fit(X, y)
+        DANKRegressor(C=100, epsilon=0.0, max_iter=3).fit(X, y)
+        C_path(machine, X, y, [1.0])
+        DANKClassifier("precomputed", extension="none").fit(TL1(rho=0.8)(X), y)
+    assert {warning.category for warning in told} == {ConvergenceWarning, NonPSDWarning}
+    assert {warning.filename for warning in told} == {__file__}
+
+
+def test_all_pairs_of_classes_share_one_gram():
+    X, y = load_iris(return_X_y=True)
+    tasks = DANKClassifier()._prepare(X, y, None)
+    assert len({id(task.all_rows.gram) for task in tasks}) == 1
+    for task in tasks:
+        part = task.all_rows.gram[np.ix_(task.members, task.members)]
+        np.testing.assert_array_equal(task.rows.gram, part)
 
 
 def test_a_gram_that_is_not_psd_warns_and_has_no_certificate():
@@ -471,6 +513,15 @@ def test_bad_precomputed_grams():
     model = DANKClassifier("precomputed").fit(K, y)
     with pytest.raises(ValueError, match="24 features"):
         model.predict(K[:, :5])
+
+
+def test_products_that_over_or_underflow_are_refused():
+    X, y = classification()
+    with pytest.raises(ValueError, match=r"expected C times the weights to be finite, got C = 1e"):
+        DANKClassifier(C=1e300).fit(X, y, np.full(24, 1e300))
+    for eta in (1e-300, "auto"):
+        with pytest.raises(ValueError, match=r"expected eta \(times eta_scale\) >= 1e-300"):
+            DANKClassifier(eta=eta, eta_scale=1e-310).fit(X, y)
 
 
 def test_bad_weights_and_constant_targets():

@@ -135,6 +135,16 @@ def test_the_gap_closes_at_the_optimum_and_nowhere_far_from_it(problem):
         assert certificate.gap >= best.value - problem.value(beta) - 1e-9
 
 
+@pytest.mark.parametrize("offset", [0.0, 1e6, 1e9])
+@pytest.mark.parametrize("gram", [GRAM, np.ones((N, N))], ids=["some points", "one point"])
+def test_the_gap_is_not_negative_however_far_the_targets_are_from_zero(gram, offset):
+    for seed in range(10):
+        target = np.random.default_rng(seed).standard_normal(N) + offset
+        problem = svr_dual(DenseRows(gram), target, 1.0, 0.1)
+        best = smo.solve(problem, tol=1e-6)
+        assert problem.certificate(best.x).gap >= -1e-14 * (1 + best.value)
+
+
 def test_without_psd_there_is_no_gap():
     problem = svc_dual(DenseRows(GRAM), SIGNS, 3.0, psd=False)
     certificate = problem.certificate(feasible(problem, 0))

@@ -263,3 +263,73 @@ def test_scaled_box_and_quartic_keep_the_rest():
     np.testing.assert_array_equal(bigger.upper, 2 * problem.upper)
     assert bigger.quartic == 0.3
     assert bigger.rows is problem.rows
+
+
+def test_a_step_across_two_kinks_at_once_stops_there():
+    # from (-1, 1) both coordinates reach zero together; further on, |beta|_1 takes 4 epsilon back
+    problem = svr_dual(DenseRows(np.eye(2)), np.array([0.05, -0.05]), 5.0, epsilon=0.1)
+    result = smo.solve(problem, np.array([-1.0, 1.0]), max_iter=1)
+    np.testing.assert_array_equal(result.x, np.zeros(2))
+
+
+@pytest.mark.parametrize("quartic", [1e-3, 360.0, 1e6])
+def test_one_step_finds_a_maximum_far_below_the_bounds(quartic):
+    # opposite labels on one point: h = 2t - c t^4, for t up to C
+    problem = svc_dual(DenseRows(np.ones((2, 2))), np.array([1.0, -1.0]), 1e13, quartic=quartic)
+    step = (1.0 / (2.0 * quartic)) ** (1.0 / 3.0)
+    np.testing.assert_allclose(smo.solve(problem, max_iter=1).x, [step, -step], rtol=1e-9)
+
+
+def test_one_step_solves_a_problem_of_two_points_whatever_the_scale_of_the_kernel():
+    problem = svc_dual(DenseRows(1e-16 * np.eye(2)), np.array([1.0, -1.0]), 1e20)
+    np.testing.assert_allclose(smo.solve(problem, max_iter=1).x, [1e16, -1e16], rtol=1e-9)
+
+
+def with_an_offset(kernel, n, offset, C, quartic, seed):
+    """Targets so far from zero that no gap near 1e-10 can be computed."""
+    X, y = regression(seed, n=n)
+    K = {"linear": X @ X.T, "square": (1 + X @ X.T) ** 2, "gaussian": rbf_kernel(X, gamma=3.0)}
+    return svr_dual(DenseRows(K[kernel]), y + offset, C, 0.01, quartic=quartic)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ("gaussian", 200, 1e6, 400.0, 0.0),
+        ("gaussian", 12, 1e9, 1.0, 0.0),
+        ("square", 200, 1e6, 1.0, 0.0),
+        ("square", 12, 1e9, 400.0, 0.01),
+        ("linear", 12, 1e9, 400.0, 0.0),
+    ],
+    ids=str,
+)
+def test_a_run_ends_where_rounding_hides_the_optimum(settings, seed):
+    problem = with_an_offset(*settings, seed)
+    result = smo.solve(problem, tol=1e-10, callback=lambda step: step.n_iter > 2_000_000)
+    assert result.status in (Status.STALLED, Status.CONVERGED)
+    assert result.gap == problem.certificate(result.x).gap
+
+
+def test_no_coordinate_is_active_where_no_pair_violates_the_conditions():
+    X, y = regression(0)
+    problem = svr_dual(DenseRows(rbf_kernel(X)), y, 1.0, epsilon=100.0)
+    nothing = np.zeros(len(y))
+    block = smo._Block(problem, nothing, problem.fields(nothing))
+    assert block.violation <= 0
+    assert block.active(0.0, room=16) is None
+
+
+@pytest.mark.parametrize("quartic", [0.0, 1e-3])
+def test_the_last_word_is_not_left_to_fields_that_were_summed_step_by_step(quartic):
+    problem = large_problem(n=600, quartic=quartic)
+    ends = [
+        smo.solve(problem, max_iter=299),
+        smo.solve(problem, callback=lambda step: True),
+        smo.solve(problem, violation=1e-3),
+        smo.solve(problem, tol=1e-18),
+    ]
+    for result in ends:
+        certificate = problem.certificate(result.x)
+        assert (result.value, result.gap) == (certificate.value, certificate.gap)
+        assert result.history[-1].gap == result.gap

@@ -42,7 +42,7 @@ def _said(error: Exception) -> str:
     """Return the text of an error; the parser's with where to look, the system's without number."""
     if isinstance(error, USAGE_ERROR):
         context, told = getattr(error, "ctx", None), getattr(error, "format_message", error.__str__)
-        where = f"; see {context.command_path} --help" if context else ""
+        where = f" (see {context.command_path} --help)" if context else ""
         return f"{told().rstrip('.')}{where}"
     if isinstance(error, OSError) and error.strerror:
         return ": ".join([*([quoted(error.filename)] if error.filename else []), error.strerror])

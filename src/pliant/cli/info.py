@@ -27,7 +27,7 @@ def info(
     loaded, schema = load_with_schema(model)
     try:
         known = _known(loaded, schema)
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise ModelFileError(f"{quoted(model, 200)} has notes that cannot be read") from None
     print(facts(known))
 

@@ -48,7 +48,9 @@ def load_with_schema(path: Path) -> tuple[LoadedModel, TableSchema]:
 def _rehearse(model: Any, features: int, path: Path) -> None:
     """Raise ModelFileError if a model cannot predict a row, since its parts do not fit."""
     try:
-        model.predict(np.zeros((1, features)))
+        shape = np.shape(model.predict(np.zeros((1, features))))
+        if shape != (1,):
+            raise ValueError(f"expected one prediction for one row, got shape {shape}")
     except Exception as error:
         reason = f"{type(error).__name__}: {printable(error, 160)}"
         raise ModelFileError(f"the model in {quoted(path, 200)} is damaged: {reason}") from None

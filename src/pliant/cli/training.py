@@ -148,7 +148,7 @@ def _learner(
 def _open(grid: Mapping[str, Sequence[float]], given: dict[str, Any]) -> dict[str, Sequence[float]]:
     """Return the part of a grid that the given parameters leave open."""
     kernel = given.get("kernel", "")
-    without_gamma = kernel == "linear" or not isinstance(kernel, str)
+    without_gamma = kernel in ("linear", "precomputed") or not isinstance(kernel, str)
     taken = {*given, "gamma"} if without_gamma else given
     free = {name: values for name, values in grid.items() if name not in taken}
     if not free:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -80,7 +80,3 @@ class Result(Generic[Proof]):
     def gaps(self) -> Array:
         """Return the certified gap at each check."""
         return np.array([step.gap for step in self.history], dtype=np.float64)
-
-
-CallbackResult = Any
-"""A callback may return anything; True asks the solver to stop."""
