@@ -163,7 +163,8 @@ class DANKClassifier(_DANK, KernelClassifier):
     tol : float, default=1e-4
         > 0: the certified gap, relative to 1 + abs(objective).
     max_iter : int, default=-1
-        Two-coordinate steps at most, for each solve; -1 for no limit.
+        Two-coordinate steps at most, for each solve; -1 for no limit. Unscaled features, or a
+        linear or polynomial kernel, with C of 1000 and more can take minutes.
     class_weight : dict or "balanced", optional
         Factors of C, each > 0.
     random_state : int, RandomState or None, default=None
