@@ -63,6 +63,8 @@ def round_trip(model, path):
 
 
 FORGERIES = {
+    "classes": lambda m: setattr(m, "classes_", m.classes_[:1]),
+    "more classes": lambda m: setattr(m, "classes_", np.array([0, 1, 2])),
     "coefficients": lambda m: setattr(m, "dual_coef_", m.dual_coef_[:-1]),
     "nan": lambda m: setattr(m, "intercept_", np.nan),
     "beta": lambda m: setattr(m.kernel_, "beta", m.kernel_.beta[:-3]),

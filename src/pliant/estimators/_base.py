@@ -222,7 +222,11 @@ class KernelMachine(CallbackSupport, BaseEstimator):
 
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes, read from a file, do not belong together."""
-        for machine in getattr(self, "estimators_", [self]):
+        machines = getattr(self, "estimators_", [self])
+        classes = len(getattr(self, "classes_", (0, 1)))
+        if len(machines) != classes * (classes - 1) // 2:
+            raise ValueError(f"expected a machine per pair of {classes} classes")
+        for machine in machines:
             vectors = check_points(machine.support_vectors_, "support_vectors_")
             coefficients = np.asarray(machine.dual_coef_)
             if coefficients.shape != (len(vectors),) or len(machine.support_) != len(vectors):
