@@ -9,7 +9,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC, SVR
 
 from pliant.datasets import make_speed_problem
-from pliant.problems.margin import MarginDual, svc_dual, svr_dual
+from pliant.problems.margin import svc_dual, svr_dual
 from pliant.rows import DenseRows
 from pliant.solvers import Status, smo
 
@@ -254,15 +254,6 @@ def test_demanding_more_than_floating_point_can_give_stalls_with_advice():
     assert result.status in (Status.STALLED, Status.CONVERGED)
     assert result.gap < 1e-9
     assert "raise tol" in Status.STALLED.advice
-
-
-def test_scaled_box_and_quartic_keep_the_rest():
-    problem = large_problem(n=50)
-    bigger = problem.scaled_box(2.0).with_quartic(0.3)
-    assert isinstance(bigger, MarginDual)
-    np.testing.assert_array_equal(bigger.upper, 2 * problem.upper)
-    assert bigger.quartic == 0.3
-    assert bigger.rows is problem.rows
 
 
 def test_a_step_across_two_kinks_at_once_stops_there():

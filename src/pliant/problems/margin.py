@@ -89,10 +89,6 @@ class MarginDual:
         """Return the same problem with another weight of the quartic term."""
         return replace(self, quartic=quartic)
 
-    def scaled_box(self, factor: float) -> MarginDual:
-        """Return the same problem with both bounds (so C) multiplied by `factor`."""
-        return replace(self, lower=self.lower * factor, upper=self.upper * factor)
-
     def fields(self, beta: Array) -> tuple[Array, Array]:
         """Return u = K beta and v = (K o K) beta^2 (zeros where no quartic term asks for it)."""
         u = self.rows.matvec(beta)
