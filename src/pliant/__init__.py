@@ -9,12 +9,20 @@ its Gram matrix.
 
 from pliant._exceptions import ModelFileError, NonPSDWarning, TableError
 from pliant._version import __version__
-from pliant.estimators import C_path, DANKClassifier, DANKRegressor
+from pliant.estimators import (
+    C_path,
+    DANKClassifier,
+    DANKRegressor,
+    KNPLClassifier,
+    KNPLRegressor,
+)
 
 __all__ = [
     "C_path",
     "DANKClassifier",
     "DANKRegressor",
+    "KNPLClassifier",
+    "KNPLRegressor",
     "ModelFileError",
     "NonPSDWarning",
     "TableError",

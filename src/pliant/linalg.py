@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.linalg
+from scipy.sparse.linalg import ArpackError, eigsh
 
 from pliant._typing import Array
 
-__all__ = ["negative_eigenvalue"]
+__all__ = ["eigenpairs_above", "negative_eigenvalue", "none_above"]
+
+SMALL = 300
+"""Matrices up to this order are decomposed by LAPACK at once."""
+
+FEW = 0.15
+"""Lanczos is left where more than this share of the eigenvectors is wanted."""
 
 
 def negative_eigenvalue(matrix: Array, tol: float = 1e-8) -> float | None:
@@ -31,9 +38,74 @@ def negative_eigenvalue(matrix: Array, tol: float = 1e-8) -> float | None:
     shift = tol * max(float(np.abs(matrix.diagonal()).max()), np.finfo(np.float64).tiny)
     shifted = np.array(matrix, dtype=np.float64, order="F")
     shifted[np.diag_indices_from(shifted)] += shift
+    if _is_definite(shifted):
+        return None
+    smallest = float(scipy.linalg.eigvalsh(matrix, subset_by_index=[0, 0])[0])
+    return smallest if smallest < -shift else None
+
+
+def eigenpairs_above(matrix: Array, level: float, guess: int = 8) -> tuple[Array, Array]:
+    """Return the eigenvalues of a symmetric matrix above `level`, falling, and their vectors.
+
+    A few of many are found by Lanczos iterations, O(n^2) each; if they are not few, or the
+    matrix is small, by LAPACK, O(n^3). Lanczos can miss one of several equal eigenvalues:
+    `none_above` tells.
+
+    Parameters
+    ----------
+    matrix : array of shape (n, n)
+        Symmetric; may be overwritten.
+    level : float
+        The eigenvalues wanted are larger.
+    guess : int
+        About how many there are.
+
+    Returns
+    -------
+    values : array of shape (r,)
+    vectors : array of shape (n, r)
+        Orthonormal columns.
+    """
+    n = len(matrix)
+    k = guess + 4
+    while n > SMALL and k <= FEW * n:
+        try:
+            values, vectors = eigsh(matrix, k, v0=np.ones(n))
+        except ArpackError:
+            break
+        if values[0] <= level:
+            kept = np.flatnonzero(values > level)[::-1]
+            return values[kept], np.ascontiguousarray(vectors[:, kept])
+        k *= 2
+    values, vectors = scipy.linalg.eigh(matrix.T, subset_by_value=(level, np.inf), overwrite_a=True)
+    return values[::-1], np.ascontiguousarray(vectors[:, ::-1])
+
+
+def none_above(matrix: Array, level: float, values: Array, vectors: Array) -> bool:
+    """Whether all eigenvalues of a symmetric matrix but the given ones are below `level`.
+
+    One Cholesky factorisation decides, O(n^3/3).
+
+    Parameters
+    ----------
+    matrix : array of shape (n, n)
+        Symmetric; overwritten.
+    level : float
+        > 0.
+    values, vectors : arrays of shape (r,) and (n, r)
+        The eigenpairs to leave out.
+    """
+    for low in range(0, len(matrix), 256):
+        rows = slice(low, low + 256)
+        matrix[rows] = (vectors[rows] * values) @ vectors.T - matrix[rows]
+    matrix[np.diag_indices_from(matrix)] += level
+    return _is_definite(matrix.T)
+
+
+def _is_definite(matrix: Array) -> bool:
+    """Whether a symmetric matrix is positive definite; it is overwritten."""
     try:
-        scipy.linalg.cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
+        scipy.linalg.cholesky(matrix, lower=True, overwrite_a=True, check_finite=False)
     except np.linalg.LinAlgError:
-        smallest = float(scipy.linalg.eigvalsh(matrix, subset_by_index=[0, 0])[0])
-        return smallest if smallest < -shift else None
-    return None
+        return False
+    return True

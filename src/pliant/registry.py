@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pliant.estimators import DANKClassifier, DANKRegressor
+from pliant.estimators import DANKClassifier, DANKRegressor, KNPLClassifier, KNPLRegressor
 
 __all__ = ["METHODS", "Method", "get_method"]
 
@@ -105,6 +105,20 @@ METHODS: dict[str, Method] = {
         },
         max_rows=20_000,
         summary="a base kernel times a matrix that adapts each of its entries",
+    ),
+    "knpl": Method(
+        name="knpl",
+        title="KNPL",
+        paper="Liu, Huang, Gong, Yang, Li: Nonlinear Pairwise Layer and Its Training for Kernel "
+        "Learning, AAAI (2018)",
+        classifier=KNPLClassifier,
+        regressor=KNPLRegressor,
+        grid={
+            "C": tuple(2.0**power for power in range(-3, 12, 2)),
+            "gamma": (1 / 16, 1 / 4, 1.0, 4.0),
+        },
+        max_rows=20_000,
+        summary="a base kernel times a matrix that adapts each entry and keeps its row sums",
     ),
 }
 """All methods, by name."""

@@ -71,6 +71,8 @@ def test_the_public_names():
         "C_path",
         "DANKClassifier",
         "DANKRegressor",
+        "KNPLClassifier",
+        "KNPLRegressor",
         "ModelFileError",
         "NonPSDWarning",
         "TableError",

@@ -72,7 +72,7 @@ PARAMETERS = {
     "eta=0": "expected eta > 0, a finite number, got 0",
     "eta=-2": "expected eta > 0, a finite number, got -2",
     "eta=automatic": "expected eta in ['auto'], got 'automatic' (did you mean 'auto'?)",
-    "tau=0.01": "expected tau = 0, the only value so far, got 0.01",
+    "tau=1e9": "expected tau < 2n = ",
     "tau=-1": "expected tau >= 0, a finite number, got -1",
     "gamma=0": "expected gamma > 0, a finite number, got 0",
     "kernel=gausian": "got 'gausian' (did you mean 'gaussian'?)",

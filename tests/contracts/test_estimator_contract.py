@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from pliant import DANKClassifier, DANKRegressor
+from pliant import DANKClassifier, DANKRegressor, KNPLClassifier, KNPLRegressor
 
 ESTIMATORS = [
     DANKClassifier(),
@@ -12,6 +12,11 @@ ESTIMATORS = [
     DANKRegressor(eta=10.0, extension="reciprocal"),
     DANKClassifier(kernel="precomputed", extension="none"),
     DANKClassifier(kernel="linear", extension="none"),
+    DANKClassifier(tau=0.1, eta_scale=0.1),
+    DANKRegressor(tau=0.01, extension="nearest"),
+    KNPLClassifier(),
+    KNPLRegressor(eta=10.0, extension="reciprocal"),
+    KNPLClassifier(kernel="precomputed", extension="none"),
 ]
 
 QUARTIC = "a sample of weight 2 is not two samples: the quartic term; scikit-learn's SVC fails too"

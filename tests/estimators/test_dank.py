@@ -373,7 +373,7 @@ def test_an_interrupted_fit_leaves_an_unfitted_model(monkeypatch):
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pliant.estimators.dank.smo.solve", interrupt)
+    monkeypatch.setattr("pliant.estimators._hadamard.smo.solve", interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     with pytest.raises(NotFittedError):
@@ -421,7 +421,9 @@ BAD_PARAMETERS = [
     ({"eta": "best"}, r"expected eta in \['auto'\], got 'best'"),
     ({"eta_scale": -2}, "expected eta_scale > 0"),
     ({"tau": -0.1}, "expected tau >= 0"),
-    ({"tau": 0.1}, "expected tau = 0, the only value so far, got 0.1"),
+    ({"tau": 1e9}, "expected tau < 2n = "),
+    ({"tau": np.inf}, "expected tau >= 0, a finite number, got inf"),
+    ({"tau": "low"}, "expected tau"),
     ({"extension": "smoth"}, r"got 'smoth' \(did you mean 'smooth'\?\)"),
     ({"n_neighbors": 0}, "expected n_neighbors >= 1, a whole number, got 0"),
     ({"n_neighbors": 2.5}, "expected n_neighbors >= 1, a whole number, got 2.5"),

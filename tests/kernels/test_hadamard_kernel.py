@@ -10,7 +10,6 @@ from hypothesis.extra.numpy import arrays
 from sklearn.base import clone
 
 from pliant.kernels import (
-    AdaptiveMatrix,
     FunctionKernel,
     Gaussian,
     HadamardKernel,
@@ -251,7 +250,7 @@ class TestAdaptiveMatrix:
 
     points, beta, _ = problem()
     F = naive.adaptive_matrix(naive.gaussian(2.0), points, beta, 0.7)
-    adaptive = AdaptiveMatrix(Gaussian(2.0), points, beta, 1 / (4 * 0.7))
+    adaptive = HadamardKernel(Gaussian(2.0), points, beta, 0.7).adaptation()
 
     def test_it_agrees_with_the_dense_matrix(self):
         assert len(self.adaptive) == 20
@@ -274,14 +273,14 @@ class TestAdaptiveMatrix:
     @pytest.mark.parametrize("n_support", [0, 1, 7, 20])
     def test_the_rank_is_that_of_the_dense_matrix(self, width, n_support):
         beta = np.where(np.arange(20) < n_support, 1.0 + np.arange(20), 0.0)
-        adaptive = AdaptiveMatrix(Gaussian(width), self.points, beta, 0.3)
+        adaptive = HadamardKernel(Gaussian(width), self.points, beta, 0.8).adaptation()
         values = np.linalg.eigvalsh(adaptive.toarray())
         assert adaptive.rank == (values > 1e-12 * values[-1]).sum()
 
     def test_nothing_adapted_is_the_matrix_of_ones(self):
         for adaptive in (
-            AdaptiveMatrix(Gaussian(), self.points, np.zeros(20), 0.3),
-            AdaptiveMatrix(Gaussian(), self.points, self.beta, 0.0),
+            HadamardKernel(Gaussian(), self.points, np.zeros(20), 0.8).adaptation(),
+            HadamardKernel(Gaussian(), self.points, self.beta, np.inf).adaptation(),
         ):
             assert adaptive.rank == 1
             assert adaptive.radius == 0.0

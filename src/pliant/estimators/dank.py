@@ -2,129 +2,29 @@
 
 from __future__ import annotations
 
-import warnings
-from abc import abstractmethod
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-
-from pliant._typing import Array
-from pliant._validation import check_choice, check_integer, check_real, stack_level
-from pliant.estimators._base import KernelMachine, Task, WarmStart
-from pliant.estimators._classifier import KernelClassifier
-from pliant.estimators._regressor import KernelRegressor
-from pliant.kernels import Precomputed
-from pliant.kernels.extension import GramNeighbors
-from pliant.kernels.hadamard import EXTENSIONS, AdaptiveMatrix, HadamardKernel
-from pliant.problems.hadamard import automatic_eta, dank_dual
-from pliant.problems.margin import Certificate, MarginDual, better_start, svc_dual, svr_dual
-from pliant.solvers import Result, Status, smo
+from pliant._validation import check_real
+from pliant.estimators._hadamard import HadamardClassifier, HadamardMachine, HadamardRegressor
 
 __all__ = ["DANKClassifier", "DANKRegressor"]
 
 
-class _DANK(KernelMachine):
-    """What classification and regression share."""
+class _DANK(HadamardMachine):
+    """The rules of DANK: the quartic one for tau = 0, the threshold one for tau > 0."""
 
-    C: float
-    eta: float | str
-    eta_scale: float
     tau: float
-    extension: str
-    n_neighbors: int
-    tol: float
-    max_iter: int
-
-    @abstractmethod
-    def _plain_dual(self, task: Task) -> MarginDual:
-        """Return the dual of the plain support vector machine."""
-
-    def _prices(self, task: Task) -> Array:
-        with np.errstate(over="ignore"):
-            prices = self.C * task.weights
-        if not np.isfinite(prices).all():
-            raise ValueError(
-                f"expected C times the weights to be finite, got C = {self.C:g} and a weight of "
-                f"{task.weights.max():g}"
-            )
-        return prices
 
     def _check_parameters(self) -> None:
-        check_real("C", self.C, above=0)
-        if isinstance(self.eta, str):
-            check_choice("eta", self.eta, ("auto",))
-        else:
-            check_real("eta", self.eta, above=0)
-        check_real("eta_scale", self.eta_scale, above=0)
-        if check_real("tau", self.tau, least=0) > 0:
-            raise ValueError(f"expected tau = 0, the only value so far, got {self.tau!r}")
-        check_choice("extension", self.extension, EXTENSIONS)
-        check_integer("n_neighbors", self.n_neighbors, least=1)
-        check_real("tol", self.tol, above=0)
-        if check_integer("max_iter", self.max_iter, least=-1) == 0:
-            raise ValueError("expected max_iter >= 1, or -1 for no limit, got 0")
-
-    def _learn(self, task: Task, start: WarmStart | None, callback: Callable[..., Any]) -> Array:
-        if isinstance(task.kernel, Precomputed) and self.extension != "none":
-            GramNeighbors(task.kernel, task.points)  # says now what prediction would say later
-        dual = self._plain_dual(task)
-        if self.eta == "auto":
-            plain = self._solve(dual, start, callback)
-            eta = automatic_eta(plain.x) * self.eta_scale
-            result = self._solve(dank_dual(dual, eta), WarmStart(plain.x), callback)
-            self.n_iter_ = plain.n_iter + result.n_iter
-            solution = plain.x  # where the plain SVM of another C starts
-        else:
-            eta = float(self.eta) * self.eta_scale
-            result = self._solve(dank_dual(dual, eta), start, callback)
-            self.n_iter_ = result.n_iter
-            solution = result.x
-        self._store(task, result, eta if result.x.any() else np.inf)
-        return solution
-
-    def _solve(
-        self, dual: MarginDual, start: WarmStart | None, callback: Callable[..., Any]
-    ) -> Result[Certificate]:
-        beta = None if start is None else better_start(dual, start.beta, start.growth)
-        result = smo.solve(dual, beta, tol=self.tol, max_iter=self.max_iter, callback=callback)
-        if result.status in (Status.MAX_ITER, Status.STALLED):
-            asked = self.tol * (1.0 + abs(result.value))
-            warnings.warn(
-                f"{type(self).__name__} stopped after {result.n_iter} steps with a gap of "
-                f"{result.gap:.3g}, where {asked:.3g} was asked for: {result.status.advice}",
-                ConvergenceWarning,
-                stacklevel=stack_level(),
-            )
-        return result
-
-    def _store(self, task: Task, result: Result[Certificate], eta: float) -> None:
-        beta = result.x
-        support = np.flatnonzero(beta)
-        assert result.certificate is not None
-        self.eta_ = eta
-        self.kernel_ = HadamardKernel(
-            task.kernel, task.points, beta, eta, self.extension, self.n_neighbors
-        )
-        self.support_ = task.members[support]
-        self.support_vectors_ = task.points[support]
-        self.dual_coef_ = task.scale * beta[support]
-        self.intercept_ = task.centre + task.scale * result.certificate.intercept
-        self.objective_ = result.value
-        self.dual_gap_ = result.gap
-        self.objective_history_ = result.objectives
-        self.gap_history_ = result.gaps
-        self.step_history_ = np.array([step.n_iter for step in result.history])
+        super()._check_parameters()
+        check_real("tau", self.tau, least=0)
 
     @property
-    def adaptation_(self) -> AdaptiveMatrix:
-        """F on the training points (those of positive weight), never formed unless asked for."""
-        kernel: HadamardKernel = self.kernel_
-        return kernel.adaptation()
+    def _rule(self) -> dict[str, Any]:
+        return {"tau": float(self.tau)}
 
 
-class DANKClassifier(_DANK, KernelClassifier):
+class DANKClassifier(_DANK, HadamardClassifier):
     r"""Classification with a kernel that adapts to the data, entry by entry.
 
     Solves, to a certified gap,
@@ -132,12 +32,13 @@ class DANKClassifier(_DANK, KernelClassifier):
     .. math::
 
         \max_\alpha \min_{F \succeq 0}\; 1'\alpha - \tfrac12 \beta'(F \circ K)\beta
-        + \eta \|F - 11'\|_F^2,
+        + \eta \left(\|F - 11'\|_F^2 + \tau \, \mathrm{tr} F\right),
         \qquad 0 \le \alpha_i \le C, \; y'\alpha = 0, \; \beta = \alpha \circ y,
 
-    problem (4) of [1]_ with tau = 0. F is eliminated in closed form, F = 11' + A/(4 eta) with
-    A_ij = beta_i K_ij beta_j; what remains is an SVM dual with one quartic term, solved by
-    two-coordinate ascent in about the time of an SVM.
+    problem (4) of [1]_. F is eliminated in closed form, F = (11' + A/(4 eta) - (tau/2) I)_+ with
+    A_ij = beta_i K_ij beta_j. For tau = 0 what remains is an SVM dual with one quartic term,
+    solved by two-coordinate ascent in about the time of an SVM; for tau > 0 it is solved by a
+    short sequence of such duals, and F has few eigenvectors.
 
     Parameters
     ----------
@@ -155,16 +56,17 @@ class DANKClassifier(_DANK, KernelClassifier):
     eta_scale : float, default=1.0
         > 0: multiplies eta.
     tau : float, default=0.0
-        The weight of the trace of F. 0 is the only value so far.
+        >= 0, < 2n: the weight of the trace of F, relative to eta; the larger, the lower the rank
+        of F. The paper has 0.01. From 1 on, hardly anything is adapted.
     extension : {"smooth", "nearest", "reciprocal", "none"}, default="smooth"
         How a new point shares in the adaptation; see `pliant.kernels.HadamardKernel`.
     n_neighbors : int, default=5
         >= 1: neighbours of a new point, for "smooth".
     tol : float, default=1e-4
-        > 0: the certified gap, relative to 1 + abs(objective).
+        > 0: the certified gap, relative to 1 + abs(objective less its constant).
     max_iter : int, default=-1
-        Two-coordinate steps at most, for each solve; -1 for no limit. Unscaled features, or a
-        linear or polynomial kernel, with C of 1000 and more can take minutes.
+        Two-coordinate steps at most, for plain SVM and DANK each; -1 for no limit. Unscaled
+        features, or a linear or polynomial kernel, with C of 1000 and more can take minutes.
     class_weight : dict or "balanced", optional
         Factors of C, each > 0.
     random_state : int, RandomState or None, default=None
@@ -185,7 +87,8 @@ class DANKClassifier(_DANK, KernelClassifier):
     intercept_ : float
         The b of f(x).
     objective_ : float
-        The dual objective that was reached, a lower bound of the optimum.
+        The dual objective that was reached, a lower bound of the optimum; with the constant
+        eta_ (tau n - tau^2/4), what it is without any coefficient.
     dual_gap_ : float
         The optimum is at most objective_ + dual_gap_; nan if the Gram matrix is not PSD.
     eta_ : float
@@ -197,7 +100,8 @@ class DANKClassifier(_DANK, KernelClassifier):
         classes an array, one number per pair.
     objective_history_, gap_history_, step_history_ : arrays of shape (n_checks,)
         Objective and gap each time that they were computed, and the two-coordinate steps done by
-        then (of DANK alone, where "auto" solves a plain SVM first).
+        then (of DANK alone, where "auto" solves a plain SVM first). For tau > 0, one entry for
+        each dual of the sequence.
     estimators_ : list of DANKClassifier
         Only with more than two classes: one machine per pair, in place of the attributes above
         from ``kernel_`` on.
@@ -207,7 +111,9 @@ class DANKClassifier(_DANK, KernelClassifier):
     Notes
     -----
     Time and memory: O(n^2) for the Gram matrix; two-coordinate steps cost O(n) each and their
-    number grows between n and n^2. ``kernel_`` keeps the training points. A sample of weight 2 is
+    number grows between n and n^2. tau > 0 adds a few eigenvectors of an n_support x n_support
+    matrix, O(n_support^2) each, and one Cholesky factorisation of it, O(n_support^3), which makes
+    sure that none is missing. ``kernel_`` keeps the training points. A sample of weight 2 is
     not two samples (the quartic term), and no probabilities are given: wrap the machine in
     `sklearn.calibration.CalibratedClassifierCV` for them.
 
@@ -255,11 +161,8 @@ class DANKClassifier(_DANK, KernelClassifier):
         self.class_weight = class_weight
         self.random_state = random_state
 
-    def _plain_dual(self, task: Task) -> MarginDual:
-        return svc_dual(task.rows, task.target, self._prices(task), psd=task.psd)
 
-
-class DANKRegressor(_DANK, KernelRegressor):
+class DANKRegressor(_DANK, HadamardRegressor):
     r"""Epsilon-regression with a kernel that adapts to the data, entry by entry.
 
     Solves, to a certified gap,
@@ -267,11 +170,12 @@ class DANKRegressor(_DANK, KernelRegressor):
     .. math::
 
         \max_\beta \min_{F \succeq 0}\; y'\beta - \varepsilon \|\beta\|_1
-        - \tfrac12 \beta'(F \circ K)\beta + \eta \|F - 11'\|_F^2,
+        - \tfrac12 \beta'(F \circ K)\beta
+        + \eta \left(\|F - 11'\|_F^2 + \tau \, \mathrm{tr} F\right),
         \qquad |\beta_i| \le C, \; 1'\beta = 0,
 
-    section 5 of [1]_ with tau = 0 (and with the constraint 1'beta = 0, where the paper misprints
-    y'). F is eliminated in closed form, as in `DANKClassifier`.
+    section 5 of [1]_ (with the constraint 1'beta = 0, where the paper misprints y'). F is
+    eliminated in closed form, as in `DANKClassifier`.
 
     Parameters
     ----------
@@ -340,13 +244,3 @@ class DANKRegressor(_DANK, KernelRegressor):
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_real("epsilon", self.epsilon, least=0)
-        if not isinstance(self.scale_target, bool | np.bool_):
-            raise ValueError(f"expected scale_target True or False, got {self.scale_target!r}")
-
-    def _plain_dual(self, task: Task) -> MarginDual:
-        prices = self._prices(task)
-        return svr_dual(task.rows, task.target, prices, float(self.epsilon), psd=task.psd)

@@ -1,9 +1,10 @@
 """Kernels: functions of two sets of points, given or learned. Nothing is optimised here."""
 
+from pliant.kernels.adaptive_matrix import AdaptiveMatrix
 from pliant.kernels.base import FunctionKernel, Kernel
 from pliant.kernels.compose import Centered, Normalized, Product, Scaled, Sum
 from pliant.kernels.extension import batch_reciprocal_neighbors
-from pliant.kernels.hadamard import EXTENSIONS, AdaptiveMatrix, HadamardKernel
+from pliant.kernels.hadamard import EXTENSIONS, HadamardKernel
 from pliant.kernels.named import KERNEL_NAMES, as_kernel
 from pliant.kernels.polynomial import Linear, Polynomial
 from pliant.kernels.precomputed import Precomputed

@@ -1,17 +1,19 @@
 """A base kernel times an adaptive matrix, entry by entry, with a rule for new points.
 
-DANK with tau = 0 (Liu et al. 2020, problem (4)) learns F = 11' + A/(4 eta) with
-A_ij = beta_i K_ij beta_j, for the pairs of training points. For any points,
+DANK and KNPL learn a matrix F for the pairs of training points, in one of the closed forms of
+`pliant.kernels.adaptive`. For any points,
 
-    k_new(x, y) = k(x, y) F(x, y),    F(x, y) = 1 + b(x) k(x~, y~) b(y) / (4 eta),
+    k_new(x, y) = k(x, y) F(x, y),
 
-where the rule (see `pliant.kernels.extension`) chooses b and x~: "smooth" has x~ = x and b an
-interpolation of beta; "nearest" and "reciprocal" have x~ = x_i and b = beta_i for one training
-point i; "none" has F = 1. Each F is PSD, and so is k_new if k is.
+where F is the closed form at (x~, y~) with the coefficients b(x), b(y), and the rule (see
+`pliant.kernels.extension`) chooses b and x~: "smooth" has x~ = x and b an interpolation of beta;
+"nearest" and "reciprocal" have x~ = x_i and b = beta_i for one training point i; "none" has
+F = 1. Each F is PSD, and so is k_new if k is.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +21,14 @@ import numpy as np
 
 from pliant._typing import Array, Indices
 from pliant._validation import check_choice, check_integer, check_points, check_real
+from pliant.kernels.adaptive import (
+    Centred,
+    Form,
+    Quartic,
+    Spectrum,
+    Threshold,
+)
+from pliant.kernels.adaptive_matrix import AdaptiveMatrix
 from pliant.kernels.base import Kernel
 from pliant.kernels.extension import (
     CoordinateNeighbors,
@@ -30,14 +40,23 @@ from pliant.kernels.extension import (
 )
 from pliant.kernels.precomputed import Precomputed
 
-__all__ = ["EXTENSIONS", "AdaptiveMatrix", "HadamardKernel"]
+__all__ = ["EXTENSIONS", "HadamardKernel"]
 
 EXTENSIONS = ("none", "nearest", "reciprocal", "smooth")
 """The rules for new points."""
 
 
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """Points as the rule sees them: where they are, their coefficients b and their profiles."""
+
+    points: Array
+    b: Array
+    profile: Array
+
+
 class HadamardKernel(Kernel):
-    """The kernel that DANK learns: k(x, y) F(x, y).
+    """The kernel that DANK and KNPL learn: k(x, y) F(x, y).
 
     Parameters
     ----------
@@ -48,11 +67,15 @@ class HadamardKernel(Kernel):
     beta : array of shape (n,)
         Their signed dual coefficients.
     eta : float
-        > 0, may be inf: the weight of |F - 11'|^2.
+        > 0, may be inf: the weight of the penalty of F.
     extension : {"smooth", "nearest", "reciprocal", "none"}
         The rule for new points.
     n_neighbors : int
         >= 1, for "smooth".
+    tau : float
+        >= 0, < 2n: the weight of the trace of F, relative to eta (DANK).
+    centred : bool
+        Whether the rows of F sum to n (KNPL); then tau = 0.
     """
 
     def __init__(
@@ -63,6 +86,8 @@ class HadamardKernel(Kernel):
         eta: float = np.inf,
         extension: str = "smooth",
         n_neighbors: int = 5,
+        tau: float = 0.0,
+        centred: bool = False,
     ) -> None:
         self.base = base
         self.points = points
@@ -70,6 +95,8 @@ class HadamardKernel(Kernel):
         self.eta = eta
         self.extension = extension
         self.n_neighbors = n_neighbors
+        self.tau = tau
+        self.centred = centred
 
     @property
     def psd(self) -> bool:  # type: ignore[override]
@@ -85,7 +112,7 @@ class HadamardKernel(Kernel):
     def _rule(self) -> str:
         """The rule for new points; "none" where nothing was learned."""
         rule = check_choice("extension", self.extension, EXTENSIONS)
-        return "none" if self.quartic == 0.0 else rule
+        return rule if self.support.size and self.quartic else "none"
 
     def _check_pair(self, X: Array, Y: Array) -> None:
         self.base._check_pair(X, Y)
@@ -94,28 +121,88 @@ class HadamardKernel(Kernel):
         gram = self.base._gram(X, Y)
         if self._rule == "none":
             return gram
-        learned: Array
         if self._rule == "smooth":
-            left = self._smooth(X)
-            learned = left[:, None] * gram * (left if Y is X else self._smooth(Y))
-        else:
-            place = self._place(X)
-            learned = self._between(place, place if Y is X else self._place(Y))
-        return gram * (1.0 + self.quartic * learned)
+            right = self._at_support if self._is_support(Y) else self._seen(Y)
+            left = right if Y is X else self._seen(X, gram if right is self._at_support else None)
+            return gram * (1.0 + self._change(gram, left, right))
+        place = self._place(X)
+        return gram * (1.0 + self._between(place, place if Y is X else self._place(Y)))
 
     def _diagonal(self, X: Array) -> Array:
         diagonal = self.base._diagonal(X)
         if self._rule == "none":
             return diagonal
         if self._rule == "smooth":
-            return diagonal * (1.0 + self.quartic * self._smooth(X) ** 2 * diagonal)
-        place = self._place(X)
-        learned = self.beta[place] ** 2 * self.base._diagonal(self.points[place])
-        return diagonal * (1.0 + self.quartic * learned)
+            change = self._change_of_each(self._seen(X))
+        else:
+            place, back = np.unique(self._place(X), return_inverse=True)
+            change = self._change_of_each(self._trained(place))[back]
+        return np.asarray(diagonal * (1.0 + change))
 
     def adaptation(self) -> AdaptiveMatrix:
         """Return F on the training points."""
-        return AdaptiveMatrix(self.base, self.points, self.beta, self.quartic)
+        return AdaptiveMatrix(self)
+
+    def _seen(self, X: Array, cross: Array | None = None, b: Array | None = None) -> _Seen:
+        """Return points by their own coordinates; `cross`, if known, is k(X, support)."""
+        b = self._smooth(X) if b is None else b
+        if isinstance(self.form, Quartic):
+            return _Seen(X, b, self.form.profile(b))
+        support = self.support
+        cross = self.base._gram(X, self.points[support]) if cross is None else cross
+        return _Seen(X, b, self.form.profile(b[:, None] * cross * self.beta[support]))
+
+    def _trained(self, indices: Indices) -> _Seen:
+        """Return training points, with the coefficients that were learned."""
+        return self._seen(self.points[indices], b=self.beta[indices])
+
+    def _change(self, gram: Array, left: _Seen, right: _Seen) -> Array:
+        """Return F - 1 between points, given k between them."""
+        return self.form.change(left.b[:, None] * gram * right.b, left.profile, right.profile)
+
+    def _change_of_each(self, seen: _Seen) -> Array:
+        learned = seen.b**2 * self.base._diagonal(seen.points)
+        return self.form.change_of_each(learned, seen.profile)
+
+    def _between(self, rows: Indices, columns: Indices) -> Array:
+        """Return F - 1 between training points that may occur many times."""
+        left, row_of = np.unique(rows, return_inverse=True)
+        right, column_of = np.unique(columns, return_inverse=True)
+        gram = self.base._gram(self.points[left], self.points[right])
+        change = self._change(gram, self._trained(left), self._trained(right))
+        return change[row_of[:, None], column_of]
+
+    def learned(self, rows: Indices, columns: Indices) -> Array:
+        """Return A_ij = beta_i K_ij beta_j between training points."""
+        if not rows.size or not columns.size:
+            return np.empty((rows.size, columns.size))
+        gram = self.base._gram(self.points[rows], self.points[columns])
+        return np.asarray(self.beta[rows, None] * gram * self.beta[columns])
+
+    @cached_property
+    def support(self) -> Indices:
+        """The numbers of the training points with beta != 0."""
+        return np.flatnonzero(self.beta)
+
+    @cached_property
+    def form(self) -> Form:
+        """The closed form of F."""
+        n, c, support = len(self.points), self.quartic, self.support
+        tau = check_real("tau", self.tau, least=0)
+        if self.centred:
+            return Centred.of(self.learned(support, support), c, n)
+        if tau == 0.0 or c == 0.0 or not support.size:
+            return Quartic(c)
+        gram = self.base._gram(self.points[support], self.points[support])
+        return Threshold(c, tau, Spectrum.of(gram, self.beta[support], c, tau, n))
+
+    @cached_property
+    def _at_support(self) -> _Seen:
+        return self._seen(self.points[self.support])
+
+    def _is_support(self, Y: Array) -> bool:
+        """Whether Y are the support points, of which all is known."""
+        return len(Y) == self.support.size and np.array_equal(Y, self.points[self.support])
 
     def _smooth(self, X: Array) -> Array:
         """Return b at each row of X, shape (m,)."""
@@ -126,14 +213,6 @@ class HadamardKernel(Kernel):
         """Return the training point whose place each row of X takes, shape (m,)."""
         rule = nearest if self._rule == "nearest" else reciprocal
         return rule(self._neighbors, X)
-
-    def _between(self, rows: Indices, columns: Indices) -> Array:
-        """Return A_ij between training points that may occur many times."""
-        left, row_of = np.unique(rows, return_inverse=True)
-        right, column_of = np.unique(columns, return_inverse=True)
-        gram = self.base._gram(self.points[left], self.points[right])
-        learned = self.beta[left, None] * gram * self.beta[right]
-        return learned[row_of[:, None], column_of]
 
     @cached_property
     def _neighbors(self) -> Neighbors:
@@ -149,6 +228,8 @@ class HadamardKernel(Kernel):
             raise ValueError(f"expected {len(points)} finite coefficients, got shape {beta.shape}")
         check_integer("n_neighbors", self.n_neighbors, least=1)
         check_choice("extension", self.extension, EXTENSIONS)
+        if check_real("tau", self.tau, least=0) > 0 and self.centred:
+            raise ValueError(f"expected tau = 0 for a centred kernel, got {self.tau!r}")
         self._forget(self.__dict__)
 
     @cached_property
@@ -168,72 +249,9 @@ class HadamardKernel(Kernel):
 
     @staticmethod
     def _forget(attributes: dict[str, Any]) -> None:
-        attributes.pop("_neighbors", None)
-        attributes.pop("_pooled", None)
+        for name in _MADE:
+            attributes.pop(name, None)
 
 
-class AdaptiveMatrix:
-    """F = 11' + c A, with A_ij = beta_i K_ij beta_j, without forming it.
-
-    Parameters
-    ----------
-    base : Kernel
-        The base kernel.
-    points : array of shape (n, d)
-        The training points.
-    beta : array of shape (n,)
-        Their signed dual coefficients. Rows of zero beta are rows of ones.
-    quartic : float
-        c = 1/(4 eta).
-    """
-
-    def __init__(self, base: Kernel, points: Array, beta: Array, quartic: float) -> None:
-        self._base = base
-        self._points = points
-        self._beta = beta
-        self._quartic = quartic
-
-    def __len__(self) -> int:
-        """Return n."""
-        return len(self._points)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Return (n, n)."""
-        return len(self), len(self)
-
-    @cached_property
-    def radius(self) -> float:
-        """|F - 11'| in the Frobenius norm: how far the kernel was adapted."""
-        return float(np.linalg.norm(self._learned(self._support, self._support)))
-
-    @cached_property
-    def rank(self) -> int:
-        """The number of eigenvalues above 1e-12 times the largest; O(n_support^3)."""
-        support = self._support
-        others = len(self) - support.size
-        core = np.empty((support.size + 1, support.size + 1))
-        core[:-1, :-1] = 1.0 + self._learned(support, support)
-        core[-1, :] = core[:, -1] = np.sqrt(others)  # the unit vector of ones over the others
-        core[-1, -1] = others
-        values = np.linalg.eigvalsh(core)
-        return int((values > 1e-12 * values[-1]).sum())
-
-    def columns(self, indices: Any) -> Array:
-        """Return the columns `indices` (a number, a slice or an array), shape (n, m)."""
-        chosen = np.atleast_1d(np.arange(len(self))[indices])
-        return 1.0 + self._learned(np.arange(len(self)), chosen)
-
-    def toarray(self) -> Array:
-        """Return F, shape (n, n)."""
-        return self.columns(slice(None))
-
-    def _learned(self, rows: Indices, columns: Indices) -> Array:
-        if not rows.size or not columns.size:
-            return np.empty((rows.size, columns.size))
-        gram = self._base._gram(self._points[rows], self._points[columns])
-        return self._quartic * self._beta[rows, None] * gram * self._beta[columns]
-
-    @property
-    def _support(self) -> Indices:
-        return np.flatnonzero(self._beta)
+_MADE = ("_neighbors", "_pooled", "support", "form", "_at_support")
+"""What a kernel makes of its attributes when it is needed."""

@@ -1,34 +1,256 @@
-"""The problem of DANK: an SVM dual whose kernel matrix is adapted entry by entry.
+"""The problem of DANK and KNPL: a margin dual whose kernel matrix is adapted entry by entry.
 
-    max_alpha min_F  1'alpha - 1/2 beta'(F o K) beta + eta |F - 11'|_F^2,   F PSD
+    max_beta h(beta),   h(beta) = gain(beta) + min_F -1/2 beta'(F o K) beta + eta penalty(F)
 
-(Liu et al. 2020, problem (4) with tau = 0), with beta = alpha y and o the entrywise product. The
-inner minimum has the closed form F = 11' + A/(4 eta), A_ij = beta_i K_ij beta_j; what is left is
-the SVM dual with one quartic term of weight c = 1/(4 eta), a `MarginDual`. Regression replaces
-1'alpha by y'beta - epsilon |beta|_1.
+over PSD matrices F, with o the entrywise product and gain and constraints those of a `MarginDual`
+(Liu et al. 2020, problem (4) and section 5; Liu et al. 2018, problem (4)). F is eliminated in
+closed form by one of three rules (see `pliant.kernels.adaptive` for F itself). With c = 1/(4 eta),
+A_ij = beta_i K_ij beta_j, P = I - 11'/n, l the eigenvalues of 11' + cA, s = (l - tau/2)_+ and
+h0 = h(0),
+
+    quartic      h - h0 = gain - 1/2 beta'K beta - (c/4) |A|^2                 h0 = 0
+    threshold    h - h0 = gain + eta (n^2 - sum s^2) - h0     h0 = eta (tau n - tau^2/4)
+    centred      h - h0 = gain - 1/2 beta'K beta - (c/4) |P A P|^2             h0 = 0
+
+(the last without the constant eta n^2). The quartic rule is a `MarginDual` itself, for
+two-coordinate ascent. The others are an `AdaptedDual`: the quartic rule plus a smooth function,
+which is linear in a model that two-coordinate ascent can solve. For the threshold rule that
+function, eta times a sum of Huber functions of l, is convex, so that the model lies below h.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
+
 import numpy as np
 
-from pliant._typing import Array
+from pliant._typing import Array, Indices
 from pliant._validation import check_real
-from pliant.problems.margin import MarginDual
+from pliant.kernels.adaptive import Spectrum
+from pliant.problems.margin import Certificate, MarginDual
+from pliant.rows import DenseRows
 
-__all__ = ["automatic_eta", "dank_dual"]
-
-
-def dank_dual(plain: MarginDual, eta: float) -> MarginDual:
-    """Return the dual of DANK for the dual of a plain SVM; eta > 0, inf for no adaptation."""
-    check_real("eta (times eta_scale)", eta, least=1e-300, infinite=True)
-    return plain.with_quartic(1.0 / (4.0 * eta))
+__all__ = ["AdaptedDual", "Centred", "Point", "Rule", "Threshold", "adapted_dual", "automatic_eta"]
 
 
 def automatic_eta(beta: Array) -> float:
     """Return the paper's scale of eta, |alpha|^2 of the plain SVM; inf where that is zero.
 
-    With it and K_ii = 1, trace(F - 11') = 1/4.
+    With it and K_ii = 1, trace(F - 11') = 1/4 for DANK with tau = 0.
     """
     size = float(beta @ beta)
     return size if size > 0 else np.inf
+
+
+class Point(NamedTuple):
+    """A beta and what the problem knows of it.
+
+    Attributes
+    ----------
+    beta : array of shape (n,)
+    value : float
+        h(beta) - h0.
+    f : array of shape (n,)
+        (F o K) beta, with F the inner minimiser.
+    fields : pair of arrays of shape (n,)
+        K beta and (K o K) beta^2.
+    rank : int
+        Number of eigenvalues that F needs; 0 where there is no such number.
+    """
+
+    beta: Array
+    value: float
+    f: Array
+    fields: tuple[Array, Array]
+    rank: int = 0
+
+
+class Inner(NamedTuple):
+    """The inner minimum: its value less h0, its gradient's negative f, and the rank of F."""
+
+    value: float
+    f: Array
+    rank: int = 0
+
+
+class Rule(Protocol):
+    """How F is chosen for a given beta."""
+
+    @property
+    def c(self) -> float:
+        """1/(4 eta)."""
+
+    def constant(self, n: int) -> float:
+        """Return h0 for n points."""
+
+    def inner(
+        self, rows: DenseRows, beta: Array, fields: tuple[Array, Array], rank: int, certain: bool
+    ) -> Inner:
+        """Return the inner minimum at `beta`."""
+
+
+@dataclass(frozen=True)
+class Centred:
+    """The rule of KNPL: penalty |F|^2, and the rows of F sum to n."""
+
+    c: float
+
+    def constant(self, n: int) -> float:
+        """Return zero."""
+        return 0.0
+
+    def inner(
+        self, rows: DenseRows, beta: Array, fields: tuple[Array, Array], rank: int, certain: bool
+    ) -> Inner:
+        """Return the inner minimum, from three sums over the Gram matrix: O(n^2).
+
+        A1 = beta o u with u = K beta, and |PAP|^2 = |A|^2 - (2/n) |A1|^2 + (1'A1)^2/n^2.
+        """
+        u, v = fields
+        n = len(beta)
+        mean = beta * u / n
+        total = mean.sum() / n
+        size = (beta**2) @ v - 2.0 * n * (mean @ mean) + (n * total) ** 2
+        change = beta * v - mean * u - rows.matvec(mean * beta) + total * u
+        return Inner(float(-0.5 * beta @ u - 0.25 * self.c * size), u + self.c * change)
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """The rule of DANK with tau > 0: penalty |F - 11'|^2 + tau trace(F)."""
+
+    c: float
+    tau: float
+
+    def constant(self, n: int) -> float:
+        """Return h0 = eta (tau n - tau^2/4)."""
+        return (self.tau * n - 0.25 * self.tau**2) / (4.0 * self.c)
+
+    def inner(
+        self, rows: DenseRows, beta: Array, fields: tuple[Array, Array], rank: int, certain: bool
+    ) -> Inner:
+        """Return the inner minimum, from the few eigenvalues of 11' + cA above tau/2.
+
+        The largest is n + e with a small e, which is computed by itself: with h0 taken off, the
+        terms of size eta n^2 cancel on paper, not in floating point.
+        """
+        support = np.flatnonzero(beta)
+        n, scaled = len(beta), beta[support]
+        gram = rows.square(support)
+        spectrum = Spectrum.of(
+            gram, scaled, self.c, self.tau, n, guess=max(rank, 4), certain=certain
+        )
+        excess = spectrum.excess(gram, scaled, self.c)
+        kept = spectrum.values[1:] - 0.5 * self.tau
+        loss = excess * (2.0 * n + excess - self.tau) + kept @ kept
+        f = self._product(rows, beta, support, spectrum)
+        return Inner(float(-loss / (4.0 * self.c)), f, len(spectrum.values))
+
+    def _product(self, rows: DenseRows, beta: Array, support: Indices, spectrum: Spectrum) -> Array:
+        """Return (F o K) beta = sum_k s_k u_k o K (u_k o beta), shape (n,)."""
+        vectors = np.tile(spectrum.others, (len(beta), 1))
+        vectors[support] = spectrum.support
+        weighted = rows.matmul(support, beta[support, None] * spectrum.support)
+        return np.asarray((vectors * weighted) @ (spectrum.values - 0.5 * self.tau))
+
+
+@dataclass(frozen=True, eq=False)
+class AdaptedDual:
+    """The problem of the module's first lines, for a rule that couples all coordinates.
+
+    Parameters
+    ----------
+    plain : MarginDual
+        The dual of the plain SVM: gain, constraints and K.
+    rule : Rule
+        How F is chosen.
+    """
+
+    plain: MarginDual
+    rule: Rule
+
+    @property
+    def psd(self) -> bool:
+        """Whether gaps are certified."""
+        return self.plain.psd
+
+    @property
+    def quartic(self) -> MarginDual:
+        """The quartic rule with the same eta."""
+        return self.plain.with_quartic(self.rule.c)
+
+    @property
+    def constant(self) -> float:
+        """h0, the part of the objective that no beta changes."""
+        return self.rule.constant(len(self.plain.rows))
+
+    def at(self, beta: Array, like: Point | None = None, *, certain: bool = False) -> Point:
+        """Return what the problem knows of a feasible `beta`.
+
+        Parameters
+        ----------
+        beta : array of shape (n,)
+        like : Point, optional
+            A point nearby, which shortens the search for eigenvalues.
+        certain : bool
+            Whether to make sure that no eigenvalue is missed; the last point asks for it.
+        """
+        fields = self.quartic.fields(beta)
+        rank = 0 if like is None else like.rank
+        inner = self.rule.inner(self.plain.rows, beta, fields, rank, certain)
+        return Point(beta, self.plain.gain(beta) + inner.value, inner.f, fields, inner.rank)
+
+    def certificate(self, point: Point) -> Certificate:
+        """Return the tightest bound on the optimum that a point gives; values less h0."""
+        return self.plain.bound(point.beta, point.value, point.f)
+
+    def model(self, point: Point, share: float) -> MarginDual:
+        """Return a margin dual that has the gradient of h at `point`.
+
+        Its quartic term has `share` times the weight of the quartic rule. For the threshold rule
+        and share = 1 it differs from h at the point by a constant, and lies below elsewhere.
+        """
+        quartic = share * self.rule.c
+        u, v = point.fields
+        shift = u + quartic * point.beta * v - point.f
+        return replace(self.plain, linear=self.plain.linear + shift, quartic=quartic)
+
+    def share(self, old: Point, new: Point) -> float:
+        """Return the share of the quartic term's curvature that h has between two points."""
+        step = new.beta - old.beta
+        plain = step @ (new.fields[0] - old.fields[0])
+        quartic = self.rule.c * (step @ (new.beta * new.fields[1] - old.beta * old.fields[1]))
+        found = step @ (new.f - old.f) - plain
+        return float(np.clip(found / quartic, 0.0, 1.0)) if quartic > 0.0 else 1.0
+
+
+def adapted_dual(
+    plain: MarginDual, eta: float, *, tau: float = 0.0, centred: bool = False
+) -> MarginDual | AdaptedDual:
+    """Return the problem for the dual of a plain SVM and one of the three rules.
+
+    Parameters
+    ----------
+    plain : MarginDual
+    eta : float
+        > 0; inf for no adaptation.
+    tau : float
+        >= 0, < 2n. 0 is the quartic rule, > 0 the threshold rule (DANK).
+    centred : bool
+        The centred rule (KNPL); then tau = 0.
+
+    Raises
+    ------
+    ValueError
+        If eta or tau is out of range.
+    """
+    check_real("eta (times eta_scale)", eta, least=1e-300, infinite=True)
+    c, n = 1.0 / (4.0 * eta), len(plain.rows)
+    if check_real("tau", tau, least=0) >= 2 * n:
+        raise ValueError(
+            f"expected tau < 2n = {2 * n} for {n} training points (F is zero else), got {tau!r}"
+        )
+    if c == 0.0 or not (tau or centred):
+        return plain.with_quartic(c)
+    return AdaptedDual(plain, Centred(c) if centred else Threshold(c, tau))

@@ -51,12 +51,16 @@ class Certificate:
         The b of the bound: the one that makes it smallest.
     decision : array of shape (n,)
         f + b, the decision function at the training points.
+    slope : float
+        The same sum as the gap, whether or not it bounds anything: the most that h could gain
+        if it went on as steeply as at beta. Zero at a stationary point.
     """
 
     value: float
     gap: float
     intercept: float
     decision: Array
+    slope: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,8 +103,7 @@ class MarginDual:
         """Return h(beta)."""
         u, v = self.fields(beta) if fields is None else fields
         quartic = 0.25 * self.quartic * (beta**2) @ v
-        gain = self.linear @ beta - self.epsilon * np.abs(beta).sum()
-        return float(gain - 0.5 * (beta @ u) - quartic)
+        return float(self.gain(beta) - 0.5 * (beta @ u) - quartic)
 
     def gradient(self, beta: Array, fields: tuple[Array, Array] | None = None) -> Array:
         """Return the gradient of the smooth part (all but epsilon |beta|_1), shape (n,)."""
@@ -111,13 +114,23 @@ class MarginDual:
         """Return the tightest bound on the optimum that a feasible `beta` gives."""
         fields = self.fields(beta) if fields is None else fields
         u, v = fields
-        f = u + self.quartic * beta * v
+        return self.bound(beta, self.value(beta, fields), u + self.quartic * beta * v)
+
+    def gain(self, beta: Array) -> float:
+        """Return p'beta - epsilon |beta|_1."""
+        return float(self.linear @ beta - self.epsilon * np.abs(beta).sum())
+
+    def bound(self, beta: Array, value: float, f: Array) -> Certificate:
+        """Return the certificate of a concave h with the same gain and box, from its value and f.
+
+        h is gain minus any convex function with gradient f at `beta`.
+        """
         residual = self.linear - f
         b = best_intercept(residual, self.lower, self.upper, self.epsilon)
-        gap = self._gap(beta, residual - b) if self.psd else np.nan
-        return Certificate(self.value(beta, fields), gap, b, f + b)
+        slope = self._slope(beta, residual - b)
+        return Certificate(value, slope if self.psd else np.nan, b, f + b, slope)
 
-    def _gap(self, beta: Array, residual: Array) -> float:
+    def _slope(self, beta: Array, residual: Array) -> float:
         above = np.maximum(residual - self.epsilon, 0.0)
         below = np.maximum(-residual - self.epsilon, 0.0)
         loss = self.upper * above - self.lower * below

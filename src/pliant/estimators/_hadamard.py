@@ -1,0 +1,171 @@
+"""What DANK and KNPL share: a margin machine whose kernel is a base kernel times F."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from pliant._typing import Array
+from pliant._validation import check_choice, check_integer, check_real, stack_level
+from pliant.estimators._base import KernelMachine, Task, WarmStart
+from pliant.estimators._classifier import KernelClassifier
+from pliant.estimators._regressor import KernelRegressor
+from pliant.kernels import EXTENSIONS, AdaptiveMatrix, HadamardKernel, Precomputed
+from pliant.kernels.extension import GramNeighbors
+from pliant.problems.hadamard import adapted_dual, automatic_eta
+from pliant.problems.margin import Certificate, MarginDual, better_start, svc_dual, svr_dual
+from pliant.solvers import Result, Status, project_box_hyperplane, sequential, smo
+
+__all__ = ["HadamardClassifier", "HadamardMachine", "HadamardRegressor"]
+
+
+class HadamardMachine(KernelMachine):
+    """A machine that adapts its kernel matrix entry by entry; a subclass says by which rule."""
+
+    C: float
+    eta: float | str
+    eta_scale: float
+    extension: str
+    n_neighbors: int
+    tol: float
+    max_iter: int
+
+    @abstractmethod
+    def _plain_dual(self, task: Task) -> MarginDual:
+        """Return the dual of the plain support vector machine."""
+
+    @property
+    @abstractmethod
+    def _rule(self) -> dict[str, Any]:
+        """What tells the rule, to the problem and to the learned kernel."""
+
+    def _prices(self, task: Task) -> Array:
+        with np.errstate(over="ignore"):
+            prices = self.C * task.weights
+        if not np.isfinite(prices).all():
+            raise ValueError(
+                f"expected C times the weights to be finite, got C = {self.C:g} and a weight of "
+                f"{task.weights.max():g}"
+            )
+        return prices
+
+    def _check_parameters(self) -> None:
+        check_real("C", self.C, above=0)
+        if isinstance(self.eta, str):
+            check_choice("eta", self.eta, ("auto",))
+        else:
+            check_real("eta", self.eta, above=0)
+        check_real("eta_scale", self.eta_scale, above=0)
+        check_choice("extension", self.extension, EXTENSIONS)
+        check_integer("n_neighbors", self.n_neighbors, least=1)
+        check_real("tol", self.tol, above=0)
+        if check_integer("max_iter", self.max_iter, least=-1) == 0:
+            raise ValueError("expected max_iter >= 1, or -1 for no limit, got 0")
+
+    def _learn(self, task: Task, start: WarmStart | None, callback: Callable[..., Any]) -> Array:
+        if isinstance(task.kernel, Precomputed) and self.extension != "none":
+            GramNeighbors(task.kernel, task.points)  # says now what prediction would say later
+        plain = self._plain_dual(task)
+        if self.eta != "auto":
+            result = self._adapt(task, plain, float(self.eta) * self.eta_scale, start, callback)
+            return result.x
+        first = self._checked(smo.solve(plain, _start(plain, start), **self._options(callback)))
+        eta = automatic_eta(first.x) * self.eta_scale
+        self._adapt(task, plain, eta, WarmStart(first.x), callback)
+        self.n_iter_ += first.n_iter
+        return first.x  # where the plain SVM of another C starts
+
+    def _adapt(
+        self,
+        task: Task,
+        plain: MarginDual,
+        eta: float,
+        start: WarmStart | None,
+        callback: Callable[..., Any],
+    ) -> Result[Certificate]:
+        problem = adapted_dual(plain, eta, **self._rule)
+        options = self._options(callback)
+        if isinstance(problem, MarginDual):
+            result, constant = smo.solve(problem, _start(problem, start), **options), 0.0
+        else:
+            beta = _start(problem.quartic, start)
+            result = sequential.solve(problem, beta, inner=smo.solve, **options)
+            constant = problem.constant
+        self._store(task, self._checked(result), eta if result.x.any() else np.inf, constant)
+        return result
+
+    def _options(self, callback: Callable[..., Any]) -> dict[str, Any]:
+        return {"tol": self.tol, "max_iter": self.max_iter, "callback": callback}
+
+    def _checked(self, result: Result[Certificate]) -> Result[Certificate]:
+        """Warn if a result is not what was asked for."""
+        if result.status in (Status.MAX_ITER, Status.STALLED):
+            asked = self.tol * (1.0 + abs(result.value))
+            warnings.warn(
+                f"{type(self).__name__} stopped after {result.n_iter} steps with a gap of "
+                f"{result.gap:.3g}, where {asked:.3g} was asked for: {result.status.advice}",
+                ConvergenceWarning,
+                stacklevel=stack_level(),
+            )
+        return result
+
+    def _store(self, task: Task, result: Result[Certificate], eta: float, constant: float) -> None:
+        beta = result.x
+        support = np.flatnonzero(beta)
+        assert result.certificate is not None
+        self.eta_ = eta
+        self.kernel_ = HadamardKernel(
+            task.kernel, task.points, beta, eta, self.extension, self.n_neighbors, **self._rule
+        )
+        self.support_ = task.members[support]
+        self.support_vectors_ = task.points[support]
+        self.dual_coef_ = task.scale * beta[support]
+        self.intercept_ = task.centre + task.scale * result.certificate.intercept
+        self.objective_ = result.value + constant
+        self.dual_gap_ = result.gap
+        self.n_iter_ = result.n_iter
+        self.objective_history_ = result.objectives + constant
+        self.gap_history_ = result.gaps
+        self.step_history_ = np.array([step.n_iter for step in result.history])
+
+    @property
+    def adaptation_(self) -> AdaptiveMatrix:
+        """F on the training points (those of positive weight), never formed unless asked for."""
+        kernel: HadamardKernel = self.kernel_
+        return kernel.adaptation()
+
+
+def _start(dual: MarginDual, start: WarmStart | None) -> Array:
+    """Return a feasible start."""
+    if start is None:
+        return np.zeros_like(dual.linear)
+    beta = better_start(dual, start.beta, start.growth)
+    return project_box_hyperplane(beta, dual.lower, dual.upper)
+
+
+class HadamardClassifier(HadamardMachine, KernelClassifier):
+    """Classification, with one machine per pair of classes."""
+
+    def _plain_dual(self, task: Task) -> MarginDual:
+        return svc_dual(task.rows, task.target, self._prices(task), psd=task.psd)
+
+
+class HadamardRegressor(HadamardMachine, KernelRegressor):
+    """Epsilon-regression."""
+
+    epsilon: float
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_real("epsilon", self.epsilon, least=0)
+        if not isinstance(self.scale_target, bool | np.bool_):
+            raise ValueError(f"expected scale_target True or False, got {self.scale_target!r}")
+
+    def _plain_dual(self, task: Task) -> MarginDual:
+        prices = self._prices(task)
+        return svr_dual(task.rows, task.target, prices, float(self.epsilon), psd=task.psd)

@@ -1,0 +1,221 @@
+"""Adaptive matrices in closed form: what a kernel is multiplied with, entry by entry.
+
+Each rule minimises -1/2 beta'(F o K) beta + eta penalty(F) over PSD matrices F, with K the Gram
+matrix of n training points, c = 1/(4 eta), A_ij = beta_i K_ij beta_j and P = I - 11'/n:
+
+    quartic      |F - 11'|^2                  F = 11' + c A                        DANK, tau = 0
+    threshold    |F - 11'|^2 + tau trace F    F = (11' + c A - (tau/2) I)_+        DANK, tau > 0
+    centred      |F|^2,  F1 = n1              F = 11' + c P A P                    KNPL
+
+(Liu et al. 2020, problem (4) and equation (9); Liu et al. 2018, problem (4)). Each extends to
+any two points x, y through a function b with b(x_i) = beta_i, and stays PSD: with
+a(x, y) = b(x) k(x, y) b(y), S = 11' + c A = U diag(l) U' above tau/2, and s = l - tau/2,
+
+    quartic      F(x, y) = 1 + c a(x, y)
+    threshold    F(x, y) = p(x)'p(y),  p(x) = (1' + c a(x, X)) U diag(sqrt(s)/l)
+    centred      F(x, y) = 1 + c (a(x, y) - m(x) - m(y) + mean_i m(x_i)),  m(x) = mean_i a(x, x_i)
+
+A point enters through its profile: nothing, p(x) or m(x), which need a(x, x_i) for the support
+points only (where beta is not zero). F is never formed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from pliant._typing import Array
+from pliant.linalg import eigenpairs_above, none_above
+
+__all__ = ["Centred", "Form", "Quartic", "Spectrum", "Threshold"]
+
+LEEWAY = 1e-4
+"""An eigenvalue that is missed is at most this share above tau/2."""
+
+
+class Form(Protocol):
+    """One of the closed forms, for given beta, c and tau."""
+
+    def profile(self, learned: Array) -> Array:
+        """Return the profiles of m points, shape (m, q), from a(x, x_i) at the support points."""
+
+    def change(self, learned: Array, left: Array, right: Array) -> Array:
+        """Return F - 1 between points, shape (m, k), from a(x, y) and their profiles."""
+
+    def change_of_each(self, learned: Array, profile: Array) -> Array:
+        """Return F(x, x) - 1 of each point, shape (m,), from a(x, x) and the profiles."""
+
+
+@dataclass(frozen=True)
+class Quartic:
+    """F = 11' + c A."""
+
+    c: float
+
+    def profile(self, learned: Array) -> Array:
+        """Return nothing: the points need no profile."""
+        return np.empty((len(learned), 0))
+
+    def change(self, learned: Array, _left: Array, _right: Array) -> Array:
+        """Return c a(x, y)."""
+        return self.c * learned
+
+    def change_of_each(self, learned: Array, _profile: Array) -> Array:
+        """Return c a(x, x)."""
+        return self.c * learned
+
+
+@dataclass(frozen=True)
+class Centred:
+    """F = 11' + c P A P, with `n` training points and `mean` the mean entry of A."""
+
+    c: float
+    n: int
+    mean: float
+
+    @classmethod
+    def of(cls, learned: Array, c: float, n: int) -> Centred:
+        """Return the form for A between the support points of n points."""
+        return cls(c, n, float(learned.sum()) / n**2)
+
+    def profile(self, learned: Array) -> Array:
+        """Return m(x), the mean of a(x, x_i) over the training points."""
+        return np.asarray(learned.sum(axis=1, keepdims=True) / self.n)
+
+    def change(self, learned: Array, left: Array, right: Array) -> Array:
+        """Return c (a(x, y) - m(x) - m(y) + mean)."""
+        return self.c * (learned - left - right.T + self.mean)
+
+    def change_of_each(self, learned: Array, profile: Array) -> Array:
+        """Return the same for y = x."""
+        return self.c * (learned - 2.0 * profile[:, 0] + self.mean)
+
+
+class Spectrum(NamedTuple):
+    """The eigenpairs above tau/2 of S = 11' + c A, for n points of which some are support points.
+
+    Attributes
+    ----------
+    values : array of shape (r,)
+        Falling.
+    support : array of shape (s, r)
+        The rows of the eigenvectors at the support points.
+    others : array of shape (r,)
+        The row that all other points share.
+    n : int
+        The number of points.
+    """
+
+    values: Array
+    support: Array
+    others: Array
+    n: int
+
+    @property
+    def sums(self) -> Array:
+        """The sum of each eigenvector, 1'U."""
+        total: Array = self.support.sum(axis=0) + (self.n - len(self.support)) * self.others
+        return total
+
+    @classmethod
+    def of(
+        cls,
+        gram: Array,
+        beta: Array,
+        c: float,
+        tau: float,
+        n: int,
+        *,
+        guess: int = 8,
+        certain: bool = True,
+    ) -> Spectrum:
+        """Return the spectrum of S, for n points.
+
+        Parameters
+        ----------
+        gram : array of shape (s, s)
+            k between the support points.
+        beta : array of shape (s,)
+            Their coefficients.
+        c, tau : float
+        n : int
+        guess : int
+            About how many eigenvalues there are.
+        certain : bool
+            Whether to make sure that none above (1 + LEEWAY) tau/2 is missing.
+        """
+        found = cls._unfolded(*eigenpairs_above(_core(gram, beta, c, n), 0.5 * tau, guess), n)
+        if certain and not found._is_complete(_core(gram, beta, c, n), tau):
+            core = _core(gram, beta, c, n)
+            found = cls._unfolded(*eigenpairs_above(core, 0.5 * tau, guess=len(core)), n)
+        return found
+
+    def excess(self, gram: Array, beta: Array, c: float) -> float:
+        """Return the largest eigenvalue less n, without cancellation.
+
+        With e = 1/sqrt(n) and the largest eigenvalue l of S = n ee' + cA, the part of its
+        eigenvector w across e is p = P cA w/l, and l - n = c w'Aw - n |p|^2.
+        """
+        vector, n = self.support[:, 0], self.n
+        image = c * beta * (gram @ (beta * vector))
+        mean = image.sum() / n
+        across = ((image - mean) ** 2).sum() + (n - len(image)) * mean**2
+        return float(vector @ image - n * across / self.values[0] ** 2)
+
+    def _is_complete(self, core: Array, tau: float) -> bool:
+        vectors = np.vstack([self.support, np.sqrt(self.n - len(self.support)) * self.others])
+        return none_above(core, (1.0 + LEEWAY) * 0.5 * tau, self.values, vectors)
+
+    @classmethod
+    def _unfolded(cls, values: Array, vectors: Array, n: int) -> Spectrum:
+        others = n - (len(vectors) - 1)
+        return cls(values, vectors[:-1], vectors[-1] / np.sqrt(max(others, 1)), n)
+
+
+@dataclass(frozen=True, eq=False)
+class Threshold:
+    """F = (11' + c A - (tau/2) I)_+, from the spectrum of 11' + c A."""
+
+    c: float
+    tau: float
+    spectrum: Spectrum
+
+    @property
+    def rank(self) -> int:
+        """The rank of F."""
+        return len(self.spectrum.values)
+
+    def profile(self, learned: Array) -> Array:
+        """Return p(x), with F(x, y) = p(x)'p(y)."""
+        values = self.spectrum.values
+        rows = self.spectrum.sums + self.c * learned @ self.spectrum.support
+        return np.asarray(rows * (np.sqrt(values - 0.5 * self.tau) / values))
+
+    def change(self, _learned: Array, left: Array, right: Array) -> Array:
+        """Return p(x)'p(y) - 1."""
+        return left @ right.T - 1.0
+
+    def change_of_each(self, _learned: Array, profile: Array) -> Array:
+        """Return p(x)'p(x) - 1."""
+        return np.asarray((profile**2).sum(axis=1) - 1.0)
+
+
+def _core(gram: Array, beta: Array, c: float, n: int) -> Array:
+    """Return S = 11' + c A on the span of its rows, shape (s + 1, s + 1).
+
+    The basis is the s support points, with Gram matrix `gram` and coefficients `beta`, and the
+    unit vector of ones over the other n - s points, whose rows of S are ones: the other
+    eigenvalues of S are zero.
+    """
+    s = len(beta)
+    core = np.empty((s + 1, s + 1))
+    inner = core[:s, :s]
+    inner[:] = gram
+    inner *= (c * beta)[:, None]
+    inner *= beta
+    inner += 1.0
+    core[s, :s] = core[:s, s] = np.sqrt(n - s)
+    core[s, s] = n - s
+    return core

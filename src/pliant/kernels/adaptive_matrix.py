@@ -1,0 +1,107 @@
+"""The adaptive matrix of a learned kernel, on its training points."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from pliant._typing import Array, Indices
+from pliant.kernels.adaptive import Form, Threshold
+
+__all__ = ["AdaptiveMatrix"]
+
+BLOCK_ENTRIES = 4_000_000
+"""Entries of F that are held at once where all are needed."""
+
+
+class Adapted(Protocol):
+    """What an adaptive matrix needs of a kernel that was learned on n points."""
+
+    @property
+    def points(self) -> Array:
+        """The training points, shape (n, d)."""
+
+    @property
+    def support(self) -> Indices:
+        """The numbers of the points with beta != 0. All others have the same row of F."""
+
+    @property
+    def form(self) -> Form:
+        """The closed form of F."""
+
+    def learned(self, rows: Indices, columns: Indices) -> Array:
+        """Return A_ij = beta_i K_ij beta_j between training points."""
+
+
+class AdaptiveMatrix:
+    """F on n training points, without forming it.
+
+    Parameters
+    ----------
+    kernel : HadamardKernel
+        The learned kernel.
+    """
+
+    def __init__(self, kernel: Adapted) -> None:
+        self.kernel = kernel
+
+    def __len__(self) -> int:
+        """Return n."""
+        return len(self.kernel.points)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Return (n, n)."""
+        return len(self), len(self)
+
+    @cached_property
+    def radius(self) -> float:
+        """|F - 11'| in the Frobenius norm: how far the kernel was adapted."""
+        points, sizes = self._representatives
+        step = max(1, BLOCK_ENTRIES // len(points))
+        total = 0.0
+        for low in range(0, len(points), step):
+            rows = slice(low, low + step)
+            total += float(sizes[rows] @ self._change(points[rows], points) ** 2 @ sizes)
+        return float(np.sqrt(total))
+
+    @cached_property
+    def rank(self) -> int:
+        """The rank of F: the number of eigenvalues above 1e-12 times the largest.
+
+        O(n_support^3) where it is not known from the learning.
+        """
+        if isinstance(self.kernel.form, Threshold):
+            return self.kernel.form.rank
+        points, sizes = self._representatives
+        root = np.sqrt(sizes)
+        values = np.linalg.eigvalsh(root[:, None] * (1.0 + self._change(points, points)) * root)
+        return int((values > 1e-12 * values[-1]).sum())
+
+    def columns(self, indices: Any) -> Array:
+        """Return the columns `indices` (a number, a slice or an array), shape (n, m)."""
+        everything = np.arange(len(self))
+        return 1.0 + self._change(everything, np.atleast_1d(everything[indices]))
+
+    def toarray(self) -> Array:
+        """Return F, shape (n, n)."""
+        return self.columns(slice(None))
+
+    @cached_property
+    def _representatives(self) -> tuple[Indices, Array]:
+        """One point of each kind: the support points, one of the others; how many are like it."""
+        others = np.setdiff1d(np.arange(len(self)), self.kernel.support)
+        points = np.append(self.kernel.support, others[:1])
+        sizes = np.ones(len(points))
+        if others.size:
+            sizes[-1] = others.size
+        return points, sizes
+
+    def _change(self, rows: Indices, columns: Indices) -> Array:
+        form, learned = self.kernel.form, self.kernel.learned
+        left, right = (
+            form.profile(learned(points, self.kernel.support)) for points in (rows, columns)
+        )
+        return form.change(learned(rows, columns), left, right)

@@ -1,0 +1,269 @@
+"""Ascent by a sequence of models, each one solved whole.
+
+The problem is to maximise a concave h. At a point x_k it offers a model m_k: a simpler problem,
+concave, with the same feasible set and the same gradient at x_k. Its maximiser x gives an ascent
+direction x - x_k of h, for the model rises along it. The full step is taken if it gains, else
+half of it, a quarter, and so on. The curvature of the model is scaled by a share in [0, 1],
+estimated from the last step (as a spectral gradient method estimates one number for its step
+length). Share 1 is the cautious model: where it lies below h, its maximiser gains without any
+search, so that the iterates rise to the optimum (the minorise-maximise, or concave-convex,
+principle).
+
+An SVM dual whose kernel matrix adapts a little is so close to its model that three to ten models
+suffice, each started where the last one ended; first-order steps on h itself take hundreds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from pliant._typing import Array
+from pliant.solvers.result import Progress, Result, Status
+
+__all__ = ["InnerSolver", "SequentialProblem", "solve"]
+
+COARSEST = 1e-4
+"""The relative accuracy of a model is at least this."""
+
+MODEL_SHARE = 0.1
+"""A model is solved to this share of the present relative gap, or of what is asked for."""
+
+ENOUGH = 0.1
+"""A step that gains less than this share of what its model promised brings back share = 1."""
+
+SEARCHES = 6
+"""Points on the way to the model's maximiser that are tried for a gain."""
+
+ROUNDING = 1e-13
+"""Relative differences of h below this are noise."""
+
+PATIENCE = 3
+"""Models in a row without a gain, ever finer, after which the run counts as stalled."""
+
+
+class Certified(Protocol):
+    """What the solver reads from a certificate."""
+
+    @property
+    def value(self) -> float:
+        """The objective."""
+
+    @property
+    def gap(self) -> float:
+        """The bound on its distance from the optimum; nan if there is none."""
+
+    @property
+    def slope(self) -> float:
+        """The gap, or what it would be: zero where the point is stationary."""
+
+
+class Valued(Protocol):
+    """A point that a problem has looked at."""
+
+    @property
+    def beta(self) -> Array:
+        """The variables."""
+
+    @property
+    def value(self) -> float:
+        """The objective."""
+
+    @property
+    def f(self) -> Array:
+        """What the gradient lacks of that of the linear gain."""
+
+
+Proof = TypeVar("Proof", bound=Certified)
+Proof_co = TypeVar("Proof_co", bound=Certified, covariant=True)
+P = TypeVar("P", bound=Valued)
+M = TypeVar("M")
+M_co = TypeVar("M_co", covariant=True)
+M_contra = TypeVar("M_contra", contravariant=True)
+
+
+class SequentialProblem(Protocol[P, M_co, Proof_co]):
+    """What a problem must offer to this solver."""
+
+    @property
+    def psd(self) -> bool:
+        """Whether gaps are certified."""
+
+    def at(self, beta: Array, like: P | None = None, *, certain: bool = False) -> P:
+        """Return value and gradient at a feasible beta; `certain`: nothing left to chance."""
+
+    def certificate(self, point: P) -> Proof_co:
+        """Return a proof of the gap at a point."""
+
+    def model(self, point: P, share: float) -> M_co:
+        """Return the model at a point."""
+
+    def share(self, old: P, new: P) -> float:
+        """Return the share of curvature that was seen between two points."""
+
+
+class InnerSolver(Protocol[M_contra]):
+    """How a model is solved."""
+
+    def __call__(
+        self,
+        problem: M_contra,
+        start: Array,
+        *,
+        tol: float,
+        max_iter: int,
+        callback: Callable[[Progress], Any],
+    ) -> Result[Any]:
+        """Maximise `problem` from a feasible `start`, to a gap of `tol` (1 + abs(value))."""
+
+
+def solve(
+    problem: SequentialProblem[P, M, Proof],
+    start: Array,
+    *,
+    inner: InnerSolver[M],
+    tol: float = 1e-4,
+    max_iter: int = -1,
+    callback: Callable[[Progress], Any] | None = None,
+) -> Result[Proof]:
+    """Maximise a concave function to a certified gap by a sequence of models.
+
+    Parameters
+    ----------
+    problem : SequentialProblem
+        Usually a `pliant.problems.hadamard.AdaptedDual`.
+    start : array of shape (n,)
+        Feasible.
+    inner : InnerSolver
+        Such as `pliant.solvers.smo.solve`.
+    tol : float
+        Stop when gap <= tol (1 + abs(value)). Where the problem has no certificate, stop when
+        the same sum, a measure of stationarity, is as small.
+    max_iter : int
+        Iterations of the inner solver at most, in all; -1 for no limit.
+    callback : callable, optional
+        Called with a `Progress` whenever the inner solver reports; returning True stops.
+
+    Returns
+    -------
+    Result
+        `n_iter` counts the iterations of the inner solver; `history` has one entry a model.
+    """
+    run = _Run(problem, start, inner, max_iter, callback)
+    while True:
+        certificate, status = run.check(tol)
+        if status is not None:
+            break
+        run.improve(tol)
+    return Result(
+        x=run.point.beta,
+        value=certificate.value,
+        gap=certificate.gap,
+        n_iter=run.n_iter,
+        status=status,
+        history=run.history,
+        certificate=certificate,
+    )
+
+
+class _Run(Generic[P, M, Proof]):
+    """One run: the point, the share of the next model, and what has been seen."""
+
+    def __init__(
+        self,
+        problem: SequentialProblem[P, M, Proof],
+        start: Array,
+        inner: InnerSolver[M],
+        max_iter: int,
+        callback: Callable[[Progress], Any] | None,
+    ) -> None:
+        self.problem = problem
+        self.inner = inner
+        self.limit = max_iter if max_iter >= 0 else int(np.iinfo(np.int64).max)
+        self.callback = callback
+        self.point = problem.at(start)
+        self.share = 1.0
+        self.relative_gap = np.inf
+        self.idle = 0
+        self.n_iter = 0
+        self.stopped = False
+        self.history: list[Progress] = []
+
+    def check(self, tol: float) -> tuple[Proof, Status | None]:
+        """Certify the present point; say whether, and why, the run is over."""
+        certificate = self._certify()
+        status = self._status(tol)
+        if status is not None:  # trust only what is certain
+            self.point = self.problem.at(self.point.beta, self.point, certain=True)
+            certificate = self._certify()
+            status = self._status(tol)
+        self.history.append(Progress(self.n_iter, certificate.value, certificate.gap))
+        return certificate, status
+
+    def improve(self, tol: float) -> None:
+        """Go to the maximiser of the model, or part of the way."""
+        old = self.point
+        model = self.problem.model(old, self.share)
+        result = self.inner(
+            model,
+            old.beta,
+            tol=self._precision(tol),
+            max_iter=self.limit - self.n_iter,
+            callback=self._report,
+        )
+        self.n_iter += result.n_iter
+        new = self._best_between(old, self.problem.at(result.x, old))
+        if new is old:
+            self.idle += 1
+            self.share = 1.0
+            return
+        self.idle = 0
+        promised = result.value - result.history[0].objective
+        kept = new.value - old.value >= ENOUGH * promised
+        self.share = self.problem.share(old, new) if kept else 1.0
+        self.point = new
+
+    def _certify(self) -> Proof:
+        certificate = self.problem.certificate(self.point)
+        self.relative_gap = certificate.slope / (1.0 + abs(certificate.value))
+        return certificate
+
+    def _status(self, tol: float) -> Status | None:
+        if self.relative_gap <= tol:
+            return Status.CONVERGED if self.problem.psd else Status.UNCERTIFIED
+        if self.stopped:
+            return Status.STOPPED
+        if self.n_iter >= self.limit:
+            return Status.MAX_ITER
+        return Status.STALLED if self.idle >= PATIENCE else None
+
+    def _precision(self, tol: float) -> float:
+        """Return the relative accuracy for the next model; finer after each one that failed."""
+        wanted = MODEL_SHARE * max(tol, self.relative_gap)
+        return float(min(COARSEST, wanted) * 0.01**self.idle)
+
+    def _best_between(self, old: P, end: P) -> P:
+        """Return `end` if it is better than `old`, else a point between that is, else `old`."""
+        for _ in range(SEARCHES):
+            if self._is_better(end, old):
+                return end
+            if np.array_equal(end.beta, old.beta):
+                break
+            end = self.problem.at(old.beta + 0.5 * (end.beta - old.beta), old)
+        return old
+
+    def _is_better(self, new: P, old: P) -> bool:
+        """Whether h is larger or, up to rounding, as large and nearer to stationary."""
+        gain = new.value - old.value
+        if abs(gain) > ROUNDING * (1.0 + abs(old.value)):
+            return gain > 0.0
+        return self.problem.certificate(new).slope < self.problem.certificate(old).slope
+
+    def _report(self, progress: Progress) -> bool:
+        if self.callback is None:
+            return False
+        seen = self.history[-1]._replace(n_iter=self.n_iter + progress.n_iter)
+        self.stopped = self.callback(seen) is True
+        return self.stopped
