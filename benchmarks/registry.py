@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from benchmarks import paths, speed
+from benchmarks import adapted, paths, speed
 from benchmarks.harness.spec import Benchmark
 
 __all__ = ["BENCHMARKS"]
 
 BENCHMARKS: dict[str, Benchmark] = {
-    module.BENCHMARK.name: module.BENCHMARK for module in (speed, paths)
+    module.BENCHMARK.name: module.BENCHMARK for module in (speed, paths, adapted)
 }

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import scipy.linalg
 from scipy.sparse.linalg import ArpackError, eigsh
 
 from pliant._typing import Array
 
-__all__ = ["eigenpairs_above", "negative_eigenvalue", "none_above"]
+__all__ = ["Eigenpairs", "eigenpairs_above", "negative_eigenvalue", "none_above"]
 
 SMALL = 300
 """Matrices up to this order are decomposed by LAPACK at once."""
@@ -44,8 +46,19 @@ def negative_eigenvalue(matrix: Array, tol: float = 1e-8) -> float | None:
     return smallest if smallest < -shift else None
 
 
-def eigenpairs_above(matrix: Array, level: float, guess: int = 8) -> tuple[Array, Array]:
-    """Return the eigenvalues of a symmetric matrix above `level`, falling, and their vectors.
+class Eigenpairs(NamedTuple):
+    """Eigenvalues above a level, falling, shape (r,), and their orthonormal vectors, (n, r).
+
+    `complete`: whether it is certain that there are no others.
+    """
+
+    values: Array
+    vectors: Array
+    complete: bool
+
+
+def eigenpairs_above(matrix: Array, level: float, guess: int = 8) -> Eigenpairs:
+    """Return the eigenvalues of a symmetric matrix above `level`, and their vectors.
 
     A few of many are found by Lanczos iterations, O(n^2) each; if they are not few, or the
     matrix is small, by LAPACK, O(n^3). Lanczos can miss one of several equal eigenvalues:
@@ -59,12 +72,6 @@ def eigenpairs_above(matrix: Array, level: float, guess: int = 8) -> tuple[Array
         The eigenvalues wanted are larger.
     guess : int
         About how many there are.
-
-    Returns
-    -------
-    values : array of shape (r,)
-    vectors : array of shape (n, r)
-        Orthonormal columns.
     """
     n = len(matrix)
     k = guess + 4
@@ -74,11 +81,30 @@ def eigenpairs_above(matrix: Array, level: float, guess: int = 8) -> tuple[Array
         except ArpackError:
             break
         if values[0] <= level:
-            kept = np.flatnonzero(values > level)[::-1]
-            return values[kept], np.ascontiguousarray(vectors[:, kept])
+            return _above(values, vectors, level, complete=False)
         k *= 2
-    values, vectors = scipy.linalg.eigh(matrix.T, subset_by_value=(level, np.inf), overwrite_a=True)
-    return values[::-1], np.ascontiguousarray(vectors[:, ::-1])
+    if n <= SMALL:
+        return _above(*np.linalg.eigh(matrix), level, complete=True)
+    return _some_by_lapack(matrix, level)
+
+
+def _some_by_lapack(matrix: Array, level: float) -> Eigenpairs:
+    """Return the pairs above `level` by relatively robust representations; by all, if they fail.
+
+    That method can fail on clustered eigenvalues; it has overwritten the upper triangle then.
+    """
+    diagonal = matrix.diagonal().copy()
+    try:
+        found = scipy.linalg.eigh(matrix.T, subset_by_value=(level, np.inf), overwrite_a=True)
+    except np.linalg.LinAlgError:
+        matrix[np.diag_indices_from(matrix)] = diagonal
+        found = np.linalg.eigh(matrix, UPLO="L")
+    return _above(*found, level, complete=True)
+
+
+def _above(values: Array, vectors: Array, level: float, *, complete: bool) -> Eigenpairs:
+    kept = np.flatnonzero(values > level)[::-1]
+    return Eigenpairs(values[kept], np.ascontiguousarray(vectors[:, kept]), complete)
 
 
 def none_above(matrix: Array, level: float, values: Array, vectors: Array) -> bool:

@@ -55,7 +55,11 @@ class DenseRows:
         """Return the rows and columns `indices`, shape (m, m)."""
         if np.array_equal(indices, np.arange(len(self))):
             return self.gram
-        return _square(self.gram, indices)
+        return self.part(indices, indices)
+
+    def part(self, rows: Indices, columns: Indices) -> Array:
+        """Return some rows and columns, shape (len(rows), len(columns))."""
+        return _part(self.gram, rows, columns)
 
     def matvec(self, weights: Array) -> Array:
         """Return K w, shape (n,); rows of zero weight are not read."""
@@ -85,12 +89,12 @@ class DenseRows:
 
 
 @compiled
-def _square(gram: Array, indices: Indices) -> Array:
-    part = np.empty((indices.size, indices.size), gram.dtype)
-    for a in range(indices.size):
-        row = gram[indices[a]]
-        for b in range(indices.size):
-            part[a, b] = row[indices[b]]
+def _part(gram: Array, rows: Indices, columns: Indices) -> Array:
+    part = np.empty((rows.size, columns.size), gram.dtype)
+    for a in range(rows.size):
+        row = gram[rows[a]]
+        for b in range(columns.size):
+            part[a, b] = row[columns[b]]
     return part
 
 

@@ -7,7 +7,7 @@ import gzip
 import numpy as np
 import pytest
 
-from benchmarks import paths, speed
+from benchmarks import adapted, paths, speed
 from benchmarks.harness.worker import measure
 from benchmarks.problems import SPEED, gaussian_gram, two_classes
 from benchmarks.registry import BENCHMARKS
@@ -55,7 +55,9 @@ def test_paths_use_the_data_folder_when_there_is_one():
 
 
 def test_every_benchmark_is_registered_under_its_name():
-    assert BENCHMARKS == {"speed": speed.BENCHMARK, "paths": paths.BENCHMARK}
+    expected = [speed.BENCHMARK, paths.BENCHMARK, adapted.BENCHMARK]
+    assert list(BENCHMARKS.values()) == expected
+    assert list(BENCHMARKS) == ["speed", "paths", "adapted"]
 
 
 def test_two_classes_takes_a_seeded_share_of_a_set(tmp_path, monkeypatch):

@@ -28,8 +28,8 @@ def functions(machine: Any) -> list[dict[str, Any]]:
     """Return the facts of each real function that a machine learned.
 
     Each has ``n_support``, ``objective``, ``gap`` (absolute), ``relative_gap`` (to
-    1 + abs(objective)), ``eta`` and ``n_iter``; with more than two classes there is one for each
-    pair, with the ``classes`` that it tells apart.
+    1 + abs(objective less its constant)), ``eta`` and ``n_iter``; with more than two classes
+    there is one for each pair, with the ``classes`` that it tells apart.
     """
     parts = getattr(machine, "estimators_", None)
     if parts is None:
@@ -46,7 +46,7 @@ def _function(machine: Any) -> dict[str, Any]:
         "n_support": len(machine.support_),
         "objective": objective,
         "gap": gap,
-        "relative_gap": gap / (1.0 + abs(objective)),
+        "relative_gap": gap / (1.0 + abs(objective - machine.objective_constant_)),
         "eta": float(machine.eta_),
         "n_iter": int(machine.n_iter_),
     }

@@ -241,5 +241,6 @@ class KernelMachine(CallbackSupport, BaseEstimator):
 
 _OF_ONE_FUNCTION = frozenset(
     {"kernel_", "dual_coef_", "intercept_", "support_", "support_vectors_", "dual_gap_",
-     "objective_", "objective_history_", "gap_history_", "step_history_", "eta_", "adaptation_"}
+     "objective_", "objective_constant_", "objective_history_", "gap_history_", "step_history_",
+     "eta_", "adaptation_"}
 )  # fmt: skip

@@ -126,6 +126,7 @@ class HadamardMachine(KernelMachine):
         self.support_vectors_ = task.points[support]
         self.dual_coef_ = task.scale * beta[support]
         self.intercept_ = task.centre + task.scale * result.certificate.intercept
+        self.objective_constant_ = constant
         self.objective_ = result.value + constant
         self.dual_gap_ = result.gap
         self.n_iter_ = result.n_iter

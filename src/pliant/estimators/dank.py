@@ -91,6 +91,8 @@ class DANKClassifier(_DANK, HadamardClassifier):
         eta_ (tau n - tau^2/4), what it is without any coefficient.
     dual_gap_ : float
         The optimum is at most objective_ + dual_gap_; nan if the Gram matrix is not PSD.
+    objective_constant_ : float
+        The part of objective_ that no coefficient changes; 0 for tau = 0.
     eta_ : float
         The eta that was used; inf if no coefficient is needed.
     adaptation_ : AdaptiveMatrix

@@ -80,6 +80,8 @@ class KNPLClassifier(_KNPL, HadamardClassifier):
         The dual objective that was reached, a lower bound of the optimum.
     dual_gap_ : float
         The optimum is at most objective_ + dual_gap_; nan if the Gram matrix is not PSD.
+    objective_constant_ : float
+        The part of objective_ that no coefficient changes: 0.
     eta_ : float
         The eta that was used; inf if no coefficient is needed.
     adaptation_ : AdaptiveMatrix

@@ -21,18 +21,29 @@ points only (where beta is not zero). F is never formed.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from pliant._typing import Array
+from pliant._typing import Array, Indices
 from pliant.linalg import eigenpairs_above, none_above
 
-__all__ = ["Centred", "Form", "Quartic", "Spectrum", "Threshold"]
+__all__ = ["Between", "Centred", "Form", "Quartic", "Spectrum", "Threshold", "blocks"]
 
 LEEWAY = 1e-4
 """An eigenvalue that is missed is at most this share above tau/2."""
+
+BLOCK_ENTRIES = 4_000_000
+"""Entries of a matrix that are held at once where a sum over them is all that is needed."""
+
+
+class Between(Protocol):
+    """Kernel values between points that are known by their numbers."""
+
+    def __call__(self, rows: Indices, columns: Indices) -> Array:
+        """Return k between points, shape (len(rows), len(columns))."""
 
 
 class Form(Protocol):
@@ -73,12 +84,7 @@ class Centred:
 
     c: float
     n: int
-    mean: float
-
-    @classmethod
-    def of(cls, learned: Array, c: float, n: int) -> Centred:
-        """Return the form for A between the support points of n points."""
-        return cls(c, n, float(learned.sum()) / n**2)
+    mean: float = 0.0
 
     def profile(self, learned: Array) -> Array:
         """Return m(x), the mean of a(x, x_i) over the training points."""
@@ -122,7 +128,8 @@ class Spectrum(NamedTuple):
     @classmethod
     def of(
         cls,
-        gram: Array,
+        between: Between,
+        support: Indices,
         beta: Array,
         c: float,
         tau: float,
@@ -135,8 +142,10 @@ class Spectrum(NamedTuple):
 
         Parameters
         ----------
-        gram : array of shape (s, s)
-            k between the support points.
+        between : callable
+            between(rows, columns) returns k between points given by their numbers.
+        support : array of shape (s,)
+            The numbers of the support points.
         beta : array of shape (s,)
             Their coefficients.
         c, tau : float
@@ -146,32 +155,27 @@ class Spectrum(NamedTuple):
         certain : bool
             Whether to make sure that none above (1 + LEEWAY) tau/2 is missing.
         """
-        found = cls._unfolded(*eigenpairs_above(_core(gram, beta, c, n), 0.5 * tau, guess), n)
-        if certain and not found._is_complete(_core(gram, beta, c, n), tau):
-            core = _core(gram, beta, c, n)
-            found = cls._unfolded(*eigenpairs_above(core, 0.5 * tau, guess=len(core)), n)
-        return found
 
-    def excess(self, gram: Array, beta: Array, c: float) -> float:
+        def core() -> Array:
+            return _core(between, support, beta, c, n)
+
+        found = eigenpairs_above(core(), 0.5 * tau, guess)
+        limit, known = (1.0 + LEEWAY) * 0.5 * tau, found.complete or not certain
+        if not known and not none_above(core(), limit, found.values, found.vectors):
+            found = eigenpairs_above(core(), 0.5 * tau, guess=n)
+        others = found.vectors[-1] / np.sqrt(max(n - len(support), 1))
+        return cls(found.values, found.vectors[:-1], others, n)
+
+    def excess(self, image: Array) -> float:
         """Return the largest eigenvalue less n, without cancellation.
 
-        With e = 1/sqrt(n) and the largest eigenvalue l of S = n ee' + cA, the part of its
-        eigenvector w across e is p = P cA w/l, and l - n = c w'Aw - n |p|^2.
+        With e = 1/sqrt(n), w the eigenvector of the largest eigenvalue l of S = n ee' + cA, and
+        `image` = cAw at the support points (zero elsewhere), the part of w across e is
+        p = P cAw/l, and l - n = c w'Aw - n |p|^2.
         """
-        vector, n = self.support[:, 0], self.n
-        image = c * beta * (gram @ (beta * vector))
-        mean = image.sum() / n
+        n, mean = self.n, image.sum() / self.n
         across = ((image - mean) ** 2).sum() + (n - len(image)) * mean**2
-        return float(vector @ image - n * across / self.values[0] ** 2)
-
-    def _is_complete(self, core: Array, tau: float) -> bool:
-        vectors = np.vstack([self.support, np.sqrt(self.n - len(self.support)) * self.others])
-        return none_above(core, (1.0 + LEEWAY) * 0.5 * tau, self.values, vectors)
-
-    @classmethod
-    def _unfolded(cls, values: Array, vectors: Array, n: int) -> Spectrum:
-        others = n - (len(vectors) - 1)
-        return cls(values, vectors[:-1], vectors[-1] / np.sqrt(max(others, 1)), n)
+        return float(self.support[:, 0] @ image - n * across / self.values[0] ** 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,20 +206,26 @@ class Threshold:
         return np.asarray((profile**2).sum(axis=1) - 1.0)
 
 
-def _core(gram: Array, beta: Array, c: float, n: int) -> Array:
+def _core(between: Between, support: Indices, beta: Array, c: float, n: int) -> Array:
     """Return S = 11' + c A on the span of its rows, shape (s + 1, s + 1).
 
-    The basis is the s support points, with Gram matrix `gram` and coefficients `beta`, and the
-    unit vector of ones over the other n - s points, whose rows of S are ones: the other
-    eigenvalues of S are zero.
+    The basis is the s support points, with coefficients `beta`, and the unit vector of ones over
+    the other n - s points, whose rows of S are ones: the other eigenvalues of S are zero.
     """
-    s = len(beta)
+    s = len(support)
     core = np.empty((s + 1, s + 1))
-    inner = core[:s, :s]
-    inner[:] = gram
-    inner *= (c * beta)[:, None]
-    inner *= beta
-    inner += 1.0
+    for rows in blocks(s, s):
+        inner = core[rows, :s]
+        inner[:] = between(support[rows], support)
+        inner *= (c * beta[rows])[:, None]
+        inner *= beta
+        inner += 1.0
     core[s, :s] = core[:s, s] = np.sqrt(n - s)
     core[s, s] = n - s
     return core
+
+
+def blocks(rows: int, columns: int) -> Iterator[slice]:
+    """Yield parts of a matrix's rows that may be held at once."""
+    step = max(1, BLOCK_ENTRIES // max(1, columns))
+    return (slice(low, min(low + step, rows)) for low in range(0, rows, step))

@@ -8,12 +8,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from pliant._typing import Array, Indices
-from pliant.kernels.adaptive import Form, Threshold
+from pliant.kernels.adaptive import Form, Threshold, blocks
 
 __all__ = ["AdaptiveMatrix"]
-
-BLOCK_ENTRIES = 4_000_000
-"""Entries of F that are held at once where all are needed."""
 
 
 class Adapted(Protocol):
@@ -60,10 +57,8 @@ class AdaptiveMatrix:
     def radius(self) -> float:
         """|F - 11'| in the Frobenius norm: how far the kernel was adapted."""
         points, sizes = self._representatives
-        step = max(1, BLOCK_ENTRIES // len(points))
         total = 0.0
-        for low in range(0, len(points), step):
-            rows = slice(low, low + step)
+        for rows in blocks(len(points), len(points)):
             total += float(sizes[rows] @ self._change(points[rows], points) ** 2 @ sizes)
         return float(np.sqrt(total))
 

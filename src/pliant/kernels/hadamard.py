@@ -13,7 +13,7 @@ F = 1. Each F is PSD, and so is k_new if k is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -27,6 +27,7 @@ from pliant.kernels.adaptive import (
     Quartic,
     Spectrum,
     Threshold,
+    blocks,
 )
 from pliant.kernels.adaptive_matrix import AdaptiveMatrix
 from pliant.kernels.base import Kernel
@@ -126,7 +127,7 @@ class HadamardKernel(Kernel):
             left = right if Y is X else self._seen(X, gram if right is self._at_support else None)
             return gram * (1.0 + self._change(gram, left, right))
         place = self._place(X)
-        return gram * (1.0 + self._between(place, place if Y is X else self._place(Y)))
+        return gram * (1.0 + self._copied(place, place if Y is X else self._place(Y)))
 
     def _diagonal(self, X: Array) -> Array:
         diagonal = self.base._diagonal(X)
@@ -146,11 +147,22 @@ class HadamardKernel(Kernel):
     def _seen(self, X: Array, cross: Array | None = None, b: Array | None = None) -> _Seen:
         """Return points by their own coordinates; `cross`, if known, is k(X, support)."""
         b = self._smooth(X) if b is None else b
-        if isinstance(self.form, Quartic):
-            return _Seen(X, b, self.form.profile(b))
-        support = self.support
-        cross = self.base._gram(X, self.points[support]) if cross is None else cross
-        return _Seen(X, b, self.form.profile(b[:, None] * cross * self.beta[support]))
+        if cross is None:
+            profile = self._profile(self.form, X, b)
+        else:
+            profile = self.form.profile(b[:, None] * cross * self.beta[self.support])
+        return _Seen(X, b, profile)
+
+    def _profile(self, form: Form, X: Array, b: Array) -> Array:
+        """Return the profiles of points with coefficients b, in blocks of rows."""
+        if isinstance(form, Quartic):
+            return form.profile(b)
+        points, beta = self.points[self.support], self.beta[self.support]
+        parts = [
+            form.profile(b[rows, None] * self.base._gram(X[rows], points) * beta)
+            for rows in blocks(len(X), len(points))
+        ]
+        return np.concatenate(parts) if parts else form.profile(np.empty((0, len(points))))
 
     def _trained(self, indices: Indices) -> _Seen:
         """Return training points, with the coefficients that were learned."""
@@ -164,19 +176,23 @@ class HadamardKernel(Kernel):
         learned = seen.b**2 * self.base._diagonal(seen.points)
         return self.form.change_of_each(learned, seen.profile)
 
-    def _between(self, rows: Indices, columns: Indices) -> Array:
+    def _copied(self, rows: Indices, columns: Indices) -> Array:
         """Return F - 1 between training points that may occur many times."""
         left, row_of = np.unique(rows, return_inverse=True)
         right, column_of = np.unique(columns, return_inverse=True)
-        gram = self.base._gram(self.points[left], self.points[right])
+        gram = self._between(left, right)
         change = self._change(gram, self._trained(left), self._trained(right))
         return change[row_of[:, None], column_of]
 
-    def learned(self, rows: Indices, columns: Indices) -> Array:
-        """Return A_ij = beta_i K_ij beta_j between training points."""
+    def _between(self, rows: Indices, columns: Indices) -> Array:
+        """Return k between training points."""
         if not rows.size or not columns.size:
             return np.empty((rows.size, columns.size))
-        gram = self.base._gram(self.points[rows], self.points[columns])
+        return self.base._gram(self.points[rows], self.points[columns])
+
+    def learned(self, rows: Indices, columns: Indices) -> Array:
+        """Return A_ij = beta_i K_ij beta_j between training points."""
+        gram = self._between(rows, columns)
         return np.asarray(self.beta[rows, None] * gram * self.beta[columns])
 
     @cached_property
@@ -189,12 +205,14 @@ class HadamardKernel(Kernel):
         """The closed form of F."""
         n, c, support = len(self.points), self.quartic, self.support
         tau = check_real("tau", self.tau, least=0)
-        if self.centred:
-            return Centred.of(self.learned(support, support), c, n)
-        if tau == 0.0 or c == 0.0 or not support.size:
+        if tau and not self.centred and c and support.size:
+            beta = self.beta[support]
+            return Threshold(c, tau, Spectrum.of(self._between, support, beta, c, tau, n))
+        if not self.centred:
             return Quartic(c)
-        gram = self.base._gram(self.points[support], self.points[support])
-        return Threshold(c, tau, Spectrum.of(gram, self.beta[support], c, tau, n))
+        form = Centred(c, n)
+        means = self._profile(form, self.points[support], self.beta[support])
+        return replace(form, mean=float(means.sum()) / n)
 
     @cached_property
     def _at_support(self) -> _Seen:

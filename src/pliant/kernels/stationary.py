@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from sklearn.metrics.pairwise import euclidean_distances
 
 from pliant._typing import Array
 from pliant.kernels.base import Kernel, positive
@@ -37,10 +36,7 @@ class Gaussian(_Stationary):
 
     def _gram(self, X: Array, Y: Array) -> Array:
         gamma = positive(self, "gamma")
-        centre = Y.mean(axis=0)  # differences do not change; their rounding error shrinks
-        same = X is Y
-        X = X - centre
-        gram = np.asarray(euclidean_distances(X, X if same else Y - centre, squared=True))
+        gram = _squared_distances(X, Y)
         gram *= -gamma
         return np.exp(gram, out=gram)
 
@@ -117,3 +113,18 @@ class TL1(Kernel):
 
     def _diagonal(self, X: Array) -> Array:
         return np.full(len(X), positive(self, "rho"))
+
+
+def _squared_distances(X: Array, Y: Array) -> Array:
+    """Return |x - y|^2, shape (m, k), by |x|^2 - 2 x'y + |y|^2; exactly zero for x itself."""
+    centre = Y.mean(axis=0)  # differences do not change; their rounding error shrinks
+    left = X - centre
+    right = left if X is Y else Y - centre
+    squares = left @ right.T
+    squares *= -2.0
+    squares += np.einsum("ij,ij->i", left, left)[:, None]
+    squares += np.einsum("ij,ij->i", right, right)
+    np.maximum(squares, 0.0, out=squares)
+    if X is Y:
+        np.fill_diagonal(squares, 0.0)
+    return squares

@@ -26,8 +26,8 @@ class AdaptationDisplay:
     """F - 1 between support points, where the learned kernel is F times the base kernel.
 
     Points are ordered by class, and within a class by abs(coefficient). Positive entries are
-    pairs that the learned kernel holds for more similar than the base kernel does. Where a
-    training point has no coefficient, F is 1, and nothing is drawn.
+    pairs that the learned kernel holds for more similar than the base kernel does. Training
+    points without a coefficient all have the same row of F, near 1, and are not drawn.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class AdaptationDisplay:
         self._mark_classes(ax)
         m = len(self.change)
         shown = f"all {m}" if m == self.n_support else f"{m} of {self.n_support}"
-        ax.set_title(f"Adaptation, {shown} support points\n(F = 1 at all others)")
+        ax.set_title(f"Adaptation, {shown} support points")
         return self
 
     def _mark_classes(self, ax: Axes) -> None:

@@ -21,6 +21,8 @@ FLOOR = float(np.finfo(np.float64).eps)
 class ConvergenceDisplay:
     """The certified gap at each check of a solver, relative to 1 + abs(objective).
 
+    The objective is taken without its constant part, as the solver's tolerance is.
+
     The optimum is known to lie between objective and objective + gap. The solver stops when the
     relative gap reaches ``tol``.
 
@@ -93,7 +95,7 @@ class ConvergenceDisplay:
         Parameters
         ----------
         n_iter, gaps, objectives : array-like of shape (n_checks,)
-            Steps done, absolute gap and objective at each check.
+            Steps done, absolute gap and objective, less its constant, at each check.
         tol : float, optional
             The relative gap that was asked for.
         """
@@ -128,8 +130,9 @@ class ConvergenceDisplay:
                 f"expected a machine of one function, got {type(machine).__name__} with "
                 f"{len(machine.estimators_)}: draw one of its estimators_"
             )
+        objectives = machine.objective_history_ - machine.objective_constant_
         display = cls.from_history(
-            machine.step_history_, machine.gap_history_, machine.objective_history_, tol=machine.tol
+            machine.step_history_, machine.gap_history_, objectives, tol=machine.tol
         )
         return display.plot(ax, **line)
 

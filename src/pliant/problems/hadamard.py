@@ -135,13 +135,23 @@ class Threshold:
         The largest is n + e with a small e, which is computed by itself: with h0 taken off, the
         terms of size eta n^2 cancel on paper, not in floating point.
         """
-        support = np.flatnonzero(beta)
-        n, scaled = len(beta), beta[support]
-        gram = rows.square(support)
+        support, n = np.flatnonzero(beta), len(beta)
         spectrum = Spectrum.of(
-            gram, scaled, self.c, self.tau, n, guess=max(rank, 4), certain=certain
+            rows.part,
+            support,
+            beta[support],
+            self.c,
+            self.tau,
+            n,
+            guess=max(rank, 4),
+            certain=certain,
         )
-        excess = spectrum.excess(gram, scaled, self.c)
+        if not spectrum.values.size:  # possible only where K is not positive semi-definite
+            return Inner((n - 0.5 * self.tau) ** 2 / (4.0 * self.c), np.zeros(n))
+        leading = np.zeros(n)
+        leading[support] = beta[support] * spectrum.support[:, 0]
+        image = self.c * (beta * rows.matvec(leading))[support]
+        excess = spectrum.excess(image)
         kept = spectrum.values[1:] - 0.5 * self.tau
         loss = excess * (2.0 * n + excess - self.tau) + kept @ kept
         f = self._product(rows, beta, support, spectrum)
@@ -215,6 +225,16 @@ class AdaptedDual:
         u, v = point.fields
         shift = u + quartic * point.beta * v - point.f
         return replace(self.plain, linear=self.plain.linear + shift, quartic=quartic)
+
+    def promise(self, at: Point, old: Point, new: Point) -> float:
+        """Return the gain from `old` to `new`, with the other part of h linear as at `at`.
+
+        As that part is concave, this is at least the true gain of h for `at` = `old`, and at most
+        for `at` = `new`, and no large numbers cancel in it.
+        """
+        step = new.beta - old.beta
+        tube = np.abs(new.beta) - np.abs(old.beta)
+        return float((self.plain.linear - at.f) @ step - self.plain.epsilon * tube.sum())
 
     def share(self, old: Point, new: Point) -> float:
         """Return the share of the quartic term's curvature that h has between two points."""

@@ -134,7 +134,8 @@ class MarginDual:
         above = np.maximum(residual - self.epsilon, 0.0)
         below = np.maximum(-residual - self.epsilon, 0.0)
         loss = self.upper * above - self.lower * below
-        return float((loss + self.epsilon * np.abs(beta) - beta * residual).sum())
+        terms = loss + self.epsilon * np.abs(beta) - beta * residual  # each >= 0 but for rounding
+        return max(0.0, float(terms.sum()))
 
 
 def best_intercept(residual: Array, lower: Array, upper: Array, epsilon: float) -> float:

@@ -2,12 +2,12 @@
 
 The problem is to maximise a concave h. At a point x_k it offers a model m_k: a simpler problem,
 concave, with the same feasible set and the same gradient at x_k. Its maximiser x gives an ascent
-direction x - x_k of h, for the model rises along it. The full step is taken if it gains, else
-half of it, a quarter, and so on. The curvature of the model is scaled by a share in [0, 1],
-estimated from the last step (as a spectral gradient method estimates one number for its step
-length). Share 1 is the cautious model: where it lies below h, its maximiser gains without any
-search, so that the iterates rise to the optimum (the minorise-maximise, or concave-convex,
-principle).
+direction x - x_k of h, for the model rises along it. The full step is taken unless h peaks well
+before its end; then the secant rule looks for the peak. The curvature of the model is scaled by
+a share in [0, 1], estimated from the last step (as a spectral gradient method estimates one
+number for its step length). Share 1 is the cautious model: where it lies below h, its maximiser
+gains without any search, so that the iterates rise to the optimum (the minorise-maximise, or
+concave-convex, principle).
 
 An SVM dual whose kernel matrix adapts a little is so close to its model that three to ten models
 suffice, each started where the last one ended; first-order steps on h itself take hundreds.
@@ -35,10 +35,16 @@ ENOUGH = 0.1
 """A step that gains less than this share of what its model promised brings back share = 1."""
 
 SEARCHES = 6
-"""Points on the way to the model's maximiser that are tried for a gain."""
+"""Points on the way to the model's maximiser that are tried for the peak of h."""
+
+OVERSHOOT = 0.3
+"""At the end of a step h may fall this share as steeply as it rose at its beginning."""
+
+SHORTEST = 0.05
+"""The secant rule shortens a step to this share at most."""
 
 ROUNDING = 1e-13
-"""Relative differences of h below this are noise."""
+"""Relative gains of h below this may be noise."""
 
 PATIENCE = 3
 """Models in a row without a gain, ever finer, after which the run counts as stalled."""
@@ -102,6 +108,9 @@ class SequentialProblem(Protocol[P, M_co, Proof_co]):
 
     def share(self, old: P, new: P) -> float:
         """Return the share of curvature that was seen between two points."""
+
+    def promise(self, at: P, old: P, new: P) -> float:
+        """Return how much h gains from `old` to `new` if it goes on as steeply as at `at`."""
 
 
 class InnerSolver(Protocol[M_contra]):
@@ -245,21 +254,26 @@ class _Run(Generic[P, M, Proof]):
         return float(min(COARSEST, wanted) * 0.01**self.idle)
 
     def _best_between(self, old: P, end: P) -> P:
-        """Return `end` if it is better than `old`, else a point between that is, else `old`."""
+        """Return `end`, or a point on the way there if h has its peak before it; else `old`.
+
+        Along the way h is a concave function, of which the slopes at both ends are known: the
+        secant rule finds its peak.
+        """
+        new = end
         for _ in range(SEARCHES):
-            if self._is_better(end, old):
-                return end
-            if np.array_equal(end.beta, old.beta):
+            rise, final = (self.problem.promise(at, old, new) for at in (old, new))
+            if final >= -OVERSHOOT * rise:
                 break
-            end = self.problem.at(old.beta + 0.5 * (end.beta - old.beta), old)
-        return old
+            share = np.clip(rise / (rise - final), SHORTEST, 1.0)
+            new = self.problem.at(old.beta + share * (new.beta - old.beta), old)
+        return new if self._is_better(new, old) else old
 
     def _is_better(self, new: P, old: P) -> bool:
-        """Whether h is larger or, up to rounding, as large and nearer to stationary."""
+        """Whether h is larger: by a concave function's slope, if not by its rounded values."""
+        if np.array_equal(new.beta, old.beta):
+            return False
         gain = new.value - old.value
-        if abs(gain) > ROUNDING * (1.0 + abs(old.value)):
-            return gain > 0.0
-        return self.problem.certificate(new).slope < self.problem.certificate(old).slope
+        return gain > ROUNDING * (1.0 + abs(old.value)) or self.problem.promise(new, old, new) > 0.0
 
     def _report(self, progress: Progress) -> bool:
         if self.callback is None:

@@ -1,0 +1,93 @@
+"""``python -m benchmarks.papers NAME --data DIR``: measure a paper's table again."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.harness.measuring import ROOT
+from benchmarks.papers.cache import Cache, complete
+from benchmarks.papers.document import Document, document
+from benchmarks.papers.pages import page
+from benchmarks.papers.protocol import PROTOCOL, Protocol
+from benchmarks.papers.tables import TABLES, PaperTable
+from pliant._files import replacing
+
+OUTPUT = ROOT / "benchmarks" / "output" / "papers"
+RESULTS = ROOT / "benchmarks" / "results" / "papers"
+
+
+def main(arguments: Sequence[str] | None = None, protocol: Protocol = PROTOCOL) -> int:
+    """Run the command line and return 0."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    table = TABLES[options.name]
+    sets = _sets(parser, table, options.sets)
+    for name, least in (("repeats", 1), ("jobs", 1)):
+        if (value := getattr(options, name)) < least:
+            parser.error(f"expected --{name} >= {least}, got {value}")
+    if not options.data.is_dir():
+        parser.error(f"expected --data to be an existing folder, got {str(options.data)!r}")
+    study = _measure(table, sets, options, protocol)
+    text = page(table, study)
+    folders = [options.out, *([options.results] if options.keep else [])]
+    print(text)
+    print("\n".join(f"Written: {path}" for f in folders for path in _write(study, text, f)))
+    return 0
+
+
+def _sets(parser: argparse.ArgumentParser, table: PaperTable, asked: str | None) -> list[str]:
+    """Return the sets asked for, in the order of the table."""
+    names = set(table.sets) if asked is None else set(asked.split(","))
+    if unknown := names - set(table.sets):
+        parser.error(f"expected --sets out of {', '.join(table.sets)}, got {sorted(unknown)}")
+    return [name for name in table.sets if name in names]
+
+
+def _measure(
+    table: PaperTable, sets: list[str], options: argparse.Namespace, protocol: Protocol
+) -> Document:
+    records = complete(
+        table.runs(sets, options.repeats),
+        Cache(options.out / "runs.jsonl", protocol),
+        str(options.data),
+        protocol,
+        jobs=options.jobs,
+        tell=lambda line: print(line, file=sys.stderr, flush=True),
+    )
+    return document(table.name, sets, options.repeats, protocol, records)
+
+
+def _write(study: Document, text: str, folder: Path) -> list[Path]:
+    """Write NAME.json and NAME.md."""
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = {
+        folder / f"{study['table']}.json": json.dumps(study, allow_nan=False) + "\n",
+        folder / f"{study['table']}.md": text,
+    }
+    for path, content in texts.items():
+        with replacing(path) as draft:
+            draft.write_text(content, encoding="utf-8", newline="\n")
+    return list(texts)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.papers")
+    parser.description = "Measure a table of the papers again: each cell becomes paper / measured."
+    add = parser.add_argument
+    add("name", metavar="NAME", choices=list(TABLES), help=f"one of {', '.join(TABLES)}")
+    add("--data", type=Path, metavar="DIR", required=True, help="folder of NAME.csv.gz sets")
+    add("--sets", metavar="A,B", help="only these sets (default: all of the table)")
+    add("--repeats", type=int, default=10, metavar="N", help="random halves (default 10)")
+    add("--jobs", type=int, default=1, metavar="N", help="processes (default 1)")
+    add("--out", type=Path, default=OUTPUT, metavar="DIR", help="JSON, Markdown and the cache")
+    add("--keep", action="store_true", help="write to benchmarks/results/papers as well")
+    add("--results", type=Path, default=RESULTS, help=argparse.SUPPRESS)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,205 @@
+"""The naive twins agree with the definition, with each other and with the semidefinite program."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pliant.solvers.projections import project_box_hyperplane
+from tests.papers.hadamard_cases import (
+    DANK_OPTIMA,
+    KNPL_OPTIMA,
+    cases,
+    classification_data,
+    gaussian_gram,
+    regression_data,
+)
+from tests.reference import dank_algorithm1
+from tests.reference.naive_hadamard import (
+    centred,
+    classification,
+    copied,
+    positive_part,
+    proximal_point,
+    regression,
+    smooth_dank,
+    smooth_knpl,
+    soft,
+    solve,
+)
+from tests.reference.sdp import dank_by_sdp, knpl_by_sdp
+
+RULES = [("dank", 0.0), ("dank", 0.05), ("knpl", 0.0)]
+
+
+def problem_of(case, rule):
+    tau = case.tau if rule == "dank" else 0.0
+    return classification(case.K, case.y, case.C, case.eta, tau, rule)
+
+
+def random_adaptation(r, n, rule):
+    """Some feasible F of the rule."""
+    B = r.standard_normal((n, n)) / n
+    return 1 + centred(B @ B.T) if rule == "knpl" else np.ones((n, n)) * r.uniform() + B @ B.T
+
+
+@pytest.mark.parametrize(("s", "C", "eta", "tau", "optimum"), DANK_OPTIMA)
+def test_dank_reaches_the_reference_optimum(s, C, eta, tau, optimum):
+    X, y = classification_data()
+    problem = classification(gaussian_gram(X, s), y, C, eta, tau)
+    _, value, gap = solve(problem)
+    assert value == pytest.approx(optimum, rel=1e-8)
+    assert 0 <= gap <= 1e-8 * (1 + value)
+    assert problem.value(np.zeros(24)) == pytest.approx(eta * (tau * 24 - tau**2 / 4))
+
+
+@pytest.mark.parametrize(("s", "C", "eta", "optimum"), KNPL_OPTIMA)
+def test_knpl_reaches_the_reference_optimum(s, C, eta, optimum):
+    X, y = classification_data()
+    problem = classification(gaussian_gram(X, s), y, C, eta, rule="knpl")
+    _, value, _ = solve(problem)
+    assert value == pytest.approx(optimum, rel=1e-8)
+    assert problem.value(np.zeros(24)) == 0
+
+
+def test_regression_reaches_the_reference_optimum():
+    X, y = regression_data()
+    _, value, _ = solve(regression(gaussian_gram(X, 0.3), y, 4.0, 0.05, eta=5.0, tau=0.05))
+    assert value == pytest.approx(9.29309818, rel=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(("rule", "tau"), RULES)
+@pytest.mark.parametrize("epsilon", [None, 0.05])
+def test_the_eliminated_problem_equals_the_semidefinite_program(epsilon, rule, tau, seed):
+    if epsilon is None:
+        X, y = classification_data(n=14, seed=seed)
+        problem = classification(gaussian_gram(X, 0.5), y, 3.0, 2.0, tau, rule)
+    else:
+        X, y = regression_data(n=14, seed=seed)
+        problem = regression(gaussian_gram(X, 0.2), y, 3.0, epsilon, 2.0, tau, rule)
+    if rule == "knpl":
+        optimum, F = knpl_by_sdp(problem.K, y, 3.0, 2.0, epsilon)
+    else:
+        optimum, F = dank_by_sdp(problem.K, y, 3.0, 2.0, tau, epsilon)
+    beta, value, _ = solve(problem)
+    assert value == pytest.approx(optimum, rel=1e-6)
+    np.testing.assert_allclose(problem.adaptation(beta), F, atol=2e-3)
+
+
+@pytest.mark.parametrize("rule", ["dank", "knpl"])
+@settings(max_examples=30, deadline=None)
+@given(case=cases())
+def test_no_feasible_f_gives_less_than_the_closed_form(rule, case):
+    problem, r = problem_of(case, rule), np.random.default_rng(0)
+    beta = case.y * case.alpha
+    F = problem.adaptation(beta)
+    lowest = problem.saddle(beta, F)
+    rounding = 1e-9 * (1 + abs(problem.penalty(F)) + abs(lowest))
+    for _ in range(5):
+        other = random_adaptation(r, len(beta), rule)
+        nearby = F + 1e-3 * (other - F)
+        assert problem.saddle(beta, other) >= lowest - rounding
+        assert problem.saddle(beta, nearby) >= lowest - rounding
+
+
+@pytest.mark.parametrize(("rule", "tau"), RULES)
+def test_the_fields_are_the_slopes_of_the_value(rule, tau):
+    X, y = regression_data(n=9)
+    problem = regression(gaussian_gram(X, 0.5), y, 2.0, 0.0, 0.7, tau, rule)
+    r = np.random.default_rng(0)
+    beta, d = r.uniform(-2, 2, 9), r.standard_normal(9)
+    slope = (problem.value(beta + 1e-5 * d) - problem.value(beta - 1e-5 * d)) / 2e-5
+    assert (y - problem.fields(beta)) @ d == pytest.approx(slope, rel=1e-6)
+
+
+@settings(max_examples=40, deadline=None)
+@given(case=cases(), rule=st.sampled_from(["dank", "knpl"]))
+def test_the_gap_bounds_every_other_value(case, rule):
+    problem = problem_of(case, rule)
+    alpha, other = case.y * case.alpha, case.y * case.other
+    rounding = 1e-9 * (1 + abs(problem.value(alpha)) + abs(problem.value(other)))
+    assert problem.gap(alpha) >= problem.value(other) - problem.value(alpha) - rounding
+
+
+@settings(max_examples=40, deadline=None)
+@given(case=cases())
+def test_the_eigenvalue_and_the_singular_value_form_of_f_agree(case):
+    arguments = case.K, case.y, case.alpha, case.eta, case.tau
+    F = problem_of(case, "dank").adaptation(case.y * case.alpha)
+    other = dank_algorithm1.adaptation(*arguments)
+    np.testing.assert_allclose(F, other, atol=1e-10 * (1 + np.abs(F).max() + case.tau))
+    value = dank_algorithm1.objective(case.K, case.y, case.alpha, other, case.eta, case.tau)
+    expected = problem_of(case, "dank").value(case.y * case.alpha)
+    scale = 1 + abs(expected) + case.eta * (other**2).sum() + case.eta * len(F) * case.tau
+    assert value == pytest.approx(expected, abs=1e-9 * scale)
+
+
+@settings(max_examples=100, deadline=None)
+@given(seed=st.integers(0, 10**6), n=st.integers(1, 20), spread=st.floats(0.01, 100))
+def test_bisection_and_sorting_project_onto_the_same_point(seed, n, spread):
+    r = np.random.default_rng(seed)
+    v, lower, upper = spread * r.standard_normal(n), -r.uniform(0, 2, n), r.uniform(0, 2, n)
+    exact = project_box_hyperplane(v, lower, upper)
+    np.testing.assert_allclose(proximal_point(v, lower, upper), exact, atol=1e-12 * (1 + spread))
+
+
+def test_the_proximal_point_is_the_lowest_of_random_feasible_points():
+    r = np.random.default_rng(0)
+    v, bound = r.standard_normal(8), np.full(8, 0.7)
+
+    def energy(x):
+        return ((x - v) ** 2).sum() / 2 + 0.3 * np.abs(x).sum()
+
+    best = proximal_point(v, -bound, bound, 0.3)
+    assert best.sum() == pytest.approx(0, abs=1e-12)
+    for scale in np.repeat([1.0, 0.1, 0.001], 100):
+        other = project_box_hyperplane(best + scale * r.standard_normal(8), -bound, bound)
+        assert energy(other) >= energy(best) - 1e-12
+    np.testing.assert_allclose(soft(np.array([-1.0, 0.1, 1.0]), 0.3), [-0.7, 0.0, 0.7])
+
+
+@pytest.fixture
+def extended():
+    """A Gram matrix, coefficients, and two sets of new points with values of b there."""
+    r = np.random.default_rng(0)
+    X, left, right = (r.uniform(size=(n, 2)) for n in (10, 6, 5))
+    beta, b_left, b_right = (r.uniform(-2, 2, n) for n in (10, 6, 5))
+    return X, left, right, beta, b_left, b_right
+
+
+def test_the_smooth_rule_for_tau_is_exact_at_the_training_points_and_psd(extended):
+    X, left, _, beta, b_left, _ = extended
+    K, K_left = gaussian_gram(X, 0.5), gaussian_gram(left, 0.5, X)
+    F = smooth_dank(K, K, K, beta, beta, beta, 0.8, 0.2)
+    expected = positive_part(1 + np.outer(beta, beta) * K / 3.2, 0.1)
+    np.testing.assert_allclose(F, expected, atol=1e-12)
+    K_all, b = np.vstack([K, K_left]), np.concatenate([beta, b_left])
+    whole = smooth_dank(K, K_all, K_all, b, b, beta, 0.8, 0.2)
+    assert np.linalg.eigvalsh(whole)[0] > -1e-12
+    np.testing.assert_allclose(whole[:10, :10], F, atol=1e-12)
+
+
+def test_the_smooth_rule_of_knpl_is_exact_at_the_training_points_and_psd(extended):
+    X, left, right, beta, b_left, b_right = extended
+    points, b = np.vstack([X, left]), np.concatenate([beta, b_left])
+    K, K_points, between = (
+        gaussian_gram(A, 0.5, B) for A, B in [(X, X), (points, X), (points,) * 2]
+    )
+    whole = smooth_knpl(K, K_points, K_points, between, b, b, beta, 0.8)
+    np.testing.assert_allclose(whole[:10, :10], 1 + centred(np.outer(beta, beta) * K) / 3.2)
+    assert np.linalg.eigvalsh(whole)[0] > -1e-12
+    cross = [gaussian_gram(A, 0.5, B) for A, B in [(left, X), (right, X), (left, right)]]
+    G = smooth_knpl(K, *cross, b_left, b_right, beta, 0.8)
+    i, j = 2, 3
+    a_left = b_left[i] * cross[0][i] * beta
+    a_right = b_right[j] * cross[1][j] * beta
+    a_training = np.outer(beta, beta) * K
+    entry = b_left[i] * cross[2][i, j] * b_right[j]
+    expected = 1 + (entry - a_right.mean() - a_left.mean() + a_training.mean()) / 3.2
+    assert G[i, j] == pytest.approx(expected, rel=1e-12)
+
+
+def test_copied_columns_are_those_of_the_neighbours():
+    F = np.arange(9.0).reshape(3, 3)
+    np.testing.assert_array_equal(copied(F, [2, 0], [1, 1, 2]), [[7, 7, 8], [1, 1, 2]])
