@@ -4,10 +4,11 @@
        :missing: what to say where there is no such file
 
 It reads what these files use and no more: headings, paragraphs, bullet lists, tables with pipes,
-code, emphasis and links.
+images, code, emphasis and links.
 """
 
 import html
+import os
 import re
 from pathlib import Path
 from typing import ClassVar
@@ -21,6 +22,7 @@ INLINE = re.compile(
     r"|\*(?P<emphasis>[^*\s][^*]*)\*|\\(?P<escaped>.)"
 )
 BLOCK = re.compile(r"\n\s*\n")
+IMAGE = re.compile(r"!\[(?P<alt>[^]]*)\]\((?P<file>[^)]+)\)$")
 CELLS = re.compile(r"(?<!\\)\|")
 
 
@@ -74,8 +76,11 @@ def row(cells, right):
     return entries
 
 
-def document(text, prefix):
-    """Turn a Markdown text into sections; the first heading's level is the top."""
+def document(text, prefix, folder="."):
+    """Turn a Markdown text into sections; the first heading's level is the top.
+
+    Images are looked for in `folder`, relative to the page.
+    """
     root = nodes.Element()
     stack, top = [root], None
     for block in BLOCK.split(re.sub(r"^(#+ .*)$", r"\n\1\n", text.strip(), flags=re.MULTILINE)):
@@ -91,6 +96,9 @@ def document(text, prefix):
             stack.append(section)
         elif block.startswith("|"):
             stack[-1] += table(block.strip())
+        elif image := IMAGE.match(block.strip()):
+            uri = f"{folder}/{image['file']}"
+            stack[-1] += nodes.image(uri=uri, alt=image["alt"])
         elif block.startswith(("- ", "* ")):
             stack[-1] += bullets(block)
         elif block.strip():
@@ -110,7 +118,8 @@ class Markdown(SphinxDirective):
         found = []
         for file in files:
             self.env.note_dependency(str(file))
-            found += document(file.read_text(encoding="utf-8"), file.stem)
+            folder = Path(os.path.relpath(file.parent, here)).as_posix()
+            found += document(file.read_text(encoding="utf-8"), file.stem, folder)
         if "inside" in self.options:  # the page has a title of its own: drop the file's
             found = [child for section in found for child in section.children[1:]]
         return found

@@ -77,7 +77,7 @@ def eigenpairs_above(matrix: Array, level: float, guess: int = 8) -> Eigenpairs:
     k = guess + 4
     while n > SMALL and k <= FEW * n:
         try:
-            values, vectors = eigsh(matrix, k, v0=np.ones(n))
+            values, vectors = eigsh(matrix, k, which="LA", v0=np.ones(n))
         except ArpackError:
             break
         if values[0] <= level:

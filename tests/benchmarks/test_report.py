@@ -165,7 +165,8 @@ def test_a_run_with_failures_is_not_kept(tiny_command, tmp_path, monkeypatch, ca
 
 def test_the_command_lists_benchmarks(capsys):
     assert command_line.main(["--list"]) == 0
-    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["speed", "paths", "adapted"]
+    names = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    assert names == ["speed", "paths", "adapted"]
 
 
 @pytest.mark.parametrize(

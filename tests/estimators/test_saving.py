@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pliant import DANKClassifier, DANKRegressor, ModelFileError
+from pliant import DANKClassifier, DANKRegressor, KNPLClassifier, KNPLRegressor, ModelFileError
 from pliant.kernels import Gaussian, Linear
 from pliant.persistence import load_model, save_model
 from tests.estimators.test_dank import classification, regression
@@ -49,6 +50,37 @@ def test_precomputed_machines_survive(tmp_path):
     )
 
 
+@pytest.mark.parametrize("extension", ["smooth", "nearest", "reciprocal", "none"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        DANKClassifier(tau=0.05),
+        DANKRegressor(tau=0.05),
+        KNPLClassifier(eta_scale=0.1),
+        KNPLRegressor(eta_scale=0.1),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_every_rule_survives(tmp_path, model, extension):
+    X, y = classification(n=50)
+    model = clone(model).set_params(extension=extension).fit(X, y)
+    loaded = round_trip(model, tmp_path / "m.skops")
+    new = np.random.default_rng(1).uniform(size=(20, 3))
+    assert loaded.predict(new).tobytes() == model.predict(new).tobytes()
+    assert loaded.kernel_(new, X).tobytes() == model.kernel_(new, X).tobytes()
+    assert loaded.adaptation_.rank == model.adaptation_.rank
+    assert loaded.get_params() == model.get_params()
+    assert set(vars(loaded)) == set(vars(model))
+
+
+def test_many_classes_with_an_adapted_kernel_survive(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    for model in (DANKClassifier(tau=0.1), KNPLClassifier()):
+        model.fit(X, y)
+        loaded = round_trip(model, tmp_path / "m.skops")
+        np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+
+
 def test_a_machine_with_a_function_says_so_when_it_is_saved(tmp_path):
     X, y = classification(n=50)
     model = DANKClassifier(kernel=lambda A, B: A @ B.T).fit(X, y)
@@ -72,6 +104,8 @@ FORGERIES = {
     "base": lambda m: setattr(m.kernel_, "base", "gaussian"),
     "extension": lambda m: setattr(m.kernel_, "extension", "magic"),
     "support": lambda m: setattr(m, "support_vectors_", np.full((2, 2), np.inf)),
+    "tau": lambda m: setattr(m.kernel_, "tau", -1.0),
+    "two rules": lambda m: m.kernel_.set_params(tau=0.5, centred=True),
 }
 
 

@@ -30,7 +30,9 @@ def test_the_lines_are_where_the_decision_is_0_and_1(clowns):
 def test_the_grid_holds_the_decision_of_each_place(model, clowns):
     display = BoundaryDisplay.from_estimator(model, *clowns, grid_resolution=9)
     place = [[display.horizontal[2], display.vertical[7]]]
-    assert display.decisions["DANKClassifier"][7, 2] == model.decision_function(place)[0]
+    assert display.decisions["DANKClassifier"][7, 2] == pytest.approx(
+        model.decision_function(place)[0], rel=1e-12
+    )
 
 
 def test_two_features_are_their_own_plane_and_points_are_told_apart(model, clowns):

@@ -174,8 +174,9 @@ class Spectrum(NamedTuple):
         p = P cAw/l, and l - n = c w'Aw - n |p|^2.
         """
         n, mean = self.n, image.sum() / self.n
-        across = ((image - mean) ** 2).sum() + (n - len(image)) * mean**2
-        return float(self.support[:, 0] @ image - n * across / self.values[0] ** 2)
+        top = self.values[0]
+        across = (((image - mean) / top) ** 2).sum() + (n - len(image)) * (mean / top) ** 2
+        return float(self.support[:, 0] @ image - n * across)
 
 
 @dataclass(frozen=True, eq=False)

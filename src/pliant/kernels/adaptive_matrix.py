@@ -94,6 +94,13 @@ class AdaptiveMatrix:
             sizes[-1] = others.size
         return points, sizes
 
+    def _check_loaded(self) -> None:
+        """Raise ValueError if the kernel, read from a file, is none; forget what was made of it."""
+        if not hasattr(type(self.kernel), "form"):
+            raise ValueError(f"expected a learned kernel, got {type(self.kernel).__name__}")
+        for name in ("rank", "radius", "_representatives"):
+            self.__dict__.pop(name, None)
+
     def _change(self, rows: Indices, columns: Indices) -> Array:
         form, learned = self.kernel.form, self.kernel.learned
         left, right = (

@@ -203,8 +203,8 @@ class HadamardKernel(Kernel):
     @cached_property
     def form(self) -> Form:
         """The closed form of F."""
-        n, c, support = len(self.points), self.quartic, self.support
-        tau = check_real("tau", self.tau, least=0)
+        self._check_form()
+        n, c, support, tau = len(self.points), self.quartic, self.support, float(self.tau)
         if tau and not self.centred and c and support.size:
             beta = self.beta[support]
             return Threshold(c, tau, Spectrum.of(self._between, support, beta, c, tau, n))
@@ -213,6 +213,17 @@ class HadamardKernel(Kernel):
         form = Centred(c, n)
         means = self._profile(form, self.points[support], self.beta[support])
         return replace(form, mean=float(means.sum()) / n)
+
+    def _check_form(self) -> None:
+        """Raise ValueError unless eta, tau and centred name one of the closed forms."""
+        check_real("eta", self.eta, above=0, infinite=True)
+        limit = 2 * len(self.points)
+        if check_real("tau", self.tau, least=0) >= limit:
+            raise ValueError(f"expected tau < 2n = {limit}, got {self.tau!r}")
+        if not isinstance(self.centred, bool | np.bool_):
+            raise ValueError(f"expected centred True or False, got {self.centred!r}")
+        if self.centred and self.tau > 0:
+            raise ValueError(f"expected tau = 0 for a centred kernel, got {self.tau!r}")
 
     @cached_property
     def _at_support(self) -> _Seen:
@@ -246,8 +257,7 @@ class HadamardKernel(Kernel):
             raise ValueError(f"expected {len(points)} finite coefficients, got shape {beta.shape}")
         check_integer("n_neighbors", self.n_neighbors, least=1)
         check_choice("extension", self.extension, EXTENSIONS)
-        if check_real("tau", self.tau, least=0) > 0 and self.centred:
-            raise ValueError(f"expected tau = 0 for a centred kernel, got {self.tau!r}")
+        self._check_form()
         self._forget(self.__dict__)
 
     @cached_property

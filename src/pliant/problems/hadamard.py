@@ -152,10 +152,11 @@ class Threshold:
         leading[support] = beta[support] * spectrum.support[:, 0]
         image = self.c * (beta * rows.matvec(leading))[support]
         excess = spectrum.excess(image)
-        kept = spectrum.values[1:] - 0.5 * self.tau
-        loss = excess * (2.0 * n + excess - self.tau) + kept @ kept
+        root = 0.5 / np.sqrt(self.c)  # of eta; squares would overflow without it
+        kept = root * (spectrum.values[1:] - 0.5 * self.tau)
+        loss = root * excess * (root * (2.0 * n + excess - self.tau)) + kept @ kept
         f = self._product(rows, beta, support, spectrum)
-        return Inner(float(-loss / (4.0 * self.c)), f, len(spectrum.values))
+        return Inner(-float(loss), f, len(spectrum.values))
 
     def _product(self, rows: DenseRows, beta: Array, support: Indices, spectrum: Spectrum) -> Array:
         """Return (F o K) beta = sum_k s_k u_k o K (u_k o beta), shape (n,)."""

@@ -160,17 +160,19 @@ def best_intercept(residual: Array, lower: Array, upper: Array, epsilon: float) 
 
 
 def better_start(dual: MarginDual, beta: Array, growth: float) -> Array:
-    """Return the better of two starts from the solution `beta` for a box `growth` times smaller.
+    """Return the best of three starts from the solution `beta` for a box `growth` times smaller.
 
-    They are beta itself, where the box still holds it, and growth * beta, which it always holds.
+    They are beta itself, where the box still holds it, growth * beta, which it always holds, and
+    zero.
     """
-    if growth == 1.0:
-        return beta
     u, v = dual.fields(beta)
     scaled = growth * beta
-    value = dual.value(scaled, (growth * u, growth**2 * v))
-    fits = bool(((dual.lower <= beta) & (beta <= dual.upper)).all())
-    return beta if fits and dual.value(beta, (u, v)) > value else scaled
+    with np.errstate(over="ignore", invalid="ignore"):
+        value = dual.value(scaled, (growth * u, growth**2 * v))
+        own = dual.value(beta, (u, v))
+    if growth != 1.0 and own > value and ((dual.lower <= beta) & (beta <= dual.upper)).all():
+        scaled, value = beta, own
+    return scaled if value > 0.0 else np.zeros_like(beta)
 
 
 def svc_dual(

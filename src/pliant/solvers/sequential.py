@@ -25,7 +25,7 @@ from pliant.solvers.result import Progress, Result, Status
 
 __all__ = ["InnerSolver", "SequentialProblem", "solve"]
 
-COARSEST = 1e-4
+COARSEST = 0.1
 """The relative accuracy of a model is at least this."""
 
 MODEL_SHARE = 0.1
@@ -43,11 +43,14 @@ OVERSHOOT = 0.3
 SHORTEST = 0.05
 """The secant rule shortens a step to this share at most."""
 
-ROUNDING = 1e-13
-"""Relative gains of h below this may be noise."""
+ROUNDING = 1e-12
+"""Relative changes of h below this may be noise."""
 
-PATIENCE = 3
-"""Models in a row without a gain, ever finer, after which the run counts as stalled."""
+PATIENCE = 4
+"""Models in a row, ever finer, that lead nowhere: then the run counts as stalled."""
+
+LONG_PATIENCE = 50
+"""Models in a row that lead to no better value or gap than seen before: stalled as well."""
 
 
 class Certified(Protocol):
@@ -195,7 +198,9 @@ class _Run(Generic[P, M, Proof]):
         self.point = problem.at(start)
         self.share = 1.0
         self.relative_gap = np.inf
+        self.least = np.inf
         self.idle = 0
+        self.stuck = 0
         self.n_iter = 0
         self.stopped = False
         self.history: list[Progress] = []
@@ -208,7 +213,7 @@ class _Run(Generic[P, M, Proof]):
             self.point = self.problem.at(self.point.beta, self.point, certain=True)
             certificate = self._certify()
             status = self._status(tol)
-        self.history.append(Progress(self.n_iter, certificate.value, certificate.gap))
+        self._note(certificate)
         return certificate, status
 
     def improve(self, tol: float) -> None:
@@ -225,10 +230,10 @@ class _Run(Generic[P, M, Proof]):
         self.n_iter += result.n_iter
         new = self._best_between(old, self.problem.at(result.x, old))
         if new is old:
-            self.idle += 1
+            self.stuck += 1
             self.share = 1.0
             return
-        self.idle = 0
+        self.stuck = 0
         promised = result.value - result.history[0].objective
         kept = new.value - old.value >= ENOUGH * promised
         self.share = self.problem.share(old, new) if kept else 1.0
@@ -239,6 +244,14 @@ class _Run(Generic[P, M, Proof]):
         self.relative_gap = certificate.slope / (1.0 + abs(certificate.value))
         return certificate
 
+    def _note(self, certificate: Proof) -> None:
+        """Add to the history; count the models that made neither value nor gap better."""
+        values = [step.objective for step in self.history]
+        better = not values or certificate.value > max(values) or certificate.slope < self.least
+        self.least = min(self.least, certificate.slope)
+        self.idle = 0 if better else self.idle + 1
+        self.history.append(Progress(self.n_iter, certificate.value, certificate.gap))
+
     def _status(self, tol: float) -> Status | None:
         if self.relative_gap <= tol:
             return Status.CONVERGED if self.problem.psd else Status.UNCERTIFIED
@@ -246,12 +259,13 @@ class _Run(Generic[P, M, Proof]):
             return Status.STOPPED
         if self.n_iter >= self.limit:
             return Status.MAX_ITER
-        return Status.STALLED if self.idle >= PATIENCE else None
+        stalled = self.stuck >= PATIENCE or self.idle >= LONG_PATIENCE
+        return Status.STALLED if stalled else None
 
     def _precision(self, tol: float) -> float:
         """Return the relative accuracy for the next model; finer after each one that failed."""
         wanted = MODEL_SHARE * max(tol, self.relative_gap)
-        return float(min(COARSEST, wanted) * 0.01**self.idle)
+        return float(min(COARSEST, wanted) * 0.01**self.stuck)
 
     def _best_between(self, old: P, end: P) -> P:
         """Return `end`, or a point on the way there if h has its peak before it; else `old`.
@@ -262,18 +276,21 @@ class _Run(Generic[P, M, Proof]):
         new = end
         for _ in range(SEARCHES):
             rise, final = (self.problem.promise(at, old, new) for at in (old, new))
-            if final >= -OVERSHOOT * rise:
+            if rise <= 0.0 or final >= -OVERSHOOT * rise:
                 break
             share = np.clip(rise / (rise - final), SHORTEST, 1.0)
             new = self.problem.at(old.beta + share * (new.beta - old.beta), old)
         return new if self._is_better(new, old) else old
 
     def _is_better(self, new: P, old: P) -> bool:
-        """Whether h is larger: by a concave function's slope, if not by its rounded values."""
-        if np.array_equal(new.beta, old.beta):
+        """Whether h is larger, by its values or its slope; if rounding hides that, the gap less."""
+        gain, noise = new.value - old.value, ROUNDING * (1.0 + abs(old.value))
+        if np.array_equal(new.beta, old.beta) or gain < -noise:
             return False
-        gain = new.value - old.value
-        return gain > ROUNDING * (1.0 + abs(old.value)) or self.problem.promise(new, old, new) > 0.0
+        if gain > noise or self.problem.promise(new, old, new) > 0.0:
+            return True
+        before, after = (self.problem.certificate(point).slope for point in (old, new))
+        return after < before
 
     def _report(self, progress: Progress) -> bool:
         if self.callback is None:

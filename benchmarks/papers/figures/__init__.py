@@ -1,0 +1,7 @@
+"""The papers' figures, drawn again: ``python -m benchmarks.papers.figures --data DIR``.
+
+One file a figure; each has its setting as fields, and ``draw(folder, data)``, which writes a
+picture and returns a caption with what was measured (`figure`). What figures share: samples
+(`samples`), cross-validation (`tuning`), decision boundaries (`boundaries`) and the comparison of
+two regressions (`regression`).
+"""

@@ -1,0 +1,23 @@
+"""All figures, in the order of the papers."""
+
+from benchmarks.papers.figures.dank_boundaries import DankBoundaries
+from benchmarks.papers.figures.dank_convergence import DankConvergence
+from benchmarks.papers.figures.dank_entries import DankEntries
+from benchmarks.papers.figures.figure import PaperFigure
+from benchmarks.papers.figures.knpl_boundary import KnplBoundary
+from benchmarks.papers.figures.knpl_convergence import KnplConvergence
+from benchmarks.papers.figures.step_function import StepFunction
+from benchmarks.papers.figures.surface import Surface
+
+__all__ = ["FIGURES"]
+
+FIGURES: tuple[PaperFigure, ...] = (
+    DankBoundaries(),
+    DankEntries(),
+    DankConvergence(),
+    StepFunction(),
+    Surface(),
+    KnplBoundary(),
+    KnplConvergence(),
+)
+"""Each with the setting of the results that are kept."""

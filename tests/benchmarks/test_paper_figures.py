@@ -1,0 +1,178 @@
+"""Each figure of the papers in a small setting: a picture, a caption, and numbers."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib")
+
+from benchmarks.papers.figures import __main__ as command_line
+from benchmarks.papers.figures.catalogue import FIGURES
+from benchmarks.papers.figures.dank_boundaries import DankBoundaries
+from benchmarks.papers.figures.dank_convergence import DankConvergence
+from benchmarks.papers.figures.dank_entries import DankEntries
+from benchmarks.papers.figures.knpl_boundary import KnplBoundary, make_sandwich
+from benchmarks.papers.figures.knpl_convergence import KnplConvergence
+from benchmarks.papers.figures.regression import Rivals
+from benchmarks.papers.figures.samples import Sample, clowns
+from benchmarks.papers.figures.step_function import StepFunction, steps
+from benchmarks.papers.figures.surface import Surface, cherkassky
+from benchmarks.papers.figures.tuning import Grid, choose, gamma_of, svm
+
+GRID = Grid(sigmas=(2.0, 0.5), Cs=(1.0, 8.0), folds=3)
+RIVALS = Rivals(grid=replace(GRID, eta_scales=(1.0, 0.1)))
+SMALL = (
+    DankBoundaries(n_per_class=15, n_test_per_class=20, sigmas=(1.0, None), grid=GRID,
+                   resolution=12),
+    DankEntries(n_per_class=15, n_test_per_class=20, grid=GRID),
+    DankConvergence(iterations=20, tol=1e-6, grid=GRID),
+    StepFunction(n=20, n_test=50, rivals=RIVALS),
+    Surface(n=25, resolution=6, rivals=RIVALS),
+    KnplBoundary(n_per_class=15, n_test_per_class=20, draws=2, grid=GRID, resolution=12),
+    KnplConvergence(iterations=20, rounds=4, tol=1e-6, grid=GRID),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """A folder with a stand-in for heart: two noisy classes in three features."""
+    folder = tmp_path_factory.mktemp("data")
+    rng = np.random.default_rng(0)
+    y = np.repeat([1, -1], 20)
+    X = rng.standard_normal((40, 3)) + 0.8 * y[:, None]
+    rows = "".join(f"{a},{b},{c},{label}\n" for (a, b, c), label in zip(X, y, strict=True))
+    content = gzip.compress(f"a,b,c,target\n{rows}".encode())
+    (folder / "heart_statlog.csv.gz").write_bytes(content)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def written(data, tmp_path_factory):
+    """The folder that one run of the command fills, and its numbers."""
+    out = tmp_path_factory.mktemp("figures")
+    assert command_line.main(["--data", str(data), "--out", str(out)], SMALL) == 0
+    return out, json.loads((out / "numbers.json").read_text("utf-8"))["figures"]
+
+
+def leaves(entry):
+    if isinstance(entry, dict):
+        return [leaf for each in entry.values() for leaf in leaves(each)]
+    if isinstance(entry, list):
+        return [leaf for each in entry for leaf in leaves(each)]
+    return [entry]
+
+
+def test_the_small_figures_are_those_of_the_catalogue():
+    assert [type(each) for each in SMALL] == [type(each) for each in FIGURES]
+    assert len({each.name for each in FIGURES}) == len(FIGURES)
+
+
+@pytest.mark.parametrize("figure", SMALL, ids=lambda figure: figure.name)
+def test_a_figure_is_a_small_picture_with_caption_and_finite_numbers(figure, written):
+    out, numbers = written
+    entry = numbers[figure.name]
+    content = (out / entry["file"]).read_bytes()
+    assert content.startswith(b"\x89PNG")
+    assert len(content) < 300_000
+    assert entry["title"] == figure.title
+    assert "paper" in entry["caption"]
+    found = [leaf for leaf in leaves(entry["measured"]) if leaf is not None]
+    assert len(found) >= 8
+    assert all(math.isfinite(leaf) for leaf in found)
+    assert entry["caption"] in (out / "captions.md").read_text("utf-8")
+    assert f"![{figure.title}]({figure.name}.png)" in (out / "captions.md").read_text("utf-8")
+
+
+def test_nothing_else_is_written(written):
+    out, _ = written
+    names = {f"{each.name}.png" for each in SMALL} | {"numbers.json", "captions.md"}
+    assert {path.name for path in out.iterdir()} == names
+
+
+def test_the_paper_s_methods_stay_below_the_certified_optimum(written):
+    _, numbers = written
+    measured = numbers["dank-figure-4"]["measured"]
+    best = measured["optimum less h(0)"]
+    for method in ("projected gradient", "Algorithm 1 (Nesterov)"):
+        assert 0 < measured[method]["objective less h(0)"] < best + measured["certified gap"]
+    assert measured["pliant"]["objective less h(0)"][0] == pytest.approx(0, abs=1e-9)
+    assert measured["pliant"]["objective less h(0)"][-1] == pytest.approx(best)
+
+
+def test_the_alternation_swings_around_the_optimum(written):
+    _, numbers = written
+    measured = numbers["knpl-figure-3"]["measured"]
+    for scale in ("eta_scale 1", "eta_scale 0.1"):
+        found = measured[scale]
+        assert max(found["after G"]) <= found["optimum"] + found["certified gap"]
+        assert min(found["after alpha"]) >= found["optimum"] - 1e-6
+    assert measured["ADMM"]["Diff"][-1] < measured["ADMM"]["Diff"][0]
+
+
+def test_without_data_heart_is_left_out(tmp_path, capsys):
+    figures = [each for each in SMALL if each.needs_data or each.name == "dank-figure-2"]
+    assert command_line.main(["--out", str(tmp_path)], figures) == 0
+    assert "dank-figure-4: left out, it needs --data" in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "captions.md", "dank-figure-2.png", "numbers.json",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [(["--data", "nowhere"], "an existing folder, got 'nowhere'"), (["--keep"], "--data with")],
+)
+def test_what_cannot_be_drawn_is_refused(arguments, message, capsys):
+    with pytest.raises(SystemExit):
+        command_line.main(arguments, SMALL)
+    assert message in capsys.readouterr().err
+
+
+def test_the_printed_step_function_is_almost_a_line():
+    x = np.linspace(-5, 5, 401)
+    assert np.abs(steps(x, 3.0, 2.0, 0.05) - 1.5 * x).max() < 2e-4
+    assert steps(np.array([-0.5, 0.5, 1.5, 3.5]), 3.0, 2.0, 200.0) == pytest.approx([0, 0, 3, 6])
+
+
+def test_the_function_of_two_variables_as_printed():
+    assert cherkassky(0.5, 0.3) == pytest.approx(4.2659)
+    assert cherkassky(1.5, 1.5) == pytest.approx(42.659 * (0.1 + 1 - 10 + 5 + 0.05))
+
+
+def test_the_sandwich_has_class_minus_one_inside():
+    X, y = make_sandwich(4000, seed=0)
+    assert np.abs(X[y < 0, 1]).mean() < 0.5 < 1.1 < np.abs(X[y > 0, 1]).mean()
+    assert X[y > 0].mean(axis=0) == pytest.approx([0, 0], abs=0.1)
+    assert np.array_equal(X, make_sandwich(4000, seed=0)[0])
+
+
+def test_training_and_test_clowns_share_their_scaling():
+    sample = clowns(30, 70, seed=0)
+    everything = np.concatenate([sample.X, sample.X_test])
+    assert everything.mean(axis=0) == pytest.approx([0, 0], abs=1e-12)
+    assert everything.std(axis=0) == pytest.approx([1, 1])
+    assert (sample.y.sum(), sample.y_test.sum(), len(sample.y)) == (0, 0, 60)
+
+
+def test_of_equal_losses_the_widest_kernel_and_the_least_C_are_chosen():
+    X = np.concatenate([np.zeros((15, 1)), np.ones((15, 1))])
+    chosen = choose(svm, X, np.repeat([1.0, -1.0], 15), Grid(sigmas=(1.0, 0.5), Cs=(2.0, 4.0)))
+    assert chosen == (1.0, 2.0, 1.0, 0.0)
+    assert chosen.gamma == gamma_of(1.0) == 0.5
+
+
+def test_rivals_are_tuned_on_training_points_only():
+    x = np.linspace(0, 3, 24)[:, None]
+    first, second = (
+        RIVALS.compare(Sample(x, np.sin(3 * x[:, 0]), x_test, np.cos(x_test[:, 0]))).measured
+        for x_test in (x[:5], x[5:9])
+    )
+    for name in ("SVR-CV", "DANK"):
+        for key in ("sigma", "C", "eta_scale", "loss", "training 1 - R2"):
+            assert first[name][key] == second[name][key]
