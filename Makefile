@@ -40,7 +40,7 @@ lint: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 test: lint
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PYTEST_ARGS)
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
@@ -49,6 +49,7 @@ docs: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks speed
 	$(BIN)/python -m benchmarks paths
+	$(BIN)/python -m benchmarks adapted
 
 clean:
 	rm -rf $(VENV) docs/_build docs/auto_examples docs/gen_modules docs/api/generated benchmarks/output demo-output

@@ -32,7 +32,7 @@ from pliant.linalg import eigenpairs_above, none_above
 
 __all__ = ["Between", "Centred", "Form", "Quartic", "Spectrum", "Threshold", "blocks"]
 
-LEEWAY = 1e-4
+LEEWAY = 1e-6
 """An eigenvalue that is missed is at most this share above tau/2."""
 
 BLOCK_ENTRIES = 4_000_000
@@ -112,12 +112,15 @@ class Spectrum(NamedTuple):
         The row that all other points share.
     n : int
         The number of points.
+    complete : bool
+        Whether it is certain that none above (1 + LEEWAY) tau/2 is missing.
     """
 
     values: Array
     support: Array
     others: Array
     n: int
+    complete: bool
 
     @property
     def sums(self) -> Array:
@@ -164,7 +167,7 @@ class Spectrum(NamedTuple):
         if not known and not none_above(core(), limit, found.values, found.vectors):
             found = eigenpairs_above(core(), 0.5 * tau, guess=n)
         others = found.vectors[-1] / np.sqrt(max(n - len(support), 1))
-        return cls(found.values, found.vectors[:-1], others, n)
+        return cls(found.values, found.vectors[:-1], others, n, found.complete or certain)
 
     def excess(self, image: Array) -> float:
         """Return the largest eigenvalue less n, without cancellation.

@@ -57,6 +57,8 @@ class Point(NamedTuple):
         K beta and (K o K) beta^2.
     rank : int
         Number of eigenvalues that F needs; 0 where there is no such number.
+    certain : bool
+        Whether it is certain that none of them is missing.
     """
 
     beta: Array
@@ -64,14 +66,16 @@ class Point(NamedTuple):
     f: Array
     fields: tuple[Array, Array]
     rank: int = 0
+    certain: bool = True
 
 
 class Inner(NamedTuple):
-    """The inner minimum: its value less h0, its gradient's negative f, and the rank of F."""
+    """The inner minimum less h0, the negative f of its gradient; rank and certain of `Point`."""
 
     value: float
     f: Array
     rank: int = 0
+    certain: bool = True
 
 
 class Rule(Protocol):
@@ -156,7 +160,7 @@ class Threshold:
         kept = root * (spectrum.values[1:] - 0.5 * self.tau)
         loss = root * excess * (root * (2.0 * n + excess - self.tau)) + kept @ kept
         f = self._product(rows, beta, support, spectrum)
-        return Inner(-float(loss), f, len(spectrum.values))
+        return Inner(-float(loss), f, len(spectrum.values), spectrum.complete)
 
     def _product(self, rows: DenseRows, beta: Array, support: Indices, spectrum: Spectrum) -> Array:
         """Return (F o K) beta = sum_k s_k u_k o K (u_k o beta), shape (n,)."""
@@ -207,10 +211,13 @@ class AdaptedDual:
         certain : bool
             Whether to make sure that no eigenvalue is missed; the last point asks for it.
         """
+        if like is not None and like.beta is beta and like.certain:
+            return like
         fields = self.quartic.fields(beta)
         rank = 0 if like is None else like.rank
         inner = self.rule.inner(self.plain.rows, beta, fields, rank, certain)
-        return Point(beta, self.plain.gain(beta) + inner.value, inner.f, fields, inner.rank)
+        value = self.plain.gain(beta) + inner.value
+        return Point(beta, value, inner.f, fields, inner.rank, inner.certain)
 
     def certificate(self, point: Point) -> Certificate:
         """Return the tightest bound on the optimum that a point gives; values less h0."""
