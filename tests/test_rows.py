@@ -103,34 +103,7 @@ def test_a_matrix_in_c_order_is_not_copied():
     np.testing.assert_array_equal(DenseRows(turned).gram, turned)
 
 
-@both_precisions
-@given(
-    indices=arrays(np.intp, st.integers(0, 12), elements=st.integers(0, 8)),
-    columns=st.integers(0, 4),
-    seed=st.integers(0, 10**6),
-)
-@settings(max_examples=50, deadline=None)
-def test_several_sums_of_rows_are_a_product(dtype, indices, columns, seed):
-    weights = np.random.default_rng(seed).standard_normal((len(indices), columns))
-    exact = GRAM.astype(dtype).astype(np.float64)
-    total = DenseRows(GRAM, dtype=dtype).matmul(indices, weights)
-    assert total.dtype == np.float64
-    assert total.shape == (9, columns)
-    np.testing.assert_allclose(total, exact[:, indices] @ weights, rtol=0, atol=1e-14 * 13)
-
-
-def test_several_sums_in_blocks_are_those_at_once(monkeypatch):
-    weights = np.random.default_rng(1).standard_normal((9, 3))
-    at_once = DenseRows(GRAM).matmul(np.arange(9), weights)
-    for entries in (1, 20, 27):
-        monkeypatch.setattr("pliant.rows.BLOCK_ENTRIES", entries)
-        in_blocks = DenseRows(GRAM).matmul(np.arange(9), weights)
-        np.testing.assert_allclose(in_blocks, at_once, rtol=0, atol=1e-14 * 9)
-
-
-def test_several_sums_read_only_the_rows_asked_for():
-    gram = GRAM.copy()
-    gram[4] = np.nan
-    some = np.array([0, 8, 3])
-    weights = np.random.default_rng(1).standard_normal((3, 2))
-    np.testing.assert_allclose(DenseRows(gram).matmul(some, weights), GRAM[some].T @ weights)
+def test_a_part_is_some_rows_and_columns():
+    rows, columns = np.array([4, 0, 4]), np.array([7, 2])
+    np.testing.assert_array_equal(DenseRows(GRAM).part(rows, columns), GRAM[np.ix_(rows, columns)])
+    assert DenseRows(GRAM).part(rows[:0], columns).shape == (0, 2)

@@ -15,7 +15,7 @@ __all__ = ["Eigenpairs", "eigenpairs_above", "negative_eigenvalue", "none_above"
 SMALL = 300
 """Matrices up to this order are decomposed by LAPACK at once."""
 
-FEW = 0.15
+FEW = 0.03
 """Lanczos is left where more than this share of the eigenvectors is wanted."""
 
 
@@ -103,8 +103,9 @@ def _some_by_lapack(matrix: Array, level: float) -> Eigenpairs:
 
 
 def _above(values: Array, vectors: Array, level: float, *, complete: bool) -> Eigenpairs:
-    kept = np.flatnonzero(values > level)[::-1]
-    return Eigenpairs(values[kept], np.ascontiguousarray(vectors[:, kept]), complete)
+    """Return the pairs above `level`, falling, of all of them, rising."""
+    first = int(np.searchsorted(values, level, side="right"))
+    return Eigenpairs(values[first:][::-1], vectors[:, first:][:, ::-1], complete)
 
 
 def none_above(matrix: Array, level: float, values: Array, vectors: Array) -> bool:

@@ -14,9 +14,6 @@ from pliant._typing import Array, Indices
 
 __all__ = ["DenseRows"]
 
-BLOCK_ENTRIES = 4_000_000
-"""Entries that a product copies at once."""
-
 
 class DenseRows:
     """The rows of a symmetric Gram matrix that fits into memory.
@@ -64,17 +61,6 @@ class DenseRows:
     def matvec(self, weights: Array) -> Array:
         """Return K w, shape (n,); rows of zero weight are not read."""
         return _weighted_sum(self.gram, *self._used(weights))
-
-    def matmul(self, indices: Indices, weights: Array) -> Array:
-        """Return sum_i K_i w_i over the rows `indices`, shape (n, r).
-
-        `weights` has shape (len(indices), r). The rows are taken in blocks.
-        """
-        total = np.zeros((len(self), weights.shape[1]))
-        step = max(1, BLOCK_ENTRIES // max(1, len(self)))
-        for low in range(0, len(indices), step):
-            total += self.gram[indices[low : low + step]].T @ weights[low : low + step]
-        return total
 
     def squared_matvec(self, weights: Array) -> Array:
         """Return (K o K) w, with o the entrywise product, shape (n,)."""

@@ -95,9 +95,9 @@ def test_what_a_kernel_made_of_itself_is_made_again(tmp_path, form):
         ("centred", "yes", "expected centred True or False, got 'yes'"),
         ("centred", 1, "expected centred True or False, got 1"),
         ("centred", None, "expected centred True or False, got None"),
-        ("eta", 0.0, r"expected eta > 0, a number, got 0\.0"),
-        ("eta", np.nan, "expected eta > 0, a number, got nan"),
-        ("eta", "auto", "expected eta > 0, a number, got 'auto'"),
+        ("eta", 0.0, r"expected eta >= 1e-300, a number, got 0\.0"),
+        ("eta", np.nan, "expected eta >= 1e-300, a number, got nan"),
+        ("eta", "auto", "expected eta >= 1e-300, a number, got 'auto'"),
     ],
 )
 def test_a_forged_kernel_is_refused(tmp_path, name, value, said):

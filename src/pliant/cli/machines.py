@@ -46,7 +46,7 @@ def _function(machine: Any) -> dict[str, Any]:
         "n_support": len(machine.support_),
         "objective": objective,
         "gap": gap,
-        "relative_gap": gap / (1.0 + abs(objective - machine.objective_constant_)),
+        "relative_gap": gap / (1.0 + abs(float(machine.objective_history_[-1]))),
         "eta": float(machine.eta_),
         "n_iter": int(machine.n_iter_),
     }

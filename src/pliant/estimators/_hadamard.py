@@ -24,6 +24,10 @@ from pliant.solvers import Result, Status, project_box_hyperplane, sequential, s
 __all__ = ["HadamardClassifier", "HadamardMachine", "HadamardRegressor"]
 
 
+HISTORIES = ("objective_history_", "gap_history_", "step_history_")
+"""What was noted at the solver's checks; gaps may be nan."""
+
+
 class HadamardMachine(KernelMachine):
     """A machine that adapts its kernel matrix entry by entry; a subclass says by which rule."""
 
@@ -126,13 +130,22 @@ class HadamardMachine(KernelMachine):
         self.support_vectors_ = task.points[support]
         self.dual_coef_ = task.scale * beta[support]
         self.intercept_ = task.centre + task.scale * result.certificate.intercept
-        self.objective_constant_ = constant
-        self.objective_ = result.value + constant
+        self.objective_constant_ = constant if np.isfinite(eta) else 0.0
+        self.objective_ = result.value + self.objective_constant_
         self.dual_gap_ = result.gap
         self.n_iter_ = result.n_iter
-        self.objective_history_ = result.objectives + constant
+        self.objective_history_ = result.objectives
         self.gap_history_ = result.gaps
         self.step_history_ = np.array([step.n_iter for step in result.history])
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        for machine in getattr(self, "estimators_", [self]):
+            check_real("eta_", machine.eta_, above=0, infinite=True)
+            for name in ("objective_", "objective_constant_", *HISTORIES):
+                values = np.asarray(getattr(machine, name), dtype=np.float64)
+                if not np.isfinite(values).all() and not name.startswith("gap"):
+                    raise ValueError(f"expected finite numbers in {name}, got {values!r}")
 
     @property
     def adaptation_(self) -> AdaptiveMatrix:

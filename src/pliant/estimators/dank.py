@@ -57,7 +57,9 @@ class DANKClassifier(_DANK, HadamardClassifier):
         > 0: multiplies eta.
     tau : float, default=0.0
         >= 0, < 2n: the weight of the trace of F, relative to eta; the larger, the lower the rank
-        of F. The paper has 0.01. From 1 on, hardly anything is adapted.
+        of F, and the quicker the fit (a tiny tau keeps all eigenvalues, O(n^3)). The paper has
+        0.01. With eta="auto" and k(x, x) = 1 the rank is at most about 1 + 1/(2 tau eta_scale), F
+        is all but constant from tau = 1/(2 eta_scale) on, and just below that fits are slow.
     extension : {"smooth", "nearest", "reciprocal", "none"}, default="smooth"
         How a new point shares in the adaptation; see `pliant.kernels.HadamardKernel`.
     n_neighbors : int, default=5
@@ -87,12 +89,12 @@ class DANKClassifier(_DANK, HadamardClassifier):
     intercept_ : float
         The b of f(x).
     objective_ : float
-        The dual objective that was reached, a lower bound of the optimum; with the constant
-        eta_ (tau n - tau^2/4), what it is without any coefficient.
+        The dual objective that was reached, a lower bound of the optimum, with its constant.
     dual_gap_ : float
         The optimum is at most objective_ + dual_gap_; nan if the Gram matrix is not PSD.
     objective_constant_ : float
-        The part of objective_ that no coefficient changes; 0 for tau = 0.
+        The part of objective_ that no coefficient changes, eta_ (tau n - tau^2/4); 0 where eta_
+        is inf.
     eta_ : float
         The eta that was used; inf if no coefficient is needed.
     adaptation_ : AdaptiveMatrix
@@ -101,9 +103,9 @@ class DANKClassifier(_DANK, HadamardClassifier):
         Two-coordinate steps, of the plain SVM ("auto") and of DANK together; with more than two
         classes an array, one number per pair.
     objective_history_, gap_history_, step_history_ : arrays of shape (n_checks,)
-        Objective and gap each time that they were computed, and the two-coordinate steps done by
-        then (of DANK alone, where "auto" solves a plain SVM first). For tau > 0, one entry for
-        each dual of the sequence.
+        Objective, less its constant, and gap each time that they were computed, and the
+        two-coordinate steps done by then (of DANK alone, where "auto" solves a plain SVM first).
+        For tau > 0, one entry for each dual of the sequence.
     estimators_ : list of DANKClassifier
         Only with more than two classes: one machine per pair, in place of the attributes above
         from ``kernel_`` on.

@@ -30,12 +30,15 @@ import numpy as np
 from pliant._typing import Array, Indices
 from pliant.linalg import eigenpairs_above, none_above
 
-__all__ = ["Between", "Centred", "Form", "Quartic", "Spectrum", "Threshold", "blocks"]
+__all__ = ["Between", "CentredForm", "Form", "QuarticForm", "Spectrum", "ThresholdForm", "blocks"]
 
 LEEWAY = 1e-6
-"""An eigenvalue that is missed is at most this share above tau/2."""
+"""An eigenvalue that is missed is at most this share above tau/2.
 
-BLOCK_ENTRIES = 4_000_000
+The objective is then too high by at most eta (LEEWAY tau/2)^2 each, which is below rounding.
+"""
+
+BLOCK_ENTRIES = 500_000
 """Entries of a matrix that are held at once where a sum over them is all that is needed."""
 
 
@@ -60,7 +63,7 @@ class Form(Protocol):
 
 
 @dataclass(frozen=True)
-class Quartic:
+class QuarticForm:
     """F = 11' + c A."""
 
     c: float
@@ -79,7 +82,7 @@ class Quartic:
 
 
 @dataclass(frozen=True)
-class Centred:
+class CentredForm:
     """F = 11' + c P A P, with `n` training points and `mean` the mean entry of A."""
 
     c: float
@@ -183,7 +186,7 @@ class Spectrum(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Threshold:
+class ThresholdForm:
     """F = (11' + c A - (tau/2) I)_+, from the spectrum of 11' + c A."""
 
     c: float

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from pliant._typing import Array, Indices
-from pliant.kernels.adaptive import Form, Threshold, blocks
+from pliant.kernels.adaptive import Form, ThresholdForm, blocks
 
 __all__ = ["AdaptiveMatrix"]
 
@@ -30,6 +30,9 @@ class Adapted(Protocol):
 
     def learned(self, rows: Indices, columns: Indices) -> Array:
         """Return A_ij = beta_i K_ij beta_j between training points."""
+
+    def profiles(self, indices: Indices) -> Array:
+        """Return the profiles of training points."""
 
 
 class AdaptiveMatrix:
@@ -68,7 +71,7 @@ class AdaptiveMatrix:
 
         O(n_support^3) where it is not known from the learning.
         """
-        if isinstance(self.kernel.form, Threshold):
+        if isinstance(self.kernel.form, ThresholdForm):
             return self.kernel.form.rank
         points, sizes = self._representatives
         root = np.sqrt(sizes)
@@ -102,8 +105,6 @@ class AdaptiveMatrix:
             self.__dict__.pop(name, None)
 
     def _change(self, rows: Indices, columns: Indices) -> Array:
-        form, learned = self.kernel.form, self.kernel.learned
-        left, right = (
-            form.profile(learned(points, self.kernel.support)) for points in (rows, columns)
-        )
-        return form.change(learned(rows, columns), left, right)
+        learned = self.kernel.learned(rows, columns)
+        left, right = self.kernel.profiles(rows), self.kernel.profiles(columns)
+        return self.kernel.form.change(learned, left, right)

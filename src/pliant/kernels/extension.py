@@ -230,13 +230,16 @@ def _reciprocal_of_all(neighbors: Neighbors, X: Array) -> Indices:
 def smooth(neighbors: Neighbors, X: Array, pooled: Array, k: int) -> Array:
     """Return the inverse-distance mean of values over the k nearest training points, (m,).
 
+    It is zero where all of them are infinitely far.
+
     `pooled` are the values at the training points, as `neighbors.pool` returns them.
     """
     distances, indices = neighbors.query(X, min(k, len(neighbors)))
     here = distances == 0.0
     with np.errstate(divide="ignore"):
         weights = np.where(here.any(axis=1, keepdims=True), here, 1.0 / distances)
-    weights = weights / weights.sum(axis=1, keepdims=True)
+    total = weights.sum(axis=1, keepdims=True)
+    weights = np.divide(weights, total, out=np.zeros_like(weights), where=total > 0.0)
     return np.asarray((weights * pooled[indices]).sum(axis=1))
 
 

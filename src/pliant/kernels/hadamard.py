@@ -22,11 +22,11 @@ import numpy as np
 from pliant._typing import Array, Indices
 from pliant._validation import check_choice, check_integer, check_points, check_real
 from pliant.kernels.adaptive import (
-    Centred,
+    CentredForm,
     Form,
-    Quartic,
+    QuarticForm,
     Spectrum,
-    Threshold,
+    ThresholdForm,
     blocks,
 )
 from pliant.kernels.adaptive_matrix import AdaptiveMatrix
@@ -68,7 +68,7 @@ class HadamardKernel(Kernel):
     beta : array of shape (n,)
         Their signed dual coefficients.
     eta : float
-        > 0, may be inf: the weight of the penalty of F.
+        >= 1e-300, may be inf: the weight of the penalty of F.
     extension : {"smooth", "nearest", "reciprocal", "none"}
         The rule for new points.
     n_neighbors : int
@@ -107,7 +107,7 @@ class HadamardKernel(Kernel):
     @property
     def quartic(self) -> float:
         """The factor c = 1/(4 eta) of the learned part."""
-        return 1.0 / (4.0 * check_real("eta", self.eta, above=0, infinite=True))
+        return 1.0 / (4.0 * check_real("eta", self.eta, least=1e-300, infinite=True))
 
     @property
     def _rule(self) -> str:
@@ -144,9 +144,9 @@ class HadamardKernel(Kernel):
         """Return F on the training points."""
         return AdaptiveMatrix(self)
 
-    def _seen(self, X: Array, cross: Array | None = None, b: Array | None = None) -> _Seen:
+    def _seen(self, X: Array, cross: Array | None = None) -> _Seen:
         """Return points by their own coordinates; `cross`, if known, is k(X, support)."""
-        b = self._smooth(X) if b is None else b
+        b = self._smooth(X)
         if cross is None:
             profile = self._profile(self.form, X, b)
         else:
@@ -155,7 +155,7 @@ class HadamardKernel(Kernel):
 
     def _profile(self, form: Form, X: Array, b: Array) -> Array:
         """Return the profiles of points with coefficients b, in blocks of rows."""
-        if isinstance(form, Quartic):
+        if isinstance(form, QuarticForm):
             return form.profile(b)
         points, beta = self.points[self.support], self.beta[self.support]
         parts = [
@@ -166,7 +166,22 @@ class HadamardKernel(Kernel):
 
     def _trained(self, indices: Indices) -> _Seen:
         """Return training points, with the coefficients that were learned."""
-        return self._seen(self.points[indices], b=self.beta[indices])
+        return _Seen(self.points[indices], self.beta[indices], self.profiles(indices))
+
+    def profiles(self, indices: Indices) -> Array:
+        """Return the profiles of training points, with the coefficients that were learned."""
+        table, row_of = self._table
+        return table[row_of[indices]]
+
+    @cached_property
+    def _table(self) -> tuple[Array, Indices]:
+        """The profiles of the support points and of all others, and where each point's stands."""
+        support = self.support
+        own = self._profile(self.form, self.points[support], self.beta[support])
+        others = self.form.profile(np.zeros((1, len(support))))
+        row_of = np.full(len(self.points), len(support))
+        row_of[support] = np.arange(len(support))
+        return np.vstack([own, others]), row_of
 
     def _change(self, gram: Array, left: _Seen, right: _Seen) -> Array:
         """Return F - 1 between points, given k between them."""
@@ -207,16 +222,16 @@ class HadamardKernel(Kernel):
         n, c, support, tau = len(self.points), self.quartic, self.support, float(self.tau)
         if tau and not self.centred and c and support.size:
             beta = self.beta[support]
-            return Threshold(c, tau, Spectrum.of(self._between, support, beta, c, tau, n))
+            return ThresholdForm(c, tau, Spectrum.of(self._between, support, beta, c, tau, n))
         if not self.centred:
-            return Quartic(c)
-        form = Centred(c, n)
+            return QuarticForm(c)
+        form = CentredForm(c, n)
         means = self._profile(form, self.points[support], self.beta[support])
         return replace(form, mean=float(means.sum()) / n)
 
     def _check_form(self) -> None:
         """Raise ValueError unless eta, tau and centred name one of the closed forms."""
-        check_real("eta", self.eta, above=0, infinite=True)
+        check_real("eta", self.eta, least=1e-300, infinite=True)
         limit = 2 * len(self.points)
         if check_real("tau", self.tau, least=0) >= limit:
             raise ValueError(f"expected tau < 2n = {limit}, got {self.tau!r}")
@@ -281,5 +296,5 @@ class HadamardKernel(Kernel):
             attributes.pop(name, None)
 
 
-_MADE = ("_neighbors", "_pooled", "support", "form", "_at_support")
+_MADE = ("_neighbors", "_pooled", "support", "form", "_at_support", "_table")
 """What a kernel makes of its attributes when it is needed."""

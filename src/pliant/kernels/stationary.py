@@ -36,7 +36,7 @@ class Gaussian(_Stationary):
 
     def _gram(self, X: Array, Y: Array) -> Array:
         gamma = positive(self, "gamma")
-        gram = _squared_distances(X, Y)
+        gram = _squared_distances(X, Y, 1e-10 / gamma)
         gram *= -gamma
         return np.exp(gram, out=gram)
 
@@ -115,15 +115,22 @@ class TL1(Kernel):
         return np.full(len(X), positive(self, "rho"))
 
 
-def _squared_distances(X: Array, Y: Array) -> Array:
-    """Return |x - y|^2, shape (m, k), by |x|^2 - 2 x'y + |y|^2; exactly zero for x itself."""
+def _squared_distances(X: Array, Y: Array, tol: float) -> Array:
+    """Return |x - y|^2, shape (m, k), to an error of about `tol` or of rounding.
+
+    That is |x|^2 - 2 x'y + |y|^2, unless points are so far out that too many digits cancel.
+    """
     centre = Y.mean(axis=0)  # differences do not change; their rounding error shrinks
     left = X - centre
     right = left if X is Y else Y - centre
+    sizes = [np.einsum("ij,ij->i", points, points) for points in (left, right)]
+    largest = max(size.max(initial=0.0) for size in sizes)
+    if not largest * np.finfo(np.float64).eps <= tol:
+        return cdist(X, Y, "sqeuclidean")
     squares = left @ right.T
     squares *= -2.0
-    squares += np.einsum("ij,ij->i", left, left)[:, None]
-    squares += np.einsum("ij,ij->i", right, right)
+    squares += sizes[0][:, None]
+    squares += sizes[1]
     np.maximum(squares, 0.0, out=squares)
     if X is Y:
         np.fill_diagonal(squares, 0.0)

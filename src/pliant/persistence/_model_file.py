@@ -172,7 +172,10 @@ def _check_parts(value: object, seen: set[int]) -> None:
         _check_parts(part, seen)
     check = getattr(type(value), "_check_loaded", None)
     if check is not None:
-        check(value)
+        try:
+            check(value)
+        except AttributeError as error:
+            raise ValueError(f"the file lacks an attribute: {error}") from None
 
 
 def _inner(value: object) -> Iterable[object]:

@@ -130,9 +130,8 @@ class ConvergenceDisplay:
                 f"expected a machine of one function, got {type(machine).__name__} with "
                 f"{len(machine.estimators_)}: draw one of its estimators_"
             )
-        objectives = machine.objective_history_ - machine.objective_constant_
         display = cls.from_history(
-            machine.step_history_, machine.gap_history_, objectives, tol=machine.tol
+            machine.step_history_, machine.gap_history_, machine.objective_history_, tol=machine.tol
         )
         return display.plot(ax, **line)
 

@@ -27,11 +27,19 @@ import numpy as np
 
 from pliant._typing import Array, Indices
 from pliant._validation import check_real
-from pliant.kernels.adaptive import Spectrum
+from pliant.kernels.adaptive import Spectrum, blocks
 from pliant.problems.margin import Certificate, MarginDual
 from pliant.rows import DenseRows
 
-__all__ = ["AdaptedDual", "Centred", "Point", "Rule", "Threshold", "adapted_dual", "automatic_eta"]
+__all__ = [
+    "AdaptedDual",
+    "CentredRule",
+    "Point",
+    "Rule",
+    "ThresholdRule",
+    "adapted_dual",
+    "automatic_eta",
+]
 
 
 def automatic_eta(beta: Array) -> float:
@@ -95,7 +103,7 @@ class Rule(Protocol):
 
 
 @dataclass(frozen=True)
-class Centred:
+class CentredRule:
     """The rule of KNPL: penalty |F|^2, and the rows of F sum to n."""
 
     c: float
@@ -121,7 +129,7 @@ class Centred:
 
 
 @dataclass(frozen=True)
-class Threshold:
+class ThresholdRule:
     """The rule of DANK with tau > 0: penalty |F - 11'|^2 + tau trace(F)."""
 
     c: float
@@ -159,15 +167,26 @@ class Threshold:
         root = 0.5 / np.sqrt(self.c)  # of eta; squares would overflow without it
         kept = root * (spectrum.values[1:] - 0.5 * self.tau)
         loss = root * excess * (root * (2.0 * n + excess - self.tau)) + kept @ kept
-        f = self._product(rows, beta, support, spectrum)
+        f = _product(rows, beta, support, spectrum, self.tau)
         return Inner(-float(loss), f, len(spectrum.values), spectrum.complete)
 
-    def _product(self, rows: DenseRows, beta: Array, support: Indices, spectrum: Spectrum) -> Array:
-        """Return (F o K) beta = sum_k s_k u_k o K (u_k o beta), shape (n,)."""
-        vectors = np.tile(spectrum.others, (len(beta), 1))
-        vectors[support] = spectrum.support
-        weighted = rows.matmul(support, beta[support, None] * spectrum.support)
-        return np.asarray((vectors * weighted) @ (spectrum.values - 0.5 * self.tau))
+
+def _product(
+    rows: DenseRows, beta: Array, support: Indices, spectrum: Spectrum, tau: float
+) -> Array:
+    """Return (F o K) beta for F = U diag(s) U', shape (n,), from blocks of F.
+
+    All points without a coefficient share one row of F.
+    """
+    scale, vectors = spectrum.values - 0.5 * tau, spectrum.support
+    shared = np.zeros(len(beta))
+    shared[support] = beta[support] * (vectors @ (scale * spectrum.others))
+    f = rows.matvec(shared)
+    for part in blocks(len(support), len(support)):
+        adapted = (vectors[part] * scale) @ vectors.T
+        adapted *= rows.part(support[part], support)
+        f[support[part]] = adapted @ beta[support]
+    return f
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,4 +300,4 @@ def adapted_dual(
         )
     if c == 0.0 or not (tau or centred):
         return plain.with_quartic(c)
-    return AdaptedDual(plain, Centred(c) if centred else Threshold(c, tau))
+    return AdaptedDual(plain, CentredRule(c) if centred else ThresholdRule(c, tau))
