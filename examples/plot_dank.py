@@ -24,7 +24,7 @@ dank = DANKClassifier(C=1.0, gamma="scale", eta_scale=0.1).fit(X, y)
 # %%
 # On the left, the decision boundary before (dashed) and after. On the right F - 1: pairs of
 # support points of one class become more similar than the base kernel says, pairs of different
-# classes less. F is 1 wherever one of the two points has no coefficient.
+# classes less. Points without a coefficient share one row of F, near 1, and are not shown.
 
 from matplotlib import pyplot as plt
 

@@ -53,6 +53,7 @@ def test_whatever_the_guess_the_pairs_are_found(above, guess):
 
 def test_lanczos_is_used_where_few_are_wanted(monkeypatch):
     called = []
+    monkeypatch.setattr(linalg, "FEW", 0.15)
     monkeypatch.setattr(linalg, "eigsh", lambda *a, **k: called.append(a[1]) or eigsh(*a, **k))
     spectrum = np.concatenate([np.linspace(3, 2, 20), np.zeros(LARGE - 20)])
     check(matrix_of(spectrum), 1.5, guess=4)

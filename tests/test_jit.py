@@ -18,7 +18,7 @@ USED = np.array([0, 3, 5])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
     ("loop", "arguments"),
-    [(rows._square, (USED,)), (rows._weighted_sum, (USED, WEIGHTS)),
+    [(rows._part, (USED, USED)), (rows._weighted_sum, (USED, WEIGHTS)),
      (rows._weighted_sum_of_squares, (USED, WEIGHTS))],
 )  # fmt: skip
 def test_loops_over_a_gram_are_what_their_python_says(loop, arguments, dtype):

@@ -56,7 +56,7 @@ def test_regression_reaches_the_reference_optimum():
 @pytest.mark.parametrize("seed", range(3))
 def test_the_eliminated_problem_equals_the_semidefinite_program(seed, eta):
     X, y = classification(n=16, seed=seed)
-    model = DANKClassifier(gamma=2.0, C=3.0, eta=eta, tol=1e-9).fit(X, y)
+    model = DANKClassifier(gamma=2.0, C=3.0, eta=eta, tau=0, tol=1e-9).fit(X, y)
     optimum, F = dank_by_sdp(Gaussian(2.0)(X), y, C=3.0, eta=eta)
     assert model.objective_ == pytest.approx(optimum, rel=1e-6)
     np.testing.assert_allclose(model.adaptation_.toarray(), F, atol=2e-3)
@@ -96,7 +96,7 @@ def test_the_gap_is_that_of_the_decision_function():
 
 def test_automatic_eta_is_the_squared_length_of_the_svm_solution():
     X, y = classification(n=80)
-    model = DANKClassifier(gamma=2.0, C=2.0, eta_scale=3.0, tol=1e-8).fit(X, y)
+    model = DANKClassifier(gamma=2.0, C=2.0, eta_scale=3.0, tau=0, tol=1e-8).fit(X, y)
     svm = SVC(gamma=2.0, C=2.0, tol=1e-8).fit(X, y)
     assert model.eta_ == pytest.approx(3.0 * (svm.dual_coef_**2).sum(), rel=1e-4)
     learned = model.adaptation_
@@ -219,7 +219,8 @@ def test_zero_weights_leave_rows_out_and_weights_scale_C():
 def test_class_weights_act_as_in_an_svm():
     X, y = classification(n=80)
     for weight in ("balanced", {1: 3.0, -1: 0.5}):
-        model = DANKClassifier(gamma=2.0, eta=1e12, tol=1e-8, class_weight=weight).fit(X, y)
+        model = DANKClassifier(gamma=2.0, eta=1e12, tau=0, tol=1e-8, class_weight=weight)
+        model.fit(X, y)
         svm = SVC(gamma=2.0, tol=1e-8, class_weight=weight).fit(X, y)
         np.testing.assert_allclose(model.decision_function(X), svm.decision_function(X), atol=1e-4)
 

@@ -168,6 +168,6 @@ def test_bad_precomputed_grams():
     with pytest.raises(ValueError, match=r"square Gram matrix of shape \(n, n\), got \(24, 3\)"):
         KNPLClassifier("precomputed").fit(X, y)
     with pytest.raises(ValueError, match=r"equal diagonal entries.*extension='none'"):
-        KNPLClassifier("precomputed").fit(Linear()(X), y)
+        KNPLClassifier("precomputed", extension="smooth").fit(Linear()(X), y)
     model = KNPLClassifier("precomputed", extension="none").fit(Linear()(X), y)
     assert np.isfinite(model.dual_gap_)

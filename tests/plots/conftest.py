@@ -24,4 +24,4 @@ def clowns():
 
 @pytest.fixture(scope="package")
 def model(clowns):
-    return DANKClassifier(C=10.0, eta_scale=0.1).fit(*clowns)
+    return DANKClassifier(C=10.0, eta_scale=0.1, tau=0.0).fit(*clowns)

@@ -71,7 +71,7 @@ class DankConvergence:
             values, moves = np.array(run.values) - constant, np.array(run.moves)
             _draw_run(panels, values, moves, best, label, *look)
             measured[label] = self._numbers(values, moves, run.seconds[-1], best)
-        history = optimum.objective_history_ - constant
+        history = optimum.objective_history_
         measured["pliant"] = {
             "objective less h(0)": history.tolist(),
             "gaps": optimum.gap_history_.tolist(),

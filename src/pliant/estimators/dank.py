@@ -55,7 +55,7 @@ class DANKClassifier(_DANK, HadamardClassifier):
         \|alpha\|^2 of the plain SVM, as in the paper.
     eta_scale : float, default=1.0
         > 0: multiplies eta.
-    tau : float, default=0.0
+    tau : float, default=0.01
         >= 0, < 2n: the weight of the trace of F, relative to eta; the larger, the lower the rank
         of F, and the quicker the fit (a tiny tau keeps all eigenvalues, O(n^3)). The paper has
         0.01. With eta="auto" and k(x, x) = 1 the rank is at most about 1 + 1/(2 tau eta_scale), F
@@ -144,7 +144,7 @@ class DANKClassifier(_DANK, HadamardClassifier):
         C: float = 1.0,
         eta: float | str = "auto",
         eta_scale: float = 1.0,
-        tau: float = 0.0,
+        tau: float = 0.01,
         extension: str = "smooth",
         n_neighbors: int = 5,
         tol: float = 1e-4,
@@ -227,7 +227,7 @@ class DANKRegressor(_DANK, HadamardRegressor):
         epsilon: float = 0.1,
         eta: float | str = "auto",
         eta_scale: float = 1.0,
-        tau: float = 0.0,
+        tau: float = 0.01,
         extension: str = "smooth",
         n_neighbors: int = 5,
         scale_target: bool = True,
