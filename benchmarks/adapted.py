@@ -166,7 +166,7 @@ def _cases(has_data: bool) -> list[Case]:
 
 MACHINES = (
     ("DANKClassifier()", "DANK", {}),
-    ("DANKClassifier(tau=0.01)", "DANK", {"tau": 0.01}),
+    ("DANKClassifier(tau=0)", "DANK", {"tau": 0.0}),
     ("KNPLClassifier()", "KNPL", {}),
 )
 """The machines whose whole fit is measured: name, class and parameters."""

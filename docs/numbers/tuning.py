@@ -23,8 +23,8 @@ from pliant.kernels import EXTENSIONS
 
 SETS = ("sonar", "heart_statlog", "ionosphere")
 MACHINES = {
-    "DANK, tau = 0": DANKClassifier(),
-    "DANK, tau = 0.01": DANKClassifier(tau=0.01),
+    "DANK, tau = 0": DANKClassifier(tau=0.0),
+    "DANK, tau = 0.01": DANKClassifier(),
     "KNPL": KNPLClassifier(),
 }
 GRID = {

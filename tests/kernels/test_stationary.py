@@ -113,3 +113,14 @@ def test_the_truncated_kernel_is_zero_from_rho_on():
     np.testing.assert_array_equal(
         TL1(2.0)([[0.0, 0.0]], [[0.5, 0.5], [1.0, 1.0], [2.0, 2.0]]), [[1.0, 0.0, 0.0]]
     )
+
+
+@pytest.mark.parametrize("far", [1e6, 1e10, 1e160])
+def test_one_point_far_out_does_not_spoil_the_others(far):
+    X = np.random.default_rng(0).standard_normal((50, 3))
+    near = Gaussian(1.0)(X)
+    X[0, 0] = far
+    gram = Gaussian(1.0)(X)
+    np.testing.assert_allclose(gram[1:, 1:], near[1:, 1:], rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(gram[0], np.eye(50)[0])
+    assert np.linalg.eigvalsh(gram)[0] > -1e-8

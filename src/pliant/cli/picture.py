@@ -78,5 +78,5 @@ def _convergence(machine: Any, X: Array, y: npt.NDArray[Any]) -> ConvergenceDisp
         warnings.simplefilter("ignore", ConvergenceWarning)
         stopped = [clone(fresh).set_params(max_iter=stop).fit(X, y) for stop in stops]
     gaps = [each.dual_gap_ for each in stopped]
-    objectives = [each.objective_ for each in stopped]
+    objectives = [each.objective_history_[-1] for each in stopped]
     return ConvergenceDisplay.from_history(stops, gaps, objectives, tol=machine.tol)
