@@ -91,6 +91,12 @@ def get_method(name: str) -> Method:
     raise ValueError(f"unknown method {name!r}; {hint}")
 
 
+SVM_GRID = {
+    "C": tuple(2.0**power for power in range(-3, 12, 2)),
+    "gamma": (1 / 16, 1 / 4, 1.0, 4.0),
+}
+"""What machines with the parameters of an SVM choose from."""
+
 METHODS: dict[str, Method] = {
     "dank": Method(
         name="dank",
@@ -99,10 +105,7 @@ METHODS: dict[str, Method] = {
         "JMLR 21 (2020)",
         classifier=DANKClassifier,
         regressor=DANKRegressor,
-        grid={
-            "C": tuple(2.0**power for power in range(-3, 12, 2)),
-            "gamma": (1 / 16, 1 / 4, 1.0, 4.0),
-        },
+        grid=SVM_GRID,
         max_rows=20_000,
         summary="a base kernel times a matrix that adapts each of its entries",
     ),
@@ -113,10 +116,7 @@ METHODS: dict[str, Method] = {
         "Learning, AAAI (2018)",
         classifier=KNPLClassifier,
         regressor=KNPLRegressor,
-        grid={
-            "C": tuple(2.0**power for power in range(-3, 12, 2)),
-            "gamma": (1 / 16, 1 / 4, 1.0, 4.0),
-        },
+        grid=SVM_GRID,
         max_rows=20_000,
         summary="a base kernel times a matrix that adapts each entry and keeps its row sums",
     ),

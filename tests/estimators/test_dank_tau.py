@@ -22,6 +22,7 @@ from pliant import (
     NonPSDWarning,
 )
 from pliant._progress import HAS_CALLBACKS
+from pliant.datasets import make_speed_problem
 from pliant.kernels import EXTENSIONS, TL1, Gaussian
 from tests.estimators.test_dank import classification, regression
 from tests.reference import naive_hadamard
@@ -589,3 +590,12 @@ def test_tau_is_checked_against_each_pair_of_classes():
     keep = np.r_[0:50, 50:60, 100:103]
     with pytest.raises(ValueError, match=r"expected tau < 2n = 26 for 13 training points"):
         DANKClassifier(tau=30.0).fit(X[keep], y[keep])
+
+
+@pytest.mark.parametrize("C", [1.0, 8.0, 32.0])
+def test_with_the_defaults_a_few_duals_suffice(C):
+    X, y = make_speed_problem(300)
+    for model in (DANKClassifier(C=C, tol=1e-6), KNPLClassifier(C=C, tol=1e-6)):
+        assert len(model.fit(X, y).gap_history_) <= 11  # the start, and ten duals
+    target = X[:, 0] ** 2 + np.sin(9 * X[:, 1])
+    assert len(DANKRegressor(C=C, tol=1e-6).fit(X, target).gap_history_) <= 11

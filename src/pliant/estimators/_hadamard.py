@@ -23,9 +23,8 @@ from pliant.solvers import Result, Status, project_box_hyperplane, sequential, s
 
 __all__ = ["HadamardClassifier", "HadamardMachine", "HadamardRegressor"]
 
-
-HISTORIES = ("objective_history_", "gap_history_", "step_history_")
-"""What was noted at the solver's checks; gaps may be nan."""
+FINITE = ("objective_", "objective_constant_", "objective_history_", "step_history_")
+"""Fitted numbers that are never nan; gaps are, where there is no certificate."""
 
 
 class HadamardMachine(KernelMachine):
@@ -142,9 +141,10 @@ class HadamardMachine(KernelMachine):
         super()._check_loaded()
         for machine in getattr(self, "estimators_", [self]):
             check_real("eta_", machine.eta_, above=0, infinite=True)
-            for name in ("objective_", "objective_constant_", *HISTORIES):
+            np.asarray(machine.gap_history_, dtype=np.float64)  # numbers, nan among them
+            for name in FINITE:
                 values = np.asarray(getattr(machine, name), dtype=np.float64)
-                if not np.isfinite(values).all() and not name.startswith("gap"):
+                if not np.isfinite(values).all():
                     raise ValueError(f"expected finite numbers in {name}, got {values!r}")
 
     @property

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from pliant._typing import Array
 
-__all__ = ["Progress", "Result", "Status"]
+__all__ = ["Certified", "Progress", "Result", "Status"]
 
 Proof = TypeVar("Proof")
 
@@ -30,6 +30,18 @@ class Status(Enum):
     def advice(self) -> str:
         """Return what the reader can do about it."""
         return self.value
+
+
+class Certified(Protocol):
+    """What every solver reads from a problem's certificate."""
+
+    @property
+    def value(self) -> float:
+        """The objective."""
+
+    @property
+    def gap(self) -> float:
+        """The bound on its distance from the optimum; nan if there is none."""
 
 
 class Progress(NamedTuple):

@@ -9,8 +9,8 @@ number for its step length). Share 1 is the cautious model: where it lies below 
 gains without any search, so that the iterates rise to the optimum (the minorise-maximise, or
 concave-convex, principle).
 
-An SVM dual whose kernel matrix adapts a little is so close to its model that three to ten models
-suffice, each started where the last one ended; first-order steps on h itself take hundreds.
+An SVM dual whose kernel matrix adapts a little is so close to its model that with the defaults of
+the estimators three to ten models suffice, each started where the last one ended.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 
 from pliant._typing import Array
-from pliant.solvers.result import Progress, Result, Status
+from pliant.solvers.result import Certified, Progress, Result, Status
 
 __all__ = ["InnerSolver", "SequentialProblem", "solve"]
 
@@ -53,16 +53,8 @@ LONG_PATIENCE = 50
 """Models in a row that lead to no better value or gap than seen before: stalled as well."""
 
 
-class Certified(Protocol):
-    """What the solver reads from a certificate."""
-
-    @property
-    def value(self) -> float:
-        """The objective."""
-
-    @property
-    def gap(self) -> float:
-        """The bound on its distance from the optimum; nan if there is none."""
+class CertifiedSlope(Certified, Protocol):
+    """What this solver reads besides."""
 
     @property
     def slope(self) -> float:
@@ -85,8 +77,8 @@ class Valued(Protocol):
         """What the gradient lacks of that of the linear gain."""
 
 
-Proof = TypeVar("Proof", bound=Certified)
-Proof_co = TypeVar("Proof_co", bound=Certified, covariant=True)
+Proof = TypeVar("Proof", bound=CertifiedSlope)
+Proof_co = TypeVar("Proof_co", bound=CertifiedSlope, covariant=True)
 P = TypeVar("P", bound=Valued)
 M = TypeVar("M")
 M_co = TypeVar("M_co", covariant=True)

@@ -24,7 +24,7 @@ from pliant._typing import Array, Indices
 from pliant.rows import DenseRows
 from pliant.solvers._pair_steps import ascend, tolls
 from pliant.solvers.projections import project_box_hyperplane
-from pliant.solvers.result import Progress, Result, Status
+from pliant.solvers.result import Certified, Progress, Result, Status
 
 __all__ = ["TwoCoordinateProblem", "solve"]
 
@@ -50,24 +50,16 @@ PATIENCE = 5
 """Rounds without a better value or gap, after which the run counts as stalled."""
 
 
-class Certified(Protocol):
-    """What the solver reads from a certificate."""
-
-    @property
-    def value(self) -> float:
-        """The objective."""
-
-    @property
-    def gap(self) -> float:
-        """The bound on its distance from the optimum."""
+class CertifiedIntercept(Certified, Protocol):
+    """What this solver reads besides."""
 
     @property
     def intercept(self) -> float:
         """The b that makes the gap smallest."""
 
 
-Proof = TypeVar("Proof", bound=Certified)
-Proof_co = TypeVar("Proof_co", bound=Certified, covariant=True)
+Proof = TypeVar("Proof", bound=CertifiedIntercept)
+Proof_co = TypeVar("Proof_co", bound=CertifiedIntercept, covariant=True)
 
 
 class TwoCoordinateProblem(Protocol[Proof_co]):
