@@ -21,6 +21,7 @@ __all__ = [
     "check_integer",
     "check_points",
     "check_real",
+    "check_vector",
     "check_weights",
     "plain",
     "stack_level",
@@ -152,6 +153,19 @@ def check_gram(gram: Array, *, tol: float = 1e-8) -> Array:
                 f"({low + i}, {j}) but {gram[j, low + i]:.6g} at ({j}, {low + i})"
             )
     return gram
+
+
+def check_vector(name: str, values: npt.ArrayLike, length: int) -> Array:
+    """Return `length` finite numbers, float64; one number stands for as many of itself."""
+    vector = _as_numbers(values, name)
+    if vector.ndim == 0:
+        vector = np.full(length, float(vector))
+    if vector.shape != (length,):
+        raise ValueError(f"expected {name} of shape ({length},), got {vector.shape}")
+    if not np.isfinite(vector).all():
+        place = int(np.argmin(np.isfinite(vector)))
+        raise ValueError(f"expected finite numbers in {name}, got {vector[place]} at {place}")
+    return vector
 
 
 def check_weights(sample_weight: npt.ArrayLike | None, X: Array) -> Array:

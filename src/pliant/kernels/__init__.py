@@ -2,13 +2,17 @@
 
 from pliant.kernels.adaptive_matrix import AdaptiveMatrix
 from pliant.kernels.base import FunctionKernel, Kernel
-from pliant.kernels.compose import Centered, Normalized, Product, Scaled, Sum
+from pliant.kernels.compose import Centered, Normalized, Product, Rescaled, Scaled, Sum
 from pliant.kernels.extension import batch_reciprocal_neighbors
+from pliant.kernels.gaussian_process import GPKernel
+from pliant.kernels.generalized import GeneralizedKernel
 from pliant.kernels.hadamard import EXTENSIONS, HadamardKernel
 from pliant.kernels.named import KERNEL_NAMES, as_kernel
 from pliant.kernels.polynomial import Linear, Polynomial
 from pliant.kernels.precomputed import Precomputed
+from pliant.kernels.quadrature import GeneralizedPolynomial, QuadratureKernel
 from pliant.kernels.stationary import TL1, Gaussian, Laplacian, Matern
+from pliant.kernels.tessellated import TessellatedKernel
 
 __all__ = [
     "EXTENSIONS",
@@ -17,7 +21,10 @@ __all__ = [
     "AdaptiveMatrix",
     "Centered",
     "FunctionKernel",
+    "GPKernel",
     "Gaussian",
+    "GeneralizedKernel",
+    "GeneralizedPolynomial",
     "HadamardKernel",
     "Kernel",
     "Laplacian",
@@ -27,8 +34,11 @@ __all__ = [
     "Polynomial",
     "Precomputed",
     "Product",
+    "QuadratureKernel",
+    "Rescaled",
     "Scaled",
     "Sum",
+    "TessellatedKernel",
     "as_kernel",
     "batch_reciprocal_neighbors",
 ]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 from pliant._typing import Array
-from pliant._validation import check_points
+from pliant._validation import check_points, check_vector
 from pliant.kernels.base import Kernel, positive
 
-__all__ = ["Centered", "Normalized", "Product", "Scaled", "Sum"]
+__all__ = ["Centered", "Normalized", "Product", "Rescaled", "Scaled", "Sum"]
 
 
 class _Pair(Kernel):
@@ -155,3 +157,38 @@ class Centered(_Wrapped):
         towards_x = self.kernel._gram(X, points).mean(axis=1)
         centre = self.kernel._gram(points, points).mean()
         return self.kernel._diagonal(X) - towards_y - towards_x + centre
+
+
+class Rescaled(_Wrapped):
+    """k((x - offset)/width, (y - offset)/width).
+
+    Parameters
+    ----------
+    kernel : Kernel
+    offset, width : float or array-like of shape (d,)
+        width != 0.
+    """
+
+    def __init__(self, kernel: Kernel, offset: Any = 0.0, width: Any = 1.0) -> None:
+        self.kernel = kernel
+        self.offset = offset
+        self.width = width
+
+    def rescale(self, X: Array) -> Array:
+        """Return (X - offset)/width, shape (n, d)."""
+        offset = check_vector("offset", self.offset, X.shape[1])
+        width = check_vector("width", self.width, X.shape[1])
+        if (width == 0).any():
+            raise ValueError(f"expected width != 0, got 0 for feature {int(np.argmin(width != 0))}")
+        with np.errstate(over="ignore"):
+            return np.clip((X - offset) / width, -_LARGEST, _LARGEST)
+
+    def _gram(self, X: Array, Y: Array) -> Array:
+        left = self.rescale(X)
+        return self.kernel._gram(left, left if Y is X else self.rescale(Y))
+
+    def _diagonal(self, X: Array) -> Array:
+        return self.kernel._diagonal(self.rescale(X))
+
+
+_LARGEST = float(np.finfo(np.float64).max)

@@ -1,0 +1,139 @@
+"""Generalised kernels of finite rank: any basis on quadrature nodes, and polynomials."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pliant._typing import Array
+from pliant._validation import check_integer, check_points, check_vector
+from pliant.kernels.generalized import GeneralizedKernel, Side
+from pliant.kernels.monomials import MonomialBasis, monomial_basis
+from pliant.kernels.tessellated import Box
+
+__all__ = ["GeneralizedPolynomial", "QuadratureKernel"]
+
+
+class _FiniteRank(GeneralizedKernel):
+    """k(x, y) = phi(x)'phi(y), with features that are linear in F."""
+
+    def _tile(self, left: Side, right: Side) -> Array:
+        return np.asarray(left[0] @ right[0].T)
+
+
+class QuadratureKernel(_FiniteRank):
+    """k_P(x, y) = sum_q weights_q N(z_q, x)' P N(z_q, y): any basis N, by its values on nodes.
+
+    Lemma 5 of the paper, with the integral replaced by a quadrature rule; where that is exact
+    (Gauss-Legendre nodes and a polynomial N), so is the kernel.
+
+    Parameters
+    ----------
+    function : callable
+        N: (nodes of shape (q, p), points of shape (m, d)) -> values of shape (q, m, n_P).
+    nodes : array-like of shape (q, p)
+        z_q.
+    weights : array-like of shape (q,)
+        Of the rule, >= 0.
+    factor : array-like of shape (n_P, r), optional
+        F, P = F F'; None is P = I.
+
+    Notes
+    -----
+    O(q n_P) a point and O(m^2 q r) a Gram matrix. A kernel with a function of the user's cannot
+    be saved to a file.
+    """
+
+    def __init__(self, function: Any, nodes: Any, weights: Any, factor: Any = None) -> None:
+        self.function = function
+        self.nodes = nodes
+        self.weights = weights
+        self.factor = factor
+
+    def shape_size(self, n_features: int) -> int:
+        """Return n_P: how many values the function has at a node and a point."""
+        return self._values(np.zeros((1, n_features))).shape[2]
+
+    def _values(self, X: Array) -> Array:
+        """Return sqrt(weights_q) N(z_q, x), shape (q, m, n_P)."""
+        nodes = check_points(self.nodes, "nodes")
+        weights = check_vector("weights", self.weights, len(nodes))
+        if (weights < 0).any():
+            raise ValueError(f"expected weights >= 0, got {weights.min():g}")
+        values = np.asarray(self.function(nodes, X), dtype=np.float64)
+        if values.ndim != 3 or values.shape[:2] != (len(nodes), len(X)):
+            raise ValueError(
+                f"expected the function to return shape ({len(nodes)}, {len(X)}, n_P), "
+                f"got {values.shape}"
+            )
+        if not np.isfinite(values).all():
+            raise ValueError("expected the function to return finite numbers, got NaN or inf")
+        return values * np.sqrt(weights)[:, None, None]
+
+    def _side(self, X: Array) -> Side:
+        features = self._values(X) @ self.shape_factor(X.shape[1])
+        return (np.moveaxis(features, 1, 0).reshape(len(X), -1),)
+
+    def _quadratic(self, X: Array, weights: Array) -> Array:
+        summed = np.einsum("k,qki->qi", weights, self._values(X))
+        return np.asarray(summed.T @ summed)
+
+
+class GeneralizedPolynomial(_FiniteRank):
+    """k_P(x, y) = Int_[a, b] Z(x, z)' P Z(y, z) dz, Z the monomials of x and z up to a degree.
+
+    A polynomial kernel of degree 2d at most whose coefficients are learned. (With monomials of x
+    alone there would be nothing to learn: by symmetry every P does no better than its trace.)
+
+    Parameters
+    ----------
+    lower, upper : float or array-like of shape (n,)
+        The box [a, b] of z; x may lie anywhere.
+    degree : int
+        Of the monomials, >= 0.
+    normalize_measure : bool
+        Divide by the volume of the box.
+    factor : array-like of shape (n_P, r), optional
+        F, P = F F', n_P = C(2n + d, d); None is P = I.
+    """
+
+    def __init__(
+        self,
+        lower: Any = 0.0,
+        upper: Any = 1.0,
+        degree: int = 1,
+        normalize_measure: bool = True,
+        factor: Any = None,
+    ) -> None:
+        self.lower = lower
+        self.upper = upper
+        self.degree = degree
+        self.normalize_measure = normalize_measure
+        self.factor = factor
+
+    def shape_size(self, n_features: int) -> int:
+        """Return n_P = C(2n + d, d)."""
+        return self._basis(n_features).size
+
+    def _basis(self, n_features: int) -> MonomialBasis:
+        return monomial_basis(n_features, check_integer("degree", self.degree, least=0), True)
+
+    def _means(self, basis: MonomialBasis) -> Array:
+        """Return G_ij / (x^delta_i y^delta_j), shape (n_P, n_P)."""
+        box = Box(self.lower, self.upper, basis.n_features, bool(self.normalize_measure))
+        means = box.measure * basis.means(box.lower, box.upper)[0]
+        return np.asarray(means[basis.sum_of])
+
+    def _side(self, X: Array) -> Side:
+        basis = self._basis(X.shape[1])
+        form = np.zeros((len(basis.in_x),) * 2)
+        weighted = self.shape_matrix(X.shape[1]) * self._means(basis)
+        np.add.at(form, (basis.x_part[:, None], basis.x_part), weighted)
+        values, vectors = np.linalg.eigh(form)
+        return (basis.monomials(X) @ (vectors * np.sqrt(np.maximum(values, 0.0))),)
+
+    def _quadratic(self, X: Array, weights: Array) -> Array:
+        basis = self._basis(X.shape[1])
+        total = (weights @ basis.monomials(X))[basis.x_part]
+        return np.outer(total, total) * self._means(basis)

@@ -1,0 +1,118 @@
+"""Learning a generalised kernel inside a support vector machine, as a saddle point.
+
+    minimise over P, maximise over w    kappa(w) - 1/2 w' K_P w,
+    P positive semi-definite, tr P = n_P,    lower <= w <= upper,  1'w = 0
+
+kappa(w) = p'w - epsilon |w|_1 as in `pliant.problems.margin` (w = alpha y for classification).
+As w' K_P w = <D(w), P>, the inner minimum over P is reached at n_P v v', with v the eigenvector
+of the largest eigenvalue of D(w) (Theorem 11 of Talitckii, Colbert and Peet has the smallest
+singular value, which is the worst direction). So for every feasible w and every P
+
+    kappa(w) - n_P/2 lambda_max(D(w))  <=  optimum  <=  primal objective of the SVM at P,
+
+whatever the accuracy with which the SVM was solved: that is the certificate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+
+from pliant._typing import Array
+from pliant.kernels import GeneralizedKernel
+from pliant.problems.margin import MarginDual
+from pliant.rows import DenseRows
+
+__all__ = ["KernelLearning", "Oracle"]
+
+
+class Oracle(NamedTuple):
+    """What w tells about P.
+
+    Attributes
+    ----------
+    matrix : array of shape (n_P, n_P)
+        D(w); the objective falls by <D, dP>/2 along dP.
+    vectors : array of shape (n_P, k)
+        Eigenvectors of its k largest eigenvalues, falling.
+    values : array of shape (k,)
+        Those eigenvalues.
+    lower : float
+        The bound kappa(w) - n_P/2 values[0] of the optimum.
+    """
+
+    matrix: Array
+    vectors: Array
+    values: Array
+    lower: float
+
+
+@dataclass(frozen=True, eq=False)
+class KernelLearning:
+    """The saddle point of the module's first lines.
+
+    Parameters
+    ----------
+    kernel : GeneralizedKernel
+        Of the family to learn from; its own P is not read.
+    points : array of shape (m, d)
+        The training points.
+    margin : callable
+        rows -> MarginDual, the dual of the support vector machine.
+    dtype : dtype
+        The precision of Gram matrices.
+    """
+
+    kernel: GeneralizedKernel
+    points: Array
+    margin: Callable[[Any], MarginDual]
+    dtype: npt.DTypeLike = np.float64
+
+    @property
+    def size(self) -> int:
+        """n_P, the order of P and its trace."""
+        return self.kernel.shape_size(self.points.shape[1])
+
+    def scaled(self, factor: Array) -> Array:
+        """Return the multiple of `factor` for which tr P = n_P."""
+        return np.asarray(factor * (np.sqrt(self.size) / np.linalg.norm(factor)))
+
+    def gram(self, factor: Array) -> Array:
+        """Return K_P, P = factor factor', shape (m, m)."""
+        return self.kernel.with_factor(factor).gram(self.points, dtype=self.dtype)
+
+    def dual(self, gram: Array) -> MarginDual:
+        """Return the support vector machine with this Gram matrix."""
+        return self.margin(DenseRows(gram))
+
+    def smoothed(self, gram: Array, rho: float, centre: Array) -> MarginDual:
+        """Return the same with a proximal term -rho/2 |w - centre|^2; `gram` is overwritten.
+
+        Less the constant -rho/2 |centre|^2. Where K_P has a low rank, its own solution jumps
+        when P moves a little; this one's does not.
+        """
+        gram[np.diag_indices_from(gram)] += rho
+        return self.dual(gram).shifted(rho * centre)
+
+    def oracle(self, w: Array, gain: float, count: int = 1) -> Oracle:
+        """Return the best P for w, and the bound that comes with it.
+
+        Parameters
+        ----------
+        w : array of shape (m,)
+            Feasible.
+        gain : float
+            kappa(w).
+        count : int
+            How many eigenvectors to return.
+        """
+        matrix = self.kernel.quadratic(self.points, w)
+        first = max(0, self.size - count)
+        values, vectors = scipy.linalg.eigh(matrix, subset_by_index=[first, self.size - 1])
+        lower = gain - 0.5 * self.size * max(values[-1], 0.0)
+        return Oracle(matrix, vectors[:, ::-1], values[::-1], float(lower))
