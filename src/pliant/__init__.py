@@ -13,18 +13,26 @@ from pliant.estimators import (
     C_path,
     DANKClassifier,
     DANKRegressor,
+    GKLClassifier,
+    GKLRegressor,
     KNPLClassifier,
     KNPLRegressor,
+    TKLClassifier,
+    TKLRegressor,
 )
 
 __all__ = [
     "C_path",
     "DANKClassifier",
     "DANKRegressor",
+    "GKLClassifier",
+    "GKLRegressor",
     "KNPLClassifier",
     "KNPLRegressor",
     "ModelFileError",
     "NonPSDWarning",
+    "TKLClassifier",
+    "TKLRegressor",
     "TableError",
     "__version__",
 ]

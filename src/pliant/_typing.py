@@ -12,3 +12,6 @@ Array: TypeAlias = npt.NDArray[np.floating[Any]]
 
 Indices: TypeAlias = npt.NDArray[np.intp]
 """Row numbers."""
+
+Mask: TypeAlias = npt.NDArray[np.bool_]
+"""A choice of rows."""

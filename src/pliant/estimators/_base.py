@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pliant._exceptions import NonPSDWarning
 from pliant._progress import CallbackSupport, FitProgress, with_callbacks
-from pliant._typing import Array, Indices
+from pliant._typing import Array, Indices, Mask
 from pliant._validation import check_gram, check_points, stack_level
 from pliant.kernels import FunctionKernel, Kernel, Precomputed, as_kernel
 from pliant.linalg import negative_eigenvalue
@@ -36,15 +36,15 @@ class Task:
     kernel : Kernel
         The base kernel.
     points : array of shape (n, d)
-        The training points that take part.
+        The training points that take part, in the user's units.
     members : array of shape (n,)
         Their row numbers in the training data.
     target : array of shape (n,)
         -1.0 and +1.0, or real numbers.
     weights : array of shape (n,)
         Sample weights, > 0.
-    all_rows : DenseRows
-        The Gram matrix of all training points.
+    all_rows : DenseRows or None
+        The Gram matrix of all training points; None where the kernel has yet to be learned.
     psd : bool
         Whether it is positive semi-definite.
     centre, scale : float
@@ -56,7 +56,7 @@ class Task:
     members: Indices
     target: Array
     weights: Array
-    all_rows: DenseRows
+    all_rows: DenseRows | None
     psd: bool
     centre: float = 0.0
     scale: float = 1.0
@@ -64,6 +64,7 @@ class Task:
     @property
     def rows(self) -> DenseRows:
         """The Gram matrix of the points; made when asked for, unless all take part."""
+        assert self.all_rows is not None
         if len(self.members) == len(self.all_rows):
             return self.all_rows
         return DenseRows(self.all_rows.square(self.members))
@@ -149,13 +150,23 @@ class KernelMachine(CallbackSupport, BaseEstimator):
 
     @property
     def _precomputed(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+        kernel = vars(self).get("kernel")
+        return isinstance(kernel, str) and kernel == "precomputed"
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn that a precomputed Gram is sliced on both sides."""
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._precomputed
         return tags
+
+    def _common(self, X: Array, used: Mask) -> tuple[Kernel, DenseRows | None, bool]:
+        """Return what all tasks share: the kernel, its Gram matrix, and whether that is PSD.
+
+        Rows that are not `used` have a weight of zero.
+        """
+        kernel = self._base_kernel(X)
+        gram, psd = self._gram(kernel, X)
+        return kernel, DenseRows(gram), psd
 
     def _base_kernel(self, X: Array) -> Kernel:
         """Return the kernel to start from; refuse what has no margin dual."""
@@ -242,5 +253,5 @@ class KernelMachine(CallbackSupport, BaseEstimator):
 _OF_ONE_FUNCTION = frozenset(
     {"kernel_", "dual_coef_", "intercept_", "support_", "support_vectors_", "dual_gap_",
      "objective_", "objective_constant_", "objective_history_", "gap_history_", "step_history_",
-     "eta_", "adaptation_"}
+     "eta_", "adaptation_", "shape_matrix_", "shape_factor_", "rank_", "lower_bound_"}
 )  # fmt: skip

@@ -16,7 +16,6 @@ from sklearn.utils.validation import validate_data
 from pliant._typing import Array
 from pliant._validation import check_weights, plain
 from pliant.estimators._base import KernelMachine, Task, WarmStart
-from pliant.rows import DenseRows
 
 __all__ = ["KernelClassifier"]
 
@@ -41,9 +40,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
                 f"expected at least two classes, got one class: {plain(self.classes_[seen[0]])!r}"
             )
         weights = weights * self._class_factors(y)[codes]
-        kernel = self._base_kernel(X)
-        gram, psd = self._gram(kernel, X)
-        rows = DenseRows(gram)
+        kernel, rows, psd = self._common(X, weights > 0)
         tasks = []
         for low, high in combinations(range(len(self.classes_)), 2):
             members = np.flatnonzero(((codes == low) | (codes == high)) & (weights > 0))

@@ -12,13 +12,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from pliant._typing import Array
 from pliant._validation import check_choice, check_integer, check_real, stack_level
-from pliant.estimators._base import KernelMachine, Task, WarmStart
-from pliant.estimators._classifier import KernelClassifier
-from pliant.estimators._regressor import KernelRegressor
+from pliant.estimators._base import Task, WarmStart
+from pliant.estimators._margin import MarginClassifier, MarginMachine, MarginRegressor
 from pliant.kernels import EXTENSIONS, AdaptiveMatrix, HadamardKernel, Precomputed
 from pliant.kernels.extension import GramNeighbors
 from pliant.problems.hadamard import adapted_dual, automatic_eta
-from pliant.problems.margin import Certificate, MarginDual, better_start, svc_dual, svr_dual
+from pliant.problems.margin import Certificate, MarginDual, better_start
 from pliant.solvers import Result, Status, project_box_hyperplane, sequential, smo
 
 __all__ = ["HadamardClassifier", "HadamardMachine", "HadamardRegressor"]
@@ -27,38 +26,21 @@ FINITE = ("objective_", "objective_constant_", "objective_history_", "step_histo
 """Fitted numbers that are never nan; gaps are, where there is no certificate."""
 
 
-class HadamardMachine(KernelMachine):
+class HadamardMachine(MarginMachine):
     """A machine that adapts its kernel matrix entry by entry; a subclass says by which rule."""
 
-    C: float
     eta: float | str
     eta_scale: float
     extension: str
     n_neighbors: int
-    tol: float
-    max_iter: int
-
-    @abstractmethod
-    def _plain_dual(self, task: Task) -> MarginDual:
-        """Return the dual of the plain support vector machine."""
 
     @property
     @abstractmethod
     def _rule(self) -> dict[str, Any]:
         """What tells the rule, to the problem and to the learned kernel."""
 
-    def _prices(self, task: Task) -> Array:
-        with np.errstate(over="ignore"):
-            prices = self.C * task.weights
-        if not np.isfinite(prices).all():
-            raise ValueError(
-                f"expected C times the weights to be finite, got C = {self.C:g} and a weight of "
-                f"{task.weights.max():g}"
-            )
-        return prices
-
     def _check_parameters(self) -> None:
-        check_real("C", self.C, above=0)
+        super()._check_parameters()
         if isinstance(self.eta, str):
             check_choice("eta", self.eta, ("auto",))
         else:
@@ -66,14 +48,11 @@ class HadamardMachine(KernelMachine):
         check_real("eta_scale", self.eta_scale, above=0)
         check_choice("extension", self.extension, EXTENSIONS)
         check_integer("n_neighbors", self.n_neighbors, least=1)
-        check_real("tol", self.tol, above=0)
-        if check_integer("max_iter", self.max_iter, least=-1) == 0:
-            raise ValueError("expected max_iter >= 1, or -1 for no limit, got 0")
 
     def _learn(self, task: Task, start: WarmStart | None, callback: Callable[..., Any]) -> Array:
         if isinstance(task.kernel, Precomputed) and self.extension != "none":
             GramNeighbors(task.kernel, task.points)  # says now what prediction would say later
-        plain = self._plain_dual(task)
+        plain = self._margin(task)(task.rows)
         if self.eta != "auto":
             result = self._adapt(task, plain, float(self.eta) * self.eta_scale, start, callback)
             return result.x
@@ -162,24 +141,9 @@ def _start(dual: MarginDual, start: WarmStart | None) -> Array:
     return project_box_hyperplane(beta, dual.lower, dual.upper)
 
 
-class HadamardClassifier(HadamardMachine, KernelClassifier):
+class HadamardClassifier(HadamardMachine, MarginClassifier):
     """Classification, with one machine per pair of classes."""
 
-    def _plain_dual(self, task: Task) -> MarginDual:
-        return svc_dual(task.rows, task.target, self._prices(task), psd=task.psd)
 
-
-class HadamardRegressor(HadamardMachine, KernelRegressor):
+class HadamardRegressor(HadamardMachine, MarginRegressor):
     """Epsilon-regression."""
-
-    epsilon: float
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_real("epsilon", self.epsilon, least=0)
-        if not isinstance(self.scale_target, bool | np.bool_):
-            raise ValueError(f"expected scale_target True or False, got {self.scale_target!r}")
-
-    def _plain_dual(self, task: Task) -> MarginDual:
-        prices = self._prices(task)
-        return svr_dual(task.rows, task.target, prices, float(self.epsilon), psd=task.psd)

@@ -13,7 +13,6 @@ from sklearn.utils.validation import validate_data
 from pliant._typing import Array
 from pliant._validation import check_weights
 from pliant.estimators._base import KernelMachine, Task
-from pliant.rows import DenseRows
 
 __all__ = ["KernelRegressor"]
 
@@ -29,10 +28,8 @@ class KernelRegressor(RegressorMixin, KernelMachine):
         weights = check_weights(sample_weight, X)
         members = np.flatnonzero(weights > 0)
         target, centre, scale = self._scaled(y[members])
-        kernel = self._base_kernel(X)
-        gram, psd = self._gram(kernel, X)
+        kernel, rows, psd = self._common(X, weights > 0)
         points = self._points(X, members)
-        rows = DenseRows(gram)
         return [Task(kernel, points, members, target, weights[members], rows, psd, centre, scale)]
 
     def _scaled(self, y: Array) -> tuple[Array, float, float]:

@@ -12,9 +12,10 @@ from pliant.kernels.polynomial import Linear, Polynomial
 from pliant.kernels.precomputed import Precomputed
 from pliant.kernels.quadrature import GeneralizedPolynomial, QuadratureKernel
 from pliant.kernels.stationary import TL1, Gaussian, Laplacian, Matern
-from pliant.kernels.tessellated import TessellatedKernel
+from pliant.kernels.tessellated import BASES, TessellatedKernel
 
 __all__ = [
+    "BASES",
     "EXTENSIONS",
     "KERNEL_NAMES",
     "TL1",

@@ -45,9 +45,7 @@ def times_overlap(
 
 
 @compiled
-def _times_overlap(
-    tile: Array, left: Array, right: Array, upper: Array, inverse: Array
-) -> None:
+def _times_overlap(tile: Array, left: Array, right: Array, upper: Array, inverse: Array) -> None:
     for i in range(tile.shape[0]):
         row = tile[i]
         for f in range(left.shape[1]):

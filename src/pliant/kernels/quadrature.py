@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -114,7 +115,8 @@ class GeneralizedPolynomial(_FiniteRank):
 
     def shape_size(self, n_features: int) -> int:
         """Return n_P = C(2n + d, d)."""
-        return self._basis(n_features).size
+        degree = check_integer("degree", self.degree, least=0)
+        return comb(2 * n_features + degree, degree)
 
     def _basis(self, n_features: int) -> MonomialBasis:
         return monomial_basis(n_features, check_integer("degree", self.degree, least=0), True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -108,14 +109,19 @@ class TessellatedKernel(GeneralizedKernel):
 
     def shape_size(self, n_features: int) -> int:
         """Return n_P = 2 C(n + d, d) for basis "x", 2 C(2n + d, d) for "xz"."""
-        return 2 * self._basis(n_features).size
+        degree = self._checked_degree()
+        variables = n_features * (1 + (self.basis == "xz"))
+        return 2 * comb(variables + degree, degree)
 
-    def _basis(self, n_features: int) -> MonomialBasis:
+    def _checked_degree(self) -> int:
         degree = check_integer("degree", self.degree, least=0)
         if degree > 2:
             raise ValueError(f"expected degree in [0, 1, 2], got {degree}")
         check_choice("basis", self.basis, BASES)
-        return monomial_basis(n_features, degree, self.basis == "xz")
+        return degree
+
+    def _basis(self, n_features: int) -> MonomialBasis:
+        return monomial_basis(n_features, self._checked_degree(), self.basis == "xz")
 
     def _box(self, n_features: int) -> Box:
         return Box(self.lower, self.upper, n_features, bool(self.normalize_measure))

@@ -26,7 +26,7 @@ import scipy.linalg
 from pliant._typing import Array
 from pliant.kernels import GeneralizedKernel
 from pliant.problems.margin import MarginDual
-from pliant.rows import DenseRows
+from pliant.rows import CachedRows, DenseRows
 
 __all__ = ["KernelLearning", "Oracle"]
 
@@ -43,7 +43,7 @@ class Oracle(NamedTuple):
     values : array of shape (k,)
         Those eigenvalues.
     lower : float
-        The bound kappa(w) - n_P/2 values[0] of the optimum.
+        The best bound kappa(t w) - n_P/2 lambda_max(D(t w)) of the optimum, 0 <= t <= 1.
     """
 
     matrix: Array
@@ -66,12 +66,16 @@ class KernelLearning:
         rows -> MarginDual, the dual of the support vector machine.
     dtype : dtype
         The precision of Gram matrices.
+    cache_mb : float
+        What a Gram matrix may take, in units of 2^20 bytes; rows of a larger one are computed
+        when they are asked for.
     """
 
     kernel: GeneralizedKernel
     points: Array
     margin: Callable[[Any], MarginDual]
     dtype: npt.DTypeLike = np.float64
+    cache_mb: float = np.inf
 
     @property
     def size(self) -> int:
@@ -85,6 +89,18 @@ class KernelLearning:
     def gram(self, factor: Array) -> Array:
         """Return K_P, P = factor factor', shape (m, m)."""
         return self.kernel.with_factor(factor).gram(self.points, dtype=self.dtype)
+
+    @property
+    def fits(self) -> bool:
+        """Whether a whole Gram matrix may be kept."""
+        return len(self.points) ** 2 * np.dtype(self.dtype).itemsize <= self.cache_mb * 2.0**20
+
+    def machine(self, factor: Array) -> MarginDual:
+        """Return the support vector machine at P = factor factor', in bounded memory."""
+        if self.fits:
+            return self.dual(self.gram(factor))
+        kernel = self.kernel.with_factor(factor)
+        return self.margin(CachedRows(kernel, self.points, self.cache_mb, dtype=self.dtype))
 
     def dual(self, gram: Array) -> MarginDual:
         """Return the support vector machine with this Gram matrix."""
@@ -114,5 +130,7 @@ class KernelLearning:
         matrix = self.kernel.quadratic(self.points, w)
         first = max(0, self.size - count)
         values, vectors = scipy.linalg.eigh(matrix, subset_by_index=[first, self.size - 1])
-        lower = gain - 0.5 * self.size * max(values[-1], 0.0)
-        return Oracle(matrix, vectors[:, ::-1], values[::-1], float(lower))
+        cost = self.size * max(float(values[-1]), 0.0)
+        share = 1.0 if gain >= cost else max(gain, 0.0) / cost
+        lower = share * gain - 0.5 * share**2 * cost
+        return Oracle(matrix, vectors[:, ::-1], values[::-1], lower)

@@ -1,5 +1,6 @@
 """How problems are solved: solve(problem, start, ...) -> Result. A solver knows no kernel."""
 
+from pliant.solvers._saddle import Saddle
 from pliant.solvers.projections import (
     project_box_hyperplane,
     project_psd,
@@ -11,6 +12,7 @@ from pliant.solvers.result import Progress, Result, Status
 __all__ = [
     "Progress",
     "Result",
+    "Saddle",
     "Status",
     "project_box_hyperplane",
     "project_psd",

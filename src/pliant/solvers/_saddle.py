@@ -11,7 +11,7 @@ import numpy as np
 from pliant._typing import Array
 from pliant.solvers.result import Progress, Result, Status
 
-__all__ = ["Answer", "Prox", "Saddle", "SaddleProblem", "Search", "factor_of"]
+__all__ = ["Answer", "Prox", "Saddle", "SaddleProblem", "Search", "blended", "factor_of"]
 
 COARSEST = 0.03
 """The relative accuracy of the first machine."""
@@ -80,6 +80,9 @@ class SaddleProblem(Protocol):
 
     def dual(self, gram: Array) -> Any:
         """Return the machine with this Gram matrix."""
+
+    def machine(self, factor: Array) -> Any:
+        """Return the machine at P = factor factor', in bounded memory."""
 
     def smoothed(self, gram: Array, rho: float, centre: Array) -> Any:
         """Return it with a proximal term; `gram` is overwritten."""
@@ -232,6 +235,22 @@ class Search:
         plain = self.problem.dual(gram)
         dual = plain if prox is None else self.problem.smoothed(gram, *prox)
         relative = min(COARSEST, self.accuracy(promise) / (1.0 + abs(self.upper)))
+        return self.of_dual(dual, plain, factor, prox, relative=relative, count=count)
+
+    def of_dual(
+        self,
+        dual: Any,
+        plain: Any,
+        factor: Array,
+        prox: Prox | None = None,
+        *,
+        relative: float,
+        count: int = 1,
+    ) -> Answer:
+        """Solve a machine to an accuracy relative to 1 + abs(its objective).
+
+        `plain` is the same machine without its proximal term.
+        """
         start = np.zeros_like(plain.linear) if self.w is None else self.w
         result = self.inner(
             dual, start, tol=relative, max_iter=MACHINE_STEPS, callback=self._report
@@ -265,22 +284,21 @@ class Search:
     def _report(self, progress: Progress) -> bool:
         if self.callback is None:
             return False
-        self.stopped = self.callback(Progress(self.n_machines, self.upper, self.gap)) is True
+        seen = Progress(self.n_machines, self.upper, self.gap)
+        self.stopped = self.callback(seen) is True or self.stopped
         return self.stopped
 
-    def result(self, n_iter: int | None = None) -> Result[Saddle]:
+    def result(self) -> Result[Saddle]:
         """Return what was found; `x` is the factor of P."""
         assert self.best is not None
         assert self.factor is not None
         w, bound = self.best
-        proof = Saddle(
-            self.upper, self.lower, w, bound.decision, bound.intercept, self.n_machines
-        )
+        proof = Saddle(self.upper, self.lower, w, bound.decision, bound.intercept, self.n_machines)
         return Result(
             x=self.factor,
             value=self.upper,
             gap=proof.gap,
-            n_iter=self.n_machines if n_iter is None else n_iter,
+            n_iter=self.n_machines,
             status=self.status or Status.STALLED,
             history=self.history,
             certificate=proof,
@@ -292,3 +310,8 @@ def factor_of(P: Array) -> Array:
     values, vectors = np.linalg.eigh(P)
     kept = values > 1e-14 * values[-1]
     return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
+
+
+def blended(factor: Array, share: float) -> Array:
+    """Return a factor of (1 - share) P + share I, for tr P = n_P."""
+    return np.hstack([np.sqrt(1.0 - share) * factor, np.sqrt(share) * np.eye(len(factor))])

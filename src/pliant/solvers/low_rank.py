@@ -22,7 +22,7 @@ import numpy as np
 from pliant._typing import Array
 from pliant.solvers import smo
 from pliant.solvers._quasi_newton import InverseHessian
-from pliant.solvers._saddle import Answer, Prox, Saddle, SaddleProblem, Search
+from pliant.solvers._saddle import Answer, Prox, Saddle, SaddleProblem, Search, blended
 from pliant.solvers.result import Progress, Result
 
 __all__ = ["solve"]
@@ -41,6 +41,10 @@ STATIONARY = 0.3
 
 FIRST_STEP, LONGEST_STEP, NEW_COLUMN = 0.3, 0.7, 0.15
 """Lengths, relative to |V|."""
+
+BLEND = 0.1
+"""The share of the identity in the first machine of a given start: without it w is anything in
+the directions that K_P does not reach, and a bad centre."""
 
 SEARCHES = 6
 """Steps tried along one direction."""
@@ -108,8 +112,12 @@ class _Run:
 
     def first(self, start: Array | None) -> Array:
         """Return the V to begin with, once the proximal term has its place."""
-        size = self.search.problem.size
-        answer = self.search.at(np.eye(size) if start is None else start, count=min(2, size))
+        problem = self.search.problem
+        if start is None:
+            first = np.eye(problem.size)
+        else:
+            first = blended(problem.scaled(start), BLEND)
+        answer = self.search.at(first, count=min(2, problem.size))
         squares = float(answer.w @ answer.w)
         if self.share > 0.0 and squares > 0.0:
             self.prox = Prox(2.0 * self.share * abs(self.search.upper) / squares, answer.w)
@@ -133,7 +141,8 @@ class _Run:
                 memory.forget()
             else:
                 break
-            if self.prox is not None and here.answer.slack > SLACK * search.gap:
+            hidden = here.answer.slack > SLACK * search.gap
+            if self.prox is not None and hidden and search.status is None:
                 self._move_centre(here)
                 here = self._evaluate(here.V)
         return here

@@ -1,0 +1,53 @@
+"""A kernel-learning saddle point with P given: one machine, and the certificate.
+
+The w of a P of low rank is anything in the directions that K_P does not reach, and bounds the
+optimum badly. Where that leaves the gap open, machines at (1 - s) P + s I give better bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pliant._typing import Array
+from pliant.solvers import smo
+from pliant.solvers._saddle import (
+    COARSEST,
+    INNER_SHARE,
+    Saddle,
+    SaddleProblem,
+    Search,
+    blended,
+)
+from pliant.solvers.result import Progress, Result
+
+__all__ = ["solve"]
+
+BLENDS = (0.1, 0.3)
+"""Shares s of the identity, tried in this order."""
+
+
+def solve(
+    problem: SaddleProblem,
+    start: Array,
+    *,
+    inner: Callable[..., Result[Any]] = smo.solve,
+    tol: float = 1e-3,
+    callback: Callable[[Progress], Any] | None = None,
+) -> Result[Saddle]:
+    """Solve the machine at the P of a factor, learned elsewhere; bound its distance from the best.
+
+    Parameters and result as in `low_rank.solve`. The gap holds for all P, whatever was learned on
+    which points; the status is CONVERGED only if that gap is within `tol`.
+    """
+    search = Search(problem, inner, tol, 1 + len(BLENDS), callback)
+    factor = problem.scaled(start)
+    dual = problem.machine(factor)
+    search.of_dual(dual, dual, factor, relative=INNER_SHARE * tol)
+    for share in BLENDS:
+        if search.status is None:
+            there = blended(factor, share)
+            dual = problem.machine(there)
+            relative = min(COARSEST, search.accuracy() / (1.0 + abs(search.upper)))
+            search.of_dual(dual, dual, there, relative=relative)
+    return search.result()
