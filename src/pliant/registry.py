@@ -11,7 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pliant.estimators import DANKClassifier, DANKRegressor, KNPLClassifier, KNPLRegressor
+from pliant.estimators import (
+    DANKClassifier,
+    DANKRegressor,
+    KNPLClassifier,
+    KNPLRegressor,
+    TKLClassifier,
+    TKLRegressor,
+)
 
 __all__ = ["METHODS", "Method", "get_method"]
 
@@ -119,6 +126,17 @@ METHODS: dict[str, Method] = {
         grid=SVM_GRID,
         max_rows=20_000,
         summary="a base kernel times a matrix that adapts each entry and keeps its row sums",
+    ),
+    "tkl": Method(
+        name="tkl",
+        title="TKL",
+        paper="Talitckii, Colbert, Peet: Efficient Convex Algorithms for Universal Kernel "
+        "Learning, arXiv:2304.07472 (2024)",
+        classifier=TKLClassifier,
+        regressor=TKLRegressor,
+        grid={"C": tuple(10.0**power for power in range(6)), "delta": (0.1, 0.5, 1.0)},
+        max_rows=40_000,
+        summary="a piecewise polynomial kernel on the tessellation that the points make",
     ),
 }
 """All methods, by name."""

@@ -16,10 +16,12 @@ from sklearn.base import clone
 from sklearn.svm import SVC
 
 from pliant.kernels import (
+    BASES,
     TL1,
     Centered,
     FunctionKernel,
     Gaussian,
+    GeneralizedPolynomial,
     HadamardKernel,
     Kernel,
     Laplacian,
@@ -28,6 +30,9 @@ from pliant.kernels import (
     Normalized,
     Polynomial,
     Precomputed,
+    QuadratureKernel,
+    Rescaled,
+    TessellatedKernel,
 )
 from pliant.kernels.hadamard import EXTENSIONS
 
@@ -38,6 +43,11 @@ ROW_NUMBERS = np.arange(9.0)[:, None]
 
 def shifted_inner_product(X, Y):
     return X @ Y.T + 1.0
+
+
+def ramps(nodes, X):
+    heights = nodes @ X.T
+    return np.stack([heights, np.maximum(heights, 0.0)], axis=2)
 
 
 @dataclass
@@ -78,6 +88,15 @@ CASES = [
     Case(
         "nested", Normalized(Gaussian(0.3) * Linear() + 2.0 * Matern()), ("kernel__right__scale",)
     ),
+    *(
+        Case(f"tessellated {degree} {basis}", TessellatedKernel(-1.0, 1.5, degree, basis))
+        for degree in (0, 1, 2)
+        for basis in BASES
+    ),
+    Case("learned tessellated", TessellatedKernel(-2.5, 2.5, factor=np.eye(8)[:, :2])),
+    Case("rescaled", Rescaled(TessellatedKernel(), TRAIN.min(axis=0), 2.0)),
+    Case("generalized polynomial", GeneralizedPolynomial(-1.0, 1.0, 2)),
+    Case("quadrature", QuadratureKernel(ramps, np.eye(3), [0.5, 1.0, 0.0])),
     *(
         Case(f"hadamard {rule}", HadamardKernel(Gaussian(0.5), TRAIN, BETA, 2.0, rule, 3))
         for rule in EXTENSIONS

@@ -12,6 +12,7 @@ from pliant.datasets import make_speed_problem
 from pliant.problems.margin import svc_dual, svr_dual
 from pliant.rows import DenseRows
 from pliant.solvers import Status, smo
+from pliant.solvers._block import Block
 
 
 def classification(seed, n=40, d=3):
@@ -141,7 +142,7 @@ def test_active_sets_reach_the_optimum_of_all_coordinates(quartic):
     again = problem.certificate(result.x)
     assert again.gap <= 1e-9 * (1 + again.value)
     assert result.gap == again.gap
-    everything = smo._Block(problem, result.x, problem.fields(result.x))
+    everything = Block(problem, result.x, problem.fields(result.x))
     active = everything.active(result.certificate.intercept, room=len(problem.rows))
     assert active is not None
     assert active.size < len(problem.rows)
@@ -150,7 +151,7 @@ def test_active_sets_reach_the_optimum_of_all_coordinates(quartic):
 def test_an_active_set_holds_the_worst_violators_and_the_free_coordinates():
     problem = large_problem(n=300)
     half_way = smo.solve(problem, max_iter=400)
-    block = smo._Block(problem, half_way.x, problem.fields(half_way.x))
+    block = Block(problem, half_way.x, problem.fields(half_way.x))
     b = half_way.certificate.intercept
     rise, fall = block.rates()
     violation = np.maximum(rise - b, b - fall)
@@ -306,7 +307,7 @@ def test_no_coordinate_is_active_where_no_pair_violates_the_conditions():
     X, y = regression(0)
     problem = svr_dual(DenseRows(rbf_kernel(X)), y, 1.0, epsilon=100.0)
     nothing = np.zeros(len(y))
-    block = smo._Block(problem, nothing, problem.fields(nothing))
+    block = Block(problem, nothing, problem.fields(nothing))
     assert block.violation <= 0
     assert block.active(0.0, room=16) is None
 

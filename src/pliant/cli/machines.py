@@ -27,8 +27,8 @@ def last_step(model: Any) -> Any:
 def functions(machine: Any) -> list[dict[str, Any]]:
     """Return the facts of each real function that a machine learned.
 
-    Each has ``n_support``, ``objective``, ``gap`` (absolute), ``relative_gap`` (to
-    1 + abs(objective less its constant)), ``eta`` and ``n_iter``; with more than two classes
+    Each has ``n_support``, ``objective``, ``gap`` (absolute), ``relative_gap`` (in the units of
+    its ``tol``), ``n_iter``, and ``eta`` or ``rank`` if it has them; with more than two classes
     there is one for each pair, with the ``classes`` that it tells apart.
     """
     parts = getattr(machine, "estimators_", None)
@@ -41,13 +41,13 @@ def functions(machine: Any) -> list[dict[str, Any]]:
 
 
 def _function(machine: Any) -> dict[str, Any]:
-    objective, gap = float(machine.objective_), float(machine.dual_gap_)
+    own = {"eta": "eta_", "rank": "rank_"}
     return {
         "n_support": len(machine.support_),
-        "objective": objective,
-        "gap": gap,
-        "relative_gap": gap / (1.0 + abs(float(machine.objective_history_[-1]))),
-        "eta": float(machine.eta_),
+        "objective": float(machine.objective_),
+        "gap": float(machine.dual_gap_),
+        "relative_gap": float(machine.relative_gap_),
+        **{name: getattr(machine, its) for name, its in own.items() if hasattr(machine, its)},
         "n_iter": int(machine.n_iter_),
     }
 

@@ -31,6 +31,9 @@ WIDTH = 79
 SHOWN = 20
 """Names listed at most."""
 
+OWN_FACTS = {"eta": "eta", "rank of P": "rank"}
+"""What a function may tell besides, and its name there."""
+
 Fact: TypeAlias = tuple[str, str]
 """What something is called, and what it is."""
 
@@ -87,7 +90,8 @@ def machine_facts(n_support: int, functions: Sequence[Mapping[str, Any]]) -> lis
     (part,) = functions
     gap = f"{gap_text(part['gap'])} (relative: {gap_text(part['relative_gap'])})"
     objective = ("objective", number(part["objective"], 7))
-    return [support, objective, ("certified gap", gap), ("eta", number(part["eta"]))]
+    own = [(name, number(part[key])) for key, name in OWN_FACTS.items() if key in part]
+    return [support, objective, ("certified gap", gap), *own]
 
 
 def _uncertain(gap: float) -> float:

@@ -1,15 +1,27 @@
-"""Generated problems: the one that speed is measured on, and a picture-sized one in the plane."""
+"""Generated problems: the one that speed is measured on, and picture-sized ones in the plane."""
 
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.datasets import make_classification
 from sklearn.preprocessing import minmax_scale
 from sklearn.utils import check_random_state
 
 from pliant._typing import Array
+from pliant._validation import check_points
 
-__all__ = ["make_clowns", "make_speed_problem"]
+__all__ = ["make_clowns", "make_speed_problem", "make_terrain", "terrain_elevation"]
+
+FROM_RIVER = (0.0, 0.03, 0.05, 0.14, 0.16, 0.24, 0.26, 1.5)
+"""Distances from a river at which the slope of its canyon changes."""
+
+NORTH, SOUTH, TRIBUTARY = (
+    (800.0, 800.0, 1150.0, 1250.0, 1700.0, 1850.0, 2400.0, 2500.0),
+    (800.0, 800.0, 1150.0, 1200.0, 1600.0, 1650.0, 2100.0, 2000.0),
+    (900.0, 900.0, 1150.0, 1250.0, 1700.0, 1850.0, 2450.0, 2600.0),
+)
+"""Metres above the sea there: gorge, platform, terrace, rim and plateau."""
 
 
 def make_speed_problem(n: int, random_state: int = 0) -> tuple[Array, Array]:
@@ -82,3 +94,85 @@ def make_clowns(
     cloud = rng.standard_normal((n_per_class, 2))
     X = np.vstack([arch, cloud])
     return (X - X.mean(axis=0)) / X.std(axis=0), np.repeat([1.0, -1.0], n_per_class)
+
+
+def terrain_elevation(X: npt.ArrayLike, angle: float = 0.0) -> Array:
+    """Return the elevation of a canyon with sharp edges, in metres, without noise.
+
+    A river flows east along x2 = 0.4, and another one meets it from the north, along x1 = 0.65.
+    Each has cut a gorge, a platform and a terrace into a plateau, with cliffs between them: the
+    elevation is continuous and piecewise linear, 800 m at the river, about 2100 m at the south rim
+    and 2400 m at the north rim, and every cliff is 0.02 wide.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, 2)
+        Points of the unit square: east and north. Beyond it the plateaus go on.
+    angle : float, default=0.0
+        Degrees by which the canyon is turned about (0.5, 0.5), against the clock. At 0 all its
+        edges are parallel to the axes.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> from pliant.datasets import terrain_elevation
+    >>> terrain_elevation([[0.2, 0.4], [0.2, 0.64], [0.2, 0.66]])
+    array([ 800., 1850., 2400.])
+    """
+    east, north = _turned(check_points(X, "X", n_features=2), np.deg2rad(angle)).T
+    from_main, from_tributary = north - 0.4, np.abs(east - 0.65)
+    south = np.interp(-from_main, FROM_RIVER, SOUTH)
+    main = np.interp(from_main, FROM_RIVER, NORTH)
+    tributary = np.interp(from_tributary, FROM_RIVER, TRIBUTARY)
+    return np.where(from_main > 0, np.minimum(main, tributary), south)
+
+
+def _turned(X: Array, angle: float) -> Array:
+    """Return where the points lie on the map before the canyon is turned."""
+    cosine, sine = np.cos(angle), np.sin(angle)
+    return (X - 0.5) @ np.array([[cosine, -sine], [sine, cosine]]) + 0.5
+
+
+def make_terrain(
+    n_samples: int = 750,
+    *,
+    angle: float = 0.0,
+    noise: float = 0.0,
+    random_state: int | np.random.RandomState | None = None,
+) -> tuple[Array, Array]:
+    """Draw elevations of a canyon with rims and terraces: regression with sharp edges.
+
+    Parameters
+    ----------
+    n_samples : int, default=750
+        Number of points, uniform in the unit square.
+    angle : float, default=0.0
+        Degrees by which the canyon is turned; see `terrain_elevation`, which has the elevation
+        of any point, without noise.
+    noise : float, default=0.0
+        >= 0: standard deviation of the normal error, in metres.
+    random_state : int, RandomState or None
+        Seed of the draw.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, 2)
+        East and north, in [0, 1].
+    y : ndarray of shape (n_samples,)
+        Elevation in metres.
+
+    Raises
+    ------
+    ValueError
+        If n_samples < 1 or noise < 0.
+    """
+    if n_samples < 1:
+        raise ValueError(f"expected n_samples >= 1, got {n_samples}")
+    if not noise >= 0:
+        raise ValueError(f"expected noise >= 0, got {noise}")
+    rng = check_random_state(random_state)
+    X = rng.uniform(size=(n_samples, 2))
+    return X, terrain_elevation(X, angle) + noise * rng.standard_normal(n_samples)

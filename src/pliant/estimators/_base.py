@@ -253,5 +253,6 @@ class KernelMachine(CallbackSupport, BaseEstimator):
 _OF_ONE_FUNCTION = frozenset(
     {"kernel_", "dual_coef_", "intercept_", "support_", "support_vectors_", "dual_gap_",
      "objective_", "objective_constant_", "objective_history_", "gap_history_", "step_history_",
-     "eta_", "adaptation_", "shape_matrix_", "shape_factor_", "rank_", "lower_bound_"}
+     "eta_", "adaptation_", "shape_matrix_", "shape_factor_", "rank_", "lower_bound_",
+     "relative_gap_"}
 )  # fmt: skip

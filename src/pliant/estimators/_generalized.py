@@ -6,7 +6,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -189,6 +189,11 @@ class GeneralizedMachine(MarginMachine):
         factor: Array = self.shape_factor_
         return factor @ factor.T
 
+    @property
+    def relative_gap_(self) -> float:
+        """dual_gap_ as ``tol`` measures it: relative to the objective."""
+        return float(self.dual_gap_ / abs(self.objective_)) if self.dual_gap_ else 0.0
+
     def _check_loaded(self) -> None:
         super()._check_loaded()
         for machine in getattr(self, "estimators_", [self]):
@@ -199,23 +204,16 @@ class GeneralizedMachine(MarginMachine):
                     raise ValueError(f"expected finite numbers in {name}, got {values!r}")
 
 
-class _Share(NamedTuple):
-    """The rows of one class, and how many of them to draw."""
-
-    rows: Indices
-    count: int
-
-
 def _draw(target: Array, count: int, random: Any) -> Indices:
     """Return about `count` row numbers, rising; with two classes, some of each in proportion."""
     signs = np.unique(target)
-    groups = (
-        [np.flatnonzero(target == s) for s in signs]
-        if len(signs) == 2
-        else [np.arange(len(target))]
-    )
-    shares = [_Share(g, max(1, round(count * len(g) / len(target)))) for g in groups]
-    drawn = [random.choice(s.rows, s.count, replace=False) for s in shares]
+    groups = [np.flatnonzero(target == sign) for sign in signs]
+    if len(signs) != 2:
+        groups = [np.arange(len(target))]
+    sizes = [max(1, round(count * len(group) / len(target))) for group in groups]
+    drawn = [
+        random.choice(group, size, replace=False) for group, size in zip(groups, sizes, strict=True)
+    ]
     return np.sort(np.concatenate(drawn))
 
 

@@ -116,6 +116,12 @@ class HadamardMachine(MarginMachine):
         self.gap_history_ = result.gaps
         self.step_history_ = np.array([step.n_iter for step in result.history])
 
+    @property
+    def relative_gap_(self) -> float:
+        """dual_gap_ as ``tol`` measures it: relative to 1 + abs(objective less its constant)."""
+        change = self.objective_ - self.objective_constant_
+        return float(self.dual_gap_ / (1.0 + abs(change)))
+
     def _check_loaded(self) -> None:
         super()._check_loaded()
         for machine in getattr(self, "estimators_", [self]):

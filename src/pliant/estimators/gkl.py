@@ -63,7 +63,7 @@ class GKLClassifier(_GKL, MarginClassifier):
     References
     ----------
     .. [1] A. Talitckii, B. Colbert, M. M. Peet. Efficient Convex Algorithms for Universal Kernel
-       Learning. Journal of Machine Learning Research 25 (2024).
+       Learning. arXiv:2304.07472 (2024).
 
     Examples
     --------
@@ -128,7 +128,7 @@ class GKLRegressor(_GKL, MarginRegressor):
     References
     ----------
     .. [1] A. Talitckii, B. Colbert, M. M. Peet. Efficient Convex Algorithms for Universal Kernel
-       Learning. Journal of Machine Learning Research 25 (2024).
+       Learning. arXiv:2304.07472 (2024).
     """
 
     def __init__(

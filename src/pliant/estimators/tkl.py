@@ -1,4 +1,4 @@
-"""TKL: tessellated kernel learning (Talitckii, Colbert and Peet, JMLR 2024)."""
+"""TKL: tessellated kernel learning (Talitckii, Colbert and Peet, 2024)."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ class TKLClassifier(_TKL, MarginClassifier):
     References
     ----------
     .. [1] A. Talitckii, B. Colbert, M. M. Peet. Efficient Convex Algorithms for Universal Kernel
-       Learning. Journal of Machine Learning Research 25 (2024).
+       Learning. arXiv:2304.07472 (2024).
 
     Examples
     --------
@@ -291,7 +291,7 @@ class TKLRegressor(_TKL, MarginRegressor):
     References
     ----------
     .. [1] A. Talitckii, B. Colbert, M. M. Peet. Efficient Convex Algorithms for Universal Kernel
-       Learning. Journal of Machine Learning Research 25 (2024).
+       Learning. arXiv:2304.07472 (2024).
 
     Examples
     --------

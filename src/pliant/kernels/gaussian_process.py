@@ -26,7 +26,7 @@ class GPKernel(SklearnKernel):
         Symmetric and positive semi-definite.
     """
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Any) -> None:
         self.kernel = kernel
 
     def __call__(
@@ -44,9 +44,12 @@ class GPKernel(SklearnKernel):
         """Whether k depends on x - y alone; not known, so False."""
         return False
 
+    def _check_loaded(self) -> None:
+        """Raise ValueError if what a file holds is no kernel."""
+        self._checked()
+
     def _checked(self) -> Kernel:
-        if not (isinstance(self.kernel, Kernel) and self.kernel.symmetric and self.kernel.psd):
-            raise ValueError(
-                f"expected a symmetric positive semi-definite kernel, got {self.kernel!r}"
-            )
-        return self.kernel
+        kernel = self.kernel
+        if not (isinstance(kernel, Kernel) and kernel.symmetric and kernel.psd):
+            raise ValueError(f"expected a symmetric positive semi-definite kernel, got {kernel!r}")
+        return kernel

@@ -27,6 +27,9 @@ __all__ = ["GeneralizedKernel"]
 TILE = 512
 """Points on each side of the pieces in which a Gram matrix is made."""
 
+FEW = 16
+"""Points in a piece of which only the diagonal is wanted."""
+
 Side: TypeAlias = tuple[Array, ...]
 """What a kernel needs to know of some points: arrays with one entry per point."""
 
@@ -130,19 +133,23 @@ class GeneralizedKernel(Kernel):
         return 0.5 * (matrix + matrix.T)
 
     def _gram(self, X: Array, Y: Array) -> Array:
-        if Y is X:
-            return self.gram(X)
-        left, right = self._side(X), self._side(Y)
-        gram = np.empty((len(X), len(Y)))
-        for rows in _slices(len(X)):
-            for columns in _slices(len(Y)):
+        return self.gram(X) if Y is X else self._between(self._side(X), self._side(Y))
+
+    def _between(self, left: Side, right: Side) -> Array:
+        gram = np.empty((len(left[0]), len(right[0])))
+        for rows in _slices(len(gram)):
+            for columns in _slices(gram.shape[1]):
                 gram[rows, columns] = self._tile(_part(left, rows), _part(right, columns))
         return gram
 
     def _diagonal(self, X: Array) -> Array:
         side = self._side(X)
-        points = [_part(side, slice(i, i + 1)) for i in range(len(X))]
-        return np.array([self._tile(point, point)[0, 0] for point in points])
+        pieces = [_part(side, rows) for rows in _slices(len(X), FEW)]
+        return np.concatenate([self._tile(piece, piece).diagonal() for piece in pieces])
+
+    def on(self, X: Array) -> KernelOnPoints:
+        """Return this kernel, prepared for many calls with the same points X (checked ones)."""
+        return KernelOnPoints(self, X)
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
@@ -150,10 +157,40 @@ class GeneralizedKernel(Kernel):
             check_points(self.factor, "factor")
 
 
-def _slices(count: int) -> Iterator[slice]:
-    """Cut range(count) into slices of TILE."""
-    for low in range(0, count, TILE):
-        yield slice(low, min(low + TILE, count))
+class KernelOnPoints:
+    """A generalised kernel that knows what it needs of some points.
+
+    Parameters
+    ----------
+    kernel : GeneralizedKernel
+    X : array of shape (m, d)
+        The points; recognised by their identity when they come as second argument.
+    """
+
+    symmetric = True
+
+    def __init__(self, kernel: GeneralizedKernel, X: Array) -> None:
+        self.kernel = kernel
+        self.X = X
+        self._side = kernel._side(X)
+
+    def __repr__(self) -> str:
+        return repr(self.kernel)
+
+    def __call__(self, X: Array, Y: Array, /) -> Array:
+        """Return k between each row of X and each row of Y."""
+        right = self._side if Y is self.X else self.kernel._side(Y)
+        return self.kernel._between(self.kernel._side(X), right)
+
+    def diag(self, X: Array, /) -> Array:
+        """Return k(x, x) for each row of X."""
+        return self.kernel.diag(X)
+
+
+def _slices(count: int, step: int = TILE) -> Iterator[slice]:
+    """Cut range(count) into slices."""
+    for low in range(0, count, step):
+        yield slice(low, min(low + step, count))
 
 
 def _part(side: Side, rows: slice) -> Side:

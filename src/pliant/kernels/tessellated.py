@@ -128,14 +128,18 @@ class TessellatedKernel(GeneralizedKernel):
 
     def _side(self, X: Array) -> Side:
         n = X.shape[1]
-        box, basis, factor = self._box(n), self._basis(n), self.shape_factor(n)
+        box, basis, (u, h) = self._box(n), self._basis(n), self._above_and_below(n)
         X = box.clip(X)
-        u, h = factor[: basis.size] - factor[basis.size :], factor[basis.size :]
         Z = basis.monomials(X)
         below = _by_monomial_of_x(basis, u @ h.T, basis.means(X, box.upper), Z)
         below *= box.above(X)[:, None]
         below += 0.5 * box.measure * (Z @ _constant_form(basis, h, box))
-        return (X, Z, below, *_coefficients(basis, u, Z))
+        return (X, Z, below, *_coefficients(basis, _narrow(u), Z))
+
+    def _above_and_below(self, n_features: int) -> tuple[Array, Array]:
+        """Return the coefficients of u and of h, each of shape (q, r)."""
+        above, below = np.split(self.shape_factor(n_features), 2)
+        return above - below, below
 
     def _tile(self, left: Side, right: Side) -> Array:
         (X, Z, below, *of_x), (Y, Z_y, below_y, *of_y) = left, right
@@ -146,18 +150,19 @@ class TessellatedKernel(GeneralizedKernel):
             tile = of_x[0] @ of_y[0].T
         else:
             tile = np.ones_like(added)
-            constant, linear = (np.ascontiguousarray(np.moveaxis(a, 0, -1)) for a in of_y)
+            constant, linear = (np.ascontiguousarray(a) for a in of_x)
+            constants, slopes = (np.ascontiguousarray(np.moveaxis(a, 0, -1)) for a in of_y)
             times_overlap_of_polynomials(
-                tile, X, columns, box.upper, *map(np.ascontiguousarray, of_x[:1]), constant,
-                np.ascontiguousarray(of_x[1]), linear, self._square(X.shape[1]),
+                tile, X, columns, box.upper, constant, constants, linear, slopes,
+                self._square(X.shape[1]),
             )  # fmt: skip
         times_overlap(tile, X, columns, box.upper, box.inverse, added)
         return tile
 
     def _square(self, n_features: int) -> Array:
         """Return the coefficients of z'Qz in u, shape (r, n, n), (r, 0, 0) if there is none."""
-        basis, factor = self._basis(n_features), self.shape_factor(n_features)
-        u = factor[: basis.size] - factor[basis.size :]
+        basis, (u, _) = self._basis(n_features), self._above_and_below(n_features)
+        u = _narrow(u)
         if basis.degree < 2:
             return np.zeros((u.shape[1], 0, 0))
         square = np.zeros((u.shape[1], n_features, n_features))
@@ -179,6 +184,14 @@ class TessellatedKernel(GeneralizedKernel):
         T = above[basis.x_part[:, None], basis.sum_of] * total[basis.x_part]
         V = np.outer(total[basis.x_part], total[basis.x_part]) * everywhere[basis.sum_of]
         return np.block([[S, T - S], [T.T - S, V - T - T.T + S]])
+
+
+def _narrow(u: Array) -> Array:
+    """Return coefficients with the same u(x)'u(y) and not more functions than monomials."""
+    if u.shape[1] <= len(u):
+        return u
+    triangle: Array = np.linalg.qr(u.T)[1]
+    return triangle.T
 
 
 def _by_monomial_of_x(basis: MonomialBasis, P: Array, means: Array, Z: Array) -> Array:
@@ -233,7 +246,7 @@ def _sum_over_pairs(basis: MonomialBasis, X: Array, weighted: Array, box: Box) -
         tile = overlap(X[rows], np.ascontiguousarray(X[columns].T), box.upper, box.inverse)
         if rows == columns:
             tile *= 0.5
-        moments = np.ones((1, 1, 1, 1))
+        moments: Array = np.ones((1, 1, 1, 1))
         if order:
             highest = np.maximum(X[rows].T[:, :, None], X[columns].T[:, None, :])
             moments = raw_moments(highest, box.upper[:, None, None], order)

@@ -19,12 +19,12 @@ FLOOR = float(np.finfo(np.float64).eps)
 
 
 class ConvergenceDisplay:
-    """The certified gap at each check of a solver, relative to 1 + abs(objective).
+    """The certified gap at each check of a solver, relative to the objective.
 
-    The objective is taken without its constant part, as the solver's tolerance is.
-
-    The optimum is known to lie between objective and objective + gap. The solver stops when the
-    relative gap reaches ``tol``.
+    The optimum is known to within the gap. The solver stops when the relative gap reaches ``tol``:
+    relative to 1 + abs(objective) for a fixed kernel or an adapted one, with the objective taken
+    without its constant part, and to abs(objective) where a kernel is learned by a sequence of
+    machines (TKL).
 
     Parameters
     ----------
@@ -36,6 +36,8 @@ class ConvergenceDisplay:
         The relative gap that was asked for; drawn as a line.
     unit : str, default="two-coordinate steps"
         What `steps` counts; the label of the horizontal axis.
+    scale : str, default="(1 + |objective|)"
+        What `gaps` are relative to; for the label of the vertical axis.
 
     Attributes
     ----------
@@ -65,11 +67,13 @@ class ConvergenceDisplay:
         *,
         tol: float | None = None,
         unit: str = "two-coordinate steps",
+        scale: str = "(1 + |objective|)",
     ) -> None:
         self.steps = np.asarray(steps)
         self.gaps = np.asarray(gaps, dtype=np.float64)
         self.tol = tol
         self.unit = unit
+        self.scale = scale
         if self.steps.ndim != 1 or self.steps.shape != self.gaps.shape or not self.steps.size:
             raise ValueError(
                 f"expected steps and gaps of one shape (n_checks,), "
@@ -103,6 +107,25 @@ class ConvergenceDisplay:
         return cls(n_iter, np.asarray(gaps, dtype=np.float64) / scale, tol=tol)
 
     @classmethod
+    def from_bounds(
+        cls, gaps: npt.ArrayLike, objectives: npt.ArrayLike, *, tol: float | None = None
+    ) -> Self:
+        """Make a display from the bounds after each machine of a sequence; nothing is drawn yet.
+
+        Parameters
+        ----------
+        gaps, objectives : array-like of shape (n_machines,)
+            Absolute gap and upper bound; a gap of zero counts as zero at any objective.
+        tol : float, optional
+            The relative gap that was asked for.
+        """
+        gaps, scale = np.asarray(gaps, dtype=np.float64), np.abs(np.asarray(objectives, np.float64))
+        relative = np.divide(gaps, scale, out=np.zeros_like(gaps), where=gaps != 0)
+        machines = np.arange(1, len(gaps) + 1)
+        unit = "support vector machines solved"
+        return cls(machines, relative, tol=tol, unit=unit, scale="|objective|")
+
+    @classmethod
     def from_estimator(cls, model: Any, *, ax: Axes | None = None, **line: Any) -> Self:
         """Draw the convergence of a fitted kernel machine.
 
@@ -130,9 +153,11 @@ class ConvergenceDisplay:
                 f"expected a machine of one function, got {type(machine).__name__} with "
                 f"{len(machine.estimators_)}: draw one of its estimators_"
             )
-        display = cls.from_history(
-            machine.step_history_, machine.gap_history_, machine.objective_history_, tol=machine.tol
-        )
+        history = machine.gap_history_, machine.objective_history_
+        if hasattr(machine, "step_history_"):
+            display = cls.from_history(machine.step_history_, *history, tol=machine.tol)
+        else:
+            display = cls.from_bounds(*history, tol=machine.tol)
         return display.plot(ax, **line)
 
     def plot(self, ax: Axes | None = None, **line: Any) -> Self:
@@ -156,7 +181,7 @@ class ConvergenceDisplay:
         if self.tol is not None:
             label = f"tol = {self.tol:g}"
             self.tol_line_ = ax.axhline(self.tol, color=GREY, linestyle="--", label=label)
-        ax.set(yscale="log", xlabel=self.unit, ylabel="gap / (1 + |objective|)")
+        ax.set(yscale="log", xlabel=self.unit, ylabel=f"gap / {self.scale}")
         ax.set_title("Convergence")
         ax.legend()
         return self

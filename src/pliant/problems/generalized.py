@@ -99,7 +99,7 @@ class KernelLearning:
         """Return the support vector machine at P = factor factor', in bounded memory."""
         if self.fits:
             return self.dual(self.gram(factor))
-        kernel = self.kernel.with_factor(factor)
+        kernel = self.kernel.with_factor(factor).on(self.points)
         return self.margin(CachedRows(kernel, self.points, self.cache_mb, dtype=self.dtype))
 
     def dual(self, gram: Array) -> MarginDual:
@@ -127,10 +127,23 @@ class KernelLearning:
         count : int
             How many eigenvectors to return.
         """
-        matrix = self.kernel.quadratic(self.points, w)
+        matrix = self.quadratic(w)
         first = max(0, self.size - count)
         values, vectors = scipy.linalg.eigh(matrix, subset_by_index=[first, self.size - 1])
-        cost = self.size * max(float(values[-1]), 0.0)
-        share = 1.0 if gain >= cost else max(gain, 0.0) / cost
-        lower = share * gain - 0.5 * share**2 * cost
+        lower = self._lower(float(values[-1]), gain)
         return Oracle(matrix, vectors[:, ::-1], values[::-1], lower)
+
+    def quadratic(self, w: Array) -> Array:
+        """Return D(w)."""
+        return self.kernel.quadratic(self.points, w)
+
+    def lower_bound(self, matrix: Array, gain: float) -> float:
+        """Return the bound of the optimum from D(w) and a lower bound of kappa(w)."""
+        last = self.size - 1
+        top = scipy.linalg.eigh(matrix, eigvals_only=True, subset_by_index=[last, last])
+        return self._lower(float(top[0]), gain)
+
+    def _lower(self, top: float, gain: float) -> float:
+        cost = self.size * max(top, 0.0)
+        share = 0.0 if gain <= 0.0 else min(1.0, gain / max(cost, gain))
+        return share * gain - 0.5 * share**2 * cost

@@ -29,7 +29,7 @@ from pliant._typing import Array, Indices
 from pliant._validation import check_real
 from pliant.kernels.adaptive import Spectrum, blocks
 from pliant.problems.margin import Certificate, MarginDual
-from pliant.rows import DenseRows
+from pliant.rows import Rows
 
 __all__ = [
     "AdaptedDual",
@@ -97,7 +97,7 @@ class Rule(Protocol):
         """Return h0 for n points."""
 
     def inner(
-        self, rows: DenseRows, beta: Array, fields: tuple[Array, Array], rank: int, certain: bool
+        self, rows: Rows, beta: Array, fields: tuple[Array, Array], rank: int, certain: bool
     ) -> Inner:
         """Return the inner minimum at `beta`."""
 
@@ -113,7 +113,7 @@ class CentredRule:
         return 0.0
 
     def inner(
-        self, rows: DenseRows, beta: Array, fields: tuple[Array, Array], rank: int, certain: bool
+        self, rows: Rows, beta: Array, fields: tuple[Array, Array], rank: int, certain: bool
     ) -> Inner:
         """Return the inner minimum, from three sums over the Gram matrix: O(n^2).
 
@@ -140,7 +140,7 @@ class ThresholdRule:
         return (self.tau * n - 0.25 * self.tau**2) / (4.0 * self.c)
 
     def inner(
-        self, rows: DenseRows, beta: Array, fields: tuple[Array, Array], rank: int, certain: bool
+        self, rows: Rows, beta: Array, fields: tuple[Array, Array], rank: int, certain: bool
     ) -> Inner:
         """Return the inner minimum, from the few eigenvalues of 11' + cA above tau/2.
 
@@ -171,9 +171,7 @@ class ThresholdRule:
         return Inner(-float(loss), f, len(spectrum.values), spectrum.complete)
 
 
-def _product(
-    rows: DenseRows, beta: Array, support: Indices, spectrum: Spectrum, tau: float
-) -> Array:
+def _product(rows: Rows, beta: Array, support: Indices, spectrum: Spectrum, tau: float) -> Array:
     """Return (F o K) beta for F = U diag(s) U', shape (n,), from blocks of F.
 
     All points without a coefficient share one row of F.

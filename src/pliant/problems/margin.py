@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pliant._typing import Array
-from pliant.rows import DenseRows
+from pliant.rows import Rows
 
 __all__ = [
     "Certificate",
@@ -69,7 +69,7 @@ class MarginDual:
 
     Parameters
     ----------
-    rows : DenseRows of n rows
+    rows : Rows of n rows
         K.
     linear, lower, upper : arrays of shape (n,)
         p and the box; lower <= 0 <= upper.
@@ -81,7 +81,7 @@ class MarginDual:
         Whether K is positive semi-definite. If not, there is no certificate.
     """
 
-    rows: DenseRows
+    rows: Rows
     linear: Array
     lower: Array
     upper: Array
@@ -92,6 +92,10 @@ class MarginDual:
     def with_quartic(self, quartic: float) -> MarginDual:
         """Return the same problem with another weight of the quartic term."""
         return replace(self, quartic=quartic)
+
+    def shifted(self, shift: Array) -> MarginDual:
+        """Return the same problem with shift'beta more to gain."""
+        return replace(self, linear=self.linear + shift)
 
     def fields(self, beta: Array) -> tuple[Array, Array]:
         """Return u = K beta and v = (K o K) beta^2 (zeros where no quartic term asks for it)."""
@@ -176,13 +180,13 @@ def better_start(dual: MarginDual, beta: Array, growth: float) -> Array:
 
 
 def svc_dual(
-    rows: DenseRows, signs: Array, C: Array | float, *, quartic: float = 0.0, psd: bool = True
+    rows: Rows, signs: Array, C: Array | float, *, quartic: float = 0.0, psd: bool = True
 ) -> MarginDual:
     """Return the dual of classification.
 
     Parameters
     ----------
-    rows : DenseRows of n rows
+    rows : Rows of n rows
         The Gram matrix.
     signs : array of shape (n,)
         Labels, -1.0 or +1.0.
@@ -200,7 +204,7 @@ def svc_dual(
 
 
 def svr_dual(
-    rows: DenseRows,
+    rows: Rows,
     target: Array,
     C: Array | float,
     epsilon: float,

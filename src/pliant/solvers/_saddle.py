@@ -9,12 +9,13 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from pliant._typing import Array
+from pliant.solvers._lower_bound import Lower, improved
 from pliant.solvers.result import Progress, Result, Status
 
 __all__ = ["Answer", "Prox", "Saddle", "SaddleProblem", "Search", "blended", "factor_of"]
 
 COARSEST = 0.03
-"""The relative accuracy of the first machine."""
+"""The accuracy of a machine, relative to what is known of its objective, at least."""
 
 INNER_SHARE = 0.1
 """Machines are solved to this share of the gap."""
@@ -89,6 +90,12 @@ class SaddleProblem(Protocol):
 
     def oracle(self, w: Array, gain: float, count: int = 1) -> _Oracle:
         """Return D(w) and the best P for w."""
+
+    def quadratic(self, w: Array) -> Array:
+        """Return D(w)."""
+
+    def lower_bound(self, matrix: Array, gain: float) -> float:
+        """Return the bound that D(w) and kappa(w) give."""
 
 
 class Answer(NamedTuple):
@@ -175,7 +182,8 @@ class Search:
         self.tol = tol
         self.limit = max_iter if max_iter >= 0 else int(np.iinfo(np.int64).max)
         self.callback = callback
-        self.upper, self.lower = np.inf, -np.inf
+        self.upper = np.inf
+        self.best_lower: Lower | None = None
         self.w: Array | None = None
         self.factor: Array | None = None
         self.best: tuple[Array, _Bound] | None = None
@@ -183,6 +191,11 @@ class Search:
         self.idle = 0
         self.stopped = False
         self.history: list[Progress] = []
+
+    @property
+    def lower(self) -> float:
+        """The best lower bound."""
+        return -np.inf if self.best_lower is None else self.best_lower.value
 
     @property
     def gap(self) -> float:
@@ -234,8 +247,8 @@ class Search:
         """Solve the machine of a Gram matrix, which a proximal term overwrites."""
         plain = self.problem.dual(gram)
         dual = plain if prox is None else self.problem.smoothed(gram, *prox)
-        relative = min(COARSEST, self.accuracy(promise) / (1.0 + abs(self.upper)))
-        return self.of_dual(dual, plain, factor, prox, relative=relative, count=count)
+        accuracy = self.accuracy(promise)
+        return self.of_dual(dual, plain, factor, prox, accuracy=accuracy, count=count)
 
     def of_dual(
         self,
@@ -244,16 +257,23 @@ class Search:
         factor: Array,
         prox: Prox | None = None,
         *,
-        relative: float,
+        accuracy: float = np.inf,
         count: int = 1,
     ) -> Answer:
-        """Solve a machine to an accuracy relative to 1 + abs(its objective).
+        """Solve a machine to an absolute accuracy, or to a share of what is known if that is less.
 
         `plain` is the same machine without its proximal term.
         """
-        start = np.zeros_like(plain.linear) if self.w is None else self.w
+        nothing = np.zeros_like(plain.linear)
+        known = min(self.upper, plain.bound(nothing, 0.0, nothing).gap)
+        accuracy = min(accuracy, COARSEST * known)
+        start = nothing if self.w is None else self.w
         result = self.inner(
-            dual, start, tol=relative, max_iter=MACHINE_STEPS, callback=self._report
+            dual,
+            start,
+            tol=accuracy / (1.0 + known),
+            max_iter=MACHINE_STEPS,
+            callback=self._report,
         )
         self.n_machines += 1
         self.w = w = result.x
@@ -266,19 +286,24 @@ class Search:
             value = value - 0.5 * prox.rho * float(prox.centre @ prox.centre)
             penalty = 0.5 * prox.rho * float(((w - prox.centre) ** 2).sum())
         bound = plain.bound(w, value + penalty, f)
-        oracle = self.problem.oracle(w, plain.gain(w), count)
-        self._note(factor, w, bound, oracle)
+        gain = plain.gain(w)
+        oracle = self.problem.oracle(w, gain, count)
+        self._note(factor, w, bound, Lower(oracle.lower, w, gain, oracle.matrix))
         return Answer(w, value, bound.gap, oracle)
 
-    def _note(self, factor: Array, w: Array, bound: _Bound, oracle: _Oracle) -> None:
+    def _note(self, factor: Array, w: Array, bound: _Bound, lower: Lower) -> None:
         """Keep the better bounds."""
         self.idle += 1
         upper = bound.value + bound.gap
         if upper < self.upper:
             self.upper, self.factor, self.best = upper, factor, (w, bound)
             self.idle = 0
-        if oracle.lower > self.lower:
-            self.lower, self.idle = oracle.lower, 0
+        known, best = self.lower, self.best_lower
+        self.best_lower = lower if lower.value > known or best is None else best
+        if best is not None and self.status is None:
+            self.best_lower = improved(self.problem, best, lower)
+        if self.lower > known:
+            self.idle = 0
         self.history.append(Progress(self.n_machines, self.upper, self.gap))
 
     def _report(self, progress: Progress) -> bool:

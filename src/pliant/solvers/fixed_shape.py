@@ -12,7 +12,6 @@ from typing import Any
 from pliant._typing import Array
 from pliant.solvers import smo
 from pliant.solvers._saddle import (
-    COARSEST,
     INNER_SHARE,
     Saddle,
     SaddleProblem,
@@ -40,14 +39,15 @@ def solve(
     Parameters and result as in `low_rank.solve`. The gap holds for all P, whatever was learned on
     which points; the status is CONVERGED only if that gap is within `tol`.
     """
-    search = Search(problem, inner, tol, 1 + len(BLENDS), callback)
+    search = Search(problem, inner, tol, 2 + len(BLENDS), callback)
     factor = problem.scaled(start)
     dual = problem.machine(factor)
-    search.of_dual(dual, dual, factor, relative=INNER_SHARE * tol)
+    search.of_dual(dual, dual, factor)
+    if search.status is None:
+        search.of_dual(dual, dual, factor, accuracy=INNER_SHARE * tol * search.upper)
     for share in BLENDS:
         if search.status is None:
             there = blended(factor, share)
             dual = problem.machine(there)
-            relative = min(COARSEST, search.accuracy() / (1.0 + abs(search.upper)))
-            search.of_dual(dual, dual, there, relative=relative)
+            search.of_dual(dual, dual, there, accuracy=search.accuracy())
     return search.result()

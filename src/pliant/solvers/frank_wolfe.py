@@ -94,7 +94,8 @@ def _between(low: float, slope_low: float, high: float, slope_high: float) -> fl
     """Return where a line through both slopes crosses zero, well inside; `high` if not known."""
     if np.isnan(slope_high):
         return high
-    crossing = low - slope_low * (high - low) / (slope_high - slope_low)
+    rise = slope_high - slope_low  # > 0 but for rounding
+    crossing = low - slope_low * (high - low) / rise if rise > 0.0 else 0.5 * (low + high)
     margin = 0.1 * (high - low)
     return float(np.clip(crossing, low + margin, high - margin))
 

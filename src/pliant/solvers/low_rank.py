@@ -113,10 +113,8 @@ class _Run:
     def first(self, start: Array | None) -> Array:
         """Return the V to begin with, once the proximal term has its place."""
         problem = self.search.problem
-        if start is None:
-            first = np.eye(problem.size)
-        else:
-            first = blended(problem.scaled(start), BLEND)
+        even: Array = np.eye(problem.size)
+        first = even if start is None else blended(problem.scaled(start), BLEND)
         answer = self.search.at(first, count=min(2, problem.size))
         squares = float(answer.w @ answer.w)
         if self.share > 0.0 and squares > 0.0:
@@ -181,8 +179,8 @@ class _Run:
         if not len(memory) or np.vdot(direction, here.gradient) >= 0.0:
             memory.forget()
             direction = -here.gradient * (FIRST_STEP * size / steepness)
-        length = np.linalg.norm(direction)
-        return np.asarray(direction * min(1.0, LONGEST_STEP * size / length))
+        length = float(np.linalg.norm(direction))
+        return np.asarray(direction * min(1.0, LONGEST_STEP * float(size) / length))
 
     def _line_search(self, here: _Point, direction: Array) -> _Point | None:
         """Return a point that is lower by enough, None if there is none within a few tries."""

@@ -62,7 +62,8 @@ def advance(search: Search, factor: Array) -> None:
     bend = 2.0 * float(np.linalg.norm(x)) / norm  # how fast D(w)/2 changes with w
     tau, sigma = norm / (np.sqrt(2.0) * size * bend), size / (np.sqrt(2.0) * norm * bend)
     strength, ratio = STRENGTH / tau, sigma / tau
-    P, previous, last_sigma = factor @ factor.T, x, sigma
+    P: Array = factor @ factor.T
+    previous, last_sigma = x, sigma
     step = 0
     while search.status is None:
         sigma = ratio * tau

@@ -9,95 +9,29 @@ largest second-order gain (Fan, Chen and Lin 2005, with the curvature of the qua
 
 Between rounds, coordinates that are in no violating pair are set aside, and if few are left, their
 square Gram is copied into a compact block, where a step is cheaper; every round ends with a look
-at all coordinates and a certificate. The path depends on the data only, never on the clock.
+at all coordinates and a certificate. Where the Gram is not kept whole, there are only blocks: the
+worst violators and free coordinates, as many as `rows.room` allows. The pair of the largest
+violation is always among them, so the first step of a block is as good as one on all coordinates.
+The path depends on the data only, never on the clock.
 Cost: O(n) a step and some tens of steps a support vector, so between n^2 and n^3.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from pliant._typing import Array, Indices
-from pliant.rows import DenseRows
-from pliant.solvers._pair_steps import ascend, tolls
+from pliant._typing import Array
+from pliant.solvers._block import CertifiedIntercept, TwoCoordinateProblem
+from pliant.solvers._rounds import Run
 from pliant.solvers.projections import project_box_hyperplane
-from pliant.solvers.result import Certified, Progress, Result, Status
+from pliant.solvers.result import Progress, Result
 
 __all__ = ["TwoCoordinateProblem", "solve"]
 
-SLICE_READS = 2e7
-"""Gram entries that one compiled slice reads at most: some hundredths of a second."""
-
-SHORTEST_ROUND = 500
-"""Steps on all coordinates before the active ones are looked for again; n/2 if that is more."""
-
-WORTH_COPYING = 0.4
-"""A block holds at most this share of all coordinates; copying more costs more than it saves."""
-
-BLOCK_GOAL = 0.03
-"""A block is left when its violation is this share of that of all coordinates before it."""
-
-LONGEST_VISIT = 100
-"""Steps a coordinate in a block before all coordinates are looked at again; 10 000 if more."""
-
-STALE = 8
-"""Rounds after which the fields are summed up anew."""
-
-PATIENCE = 5
-"""Rounds without a better value or gap, after which the run counts as stalled."""
-
-
-class CertifiedIntercept(Certified, Protocol):
-    """What this solver reads besides."""
-
-    @property
-    def intercept(self) -> float:
-        """The b that makes the gap smallest."""
-
-
 Proof = TypeVar("Proof", bound=CertifiedIntercept)
-Proof_co = TypeVar("Proof_co", bound=CertifiedIntercept, covariant=True)
-
-
-class TwoCoordinateProblem(Protocol[Proof_co]):
-    """What a problem must offer to this solver; the module's first lines tell the letters."""
-
-    @property
-    def rows(self) -> DenseRows:
-        """The rows of K."""
-
-    @property
-    def linear(self) -> Array:
-        """The vector p."""
-
-    @property
-    def lower(self) -> Array:
-        """The lower bounds, <= 0."""
-
-    @property
-    def upper(self) -> Array:
-        """The upper bounds, >= 0."""
-
-    @property
-    def epsilon(self) -> float:
-        """The weight of the 1-norm."""
-
-    @property
-    def quartic(self) -> float:
-        """The weight c of the quartic term."""
-
-    @property
-    def psd(self) -> bool:
-        """Whether gaps are certified."""
-
-    def fields(self, beta: Array) -> tuple[Array, Array]:
-        """Return u = K beta and v = (K o K) beta^2."""
-
-    def certificate(self, beta: Array, fields: tuple[Array, Array]) -> Proof_co:
-        """Return a proof of the gap at `beta`."""
 
 
 def solve(
@@ -125,8 +59,9 @@ def solve(
     max_iter : int
         Steps at most; -1 for no limit.
     callback : callable, optional
-        Called with a `Progress` after each slice of at most some hundredths of a second;
-        returning True stops the solver.
+        Called with a `Progress` after each slice of at most some hundredths of a second, and
+        between blocks of kernel values; returning True stops the solver at the last certified
+        point, or at the present one if that takes no kernel values.
 
     Returns
     -------
@@ -135,7 +70,7 @@ def solve(
     """
     if violation is None and not problem.psd:
         violation = tol
-    run = _Run(problem, _feasible(problem, start), max_iter, callback)
+    run = Run(problem, _feasible(problem, start), max_iter, callback)
     while True:
         certificate, status = run.check(tol, violation)
         if status is not None:
@@ -158,164 +93,3 @@ def _feasible(problem: TwoCoordinateProblem[Any], start: Array | None) -> Array:
     if start.shape != problem.linear.shape:
         raise ValueError(f"expected a start of shape {problem.linear.shape}, got {start.shape}")
     return project_box_hyperplane(start, problem.lower, problem.upper)
-
-
-class _Run(Generic[Proof]):
-    """One run: the point, its fields on all coordinates, and what has been seen of it."""
-
-    def __init__(
-        self,
-        problem: TwoCoordinateProblem[Proof],
-        beta: Array,
-        max_iter: int,
-        callback: Callable[[Progress], Any] | None,
-    ) -> None:
-        self.problem = problem
-        self._arrive(beta, problem.fields(beta))
-        self.limit = max_iter if max_iter >= 0 else int(np.iinfo(np.int64).max)
-        self.callback = callback
-        self.n_iter = 0
-        self.idle_rounds = 0
-        self.rounds_since_fresh = 0
-        self.intercept = 0.0
-        self.stopped = False
-        self.history: list[Progress] = []
-
-    def check(self, tol: float, violation: float | None) -> tuple[Proof, Status | None]:
-        """Certify the present point; say whether, and why, the run is over."""
-        certificate = self.problem.certificate(self.beta, self.fields)
-        reached = self._reached(certificate, tol, violation)
-        if reached or self._in_doubt:  # trust only what was not summed up step by step
-            self._arrive(self.beta, self.problem.fields(self.beta))
-            self.rounds_since_fresh = 0
-            certificate = self.problem.certificate(self.beta, self.fields)
-            reached = self._reached(certificate, tol, violation)
-        self.intercept = certificate.intercept
-        self._note(certificate)
-        if reached:
-            return certificate, Status.CONVERGED if self.problem.psd else Status.UNCERTIFIED
-        if self.stopped:
-            return certificate, Status.STOPPED
-        if self.n_iter >= self.limit:
-            return certificate, Status.MAX_ITER
-        return certificate, Status.STALLED if self.idle_rounds >= PATIENCE else None
-
-    def improve(self, floor: float) -> None:
-        """Step on the coordinates that may move, then bring all fields up to date."""
-        active = self.everything.active(self.intercept, int(WORTH_COPYING * self.beta.size))
-        self.rounds_since_fresh += 1
-        if active is None or self.idle_rounds:
-            self._advance(self.everything, floor, max(SHORTEST_ROUND, self.beta.size // 2))
-            self._arrive(self.everything.beta, self.everything.fields())
-        else:
-            part = _Block(self.problem, self.beta, self.fields, active)
-            goal = max(floor, BLOCK_GOAL * self.everything.violation)
-            end = self.n_iter + max(10_000, LONGEST_VISIT * active.size)
-            while part.violation > goal and self._advance(part, goal, end - self.n_iter):
-                pass
-            self._fold_in(part)
-
-    def _arrive(self, beta: Array, fields: tuple[Array, Array]) -> None:
-        self.beta = beta
-        self.fields = fields
-        self.everything = _Block(self.problem, beta, fields)
-
-    @property
-    def _in_doubt(self) -> bool:
-        """Whether the fields may have drifted, or this may be the last check."""
-        drifted = self.rounds_since_fresh >= STALE
-        return drifted or self.stopped or self.n_iter >= self.limit or self.idle_rounds > 0
-
-    def _reached(self, certificate: Proof, tol: float, violation: float | None) -> bool:
-        if violation is not None:
-            return self.everything.violation <= violation
-        return certificate.gap <= tol * (1.0 + abs(certificate.value))
-
-    def _note(self, certificate: Proof) -> None:
-        """Add to the history; count the rounds in which neither value nor gap got better."""
-        values = [step.objective for step in self.history]
-        gaps = [step.gap for step in self.history]
-        better = not values or certificate.value > max(values) or certificate.gap < min(gaps)
-        self.idle_rounds = 0 if better else self.idle_rounds + 1
-        self.history.append(Progress(self.n_iter, certificate.value, certificate.gap))
-
-    def _advance(self, block: _Block, goal: float, steps: int) -> bool:
-        """Take one slice of steps; return whether another one makes sense."""
-        allowed = max(1, int(SLICE_READS / block.beta.size))
-        allowed = min(steps, allowed, self.limit - self.n_iter)
-        done = block.ascend(goal, allowed)
-        self.n_iter += done
-        seen = self.history[-1]._replace(n_iter=self.n_iter)
-        self.stopped = self.callback is not None and self.callback(seen) is True
-        return 0 < done == allowed and self.n_iter < self.limit and not self.stopped
-
-    def _fold_in(self, part: _Block) -> None:
-        beta = self.beta.copy()
-        beta[part.indices] = part.beta
-        u, v = self.fields
-        u = u + self.problem.rows.matvec(beta - self.beta)
-        if self.problem.quartic:
-            v = v + self.problem.rows.squared_matvec(beta**2 - self.beta**2)
-        self._arrive(beta, (u, v))
-
-
-class _Block:
-    """The problem on some coordinates (all, if not told), the others held fixed."""
-
-    def __init__(
-        self,
-        problem: TwoCoordinateProblem[Any],
-        beta: Array,
-        fields: tuple[Array, Array],
-        indices: Indices | None = None,
-    ) -> None:
-        self.indices = np.arange(beta.size) if indices is None else indices
-        self.gram = problem.rows.square(self.indices)
-        self.diagonal = problem.rows.diagonal()[self.indices]
-        self.linear, self.lower, self.upper = (
-            vector[self.indices] for vector in (problem.linear, problem.lower, problem.upper)
-        )
-        self.epsilon, self.c = problem.epsilon, problem.quartic
-        self.beta = beta[self.indices]
-        u, self.v = (field[self.indices] for field in fields)
-        self.g = self.linear - u - self.c * self.beta * self.v
-
-    @property
-    def violation(self) -> float:
-        """The largest rate of gain of any pair of coordinates; <= 0 at the optimum."""
-        rise, fall = self.rates()
-        return float(rise.max() - fall.min())
-
-    def rates(self) -> tuple[Array, Array]:
-        """Return the rates of gain upwards and of loss downwards of each coordinate."""
-        up, down = tolls(self.beta, self.lower, self.upper, self.epsilon)
-        return self.g - up, self.g - down
-
-    def fields(self) -> tuple[Array, Array]:
-        """Return u and v at the present point."""
-        return self.linear - self.g - self.c * self.beta * self.v, self.v
-
-    def active(self, intercept: float, room: int) -> Indices | None:
-        """Return up to `room` coordinates to step on next, None if that would leave out too much.
-
-        These are the coordinates in some violating pair; if there are too many, the worst
-        violators of the optimality conditions at `intercept`, and the free coordinates. None as
-        well if no pair violates them.
-        """
-        rise, fall = self.rates()
-        pairs = np.flatnonzero((rise > fall.min()) | (fall < rise.max()))
-        if pairs.size == 0:
-            return None
-        if pairs.size <= room:
-            return pairs
-        violation = np.maximum(rise - intercept, intercept - fall)  # >= 0 for free coordinates
-        if (violation >= 0.0).sum() > room:
-            return None
-        return np.sort(np.argsort(-violation, kind="stable")[:room])
-
-    def ascend(self, goal: float, steps: int) -> int:
-        """Take up to `steps` steps, until the violation is <= `goal`; return their number."""
-        return ascend(
-            self.gram, self.diagonal, self.lower, self.upper, self.epsilon, self.c,
-            self.beta, self.g, self.v, goal, steps,
-        )  # fmt: skip

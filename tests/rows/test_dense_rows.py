@@ -1,4 +1,4 @@
-"""A Gram matrix as rows: against plain NumPy, in both precisions."""
+"""A Gram matrix that is kept whole, as rows: against plain NumPy, in both precisions."""
 
 import numpy as np
 import pytest
