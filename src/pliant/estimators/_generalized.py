@@ -30,7 +30,7 @@ from pliant.solvers import (
     primal_dual,
 )
 
-__all__ = ["SOLVERS", "GeneralizedMachine"]
+__all__ = ["SOLVERS", "GeneralizedMachine", "unscaled"]
 
 SOLVERS: dict[str, Callable[..., Result[Saddle]]] = {
     "lowrank": low_rank.solve,
@@ -47,6 +47,9 @@ MANY, FEW = 2000, 1000
 
 SUBSET = 2000
 """Rows on which P is learned where the Gram matrix of all does not fit."""
+
+FINITE = ("objective_", "lower_bound_", "dual_gap_", "objective_history_", "gap_history_")
+"""Fitted numbers."""
 
 COARSE = 1e-2
 """The relative gap to which a start is learned."""
@@ -77,10 +80,17 @@ class GeneralizedMachine(MarginMachine):
             check_real("prox", self.prox, least=0)
         if self.subsample is not None:
             check_integer("subsample", self.subsample, least=2)
+        try:
+            check_random_state(self.random_state)
+        except ValueError:
+            raise ValueError(
+                f"expected random_state to be a seed, a RandomState or None, got "
+                f"{self.random_state!r}"
+            ) from None
 
     def _common(self, X: Array, used: Mask) -> tuple[Kernel, DenseRows | None, bool]:
         family = self._family(X[used])
-        size = _unscaled(family).shape_size(X.shape[1])
+        size = unscaled(family).shape_size(X.shape[1])
         if size > LARGEST_SHAPE:
             raise ValueError(
                 f"expected n_P <= {LARGEST_SHAPE}, got n_P = {size} for {X.shape[1]} features: P "
@@ -90,10 +100,11 @@ class GeneralizedMachine(MarginMachine):
 
     def _learn(self, task: Task, start: WarmStart | None, callback: Callable[..., Any]) -> Array:
         problem = self._problem(task)
-        if self.subsample is None and problem.fits:
+        count = self.subsample or (len(task.target) if problem.fits else SUBSET)
+        if count >= len(task.target):
             result = self._on_all(task, problem, callback)
         else:
-            result = self._on_some(task, problem, callback)
+            result = self._on_some(task, problem, count, callback)
         self._store(task, result)
         assert result.certificate is not None
         return result.certificate.w
@@ -103,7 +114,7 @@ class GeneralizedMachine(MarginMachine):
         if isinstance(kernel, Rescaled):
             points = kernel.rescale(points)
         return KernelLearning(
-            _unscaled(kernel), points, self._margin(task), np.dtype(self.dtype), self.cache_mb
+            unscaled(kernel), points, self._margin(task), np.dtype(self.dtype), self.cache_mb
         )
 
     def _on_all(self, task: Task, problem: KernelLearning, callback: Any) -> Result[Saddle]:
@@ -113,28 +124,30 @@ class GeneralizedMachine(MarginMachine):
             first = self._run(self._problem(self._part(task, FEW)), callback, tol=COARSE)
             start, before = first.x, first.n_iter
         result = self._run(problem, callback, start=start, tol=float(self.tol))
-        self._warn_if_open(result, "")
-        return replace(result, n_iter=result.n_iter + before)
+        result = _exact(problem, replace(result, n_iter=result.n_iter + before))
+        self._warn_if_open(result, result.status.advice)
+        return result
 
-    def _on_some(self, task: Task, problem: KernelLearning, callback: Any) -> Result[Saddle]:
-        """Learn P on some rows, then solve one machine on all, with the certificate of all."""
-        count = SUBSET if self.subsample is None else self.subsample
+    def _on_some(
+        self, task: Task, problem: KernelLearning, count: int, callback: Any
+    ) -> Result[Saddle]:
+        """Learn P on some rows, then solve machines on all, with the certificate of all."""
         part = self._part(task, count)
         first = self._run(self._problem(part), callback, tol=float(self.tol))
         result = fixed_shape.solve(problem, first.x, tol=float(self.tol), callback=callback)
+        result = _exact(problem, replace(result, n_iter=result.n_iter + first.n_iter))
+        advice = "" if first.status is Status.CONVERGED else f" ({first.status.advice})"
         self._warn_if_open(
             result,
-            f"P was learned on {len(part.target)} of {len(task.target)} rows: raise subsample, or "
-            "cache_mb so that the Gram matrix of all fits; ",
+            f"P was learned on {len(part.target)} of {len(task.target)} rows{advice}; raise "
+            "subsample, or cache_mb so that the Gram matrix of all rows fits",
         )
-        return replace(result, n_iter=result.n_iter + first.n_iter)
+        return result
 
     def _run(self, problem: KernelLearning, callback: Any, **options: Any) -> Result[Saddle]:
         if self.solver == "lowrank":
             options["prox"] = self.prox
-        if self.max_iter >= 0:
-            options["max_iter"] = self.max_iter
-        return SOLVERS[self.solver](problem, callback=callback, **options)
+        return SOLVERS[self.solver](problem, max_iter=self.max_iter, callback=callback, **options)
 
     def _part(self, task: Task, count: int) -> Task:
         """Return the task on `count` random rows, weighted so that they stand for all."""
@@ -152,10 +165,12 @@ class GeneralizedMachine(MarginMachine):
         if result.gap <= self.tol * abs(result.value) or result.status is Status.STOPPED:
             return
         relative = result.gap / abs(result.value)
+        if result.status is Status.CONVERGED:
+            advice = "float32 does not tell more; set dtype='float64'"
         warnings.warn(
             f"{type(self).__name__} stopped after {result.n_iter} support vector machines with a "
             f"relative gap of {relative:.3g}, where tol = {self.tol:g} was asked for: "
-            f"{advice}{result.status.advice}",
+            f"{advice}",
             ConvergenceWarning,
             stacklevel=stack_level(),
         )
@@ -165,13 +180,11 @@ class GeneralizedMachine(MarginMachine):
         assert proof is not None
         support = np.flatnonzero(proof.w)
         factor = _trimmed(result.x)
-        learned = _unscaled(task.kernel).with_factor(factor)
+        learned = unscaled(task.kernel).with_factor(factor)
         if isinstance(task.kernel, Rescaled):
             self.kernel_: Kernel = Rescaled(learned, task.kernel.offset, task.kernel.width)
         else:
             self.kernel_ = learned
-        self.shape_factor_ = factor
-        self.rank_ = factor.shape[1]
         self.support_ = task.members[support]
         self.support_vectors_ = task.points[support]
         self.dual_coef_ = task.scale * proof.w[support]
@@ -179,15 +192,29 @@ class GeneralizedMachine(MarginMachine):
         self.objective_ = proof.upper
         self.lower_bound_ = proof.lower
         self.dual_gap_ = proof.gap
-        self.n_svm_solves_ = self.n_iter_ = result.n_iter
+        self.n_iter_ = result.n_iter
         self.objective_history_ = result.objectives
         self.gap_history_ = result.gaps
 
     @property
+    def shape_factor_(self) -> Array:
+        """F with orthogonal columns, P = F F', shape (n_P, rank_)."""
+        return np.asarray(unscaled(self.kernel_).factor)
+
+    @property
     def shape_matrix_(self) -> Array:
         """P, shape (n_P, n_P), of trace n_P."""
-        factor: Array = self.shape_factor_
-        return factor @ factor.T
+        return self.shape_factor_ @ self.shape_factor_.T
+
+    @property
+    def rank_(self) -> int:
+        """The rank of P."""
+        return int(self.shape_factor_.shape[1])
+
+    @property
+    def n_svm_solves_(self) -> Any:
+        """Support vector machines solved; an array, one number per pair, for many classes."""
+        return self.n_iter_
 
     @property
     def relative_gap_(self) -> float:
@@ -197,8 +224,12 @@ class GeneralizedMachine(MarginMachine):
     def _check_loaded(self) -> None:
         super()._check_loaded()
         for machine in getattr(self, "estimators_", [self]):
+            kernel, vectors = machine.kernel_, machine.support_vectors_
+            if not isinstance(kernel, GeneralizedKernel | Rescaled):
+                raise ValueError(f"expected a generalised kernel, got {type(kernel).__name__}")
+            kernel(vectors[:1])  # says what does not belong together
             check_points(machine.shape_factor_, "shape_factor_")
-            for name in ("objective_", "lower_bound_", "objective_history_", "gap_history_"):
+            for name in FINITE:
                 values = np.asarray(getattr(machine, name), dtype=np.float64)
                 if not np.isfinite(values).all():
                     raise ValueError(f"expected finite numbers in {name}, got {values!r}")
@@ -217,10 +248,24 @@ def _draw(target: Array, count: int, random: Any) -> Indices:
     return np.sort(np.concatenate(drawn))
 
 
-def _unscaled(kernel: Kernel) -> GeneralizedKernel:
+def _exact(problem: KernelLearning, result: Result[Saddle]) -> Result[Saddle]:
+    """Return a result whose upper bound is that of the kernel, where its Gram was rounded."""
+    proof = result.certificate
+    assert proof is not None
+    if problem.dtype == np.float64:
+        return result
+    dual = problem.dual(np.empty((0, 0)))
+    f = problem.product(result.x, proof.w)
+    bound = dual.bound(proof.w, dual.gain(proof.w) - 0.5 * float(proof.w @ f), f)
+    proof = replace(proof, upper=bound.value + bound.gap, intercept=bound.intercept)
+    return replace(result, value=proof.upper, gap=proof.gap, certificate=proof)
+
+
+def unscaled(kernel: Kernel) -> GeneralizedKernel:
     """Return the kernel whose P is learned, without the scaling of features."""
     inner = kernel.kernel if isinstance(kernel, Rescaled) else kernel
-    assert isinstance(inner, GeneralizedKernel)
+    if not isinstance(inner, GeneralizedKernel):
+        raise ValueError(f"expected a generalised kernel, got {type(inner).__name__}")
     return inner
 
 

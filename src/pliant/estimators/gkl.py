@@ -42,7 +42,8 @@ class GKLClassifier(_GKL, MarginClassifier):
         \qquad k_P(x, y) = \int N(z, x)' P N(z, y) \, dz,
 
     problem (7) of [1]_ for any basis N (its Lemma 5). `TKLClassifier` is the case of tessellated
-    kernels, with the scaling of features that they need; here features are taken as they are.
+    kernels, with the scaling of features that they need; here features are taken as they are:
+    bring them to [0, 1] first, such as by `sklearn.preprocessing.MinMaxScaler`.
 
     Parameters
     ----------

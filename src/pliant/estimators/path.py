@@ -25,7 +25,8 @@ def C_path(
     """Fit one machine for each C, sharing the Gram matrix and starting warm.
 
     Each machine equals a fit of its own to the tolerance of the machine; together they cost
-    less, which is what cross-validation over C needs.
+    less, which is what cross-validation over C needs. (`TKLClassifier` and its kind, whose Gram
+    matrix depends on C, are fitted one by one.)
 
     Parameters
     ----------

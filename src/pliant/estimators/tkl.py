@@ -8,7 +8,7 @@ import numpy as np
 
 from pliant._typing import Array
 from pliant._validation import check_choice, check_integer, check_vector
-from pliant.estimators._generalized import GeneralizedMachine
+from pliant.estimators._generalized import GeneralizedMachine, unscaled
 from pliant.estimators._margin import MarginClassifier, MarginRegressor
 from pliant.kernels import BASES, Kernel, Rescaled, TessellatedKernel
 
@@ -62,7 +62,7 @@ class _TKL(GeneralizedMachine):
     @property
     def _box(self) -> tuple[Array, Array]:
         machine = self.estimators_[0] if "estimators_" in vars(self) else self
-        kernel = machine.kernel_.kernel if self.scale else machine.kernel_
+        kernel: Any = unscaled(machine.kernel_)
         return kernel.lower, kernel.upper
 
 
@@ -70,11 +70,16 @@ def _margins(delta: Any, n_features: int) -> tuple[Array, Array]:
     """Return how far the box reaches below 0 and above 1, for each feature."""
     pair = delta if isinstance(delta, tuple) else (delta, delta)
     if len(pair) != 2:
-        raise ValueError(f"expected delta to be a number, a pair or one per feature, got {delta!r}")
-    margins = tuple(check_vector("delta", part, n_features) for part in pair)
-    if min(margin.min() for margin in margins) < 0:
+        raise ValueError(
+            f"expected a tuple delta to be a pair (below, above), got {delta!r}; give one number "
+            "per feature as a list or an array"
+        )
+    if isinstance(delta, bool | np.bool_ | None):
+        raise ValueError(f"expected delta to be a number, a pair or a list, got {delta!r}")
+    below, above = (check_vector("delta", part, n_features) for part in pair)
+    if min(below.min(), above.min()) < 0:
         raise ValueError(f"expected delta >= 0, got {delta!r}")
-    return margins[0], margins[1]
+    return below, above
 
 
 def _widths(X: Array) -> Array:
@@ -120,8 +125,9 @@ class TKLClassifier(_TKL, MarginClassifier):
     basis : {"x", "xz"}, default="x"
         Monomials of x alone, n_P = 2 C(d + degree, degree) for d features, or of x and z as in
         the text of [1]_, n_P = 2 C(2d + degree, degree): slower, and no more accurate.
-    delta : float, array-like of shape (d,), or pair of these as a tuple, default=0.5
-        >= 0: how far the box reaches beyond [0, 1], on both sides, or below and above.
+    delta : float, list or array of shape (d,), or tuple of two such, default=0.5
+        >= 0: how far the box reaches beyond [0, 1]. A tuple is a pair (below, above), whatever d
+        is; a list or an array has one number per feature.
     solver : {"lowrank", "frank-wolfe", "apd", "hybrid"}, default="lowrank"
         "lowrank" is by far the fastest; the others are the algorithms 2, 4 and 6 of [1]_.
     tol : float, default=1e-3
@@ -140,13 +146,14 @@ class TKLClassifier(_TKL, MarginClassifier):
         are, and must lie in [0 - delta, 1 + delta].
     normalize_measure : bool, default=True
         Integrate over the box with a measure of 1. False is the scaling of [1]_; the optimum for
-        C is then V times the normalised one for C V, V the volume of the box.
+        C is then 1/V times the normalised one for C V, V the volume of the box.
     cache_mb : float, default=2000
         > 0: memory for a Gram matrix, in units of 2^20 bytes. Where it takes more, its rows are
         computed when they are needed, and P is learned on 2000 rows as with ``subsample``.
     dtype : {"float64", "float32"}, default="float64"
-        Precision of Gram matrices. float32 halves the memory; the upper bound is then that of a
-        Gram matrix rounded to seven digits.
+        Precision of Gram matrices. float32 halves the memory, and is enough for C up to about
+        1000. The bounds are those of the unrounded kernel in any case; where they leave the gap
+        open, a warning says so.
     class_weight : dict or "balanced", optional
         Factors of C, each > 0.
     random_state : int, RandomState or None, default=None
@@ -183,7 +190,7 @@ class TKLClassifier(_TKL, MarginClassifier):
     dual_gap_ : float
         Their difference.
     objective_history_, gap_history_ : arrays
-        Upper bound and gap after each machine on the rows that P was learned on last.
+        Upper bound and gap after each machine on all rows (not those on a part of them).
     n_svm_solves_, n_iter_ : int
         Support vector machines solved; an array, one number per pair, with more than two classes.
     estimators_ : list of TKLClassifier

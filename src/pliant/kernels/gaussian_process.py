@@ -29,6 +29,9 @@ class GPKernel(SklearnKernel):
     def __init__(self, kernel: Any) -> None:
         self.kernel = kernel
 
+    def __repr__(self) -> str:
+        return f"GPKernel({self.kernel!r})"
+
     def __call__(
         self, X: npt.ArrayLike, Y: npt.ArrayLike | None = None, eval_gradient: bool = False
     ) -> Any:

@@ -54,7 +54,28 @@ class QuadratureKernel(_FiniteRank):
 
     def shape_size(self, n_features: int) -> int:
         """Return n_P: how many values the function has at a node and a point."""
-        return self._values(np.zeros((1, n_features))).shape[2]
+        with np.errstate(all="ignore"):  # what it is at zero does not matter
+            return self._called(check_points(self.nodes, "nodes"), np.zeros((1, n_features))).shape[
+                2
+            ]
+
+    def _called(self, nodes: Array, X: Array) -> Array:
+        """Return N(z_q, x), shape (q, m, n_P)."""
+        wanted = f"({len(nodes)}, {len(X)}, n_P)"
+        try:
+            values = np.asarray(self.function(nodes, X))
+            if values.dtype.kind not in "biuf":
+                raise TypeError(f"an array of {values.dtype}")
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"expected a function of nodes and points that returns numbers of shape {wanted}, "
+                f"got {type(error).__name__}: {error}"
+            ) from error
+        if values.ndim != 3 or values.shape[:2] != (len(nodes), len(X)) or values.shape[2] < 1:
+            raise ValueError(
+                f"expected the function to return shape {wanted}, n_P >= 1, got {values.shape}"
+            )
+        return values.astype(np.float64, copy=False)
 
     def _values(self, X: Array) -> Array:
         """Return sqrt(weights_q) N(z_q, x), shape (q, m, n_P)."""
@@ -62,12 +83,9 @@ class QuadratureKernel(_FiniteRank):
         weights = check_vector("weights", self.weights, len(nodes))
         if (weights < 0).any():
             raise ValueError(f"expected weights >= 0, got {weights.min():g}")
-        values = np.asarray(self.function(nodes, X), dtype=np.float64)
-        if values.ndim != 3 or values.shape[:2] != (len(nodes), len(X)):
-            raise ValueError(
-                f"expected the function to return shape ({len(nodes)}, {len(X)}, n_P), "
-                f"got {values.shape}"
-            )
+        values = self._called(nodes, X)
+        if values.shape[2] != (size := self.shape_size(X.shape[1])):
+            raise ValueError(f"expected the function to return n_P = {size}, got {values.shape[2]}")
         if not np.isfinite(values).all():
             raise ValueError("expected the function to return finite numbers, got NaN or inf")
         return values * np.sqrt(weights)[:, None, None]

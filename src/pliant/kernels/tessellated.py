@@ -45,7 +45,14 @@ class Box:
                 f"expected lower < upper, got {self.lower[f]:g} and {self.upper[f]:g} for "
                 f"feature {f}"
             )
-        width = self.upper - self.lower
+        with np.errstate(over="ignore"):
+            width = self.upper - self.lower
+            volume = float(np.prod(width))
+        if not (np.isfinite(width).all() and (normalized or 0.0 < volume < np.inf)):
+            raise ValueError(
+                f"expected a box of finite volume, got {volume:g} with {n_features} features; use "
+                "normalize_measure=True, or a smaller box"
+            )
         self.inverse = 1.0 / width if normalized else np.ones(n_features)
         self.measure = float(np.prod(width * self.inverse))
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +30,9 @@ from pliant.problems.margin import MarginDual
 from pliant.rows import CachedRows, DenseRows
 
 __all__ = ["KernelLearning", "Oracle"]
+
+BLOCK_ENTRIES = 4_000_000
+"""Kernel values that a product holds at once."""
 
 
 class Oracle(NamedTuple):
@@ -77,7 +81,7 @@ class KernelLearning:
     dtype: npt.DTypeLike = np.float64
     cache_mb: float = np.inf
 
-    @property
+    @cached_property
     def size(self) -> int:
         """n_P, the order of P and its trace."""
         return self.kernel.shape_size(self.points.shape[1])
@@ -87,8 +91,31 @@ class KernelLearning:
         return np.asarray(factor * (np.sqrt(self.size) / np.linalg.norm(factor)))
 
     def gram(self, factor: Array) -> Array:
-        """Return K_P, P = factor factor', shape (m, m)."""
-        return self.kernel.with_factor(factor).gram(self.points, dtype=self.dtype)
+        """Return K_P, P = factor factor', shape (m, m).
+
+        Raises
+        ------
+        ValueError
+            If it is not finite.
+        """
+        kernel = self.kernel.with_factor(factor)
+        with np.errstate(over="ignore", invalid="ignore"):
+            gram = kernel.gram(self.points, dtype=self.dtype)
+            finite = np.isfinite(gram.sum(dtype=np.float64))
+        if not finite:
+            raise ValueError(
+                f"expected finite kernel values in {gram.dtype}, got inf or NaN from "
+                f"{self.kernel!r}; scale the features"
+            )
+        return gram
+
+    def product(self, factor: Array, w: Array) -> Array:
+        """Return K_P w in float64, whatever the precision of Gram matrices, shape (m,)."""
+        kernel = self.kernel.with_factor(factor)
+        used = np.flatnonzero(w)
+        step = max(1, BLOCK_ENTRIES // max(1, used.size))
+        blocks = [self.points[low : low + step] for low in range(0, len(w), step)]
+        return np.concatenate([kernel(block, self.points[used]) @ w[used] for block in blocks])
 
     @property
     def fits(self) -> bool:

@@ -20,11 +20,14 @@ COARSEST = 0.03
 INNER_SHARE = 0.1
 """Machines are solved to this share of the gap."""
 
+PATIENT = 0.1
+"""A step that promises less than this share of the gap is not worth more accuracy."""
+
 FINEST = 0.2
 """But not to less than INNER_SHARE times this share of the accuracy that is asked for."""
 
-MACHINE_STEPS = 2_000_000
-"""Steps of the inner solver for one machine; bounds hold even if it stops early."""
+MACHINE_STEPS = 1000
+"""Steps of the inner solver for one machine and row; bounds hold even if it stops early."""
 
 PATIENCE = 100
 """Machines without a better bound, after which a search counts as stalled."""
@@ -127,20 +130,16 @@ class Saddle:
     ----------
     upper, lower : float
         Bounds of the optimum: of the primal at (P, w, b), and of the dual at some other w.
-    w, decision : arrays of shape (m,)
-        The coefficients, and K_P w + b at the training points.
+    w : array of shape (m,)
+        The coefficients.
     intercept : float
         b.
-    n_machines : int
-        Support vector machines solved.
     """
 
     upper: float
     lower: float
     w: Array
-    decision: Array
     intercept: float
-    n_machines: int
 
     @property
     def value(self) -> float:
@@ -220,7 +219,8 @@ class Search:
         """
         if not np.isfinite(self.upper):
             return np.inf
-        return INNER_SHARE * max(min(self.gap, promise), FINEST * self.tol * abs(self.upper))
+        worth = np.clip(promise, PATIENT * self.gap, self.gap)
+        return INNER_SHARE * max(float(worth), FINEST * self.tol * abs(self.upper))
 
     def at(
         self,
@@ -272,7 +272,7 @@ class Search:
             dual,
             start,
             tol=accuracy / (1.0 + known),
-            max_iter=MACHINE_STEPS,
+            max_iter=MACHINE_STEPS * len(start),
             callback=self._report,
         )
         self.n_machines += 1
@@ -318,7 +318,7 @@ class Search:
         assert self.best is not None
         assert self.factor is not None
         w, bound = self.best
-        proof = Saddle(self.upper, self.lower, w, bound.decision, bound.intercept, self.n_machines)
+        proof = Saddle(self.upper, self.lower, w, bound.intercept)
         return Result(
             x=self.factor,
             value=self.upper,
