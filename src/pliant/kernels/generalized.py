@@ -109,7 +109,7 @@ class GeneralizedKernel(Kernel):
             for columns in _slices(rows.stop):
                 tile = self._tile(_part(side, rows), _part(side, columns))
                 if rows == columns:
-                    tile = np.tril(tile) + np.tril(tile, -1).T
+                    tile = 0.5 * (tile + tile.T)  # exactly symmetric
                 else:
                     gram[columns, rows] = tile.T
                 gram[rows, columns] = tile

@@ -83,8 +83,10 @@ class MonomialBasis:
 
     def monomials(self, X: Array) -> Array:
         """Return the monomials of x alone at each point, shape (m, q_x)."""
+        n = self.n_features
         columns = np.ones((len(self.in_x), len(X)))
-        for column, exponent in zip(columns, self.in_x, strict=True):
+        columns[1 : n + 1] = X.T[: len(self.in_x) - 1]
+        for column, exponent in zip(columns[n + 1 :], self.in_x[n + 1 :], strict=True):
             for f in np.flatnonzero(exponent):
                 column *= X[:, f] ** exponent[f]
         return columns.T.copy()
@@ -97,6 +99,8 @@ class MonomialBasis:
         low, high : arrays of shape (m, n) or (n,)
         """
         low, high = np.broadcast_arrays(np.atleast_2d(low), high)
+        if not self.z_sums.any():
+            return np.ones((len(low), 1))
         moments = raw_moments(low.T, high.T, int(self.z_sums.max(initial=0)))
         means = np.empty((len(self.z_sums), len(low)))
         for g, mean in self.products(moments):

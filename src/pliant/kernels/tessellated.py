@@ -134,14 +134,24 @@ class TessellatedKernel(GeneralizedKernel):
         return Box(self.lower, self.upper, n_features, bool(self.normalize_measure))
 
     def _side(self, X: Array) -> Side:
+        """Return the points, H and L with the integrals of h equal to L H' + H L', and u.
+
+        L takes the integral over [x, b] of u'h, and half of that over the box of h'h. H holds
+        the functions h where they have no z and are few, else the monomials of x.
+        """
         n = X.shape[1]
         box, basis, (u, h) = self._box(n), self._basis(n), self._above_and_below(n)
         X = box.clip(X)
-        Z = basis.monomials(X)
+        Z: Array = basis.monomials(X)
+        coefficients = _coefficients(basis, _narrow(u), Z)
+        if self.basis == "x" and u.shape[1] < Z.shape[1]:
+            H = Z @ h
+            below = box.above(X)[:, None] * (Z @ u) + 0.5 * box.measure * H
+            return (X, H, below, *coefficients)
         below = _by_monomial_of_x(basis, u @ h.T, basis.means(X, box.upper), Z)
         below *= box.above(X)[:, None]
         below += 0.5 * box.measure * (Z @ _constant_form(basis, h, box))
-        return (X, Z, below, *_coefficients(basis, _narrow(u), Z))
+        return (X, Z, below, *coefficients)
 
     def _above_and_below(self, n_features: int) -> tuple[Array, Array]:
         """Return the coefficients of u and of h, each of shape (q, r)."""
@@ -149,10 +159,10 @@ class TessellatedKernel(GeneralizedKernel):
         return above - below, below
 
     def _tile(self, left: Side, right: Side) -> Array:
-        (X, Z, below, *of_x), (Y, Z_y, below_y, *of_y) = left, right
+        (X, H, below, *of_x), (Y, H_y, below_y, *of_y) = left, right
         box = self._box(X.shape[1])
         columns = np.ascontiguousarray(Y.T)
-        added = np.hstack([below, Z]) @ np.hstack([Z_y, below_y]).T
+        added = np.hstack([below, H]) @ np.hstack([H_y, below_y]).T
         if len(of_x) == 1:
             tile = of_x[0] @ of_y[0].T
         else:

@@ -15,7 +15,7 @@ from pliant._typing import Array
 
 __all__ = ["Lower", "improved"]
 
-TRIES = 12
+TRIES = 8
 """Points of the segment at which the bound is looked at."""
 
 
