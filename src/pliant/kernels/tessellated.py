@@ -146,8 +146,8 @@ class TessellatedKernel(GeneralizedKernel):
         coefficients = _coefficients(basis, _narrow(u), Z)
         if self.basis == "x" and u.shape[1] < Z.shape[1]:
             H = Z @ h
-            below = box.above(X)[:, None] * (Z @ u) + 0.5 * box.measure * H
-            return (X, H, below, *coefficients)
+            L = box.above(X)[:, None] * (Z @ u) + 0.5 * box.measure * H
+            return (X, H, L, *coefficients)
         below = _by_monomial_of_x(basis, u @ h.T, basis.means(X, box.upper), Z)
         below *= box.above(X)[:, None]
         below += 0.5 * box.measure * (Z @ _constant_form(basis, h, box))
