@@ -41,8 +41,6 @@ SADDLE = "a sample of weight 2 is two samples, but to tol only; scikit-learn's S
 
 def expected_failures(estimator):
     reason = SADDLE if hasattr(estimator, "solver") else QUARTIC
-    if getattr(estimator, "subsample", None):
-        return {}
     return {"check_sample_weight_equivalence_on_dense_data": reason}
 
 

@@ -63,7 +63,10 @@ class Task:
 
     @property
     def rows(self) -> DenseRows:
-        """The Gram matrix of the points; made when asked for, unless all take part."""
+        """The Gram matrix of the points; made when asked for, unless all take part.
+
+        Not there where the kernel has yet to be learned.
+        """
         assert self.all_rows is not None
         if len(self.members) == len(self.all_rows):
             return self.all_rows

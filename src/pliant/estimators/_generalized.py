@@ -20,6 +20,7 @@ from pliant.kernels import GeneralizedKernel, Kernel, Rescaled
 from pliant.problems.generalized import KernelLearning
 from pliant.rows import DenseRows
 from pliant.solvers import (
+    Progress,
     Result,
     Saddle,
     Status,
@@ -90,7 +91,7 @@ class GeneralizedMachine(MarginMachine):
 
     def _common(self, X: Array, used: Mask) -> tuple[Kernel, DenseRows | None, bool]:
         family = self._family(X[used])
-        size = unscaled(family).shape_size(X.shape[1])
+        size = unscaled(family).shape_size_on(X[:1])
         if size > LARGEST_SHAPE:
             raise ValueError(
                 f"expected n_P <= {LARGEST_SHAPE}, got n_P = {size} for {X.shape[1]} features: P "
@@ -119,12 +120,13 @@ class GeneralizedMachine(MarginMachine):
 
     def _on_all(self, task: Task, problem: KernelLearning, callback: Any) -> Result[Saddle]:
         """Learn P on all rows; where they are many, start from what some of them tell."""
-        start, before = None, 0
+        start, before, tol = None, 0, float(self.tol)
         if self.solver == "lowrank" and len(task.target) > MANY:
-            first = self._run(self._problem(self._part(task, FEW)), callback, tol=COARSE)
+            part = self._problem(self._part(task, FEW))
+            first = self._run(part, callback, tol=max(COARSE, tol))
             start, before = first.x, first.n_iter
-        result = self._run(problem, callback, start=start, tol=float(self.tol))
-        result = _exact(problem, replace(result, n_iter=result.n_iter + before))
+        result = self._run(problem, callback, start=start, tol=tol)
+        result = _exact(problem, replace(result, n_iter=result.n_iter + before), tol)
         self._warn_if_open(result, result.status.advice)
         return result
 
@@ -133,9 +135,10 @@ class GeneralizedMachine(MarginMachine):
     ) -> Result[Saddle]:
         """Learn P on some rows, then solve machines on all, with the certificate of all."""
         part = self._part(task, count)
-        first = self._run(self._problem(part), callback, tol=float(self.tol))
-        result = fixed_shape.solve(problem, first.x, tol=float(self.tol), callback=callback)
-        result = _exact(problem, replace(result, n_iter=result.n_iter + first.n_iter))
+        tol = float(self.tol)
+        first = self._run(self._problem(part), callback, tol=tol)
+        result = fixed_shape.solve(problem, first.x, tol=tol, callback=callback)
+        result = _exact(problem, replace(result, n_iter=result.n_iter + first.n_iter), tol)
         advice = "" if first.status is Status.CONVERGED else f" ({first.status.advice})"
         self._warn_if_open(
             result,
@@ -165,8 +168,8 @@ class GeneralizedMachine(MarginMachine):
         if result.gap <= self.tol * abs(result.value) or result.status is Status.STOPPED:
             return
         relative = result.gap / abs(result.value)
-        if result.status is Status.CONVERGED:
-            advice = "float32 does not tell more; set dtype='float64'"
+        if result.status is Status.ROUNDED:
+            advice = result.status.advice
         warnings.warn(
             f"{type(self).__name__} stopped after {result.n_iter} support vector machines with a "
             f"relative gap of {relative:.3g}, where tol = {self.tol:g} was asked for: "
@@ -227,8 +230,9 @@ class GeneralizedMachine(MarginMachine):
             kernel, vectors = machine.kernel_, machine.support_vectors_
             if not isinstance(kernel, GeneralizedKernel | Rescaled):
                 raise ValueError(f"expected a generalised kernel, got {type(kernel).__name__}")
+            if len(check_points(machine.shape_factor_, "shape_factor_")) > LARGEST_SHAPE:
+                raise ValueError(f"expected n_P <= {LARGEST_SHAPE}")
             kernel(vectors[:1])  # says what does not belong together
-            check_points(machine.shape_factor_, "shape_factor_")
             for name in FINITE:
                 values = np.asarray(getattr(machine, name), dtype=np.float64)
                 if not np.isfinite(values).all():
@@ -248,17 +252,23 @@ def _draw(target: Array, count: int, random: Any) -> Indices:
     return np.sort(np.concatenate(drawn))
 
 
-def _exact(problem: KernelLearning, result: Result[Saddle]) -> Result[Saddle]:
+def _exact(problem: KernelLearning, result: Result[Saddle], tol: float) -> Result[Saddle]:
     """Return a result whose upper bound is that of the kernel, where its Gram was rounded."""
     proof = result.certificate
     assert proof is not None
     if problem.dtype == np.float64:
         return result
-    dual = problem.dual(np.empty((0, 0)))
-    f = problem.product(result.x, proof.w)
-    bound = dual.bound(proof.w, dual.gain(proof.w) - 0.5 * float(proof.w @ f), f)
+    bound = problem.bound(proof.w, problem.product(result.x, proof.w))
     proof = replace(proof, upper=bound.value + bound.gap, intercept=bound.intercept)
-    return replace(result, value=proof.upper, gap=proof.gap, certificate=proof)
+    open_still = result.status is Status.CONVERGED and proof.gap > tol * abs(proof.upper)
+    return replace(
+        result,
+        value=proof.upper,
+        gap=proof.gap,
+        certificate=proof,
+        status=Status.ROUNDED if open_still else result.status,
+        history=[*result.history, Progress(result.n_iter, proof.upper, proof.gap)],
+    )
 
 
 def unscaled(kernel: Kernel) -> GeneralizedKernel:

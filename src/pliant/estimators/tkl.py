@@ -133,7 +133,8 @@ class TKLClassifier(_TKL, MarginClassifier):
     tol : float, default=1e-3
         > 0: the certified gap, relative to the objective.
     max_iter : int, default=500
-        Support vector machines at most; -1 for no limit. A gap left open is a
+        Support vector machines at most on one set of rows (a start or a subsample is another
+        set, with machines of its own); -1 for no limit. A gap left open is a
         ConvergenceWarning; the machine is usable, and ``dual_gap_`` tells how good P is.
     prox : float or "auto", default="auto"
         >= 0: the proximal term of "lowrank", as a share of the objective; 0 for none. Needed
@@ -151,9 +152,9 @@ class TKLClassifier(_TKL, MarginClassifier):
         > 0: memory for a Gram matrix, in units of 2^20 bytes. Where it takes more, its rows are
         computed when they are needed, and P is learned on 2000 rows as with ``subsample``.
     dtype : {"float64", "float32"}, default="float64"
-        Precision of Gram matrices. float32 halves the memory, and is enough for C up to about
-        1000. The bounds are those of the unrounded kernel in any case; where they leave the gap
-        open, a warning says so.
+        Precision of Gram matrices. float32 halves the memory. The bounds are those of the
+        unrounded kernel in any case; where rounding leaves the gap open (large C, many rows), a
+        warning says so.
     class_weight : dict or "balanced", optional
         Factors of C, each > 0.
     random_state : int, RandomState or None, default=None
@@ -204,8 +205,9 @@ class TKLClassifier(_TKL, MarginClassifier):
     One machine costs O(m^2 (d + rank)) for its Gram matrix and between m^2 and m^3 for its
     coefficients; 5 to 50 of them are solved, each from the last one's solution. D(w) costs
     O(m^2 (d + n_P)), its largest eigenvalue O(n_P^3). Memory: 8 m^2 bytes and what two-coordinate
-    ascent copies of them, up to 1.2 m^2 more. Of many features (more than about 15) products of
-    one factor each become so small that k_P is nearly linear.
+    ascent copies of them, up to 1.2 m^2 more ("frank-wolfe" and "hybrid" keep three Gram
+    matrices), and for basis "xz" m d n_P/2 numbers. Of many features (more than about 15) the
+    products of one factor each become so small that k_P is nearly linear.
 
     References
     ----------

@@ -149,14 +149,19 @@ def monomial_basis(n_features: int, degree: int, with_z: bool) -> MonomialBasis:
     both = exponents(2 * n_features, degree)
     delta, gamma = both[:, :n_features], both[:, n_features:]
     z_sums = exponents(n_features, 2 * degree)
-    place_x = {tuple(row): i for i, row in enumerate(in_x.tolist())}
-    place_z = {tuple(row): i for i, row in enumerate(z_sums.tolist())}
     distinct, which = np.unique(gamma, axis=0, return_inverse=True)
-    sums = np.array(
-        [[place_z[tuple((a + b).tolist())] for b in distinct] for a in distinct], dtype=np.intp
-    )
+    sums = _places((distinct[:, None] + distinct).reshape(-1, n_features), z_sums)
+    which = which.ravel()
     return MonomialBasis(
-        n_features, degree, in_x,
-        np.array([place_x[tuple(row)] for row in delta.tolist()], dtype=np.intp),
-        gamma, z_sums, sums[np.ix_(which.ravel(), which.ravel())],
+        n_features, degree, in_x, _places(delta, in_x), gamma, z_sums,
+        sums.reshape(len(distinct), -1)[np.ix_(which, which)],
     )  # fmt: skip
+
+
+def _places(rows: Indices, listed: Indices) -> Indices:
+    """Return where each row of exponents stands in a list that holds it."""
+    numbers = np.random.default_rng(0).integers(1, 2**63, rows.shape[1], dtype=np.uint64)
+    codes, wanted = (part.astype(np.uint64) @ numbers for part in (listed, rows))
+    order = np.argsort(codes)
+    assert (np.diff(codes[order]) != 0).all()  # no two have the same code
+    return order[np.searchsorted(codes[order], wanted)]

@@ -53,11 +53,15 @@ class QuadratureKernel(_FiniteRank):
         self.factor = factor
 
     def shape_size(self, n_features: int) -> int:
-        """Return n_P: how many values the function has at a node and a point."""
+        """Return n_P: how many values the function has at a node and a point (at zero)."""
         with np.errstate(all="ignore"):  # what it is at zero does not matter
             return self._called(check_points(self.nodes, "nodes"), np.zeros((1, n_features))).shape[
                 2
             ]
+
+    def shape_size_on(self, X: Array) -> int:
+        """Return n_P: how many values the function has at a node and a row of X."""
+        return self._called(check_points(self.nodes, "nodes"), X[:1]).shape[2]
 
     def _called(self, nodes: Array, X: Array) -> Array:
         """Return N(z_q, x), shape (q, m, n_P)."""
@@ -84,14 +88,19 @@ class QuadratureKernel(_FiniteRank):
         if (weights < 0).any():
             raise ValueError(f"expected weights >= 0, got {weights.min():g}")
         values = self._called(nodes, X)
-        if values.shape[2] != (size := self.shape_size(X.shape[1])):
-            raise ValueError(f"expected the function to return n_P = {size}, got {values.shape[2]}")
         if not np.isfinite(values).all():
             raise ValueError("expected the function to return finite numbers, got NaN or inf")
         return values * np.sqrt(weights)[:, None, None]
 
     def _side(self, X: Array) -> Side:
-        features = self._values(X) @ self.shape_factor(X.shape[1])
+        features = self._values(X)
+        if self.factor is not None:
+            factor = check_points(self.factor, "factor")
+            if len(factor) != features.shape[2]:
+                raise ValueError(
+                    f"expected a factor of shape ({features.shape[2]}, r), got {factor.shape}"
+                )
+            features = features @ factor
         return (np.moveaxis(features, 1, 0).reshape(len(X), -1),)
 
     def _quadratic(self, X: Array, weights: Array) -> Array:

@@ -49,9 +49,10 @@ class Box:
             width = self.upper - self.lower
             volume = float(np.prod(width))
         if not (np.isfinite(width).all() and (normalized or 0.0 < volume < np.inf)):
+            advice = "a smaller box" if normalized else "normalize_measure=True, or a smaller box"
             raise ValueError(
                 f"expected a box of finite volume, got {volume:g} with {n_features} features; use "
-                "normalize_measure=True, or a smaller box"
+                f"{advice}"
             )
         self.inverse = 1.0 / width if normalized else np.ones(n_features)
         self.measure = float(np.prod(width * self.inverse))
@@ -140,7 +141,7 @@ class TessellatedKernel(GeneralizedKernel):
         the functions h where they have no z and are few, else the monomials of x.
         """
         n = X.shape[1]
-        box, basis, (u, h) = self._box(n), self._basis(n), self._above_and_below(n)
+        (u, h), box, basis = self._above_and_below(n), self._box(n), self._basis(n)
         X = box.clip(X)
         Z: Array = basis.monomials(X)
         coefficients = _coefficients(basis, _narrow(u), Z)

@@ -26,7 +26,8 @@ import scipy.linalg
 
 from pliant._typing import Array
 from pliant.kernels import GeneralizedKernel
-from pliant.problems.margin import MarginDual
+from pliant.kernels.generalized import Translated
+from pliant.problems.margin import Certificate, MarginDual
 from pliant.rows import CachedRows, DenseRows
 
 __all__ = ["KernelLearning", "Oracle"]
@@ -84,21 +85,21 @@ class KernelLearning:
     @cached_property
     def size(self) -> int:
         """n_P, the order of P and its trace."""
-        return self.kernel.shape_size(self.points.shape[1])
+        return self.kernel.shape_size_on(self.points[:1])
 
     def scaled(self, factor: Array) -> Array:
         """Return the multiple of `factor` for which tr P = n_P."""
         return np.asarray(factor * (np.sqrt(self.size) / np.linalg.norm(factor)))
 
     def gram(self, factor: Array) -> Array:
-        """Return K_P, P = factor factor', shape (m, m).
+        """Return K_P, P = factor factor', shape (m, m); in float32 with a moved origin.
 
         Raises
         ------
         ValueError
             If it is not finite.
         """
-        kernel = self.kernel.with_factor(factor)
+        kernel = self._at(factor)
         with np.errstate(over="ignore", invalid="ignore"):
             gram = kernel.gram(self.points, dtype=self.dtype)
             finite = np.isfinite(gram.sum(dtype=np.float64))
@@ -108,6 +109,20 @@ class KernelLearning:
                 f"{self.kernel!r}; scale the features"
             )
         return gram
+
+    def _at(self, factor: Array) -> GeneralizedKernel:
+        """Return k_P, with its origin in the midst of the points if they are to be rounded."""
+        kernel = self.kernel.with_factor(factor)
+        if np.dtype(self.dtype) == np.float64:
+            return kernel
+        distances = ((self.points - self.points.mean(axis=0)) ** 2).sum(axis=1)
+        nearest = int(np.argmin(distances))
+        return Translated(kernel, self.points[nearest : nearest + 1])
+
+    def bound(self, w: Array, decision: Array) -> Certificate:
+        """Return the certificate of the machine at P from w and K_P w, up to a constant."""
+        dual = self.dual(np.empty((0, 0)))  # the bound does not read the Gram matrix
+        return dual.bound(w, dual.gain(w) - 0.5 * float(w @ decision), decision)
 
     def product(self, factor: Array, w: Array) -> Array:
         """Return K_P w in float64, whatever the precision of Gram matrices, shape (m,)."""
@@ -126,7 +141,7 @@ class KernelLearning:
         """Return the support vector machine at P = factor factor', in bounded memory."""
         if self.fits:
             return self.dual(self.gram(factor))
-        kernel = self.kernel.with_factor(factor).on(self.points)
+        kernel = self._at(factor).on(self.points)
         return self.margin(CachedRows(kernel, self.points, self.cache_mb, dtype=self.dtype))
 
     def dual(self, gram: Array) -> MarginDual:
