@@ -62,4 +62,7 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"index": [], "changelog": [], "building": [], "notation": [], "benchmarks": []}
+WITHOUT_SIDEBAR = [
+    "index", "methods/*", "changelog", "building", "notation", "benchmarks", "papers",
+]  # fmt: skip
+html_sidebars = {page: [] for page in WITHOUT_SIDEBAR}

@@ -19,6 +19,11 @@ def threads(params):
     return lambda: None, lambda _: {name: os.environ.get(name) for name in names}
 
 
+def limit(params):
+    """Tell when a slow peer has to give up."""
+    return lambda: None, lambda _: {"limit": os.environ.get("PLIANT_PEER_LIMIT")}
+
+
 def calls(params):
     """Tell how often the measured call ran."""
     seen = []

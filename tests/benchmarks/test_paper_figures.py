@@ -23,6 +23,10 @@ from benchmarks.papers.figures.regression import Rivals
 from benchmarks.papers.figures.samples import Sample, clowns
 from benchmarks.papers.figures.step_function import StepFunction, steps
 from benchmarks.papers.figures.surface import Surface, cherkassky
+from benchmarks.papers.figures.tkl_convergence import TklConvergence
+from benchmarks.papers.figures.tkl_cost import TklCost, fit_exponents
+from benchmarks.papers.figures.tkl_rank import TklRank, random_factor
+from benchmarks.papers.figures.tkl_terrain import TklTerrain, near_cliffs
 from benchmarks.papers.figures.tuning import Grid, choose, gamma_of, svm
 
 GRID = Grid(sigmas=(2.0, 0.5), Cs=(1.0, 8.0), folds=3)
@@ -36,12 +40,17 @@ SMALL = (
     Surface(n=25, resolution=6, rivals=RIVALS),
     KnplBoundary(n_per_class=15, n_test_per_class=20, draws=2, grid=GRID, resolution=12),
     KnplConvergence(iterations=20, rounds=4, tol=1e-6, grid=GRID),
+    TklConvergence(panels=(("heart_statlog", 1.0), ("california_housing", 10.0)), Cs=(1.0,),
+                   machines=12),
+    TklCost(counts=(10, 20, 40), features=(2, 5), machines=2, fitted_from=20),
+    TklTerrain(n=40, resolution=12, gammas=(8.0, 64.0), deltas=(0.3,), Cs=(1.0, 10.0), folds=2),
+    TklRank(sets=("california_housing", "heart_statlog"), count=30, ranks=(1, 3), draws=3),
 )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    """A folder with a stand-in for heart: two noisy classes in three features."""
+    """A folder with stand-ins for two sets: noisy classes or targets in three features."""
     folder = tmp_path_factory.mktemp("data")
     rng = np.random.default_rng(0)
     y = np.repeat([1, -1], 20)
@@ -49,6 +58,10 @@ def data(tmp_path_factory):
     rows = "".join(f"{a},{b},{c},{label}\n" for (a, b, c), label in zip(X, y, strict=True))
     content = gzip.compress(f"a,b,c,target\n{rows}".encode())
     (folder / "heart_statlog.csv.gz").write_bytes(content)
+    target = X[:, 0] * X[:, 1] + 0.1 * rng.standard_normal(40)
+    rows = "".join(f"{a},{b},{c},{t}\n" for (a, b, c), t in zip(X, target, strict=True))
+    content = gzip.compress(f"a,b,c,target\n{rows}".encode())
+    (folder / "california_housing.csv.gz").write_bytes(content)
     return folder
 
 
@@ -124,9 +137,30 @@ def test_without_data_heart_is_left_out(tmp_path, capsys):
     ]  # fmt: skip
 
 
+def test_a_named_figure_is_drawn_alone_and_the_others_stay(tmp_path):
+    figures = [each for each in SMALL if each.name in ("dank-figure-2", "tkl-figure-3")]
+    assert command_line.main(["--out", str(tmp_path)], figures) == 0
+    before = json.loads((tmp_path / "numbers.json").read_text("utf-8"))["figures"]
+    pictures = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.png")}
+    again = [replace(each, seed=3) for each in figures]
+    assert command_line.main(["tkl-figure-3", "--out", str(tmp_path)], again) == 0
+    after = json.loads((tmp_path / "numbers.json").read_text("utf-8"))["figures"]
+    assert list(after) == list(before) == ["dank-figure-2", "tkl-figure-3"]
+    assert after["dank-figure-2"] == before["dank-figure-2"]
+    assert after["tkl-figure-3"]["setting"]["seed"] == 3
+    changed = [path.name for path, time in pictures.items() if path.stat().st_mtime_ns != time]
+    assert changed == ["tkl-figure-3.png"]
+    captions = (tmp_path / "captions.md").read_text("utf-8")
+    assert all(entry["caption"] in captions for entry in after.values())
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(["--data", "nowhere"], "an existing folder, got 'nowhere'"), (["--keep"], "--data with")],
+    [
+        (["--data", "nowhere"], "an existing folder, got 'nowhere'"),
+        (["--keep"], "--data with"),
+        (["tkl-figure-9"], "expected names out of dank-figure-1, "),
+    ],
 )
 def test_what_cannot_be_drawn_is_refused(arguments, message, capsys):
     with pytest.raises(SystemExit):
@@ -176,3 +210,33 @@ def test_rivals_are_tuned_on_training_points_only():
     for name in ("SVR-CV", "DANK"):
         for key in ("sigma", "C", "eta_scale", "loss", "training 1 - R2"):
             assert first[name][key] == second[name][key]
+
+
+def test_the_four_solvers_of_tkl_agree(written):
+    _, numbers = written
+    for found in numbers["tkl-figure-1"]["measured"].values():
+        runs = found["C = 1"]
+        assert len(runs) == 4
+        assert all(0 <= run["gap"] < 1 and 0 < run["machines"] <= 12 for run in runs.values())
+
+
+def test_exponents_are_those_of_a_power_law():
+    m, order = np.meshgrid([100.0, 300.0, 1000.0], [4.0, 40.0])
+    found = fit_exponents(m, order, 1e-6 * m**2 * order**0.5)
+    assert found == pytest.approx((1e-6, 2.0, 0.5))
+    assert str(found) == "m^2.0 n_P^0.5"
+
+
+def test_a_random_factor_has_the_rank_and_the_lengths_of_the_paper():
+    F = random_factor(9, 4, np.random.default_rng(0))
+    assert np.linalg.matrix_rank(F @ F.T) == 4
+    v = np.random.default_rng(0).standard_normal((9, 4))
+    paper = sum(np.outer(each, each) / np.linalg.norm(each) for each in v.T)
+    np.testing.assert_allclose(F @ F.T, paper)
+
+
+def test_cliffs_are_where_the_ground_is_steep():
+    on_cliff, on_plateau, in_river = [0.2, 0.65], [0.2, 0.9], [0.2, 0.4]
+    assert near_cliffs(np.array([on_cliff, on_plateau, in_river]), 0.0).tolist() == [
+        True, False, False,
+    ]  # fmt: skip

@@ -11,6 +11,7 @@ from benchmarks.harness.measuring import Settings
 from benchmarks.harness.report import has_failures, run, to_markdown, write
 from benchmarks.harness.spec import Benchmark, Case, Contestant
 from benchmarks.harness.summary import goal_met, overall, summarise
+from benchmarks.registry import BENCHMARKS
 
 HERE = "tests.benchmarks.contestants"
 BASE = Contestant("base", f"{HERE}:count", paper=2.0)
@@ -54,6 +55,19 @@ def test_failed_repeats_are_left_out_of_the_ratios():
     assert (other["median_ratio"], other["failures"], other["error"]) == (1.5, 1, failed["error"])
 
 
+def test_the_processor_may_be_the_clock():
+    found = [
+        {**m, "processor_seconds": m["seconds"] / k}
+        for m, k in zip(measurements(base=[6], other=[6]), (2, 3), strict=True)
+    ]
+    failed = {"repeat": 1, "contestant": "other", "error": "ValueError: no"}
+    base, other = summarise(CASE, [*found, failed], "time ratio", "processor")
+    assert (base["seconds"], other["seconds"]) == (3, 2)
+    assert other["clock_seconds"] == 6
+    assert other["median_ratio"] == pytest.approx(2 / 3)
+    assert summarise(CASE, found, "time ratio")[1]["clock_seconds"] is None
+
+
 def test_a_contestant_that_never_ran_has_no_numbers():
     failed = [{"repeat": 0, "contestant": "base", "error": "ValueError: no"}]
     base, other = summarise(CASE, [*failed, *measurements(other=[2])], "time ratio")
@@ -93,7 +107,8 @@ def report():
 
 
 def test_the_report_says_how_it_was_made(report):
-    assert report["settings"] == {"repeats": 2, "threads": 1, "data": False, "timeout": 120}
+    expected = {"repeats": 2, "threads": 1, "data": False, "timeout": 120, "peer_limit": 600}
+    assert report["settings"] == expected
     assert report["machine"]["cores"] >= 1
     assert report["machine"]["packages"]["numpy"]
     assert report["load_average"] is None or len(report["load_average"]) == 3
@@ -166,7 +181,7 @@ def test_a_run_with_failures_is_not_kept(tiny_command, tmp_path, monkeypatch, ca
 def test_the_command_lists_benchmarks(capsys):
     assert command_line.main(["--list"]) == 0
     names = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
-    assert names == ["speed", "paths", "adapted"]
+    assert names == list(BENCHMARKS)
 
 
 @pytest.mark.parametrize(

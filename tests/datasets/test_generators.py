@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import make_classification
 from sklearn.svm import SVC
 
-from pliant.datasets import make_clowns, make_speed_problem
+from pliant.datasets import make_clowns, make_speed_problem, make_terrain, terrain_elevation
 
 
 def test_speed_problem_is_the_documented_one():
@@ -28,8 +28,8 @@ def test_speed_problem_fills_the_unit_box():
 
 
 def test_seeds_make_problems():
-    for make in (make_speed_problem, make_clowns):
-        first, again, other = make(50, 1), make(50, 1), make(50, 2)
+    for make in (make_speed_problem, make_clowns, make_terrain):
+        first, again, other = (make(50, random_state=seed) for seed in (1, 1, 2))
         assert np.array_equal(first[0], again[0])
         assert not np.array_equal(first[0], other[0])
 
@@ -52,3 +52,49 @@ def test_empty_problems_are_refused():
         make_speed_problem(1)
     with pytest.raises(ValueError, match="n_per_class >= 1, got 0"):
         make_clowns(0)
+    with pytest.raises(ValueError, match="n_samples >= 1, got 0"):
+        make_terrain(0)
+
+
+def test_terrain_is_a_canyon_between_two_plateaus():
+    up = np.linspace(0.4, 1.0, 300)
+    north = terrain_elevation(np.column_stack([np.full(300, 0.2), up]))
+    south = terrain_elevation(np.column_stack([np.full(300, 0.2), 0.8 - up]))
+    assert north[0] == south[0] == 800
+    assert np.all(np.diff(north) >= 0)
+    assert north[-1] > 2400 > 2100 >= south.max() > 2000
+    across = terrain_elevation(np.column_stack([up, np.full(300, 0.9)]))
+    assert across.min() == pytest.approx(900, abs=1)
+    assert up[across.argmin()] == pytest.approx(0.65, abs=0.03)
+
+
+def test_terrain_has_cliffs_and_no_jumps():
+    X = np.random.default_rng(0).uniform(-0.2, 1.2, (5000, 2))
+    for step in (1e-3, 1e-6):
+        north = X + np.array([0, step])
+        rise = np.abs(terrain_elevation(north) - terrain_elevation(X)) / step
+        assert rise.max() == pytest.approx(550 / 0.02)  # the north rim: 1850 m to 2400 m
+        assert np.median(rise) < 2000
+
+
+def test_a_turned_terrain_is_the_same_terrain():
+    X = np.random.default_rng(1).uniform(size=(50, 2))
+    quarter = np.column_stack([1 - X[:, 1], X[:, 0]])
+    np.testing.assert_allclose(terrain_elevation(quarter, 90), terrain_elevation(X), atol=1e-8)
+    np.testing.assert_allclose(terrain_elevation(X, 360), terrain_elevation(X), atol=1e-8)
+
+
+def test_terrain_samples_are_elevations_with_noise():
+    X, y = make_terrain(400, angle=20, random_state=0)
+    assert X.shape == (400, 2)
+    assert 0 <= X.min() < 0.01 < 0.99 < X.max() <= 1
+    np.testing.assert_array_equal(y, terrain_elevation(X, 20))
+    X_again, noisy = make_terrain(400, angle=20, noise=30, random_state=0)
+    np.testing.assert_array_equal(X_again, X)
+    assert np.std(noisy - y) == pytest.approx(30, rel=0.1)
+
+
+@pytest.mark.parametrize("noise", [-1.0, np.nan])
+def test_noise_has_a_size(noise):
+    with pytest.raises(ValueError, match="noise >= 0, got"):
+        make_terrain(noise=noise)

@@ -8,7 +8,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pliant import DANKClassifier, DANKRegressor, NonPSDWarning
+from pliant import DANKClassifier, DANKRegressor, NonPSDWarning, TKLClassifier, TKLRegressor
 from pliant.plots import ConvergenceDisplay
 
 
@@ -21,6 +21,7 @@ def test_it_draws_the_relative_gaps_of_the_fit(model):
     assert gaps[-1] <= model.tol
     assert np.all(np.diff(steps) > 0)
     assert display.ax_.get_yscale() == "log"
+    assert display.ax_.get_ylabel() == "gap / (1 + |objective|)"
     assert display.tol_line_.get_ydata()[0] == model.tol
 
 
@@ -48,6 +49,24 @@ def test_history_and_axes_can_be_handed_in():
     assert display.tol_line_ is None
     assert display.line_.get_color() == "black"
     assert 0 < display.line_.get_ydata()[1] < 1e-15  # a gap of zero has a place too
+
+
+@pytest.mark.parametrize("learner", [TKLClassifier, TKLRegressor])
+def test_a_learned_kernel_is_drawn_machine_by_machine(learner, clowns):
+    model = make_pipeline(StandardScaler(), learner(C=10.0)).fit(*clowns)
+    display = ConvergenceDisplay.from_estimator(model)
+    machines, gaps = display.line_.get_data()
+    np.testing.assert_array_equal(machines, np.arange(1, model[-1].n_svm_solves_ + 1))
+    np.testing.assert_allclose(gaps, model[-1].gap_history_ / model[-1].objective_history_)
+    assert gaps[-1] <= display.tol == model[-1].tol < gaps[0]
+    assert display.ax_.get_xlabel() == "support vector machines solved"
+    assert display.ax_.get_ylabel() == "gap / |objective|"
+
+
+def test_bounds_that_meet_at_zero_have_no_gap():
+    display = ConvergenceDisplay.from_bounds([1.0, 0.0], [-4.0, 0.0], tol=0.1)
+    np.testing.assert_array_equal(display.gaps, [0.25, 0.0])
+    assert display.tol == 0.1
 
 
 def test_without_a_certificate_there_is_nothing_to_draw():

@@ -2,6 +2,6 @@
 
 One file a figure; each has its setting as fields, and ``draw(folder, data)``, which writes a
 picture and returns a caption with what was measured (`figure`). What figures share: samples
-(`samples`), cross-validation (`tuning`), decision boundaries (`boundaries`) and the comparison of
-two regressions (`regression`).
+(`samples`), cross-validation (`tuning`), decision boundaries (`boundaries`), the comparison of two
+regressions (`regression`), and the saddle point of TKL with a clock (`saddle`).
 """

@@ -8,6 +8,10 @@ from benchmarks.papers.figures.knpl_boundary import KnplBoundary
 from benchmarks.papers.figures.knpl_convergence import KnplConvergence
 from benchmarks.papers.figures.step_function import StepFunction
 from benchmarks.papers.figures.surface import Surface
+from benchmarks.papers.figures.tkl_convergence import TklConvergence
+from benchmarks.papers.figures.tkl_cost import TklCost
+from benchmarks.papers.figures.tkl_rank import TklRank
+from benchmarks.papers.figures.tkl_terrain import TklTerrain
 
 __all__ = ["FIGURES"]
 
@@ -19,5 +23,9 @@ FIGURES: tuple[PaperFigure, ...] = (
     Surface(),
     KnplBoundary(),
     KnplConvergence(),
+    TklConvergence(),
+    TklCost(),
+    TklTerrain(),
+    TklRank(),
 )
 """Each with the setting of the results that are kept."""

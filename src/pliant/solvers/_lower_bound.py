@@ -7,11 +7,12 @@ D is quadratic, so that one more D, of their sum, tells D along the whole segmen
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from scipy.optimize import minimize_scalar
 
 from pliant._typing import Array
+from pliant.solvers._saddle import SaddleProblem
 
 __all__ = ["Lower", "improved"]
 
@@ -39,7 +40,7 @@ class Lower(NamedTuple):
     matrix: Array
 
 
-def improved(problem: Any, best: Lower, new: Lower) -> Lower:
+def improved(problem: SaddleProblem, best: Lower, new: Lower) -> Lower:
     """Return the better of two lower bounds, or a still better one from between them."""
     cross = problem.quadratic(best.w + new.w) - best.matrix - new.matrix
 

@@ -11,13 +11,8 @@ from typing import Any
 
 from pliant._typing import Array
 from pliant.solvers import smo
-from pliant.solvers._saddle import (
-    INNER_SHARE,
-    Saddle,
-    SaddleProblem,
-    Search,
-    blended,
-)
+from pliant.solvers._saddle import Saddle, SaddleProblem, blended
+from pliant.solvers._search import INNER_SHARE, Search
 from pliant.solvers.result import Progress, Result
 
 __all__ = ["solve"]

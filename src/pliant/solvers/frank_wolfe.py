@@ -18,7 +18,8 @@ import numpy as np
 
 from pliant._typing import Array
 from pliant.solvers import smo
-from pliant.solvers._saddle import Answer, Saddle, SaddleProblem, Search, factor_of
+from pliant.solvers._saddle import Saddle, SaddleProblem, factor_of
+from pliant.solvers._search import Answer, Search
 from pliant.solvers.result import Progress, Result
 
 __all__ = ["advance", "solve"]

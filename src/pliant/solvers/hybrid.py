@@ -9,7 +9,8 @@ import numpy as np
 
 from pliant._typing import Array
 from pliant.solvers import frank_wolfe, primal_dual, smo
-from pliant.solvers._saddle import Saddle, SaddleProblem, Search
+from pliant.solvers._saddle import Saddle, SaddleProblem
+from pliant.solvers._search import Search
 from pliant.solvers.result import Progress, Result
 
 __all__ = ["solve"]

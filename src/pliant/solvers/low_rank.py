@@ -22,7 +22,8 @@ import numpy as np
 from pliant._typing import Array
 from pliant.solvers import smo
 from pliant.solvers._quasi_newton import InverseHessian
-from pliant.solvers._saddle import Answer, Prox, Saddle, SaddleProblem, Search, blended
+from pliant.solvers._saddle import Saddle, SaddleProblem, blended
+from pliant.solvers._search import Answer, Prox, Search
 from pliant.solvers.result import Progress, Result
 
 __all__ = ["solve"]

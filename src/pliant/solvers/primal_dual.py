@@ -22,7 +22,8 @@ import numpy as np
 
 from pliant._typing import Array
 from pliant.solvers import smo
-from pliant.solvers._saddle import Prox, Saddle, SaddleProblem, Search, factor_of
+from pliant.solvers._saddle import Saddle, SaddleProblem, factor_of
+from pliant.solvers._search import Prox, Search
 from pliant.solvers.projections import project_spectraplex
 from pliant.solvers.result import Progress, Result
 
@@ -30,6 +31,9 @@ __all__ = ["advance", "solve"]
 
 STRENGTH = 0.01
 """mu tau_0: the strong concavity in w that the steps count on."""
+
+FADING = 0.9
+"""The estimate of how fast D(w) changes falls to this share a step, unless a step shows more."""
 
 CHECK = 5
 """Steps between two machines without proximal term, whose bounds are tighter."""
@@ -67,14 +71,14 @@ def advance(search: Search, factor: Array) -> None:
     step = 0
     while search.status is None:
         sigma = ratio * tau
-        theta = last_sigma / sigma
+        theta = min(1.0, last_sigma / sigma)
         P = project_spectraplex(P + sigma * ((1.0 + theta) * x - theta * previous), size)
         search.w = w
         answer = search.at(factor_of(P), Prox(1.0 / tau, w), promise=0.0)
         change, seen = float(np.linalg.norm(answer.w - w)), bend
         w, previous, x, last_sigma = answer.w, x, 0.5 * answer.oracle.matrix, sigma
         if change > 0.0:
-            bend = max(seen, float(np.linalg.norm(x - previous)) / change)
+            bend = max(FADING * seen, float(np.linalg.norm(x - previous)) / change)
         grown = ratio * (1.0 + strength * tau)
         tau *= float(np.sqrt(ratio / grown)) * seen / bend
         ratio = grown
