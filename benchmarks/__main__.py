@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.list:
-        print("\n".join(f"{b.name:<12} {b.title}" for b in BENCHMARKS.values()))
+        print("\n".join(f"{b.name:<20} {b.title}" for b in BENCHMARKS.values()))
         return 0
     if options.name is None:
         parser.error("expected the NAME of a benchmark; --list shows them")
@@ -28,7 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"expected --data to be an existing folder, got {str(options.data)!r}")
     try:
         data = None if options.data is None else str(options.data)
-        settings = Settings(options.repeats, options.threads, data, options.timeout)
+        settings = Settings(
+            options.repeats, options.threads, data, options.timeout, options.peer_limit
+        )
     except ValueError as error:
         parser.error(str(error))
     return _run(options.name, settings, options.out, options.keep)
@@ -53,10 +56,17 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("name", metavar="NAME", nargs="?", choices=sorted(BENCHMARKS), help="the benchmark")
     add("--list", action="store_true", help="name the benchmarks and stop")
-    add("--data", type=Path, metavar="DIR", help="folder of NAME.csv.gz sets; more problems run")
+    add(
+        "--data", type=Path, metavar="DIR", default=os.environ.get("PLIANT_DATA"),
+        help="folder of NAME.csv.gz sets, by default PLIANT_DATA; more problems run",
+    )  # fmt: skip
     add("--repeats", type=int, default=5, metavar="N", help="measurements of each (default 5)")
     add("--threads", type=int, default=1, metavar="N", help="threads of each (default 1)")
     add("--timeout", type=float, default=1800, metavar="S", help="seconds for each (default 1800)")
+    add(
+        "--peer-limit", type=float, default=600, metavar="S",
+        help="seconds after which a slow peer gives up and tells how far it came (default 600)",
+    )  # fmt: skip
     add("--out", type=Path, default=OUTPUT, metavar="DIR", help="where JSON and Markdown go")
     add("--keep", action="store_true", help="put a run without failures into benchmarks/results")
     return parser

@@ -1,12 +1,32 @@
-"""The benchmarks by name. Each module states one, as ``BENCHMARK``."""
+"""The benchmarks by name. Each module states one, or a few that belong together."""
 
 from __future__ import annotations
 
-from benchmarks import adapted, paths, speed
+from benchmarks import (
+    adapted,
+    paths,
+    speed,
+    tessellated,
+    tessellated_gaps,
+    tessellated_gram,
+    tessellated_large,
+    tessellated_sdp,
+)
 from benchmarks.harness.spec import Benchmark
 
 __all__ = ["BENCHMARKS"]
 
 BENCHMARKS: dict[str, Benchmark] = {
-    module.BENCHMARK.name: module.BENCHMARK for module in (speed, paths, adapted)
+    benchmark.name: benchmark
+    for benchmark in (
+        speed.BENCHMARK,
+        paths.BENCHMARK,
+        adapted.BENCHMARK,
+        tessellated.BENCHMARK,
+        tessellated.LARGE_C,
+        tessellated_gaps.BENCHMARK,
+        tessellated_gram.BENCHMARK,
+        tessellated_large.BENCHMARK,
+        tessellated_sdp.BENCHMARK,
+    )
 }

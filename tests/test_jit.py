@@ -8,7 +8,9 @@ import numba
 import numpy as np
 import pytest
 
-from pliant import _jit, rows
+from pliant import _jit
+from pliant.kernels import _tessellation
+from pliant.rows import _sums
 
 GRAM = np.random.default_rng(0).uniform(size=(6, 6))
 WEIGHTS = np.array([1.5, -2.0, 0.25])
@@ -16,20 +18,33 @@ USED = np.array([0, 3, 5])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(
-    ("loop", "arguments"),
-    [(rows._part, (USED, USED)), (rows._weighted_sum, (USED, WEIGHTS)),
-     (rows._weighted_sum_of_squares, (USED, WEIGHTS))],
-)  # fmt: skip
-def test_loops_over_a_gram_are_what_their_python_says(loop, arguments, dtype):
+def test_a_part_of_a_gram_is_what_its_python_says(dtype):
     gram = GRAM.astype(dtype)
-    compiled, written = loop(gram, *arguments), loop.py_func(gram, *arguments)
-    assert compiled.dtype == written.dtype
-    np.testing.assert_allclose(compiled, written, rtol=1e-15)
+    compiled, written = _sums.part(gram, USED, USED), _sums.part.py_func(gram, USED, USED)
+    assert compiled.dtype == written.dtype == dtype
+    np.testing.assert_array_equal(compiled, written)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("loop", [_sums.add_rows, _sums.add_squared_rows])
+def test_sums_over_a_gram_are_what_their_python_says(loop, dtype):
+    compiled, written = np.ones(6), np.ones(6)
+    loop(compiled, GRAM.astype(dtype), USED, WEIGHTS)
+    loop.py_func(written, GRAM.astype(dtype), USED, WEIGHTS)
+    np.testing.assert_allclose(compiled, written, rtol=1e-6)
+    assert (compiled != 1.0).all()
+
+
+def test_overlaps_of_boxes_are_what_their_python_says():
+    upper, inverse = np.full(3, 1.5), np.full(3, 0.5)
+    arguments = (GRAM[:, :3].copy(), np.ascontiguousarray(GRAM[:4, 3:].T), upper, inverse)
+    tile = _tessellation.overlap(*arguments)
+    expected = np.prod((1.5 - np.maximum(GRAM[:, None, :3], GRAM[None, :4, 3:])) * 0.5, axis=2)
+    np.testing.assert_allclose(tile, expected, rtol=1e-14)
 
 
 def test_loops_are_compiled_without_the_lock_and_in_the_written_order():
-    options = rows._weighted_sum.targetoptions
+    options = _sums.add_rows.targetoptions
     assert options["nogil"]
     assert not options["fastmath"]
 
@@ -91,4 +106,4 @@ def test_where_no_cache_can_be_written_the_loop_lives_in_memory(monkeypatch):
 
 
 def test_a_loop_is_cached_where_a_cache_can_be_written():
-    assert rows._weighted_sum._cache.cache_path
+    assert _sums.add_rows._cache.cache_path

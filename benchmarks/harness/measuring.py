@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks.harness.spec import Case, Contestant
 
-__all__ = ["Settings", "measure_case"]
+__all__ = ["PEER_LIMIT", "Settings", "measure_case"]
 
 ROOT = Path(__file__).resolve().parents[2]
 """The repository's root, from where processes import ``benchmarks``."""
@@ -27,6 +27,9 @@ THREAD_VARIABLES = (
     "VECLIB_MAXIMUM_THREADS",
     "NUMBA_NUM_THREADS",
 )
+
+PEER_LIMIT = "PLIANT_PEER_LIMIT"
+"""The environment variable that tells contestants after how many seconds to give up."""
 
 Measurement = dict[str, Any]
 """repeat, position, contestant, and the worker's outcome."""
@@ -46,15 +49,18 @@ class Settings:
         Folder of data sets, handed down as PLIANT_DATA.
     timeout : float
         Seconds after which a process is ended.
+    peer_limit : float
+        Seconds after which a slow peer that can tell how far it came ends by itself.
     """
 
     repeats: int = 5
     threads: int = 1
     data: str | None = None
     timeout: float = 1800.0
+    peer_limit: float = 600.0
 
     def __post_init__(self) -> None:
-        for name in ("repeats", "threads", "timeout"):
+        for name in ("repeats", "threads", "timeout", "peer_limit"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"expected {name} > 0, got {getattr(self, name)}")
 
@@ -128,7 +134,7 @@ def _spawn(contestant: Contestant, case: Case, settings: Settings) -> Measuremen
 def _environment(inherited: Mapping[str, str], settings: Settings) -> dict[str, str]:
     threads = dict.fromkeys(THREAD_VARIABLES, str(settings.threads))
     data = {} if settings.data is None else {"PLIANT_DATA": str(Path(settings.data).resolve())}
-    return {**inherited, **threads, **data}
+    return {**inherited, **threads, **data, PEER_LIMIT: str(settings.peer_limit)}
 
 
 def _last(output: bytes) -> str:

@@ -88,8 +88,11 @@ class Benchmark:
     cases : callable
         Gives the cases; its argument says whether a folder of data sets is at hand.
     quantity : {"time ratio", "speed-up"}
-    goals_over : {"each case", "median of cases"}
+    goals_over : {"each case", "median of cases", "geometric mean of cases"}
         What a contestant's goal is held against.
+    clock : {"wall", "processor"}
+        Which time is compared: that of the processor is disturbed less by others on the machine,
+        and says the same where every contestant has one thread.
     """
 
     name: str
@@ -97,4 +100,5 @@ class Benchmark:
     notes: str
     cases: Callable[[bool], Sequence[Case]]
     quantity: Quantity = "time ratio"
-    goals_over: Literal["each case", "median of cases"] = "each case"
+    goals_over: Literal["each case", "median of cases", "geometric mean of cases"] = "each case"
+    clock: Literal["wall", "processor"] = "wall"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from statistics import median
+from statistics import geometric_mean, median
 from typing import Any
 
 from benchmarks.harness.spec import Benchmark, Case, Contestant, Quantity
@@ -14,7 +14,7 @@ Measurement = Mapping[str, Any]
 
 
 def summarise(
-    case: Case, measurements: Sequence[Measurement], quantity: Quantity
+    case: Case, measurements: Sequence[Measurement], quantity: Quantity, clock: str = "wall"
 ) -> list[dict[str, Any]]:
     """Summarise a case, one dictionary for each contestant.
 
@@ -24,15 +24,19 @@ def summarise(
     measurements : sequence of dict
         From `measure_case`.
     quantity : {"time ratio", "speed-up"}
+    clock : {"wall", "processor"}
 
     Returns
     -------
     list of dict
-        Median, least and largest ``seconds``, median ``peak_bytes``, the last ``result``, the
-        first ``error`` and the number of failures; against the baseline its median seconds, the
+        Median, least and largest ``seconds``, median ``clock_seconds`` (where the seconds are the
+        processor's) and ``peak_bytes``, the last ``result``, the first ``error`` and the number of
+        failures; against the baseline its median seconds, the
         ``ratio_of_medians`` and the ``median_ratio`` of measurements in the same repeat. What
         cannot be computed is None.
     """
+    if clock == "processor":
+        measurements = [_by_processor(m) for m in measurements]
     done = {c.name: _by_repeat(measurements, c.name) for c in case.contestants}
     return [
         {
@@ -46,10 +50,10 @@ def summarise(
 def overall(
     benchmark: Benchmark, summaries: Sequence[Sequence[Mapping[str, Any]]]
 ) -> list[dict[str, Any]]:
-    """Return, for each contestant with a baseline, the median over cases of its median ratio."""
+    """Return, for each contestant with a baseline, the means over cases of its median ratio."""
     rows = [row for summary in summaries for row in summary if row["baseline"] is not None]
     names = dict.fromkeys(row["contestant"] for row in rows)
-    return [_over_cases(name, rows, benchmark.quantity) for name in names]
+    return [_over_cases(name, rows, benchmark) for name in names]
 
 
 def goal_met(value: float | None, goal: float | None, quantity: Quantity) -> bool | None:
@@ -57,6 +61,14 @@ def goal_met(value: float | None, goal: float | None, quantity: Quantity) -> boo
     if value is None or goal is None:
         return None
     return value <= goal if quantity == "time ratio" else value >= goal
+
+
+def _by_processor(measurement: Measurement) -> Measurement:
+    """Return the measurement with the processor's seconds as its seconds, the clock's beside."""
+    if "error" in measurement:
+        return measurement
+    clock = measurement["seconds"]
+    return {**measurement, "seconds": measurement["processor_seconds"], "clock_seconds": clock}
 
 
 def _by_repeat(measurements: Sequence[Measurement], name: str) -> dict[int, Measurement]:
@@ -71,6 +83,7 @@ def _describe(
     own = [m for m in measurements if m["contestant"] == contestant.name]
     errors = [m["error"] for m in own if "error" in m]
     seconds = [m["seconds"] for m in done.values()]
+    clock = [m["clock_seconds"] for m in done.values() if "clock_seconds" in m]
     peaks = [m["peak_bytes"] for m in done.values() if m["peak_bytes"] is not None]
     return {
         "contestant": contestant.name,
@@ -80,6 +93,7 @@ def _describe(
         "seconds": _or_none(median, seconds),
         "least_seconds": _or_none(min, seconds),
         "largest_seconds": _or_none(max, seconds),
+        "clock_seconds": _or_none(median, clock),
         "peak_bytes": _or_none(median, peaks),
         "result": done[max(done)]["result"] if done else {},
         "error": errors[0] if errors else None,
@@ -107,17 +121,24 @@ def _ratio(mine: float, baseline: float, quantity: Quantity) -> float:
     return mine / baseline if quantity == "time ratio" else baseline / mine
 
 
-def _over_cases(name: str, rows: Sequence[Mapping[str, Any]], quantity: Quantity) -> dict[str, Any]:
+def _over_cases(
+    name: str, rows: Sequence[Mapping[str, Any]], benchmark: Benchmark
+) -> dict[str, Any]:
     own = [row for row in rows if row["contestant"] == name]
     ratios = [row["median_ratio"] for row in own if row["median_ratio"] is not None]
-    value, goal = _or_none(median, ratios), own[0]["goal"]
+    means = {
+        "median_ratio": _or_none(median, ratios),
+        "geometric_mean_ratio": _or_none(geometric_mean, ratios),
+    }
+    geometric = benchmark.goals_over == "geometric mean of cases"
+    value, goal = means["geometric_mean_ratio" if geometric else "median_ratio"], own[0]["goal"]
     return {
         "contestant": name,
         "baseline": own[0]["baseline"],
         "cases": len(ratios),
-        "median_ratio": value,
+        **means,
         "goal": goal,
-        "met": goal_met(value, goal, quantity),
+        "met": goal_met(value, goal, benchmark.quantity),
     }
 
 

@@ -1,7 +1,8 @@
 """One measurement in a process of its own: ``python -m benchmarks.harness.worker OUT < REQUEST``.
 
 The request is a JSON object with ``function``, ``params`` and ``warm_up``; the outcome, written to
-the file OUT, has ``seconds``, ``peak_bytes``, ``result`` and ``threads``, or else ``error``.
+the file OUT, has ``seconds``, ``processor_seconds``, ``peak_bytes``, ``result`` and ``threads``, or
+else ``error``.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
@@ -33,9 +34,9 @@ def measure(request: Mapping[str, Any]) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``seconds`` and ``peak_bytes`` of the measured call alone (memory above what was held
-        before it, None where unknown), its described ``result``, and the ``threads`` of each
-        numerical library.
+        ``seconds``, ``processor_seconds`` and ``peak_bytes`` of the measured call alone (memory
+        above what was held before it, None where unknown), its described ``result``, and the
+        ``threads`` of each numerical library.
     """
     prepare = _resolve(request["function"])
     call, describe = prepare(request["params"])
@@ -43,13 +44,14 @@ def measure(request: Mapping[str, Any]) -> dict[str, Any]:
     rehearse()
     reset_peak_memory()
     before = peak_memory()
-    start = perf_counter()
+    start, busy = perf_counter(), process_time()
     returned = call()
-    seconds = perf_counter() - start
+    seconds, busy = perf_counter() - start, process_time() - busy
     after = peak_memory()
     peak = None if before is None or after is None else after - before
     return {
         "seconds": seconds,
+        "processor_seconds": busy,
         "peak_bytes": peak,
         "result": describe(returned),
         "threads": _threads(),

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.harness.measuring import ROOT
+from benchmarks.papers import accuracy
+from benchmarks.papers.accuracy.protocol import ACCURACY, AccuracyProtocol
 from benchmarks.papers.cache import Cache, complete
 from benchmarks.papers.document import Document, document
 from benchmarks.papers.pages import page
@@ -20,45 +22,82 @@ OUTPUT = ROOT / "benchmarks" / "output" / "papers"
 RESULTS = ROOT / "benchmarks" / "results" / "papers"
 
 
-def main(arguments: Sequence[str] | None = None, protocol: Protocol = PROTOCOL) -> int:
+SETS = {table.name: table.sets for table in TABLES.values()} | {accuracy.NAME: accuracy.NAMES}
+"""The sets of each study."""
+
+REPEATS = dict.fromkeys(TABLES, 10) | {accuracy.NAME: 5}
+"""How often the papers split a set."""
+
+
+def main(
+    arguments: Sequence[str] | None = None,
+    protocol: Protocol = PROTOCOL,
+    splits: AccuracyProtocol = ACCURACY,
+) -> int:
     """Run the command line and return 0."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    table = TABLES[options.name]
-    sets = _sets(parser, table, options.sets)
+    sets = _sets(parser, SETS[options.name], options.sets)
+    if options.repeats is None:
+        options.repeats = REPEATS[options.name]
     for name, least in (("repeats", 1), ("jobs", 1)):
         if (value := getattr(options, name)) < least:
             parser.error(f"expected --{name} >= {least}, got {value}")
     if not options.data.is_dir():
         parser.error(f"expected --data to be an existing folder, got {str(options.data)!r}")
-    study = _measure(table, sets, options, protocol)
-    text = page(table, study)
+    if options.name == accuracy.NAME:
+        study, text = _accuracy(sets, options, splits)
+    else:
+        study, text = _table(TABLES[options.name], sets, options, protocol)
     folders = [options.out, *([options.results] if options.keep else [])]
     print(text)
     print("\n".join(f"Written: {path}" for f in folders for path in _write(study, text, f)))
     return 0
 
 
-def _sets(parser: argparse.ArgumentParser, table: PaperTable, asked: str | None) -> list[str]:
+def _sets(parser: argparse.ArgumentParser, known: Sequence[str], asked: str | None) -> list[str]:
     """Return the sets asked for, in the order of the table."""
-    names = set(table.sets) if asked is None else set(asked.split(","))
-    if unknown := names - set(table.sets):
-        parser.error(f"expected --sets out of {', '.join(table.sets)}, got {sorted(unknown)}")
-    return [name for name in table.sets if name in names]
+    names = set(known) if asked is None else set(asked.split(","))
+    if unknown := names - set(known):
+        parser.error(f"expected --sets out of {', '.join(known)}, got {sorted(unknown)}")
+    return [name for name in known if name in names]
 
 
-def _measure(
+def _table(
     table: PaperTable, sets: list[str], options: argparse.Namespace, protocol: Protocol
-) -> Document:
+) -> tuple[Document, str]:
+    """Measure a table of DANK or KNPL, or the table that chooses defaults."""
     records = complete(
         table.runs(sets, options.repeats),
         Cache(options.out / "runs.jsonl", protocol),
         str(options.data),
         protocol,
         jobs=options.jobs,
-        tell=lambda line: print(line, file=sys.stderr, flush=True),
+        tell=_tell,
     )
-    return document(table.name, sets, options.repeats, protocol, records)
+    study = document(table.name, sets, options.repeats, protocol, records)
+    return study, page(table, study)
+
+
+def _accuracy(
+    sets: list[str], options: argparse.Namespace, protocol: AccuracyProtocol
+) -> tuple[Document, str]:
+    """Measure the tables of TKL."""
+    records = accuracy.complete(
+        sets,
+        options.repeats,
+        options.out / "accuracy.jsonl",
+        str(options.data),
+        protocol,
+        jobs=options.jobs,
+        tell=_tell,
+    )
+    study = document(accuracy.NAME, sets, options.repeats, protocol, records)
+    return study, accuracy.page(study, protocol)
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 def _write(study: Document, text: str, folder: Path) -> list[Path]:
@@ -78,10 +117,10 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.papers")
     parser.description = "Measure a table of the papers again: each cell becomes paper / measured."
     add = parser.add_argument
-    add("name", metavar="NAME", choices=list(TABLES), help=f"one of {', '.join(TABLES)}")
+    add("name", metavar="NAME", choices=list(SETS), help=f"one of {', '.join(SETS)}")
     add("--data", type=Path, metavar="DIR", required=True, help="folder of NAME.csv.gz sets")
     add("--sets", metavar="A,B", help="only these sets (default: all of the table)")
-    add("--repeats", type=int, default=10, metavar="N", help="random halves (default 10)")
+    add("--repeats", type=int, metavar="N", help="random splits (default: the paper's number)")
     add("--jobs", type=int, default=1, metavar="N", help="processes (default 1)")
     add("--out", type=Path, default=OUTPUT, metavar="DIR", help="JSON, Markdown and the cache")
     add("--keep", action="store_true", help="write to benchmarks/results/papers as well")

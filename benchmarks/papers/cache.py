@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from joblib import Parallel, delayed
 
@@ -22,11 +23,11 @@ class Cache:
     ----------
     path : Path
         The file; made with the first record.
-    protocol : Protocol
-        Only records measured by it count.
+    protocol : dataclass
+        What was held fixed; only records measured by it count.
     """
 
-    def __init__(self, path: Path, protocol: Protocol) -> None:
+    def __init__(self, path: Path, protocol: Any) -> None:
         self._path = path
         self._protocol = json.loads(json.dumps(asdict(protocol)))
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []

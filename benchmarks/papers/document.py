@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from benchmarks.harness.machine import describe_machine, load_average
-from benchmarks.papers.protocol import Protocol
 from benchmarks.papers.study import Record
 
 __all__ = ["Document", "document"]
@@ -22,12 +21,13 @@ Document = dict[str, Any]
 
 
 def document(
-    table: str, sets: Sequence[str], repeats: int, protocol: Protocol, records: Sequence[Record]
+    table: str, sets: Sequence[str], repeats: int, protocol: Any, records: Sequence[Record]
 ) -> Document:
     """Return a study as a document.
 
-    ``results`` holds an object for each set and contestant; each list in it has an entry a
-    repeat, in order. The folder of the data isn't named.
+    `protocol` is the dataclass that was held fixed. ``results`` holds an object for each set and
+    contestant; each list in it has an entry a repeat, in order. The folder of the data isn't
+    named.
     """
     groups: dict[tuple[str, str], list[Record]] = {}
     for record in sorted(records, key=lambda r: r["repeat"]):

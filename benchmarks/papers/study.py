@@ -25,7 +25,7 @@ from benchmarks.papers.tuning import (
     variant,
 )
 
-__all__ = ["TAUS", "Record", "Run", "perform"]
+__all__ = ["TAUS", "Record", "Run", "perform", "unconverged"]
 
 Record = dict[str, Any]
 
@@ -66,7 +66,7 @@ def perform(run: Run, folder: str, protocol: Protocol, needed: Record | None = N
     """
     start = time.perf_counter()
     sample = split(read(run.set, folder), run.repeat, clipped=SETS[run.set].clipped)
-    with threadpool_limits(1), _unconverged() as unconverged:
+    with threadpool_limits(1), unconverged() as early:
         if needed is not None:
             variants = _at_taus(sample, protocol, needed["variants"])
         else:
@@ -79,7 +79,7 @@ def perform(run: Run, folder: str, protocol: Protocol, needed: Record | None = N
         "n_test": len(sample.y_test),
         "d": sample.X.shape[1],
         "seconds": round(time.perf_counter() - start, 2),
-        "unconverged": len(unconverged),
+        "unconverged": len(early),
     }
 
 
@@ -134,7 +134,7 @@ def _rank(machine: Any) -> float:
 
 
 @contextmanager
-def _unconverged() -> Iterator[list[warnings.WarningMessage]]:
+def unconverged() -> Iterator[list[warnings.WarningMessage]]:
     """Collect the warnings of solves that ended early; show the other warnings."""
     early: list[warnings.WarningMessage] = []
     with warnings.catch_warnings(record=True) as seen:

@@ -18,6 +18,7 @@ from benchmarks.papers.accuracy import NAME, measuring
 from benchmarks.papers.accuracy.contestant import Contestant
 from benchmarks.papers.accuracy.ensembles import Boosting, Forest, first_trees
 from benchmarks.papers.accuracy.gaussian import GaussianSVM
+from benchmarks.papers.accuracy.notes import aim_note
 from benchmarks.papers.accuracy.pages import page
 from benchmarks.papers.accuracy.printed import LATER_METHODS, PRINTED_AS, printed_cells
 from benchmarks.papers.accuracy.protocol import (
@@ -276,6 +277,27 @@ def test_a_tie_lies_within_the_error(mean, verdict, corrected, by_mean):
     assert found.verdict == verdict
     assert sides == {"rule": verdict, "corrected": corrected, "mean": by_mean}
     assert all(count.wins + count.ties + count.losses == 1 for count in counts.values())
+
+
+@pytest.mark.parametrize(
+    ("count", "verdict"),
+    [
+        ((8, 4, 2), "reached"),
+        ((7, 5, 2), "missed"),
+        ((11, 0, 3), "missed"),
+        ((14, 0, 0), "reached"),
+    ],
+)
+def test_the_aim_is_reached_or_missed(count, verdict):
+    assert f"It is {verdict}: {count[0]} wins, {count[1]} ties, {count[2]} losses." in aim_note(
+        Standing(*count)
+    )
+
+
+def test_the_aim_is_judged_over_all_sets(folder, tmp_path):
+    only_forest = replace(TINY, contestants=(Neighbors(), PEERS[1]))
+    assert "The aim" not in run(folder, tmp_path, protocol=only_forest)[0]
+    assert "The aim" in run(folder, tmp_path, sets=",".join(SETS), protocol=only_forest)[0]
 
 
 def test_equal_differences_need_no_test():

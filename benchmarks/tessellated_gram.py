@@ -1,0 +1,141 @@
+"""The compiled tessellated Gram matrix, and D(w), beside the same formulas in NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.harness.spec import Benchmark, Case, Contestant
+from pliant._typing import Array
+from pliant.kernels import TessellatedKernel
+
+Params = Mapping[str, Any]
+Prepared = tuple[Callable[[], Any], Callable[[Any], dict[str, Any]]]
+
+LOWER, UPPER = -0.5, 1.5
+
+RANK = 2
+"""Of P: what TKL finds as a rule."""
+
+
+def compiled_gram(params: Params) -> Prepared:
+    """Prepare the kernel's own Gram matrix."""
+    X, F, _ = _given(params)
+    kernel = TessellatedKernel(LOWER, UPPER, factor=F)
+    return lambda: kernel.gram(X, dtype=params["dtype"]), _error_from(gram_expression(X, F))
+
+
+def numpy_gram(params: Params) -> Prepared:
+    """Prepare the expression, computed in one precision and returned in another."""
+    X, F, _ = _given(params)
+    exact = gram_expression(X, F)
+    X, F = X.astype(params["computed in"]), F.astype(params["computed in"])
+    return lambda: gram_expression(X, F).astype(params["dtype"], copy=False), _error_from(exact)
+
+
+def compiled_quadratic(params: Params) -> Prepared:
+    """Prepare the kernel's own D(w)."""
+    X, F, w = _given(params)
+    kernel = TessellatedKernel(LOWER, UPPER, factor=F)
+    return lambda: kernel.quadratic(X, w), _error_from(quadratic_expression(X, w))
+
+
+def numpy_quadratic(params: Params) -> Prepared:
+    """Prepare D(w) by matrix products with B."""
+    X, _, w = _given(params)
+    return lambda: quadratic_expression(X, w), _error_from(quadratic_expression(X, w))
+
+
+def gram_expression(X: Array, F: Array) -> Array:
+    """Return K = B o (U U') + (p U) H' + H (p U)' + H H', the box of measure 1, basis "x"."""
+    Z = np.column_stack([np.ones(len(X), dtype=X.dtype), X])
+    above, below = np.split(F, 2)
+    U, H = Z @ (above - below), Z @ below
+    pU = _above(X)[:, None] * U
+    return np.asarray(_overlap(X) * (U @ U.T) + pU @ H.T + H @ pU.T + H @ H.T)
+
+
+def quadratic_expression(X: Array, w: Array) -> Array:
+    """Return D(w) from S = Zw'B Zw, z = Zw'1 and q = Zw'p."""
+    Zw = np.column_stack([np.ones(len(X)), X]) * w[:, None]
+    S, z, q = Zw.T @ _overlap(X) @ Zw, Zw.sum(axis=0), Zw.T @ _above(X)
+    D12 = np.outer(q, z) - S
+    return np.block([[S, D12], [D12.T, np.outer(z, z) - np.outer(z, q) - np.outer(q, z) + S]])
+
+
+def _above(X: Array) -> Array:
+    return np.asarray(np.prod((UPPER - X) / (UPPER - LOWER), axis=1))
+
+
+def _overlap(X: Array) -> Array:
+    """Return B, feature by feature: one array (m, m, n) would not fit."""
+    B = np.ones((len(X), len(X)), dtype=X.dtype)
+    for x in X.T:
+        B *= (UPPER - np.maximum(x[:, None], x)) / (UPPER - LOWER)
+    return B
+
+
+def _given(params: Params) -> tuple[Array, Array, Array]:
+    random = np.random.default_rng(params["seed"])
+    X = random.random((params["rows"], params["features"]))
+    F = random.standard_normal((2 * (params["features"] + 1), RANK))
+    return X, F, random.standard_normal(params["rows"])
+
+
+def _error_from(exact: Array) -> Callable[[npt.NDArray[Any]], dict[str, Any]]:
+    def describe(found: npt.NDArray[Any]) -> dict[str, Any]:
+        return {"relative error": f"{np.abs(found - exact).max() / np.abs(exact).max():.0e}"}
+
+    return describe
+
+
+def _cases(has_data: bool) -> list[Case]:
+    del has_data
+    return [
+        *(_case("Gram matrix", _doubles(), n, "float64") for n in (5, 24)),
+        *(_case("Gram matrix", _singles(), n, "float32") for n in (5, 24)),
+        *(_case("D(w)", _pair("quadratic"), n, "float64") for n in (5, 24)),
+    ]
+
+
+def _case(what: str, contestants: list[Contestant], features: int, dtype: str) -> Case:
+    params = {"features": features, "dtype": dtype, "rows": 4000, "seed": 0}
+    name = f"{what}, {features} features, {dtype}"
+    return Case(name, contestants, params, warm_up={**params, "rows": 300})
+
+
+def _doubles() -> list[Contestant]:
+    return _pair("gram", {"computed in": "float64"}, goal=5.0)
+
+
+def _singles() -> list[Contestant]:
+    """Return the same, with the whole expression in float32 beside: faster, and less exact."""
+    numpy, pliant = _doubles()
+    coarse = {"computed in": "float32"}
+    in_float32 = Contestant("NumPy in float32", numpy.function, coarse, baseline=numpy.name)
+    return [numpy, in_float32, pliant]
+
+
+def _pair(what: str, params: Params | None = None, goal: float | None = None) -> list[Contestant]:
+    return [
+        Contestant("NumPy", f"{__name__}:numpy_{what}", params or {}),
+        Contestant("pliant", f"{__name__}:compiled_{what}", baseline="NumPy", goal=goal),
+    ]
+
+
+BENCHMARK = Benchmark(
+    name="tessellated-gram",
+    title="The tessellated Gram matrix, beside NumPy",
+    notes=(
+        f"4000 uniform points, degree 1, basis 'x', P of rank {RANK}: "
+        "K = B o (UU') + (pU)H' + H(pU)' + HH', B by one array expression per feature. For a "
+        "matrix in float32 pliant computes tiles in float64 and stores float32; NumPy does the "
+        "same with whole matrices, or computes everything in float32, less exactly. D(w) with all "
+        "w different from 0. The error is relative to the largest entry."
+    ),
+    cases=_cases,
+    quantity="speed-up",
+)

@@ -1,0 +1,89 @@
+"""The sets of the benchmarks of TKL, and its machines on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.preprocessing import minmax_scale, scale
+
+from pliant import TKLClassifier, TKLRegressor
+from pliant._typing import Array
+from pliant.datasets import load_local
+
+__all__ = ["ABSENT", "SHAPES", "learner", "machine_numbers", "named", "points_and_target", "scaled"]
+
+SHAPES = {
+    "airfoil": (1503, 5, "regression"),
+    "boston_housing": (506, 13, "regression"),
+    "breast_cancer_original_complete": (683, 9, "binary"),
+    "california_housing": (20640, 8, "regression"),
+    "ccpp": (9568, 4, "regression"),
+    "fourclass": (862, 2, "binary"),
+    "gas_turbine_co": (36733, 9, "regression"),
+    "german_numeric": (1000, 24, "binary"),
+    "heart_statlog": (270, 13, "binary"),
+    "hill_valley": (1212, 100, "binary"),
+    "ionosphere": (351, 34, "binary"),
+    "liver_disorders": (345, 6, "binary"),
+    "pima_diabetes": (768, 8, "binary"),
+    "shill_bidding": (6321, 9, "binary"),
+    "transfusion": (748, 4, "binary"),
+}
+"""Rows, features and task of each set, for the made-up ones where there are no data."""
+
+ABSENT = (
+    "Without the data folder (--data, or PLIANT_DATA) problems of the same shape are generated, "
+    "and named 'made up': they say nothing of the real sets."
+)
+
+
+def named(name: str, has_data: bool) -> str:
+    """Return how a problem is called, with or without the data."""
+    return name if has_data else f"{name} (made up)"
+
+
+def points_and_target(params: Mapping[str, Any]) -> tuple[Array, Array, str]:
+    """Return features, target and task of the set ``problem``, of ``rows`` rows or of all.
+
+    A share is drawn at random from ``seed``. Labels of two classes are -1.0 and 1.0. Without
+    ``data``, the set is made up: uniform features, and a target with jumps along two of them.
+    """
+    if params["data"]:
+        found = load_local(params["problem"])
+        X, y, task = found.X, found.y.astype(np.float64), found.task
+    else:
+        X, y, task = _made_up(params["problem"])
+    if (rows := params.get("rows")) is None:
+        return X, y, task
+    chosen = np.random.default_rng(params["seed"]).permutation(len(y))[:rows]
+    return X[chosen], y[chosen], task
+
+
+def _made_up(name: str) -> tuple[Array, Array, str]:
+    rows, features, task = SHAPES[name]
+    random = np.random.default_rng(0)
+    X = random.random((rows, features))
+    y = np.sin(4.0 * X[:, 0]) + (X[:, 1] > 0.5) * X[:, 0] + 0.1 * random.standard_normal(rows)
+    return X, np.where(y > np.median(y), 1.0, -1.0) if task == "binary" else y, task
+
+
+def scaled(X: Array, y: Array, task: str) -> tuple[Array, Array]:
+    """Return the problem that TKL's defaults make of it: X in [0, 1], y standardised or +-1."""
+    return minmax_scale(X), scale(y) if task == "regression" else y
+
+
+def learner(task: str, **options: Any) -> TKLClassifier | TKLRegressor:
+    """Return an unfitted machine with all defaults but the options."""
+    return (TKLRegressor if task == "regression" else TKLClassifier)(**options)
+
+
+def machine_numbers(model: TKLClassifier | TKLRegressor) -> dict[str, Any]:
+    """Return what the tables say of a fitted machine."""
+    return {
+        "objective": model.objective_,
+        "relative gap": f"{model.dual_gap_ / model.objective_:.1e}",
+        "machines": model.n_svm_solves_,
+        "rank of P": model.rank_,
+    }
