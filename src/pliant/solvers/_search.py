@@ -20,7 +20,7 @@ COARSEST = 0.03
 INNER_SHARE = 0.1
 """Machines are solved to this share of the gap."""
 
-PATIENT = 0.1
+PATIENT = 0.01
 """A step that promises less than this share of the gap is not worth more accuracy."""
 
 FINEST = 0.2
