@@ -53,6 +53,17 @@ def test_the_report(pliant, folder):
     assert [path.name for path in folder.iterdir()] == ["patients.csv"]
 
 
+def test_the_report_of_a_method_that_learns_a_shape(pliant, folder):
+    done = pliant(*FIT, "--method", "tkl", "--out", "m.pliant", "--json", "result.json")
+    assert done.code == 0, done.err
+    (function,) = json.loads(Path("result.json").read_text(encoding="utf-8"))["fit"]["functions"]
+    machine = load_model("m.pliant").model[-1]
+    assert function["rank"] == machine.rank_
+    assert function["relative_gap"] == machine.relative_gap_ <= machine.tol
+    assert f"rank of P       {machine.rank_}\n" in done.out
+    assert "eta" not in function
+
+
 def test_the_model_is_what_python_would_learn(result):
     result("--out", "m.pliant", "--param", "C=3", "--param", "gamma=0.5")
     loaded = load_model("m.pliant")

@@ -90,7 +90,7 @@ def machine_facts(n_support: int, functions: Sequence[Mapping[str, Any]]) -> lis
     (part,) = functions
     gap = f"{gap_text(part['gap'])} (relative: {gap_text(part['relative_gap'])})"
     objective = ("objective", number(part["objective"], 7))
-    own = [(name, number(part[key])) for key, name in OWN_FACTS.items() if key in part]
+    own = [(name, number(part[key])) for name, key in OWN_FACTS.items() if key in part]
     return [support, objective, ("certified gap", gap), *own]
 
 
