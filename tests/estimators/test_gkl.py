@@ -252,7 +252,10 @@ def test_a_kernel_of_no_family_is_refused(machine, kernel):
 WRONG_FAMILIES = [
     (bumps_kernel(function=lambda z, x: np.ones((8, 3))), r"shape \(8, .*n_P\).* got \(8, 3\)"),
     (bumps_kernel(function=lambda z, x: bumps(z, x)[:3]), r"shape \(8, .*n_P\).* got \(3, 1, 3"),
-    (bumps_kernel(function=lambda z, x: np.ones((8, len(x), len(x)))), r"expected a factor of shape"),
+    (
+        bumps_kernel(function=lambda z, x: np.ones((8, len(x), len(x)))),
+        r"expected a factor of shape",
+    ),
     (bumps_kernel(function=lambda z, x: 1j * bumps(z, x)), r"expected .*numbers.* complex"),
     (bumps_kernel(function=lambda z, x: np.nan * bumps(z, x)), "return finite numbers, got NaN"),
     (bumps_kernel(function=lambda z, x: bumps(z, x)[..., :0]), r"expected .*n_P"),
