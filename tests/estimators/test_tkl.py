@@ -741,3 +741,13 @@ def test_bad_weights_and_targets():
         TKLRegressor(epsilon=-0.1).fit(X, X[:, 0])
     with pytest.raises(ValueError, match="expected scale_target True or False, got 'yes'"):
         TKLRegressor(scale_target="yes").fit(X, X[:, 0])
+
+
+def test_many_classes_tell_their_open_gaps_once():
+    r = np.random.default_rng(0)
+    points, y = r.random((60, 3)), np.repeat(["a", "b", "c"], 20)
+    told = r"\d of 3 pairs of classes; the first: TKLClassifier stopped after 2 support vector"
+    with pytest.warns(ConvergenceWarning, match=told) as caught:
+        TKLClassifier(C=100.0, max_iter=2, tol=1e-9).fit(points, y)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import Any
@@ -9,12 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin, clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from pliant._typing import Array
-from pliant._validation import check_weights, plain
+from pliant._validation import check_weights, plain, stack_level
 from pliant.estimators._base import KernelMachine, Task, WarmStart
 
 __all__ = ["KernelClassifier"]
@@ -76,13 +78,16 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             return super()._complete(tasks, starts, callback)
         machines, solutions = [], []
         pairs = combinations(self.classes_, 2)
-        for task, start, pair in zip(tasks, starts, pairs, strict=True):
-            machine = clone(self)
-            machine.classes_ = np.array(pair, dtype=self.classes_.dtype)
-            for name in {"n_features_in_", "feature_names_in_"} & vars(self).keys():
-                setattr(machine, name, getattr(self, name))
-            solutions.append(machine._learn(task, start, callback))
-            machines.append(machine)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", ConvergenceWarning)
+            for task, start, pair in zip(tasks, starts, pairs, strict=True):
+                machine = clone(self)
+                machine.classes_ = np.array(pair, dtype=self.classes_.dtype)
+                for name in {"n_features_in_", "feature_names_in_"} & vars(self).keys():
+                    setattr(machine, name, getattr(self, name))
+                solutions.append(machine._learn(task, start, callback))
+                machines.append(machine)
+        _warn_once(caught, len(tasks))
         self.n_iter_ = np.array([machine.n_iter_ for machine in machines])
         self.estimators_ = machines
         return solutions
@@ -127,3 +132,14 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         decision = self.decision_function(X)
         codes = (decision > 0).astype(np.intp) if decision.ndim == 1 else decision.argmax(axis=1)
         return np.asarray(self.classes_[codes])
+
+
+def _warn_once(caught: list[warnings.WarningMessage], count: int) -> None:
+    """Make one warning of the many that `count` machines gave about gaps left open."""
+    opened = [w.message for w in caught if issubclass(w.category, ConvergenceWarning)]
+    for other in caught:
+        if not issubclass(other.category, ConvergenceWarning):
+            warnings.warn(other.message, stacklevel=stack_level())
+    if opened:
+        told = f"{len(opened)} of {count} pairs of classes; the first: {opened[0]}"
+        warnings.warn(told, ConvergenceWarning, stacklevel=stack_level())

@@ -30,7 +30,7 @@ MACHINE_STEPS = 1000
 """Steps of the inner solver for one machine and row; bounds hold even if it stops early."""
 
 PATIENCE = 100
-"""Machines without a better bound, after which a search counts as stalled."""
+"""Machines without a better bound, after which a search gives up."""
 
 
 class Prox(NamedTuple):
@@ -119,7 +119,7 @@ class Search:
             return Status.STOPPED
         if self.n_machines >= self.limit:
             return Status.MAX_ITER
-        return Status.STALLED if self.idle >= PATIENCE else None
+        return Status.IDLE if self.idle >= PATIENCE else None
 
     def accuracy(self, promise: float = np.inf) -> float:
         """Return the gap to which the next machine is worth solving.
@@ -233,7 +233,7 @@ class Search:
             value=self.upper,
             gap=proof.gap,
             n_iter=self.n_machines,
-            status=self.status or Status.STALLED,
+            status=self.status or Status.IDLE,
             history=self.history,
             certificate=proof,
         )
