@@ -5,8 +5,8 @@ eigenvector of the largest eigenvalue of D(w), not of the smallest; and the line
 K_P is linear in the step, and the slope of the objective along it is -<D(w), S - P>/2 at the w of
 that step (Danskin).
 
-It is right and slow: the best P lies on the boundary of the feasible set, with a rank above one,
-where the method zig-zags. Relative gaps below 1e-2 take hundreds of machines.
+It is right and slow: the best P lies on the boundary of the feasible set, mostly with a rank above
+one, where the method zig-zags. A relative gap of 1e-3 then takes tens to hundreds of machines.
 """
 
 from __future__ import annotations
