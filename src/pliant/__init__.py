@@ -10,6 +10,7 @@ its Gram matrix.
 from pliant._exceptions import ModelFileError, NonPSDWarning, TableError
 from pliant._version import __version__
 from pliant.estimators import (
+    AsymmetricKernelRidge,
     C_path,
     DANKClassifier,
     DANKRegressor,
@@ -17,11 +18,14 @@ from pliant.estimators import (
     GKLRegressor,
     KNPLClassifier,
     KNPLRegressor,
+    LABRBFClassifier,
+    LABRBFRegressor,
     TKLClassifier,
     TKLRegressor,
 )
 
 __all__ = [
+    "AsymmetricKernelRidge",
     "C_path",
     "DANKClassifier",
     "DANKRegressor",
@@ -29,6 +33,8 @@ __all__ = [
     "GKLRegressor",
     "KNPLClassifier",
     "KNPLRegressor",
+    "LABRBFClassifier",
+    "LABRBFRegressor",
     "ModelFileError",
     "NonPSDWarning",
     "TKLClassifier",

@@ -21,6 +21,7 @@ __all__ = [
     "check_integer",
     "check_points",
     "check_real",
+    "check_targets",
     "check_vector",
     "check_weights",
     "plain",
@@ -166,6 +167,13 @@ def check_vector(name: str, values: npt.ArrayLike, length: int) -> Array:
         place = int(np.argmin(np.isfinite(vector)))
         raise ValueError(f"expected finite numbers in {name}, got {vector[place]} at {place}")
     return vector
+
+
+def check_targets(y: npt.ArrayLike) -> Array:
+    """Return real targets, float64, of any shape, or say what was expected."""
+    if scipy.sparse.issparse(y):
+        raise TypeError("expected y to be a dense array, got a sparse one; use y.toarray()")
+    return _as_numbers(y, "y")
 
 
 def check_weights(sample_weight: npt.ArrayLike | None, X: Array) -> Array:

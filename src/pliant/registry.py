@@ -16,6 +16,8 @@ from pliant.estimators import (
     DANKRegressor,
     KNPLClassifier,
     KNPLRegressor,
+    LABRBFClassifier,
+    LABRBFRegressor,
     TKLClassifier,
     TKLRegressor,
 )
@@ -38,12 +40,15 @@ class Method:
     classifier, regressor : class or None
         Its learners; None where the method has none for that task.
     grid : mapping of str to tuple
-        The values to choose from when the method is tuned on standardised features. Those of
-        ``gamma`` are multiples of 1/d, with d the number of features.
+        The values to choose from when the method is tuned, on standardised features unless it
+        streams. Those of ``gamma`` are multiples of 1/d, with d the number of features.
     max_rows : int
         The most training rows that it is meant for.
     summary : str
         What it learns, in a few words.
+    streams : bool, default=False
+        Whether its learners take features as they are, on any scale and from a memory map, so that
+        a table need not fit into memory.
     """
 
     name: str
@@ -51,9 +56,10 @@ class Method:
     paper: str
     classifier: type[Any] | None
     regressor: type[Any] | None
-    grid: Mapping[str, tuple[float, ...]]
+    grid: Mapping[str, tuple[float | str, ...]]
     max_rows: int
     summary: str
+    streams: bool = False
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -74,13 +80,12 @@ class Method:
             raise ValueError(f"{self.name} does {' and '.join(self.tasks)}, not {task!r}")
         return learner
 
-    def param_grid(self, n_features: int) -> dict[str, list[float]]:
+    def param_grid(self, n_features: int) -> dict[str, list[Any]]:
         """Return what to search with d = n_features: `grid`, with ``gamma`` as numbers."""
-        scales = {"gamma": 1.0 / n_features}
-        return {
-            name: [scales.get(name, 1.0) * value for value in values]
-            for name, values in self.grid.items()
-        }
+        found: dict[str, list[Any]] = {name: list(values) for name, values in self.grid.items()}
+        if "gamma" in found:
+            found["gamma"] = [1.0 / n_features * value for value in found["gamma"]]
+        return found
 
 
 def get_method(name: str) -> Method:
@@ -137,6 +142,18 @@ METHODS: dict[str, Method] = {
         grid={"C": tuple(10.0**power for power in range(6)), "delta": (0.1, 0.5, 1.0)},
         max_rows=40_000,
         summary="a piecewise polynomial kernel on the tessellation that the points make",
+    ),
+    "lab-rbf": Method(
+        name="lab-rbf",
+        title="LAB-RBF",
+        paper="He, He, Shi, Huang, Suykens: Enhancing Kernel Flexibility via Learning Asymmetric "
+        "Locally-Adaptive Kernels",
+        classifier=LABRBFClassifier,
+        regressor=LABRBFRegressor,
+        grid={"n_support": (100, 400), "profile": ("gaussian", "matern52")},
+        max_rows=1_000_000,
+        summary="a radial kernel with bandwidths of its own for each support point",
+        streams=True,
     ),
 }
 """All methods, by name."""

@@ -61,7 +61,8 @@ def fit(
 ) -> None:
     """Learn a model from a table.
 
-    Features are brought to mean 0 and standard deviation 1, text columns are one-hot encoded.
+    Text columns are one-hot encoded, and features brought to mean 0 and standard deviation 1 for
+    methods that do not scale them. Where pliant methods says so, a table may be larger than memory.
 
     Example:  pliant fit patients.csv --target diagnosis --tune --out model.pliant
     """

@@ -39,7 +39,7 @@ def _known(loaded: LoadedModel, schema: TableSchema) -> list[Fact]:
     return [
         ("method", _method(machine)),
         *_table(machine, schema),
-        *machine_facts(support_count(machine), functions(machine)),
+        *machine_facts(support_count(machine), functions(machine, schema.feature_names)),
         ("parameters", ", ".join(parameters)),
         *_noted(loaded),
         ("saved by", f"pliant {loaded.pliant_version}"),

@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from pliant._typing import Array, Indices
 from pliant.cli.console import Tick
+from pliant.tables import temporary_map
 
 __all__ = ["METRICS", "Fold", "Learner", "check_folds", "most_folds"]
 
@@ -29,6 +30,10 @@ METRICS = {
     "regression": {"R2": r2_score, "RMSE": _rmse},
 }
 """What is measured on rows that a model has not seen, for each task."""
+
+
+BLOCK_ENTRIES = 1_000_000
+"""Numbers of a memory map that are copied at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,10 +65,13 @@ class Fold:
 class Learner:
     """A machine, and how its settings are chosen.
 
+    Features may be a memory map: folds to test on are memory maps, too. Folds to tune on are in
+    memory.
+
     Parameters
     ----------
     machine : estimator
-        Not fitted; the model is a pipeline that standardises the features for it.
+        Not fitted; the model is a pipeline that ends in it.
     task : {"classification", "regression"}
     grid : mapping or None
         Settings of the machine to choose from, by cross-validation on the rows at hand; None:
@@ -72,6 +80,8 @@ class Learner:
         Folds of that cross-validation.
     seed : int
         Decides which row is in which fold.
+    standardise : bool
+        Whether the pipeline brings features to mean 0 and standard deviation 1.
     """
 
     machine: Any
@@ -79,6 +89,7 @@ class Learner:
     grid: Mapping[str, Sequence[float]] | None = None
     n_folds: int = 5
     seed: int = 0
+    standardise: bool = True
 
     @property
     def n_fits(self) -> int:
@@ -88,7 +99,8 @@ class Learner:
     @property
     def model(self) -> Pipeline:
         """The pipeline, not fitted."""
-        return Pipeline([("scaler", StandardScaler()), ("machine", clone(self.machine))])
+        before = [("scaler", StandardScaler())] if self.standardise else []
+        return Pipeline([*before, ("machine", clone(self.machine))])
 
     def learn(self, X: Array, y: Array, tick: Tick) -> tuple[Any, float]:
         """Return the model, tuned and fitted, and the seconds that its last fit took."""
@@ -127,11 +139,19 @@ class Learner:
         ]
 
     def _tested(self, X: Array, y: Array, train: Indices, test: Indices, tick: Tick) -> Fold:
-        model, seconds = self.learn(X[train], y[train], tick)
-        predicted = model.predict(X[test])
+        model, seconds = self.learn(_taken(X, train), y[train], tick)
+        predicted = model.predict(_taken(X, test))
         metrics = METRICS[self.task].items()
         scores = {name: float(metric(y[test], predicted)) for name, metric in metrics}
         return Fold(model, seconds, test, predicted, scores)
+
+
+def _taken(X: Array, rows: Indices) -> Array:
+    """Return some rows of X; those of a memory map as another one."""
+    if not isinstance(X, np.memmap):
+        return np.asarray(X[rows])
+    step = max(1, BLOCK_ENTRIES // X.shape[1])
+    return temporary_map(X[rows[low : low + step]] for low in range(0, len(rows), step))
 
 
 def most_folds(y: Array, task: str) -> int:

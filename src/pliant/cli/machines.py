@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from itertools import combinations
 from typing import Any
@@ -24,13 +24,17 @@ def last_step(model: Any) -> Any:
     return model[-1] if isinstance(model, Pipeline) else model
 
 
-def functions(machine: Any) -> list[dict[str, Any]]:
+def functions(machine: Any, feature_names: Sequence[str] = ()) -> list[dict[str, Any]]:
     """Return the facts of each real function that a machine learned.
 
-    Each has ``n_support``, ``objective``, ``gap`` (absolute), ``relative_gap`` (in the units of
-    its ``tol``), ``n_iter``, and ``eta`` or ``rank`` if it has them; with more than two classes
-    there is one for each pair, with the ``classes`` that it tells apart.
+    Each has ``n_support`` and ``n_iter``. One with a certificate has ``objective``, ``gap``
+    (absolute), ``relative_gap`` (in the units of its ``tol``), and ``eta`` or ``rank`` if it has
+    them; with more than two classes there is one for each pair, with the ``classes`` that it tells
+    apart. A mean of members has ``members``, the ``held_out_score`` that they reached, and the
+    ``relevance`` of each feature, if they have names.
     """
+    if hasattr(machine, "members_"):
+        return [_mean(machine, feature_names)]
     parts = getattr(machine, "estimators_", None)
     if parts is None:
         return [_function(machine)]
@@ -50,6 +54,21 @@ def _function(machine: Any) -> dict[str, Any]:
         **{name: getattr(machine, its) for name, its in own.items() if hasattr(machine, its)},
         "n_iter": int(machine.n_iter_),
     }
+
+
+def _mean(machine: Any, feature_names: Sequence[str]) -> dict[str, Any]:
+    """Return the facts of a mean of members."""
+    averaged = machine.averaged_
+    known: dict[str, Any] = {
+        "n_support": len(machine.support_),
+        "members": int(averaged.sum()),
+        "held_out_score": float(machine.validation_score_[averaged].mean()),
+        "n_iter": int(machine.n_iter_),
+    }
+    if feature_names:
+        shares = machine.feature_relevance_.tolist()
+        known["relevance"] = dict(zip(feature_names, shares, strict=True))
+    return known
 
 
 def largest_gap(machine: Any) -> float:

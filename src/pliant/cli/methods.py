@@ -19,7 +19,7 @@ def _facts(method: Method) -> list[tuple[str, str]]:
     return [
         (method.name, method.summary),
         ("  tasks", ", ".join(method.tasks)),
-        ("  rows", f"up to {method.max_rows}"),
+        ("  rows", f"up to {method.max_rows}" + (", read in chunks" if method.streams else "")),
         ("  --tune", "; ".join(grid)),
         ("  paper", method.paper),
     ]

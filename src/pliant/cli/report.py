@@ -31,7 +31,16 @@ WIDTH = 79
 SHOWN = 20
 """Names listed at most."""
 
-OWN_FACTS = {"eta": "eta", "rank of P": "rank"}
+LARGEST = 5
+"""Shares listed at most."""
+
+OWN_FACTS = {
+    "eta": "eta",
+    "rank of P": "rank",
+    "members": "members",
+    "held-out score": "held_out_score",
+    "most relevant": "relevance",
+}
 """What a function may tell besides, and its name there."""
 
 Fact: TypeAlias = tuple[str, str]
@@ -88,10 +97,24 @@ def machine_facts(n_support: int, functions: Sequence[Mapping[str, Any]]) -> lis
         pairs = ("functions", f"{len(functions)}, one for each pair of classes")
         return [support, pairs, ("certified gap", f"relative, in each: {gap_text(gap)}")]
     (part,) = functions
+    own = [(name, _own_fact(part[key])) for name, key in OWN_FACTS.items() if key in part]
+    return [support, *_certificate(part), *own]
+
+
+def _certificate(part: Mapping[str, Any]) -> list[Fact]:
+    """Return the objective with its certified gap; nothing where none is certified."""
+    if "gap" not in part:
+        return []
     gap = f"{gap_text(part['gap'])} (relative: {gap_text(part['relative_gap'])})"
-    objective = ("objective", number(part["objective"], 7))
-    own = [(name, number(part[key])) for name, key in OWN_FACTS.items() if key in part]
-    return [support, objective, ("certified gap", gap), *own]
+    return [("objective", number(part["objective"], 7)), ("certified gap", gap)]
+
+
+def _own_fact(value: object) -> str:
+    """Return a number, or the largest of named shares."""
+    if not isinstance(value, Mapping):
+        return number(value)
+    largest = sorted(value.items(), key=lambda pair: -pair[1])[:LARGEST]
+    return ", ".join(f"{quoted(name, 40)} {share:.0%}" for name, share in largest)
 
 
 def _uncertain(gap: float) -> float:

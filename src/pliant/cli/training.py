@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -25,7 +25,10 @@ from pliant.cli.machines import (
 from pliant.cli.parameters import check_names, parse_parameters
 from pliant.persistence import save_model
 from pliant.registry import Method, get_method
-from pliant.tables import TableSchema, read_table
+from pliant.tables import TableSchema, map_table, read_table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["Order", "describe", "summarise", "train"]
 
@@ -98,7 +101,7 @@ def train(table: Path, order: Order, out: Path | None) -> dict[str, Any]:
         "parameters": plain_parameters(last_step(model)),
         "tuned": _chosen(last_step(model), learner),
         "cross_validation": summarise(folds, learner.task),
-        "fit": _fit(last_step(model), seconds, time.perf_counter() - start),
+        "fit": _fit(last_step(model), schema, seconds, time.perf_counter() - start),
         "versions": versions(),
         "model_file": None if out is None else str(out),
     }
@@ -108,27 +111,35 @@ def train(table: Path, order: Order, out: Path | None) -> dict[str, Any]:
 
 
 def _read(table: Path, order: Order, method: Method) -> tuple[TableSchema, Array, Array]:
-    """Return the schema of a table, its features and its target, if they can be learned from."""
+    """Return the schema of a table, its features and its target, if they can be learned from.
+
+    The features are a memory map for a method that takes one.
+    """
+    task, missing = cast(Any, order.task), cast(Any, order.missing)  # checked where they are used
+    choices = {"task": task, "missing": missing, "drop": order.drop}
+    if method.streams:
+        schema, X, y = map_table(table, order.target, most_rows=method.max_rows, **choices)
+    else:
+        frame = _whole(table, method)
+        schema = TableSchema.fit(frame, order.target, **choices)
+        X, y = schema.features(frame), schema.target_values(frame)
+    if len(np.unique(y)) < 2:
+        raise TableError(
+            f"column {quoted(order.target)} holds {quoted(y[0])} in all {len(y)} rows: expected "
+            "a target that varies"
+        )
+    return schema, X, y
+
+
+def _whole(table: Path, method: Method) -> pd.DataFrame:
+    """Return a table that is short enough for a method."""
     frame = read_table(table, stop=method.max_rows + 1)
     if len(frame) > method.max_rows:
         raise TableError(
             f"the table has more than {method.max_rows} rows, the most that {method.name} takes, "
             "whose memory grows with their square: take a sample"
         )
-    schema = TableSchema.fit(
-        frame,
-        order.target,
-        task=cast(Any, order.task),  # checked there
-        missing=cast(Any, order.missing),
-        drop=order.drop,
-    )
-    y = schema.target_values(frame)
-    if len(np.unique(y)) < 2:
-        raise TableError(
-            f"column {quoted(order.target)} holds {quoted(y[0])} in all {len(y)} rows: expected "
-            "a target that varies"
-        )
-    return schema, schema.features(frame), y
+    return frame
 
 
 def _learner(
@@ -142,10 +153,17 @@ def _learner(
     seed = {"random_state": order.seed} if "random_state" in known else {}
     machine.set_params(**{**seed, **given})
     grid = _open(method.param_grid(n_features), given) if order.tune else None
-    return Learner(machine, schema.target.task, grid, order.cv or DEFAULT_FOLDS, order.seed)
+    return Learner(
+        machine,
+        schema.target.task,
+        grid,
+        n_folds=order.cv or DEFAULT_FOLDS,
+        seed=order.seed,
+        standardise=not method.streams,
+    )
 
 
-def _open(grid: Mapping[str, Sequence[float]], given: dict[str, Any]) -> dict[str, Sequence[float]]:
+def _open(grid: Mapping[str, Sequence[Any]], given: dict[str, Any]) -> dict[str, Sequence[Any]]:
     """Return the part of a grid that the given parameters leave open."""
     kernel = given.get("kernel", "")
     without_gamma = kernel in ("linear", "precomputed") or not isinstance(kernel, str)
@@ -190,11 +208,11 @@ def summarise(folds: Sequence[Fold], task: str) -> dict[str, Any] | None:
     return {"folds": len(folds), "scores": scores}
 
 
-def _fit(machine: Any, seconds: float, total: float) -> dict[str, Any]:
+def _fit(machine: Any, schema: TableSchema, seconds: float, total: float) -> dict[str, Any]:
     """Return what came out of the fit on all rows."""
     return {
         "n_support": support_count(machine),
-        "functions": functions(machine),
+        "functions": functions(machine, schema.feature_names),
         "seconds": seconds,
         "seconds_total": total,
     }

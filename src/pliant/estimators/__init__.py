@@ -1,12 +1,17 @@
 """Estimators: the only place where kernels, problems and solvers meet."""
 
+from pliant.estimators._local_member import LABRBFMember
+from pliant.estimators.asymmetric import AsymmetricKernelRidge
 from pliant.estimators.dank import DANKClassifier, DANKRegressor
 from pliant.estimators.gkl import GKLClassifier, GKLRegressor
 from pliant.estimators.knpl import KNPLClassifier, KNPLRegressor
+from pliant.estimators.lab_rbf import LABRBFRegressor
+from pliant.estimators.lab_rbf_classifier import LABRBFClassifier
 from pliant.estimators.path import C_path
 from pliant.estimators.tkl import TKLClassifier, TKLRegressor
 
 __all__ = [
+    "AsymmetricKernelRidge",
     "C_path",
     "DANKClassifier",
     "DANKRegressor",
@@ -14,6 +19,9 @@ __all__ = [
     "GKLRegressor",
     "KNPLClassifier",
     "KNPLRegressor",
+    "LABRBFClassifier",
+    "LABRBFMember",
+    "LABRBFRegressor",
     "TKLClassifier",
     "TKLRegressor",
 ]

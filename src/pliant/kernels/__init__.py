@@ -7,12 +7,14 @@ from pliant.kernels.extension import batch_reciprocal_neighbors
 from pliant.kernels.gaussian_process import GPKernel
 from pliant.kernels.generalized import GeneralizedKernel
 from pliant.kernels.hadamard import EXTENSIONS, HadamardKernel
+from pliant.kernels.local import LocalRBFKernel
 from pliant.kernels.named import KERNEL_NAMES, as_kernel
 from pliant.kernels.polynomial import Linear, Polynomial
 from pliant.kernels.precomputed import Precomputed
 from pliant.kernels.quadrature import GeneralizedPolynomial, QuadratureKernel
 from pliant.kernels.stationary import TL1, Gaussian, Laplacian, Matern
 from pliant.kernels.tessellated import BASES, TessellatedKernel
+from pliant.kernels.warp import Warp
 
 __all__ = [
     "BASES",
@@ -30,6 +32,7 @@ __all__ = [
     "Kernel",
     "Laplacian",
     "Linear",
+    "LocalRBFKernel",
     "Matern",
     "Normalized",
     "Polynomial",
@@ -40,6 +43,7 @@ __all__ = [
     "Scaled",
     "Sum",
     "TessellatedKernel",
+    "Warp",
     "as_kernel",
     "batch_reciprocal_neighbors",
 ]

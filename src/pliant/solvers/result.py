@@ -24,6 +24,7 @@ class Status(Enum):
     STALLED = (
         "no step makes progress in floating point; raise tol, or lower C, or scale the features"
     )
+    SETTLED = "no step lowers the objective noticeably; it is not convex: no certificate exists"
     IDLE = "the bounds got no better for many machines; raise tol, or choose features, or lower C"
     ROUNDED = "float32 hides the rest of the gap; set dtype='float64', or lower C"
     STOPPED = "a callback asked to stop"

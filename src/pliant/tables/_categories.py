@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import warnings
-from typing import TYPE_CHECKING
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,15 +33,77 @@ MOSTLY = 0.9
 """A text column of which a larger part looks like numbers deserves a warning."""
 
 
-def check_categories(column: pd.Series, distinct: int) -> None:
+@dataclass
+class TextCounts:
+    """The different texts of a column, as far as it was read.
+
+    Attributes
+    ----------
+    counts : Counter
+        How often each occurs, in the order of their first rows.
+    places : dict
+        The index and the position of the first row of each.
+    rows : int
+        Rows read, those without a text too.
+    """
+
+    counts: Counter[str] = field(default_factory=Counter)
+    places: dict[str, tuple[pd.Index[Any], int]] = field(default_factory=dict)
+    rows: int = 0
+
+    @property
+    def too_many(self) -> bool:
+        """Whether these are no categories, however many rows there are."""
+        return len(self.counts) > MAX_CATEGORIES
+
+    def add(self, column: pd.Series) -> None:
+        """Count the texts of a column, or of the next chunk of one."""
+        import pandas as pd
+
+        codes, found = pd.factorize(column)
+        cells = texts(pd.Series(found, name=column.name))
+        firsts = np.full(len(cells), len(column))
+        np.minimum.at(firsts, codes[codes >= 0], np.flatnonzero(codes >= 0))
+        counts = np.bincount(codes[codes >= 0], minlength=len(cells)).tolist()
+        for cell, count, first in zip(cells, counts, firsts.tolist(), strict=True):
+            self.counts[cell] += count
+            self.places.setdefault(cell, (column.index, first))
+        self.rows += len(column)
+
+    @property
+    def commonest(self) -> str:
+        """The text that occurs most often; the first in order among equals."""
+        return max(sorted(self.counts), key=self.counts.__getitem__)
+
+    @property
+    def example(self) -> str:
+        """The first text that is no number, or else the first text, with its row."""
+        strange = self.strange
+        text = next(iter(self.counts)) if strange is None else strange
+        return f"{quoted(text)} in {row_name(*self.places[text])}"
+
+    @property
+    def strange(self) -> str | None:
+        """The first text that is no number."""
+        return next((text for text in self.counts if np.isnan(number(text))), None)
+
+    @property
+    def like_numbers(self) -> bool:
+        """Whether most texts look like numbers, and not all are."""
+        total = self.counts.total()
+        alike = sum(n for text, n in self.counts.items() if _looks_like_a_number(text))
+        return total > FEW and alike > MOSTLY * total and self.strange is not None
+
+
+def check_categories(name: object, found: TextCounts) -> None:
     """Refuse a text column that is not one of categories, and tell if it may be another.
 
     Parameters
     ----------
-    column : pandas.Series
-        Texts, of which some may be missing.
-    distinct : int
-        How many different ones there are.
+    name : object
+        The column's.
+    found : TextCounts
+        At least one text.
 
     Raises
     ------
@@ -51,32 +115,21 @@ def check_categories(column: pd.Series, distinct: int) -> None:
     UserWarning
         If most of them look like numbers; one that is none is quoted.
     """
-    name = quoted(column.name)
-    if distinct > MAX_CATEGORIES or distinct > max(FEW, MAX_DISTINCT * len(column)):
+    name, distinct = quoted(name), len(found.counts)
+    if found.too_many or distinct > max(FEW, MAX_DISTINCT * found.rows):
         raise TableError(
-            f"column {name} has {distinct} different texts in {len(column)} rows, such as "
-            f"{_example(column)}; expected numbers with a decimal point, or at most "
+            f"column {name} has {distinct} different texts in {found.rows} rows, such as "
+            f"{found.example}; expected numbers with a decimal point, or at most "
             f"{MAX_CATEGORIES} categories that recur: correct it or leave it out (--drop {name})"
         )
-    if _like_numbers(column):
+    if found.like_numbers:
         warnings.warn(
             f"column {name} is taken as {distinct} categories: most of its cells look like "
-            f"numbers, but {_example(column)} is none",
+            f"numbers, but {found.example} is none",
             stacklevel=2,
         )
 
 
-def _like_numbers(column: pd.Series) -> bool:
-    """Tell whether most texts look like numbers, and not all are."""
-    cells = texts(column.dropna())
-    alike = sum(NUMBER_LIKE.fullmatch("".join(cell.split())) is not None for cell in cells)
-    some_are_none = any(np.isnan(number(cell)) for cell in cells)
-    return len(cells) > FEW and alike > MOSTLY * len(cells) and some_are_none
-
-
-def _example(column: pd.Series) -> str:
-    """Quote the first text that is no number, or else the first text, with its row."""
-    present = [(i, cell) for i, cell in enumerate(texts(column)) if cell is not None]
-    strange = (pair for pair in present if np.isnan(number(pair[1])))
-    at, cell = next(strange, present[0])
-    return f"{quoted(cell)} in {row_name(column.index, at)}"
+def _looks_like_a_number(text: str) -> bool:
+    """Tell whether a person would read a text as a number."""
+    return NUMBER_LIKE.fullmatch("".join(text.split())) is not None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
@@ -15,7 +14,7 @@ import numpy.typing as npt
 from pliant._exceptions import TableError
 from pliant._files import quoted
 from pliant._typing import Array
-from pliant.tables._categories import MAX_CATEGORIES, check_categories
+from pliant.tables._categories import MAX_CATEGORIES, TextCounts, check_categories
 from pliant.tables._values import READERS, Kind, kind_of, refuse_missing, texts
 
 if TYPE_CHECKING:
@@ -67,27 +66,40 @@ class Column:
         """
         kind = kind_of(column)
         if column.isna().all():
-            raise TableError(
-                f"column {quoted(column.name)} holds no value at all: drop it (--drop)"
-            )
+            raise no_value(column.name)
         if missing == "error":
             refuse_missing(column, ADVICE)
-        fitted = cls._text(column) if kind == "categorical" else cls._number(column, kind)
+        if kind == "categorical":
+            found = TextCounts()
+            found.add(column)
+            fitted = cls.of_texts(str(column.name), found)
+        else:
+            values = READERS[kind](column)
+            fitted = cls(str(column.name), kind).filled_from(values)
         return fitted if missing == "impute" else replace(fitted, fill=None)
 
     @classmethod
-    def _number(cls, column: pd.Series, kind: Kind) -> Column:
-        """Return a numeric or boolean column that fills with its median or commonest value."""
-        middle = float(np.nanmedian(READERS[kind](column)))
-        return cls(str(column.name), kind, (), middle if kind == "numeric" else float(middle > 0.5))
+    def of_texts(cls, name: str, found: TextCounts) -> Column:
+        """Return a categorical column that fills with its commonest text.
 
-    @classmethod
-    def _text(cls, column: pd.Series) -> Column:
-        """Return a categorical column that fills with its commonest text."""
-        counts = Counter(texts(column.dropna()))
-        name, categories = str(column.name), tuple(sorted(counts))
-        check_categories(column, len(categories))
-        return cls(name, "categorical", categories, max(categories, key=counts.__getitem__))
+        Raises
+        ------
+        TableError
+            If there are too many different texts.
+        """
+        check_categories(name, found)
+        return cls(name, "categorical", tuple(sorted(found.counts)), found.commonest)
+
+    def filled_from(self, values: Array) -> Column:
+        """Return a numeric or boolean column that fills with the median or commonest value.
+
+        Parameters
+        ----------
+        values : array of shape (n,)
+            Its numbers; NaN where one is missing, not everywhere.
+        """
+        middle = float(np.nanmedian(values))
+        return replace(self, fill=middle if self.kind == "numeric" else float(middle > 0.5))
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -152,6 +164,11 @@ class Column:
         if fill is not None and not _fits(fill, kind, categories):
             raise TableError(f"column {quoted(name)}: {quoted(fill)} cannot fill a {kind} column")
         return cls(name, cast(Kind, kind), tuple(categories), fill)
+
+
+def no_value(name: object) -> TableError:
+    """Return the error for a column in which every cell is missing."""
+    return TableError(f"column {quoted(name)} holds no value at all: drop it (--drop)")
 
 
 def _warn_unknown(name: str, value: object) -> None:

@@ -28,7 +28,10 @@ def parquet_frames(path: str | os.PathLike[str], rows: int | None) -> Iterator[p
     name = quoted(path, 200)
     start = 0
     try:
-        with open(path, "rb") as source, parquet.ParquetFile(source) as file:
+        with (
+            open(path, "rb") as source,
+            parquet.ParquetFile(source, pre_buffer=False) as file,  # else all of it is held
+        ):
             columns = file.schema_arrow.names
             check_unique(columns, name)
             most = None if rows is None else min(rows, 1 + MAX_CELLS // max(1, len(columns)))

@@ -79,6 +79,11 @@ def iter_table(path: PathLike, chunk_rows: int = 10_000) -> Iterator[pd.DataFram
     return _not_empty(_reader(path)(path, chunk_rows), path)
 
 
+def is_text(path: PathLike) -> bool:
+    """Tell whether a file holds text, so that its columns have no types of their own."""
+    return _reader(path) is csv_frames
+
+
 def _reader(path: PathLike) -> FrameReader:
     """Return the function that reads this kind of file."""
     name = os.fspath(path).lower()

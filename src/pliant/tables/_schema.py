@@ -70,15 +70,9 @@ class TableSchema:
         TableError
             If a column is absent, holds values that cannot be used, or no feature is left.
         """
-        _check_choices(task, missing)
-        names = _checked_names(frame)
-        check_present([*drop, *([] if target is None else [target])], names)
-        others = {target, *drop}
-        features = [name for name in names if name not in others]
-        if not features:
-            raise TableError("no feature column is left: expected at least one beside the target")
-        if len(frame) < 2:
-            raise TableError(f"expected a table of at least 2 rows, got {len(frame)}")
+        check_choices(task, missing)
+        features = feature_columns(frame, target, drop)
+        check_enough_rows(len(frame))
         columns = tuple(Column.fit(frame[name], missing) for name in features)
         return cls(columns, None if target is None else Target.fit(frame[target], task))
 
@@ -153,12 +147,34 @@ class TableSchema:
         return cls(columns, target)
 
 
-def _check_choices(task: str | None, missing: str) -> None:
+def check_choices(task: str | None, missing: str) -> None:
     """Raise ValueError for an option that is none of its values."""
     if task not in (None, *get_args(Task)):
         raise ValueError(f"expected task 'classification' or 'regression', got {quoted(task)}")
     if missing not in get_args(Missing):
         raise ValueError(f"expected missing 'error' or 'impute', got {quoted(missing)}")
+
+
+def feature_columns(frame: pd.DataFrame, target: str | None, drop: Sequence[str]) -> list[str]:
+    """Return the columns that are neither the target nor dropped.
+
+    Raises
+    ------
+    TableError
+        If a column is absent, a name is no text or occurs twice, or no feature is left.
+    """
+    names = _checked_names(frame)
+    check_present([*drop, *([] if target is None else [target])], names)
+    features = [name for name in names if name not in {target, *drop}]
+    if not features:
+        raise TableError("no feature column is left: expected at least one beside the target")
+    return features
+
+
+def check_enough_rows(rows: int) -> None:
+    """Raise TableError for a table of fewer than two rows."""
+    if rows < 2:
+        raise TableError(f"expected a table of at least 2 rows, got {rows}")
 
 
 def _checked_names(frame: pd.DataFrame) -> list[str]:

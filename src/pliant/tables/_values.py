@@ -7,6 +7,7 @@ category ``"1"``, so that a chunk of whole numbers, a chunk of decimals and a ch
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
 
 import numpy as np
@@ -134,14 +135,42 @@ def texts(column: pd.Series) -> npt.NDArray[np.object_]:
     return cells
 
 
+@dataclass
+class Gaps:
+    """The missing values of a column, as far as it was read.
+
+    Attributes
+    ----------
+    count : int
+        How many there are.
+    first : str
+        What to call the row of the first one.
+    """
+
+    count: int = 0
+    first: str = ""
+
+    def add(self, column: pd.Series) -> None:
+        """Count those of a column, or of the next chunk of one."""
+        missing = column.isna().to_numpy()
+        if missing.any():
+            self.first = self.first or row_name(column.index, int(missing.argmax()))
+            self.count += int(missing.sum())
+
+    def refuse(self, name: object, advice: str) -> None:
+        """Raise TableError with the count and the first row if there are any."""
+        if self.count:
+            what = (
+                "a missing value" if self.count == 1 else f"{self.count} missing values, the first"
+            )
+            raise TableError(f"column {quoted(name)} has {what} in {self.first}: {advice}")
+
+
 def refuse_missing(column: pd.Series, advice: str) -> None:
     """Raise TableError with the count and the first row if cells of ``column`` are missing."""
-    missing = column.isna().to_numpy()
-    if missing.any():
-        count = int(missing.sum())
-        what = "a missing value" if count == 1 else f"{count} missing values, the first"
-        where = row_name(column.index, int(missing.argmax()))
-        raise TableError(f"column {quoted(column.name)} has {what} in {where}: {advice}")
+    gaps = Gaps()
+    gaps.add(column)
+    gaps.refuse(column.name, advice)
 
 
 def row_name(index: pd.Index[Any], position: int) -> str:

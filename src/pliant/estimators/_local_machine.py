@@ -1,0 +1,294 @@
+"""How LAB-RBF machines learn: their parameters, and one member after the other."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache, partial
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed
+from numpy.random import RandomState
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from pliant._device import Device, get_device
+from pliant._progress import CallbackSupport, FitProgress, with_callbacks
+from pliant._typing import Array, Indices
+from pliant._validation import check_weights
+from pliant.estimators._local_data import Table, Watch
+from pliant.estimators._local_learning import Recipe, learn
+from pliant.estimators._local_member import LABRBFMember
+from pliant.estimators._local_parameters import LocalParameters
+from pliant.estimators._local_view import LocalView
+from pliant.kernels import Warp
+from pliant.kernels.warp import WARPS
+
+__all__ = ["LocalMachine", "Probe", "Run"]
+
+JUDGES = 10_000
+"""The most rows that a member holds out."""
+
+SLOPE_ROWS = 1000
+"""Rows that slopes are averaged over."""
+
+PROBES, PROBE_ROWS, PROBE_SUPPORT = 3, 1500, 150
+"""How often, and on what, a scale is tried."""
+
+TINY = float(np.finfo(np.float64).tiny)
+
+AVERAGED = 2.0
+"""Members whose held-out loss is more than this times the median are left out."""
+
+
+NEAR = 1.1
+"""Scales of features whose loss is within this factor of the least one are all used."""
+
+Probe = Callable[[Table, str], float]
+"""The held-out loss of a small expansion, features on a scale."""
+
+
+class Run(NamedTuple):
+    """A member, the rows that judged it, and its scaled predictions of them."""
+
+    member: LABRBFMember
+    judges: Indices | None
+    predicted: Array | None
+
+
+class LocalMachine(CallbackSupport, LocalView, LocalParameters):
+    """The mean of several LAB-RBF expansions."""
+
+    @with_callbacks
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any = None) -> Self:
+        """Learn support points, bandwidths and coefficients.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            The training points; dense, finite; may be a memory map.
+        y : array-like of shape (n,) or (n, q)
+            The targets.
+        sample_weight : array-like of shape (n,), optional
+            Each >= 0; multiplies the squared errors. Rows of weight zero are left out.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a parameter out of range, or data that cannot be learned from.
+        ImportError
+            If `device` needs PyTorch and it is not installed.
+        """
+        self._forget()
+        self._check_parameters()
+        device = get_device(self.device, self.dtype)
+        table, rows = self._prepare(X, y, sample_weight)
+        support = self.support
+        if not isinstance(support, str):
+            count = len(rows if sample_weight is None else sample_weight)
+            support = self._named_support(rows, count)
+        progress = FitProgress(self, X, y)
+        members = self._learn(table, support, device, Watch(progress, self.max_seconds))
+        self._keep(members, rows)
+        progress.end()
+        return self
+
+    @abstractmethod
+    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Indices]:
+        """Check the data; return them with the row numbers of those that have weight."""
+
+    @abstractmethod
+    def _loss(self, table: Table, rows: Indices) -> Callable[[Array], float]:
+        """Return what judges scaled predictions of held-out rows; about 1 for a constant."""
+
+    @abstractmethod
+    def _again(self, X: Any, y: Any, sample_weight: Any) -> Table:
+        """Check data for coefficients to be learned again, by a fitted machine."""
+
+    def _scales(self, table: Table, probe: Probe) -> tuple[Table, list[str]]:
+        """Return the table with its target on the scale to learn, and scales of the features.
+
+        The scales are those whose held-out loss on a small expansion is near the least.
+        """
+        if not self._tries:
+            return table, ["raw"]
+        bends = [scale for scale in WARPS[1:] if not Warp.learn(table.X, scale).affine]
+        if not bends:
+            return table, ["raw"]
+        losses = {scale: probe(table, scale) for scale in ("raw", *bends)}
+        near = NEAR * min(losses.values())
+        return table, sorted((s for s in losses if losses[s] <= near), key=lambda s: losses[s])
+
+    @property
+    def _tries(self) -> bool:
+        """Whether other scales are tried."""
+        return self.transforms is not None and self.validation_fraction > 0
+
+    def _weighted(self, X: Array, Y: Array, sample_weight: Any) -> tuple[Table, Indices]:
+        """Leave out rows without weight."""
+        if sample_weight is None:
+            return Table(X, Y), np.arange(len(X))
+        weights = check_weights(sample_weight, X)
+        rows = np.flatnonzero(weights)
+        if len(rows) == len(X):
+            return Table(X, Y, weights), rows
+        return Table(X[rows], Y[rows], weights[rows]), rows
+
+    def _learn(
+        self, table: Table, support: str | Indices, device: Device, watch: Watch
+    ) -> list[LABRBFMember]:
+        """Learn the members, each with a seed of its own."""
+        rng = check_random_state(self.random_state)
+        seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_members + PROBES)
+        probe = cache(partial(self._probe, seeds[self.n_members :], device, watch))
+        table, scales = self._scales(table, probe)
+        warps = [Warp.learn(table.X, scale, scale=bool(self.scale)) for scale in scales]
+        n, weight = len(table), table.weight
+        recipes = [self._recipe(k, n, support, weight) for k in range(self.n_members)]
+        found = Parallel(n_jobs=self.n_jobs, require="sharedmem")(
+            delayed(self._member)(k, recipes[k], table, warps, int(seeds[k]), device, watch)
+            for k in range(self.n_members)
+        )
+        runs = [run for run in found if run is not None]
+        self._conclude(table, runs)
+        return [run.member for run in runs]
+
+    def _conclude(self, table: Table, runs: list[Run]) -> None:
+        """Learn what takes all members."""
+
+    def _keep(self, members: list[LABRBFMember], rows: Indices) -> None:
+        """Store the members, with row numbers of the user's data, and say which predict."""
+        for member in members:
+            member.support_ = rows[member.support_]
+        losses = np.array([1.0 - member.validation_score_ for member in members])
+        self.averaged_ = ~(losses > AVERAGED * np.median(losses))
+        self.n_iter_ = max(1, sum(len(member.objective_history_) for member in members))
+        self.members_ = members
+
+    def _member(
+        self,
+        k: int,
+        recipe: Recipe,
+        table: Table,
+        warps: list[Warp],
+        seed: int,
+        device: Device,
+        watch: Watch,
+    ) -> Run | None:
+        """Learn the k-th member; None if learning was to stop before, and it is not the first."""
+        if k and watch.stopped:
+            return None
+        rng, warp = RandomState(seed), warps[(k + k // len(warps)) % len(warps)]
+        train, judges, everything = self._rows(len(table), rng)
+        if not isinstance(recipe.support, str):
+            train, judges, recipe = _with_support(train, judges, recipe)
+        learned = learn(
+            recipe,
+            table.sample(train, warp),
+            None if judges is None else table.sample(judges, warp),
+            None if judges is None else table.sample(everything, warp),
+            _no_loss if judges is None else self._loss(table, judges),
+            device=device,
+            rng=rng,
+            watch=watch,
+        )
+        support = train[learned.rows]
+        member = LABRBFMember.of(learned, recipe, warp, support, table.points(support))
+        if learned.coefficients is None:
+            member.fit_coefficients(table.X, table.Y, table.weights, self.n_jobs)
+        else:
+            member.set_coefficients(*table.unscaled(learned.coefficients, learned.mean))
+        member.look(table.points(everything[:SLOPE_ROWS]))
+        return Run(member, judges, learned.predicted)
+
+    def _probe(
+        self,
+        seeds: npt.NDArray[np.integer[Any]],
+        device: Device,
+        watch: Watch,
+        table: Table,
+        scale: str,
+    ) -> float:
+        """Return the held-out loss of small expansions on few rows, their geometric mean."""
+        recipe = self._recipe(0, len(table), "kmeans++", table.weight)
+        count = min(recipe.n_support, PROBE_SUPPORT)
+        recipe = replace(recipe, objective="ridge", n_support=count, linear=True)
+        warp = Warp.learn(table.X, scale, scale=bool(self.scale))
+        losses = []
+        for seed in seeds:
+            rng = RandomState(seed)
+            train, judges, _ = self._rows(len(table), rng)
+            if judges is None or watch.stopped:
+                return math.inf
+            found = learn(
+                recipe,
+                table.sample(train[:PROBE_ROWS], warp),
+                table.sample(judges, warp),
+                None,
+                self._loss(table, judges),
+                device=device,
+                rng=rng,
+                watch=watch,
+            )
+            losses.append(max(found.loss, TINY))
+        return float(np.exp(np.mean(np.log(losses))))
+
+    def _rows(self, n: int, rng: RandomState) -> tuple[Indices, Indices | None, Indices]:
+        """Return the rows to learn from, those that judge, and those of the last stage."""
+        order, limit = rng.permutation(n), self.max_bandwidth_rows
+        if self.validation_fraction == 0:
+            return order[:limit], None, order[:limit]
+        held_out = min(max(1, int(self.validation_fraction * n)), JUDGES, n - 1)
+        return order[held_out:][:limit], order[:held_out], order[:limit]
+
+    def refit_coefficients(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any = None
+    ) -> Self:
+        """Learn the coefficients again from new rows; support points and bandwidths stay.
+
+        Every member's coefficients become the ridge fit with its ``alpha_``, whatever its
+        objective was. One pass over the rows, in blocks.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in `fit`
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        table = self._again(X, y, sample_weight)
+        some = table.points(np.arange(len(table))[:: max(1, len(table) // SLOPE_ROWS)])
+        for member in self.members_:
+            member.fit_coefficients(table.X, table.Y, table.weights, self.n_jobs).look(some)
+        return self
+
+
+def _no_loss(predicted: Array) -> float:
+    """Stand in where no rows are held out."""
+    return math.nan
+
+
+def _with_support(
+    train: Indices, judges: Indices | None, recipe: Recipe
+) -> tuple[Indices, Indices | None, Recipe]:
+    """Put the support points that the user names first among the rows to learn from."""
+    named = np.asarray(recipe.support, dtype=np.intp)
+    train = np.concatenate([named, np.setdiff1d(train, named, assume_unique=True)])
+    if judges is not None:
+        judges = np.setdiff1d(judges, named)
+        if not len(judges):
+            raise ValueError(
+                f"expected some rows that are no support points, to hold out, got {len(named)} "
+                "support points that leave none; name fewer, or set validation_fraction=0"
+            )
+    return train, judges, replace(recipe, support=np.arange(len(named)))
