@@ -40,6 +40,9 @@ __all__ = ["Learned", "Recipe", "Sample", "learn"]
 WIDTHS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 """Bandwidths theta^2 d for all centres and features that are tried first."""
 
+TOL = 1e-4
+"""Steps that gain less, relative to the objective, are not worth their time on held-out rows."""
+
 GROWTHS = 5
 """How often support points are added where errors are large."""
 
@@ -200,8 +203,7 @@ class _Learner:
         if self.recipe.solver == "adam" and isinstance(problem, Bandwidths):
             result = self._adam(problem, x, max_iter)
         else:
-            tol = 2e-6 if self.learns_level else 1e-7
-            result = step_capped.solve(problem, x, tol=tol, max_iter=max_iter, callback=self._see)
+            result = step_capped.solve(problem, x, tol=TOL, max_iter=max_iter, callback=self._see)
         return problem.unpack(result.x)
 
     def _adam(self, problem: Bandwidths, x: Array, max_iter: int) -> Result[None]:

@@ -23,6 +23,12 @@ SOLVERS = ("lbfgs", "adam")
 ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
 """The ridges that held-out rows choose from."""
 
+SHRINKAGES = (1e-1, 1e-2, 1e-3, 1e-4)
+"""How firmly bandwidths are held together, stage by stage."""
+
+FEW = 150
+"""Fewer support points than this need less ridge and shrinkage while bandwidths are learned."""
+
 RIGID = 1e6
 """A shrinkage as large as this leaves one bandwidth for each feature."""
 
@@ -164,11 +170,14 @@ class LocalParameters(BaseEstimator):
         """
         objective = self._objective_of(k, n)
         linear = objective != "interpolation" and k % 4 != 1
+        count = _default_support(n) if _automatic(self.n_support) else int(self.n_support)
+        few = count < FEW
         recipe = Recipe(
-            n_support=_default_support(n) if _automatic(self.n_support) else int(self.n_support),
+            n_support=count,
             objective=objective,
             linear=linear if _automatic(self.linear) else bool(self.linear),
-            alpha=1e-3 if objective == "interpolation" else 0.1 * weight,
+            alpha=1e-3 if objective == "interpolation" else (0.01 if few else 0.1) * weight,
+            shrinkages=(*SHRINKAGES, 1e-5, 0.0) if few else SHRINKAGES,
             alphas=tuple(weight * alpha for alpha in ALPHAS),
             profile=self.profile,
             support=support,

@@ -7,5 +7,6 @@ A display is made by ``from_estimator`` (or, with its data, by its constructor),
 from pliant.plots.adaptation import AdaptationDisplay
 from pliant.plots.boundary import BoundaryDisplay
 from pliant.plots.convergence import ConvergenceDisplay
+from pliant.plots.relevance import RelevanceDisplay
 
-__all__ = ["AdaptationDisplay", "BoundaryDisplay", "ConvergenceDisplay"]
+__all__ = ["AdaptationDisplay", "BoundaryDisplay", "ConvergenceDisplay", "RelevanceDisplay"]
