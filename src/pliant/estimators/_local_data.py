@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pliant._typing import Array, Indices
-from pliant.estimators._local_learning import Sample
+from pliant.estimators._local_recipe import Sample
 from pliant.kernels import Warp
 
 __all__ = ["Table", "Watch"]

@@ -16,25 +16,25 @@ from numpy.random import RandomState
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from pliant._device import Device, get_device
+from pliant._device import get_device
 from pliant._progress import CallbackSupport, FitProgress, with_callbacks
 from pliant._typing import Array, Indices
 from pliant._validation import check_weights
 from pliant.estimators._local_data import Table, Watch
-from pliant.estimators._local_learning import Recipe, learn
-from pliant.estimators._local_member import LABRBFMember
+from pliant.estimators._local_member import LABRBFMember, fit_coefficients
 from pliant.estimators._local_parameters import LocalParameters
+from pliant.estimators._local_recipe import Recipe
+from pliant.estimators._local_session import Session
 from pliant.estimators._local_view import LocalView
 from pliant.kernels import Warp
 from pliant.kernels.warp import WARPS
 
 __all__ = ["LocalMachine", "Probe", "Run"]
 
-JUDGES = 10_000
-"""The most rows that a member holds out."""
-
 SLOPE_ROWS = 1000
 """Rows that slopes are averaged over."""
+
+LARGEST_SEED = np.iinfo(np.int32).max
 
 PROBES, PROBE_ROWS, PROBE_SUPPORT = 3, 1500, 150
 """How often, and on what, a scale is tried."""
@@ -45,7 +45,7 @@ AVERAGED = 2.0
 """Members whose held-out loss is more than this times the median are left out."""
 
 
-NEAR = 1.1
+COMPARABLE = 1.1
 """Scales of features whose loss is within this factor of the least one are all used."""
 
 Probe = Callable[[Table, str], float]
@@ -96,8 +96,11 @@ class LocalMachine(CallbackSupport, LocalView, LocalParameters):
             count = len(rows if sample_weight is None else sample_weight)
             support = self._named_support(rows, count)
         progress = FitProgress(self, X, y)
-        members = self._learn(table, support, device, Watch(progress, self.max_seconds))
-        self._keep(members, rows)
+        watch = Watch(progress, self.max_seconds)
+        session = Session(
+            device, watch, self.validation_fraction, self.max_bandwidth_rows, self._loss
+        )
+        self._keep(self._learn(session, table, support), rows)
         progress.end()
         return self
 
@@ -110,7 +113,7 @@ class LocalMachine(CallbackSupport, LocalView, LocalParameters):
         """Return what judges scaled predictions of held-out rows; about 1 for a constant."""
 
     @abstractmethod
-    def _again(self, X: Any, y: Any, sample_weight: Any) -> Table:
+    def _checked_again(self, X: Any, y: Any, sample_weight: Any) -> Table:
         """Check data for coefficients to be learned again, by a fitted machine."""
 
     def _scales(self, table: Table, probe: Probe) -> tuple[Table, list[str]]:
@@ -124,7 +127,7 @@ class LocalMachine(CallbackSupport, LocalView, LocalParameters):
         if not bends:
             return table, ["raw"]
         losses = {scale: probe(table, scale) for scale in ("raw", *bends)}
-        near = NEAR * min(losses.values())
+        near = COMPARABLE * min(losses.values())
         return table, sorted((s for s in losses if losses[s] <= near), key=lambda s: losses[s])
 
     @property
@@ -142,19 +145,22 @@ class LocalMachine(CallbackSupport, LocalView, LocalParameters):
             return Table(X, Y, weights), rows
         return Table(X[rows], Y[rows], weights[rows]), rows
 
-    def _learn(
-        self, table: Table, support: str | Indices, device: Device, watch: Watch
-    ) -> list[LABRBFMember]:
+    def _learn(self, session: Session, table: Table, support: str | Indices) -> list[LABRBFMember]:
         """Learn the members, each with a seed of its own."""
         rng = check_random_state(self.random_state)
-        seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_members + PROBES)
-        probe = cache(partial(self._probe, seeds[self.n_members :], device, watch))
+        seeds = rng.randint(LARGEST_SEED, size=self.n_members + PROBES).astype(np.intp)
+        probe = cache(partial(self._probe, session, seeds[self.n_members :]))
         table, scales = self._scales(table, probe)
-        warps = [Warp.learn(table.X, scale, scale=bool(self.scale)) for scale in scales]
-        n, weight = len(table), table.weight
-        recipes = [self._recipe(k, n, support, weight) for k in range(self.n_members)]
+        warps = [Warp.learn(table.X, scale, scale=self.scale) for scale in scales]
         found = Parallel(n_jobs=self.n_jobs, require="sharedmem")(
-            delayed(self._member)(k, recipes[k], table, warps, int(seeds[k]), device, watch)
+            delayed(self._member)(
+                session,
+                table,
+                self._recipe(k, len(table), support, table.weight),
+                warps[(k + k // len(warps)) % len(warps)],
+                int(seeds[k]),
+                needed=k == 0,
+            )
             for k in range(self.n_members)
         )
         runs = [run for run in found if run is not None]
@@ -175,79 +181,47 @@ class LocalMachine(CallbackSupport, LocalView, LocalParameters):
 
     def _member(
         self,
-        k: int,
-        recipe: Recipe,
+        session: Session,
         table: Table,
-        warps: list[Warp],
+        recipe: Recipe,
+        warp: Warp,
         seed: int,
-        device: Device,
-        watch: Watch,
+        *,
+        needed: bool,
     ) -> Run | None:
-        """Learn the k-th member; None if learning was to stop before, and it is not the first."""
-        if k and watch.stopped:
+        """Learn a member; None if learning was to stop before, unless one is needed."""
+        if session.watch.stopped and not needed:
             return None
-        rng, warp = RandomState(seed), warps[(k + k // len(warps)) % len(warps)]
-        train, judges, everything = self._rows(len(table), rng)
+        rng = RandomState(seed)
+        rows = session.divide(len(table), rng)
         if not isinstance(recipe.support, str):
-            train, judges, recipe = _with_support(train, judges, recipe)
-        learned = learn(
-            recipe,
-            table.sample(train, warp),
-            None if judges is None else table.sample(judges, warp),
-            None if judges is None else table.sample(everything, warp),
-            _no_loss if judges is None else self._loss(table, judges),
-            device=device,
-            rng=rng,
-            watch=watch,
-        )
-        support = train[learned.rows]
+            rows = rows.with_support(recipe.support)
+            recipe = replace(recipe, support=np.arange(len(recipe.support)))
+        learned = session.learn(recipe, table, rows, warp, rng)
+        support = rows.train[learned.rows]
         member = LABRBFMember.of(learned, recipe, warp, support, table.points(support))
         if learned.coefficients is None:
-            member.fit_coefficients(table.X, table.Y, table.weights, self.n_jobs)
+            fit_coefficients([member], table, self.n_jobs)
         else:
             member.set_coefficients(*table.unscaled(learned.coefficients, learned.mean))
-        member.look(table.points(everything[:SLOPE_ROWS]))
-        return Run(member, judges, learned.predicted)
+        member.measure_slopes(table.points(rows.everything[:SLOPE_ROWS]))
+        return Run(member, rows.judges, learned.predicted)
 
-    def _probe(
-        self,
-        seeds: npt.NDArray[np.integer[Any]],
-        device: Device,
-        watch: Watch,
-        table: Table,
-        scale: str,
-    ) -> float:
+    def _probe(self, session: Session, seeds: Indices, table: Table, scale: str) -> float:
         """Return the held-out loss of small expansions on few rows, their geometric mean."""
         recipe = self._recipe(0, len(table), "kmeans++", table.weight)
         count = min(recipe.n_support, PROBE_SUPPORT)
         recipe = replace(recipe, objective="ridge", n_support=count, linear=True)
-        warp = Warp.learn(table.X, scale, scale=bool(self.scale))
+        warp = Warp.learn(table.X, scale, scale=self.scale)
         losses = []
         for seed in seeds:
-            rng = RandomState(seed)
-            train, judges, _ = self._rows(len(table), rng)
-            if judges is None or watch.stopped:
+            if session.watch.stopped:
                 return math.inf
-            found = learn(
-                recipe,
-                table.sample(train[:PROBE_ROWS], warp),
-                table.sample(judges, warp),
-                None,
-                self._loss(table, judges),
-                device=device,
-                rng=rng,
-                watch=watch,
-            )
+            rng = RandomState(seed)
+            rows = session.divide(len(table), rng).first(PROBE_ROWS)
+            found = session.learn(recipe, table, rows, warp, rng, last_stage=False)
             losses.append(max(found.loss, TINY))
         return float(np.exp(np.mean(np.log(losses))))
-
-    def _rows(self, n: int, rng: RandomState) -> tuple[Indices, Indices | None, Indices]:
-        """Return the rows to learn from, those that judge, and those of the last stage."""
-        order, limit = rng.permutation(n), self.max_bandwidth_rows
-        if self.validation_fraction == 0:
-            return order[:limit], None, order[:limit]
-        held_out = min(max(1, int(self.validation_fraction * n)), JUDGES, n - 1)
-        return order[held_out:][:limit], order[:held_out], order[:limit]
 
     def refit_coefficients(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any = None
@@ -266,29 +240,9 @@ class LocalMachine(CallbackSupport, LocalView, LocalParameters):
         self
         """
         check_is_fitted(self)
-        table = self._again(X, y, sample_weight)
+        table = self._checked_again(X, y, sample_weight)
         some = table.points(np.arange(len(table))[:: max(1, len(table) // SLOPE_ROWS)])
+        fit_coefficients(self.members_, table, self.n_jobs)
         for member in self.members_:
-            member.fit_coefficients(table.X, table.Y, table.weights, self.n_jobs).look(some)
+            member.measure_slopes(some)
         return self
-
-
-def _no_loss(predicted: Array) -> float:
-    """Stand in where no rows are held out."""
-    return math.nan
-
-
-def _with_support(
-    train: Indices, judges: Indices | None, recipe: Recipe
-) -> tuple[Indices, Indices | None, Recipe]:
-    """Put the support points that the user names first among the rows to learn from."""
-    named = np.asarray(recipe.support, dtype=np.intp)
-    train = np.concatenate([named, np.setdiff1d(train, named, assume_unique=True)])
-    if judges is not None:
-        judges = np.setdiff1d(judges, named)
-        if not len(judges):
-            raise ValueError(
-                f"expected some rows that are no support points, to hold out, got {len(named)} "
-                "support points that leave none; name fewer, or set validation_fraction=0"
-            )
-    return train, judges, replace(recipe, support=np.arange(len(named)))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Self
+from functools import reduce
+from typing import Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -11,15 +12,16 @@ from sklearn.base import BaseEstimator
 
 from pliant._typing import Array, Indices
 from pliant._validation import check_points, check_real
-from pliant.estimators._local_learning import Learned, Recipe
+from pliant.estimators._base import BLOCK_ENTRIES
+from pliant.estimators._local_data import Table
+from pliant.estimators._local_recipe import Learned, Recipe
 from pliant.kernels import LocalRBFKernel, Warp
 from pliant.kernels.profiles import PROFILES
 from pliant.problems.local_ridge import ridge_path
 
-__all__ = ["LABRBFMember", "row_blocks"]
+__all__ = ["LABRBFMember", "fit_coefficients", "row_blocks"]
 
-BLOCK_ENTRIES = 4_000_000
-"""Kernel values that are held at once."""
+TINY = float(np.finfo(np.float64).tiny)
 
 
 class LABRBFMember(BaseEstimator):
@@ -83,39 +85,6 @@ class LABRBFMember(BaseEstimator):
         kernel = self.kernel_(X, self.kernel_.centres)
         return np.hstack([kernel, self.warp_(X)]) if self.linear_ else kernel
 
-    def fit_coefficients(
-        self, X: Array, Y: Array, weights: Array | None = None, n_jobs: int | None = None
-    ) -> Self:
-        """Set c, v and b to the ridge fit on all rows, a block of them at a time.
-
-        The intercept is the weighted mean of Y, as it was while bandwidths were learned.
-
-        Parameters
-        ----------
-        X : array of shape (n, d)
-        Y : array of shape (n, q)
-        weights : array of shape (n,), optional
-        n_jobs : int, optional
-            Threads.
-        """
-        mean = np.average(Y, axis=0, weights=weights)
-
-        def sums(rows: slice) -> tuple[Array, Array]:
-            F = self.features(np.asarray(X[rows]))
-            weighted = F if weights is None else F * weights[rows, None]
-            return weighted.T @ F, weighted.T @ (Y[rows] - mean)
-
-        m = len(self.support_)
-        gram: Any = 0.0
-        right: Any = 0.0
-        parts = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")(
-            delayed(sums)(rows) for rows in row_blocks(len(X), m + X.shape[1])
-        )
-        for part in parts:
-            gram, right = gram + part[0], right + part[1]
-        a = ridge_path(np.asarray(gram), np.asarray(right), np.array([self.alpha_]))[0]
-        return self.set_coefficients(a, mean)
-
     def set_coefficients(self, a: Array, intercept: Array) -> Self:
         """Take the coefficients [c; v] and b."""
         m, d = self.kernel_.centres.shape
@@ -138,10 +107,9 @@ class LABRBFMember(BaseEstimator):
         coef = self.warp_.slopes[:, None] * self.coef_
         return coef, self.intercept_ - self.warp_.centres @ coef
 
-    def look(self, X: Array) -> Self:
+    def measure_slopes(self, X: Array) -> None:
         """Keep the slopes over some points."""
         self.slopes_, self.support_slopes_ = self._slopes(X)
-        return self
 
     def _slopes(self, X: Array) -> tuple[Array, Array]:
         """Return mean squared slopes, times the variance of each mapped feature.
@@ -153,7 +121,7 @@ class LABRBFMember(BaseEstimator):
         Returns
         -------
         whole : array of shape (d,)
-            Of f along each feature, summed over the outputs.
+            Of f along each feature, summed over the outputs, each of which sums to 1.
         bumps : array of shape (m, d)
             Of each term c_i k(t, c_i).
         """
@@ -166,19 +134,20 @@ class LABRBFMember(BaseEstimator):
         profile = PROFILES[self.kernel_.profile]
         slopes = profile.factor * profile.slope(np, D, profile.value(np, D.copy()))
         whole = np.zeros(X.shape[1])
+        spread = u.var(axis=0)
         size = np.abs(np.vstack([self.dual_coef_, self.coef_])).max(axis=0)
-        size = np.where(size > 0, size, 1.0)  # each output counts alike, whatever its units
+        size = np.where(size > 0, size, 1.0)
         for c, v in zip((self.dual_coef_ / size).T, (self.coef_ / size).T, strict=True):
             weighted = slopes * c
             gradient = 2.0 * (u * (weighted @ W) - weighted @ (W * C)) + v
-            whole += (gradient * gradient).mean(axis=0)
+            part = (gradient * gradient).mean(axis=0) * spread
+            whole += part / max(float(part.sum()), TINY)  # each output counts alike
         squares = slopes * slopes
         ones = squares.sum(axis=0)[:, None]
         bumps = squares.T @ (u * u) - 2.0 * C * (squares.T @ u) + C * C * ones
         sizes = ((self.dual_coef_ / size) ** 2).sum(axis=1)[:, None]
         bumps *= 4.0 * W * W * sizes / len(X)
-        spread = u.var(axis=0)
-        return whole * spread, bumps * spread
+        return whole, bumps * spread
 
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes, read from a file, do not belong together."""
@@ -211,6 +180,50 @@ class LABRBFMember(BaseEstimator):
             raise ValueError(f"expected validation_score_, got {self.validation_score_!r:.80}")
         if np.asarray(self.objective_history_).dtype.kind != "f":
             raise ValueError("expected objective_history_ of numbers")
+
+
+def fit_coefficients(members: list[LABRBFMember], table: Table, n_jobs: int | None = None) -> None:
+    """Set c, v and b of members to their ridge fits on all rows, in one pass over them.
+
+    The intercept is the weighted mean of Y, as it was while bandwidths were learned.
+
+    Parameters
+    ----------
+    members : list of LABRBFMember
+    table : Table
+        n rows.
+    n_jobs : int, optional
+        Threads, each with a block of rows.
+    """
+    mean = np.average(table.Y, axis=0, weights=table.weights)
+    width = max(len(member.support_) for member in members) + table.X.shape[1]
+    parts = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")(
+        delayed(_sums)(members, table, rows, mean) for rows in row_blocks(len(table), width)
+    )
+    sums = reduce(_added, parts)
+    for member, (gram, right) in zip(members, sums, strict=True):
+        a = ridge_path(gram, right, np.array([member.alpha_]))[0]
+        member.set_coefficients(a, mean)
+
+
+Sums = list[tuple[Array, Array]]
+"""F'F and F'y of each member."""
+
+
+def _sums(members: list[LABRBFMember], table: Table, rows: slice, mean: Array) -> Sums:
+    """Return what the ridge fits need of one block of rows."""
+    X, residual = np.asarray(table.X[rows], dtype=np.float64), table.Y[rows] - mean
+    weights = None if table.weights is None else table.weights[rows, None]
+    sums: Sums = []
+    for member in members:
+        F = member.features(X)
+        weighted = F if weights is None else F * weights
+        sums.append((weighted.T @ F, weighted.T @ residual))
+    return sums
+
+
+def _added(one: Sums, other: Sums) -> Sums:
+    return [(A + C, b + d) for (A, b), (C, d) in zip(one, other, strict=True)]
 
 
 def row_blocks(rows: int, width: int) -> Iterator[slice]:

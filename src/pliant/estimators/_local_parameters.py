@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 
 from pliant._typing import Indices
 from pliant._validation import check_choice, check_integer, check_real
-from pliant.estimators._local_learning import Recipe
+from pliant.estimators._local_recipe import Recipe
 from pliant.estimators._local_support import STRATEGIES
 from pliant.kernels.profiles import PROFILES
 
@@ -185,6 +185,7 @@ class LocalParameters(BaseEstimator):
             max_iter=self.max_iter,
             batch_rows=self.batch_rows,
             learning_rate=self.learning_rate,
+            initial_bandwidth=None,
         )
         if not _automatic(self.alpha):
             recipe = replace(recipe, alpha=float(self.alpha), alphas=(float(self.alpha),))

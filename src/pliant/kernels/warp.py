@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from pliant._typing import Array, Indices, Mask
 from pliant._validation import check_choice, check_vector
 
-__all__ = ["WARPS", "Warp"]
+__all__ = ["WARPS", "Warp", "skewness"]
 
 WARPS = ("raw", "log", "asinh")
 """How a feature may be mapped: as it is, log(x + offset), asinh((x - offset) / width)."""
@@ -138,14 +138,19 @@ def _range(warp: Warp, X: Array) -> tuple[Array, Array]:
     return np.min(lows, axis=0), np.max(highs, axis=0)
 
 
-def _skewed(X: Array) -> Mask:
-    """Whether each feature has many values and is skewed, to either side."""
+def skewness(X: Array) -> Array:
+    """Return the skewness of each column, shape (d,); 0 for one that is constant."""
     size = np.abs(X).max(axis=0)
     unit = X / np.where(size > 0, size, 1.0)
     spread = unit.std(axis=0)
     deviation = (unit - unit.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    return np.asarray((deviation**3).mean(axis=0))
+
+
+def _skewed(X: Array) -> Mask:
+    """Whether each feature has many values and is skewed, to either side."""
     many = np.array([len(np.unique(column)) > DISTINCT for column in X.T], dtype=bool)
-    return many & (np.abs((deviation**3).mean(axis=0)) > SKEWED)
+    return many & (np.abs(skewness(X)) > SKEWED)
 
 
 def _log_scale(x: Array, low: float) -> tuple[float, float] | None:

@@ -33,6 +33,7 @@ __all__ = [
     "Interpolation",
     "Objective",
     "Point",
+    "Problem",
     "Ridge",
     "Shared",
     "ridge_path",
@@ -334,3 +335,4 @@ class Shared:
 
 
 Problem = Bandwidths | Shared
+"""What a solver minimises."""
