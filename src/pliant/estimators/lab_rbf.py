@@ -59,15 +59,15 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, LocalMachine):
         Whether the features themselves join the kernel values; "auto": in all members but every
         fourth, and never with "interpolation".
     transforms : "auto" or None
-        "auto": skewed features (skewness > 1) are tried on the scales log(x + offset) and
-        asinh as well, and a positive skewed target as its
-        logarithm (from 1000 rows on); members take turns with the scales that a small
-        expansion does about equally well on. None: nothing is tried.
+        "auto": skewed features (skewness > 1) are tried on the scales log(x + offset) and asinh
+        as well, and a positive skewed target as its logarithm (from 1000 rows on); members take
+        turns with the scales that a small expansion does about equally well on. None: nothing is
+        tried.
     alpha : float or "auto"
-        > 0, the ridge, for features on [-1, 1] and a sum over rows. "auto": .1, or .01 with fewer than 150 support points,
-        while bandwidths are learned (times the mean sample weight; 1e-3 with "interpolation"),
-        then what is best on the held-out rows. With "evidence", which learns its own while
-        bandwidths are learned, a number is the ridge of the coefficients only.
+        > 0, the ridge, for features on [-1, 1] and a sum over rows. "auto": .1, or .01 with
+        fewer than 150 support points, while bandwidths are learned (times the mean sample weight;
+        1e-3 with "interpolation"), then what is best on the held-out rows. With "evidence", which
+        learns its own while bandwidths are learned, a number is the ridge of the coefficients.
     shrinkage : float or "auto"
         >= 0, the penalty on the variance of log theta^2 over the support points; inf: one
         bandwidth for each feature. "auto": the best of a falling path on the held-out rows.
@@ -297,6 +297,9 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, LocalMachine):
                 f"expected target_transform_ None or 'log', got {self.target_transform_!r:.80}"
             )
         check_integer("n_outputs_", self.n_outputs_, least=1)
+        single: object = self.single_output_
+        if not isinstance(single, bool) or (single and self.n_outputs_ != 1):
+            raise ValueError(f"expected single_output_ True or False, got {single!r:.80}")
         super()._check_loaded()
         low = check_vector("target_low_", self.target_low_, self._width)
         high = check_vector("target_high_", self.target_high_, self._width)

@@ -56,10 +56,10 @@ class LABRBFClassifier(ClassifierMixin, LocalMachine):
         asinh as well; members take turns with the scales that a small
         expansion does about equally well on. None: nothing is tried.
     alpha : float or "auto"
-        > 0, the ridge, for features on [-1, 1] and a sum over rows. "auto": .1, or .01 with fewer than 150 support points,
-        while bandwidths are learned (times the mean sample weight; 1e-3 with "interpolation"),
-        then what is best on the held-out rows. With "evidence", which learns its own while
-        bandwidths are learned, a number is the ridge of the coefficients only.
+        > 0, the ridge, for features on [-1, 1] and a sum over rows. "auto": .1, or .01 with
+        fewer than 150 support points, while bandwidths are learned (times the mean sample weight;
+        1e-3 with "interpolation"), then what is best on the held-out rows. With "evidence", which
+        learns its own while bandwidths are learned, a number is the ridge of the coefficients.
     shrinkage : float or "auto"
         >= 0, the penalty on the variance of log theta^2 over the support points; inf: one
         bandwidth for each feature. "auto": the best of a falling path on the held-out rows.
