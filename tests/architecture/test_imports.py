@@ -68,6 +68,7 @@ def test_importing_the_core_brings_no_optional_package(module):
 
 def test_the_public_names():
     assert pliant.__all__ == [
+        "AsymmetricKernelRidge",
         "C_path",
         "DANKClassifier",
         "DANKRegressor",
@@ -75,6 +76,8 @@ def test_the_public_names():
         "GKLRegressor",
         "KNPLClassifier",
         "KNPLRegressor",
+        "LABRBFClassifier",
+        "LABRBFRegressor",
         "ModelFileError",
         "NonPSDWarning",
         "TKLClassifier",

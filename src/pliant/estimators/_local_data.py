@@ -86,10 +86,6 @@ class Watch:
     def __call__(self, step: object = None) -> bool:
         """Return whether to stop."""
         with self._lock:
-            self.stopped = self.stopped or bool(self._progress(step)) or self.late
+            late = time.monotonic() > self._end
+            self.stopped = self.stopped or bool(self._progress(step)) or late
         return self.stopped
-
-    @property
-    def late(self) -> bool:
-        """Whether the time is over."""
-        return time.monotonic() > self._end

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pliant._typing import Array, Indices
+from pliant.estimators._local_learner import Learner, Start
 from pliant.estimators._local_recipe import Recipe
 from pliant.estimators._local_support import choose_support
 from pliant.problems.local_ridge import HIGHEST, LOWEST, Objective
 
-if TYPE_CHECKING:
-    from pliant.estimators._local_learning import Learner
-
-__all__ = ["Start", "begin"]
+__all__ = ["begin"]
 
 WIDTHS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 """Bandwidths theta^2 d for all centres and features that are tried first."""
 
 GROWTHS = 5
 """How often support points are added where errors are large."""
-
-Start = tuple[Array, float]
-"""log theta^2 of all centres, and log lam."""
 
 
 def begin(learner: Learner) -> tuple[Indices, Start]:

@@ -92,12 +92,14 @@ class Session:
         last_stage: bool = True,
     ) -> Learned:
         """Learn the bandwidths of one expansion."""
-        judged, judges = rows.judges is not None, rows.judges
+        judges, everything = rows.judges, None
+        if judges is not None and last_stage:
+            everything = table.sample(rows.everything, warp)
         return learn(
             recipe,
             table.sample(rows.train, warp),
             None if judges is None else table.sample(judges, warp),
-            table.sample(rows.everything, warp) if judged and last_stage else None,
+            everything,
             _unknown if judges is None else self.loss(table, judges),
             device=self.device,
             rng=rng,

@@ -1,0 +1,113 @@
+"""Slow twins of the LAB-RBF kernel and of what its bandwidths minimise, from the definitions.
+
+    k(t, c_i) = h(D_i), D_i = sum_f W_if (t_f - c_if)^2, W = exp(s), F = [K, X] or K
+
+* ridge: the least squares of the stacked rows [F; sqrt(alpha) I] and [Y; 0]
+* evidence: minus twice the logarithm of the marginal likelihood of Y ~ N(0, sigma^2 (I + FF'/lam)),
+  the best sigma put in, per row and output, less the constant 1
+* interpolation: K times the solution of (K_cc + alpha I) c = Y_c
+
+Weights multiply squared residuals: rows of F and Y are taken times their roots. Gradients are
+central differences. Nothing of the library is used.
+"""
+
+import math
+
+import numpy as np
+
+
+def gaussian(D):
+    return math.exp(-D)
+
+
+def laplacian(D):
+    return math.exp(-math.sqrt(D))
+
+
+def matern52(D):
+    r = math.sqrt(5 * D)
+    return (1 + r + r * r / 3) * math.exp(-r)
+
+
+PROFILES = {"gaussian": gaussian, "laplacian": laplacian, "matern52": matern52}
+
+
+def kernel(X, centres, W, profile):
+    """k of each row of X and each centre, one pair of points at a time, shape (n, m)."""
+    h = PROFILES[profile]
+    return np.array(
+        [
+            [
+                h(sum(w * (a - b) ** 2 for w, a, b in zip(weights, x, c, strict=True)))
+                for c, weights in zip(centres, W, strict=True)
+            ]
+            for x in X
+        ]
+    )
+
+
+def features(X, centres, s, profile, linear):
+    """F, shape (n, m) or (n, m + d)."""
+    K = kernel(X, centres, np.exp(s), profile)
+    return np.hstack([K, X]) if linear else K
+
+
+def rooted(weights, *parts):
+    """Each part, its rows times the roots of their weights."""
+    if weights is None:
+        return parts
+    roots = [math.sqrt(w) for w in weights]
+    return tuple(np.array([r * row for r, row in zip(roots, p, strict=True)]) for p in parts)
+
+
+def ridge_coefficients(F, Y, alpha):
+    """The a that minimises |F a - Y|^2 + alpha |a|^2, by least squares."""
+    p = F.shape[1]
+    rows = np.vstack([F, math.sqrt(alpha) * np.eye(p)])
+    return np.linalg.lstsq(rows, np.vstack([Y, np.zeros((p, Y.shape[1]))]), rcond=None)[0]
+
+
+def ridge(F, Y, alpha, scale):
+    """(|F a - Y|^2 + alpha |a|^2) / (n v)."""
+    a = ridge_coefficients(F, Y, alpha)
+    return (np.sum((F @ a - Y) ** 2) + alpha * np.sum(a**2)) / (len(Y) * scale)
+
+
+def evidence(F, Y, lam, scale):
+    """-2 log p(Y) / (n q) - log(2 pi) - log v - 1 at the best sigma."""
+    n, q = Y.shape
+    covariance = np.eye(n) + F @ F.T / lam
+    sigma_squared = np.sum(Y * np.linalg.solve(covariance, Y)) / (n * q)
+    return math.log(sigma_squared / scale) + np.linalg.slogdet(covariance)[1] / n
+
+
+def interpolation_coefficients(centres, Yc, s, alpha, profile):
+    """The c of (K_cc + alpha I) c = Y_c."""
+    K = kernel(centres, centres, np.exp(s), profile)
+    return np.linalg.solve(K + alpha * np.eye(len(centres)), Yc)
+
+
+def interpolation(K, Y, c, scale):
+    """|K c - Y|^2 / (n v)."""
+    return np.sum((K @ c - Y) ** 2) / (len(Y) * scale)
+
+
+def spread(s):
+    """The mean of (s_ij - mean_i s_ij)^2."""
+    m, d = s.shape
+    means = [sum(s[i, j] for i in range(m)) / m for j in range(d)]
+    return sum((s[i, j] - means[j]) ** 2 for i in range(m) for j in range(d)) / (m * d)
+
+
+def differences(function, x, step=1e-3):
+    """The gradient of a function of an array, by central differences of fourth order."""
+    gradient = np.zeros_like(x)
+    for place in np.ndindex(x.shape):
+        values = {}
+        for times in (-2, -1, 1, 2):
+            moved = x.copy()
+            moved[place] += times * step
+            values[times] = function(moved)
+        near, far = values[1] - values[-1], values[2] - values[-2]
+        gradient[place] = (8 * near - far) / (12 * step)
+    return gradient
