@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from benchmarks import (
     adapted,
+    local_costs,
+    local_fit,
+    local_gradient,
+    local_large,
     paths,
     speed,
     tessellated,
@@ -28,5 +32,9 @@ BENCHMARKS: dict[str, Benchmark] = {
         tessellated_gram.BENCHMARK,
         tessellated_large.BENCHMARK,
         tessellated_sdp.BENCHMARK,
+        local_gradient.BENCHMARK,
+        local_fit.BENCHMARK,
+        local_large.BENCHMARK,
+        local_costs.BENCHMARK,
     )
 }

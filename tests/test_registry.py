@@ -7,7 +7,9 @@ import pytest
 from sklearn.base import is_classifier, is_regressor
 from sklearn.model_selection import ParameterGrid
 
+from pliant.kernels.profiles import PROFILES
 from pliant.registry import METHODS, get_method
+from pliant.tables import temporary_map
 
 TASKS = [(method, task) for method in METHODS.values() for task in method.tasks]
 
@@ -40,6 +42,29 @@ def test_gamma_of_the_grid_is_relative_to_the_number_of_features():
     grid = method.param_grid(10)
     assert grid["gamma"] == pytest.approx([factor / 10 for factor in method.grid["gamma"]])
     assert grid["C"] == list(method.grid["C"])
+
+
+def test_other_values_of_the_grid_stay_as_they_are():
+    grid = METHODS["lab-rbf"].param_grid(10)
+    assert grid == {name: list(values) for name, values in METHODS["lab-rbf"].grid.items()}
+    assert all(isinstance(count, int) for count in grid["n_support"])
+    assert set(grid["profile"]) <= set(PROFILES)
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_a_method_that_streams_takes_a_memory_map_on_any_scale(task):
+    (method,) = [method for method in METHODS.values() if method.streams]
+    learner = method.learner(task)(n_support=5, n_members=1, max_iter=3, random_state=0)
+    predicted = [
+        learner.fit(points * [1e4, 1.0, 1e-3], TARGETS[task]).predict(points * [1e4, 1.0, 1e-3])
+        for points in (X, temporary_map([X]))
+    ]
+    np.testing.assert_array_equal(*predicted)
+    plain = learner.fit(X, TARGETS[task]).predict(X)
+    if task == "regression":
+        np.testing.assert_allclose(plain, predicted[0], atol=1e-6)
+    else:
+        np.testing.assert_array_equal(plain, predicted[0])
 
 
 def test_the_grid_has_the_defaults_inside():

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.harness.measuring import ROOT
-from benchmarks.papers import accuracy
+from benchmarks.papers import accuracy, local
 from benchmarks.papers.accuracy.protocol import ACCURACY, AccuracyProtocol
 from benchmarks.papers.cache import Cache, complete
 from benchmarks.papers.document import Document, document
@@ -22,17 +22,26 @@ OUTPUT = ROOT / "benchmarks" / "output" / "papers"
 RESULTS = ROOT / "benchmarks" / "results" / "papers"
 
 
-SETS = {table.name: table.sets for table in TABLES.values()} | {accuracy.NAME: accuracy.NAMES}
+SETS = {
+    **{table.name: table.sets for table in TABLES.values()},
+    accuracy.NAME: accuracy.NAMES,
+    **{study.name: study.sets for study in local.STUDIES.values()},
+}
 """The sets of each study."""
 
-REPEATS = dict.fromkeys(TABLES, 10) | {accuracy.NAME: 5}
-"""How often the papers split a set."""
+REPEATS = {
+    **dict.fromkeys(TABLES, 10),
+    accuracy.NAME: 5,
+    **{study.name: study.repeats for study in local.STUDIES.values()},
+}
+"""How often a set is split."""
 
 
 def main(
     arguments: Sequence[str] | None = None,
     protocol: Protocol = PROTOCOL,
     splits: AccuracyProtocol = ACCURACY,
+    local_studies: Mapping[str, local.LocalStudy] = local.STUDIES,
 ) -> int:
     """Run the command line and return 0."""
     parser = _parser()
@@ -47,6 +56,8 @@ def main(
         parser.error(f"expected --data to be an existing folder, got {str(options.data)!r}")
     if options.name == accuracy.NAME:
         study, text = _accuracy(sets, options, splits)
+    elif options.name in local_studies:
+        study, text = _local(local_studies[options.name], sets, options)
     else:
         study, text = _table(TABLES[options.name], sets, options, protocol)
     folders = [options.out, *([options.results] if options.keep else [])]
@@ -94,6 +105,25 @@ def _accuracy(
     )
     study = document(accuracy.NAME, sets, options.repeats, protocol, records)
     return study, accuracy.page(study, protocol)
+
+
+def _local(
+    chosen: local.LocalStudy, sets: list[str], options: argparse.Namespace
+) -> tuple[Document, str]:
+    """Measure a study of LAB-RBF."""
+    records = local.complete(
+        chosen.entries,
+        sets,
+        options.repeats,
+        options.out / "lab-rbf.jsonl",
+        str(options.data),
+        local.LOCAL,
+        jobs=options.jobs,
+        tell=_tell,
+    )
+    held = local.Held(local.LOCAL, chosen.contestants)
+    study = document(chosen.name, sets, options.repeats, held, records)
+    return study, local.page(study, chosen, local.LOCAL)
 
 
 def _tell(line: str) -> None:

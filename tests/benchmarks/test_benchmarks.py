@@ -66,6 +66,10 @@ def test_every_benchmark_is_registered_under_its_name():
         "tessellated-gram",
         "tessellated-large",
         "tessellated-sdp",
+        "local-gradient",
+        "local-fit",
+        "local-large",
+        "local-costs",
     ]
     assert all(name == benchmark.name for name, benchmark in BENCHMARKS.items())
 

@@ -19,10 +19,14 @@ from benchmarks.papers.figures.dank_convergence import DankConvergence
 from benchmarks.papers.figures.dank_entries import DankEntries
 from benchmarks.papers.figures.knpl_boundary import KnplBoundary, make_sandwich
 from benchmarks.papers.figures.knpl_convergence import KnplConvergence
+from benchmarks.papers.figures.lab_bandwidths import LabBandwidths
+from benchmarks.papers.figures.lab_start import LabStart
+from benchmarks.papers.figures.lab_support import LabSupport
 from benchmarks.papers.figures.regression import Rivals
 from benchmarks.papers.figures.samples import Sample, clowns
 from benchmarks.papers.figures.step_function import StepFunction, steps
 from benchmarks.papers.figures.surface import Surface, cherkassky
+from benchmarks.papers.figures.synthetic import FUNCTIONS
 from benchmarks.papers.figures.tkl_convergence import TklConvergence
 from benchmarks.papers.figures.tkl_cost import TklCost, fit_exponents
 from benchmarks.papers.figures.tkl_rank import TklRank, random_factor
@@ -45,6 +49,9 @@ SMALL = (
     TklCost(counts=(10, 20, 40), features=(2, 5), machines=2, fitted_from=20),
     TklTerrain(n=40, resolution=12, gammas=(8.0, 64.0), deltas=(0.3,), Cs=(1.0, 10.0), folds=2),
     TklRank(sets=("california_housing", "heart_statlog"), count=30, ranks=(1, 3), draws=3),
+    LabBandwidths(n=60, n_support=12, max_iter=20, resolution=101),
+    LabSupport(shares=(0.2, 0.5), n=40, n_test=50, repeats=2, max_iter=5),
+    LabStart(sigmas=(0.1, 10.0), n_support=12, n_more=20, n_test=50, repeats=2, max_iter=5),
 )  # fmt: skip
 
 
@@ -233,6 +240,20 @@ def test_a_random_factor_has_the_rank_and_the_lengths_of_the_paper():
     v = np.random.default_rng(0).standard_normal((9, 4))
     paper = sum(np.outer(each, each) / np.linalg.norm(each) for each in v.T)
     np.testing.assert_allclose(F @ F.T, paper)
+
+
+def test_the_functions_of_lab_rbf_are_sampled_with_their_noise():
+    for function in FUNCTIONS.values():
+        sample = function.sample(20_000, 5, np.random.default_rng(0))
+        exact = function.values(sample.X)
+        ratio = np.var(sample.y - exact) / np.var(exact)
+        assert ratio == pytest.approx(function.noise, rel=0.05)
+        assert np.array_equal(function.values(sample.X_test), sample.y_test)
+        assert function.low <= sample.X.min() < sample.X.max() <= function.high
+    f1, f2, f3 = (FUNCTIONS[name].values for name in ("f1", "f2", "f3"))
+    assert f1(np.zeros((1, 2))) == pytest.approx(1 / 3.5)
+    assert f2(np.array([[0.5, 1.0, 0.5, 1.0, 1.0, 9.0]])) == pytest.approx(25)
+    assert f3(np.array([[0.25, 0.0, 7.0, np.pi / 2]])) == pytest.approx(np.exp(np.pi / 2))
 
 
 def test_cliffs_are_where_the_ground_is_steep():

@@ -6,6 +6,9 @@ from benchmarks.papers.figures.dank_entries import DankEntries
 from benchmarks.papers.figures.figure import PaperFigure
 from benchmarks.papers.figures.knpl_boundary import KnplBoundary
 from benchmarks.papers.figures.knpl_convergence import KnplConvergence
+from benchmarks.papers.figures.lab_bandwidths import LabBandwidths
+from benchmarks.papers.figures.lab_start import LabStart
+from benchmarks.papers.figures.lab_support import LabSupport
 from benchmarks.papers.figures.step_function import StepFunction
 from benchmarks.papers.figures.surface import Surface
 from benchmarks.papers.figures.tkl_convergence import TklConvergence
@@ -27,5 +30,8 @@ FIGURES: tuple[PaperFigure, ...] = (
     TklCost(),
     TklTerrain(),
     TklRank(),
+    LabBandwidths(),
+    LabSupport(),
+    LabStart(),
 )
 """Each with the setting of the results that are kept."""

@@ -15,7 +15,7 @@ from typing import Any
 from numpy.random import RandomState
 
 from pliant._device import Device
-from pliant._typing import Array
+from pliant._typing import Array, Indices
 from pliant.estimators._local_growth import begin
 from pliant.estimators._local_learner import Learner, Stage, Start
 from pliant.estimators._local_recipe import Learned, Recipe, Sample
@@ -57,9 +57,8 @@ def learn(
         Called after each step; True ends learning with the best so far.
     """
     learner = Learner(recipe, train, held_out, loss, device, rng, watch)
-    chosen, start = begin(learner)
-    objective = learner.objective(train, chosen)
-    best = _path(learner, objective, start)
+    draws = [_drawn(learner) for _ in range(recipe.n_draws)]
+    chosen, objective, best = min(draws, key=lambda draw: draw[2].loss)
     s, level = best.log_squares, best.level
     final, mean = objective, train.mean()
     if everything is not None and not learner.stopped:
@@ -79,6 +78,13 @@ def learn(
         mean,
         best.predicted,
     )
+
+
+def _drawn(learner: Learner) -> tuple[Indices, Objective, Stage]:
+    """Draw support points; return their rows, the objective, and the best stage."""
+    chosen, start = begin(learner)
+    objective = learner.objective(learner.train, chosen)
+    return chosen, objective, _path(learner, objective, start)
 
 
 def _path(learner: Learner, objective: Objective, start: Start) -> Stage:

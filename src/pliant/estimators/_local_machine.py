@@ -211,7 +211,7 @@ class LocalMachine(CallbackSupport, LocalView, LocalParameters):
         """Return the held-out loss of small expansions on few rows, their geometric mean."""
         recipe = self._recipe(0, len(table), "kmeans++", table.weight)
         count = min(recipe.n_support, PROBE_SUPPORT)
-        recipe = replace(recipe, objective="ridge", n_support=count, linear=True)
+        recipe = replace(recipe, objective="ridge", n_support=count, n_draws=1, linear=True)
         warp = Warp.learn(table.X, scale, scale=self.scale)
         losses = []
         for seed in seeds:

@@ -45,6 +45,7 @@ class LocalParameters(BaseEstimator):
         *,
         profile: str = "gaussian",
         n_members: int = 4,
+        n_draws: int = 1,
         objective: str = "mixed",
         linear: bool | str = "auto",
         transforms: str | None = "auto",
@@ -68,6 +69,7 @@ class LocalParameters(BaseEstimator):
         self.n_support = n_support
         self.profile = profile
         self.n_members = n_members
+        self.n_draws = n_draws
         self.objective = objective
         self.linear = linear
         self.transforms = transforms
@@ -93,6 +95,7 @@ class LocalParameters(BaseEstimator):
             check_integer("n_support = 'auto' or", self.n_support, least=1)
         check_choice("profile", self.profile, PROFILES)
         check_integer("n_members", self.n_members, least=1)
+        check_integer("n_draws", self.n_draws, least=1)
         check_choice("objective", self.objective, OBJECTIVES)
         check_choice("solver", self.solver, SOLVERS)
         check_integer("max_iter", self.max_iter, least=1)
@@ -174,6 +177,7 @@ class LocalParameters(BaseEstimator):
         few = count < FEW
         recipe = Recipe(
             n_support=count,
+            n_draws=self.n_draws,
             objective=objective,
             linear=linear if _automatic(self.linear) else bool(self.linear),
             alpha=1e-3 if objective == "interpolation" else (0.01 if few else 0.1) * weight,

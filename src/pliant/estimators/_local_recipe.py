@@ -41,6 +41,8 @@ class Recipe:
         The ridges that the coefficients choose from.
     shrinkages : tuple of float
         What holds bandwidths together, falling.
+    n_draws : int
+        How often support points are drawn; the best draw on the held-out rows is kept.
     profile, support, solver : str
     max_iter : int
         Steps of each stage.
@@ -53,6 +55,7 @@ class Recipe:
     """
 
     n_support: int
+    n_draws: int
     objective: str
     linear: bool
     alpha: float

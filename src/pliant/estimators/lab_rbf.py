@@ -50,6 +50,9 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, LocalMachine):
     n_members : int
         How many expansions are averaged. Each has its own support points and its own held-out
         rows; one whose held-out loss is more than twice the median is left out.
+    n_draws : int
+        How often each member draws its support points; the best draw on the held-out rows is
+        kept. More members serve better than more draws, where there may be more than one.
     objective : {"mixed", "ridge", "evidence", "interpolation"}
         What bandwidths minimise, see `pliant.problems.local_ridge`: the penalised squared error
         of the ridge fit to all rows; the Gaussian marginal likelihood; the error of a function

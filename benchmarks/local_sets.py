@@ -1,0 +1,112 @@
+"""The problems of the benchmarks of LAB-RBF: one generated, and one real set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pliant._typing import Array
+from pliant.comparison import holdout
+from pliant.datasets import load_local
+
+__all__ = [
+    "ABSENT",
+    "NOISE",
+    "Part",
+    "generated",
+    "in_unit_box",
+    "named",
+    "parkinsons",
+    "r_squared",
+]
+
+NOISE = 0.1
+"""Standard deviation of what is added to the function of `generated`."""
+
+ABSENT = (
+    "Without the data folder (--data, or PLIANT_DATA) a problem of the same shape is generated, "
+    "and named 'made up': it says nothing of the real set."
+)
+
+_SHAPE = (5875, 20)
+"""Rows and features of parkinsons_total."""
+
+_CHUNK = 100_000
+"""Rows that are generated at once, which keeps the memory of a large problem flat."""
+
+
+class Part(NamedTuple):
+    """Points of shape (n, d) with their targets of shape (n,)."""
+
+    X: Array
+    y: Array
+
+
+def named(name: str, has_data: bool) -> str:
+    """Return how a set is called, with or without the data."""
+    return name if has_data else f"{name} (made up)"
+
+
+def generated(rows: int, features: int, seed: int, *, out: Array | None = None) -> Part:
+    """Return uniform points in [-1, 1]^d, and a smooth function of up to eight features with noise.
+
+    f(x) = sin(3 x_1 x_2) + x_3^2 + exp(-4 x_4^2) x_5 + tanh(3 x_6 + 3 x_7)/2 + sin(pi x_8)/3
+
+    A feature that is not there counts as 0. The standard deviation of f is .9 where all eight are
+    there, and that of the noise `NOISE`.
+
+    Parameters
+    ----------
+    rows, features : int
+    seed : int
+    out : array of shape (rows, features), optional
+        Where the points go, a memory map for example; by default a new float64 array.
+    """
+    X = np.empty((rows, features)) if out is None else out
+    y = np.empty(rows)
+    random = np.random.default_rng(seed)
+    for start in range(0, rows, _CHUNK):
+        part = slice(start, min(start + _CHUNK, rows))
+        points = random.uniform(-1.0, 1.0, (part.stop - start, features))
+        X[part] = points
+        y[part] = _function(points) + NOISE * random.standard_normal(len(points))
+    return Part(X, y)
+
+
+def _function(X: Array) -> Array:
+    x = [*X[:, :8].T, *(np.zeros(len(X)) for _ in range(8 - X.shape[1]))]
+    return np.asarray(
+        np.sin(3 * x[0] * x[1])
+        + x[2] ** 2
+        + np.exp(-4 * x[3] ** 2) * x[4]
+        + np.tanh(3 * x[5] + 3 * x[6]) / 2
+        + np.sin(np.pi * x[7]) / 3
+    )
+
+
+def parkinsons(params: Mapping[str, Any]) -> tuple[Part, Part]:
+    """Return 80 % of parkinsons_total for training and the rest for testing, scaled to [-1, 1].
+
+    ``seed`` draws the split, ``rows`` keeps the first so many training rows; without ``data`` the
+    set is made up. Minima and maxima of features and target are those of the training rows.
+    """
+    given = load_local("parkinsons_total") if params["data"] else generated(*_SHAPE, seed=0)
+    train, test = next(holdout(len(given.y), test_size=0.2, random_state=params["seed"]))
+    train = train[: params.get("rows")]
+    X, y = in_unit_box(given.X, given.X[train]), in_unit_box(given.y, given.y[train])
+    return Part(X[train], y[train]), Part(X[test], y[test])
+
+
+def in_unit_box(values: Array, training: Array) -> Array:
+    """Map each column so that the training values fill [-1, 1]; constant ones become 0."""
+    least, largest = training.min(axis=0), training.max(axis=0)
+    half = np.where(largest > least, (largest - least) / 2, np.inf)
+    return np.asarray((values - (least + largest) / 2) / half)
+
+
+def r_squared(model: Any, part: Part) -> float:
+    """Return the R2 of a fitted model's predictions."""
+    errors = model.predict(part.X) - part.y
+    return 1.0 - float(np.mean(errors**2) / np.var(part.y))

@@ -1,0 +1,111 @@
+"""The bars show feature_relevance_, the heat map support_relevance_, in a stated order."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+from sklearn.svm import SVR
+
+from pliant import LABRBFClassifier, LABRBFRegressor
+from pliant.plots import RelevanceDisplay, relevance
+
+NAMES = ["idle", "strong", "weak"]
+
+
+def regressor():
+    return LABRBFRegressor(n_support=12, n_members=2, max_iter=10, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def data():
+    X = np.random.default_rng(0).uniform(-1, 1, size=(120, 3))
+    return X, np.sin(3 * X[:, 1]) + 0.3 * X[:, 2]
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    return regressor().fit(*data)
+
+
+def test_bars_are_the_relevance_the_largest_first(fitted):
+    display = RelevanceDisplay.from_estimator(fitted, feature_names=NAMES)
+    widths = [bar.get_width() for bar in display.bars_]
+    np.testing.assert_allclose(widths, np.sort(fitted.feature_relevance_)[::-1])
+    labels = [text.get_text() for text in display.ax_.get_yticklabels()]
+    assert labels == ["strong", "weak", "idle"]
+    assert display.ax_.yaxis_inverted()
+    assert display.image_ is None
+    assert display.ax_.get_title() == "Relevance"
+
+
+def test_the_heat_map_has_a_row_for_each_support_point_in_groups(fitted):
+    display = RelevanceDisplay.from_estimator(fitted, kind="support", feature_names=NAMES)
+    cells = np.asarray(display.image_.get_array())
+    shares = fitted.support_relevance_[:, display.order]
+    assert cells.shape == shares.shape
+    np.testing.assert_array_equal(np.sort(cells, axis=0), np.sort(shares, axis=0))
+    largest = cells.argmax(axis=1)
+    assert (np.diff(largest) >= 0).all()
+    for group in np.unique(largest):
+        assert (np.diff(cells[largest == group].max(axis=1)) <= 0).all()
+    assert [text.get_text() for text in display.ax_.get_xticklabels()] == ["strong", "weak", "idle"]
+    assert display.ax_.get_ylabel() == f"{len(shares)} support points"
+    assert display.image_.get_clim() == (0.0, 1.0)
+    assert display.bars_ is None
+
+
+def test_few_features_and_few_points_of_many(fitted, monkeypatch):
+    monkeypatch.setattr(relevance, "MOST_POINTS", 5)
+    bars = RelevanceDisplay.from_estimator(fitted, most_features=2)
+    assert len(bars.bars_) == 2
+    assert bars.ax_.get_title() == "Relevance, 2 of 3 features"
+    points = RelevanceDisplay.from_estimator(fitted, kind="support", most_features=1)
+    assert points.image_.get_array().shape == (5, 1)
+    assert points.ax_.get_ylabel() == f"5 of {len(fitted.support_)} support points"
+
+
+def test_names_come_from_the_table_a_pipeline_or_the_user(data):
+    X, y = data
+    frame = pd.DataFrame(X, columns=NAMES)
+    assert RelevanceDisplay.from_estimator(regressor().fit(frame, y)).feature_names == NAMES
+    pipeline = make_pipeline(MinMaxScaler(), regressor()).fit(frame, y)
+    numbers = RelevanceDisplay.from_estimator(pipeline)
+    assert numbers.feature_names == ["feature 0", "feature 1", "feature 2"]
+    assert RelevanceDisplay.from_estimator(pipeline, feature_names=NAMES).feature_names == NAMES
+
+
+def test_a_classifier_axes_and_style(data):
+    X, y = data
+    _, ax = pyplot.subplots()
+    model = LABRBFClassifier(n_support=10, n_members=1, max_iter=5, random_state=0).fit(X, y > 0)
+    display = RelevanceDisplay.from_estimator(model, ax=ax, color="black")
+    assert display.ax_ is ax
+    assert display.bars_[0].get_facecolor() == (0, 0, 0, 1)
+    image = display.plot(kind="support", cmap="magma").image_
+    assert image.get_cmap().name == "magma"
+
+
+def test_models_that_have_none_are_refused(data):
+    X, y = data
+    with pytest.raises(NotFittedError):
+        RelevanceDisplay.from_estimator(LABRBFRegressor())
+    with pytest.raises(ValueError, match=r"a model that learns bandwidths, .* got SVR"):
+        RelevanceDisplay.from_estimator(SVR().fit(X, y))
+
+
+def test_wrong_parts_are_told(fitted):
+    with pytest.raises(ValueError, match="expected 3 feature_names, got 2"):
+        RelevanceDisplay.from_estimator(fitted, feature_names=["a", "b"])
+    with pytest.raises(ValueError, match=r"expected kind in \['features', 'support'\], got 'bars'"):
+        RelevanceDisplay.from_estimator(fitted, kind="bars")
+    with pytest.raises(ValueError, match="expected most_features >= 1, a whole number, got 0"):
+        RelevanceDisplay.from_estimator(fitted, most_features=0)
+    with pytest.raises(ValueError, match=r"expected relevance of shape \(d,\), got \(1, 2\)"):
+        RelevanceDisplay([[0.5, 0.5]])
+    with pytest.raises(ValueError, match=r"support_relevance of shape \(m, 2\), got \(3, 1\)"):
+        RelevanceDisplay([0.5, 0.5], [[1.0]] * 3)
+    with pytest.raises(ValueError, match="expected support_relevance for kind='support', got None"):
+        RelevanceDisplay([0.5, 0.5]).plot(kind="support")

@@ -1,0 +1,181 @@
+"""A table read in chunks has the schema and the numbers that it has when it is read at once."""
+
+import tempfile
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pliant import TableError
+from pliant.tables import TableSchema, _mapped, map_table, read_table, temporary_map
+
+WORDS = ["", "NA", "1", "1.0", "2", "-0.5", "7e3", "true", "FALSE", "a", "b b", "Ä"]
+
+
+def whole(path, target, **choices):
+    """What a table means when it is read at once."""
+    frame = read_table(path)
+    schema = TableSchema.fit(frame, target, **choices)
+    return schema, schema.features(frame), schema.target_values(frame)
+
+
+def same(path, target, chunk_rows, **choices):
+    """Read a table in both ways, compare, and return the map."""
+    schema, X, y = whole(path, target, **choices)
+    found = map_table(path, target, chunk_rows=chunk_rows, **choices)
+    assert found.schema == schema
+    assert found.y.dtype.kind == y.dtype.kind
+    np.testing.assert_array_equal(found.X, X)
+    np.testing.assert_array_equal(found.y, y)
+    return found
+
+
+def outcome(action):
+    """The result of an action, or the error's text."""
+    try:
+        return action()
+    except TableError as error:
+        return str(error)
+
+
+@pytest.fixture
+def houses(tmp_path):
+    """Numbers, a truth value, a category that comes late; gaps; three targets."""
+    r = np.random.default_rng(0)
+    n = 500
+    frame = pd.DataFrame({"size": r.lognormal(3, 1, n).round(3), "rooms": r.integers(1, 9, n)})
+    frame["town"] = np.where(np.arange(n) < 480, r.choice(["A", "B"], n), "C")
+    frame["new"] = r.uniform(size=n) < 0.3
+    frame["price"] = np.log(frame["size"]) + frame["rooms"]
+    frame["sold"] = r.choice(["yes", "no"], n)
+    frame["grade"] = frame["rooms"] % 3
+    gaps = {name: r.uniform(size=n) < 0.05 for name in ("size", "rooms", "town", "new")}
+    frame = frame.astype({"rooms": "Int64", "new": "boolean"})
+    frame = frame.assign(**{name: frame[name].mask(gone) for name, gone in gaps.items()})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_csv(tmp_path / "t.csv.gz", index=False)
+    frame.to_parquet(tmp_path / "t.parquet")
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.parquet"])
+@pytest.mark.parametrize("target", ["price", "sold", "grade", "new"])
+@pytest.mark.parametrize("chunk_rows", [7, 10_000])
+def test_chunks_give_what_the_whole_gives(houses, name, target, chunk_rows):
+    if target == "new":  # a target has no gaps
+        frame = read_table(houses / name)
+        frame["new"] = frame["new"].fillna(False).astype(bool)
+        frame.to_parquet(houses / "u.parquet")
+        name = "u.parquet"
+    found = same(
+        houses / name, target, chunk_rows, missing="impute", drop=["sold"][: target != "sold"]
+    )
+    assert isinstance(found.X, np.memmap)
+    assert found.X.shape == (500, len(found.schema.feature_names))
+
+
+@given(
+    cells=st.lists(
+        st.lists(st.sampled_from(WORDS), min_size=12, max_size=12), min_size=1, max_size=3
+    ),
+    target=st.lists(st.sampled_from(WORDS), min_size=12, max_size=12),
+    chunk_rows=st.integers(1, 13),
+    missing=st.sampled_from(["error", "impute"]),
+)
+def test_any_cells_mean_the_same_in_any_chunks(
+    tmp_path_factory, cells, target, chunk_rows, missing
+):
+    path = tmp_path_factory.getbasetemp() / "any.csv"
+    columns = {f"c{k}": column for k, column in enumerate(cells)} | {"y": target}
+    pd.DataFrame(columns).to_csv(path, index=False)
+    once = outcome(lambda: whole(path, "y", missing=missing))
+    chunks = outcome(lambda: map_table(path, "y", missing=missing, chunk_rows=chunk_rows))
+    if isinstance(once, str) or isinstance(chunks, str):
+        assert isinstance(once, str)
+        assert isinstance(chunks, str)
+    else:
+        assert chunks.schema == once[0]
+        np.testing.assert_array_equal(chunks.X, once[1])
+        np.testing.assert_array_equal(chunks.y, once[2])
+
+
+FAULTS = {
+    "gap": ("", "column 'a' has a missing value in row 92:"),
+    "inf": ("inf", "column 'a': expected a finite number in row 92, got 'inf'"),
+    "text": ("x", "column 'a' has 100 different texts in 100 rows, such as 'x' in row 92;"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_in_a_late_chunk_is_told_with_its_row(tmp_path, fault):
+    cell, expected = FAULTS[fault]
+    cells = [f"{k / 8}" for k in range(100)]
+    cells[91] = cell
+    path = tmp_path / "t.csv"
+    lines = ["a,b,y", *(f"{a},{k},{k / 3:.3f}" for k, a in enumerate(cells))]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    with pytest.raises(TableError) as error:
+        map_table(path, "y", chunk_rows=10)
+    assert expected in str(error.value)
+    assert str(error.value) == outcome(lambda: whole(path, "y")).replace("got inf", "got 'inf'")
+
+
+def test_so_are_several_gaps_and_many_texts(tmp_path):
+    path = tmp_path / "t.csv"
+    rows = [f"{'' if k in (31, 57, 98) else k},t{k},{k / 3:.3f}" for k in range(900)]
+    path.write_text("\n".join(["a,b,y", *rows]), encoding="utf-8")
+    with pytest.raises(TableError, match="'a' has 3 missing values, the first in row 32:"):
+        map_table(path, "y", chunk_rows=10, drop=["b"])
+    with pytest.raises(TableError, match="'b' has 210 different texts in 210 rows, such as 't0'"):
+        map_table(path, "y", chunk_rows=10, drop=["a"])
+
+
+def test_a_ragged_row_in_a_late_chunk(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["a,y", *(f"{k},{k}" for k in range(90)), "7"]), encoding="utf-8")
+    with pytest.raises(TableError, match=r"t\.csv', line 92: expected 2 cells"):
+        map_table(path, "y", chunk_rows=10)
+
+
+def test_too_many_rows_are_refused_before_all_are_read(tmp_path, monkeypatch):
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["a,y", *(f"{k},{k}" for k in range(90)), "7"]), encoding="utf-8")
+    with pytest.raises(TableError, match="expected at most 40 rows, got more"):
+        map_table(path, "y", chunk_rows=10, most_rows=40)
+
+
+def test_a_table_that_changes_between_the_passes(houses, monkeypatch):
+    frames = [*_mapped.iter_table(houses / "t.csv", 100)]
+    turns = iter([frames, frames[:-1]])
+    monkeypatch.setattr(_mapped, "iter_table", lambda *_: iter(next(turns)))
+    with pytest.raises(TableError, match="expected the 500 rows that were there at first, got 400"):
+        map_table(houses / "t.csv", "price", missing="impute")
+
+
+def test_the_file_has_no_name(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    X = temporary_map(np.full((2, 3), k) for k in range(4))
+    assert X.dtype == np.float64
+    np.testing.assert_array_equal(X, np.repeat(np.arange(4.0), 2)[:, None] * np.ones(3))
+    X[0, 0] = 7.0
+    assert X[0, 0] == 7.0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_memory_does_not_grow_with_the_features_of_all_rows(tmp_path):
+    peaks = []
+    for n in (4_000, 16_000):
+        X = np.random.default_rng(0).normal(size=(n, 30))
+        frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(30)]).assign(y=X[:, 0])
+        frame.to_parquet(tmp_path / "t.parquet", row_group_size=1000)
+        tracemalloc.start()
+        map_table(tmp_path / "t.parquet", "y", chunk_rows=1000)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    grown, features = peaks[1] - peaks[0], 12_000 * 30 * 8
+    assert grown < features / 4
+    assert Path(tmp_path / "t.parquet").exists()
