@@ -1,4 +1,4 @@
-"""Kernel ridge regression with a kernel that need not be symmetric (He et al., 2023)."""
+"""Kernel ridge regression with a kernel that need not be symmetric (He et al.)."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     References
     ----------
     .. [1] F. He, M. He, L. Shi, X. Huang, J. A. K. Suykens. Enhancing Kernel Flexibility via
-       Learning Asymmetric Locally-Adaptive Kernels. arXiv:2310.05236 (2023).
+       Learning Asymmetric Locally-Adaptive Kernels.
 
     Examples
     --------

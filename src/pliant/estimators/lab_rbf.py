@@ -164,7 +164,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, LocalMachine):
     References
     ----------
     He, He, Shi, Huang, Suykens: Enhancing Kernel Flexibility via Learning Asymmetric
-    Locally-Adaptive Kernels (2023), Eqs. 1, 8, 9 and Algorithm 1 (with the sign of its line 8
+    Locally-Adaptive Kernels, Eqs. 1, 8, 9 and Algorithm 1 (with the sign of its line 8
     corrected, and bandwidths on a logarithmic scale).
 
     Examples

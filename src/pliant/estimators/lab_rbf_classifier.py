@@ -142,7 +142,7 @@ class LABRBFClassifier(ClassifierMixin, LocalMachine):
     References
     ----------
     He, He, Shi, Huang, Suykens: Enhancing Kernel Flexibility via Learning Asymmetric
-    Locally-Adaptive Kernels (2023), Eq. 1; classification is not in the paper.
+    Locally-Adaptive Kernels, Eq. 1; classification is not in the paper.
 
     Examples
     --------

@@ -33,7 +33,7 @@ class LocalRBFKernel(Kernel):
     References
     ----------
     He, He, Shi, Huang, Suykens: Enhancing Kernel Flexibility via Learning Asymmetric
-    Locally-Adaptive Kernels (2023), Eq. 1.
+    Locally-Adaptive Kernels, Eq. 1.
     """
 
     symmetric = False
