@@ -42,7 +42,13 @@ class DefaultLAB(Contestant):
 
 @dataclass(frozen=True)
 class PaperLAB(DefaultLAB):
-    """The paper's model: one member, the paper's number of support points, no linear part."""
+    """The paper's model: one member, the paper's number of support points, no linear part.
+
+    Attributes
+    ----------
+    draws : int
+        Draws of the support points, of which the held-out rows choose one.
+    """
 
     name: str = "paper-lab"
     title: str = "LAB-RBF, one member"
@@ -64,8 +70,8 @@ class PaperLAB(DefaultLAB):
     def words(self) -> str:
         """Say what is not a default."""
         return (
-            "LABRBFRegressor(n_support=the paper's number, n_members=1, linear=False, "
-            "transforms=None)"
+            f"LABRBFRegressor(n_support=the paper's number, n_members=1, n_draws={self.draws}, "
+            "linear=False, transforms=None)"
         )
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from benchmarks.papers.accuracy.cells import gain_cells, spread
 from benchmarks.papers.accuracy.standing import Gain, standings
 from benchmarks.papers.local.printed import ELSEWHERE, PRINTED_AS, R2, SUPPORT
@@ -159,14 +157,12 @@ def _seconds(results: Results, name: str, who: str) -> str:
 
 def seeds(results: Results, name: str, first_seed: int, contestants: Sequence[str]) -> str:
     """A set's score on every split, one column a contestant; then the least and the mean."""
-    values = {who: results.values(name, who) for who in contestants}
-    rows: list[Row] = []
-    for k, repeat in enumerate(results.group(name, contestants[0])["repeat"]):
-        row: Row = {"seed": str(first_seed + repeat)}
-        row |= {results.titles[who]: f"{values[who][k]:.4f}" for who in contestants}
-        rows.append(row)
-    for label, of in (("least", np.min), ("mean", np.mean)):
-        rows.append(
-            {"seed": label} | {results.titles[who]: f"{of(values[who]):.4f}" for who in contestants}
-        )
+    rows: list[Row] = [{"seed": str(first_seed + k)} for k in range(results.repeats)]
+    rows += [{"seed": "least"}, {"seed": "mean"}]
+    for who in contestants:
+        found, values = results.group(name, who)["repeat"], results.values(name, who)
+        for repeat, value in zip(found, values, strict=True):
+            rows[repeat][results.titles[who]] = f"{value:.4f}"
+        rows[-2][results.titles[who]] = f"{values.min():.4f}"
+        rows[-1][results.titles[who]] = f"{values.mean():.4f}"
     return markdown_table(rows)

@@ -14,6 +14,7 @@ from benchmarks.papers.local.cells import (
     wins,
 )
 from benchmarks.papers.local.notes import (
+    DRAWS,
     MARKS,
     PAIRED,
     SEEDS,
@@ -42,6 +43,7 @@ def page(document: Document, study: LocalStudy, protocol: LocalProtocol) -> str:
         f"# {study.title}\n",
         protocol_note(study, protocol, document["repeats"]),
         left_out(study.sets, document),
+        DRAWS if study.name == TABLES.name else "",
         *bars_note(bars(study.name, results, study.sets)),
         *middle[study.name](results, study, protocol),
         "## Time of training\n",
@@ -74,7 +76,9 @@ def _tables(results: Results, study: LocalStudy, protocol: LocalProtocol) -> lis
 def _parkinson(results: Results, protocol: LocalProtocol) -> list[str]:
     if PARKINSON not in results.sets:
         return []
-    table = seeds(results, PARKINSON, protocol.first_seed, ("paper-lab", "lab"))
+    table = seeds(
+        results, PARKINSON, protocol.first_seed, ("paper-lab-one-draw", "paper-lab", "lab")
+    )
     return [f"## {PARKINSON}, split by split\n", SEEDS, table]
 
 

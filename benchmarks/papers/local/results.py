@@ -80,7 +80,8 @@ class Results:
 
 
 def _constant(mean: float, repeats: int) -> Gain:
-    """Return a gain that is the same on every split."""
+    """Return a gain that is the same on every split; of one split the error is not known."""
     side = 0 if abs(mean) < 1e-12 else int(np.sign(mean))
     splits = (repeats * (side == 1), repeats * (side == 0), repeats * (side == -1))
-    return Gain(mean, 0.0, 0.0, None, None, splits)
+    error = 0.0 if repeats > 1 else np.inf
+    return Gain(mean, error, error, None, None, splits)

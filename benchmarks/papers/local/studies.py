@@ -115,6 +115,7 @@ TABLES = LocalStudy(
     10,
     (
         Entry(PaperLAB(), PRINTED),
+        Entry(PaperLAB(draws=1, name="paper-lab-one-draw", title="LAB-RBF, one draw"), PRINTED),
         Entry(DefaultLAB(), PRINTED),
         Entry(GaussianRidge(), PRINTED),
         Entry(NystroemRidge(), PRINTED),
