@@ -42,9 +42,8 @@ class LocalView(BaseEstimator):
     @property
     def _used(self) -> list[LABRBFMember]:
         """The members that predict."""
-        if "members_" not in vars(self):
-            raise AttributeError(f"this {type(self).__name__} has not been fitted")
-        return [m for m, used in zip(self.members_, self.averaged_, strict=True) if used]
+        members = self._fitted_members
+        return [m for m, used in zip(members, self.averaged_, strict=True) if used]
 
     @property
     def _alike(self) -> list[LABRBFMember]:
@@ -147,7 +146,8 @@ class LocalView(BaseEstimator):
     @property
     def _fitted_members(self) -> list[LABRBFMember]:
         """All members, also those that do not predict."""
-        self._used  # noqa: B018 - raises if there are none
+        if "members_" not in vars(self):
+            raise AttributeError(f"this {type(self).__name__} has not been fitted")
         return self.members_
 
     @property
