@@ -318,7 +318,8 @@ def test_traps_leave_finite_values(objective, profile, trap):
     point = case.problem().at(case.s, LEVEL)
     assert math.isfinite(point.value)
     assert np.isfinite(point.gradient).all()
-    if trap != "far rows":
+    unbounded = objective == "evidence" and trap == "constant target"  # no noise: log 0
+    if trap != "far rows" and not unbounded:
         assert point.value == pytest.approx(case.naive(case.s), rel=1e-6, abs=1e-9)
 
 
