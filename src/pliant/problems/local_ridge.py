@@ -42,7 +42,8 @@ __all__ = [
 LOWEST, HIGHEST = math.log(1e-6), math.log(1e4)
 """Bounds on log theta^2, for features on [-1, 1]."""
 
-TINY = float(np.finfo(np.float64).tiny)
+LEAST_ENERGY = 1e-36
+"""R is held above this, for targets on [-1, 1]: its inverse must fit into float32."""
 
 JITTER = 1e-9
 """Added to lam, relative to the mean diagonal of F'F: its Cholesky factor must exist."""
@@ -128,9 +129,9 @@ class Evidence:
         a, inverse = _solved(factor, right), _inverse(factor)
         residual = _Residual(a, features)
         small = float(np.vdot(a, a))
-        energy = max(residual.square() + lam * small, TINY)
+        energy = max(residual.square() + lam * small, LEAST_ENERGY)
         complexity = 2.0 * float(np.log(factor.diagonal()).sum()) - len(a) * math.log(lam)
-        spread = max(energy / (n * self.rows.outputs * self.scale), TINY)
+        spread = energy / (n * self.rows.outputs * self.scale)
         weights = self.rows.features.device.array(inverse[:, : len(log_squares)] * (2.0 / n))
 
         def blame(each: Evaluated) -> Any:
