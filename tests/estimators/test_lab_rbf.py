@@ -929,3 +929,34 @@ def test_sparse_points_are_refused():
         quick().fit(scipy.sparse.csr_array(X), Y)
     with pytest.raises(TypeError, match="dense"):
         fitted().predict(scipy.sparse.csr_array(X))
+
+
+def test_draws_need_held_out_rows():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (30, 2))
+    model = LABRBFRegressor(
+        5, n_draws=3, alpha=0.1, shrinkage=0.1, validation_fraction=0, transforms=None
+    )
+    with pytest.raises(ValueError, match=r"expected n_draws=1 with validation_fraction=0.*got 3"):
+        model.fit(X, X[:, 0])
+
+
+def test_named_support_points_are_drawn_once():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (40, 2))
+    y = np.sin(3 * X[:, 0])
+    settings = {"n_members": 1, "max_iter": 5, "support": np.arange(6), "random_state": 0}
+    once = LABRBFRegressor(**settings).fit(X, y)
+    thrice = LABRBFRegressor(**settings, n_draws=3).fit(X, y)
+    assert thrice.n_iter_ == once.n_iter_
+    np.testing.assert_array_equal(thrice.predict(X), once.predict(X))
+
+
+def test_the_best_of_several_draws_is_kept():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (60, 2))
+    y = np.sin(5 * X[:, 0]) * X[:, 1]
+    settings = {"n_support": 6, "n_members": 1, "max_iter": 5, "random_state": 0}
+    once = LABRBFRegressor(**settings).fit(X, y)
+    best = LABRBFRegressor(**settings, n_draws=4).fit(X, y)
+    assert best.validation_score_[0] > once.validation_score_[0]

@@ -130,7 +130,12 @@ class LocalParameters(BaseEstimator):
                 "expected validation_fraction > 0, or numbers for alpha and shrinkage, which "
                 f"the held-out rows choose, got {fraction:g}"
             )
-        if self.objective == "interpolation" and self.linear is True:
+        if fraction == 0 and self.n_draws > 1:
+            raise ValueError(
+                "expected n_draws=1 with validation_fraction=0: held-out rows choose among draws, "
+                f"got {self.n_draws}"
+            )
+        if self.objective == "interpolation" and not _automatic(self.linear) and self.linear:
             raise ValueError("expected linear=False with objective='interpolation', got True")
 
     def _check_support(self) -> None:
@@ -177,7 +182,7 @@ class LocalParameters(BaseEstimator):
         few = count < FEW
         recipe = Recipe(
             n_support=count,
-            n_draws=self.n_draws,
+            n_draws=self.n_draws if isinstance(support, str) else 1,
             objective=objective,
             linear=linear if _automatic(self.linear) else bool(self.linear),
             alpha=1e-3 if objective == "interpolation" else (0.01 if few else 0.1) * weight,
@@ -204,11 +209,7 @@ class LocalParameters(BaseEstimator):
         """Return what the bandwidths of the k-th member minimise, with n rows."""
         if self.objective != "mixed":
             return self.objective
-        return "evidence" if k % 2 and self._uses_evidence(n) else "ridge"
-
-    def _uses_evidence(self, n: int) -> bool:
-        """Whether "mixed" alternates with the evidence."""
-        return n < LARGE
+        return "evidence" if k % 2 and n < LARGE else "ridge"
 
 
 def _automatic(value: object) -> bool:
