@@ -23,6 +23,7 @@ from pliant.estimators import (
     TKLClassifier,
     TKLRegressor,
 )
+from pliant.side_information import SideInformation, kernel_alignment, scg_loss
 
 __all__ = [
     "AsymmetricKernelRidge",
@@ -37,8 +38,11 @@ __all__ = [
     "LABRBFRegressor",
     "ModelFileError",
     "NonPSDWarning",
+    "SideInformation",
     "TKLClassifier",
     "TKLRegressor",
     "TableError",
     "__version__",
+    "kernel_alignment",
+    "scg_loss",
 ]

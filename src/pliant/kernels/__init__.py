@@ -7,7 +7,9 @@ from pliant.kernels.extension import batch_reciprocal_neighbors
 from pliant.kernels.gaussian_process import GPKernel
 from pliant.kernels.generalized import GeneralizedKernel
 from pliant.kernels.hadamard import EXTENSIONS, HadamardKernel
+from pliant.kernels.landmark import LandmarkKernel
 from pliant.kernels.local import LocalRBFKernel
+from pliant.kernels.logdet import LogDetKernel
 from pliant.kernels.named import KERNEL_NAMES, as_kernel
 from pliant.kernels.polynomial import Linear, Polynomial
 from pliant.kernels.precomputed import Precomputed
@@ -30,9 +32,11 @@ __all__ = [
     "GeneralizedPolynomial",
     "HadamardKernel",
     "Kernel",
+    "LandmarkKernel",
     "Laplacian",
     "Linear",
     "LocalRBFKernel",
+    "LogDetKernel",
     "Matern",
     "Normalized",
     "Polynomial",

@@ -1,0 +1,182 @@
+"""What learners of a kernel from side information share: how data come in and go out."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pliant._typing import Array
+from pliant._validation import check_gram
+from pliant.estimators._base import BLOCK_ENTRIES
+from pliant.kernels import Kernel
+from pliant.side_information import SideInformation
+
+__all__ = ["KernelLearner"]
+
+
+class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Learns a kernel from partial labels or pairs; gives Gram matrices, or features.
+
+    A subclass checks its parameters in `_check_parameters` and learns in `_learn`, which sets
+    ``kernel_`` and returns a function that makes the learned Gram matrix of the fit points.
+    """
+
+    unlabeled: Any
+    kernel_: Kernel
+    support_vectors_: Array
+
+    @abstractmethod
+    def _check_parameters(self) -> None:
+        """Raise for the first hyper-parameter that is out of range."""
+
+    @abstractmethod
+    def _learn(self, points: Array, information: SideInformation) -> Callable[[], Array]:
+        """Learn ``kernel_``; return a function that makes its matrix on the fit points."""
+
+    def fit(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike | None = None,
+        *,
+        similar: npt.ArrayLike | None = None,
+        dissimilar: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Learn the kernel from labels, some of which may be unknown, or from pairs.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), or (n, n) for kernel="precomputed"
+            All points, those that nothing is known of too.
+        y : array-like of shape (n,), optional
+            Classes; the value `unlabeled` for points of unknown class.
+        similar, dissimilar : array-like of shape (m, 2), optional
+            Pairs of row numbers, in place of `y`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a parameter out of range, data or side information that cannot be learned from,
+            both `y` and pairs, or none of them.
+        """
+        self._fit(X, y, similar, dissimilar)
+        return self
+
+    def fit_gram(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike | None = None,
+        *,
+        similar: npt.ArrayLike | None = None,
+        dissimilar: npt.ArrayLike | None = None,
+    ) -> Array:
+        """Fit, and return the learned kernel matrix of the fit points, shape (n, n).
+
+        It is cheaper than ``kernel_(X)`` afterwards, and equal up to rounding. Parameters as in
+        `fit`.
+        """
+        return self._fit(X, y, similar, dissimilar)()
+
+    def fit_transform(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike | None = None,
+        *,
+        similar: npt.ArrayLike | None = None,
+        dissimilar: npt.ArrayLike | None = None,
+    ) -> Array:
+        """Fit, and return what `transform` returns for the fit points. Parameters as in `fit`."""
+        gram = self._fit(X, y, similar, dissimilar)
+        return self._fit_outputs(gram)
+
+    def transform(self, X: npt.ArrayLike) -> Array:
+        """Return the learned kernel between new points and the fit points, shape (m, n).
+
+        It is what a machine with ``kernel="precomputed"`` takes.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d), or (m, n) for kernel="precomputed"
+        """
+        check_is_fitted(self)
+        points = validate_data(self, X, reset=False, dtype=np.float64)
+        step = max(1, BLOCK_ENTRIES // len(self.support_vectors_))
+        blocks = (points[low : low + step] for low in range(0, len(points), step))
+        return np.concatenate([self._outputs(block) for block in blocks])
+
+    def _fit(self, X: Any, y: Any, similar: Any, dissimilar: Any) -> Callable[[], Array]:
+        self._check_parameters()
+        given = _check_given(y, similar, dissimilar)
+        if given is not None:
+            raise ValueError(given)
+        points = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        if self._precomputed:
+            check_gram(points)
+        information = _information(len(points), y, similar, dissimilar, self.unlabeled)
+        self.support_vectors_ = self._named(points)
+        return self._learn(points, information)
+
+    def _named(self, points: Array) -> Array:
+        """Return the fit points as the kernel knows them: row numbers, if it is precomputed."""
+        return np.arange(float(len(points)))[:, None] if self._precomputed else points.copy()
+
+    def _outputs(self, points: Array) -> Array:
+        """Return what `transform` returns for some checked points."""
+        return self.kernel_(points, self.support_vectors_)
+
+    def _fit_outputs(self, gram: Callable[[], Array]) -> Array:
+        """Return what `transform` returns for the fit points."""
+        return gram()
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.support_vectors_)
+
+    @property
+    def _precomputed(self) -> bool:
+        kernel = getattr(self, "kernel", None)
+        return isinstance(kernel, str) and kernel == "precomputed"
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn that targets are needed, and what a precomputed matrix is."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.pairwise = self._precomputed
+        return tags
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if attributes, read from a file, do not belong together."""
+        if not isinstance(self.kernel_, Kernel):
+            raise ValueError(f"expected a kernel, got {type(self.kernel_).__name__}")
+        shape = np.shape(self.support_vectors_)
+        if len(shape) != 2 or not np.isfinite(self.support_vectors_).all():
+            raise ValueError(f"expected support_vectors_ of shape (n, d), got {shape}")
+
+
+def _check_given(y: Any, similar: Any, dissimilar: Any) -> str | None:
+    """Return what is wrong with the choice of side information, or None."""
+    pairs = similar is not None or dissimilar is not None
+    if y is not None and pairs:
+        return "expected either y or pairs as side information, got both"
+    if y is None and not pairs:
+        return "This estimator requires y to be passed (or pairs: similar, dissimilar), got neither"
+    return None
+
+
+def _information(n: int, y: Any, similar: Any, dissimilar: Any, unlabeled: Any) -> SideInformation:
+    """Return the side information on n points."""
+    if y is None:
+        return SideInformation.from_pairs(n, similar, dissimilar)
+    information = SideInformation.from_labels(y, unlabeled)
+    if information.n_samples != n:
+        raise ValueError(f"expected y of shape ({n},), as X has {n} rows, got {np.shape(y)}")
+    return information
