@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
-from scipy.linalg.lapack import dgecon, dgetrf, dgetrs
+from scipy.linalg.lapack import dgecon, dgetrf, dgetrs, dpotrf, dpotri
 from scipy.sparse.linalg import ArpackError, eigsh
 
 from pliant._typing import Array, Indices
@@ -20,6 +20,8 @@ __all__ = [
     "lu_factors",
     "negative_eigenvalue",
     "none_above",
+    "spd_inverse",
+    "top_eigenpairs",
 ]
 
 SMALL = 300
@@ -152,6 +154,65 @@ def _is_definite(matrix: Array) -> bool:
     except np.linalg.LinAlgError:
         return False
     return True
+
+
+def top_eigenpairs(matrix: Array, k: int) -> tuple[Array, Array]:
+    """Return the k largest eigenvalues of a symmetric matrix, falling, and their vectors.
+
+    A few of many are found by Lanczos iterations, O(n^2) each; else by LAPACK, O(n^3).
+
+    Parameters
+    ----------
+    matrix : array of shape (n, n)
+        Symmetric; not changed.
+    k : int
+        1 to n.
+    """
+    n = len(matrix)
+    if n > SMALL and k <= FEW * n:
+        try:
+            values, vectors = eigsh(matrix, k, which="LA", v0=np.ones(n))
+        except ArpackError:
+            pass
+        else:
+            order = np.argsort(values)[::-1]
+            return values[order], vectors[:, order]
+    values, vectors = scipy.linalg.eigh(matrix, subset_by_index=[n - k, n - 1])
+    return values[::-1], vectors[:, ::-1]
+
+
+def spd_inverse(matrix: Array) -> tuple[Array, float]:
+    """Return the inverse of a symmetric positive definite matrix, and its log det. O(n^3).
+
+    Parameters
+    ----------
+    matrix : array of shape (n, n)
+        Symmetric; overwritten.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If it is not positive definite to working precision.
+    """
+    factor, place = dpotrf(matrix.T, lower=1, overwrite_a=1)
+    if place:
+        raise np.linalg.LinAlgError(
+            f"expected a positive definite matrix, got a leading block of order {place} that is not"
+        )
+    log_det = 2.0 * float(np.log(factor.diagonal()).sum())
+    inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
+    _mirror(inverse)
+    return inverse, log_det
+
+
+def _mirror(matrix: Array) -> None:
+    """Copy the lower triangle into the upper one, block by block."""
+    n = len(matrix)
+    for low in range(0, n, 256):
+        high = min(low + 256, n)
+        matrix[low:high, high:] = matrix[high:, low:high].T
+        block = np.tril(matrix[low:high, low:high])
+        matrix[low:high, low:high] = block + np.tril(block, -1).T
 
 
 class LUFactors(NamedTuple):

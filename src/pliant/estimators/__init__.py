@@ -2,12 +2,18 @@
 
 from pliant.estimators._local_member import LABRBFMember
 from pliant.estimators.asymmetric import AsymmetricKernelRidge
+from pliant.estimators.compose import LearnedKernelClassifier, LearnedKernelRegressor
 from pliant.estimators.dank import DANKClassifier, DANKRegressor
+from pliant.estimators.embedding import KernelEmbedding
 from pliant.estimators.gkl import GKLClassifier, GKLRegressor
 from pliant.estimators.knpl import KNPLClassifier, KNPLRegressor
 from pliant.estimators.lab_rbf import LABRBFRegressor
 from pliant.estimators.lab_rbf_classifier import LABRBFClassifier
+from pliant.estimators.log_det import LogDetLearner
+from pliant.estimators.order_spectral import OrderSpectralLearner
 from pliant.estimators.path import C_path
+from pliant.estimators.scg import SCGLogDetLearner
+from pliant.estimators.scg_path import SCGLogDetPath
 from pliant.estimators.tkl import TKLClassifier, TKLRegressor
 
 __all__ = [
@@ -19,9 +25,16 @@ __all__ = [
     "GKLRegressor",
     "KNPLClassifier",
     "KNPLRegressor",
+    "KernelEmbedding",
     "LABRBFClassifier",
     "LABRBFMember",
     "LABRBFRegressor",
+    "LearnedKernelClassifier",
+    "LearnedKernelRegressor",
+    "LogDetLearner",
+    "OrderSpectralLearner",
+    "SCGLogDetLearner",
+    "SCGLogDetPath",
     "TKLClassifier",
     "TKLRegressor",
 ]

@@ -96,7 +96,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     ) -> Array:
         """Fit, and return what `transform` returns for the fit points. Parameters as in `fit`."""
         gram = self._fit(X, y, similar, dissimilar)
-        return self._fit_outputs(gram)
+        return gram() if self._gives_gram else self.transform(X)
 
     def transform(self, X: npt.ArrayLike) -> Array:
         """Return the learned kernel between new points and the fit points, shape (m, n).
@@ -115,13 +115,20 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _fit(self, X: Any, y: Any, similar: Any, dissimilar: Any) -> Callable[[], Array]:
         self._check_parameters()
-        given = _check_given(y, similar, dissimilar)
-        if given is not None:
-            raise ValueError(given)
+        return self._learned(*self._checked(X, y, similar, dissimilar))
+
+    def _checked(
+        self, X: Any, y: Any, similar: Any, dissimilar: Any
+    ) -> tuple[Array, SideInformation]:
+        """Return the points and what is known of them."""
+        _check_given(y, similar, dissimilar)
         points = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         if self._precomputed:
             check_gram(points)
-        information = _information(len(points), y, similar, dissimilar, self.unlabeled)
+        return points, _information(len(points), y, similar, dissimilar, self.unlabeled)
+
+    def _learned(self, points: Array, information: SideInformation) -> Callable[[], Array]:
+        """Learn from checked data; return what makes the learned matrix."""
         self.support_vectors_ = self._named(points)
         return self._learn(points, information)
 
@@ -133,9 +140,10 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Return what `transform` returns for some checked points."""
         return self.kernel_(points, self.support_vectors_)
 
-    def _fit_outputs(self, gram: Callable[[], Array]) -> Array:
-        """Return what `transform` returns for the fit points."""
-        return gram()
+    @property
+    def _gives_gram(self) -> bool:
+        """Whether `transform` returns kernel values against the fit points."""
+        return True
 
     @property
     def _n_features_out(self) -> int:
@@ -162,14 +170,16 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             raise ValueError(f"expected support_vectors_ of shape (n, d), got {shape}")
 
 
-def _check_given(y: Any, similar: Any, dissimilar: Any) -> str | None:
-    """Return what is wrong with the choice of side information, or None."""
+def _check_given(y: Any, similar: Any, dissimilar: Any) -> None:
+    """Raise ValueError unless there is one kind of side information."""
     pairs = similar is not None or dissimilar is not None
     if y is not None and pairs:
-        return "expected either y or pairs as side information, got both"
+        raise ValueError("expected either y or pairs as side information, got both")
     if y is None and not pairs:
-        return "This estimator requires y to be passed (or pairs: similar, dissimilar), got neither"
-    return None
+        raise ValueError(
+            "this learner requires y to be passed, but the target y is None: expected y, or pairs "
+            "as similar, dissimilar"
+        )
 
 
 def _information(n: int, y: Any, similar: Any, dissimilar: Any, unlabeled: Any) -> SideInformation:

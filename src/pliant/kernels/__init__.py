@@ -11,9 +11,11 @@ from pliant.kernels.landmark import LandmarkKernel
 from pliant.kernels.local import LocalRBFKernel
 from pliant.kernels.logdet import LogDetKernel
 from pliant.kernels.named import KERNEL_NAMES, as_kernel
+from pliant.kernels.neighbor_graph import NeighborGraphKernel
 from pliant.kernels.polynomial import Linear, Polynomial
 from pliant.kernels.precomputed import Precomputed
 from pliant.kernels.quadrature import GeneralizedPolynomial, QuadratureKernel
+from pliant.kernels.spectral import SpectralKernel
 from pliant.kernels.stationary import TL1, Gaussian, Laplacian, Matern
 from pliant.kernels.tessellated import BASES, TessellatedKernel
 from pliant.kernels.warp import Warp
@@ -38,6 +40,7 @@ __all__ = [
     "LocalRBFKernel",
     "LogDetKernel",
     "Matern",
+    "NeighborGraphKernel",
     "Normalized",
     "Polynomial",
     "Precomputed",
@@ -45,6 +48,7 @@ __all__ = [
     "QuadratureKernel",
     "Rescaled",
     "Scaled",
+    "SpectralKernel",
     "Sum",
     "TessellatedKernel",
     "Warp",

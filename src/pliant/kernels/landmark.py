@@ -48,11 +48,11 @@ class LandmarkKernel(Kernel):
 
     def _features(self, X: Array) -> Array:
         landmarks = check_points(self.landmarks, "landmarks")
-        self.base._check_pair(X, landmarks)
+        self.base._check_pair(landmarks, X)
         return self.base._gram(X, landmarks) @ check_points(self.projection, "projection")
 
     def _check_pair(self, X: Array, Y: Array) -> None:
-        """Allow what the base kernel compares with the landmarks."""
+        self.base._check_pair(X, Y)
 
     def _gram(self, X: Array, Y: Array) -> Array:
         left = self._features(X)

@@ -63,16 +63,19 @@ class LogDetKernel(Kernel):
     def _check_pair(self, X: Array, Y: Array) -> None:
         self.base._check_pair(X, Y)
 
-    def _sides(self) -> tuple[Array, Array]:
-        return check_points(self.points, "points"), check_points(self.matrix, "matrix")
+    def _sides(self, X: Array) -> tuple[Array, Array]:
+        """Return P and Q; say if points have other features than P."""
+        points = check_points(self.points, "points")
+        self.base._check_pair(points, X)
+        return points, check_points(self.matrix, "matrix")
 
     def _gram(self, X: Array, Y: Array) -> Array:
-        points, matrix = self._sides()
+        points, matrix = self._sides(X)
         left = self.base._gram(X, points)
         right = left if Y is X else self.base._gram(Y, points)
         return self.base._gram(X, Y) + (left @ matrix) @ right.T
 
     def _diagonal(self, X: Array) -> Array:
-        points, matrix = self._sides()
+        points, matrix = self._sides(X)
         cross = self.base._gram(X, points)
         return self.base._diagonal(X) + np.einsum("ij,ij->i", cross @ matrix, cross)

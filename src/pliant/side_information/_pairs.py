@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.random import sample_without_replacement
 
 from pliant._typing import Array, Indices
 
@@ -74,12 +75,8 @@ def spread_pairs(n: int, max_pairs: int, rng: np.random.RandomState) -> Indices:
     total = n * (n - 1) // 2
     if total <= max_pairs:
         return np.column_stack(np.triu_indices(n, 1))
-    if total <= 4 * max_pairs:
-        numbers = rng.permutation(total)[:max_pairs]
-    else:
-        numbers = np.unique(rng.randint(total, size=max_pairs + max_pairs // 2))
-        numbers = rng.permutation(numbers)[:max_pairs]
-    return _unrank(np.sort(numbers))
+    numbers = sample_without_replacement(total, max_pairs, random_state=rng)
+    return _unrank(np.sort(numbers).astype(np.intp))
 
 
 def _unrank(numbers: Indices) -> Indices:

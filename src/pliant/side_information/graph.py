@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -23,6 +24,9 @@ __all__ = ["LabelGraph", "PairGraph", "SupervisedGraph", "check_beta"]
 
 LARGEST_BETA = 100.0
 """Beyond it exp(beta) swallows every other weight."""
+
+SMALL_PIVOT = 1e-3
+"""A Cholesky factor with such an entry on its diagonal has no inverse to rely on."""
 
 
 def check_beta(beta: float) -> float:
@@ -169,6 +173,17 @@ class LabelGraph(SupervisedGraph):
         return np.asarray(half.T @ half)
 
 
+class CompletedRoot(NamedTuple):
+    """L and w with S + z z' = L L', w = L'z, |w| = 1, so that S = L (I - w w') L'.
+
+    `triangular`: whether L is, and has an inverse to rely on.
+    """
+
+    factor: Array
+    w: Array
+    triangular: bool
+
+
 class PairGraph(SupervisedGraph):
     """The graph of pairs: W = 11' plus a sparse matrix.
 
@@ -196,22 +211,29 @@ class PairGraph(SupervisedGraph):
         return np.asarray(self._extra @ B) + B.sum(axis=0)
 
     @cached_property
-    def _triangle(self) -> tuple[Array, Array]:
-        """L and w with S = L (I - w w') L': L L' = S + z z' for the null vector z, w = L^{-1} z."""
+    def completed_root(self) -> CompletedRoot:
+        """The root of S + z z' for the null vector z of S, O(a^3), once."""
         z = self.null_vector
-        lower = scipy.linalg.cholesky(self.toarray() + np.outer(z, z), lower=True)
-        w = scipy.linalg.solve_triangular(lower, z, lower=True)
-        return lower, w / np.linalg.norm(w)
+        completed = self.toarray() + np.outer(z, z)
+        try:
+            lower = scipy.linalg.cholesky(completed, lower=True, check_finite=False)
+        except np.linalg.LinAlgError:
+            lower = np.zeros((1, 1))
+        if lower.diagonal().min() > SMALL_PIVOT:
+            return CompletedRoot(lower, lower.T @ z, True)
+        values, vectors = scipy.linalg.eigh(completed, driver="evd", check_finite=False)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        return CompletedRoot(root, root.T @ z, False)
 
     def root(self, B: Array) -> Array:
         """Return R B for B of shape (a, m), where S = R R'; O(a^3) once, then O(a^2 m)."""
-        lower, w = self._triangle
-        return np.asarray(lower @ (B - np.outer(w, w @ B)))
+        factor, w, _ = self.completed_root
+        return np.asarray(factor @ (B - np.outer(w, w @ B)))
 
     def root_transposed(self, B: Array) -> Array:
         """Return R' B for B of shape (a, m)."""
-        lower, w = self._triangle
-        image = lower.T @ B
+        factor, w, _ = self.completed_root
+        image = factor.T @ B
         return np.asarray(image - np.outer(w, w @ image))
 
     def quadratic(self, F: Array) -> Array:

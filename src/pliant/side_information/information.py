@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from pliant._typing import Array, Indices, Mask
 from pliant._validation import check_choice, check_integer, plain
 from pliant.side_information._pairs import check_pairs, pair_signs, spread_pairs
-from pliant.side_information.graph import LabelGraph, PairGraph, SupervisedGraph
+from pliant.side_information.graph import LabelGraph, PairGraph
 
 __all__ = ["GRAPHS", "SideInformation"]
 
@@ -43,7 +43,7 @@ class SideInformation:
     Examples
     --------
     >>> from pliant import SideInformation
-    >>> SideInformation.from_labels(["a", "a", "b", -1], unlabeled="-1").target()
+    >>> SideInformation.from_labels(["a", "a", "b", "?"], unlabeled="?").target()
     array([[ 1.,  1., -1.,  0.],
            [ 1.,  1., -1.,  0.],
            [-1., -1.,  1.,  0.],
@@ -158,7 +158,7 @@ class SideInformation:
         target[i, j] = target[j, i] = self.signs
         return target
 
-    def graph(self, kind: str = "labeled", beta: float = 1.0) -> SupervisedGraph:
+    def graph(self, kind: str = "labeled", beta: float = 1.0) -> LabelGraph | PairGraph:
         """Return the supervised complete graph, with weights W = exp(beta T) entry by entry.
 
         Parameters
@@ -180,6 +180,7 @@ class SideInformation:
 
         With labels the pairs need not be listed: memory O(max_pairs).
         """
+        check_integer("max_pairs", max_pairs, least=1)
         if self.labels is not None:
             a = len(self.known)
             pairs = self.known[spread_pairs(a, max_pairs, rng)]
@@ -200,17 +201,24 @@ class SideInformation:
         hidden = np.zeros(self.n_samples, dtype=bool)
         hidden[rows] = True
         if self.labels is None:
-            left = ~hidden[self.pairs].any(axis=1)
-            if not left.any():
-                raise ValueError("expected some pairs without a hidden point, got none")
-            return SideInformation(self.n_samples, _pairs=self.pairs[left], _signs=self.signs[left])
+            return self._hide_pairs(np.asarray(hidden[self.pairs].any(axis=1)))
+        assert self.classes is not None
         labels = np.where(hidden, -1, self.labels)
-        return SideInformation.from_labels(labels, unlabeled=-1)
+        left = SideInformation.from_labels(labels, unlabeled=-1)
+        return replace(left, classes=self.classes[left.classes])
+
+    def _hide_pairs(self, hidden: Mask) -> SideInformation:
+        left = ~hidden
+        if not left.any():
+            raise ValueError("expected some pairs without a hidden point, got none")
+        return SideInformation(self.n_samples, _pairs=self.pairs[left], _signs=self.signs[left])
 
 
 def _check_labels(y: npt.ArrayLike) -> npt.NDArray[Any]:
     """Return labels as a vector of one type without missing values."""
     values = np.asarray(y)
+    if values.dtype.kind in "US" and not isinstance(y, np.ndarray):
+        values = np.asarray(y, dtype=object)  # a list of text and numbers became text
     if values.ndim != 1 or not len(values):
         raise ValueError(f"expected y of shape (n_samples,), n_samples >= 1, got {values.shape}")
     if values.dtype.kind == "O":
@@ -233,14 +241,18 @@ def _of_one_type(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if 0 < texts < len(values):
         odd = next(value for value in values if not isinstance(value, str))
         raise ValueError(f"expected labels of one type, got text and {plain(odd)!r}")
-    try:
-        return values.astype(str) if texts else np.array(values.tolist(), dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"expected y to hold class labels: {error}") from None
+    if texts:
+        return values.astype(str)
+    numbers = np.array(values.tolist())
+    if numbers.dtype.kind not in "biuf" or numbers.shape != values.shape:
+        raise ValueError(f"expected y to hold class labels, got {plain(values[0])!r}")
+    return numbers
 
 
 def _unlabeled_value(values: npt.NDArray[Any], unlabeled: Any) -> Any:
     """Return the value that marks an unknown class."""
+    if np.ndim(unlabeled):
+        raise ValueError(f"expected unlabeled to be one value, got {unlabeled!r}")
     if unlabeled is not None:
         return unlabeled
     if values.dtype.kind in "iuf" and set(np.unique(values).tolist()) == {-1, 1}:

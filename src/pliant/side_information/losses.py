@@ -105,8 +105,14 @@ def _gram_of(gram: npt.ArrayLike, information: SideInformation) -> Array:
 
 
 def _cosine(K: Array, Y: Array) -> float:
-    sizes = np.linalg.norm(K), np.linalg.norm(Y)
-    for name, size in zip(("gram", "target"), sizes, strict=True):
-        if not size > 0:
-            raise ValueError(f"expected {name} with some value other than 0")
-    return float(np.vdot(K / sizes[0], Y / sizes[1]))
+    left, right = _unit("gram", K), _unit("target", Y)
+    return float(np.clip(np.vdot(left, right), -1.0, 1.0))
+
+
+def _unit(name: str, matrix: Array) -> Array:
+    """Return a matrix divided by its Frobenius norm."""
+    largest = float(np.abs(matrix).max(initial=0.0))
+    if largest == 0.0:
+        raise ValueError(f"expected {name} with some value other than 0, got zeros only")
+    scaled = matrix / largest
+    return np.asarray(scaled / np.linalg.norm(scaled))

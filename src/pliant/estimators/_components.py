@@ -1,0 +1,68 @@
+"""Centred kernel PCA: a few coordinates in which a kernel varies most, for any point."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pliant._typing import Array
+from pliant.linalg import top_eigenpairs
+
+__all__ = ["Components"]
+
+NEGLIGIBLE = 1e-12
+"""Directions with less variance than this, relative to the first, are rounding."""
+
+
+class Components(NamedTuple):
+    """f(x) = (s(x) - centre) @ coefficients, for what a kernel says of a point x.
+
+    s(x) is the row of kernel values against n fit points, or a vector of explicit features.
+
+    Attributes
+    ----------
+    centre : array of shape (n,)
+        The mean of s over the fit points.
+    coefficients : array of shape (n, r)
+        One column for each component.
+    variances : array of shape (r,)
+        Sum of squares of each component over the fit points, falling.
+    """
+
+    centre: Array
+    coefficients: Array
+    variances: Array
+
+    @classmethod
+    def of_gram(cls, gram: Array, n_components: int) -> Components:
+        """Return the components of a kernel matrix of the fit points, shape (n, n)."""
+        centre = gram.mean(axis=0)
+        centred = gram - centre - centre[:, None] + centre.mean()
+        values, vectors = _largest(centred, n_components)
+        return cls(centre, vectors / np.sqrt(values), values)
+
+    @classmethod
+    def of_features(cls, features: Array, n_components: int) -> Components:
+        """Return the principal components of explicit features of the fit points, (n, m)."""
+        centre = features.mean(axis=0)
+        centred = features - centre
+        values, vectors = _largest(centred.T @ centred, n_components)
+        return cls(centre, vectors, values)
+
+    def __call__(self, rows: Array) -> Array:
+        """Return f for each row s(x), shape (m, r)."""
+        return np.asarray((rows - self.centre) @ self.coefficients)
+
+
+def _largest(matrix: Array, n_components: int) -> tuple[Array, Array]:
+    """Return the largest eigenvalues and their vectors, each with its largest entry positive."""
+    values, vectors = top_eigenpairs(matrix, min(n_components, len(matrix)))
+    found = int((values > NEGLIGIBLE * max(values[0], np.finfo(np.float64).tiny)).sum())
+    if found < n_components:
+        raise ValueError(
+            f"expected n_components <= {found}, the number of directions in which the learned "
+            f"kernel varies over the {len(matrix)} points or features, got {n_components}"
+        )
+    peaks = vectors[np.argmax(np.abs(vectors), axis=0), np.arange(n_components)]
+    return values, vectors * np.sign(peaks)

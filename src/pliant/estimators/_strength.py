@@ -1,0 +1,254 @@
+"""How strongly side information should count: what does best on the part that is held out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+from sklearn.neighbors import KNeighborsClassifier
+
+from pliant._typing import Array, Indices
+from pliant.estimators._base_gram import checked_gram
+from pliant.estimators._components import Components
+from pliant.estimators.scg_path import SCGLogDetPath
+from pliant.kernels import Kernel
+from pliant.side_information import SideInformation
+
+__all__ = ["STRENGTHS", "Candidate", "ComponentAccuracy", "LabelTrial", "best_candidate"]
+
+STRENGTHS = tuple(10.0**power for power in range(-1, 7))
+"""What "auto" chooses from."""
+
+FALLBACK = 100.0
+"""The strength where nothing can be held out."""
+
+N_FOLDS = 5
+N_NEIGHBORS = 5
+
+
+class Candidate(NamedTuple):
+    """Settings to try."""
+
+    strength: float
+    beta: float
+
+
+class LabelTrial(NamedTuple):
+    """What a score of labels sees of one fold.
+
+    Attributes
+    ----------
+    gram : array of shape (a, a)
+        Learned kernel values of the labelled points that are left.
+    cross_gram : array of shape (h, a)
+        Those of the held-out points against them.
+    labels, held_out : arrays of shape (a,) and (h,)
+        Their classes.
+    """
+
+    gram: Array
+    cross_gram: Array
+    labels: Indices
+    held_out: Indices
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """A sample of the points, on which candidates are compared.
+
+    Parameters
+    ----------
+    path : SCGLogDetPath
+        Of the base kernel's values on the sample.
+    information : SideInformation
+        On the sample.
+    graph : str
+    scale_strength : bool
+    folds : array of shape (k,)
+        The fold of each known point, or of each pair.
+    """
+
+    path: SCGLogDetPath
+    information: SideInformation
+    graph: str
+    scale_strength: bool
+    folds: Indices
+
+    def gram(self, known: SideInformation, candidate: Candidate) -> Array:
+        """Return the kernel values that a candidate learns from a part of what is known."""
+        return self.path.gram(
+            known,
+            candidate.strength,
+            beta=candidate.beta,
+            graph=self.graph,
+            scale_strength=self.scale_strength,
+        )
+
+
+def best_candidate(
+    base: Kernel,
+    points: Array,
+    information: SideInformation,
+    candidates: Sequence[Candidate],
+    *,
+    graph: str,
+    scale_strength: bool,
+    rng: np.random.RandomState,
+    most: int = 500,
+    score: Callable[[LabelTrial], float] | None = None,
+) -> tuple[Candidate, Array]:
+    """Return the candidate with the best mean score on what is held out, the first on ties.
+
+    Parameters
+    ----------
+    base : Kernel
+    points : array of shape (n, d)
+    information : SideInformation
+        Labels: a fifth of them is hidden in turn. Pairs: a fifth of them.
+    candidates : sequence of Candidate
+    graph, scale_strength
+        As in `SCGLogDetLearner`.
+    rng : RandomState
+    most : int
+        The comparison is made on at most so many known points (and as many others, where they
+        are part of the graph).
+    score : callable, optional
+        Of a `LabelTrial`; by default the accuracy of 5 nearest neighbours.
+
+    Returns
+    -------
+    Candidate
+        Strength `FALLBACK` if nothing can be held out.
+    array of shape (number of candidates,)
+        Mean scores; nan if nothing can be held out.
+    """
+    trials = _trials(base, points, information, graph, scale_strength, rng, most)
+    scores = np.full((len(candidates), N_FOLDS), np.nan)
+    for i, candidate in enumerate(candidates):
+        for fold, value in _scores(trials, candidate, score or neighbour_accuracy):
+            scores[i, fold] = value
+    scores = scores[:, ~np.isnan(scores).all(axis=0)]
+    if not scores.size:
+        return Candidate(FALLBACK, candidates[0].beta), np.full(len(candidates), np.nan)
+    means = scores.mean(axis=1)
+    return candidates[int(np.argmax(means))], means
+
+
+def _trials(
+    base: Kernel,
+    points: Array,
+    information: SideInformation,
+    graph: str,
+    scale_strength: bool,
+    rng: np.random.RandomState,
+    most: int,
+) -> Trials:
+    """Draw the sample and its folds."""
+    if information.labels is None:
+        pairs, signs = information.sample_pairs(most // 2, rng)
+        rows, places = np.unique(pairs, return_inverse=True)
+        places = places.reshape(-1, 2)
+        parts = [places[signs == sign] for sign in (1, -1)]
+        known = SideInformation.from_pairs(len(rows), *parts)
+        folds = _deal(known.signs, rng)
+    else:
+        rows = _draw(information.known, most, rng)
+        if graph == "complete":
+            unknown = np.flatnonzero(information.labels < 0)
+            rows = np.union1d(rows, _draw(unknown, most, rng))
+        known = SideInformation.from_labels(information.labels[rows], unlabeled=-1)
+        assert known.labels is not None
+        folds = _deal(known.labels[known.known], rng)
+    path = SCGLogDetPath(checked_gram(base, points[rows]))
+    return Trials(path, known, graph, scale_strength, folds)
+
+
+def _draw(rows: Indices, most: int, rng: np.random.RandomState) -> Indices:
+    return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
+
+
+def _deal(kinds: Indices | Array, rng: np.random.RandomState) -> Indices:
+    """Return a fold for each item, each kind spread over the folds."""
+    order = rng.permutation(len(kinds))
+    order = order[np.argsort(kinds[order], kind="stable")]
+    folds = np.empty(len(kinds), dtype=np.intp)
+    folds[order] = np.arange(len(kinds)) % N_FOLDS
+    return folds
+
+
+def _scores(
+    trials: Trials, candidate: Candidate, score: Callable[[LabelTrial], float]
+) -> Iterator[tuple[int, float]]:
+    """Yield the number and the score of each fold that can be held out."""
+    for fold in range(N_FOLDS):
+        held = trials.folds == fold
+        if trials.information.labels is not None:
+            value = _label_score(trials, candidate, held, score)
+        else:
+            value = _pair_score(trials, candidate, held)
+        if value is not None:
+            yield fold, value
+
+
+def _label_score(
+    trials: Trials,
+    candidate: Candidate,
+    held: Indices,
+    score: Callable[[LabelTrial], float],
+) -> float | None:
+    labels, rows = trials.information.labels, trials.information.known
+    assert labels is not None
+    out, left = rows[held], rows[~held]
+    if not len(out) or len(np.unique(labels[left])) < 2:
+        return None
+    gram = trials.gram(trials.information.hide(out), candidate)
+    square, cross = gram[np.ix_(left, left)], gram[np.ix_(out, left)]
+    return score(LabelTrial(square, cross, labels[left], labels[out]))
+
+
+def neighbour_accuracy(trial: LabelTrial) -> float:
+    """Return the accuracy of the nearest neighbours in the feature space of the kernel."""
+    machine = KNeighborsClassifier(min(N_NEIGHBORS, len(trial.labels)), metric="precomputed")
+    sizes = trial.gram.diagonal()
+    machine.fit(_distances(trial.gram, sizes, sizes), trial.labels)
+    # k(x, x) moves all distances of x alike: any value that keeps them positive will do
+    ceiling = 2.0 * float(np.abs(trial.cross_gram).max())
+    towards = _distances(trial.cross_gram, np.full(len(trial.cross_gram), ceiling), sizes)
+    return float(machine.score(towards, trial.held_out))
+
+
+@dataclass(frozen=True)
+class ComponentAccuracy:
+    """The accuracy of the nearest neighbours in some components of the learned kernel."""
+
+    n_components: int
+    n_neighbors: int = N_NEIGHBORS
+
+    def __call__(self, trial: LabelTrial) -> float:
+        """Return it for one fold; 0 if the kernel does not have so many components."""
+        try:
+            components = Components.of_gram(trial.gram, self.n_components)
+        except ValueError:
+            return 0.0
+        machine = KNeighborsClassifier(min(self.n_neighbors, len(trial.labels)))
+        machine.fit(components(trial.gram), trial.labels)
+        return float(machine.score(components(trial.cross_gram), trial.held_out))
+
+
+def _distances(gram: Array, left: Array, right: Array) -> Array:
+    return np.maximum(left[:, None] + right - 2.0 * gram, 0.0)
+
+
+def _pair_score(trials: Trials, candidate: Candidate, held: Indices) -> float | None:
+    """Return how well distances tell held-out similar from dissimilar pairs (area under ROC)."""
+    pairs, signs = trials.information.pairs, trials.information.signs
+    if len(np.unique(signs[held])) < 2 or held.all():
+        return None
+    parts = [pairs[~held & (signs == sign)] for sign in (1, -1)]
+    gram = trials.gram(SideInformation.from_pairs(trials.information.n_samples, *parts), candidate)
+    i, j = pairs[held].T
+    distances = gram[i, i] + gram[j, j] - 2.0 * gram[i, j]
+    return float(roc_auc_score(signs[held], -distances))

@@ -1,0 +1,359 @@
+"""A learner of kernels and a machine that takes kernel values, joined into one estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    RegressorMixin,
+    clone,
+    is_regressor,
+)
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.svm import SVC
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pliant._typing import Array, Indices, Mask
+from pliant._validation import check_integer, plain
+from pliant.estimators._base import BLOCK_ENTRIES
+from pliant.estimators._kernel_learner import KernelLearner
+from pliant.estimators.scg import SCGLogDetLearner
+from pliant.kernels import Kernel, Scaled
+
+__all__ = ["LearnedKernelClassifier", "LearnedKernelRegressor"]
+
+
+def _machine_has(name: str) -> Callable[[Any], bool]:
+    def check(self: Any) -> bool:
+        machine = self.machine_ if hasattr(self, "machine_") else self._machine()
+        getattr(machine, name)  # raises with the machine's own reason
+        return True
+
+    return check
+
+
+class _LearnedKernelMachine(BaseEstimator):
+    """A learned kernel, then a machine on its Gram matrix."""
+
+    learner: Any
+    machine: Any
+    unit_variance: bool
+    random_state: Any
+    n_features_in_: int
+
+    def _machine(self) -> Any:
+        """Return the machine to fit, not fitted."""
+        raise NotImplementedError
+
+    def _learner(self) -> Any:
+        return SCGLogDetLearner() if self.learner is None else self.learner
+
+    def _fresh_learner(self) -> Any:
+        """Return a copy of the learner, with the random state if it takes one."""
+        learner = clone(self._learner())
+        if self.random_state is not None and "random_state" in learner.get_params(deep=False):
+            learner.set_params(random_state=self.random_state)
+        return learner
+
+    def _fit(self, points: Array, learned_from: Any, known: Mask, targets: Any) -> None:
+        """Learn the kernel, then fit the machine on the points whose targets are known."""
+        machine = _checked_machine(self._machine())
+        rows = np.flatnonzero(known)
+        self.learner_ = self._fresh_learner()
+        if isinstance(self.learner_, KernelLearner):
+            gram = self._learn(points, learned_from)[np.ix_(rows, rows)]
+            self.support_vectors_ = self.learner_.support_vectors_[rows]
+        else:
+            self.learner_.fit(points[rows], targets)
+            self.support_vectors_ = points[rows]
+            gram = self._learned_kernel()(self.support_vectors_)
+        self.scale_ = _unit_scale(gram) if self.unit_variance else 1.0
+        self.machine_ = clone(machine).fit(self.scale_ * gram, targets)
+
+    def _learn(self, points: Array, learned_from: Indices) -> Array:
+        """Return the kernel values between all fit points, from codes with -1 for unknown."""
+        self.learner_.set_params(unlabeled=-1)
+        return self.learner_.fit_gram(points, learned_from)
+
+    def _learned_kernel(self) -> Kernel:
+        kernel = getattr(self.learner_, "kernel_", None)
+        if not isinstance(kernel, Kernel):
+            raise TypeError(
+                "expected learner to learn one kernel, as `kernel_`, got none from "
+                f"{self.learner_!r}; a machine with one kernel for each pair of classes has none"
+            )
+        return kernel
+
+    @property
+    def kernel_(self) -> Kernel:
+        """The learned kernel, scaled."""
+        check_is_fitted(self)
+        return Scaled(self._learned_kernel(), self.scale_)
+
+    def _ask(self, name: str, X: npt.ArrayLike) -> Any:
+        """Return what the machine's method says of new points, in blocks of rows."""
+        check_is_fitted(self)
+        points = validate_data(self, X, reset=False, dtype=np.float64)
+        kernel, method = self.kernel_, getattr(self.machine_, name)
+        step = max(1, BLOCK_ENTRIES // len(self.support_vectors_))
+        blocks = (points[low : low + step] for low in range(0, len(points), step))
+        return np.concatenate([method(kernel(block, self.support_vectors_)) for block in blocks])
+
+    def predict(self, X: npt.ArrayLike) -> Any:
+        """Return the machine's prediction for each point, shape (m,).
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d), or (m, n) for a learner with kernel="precomputed"
+        """
+        return self._ask("predict", X)
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn whether a precomputed matrix is sliced on both sides."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = get_tags(self._learner()).input_tags.pairwise
+        return tags
+
+
+class LearnedKernelClassifier(ClassifierMixin, _LearnedKernelMachine):
+    """Learn a kernel from labels, then a classifier on it: as one estimator.
+
+    Cross-validation then learns the kernel again in every fold. Choosing settings with a kernel
+    that was learned once from all labels lets the held-out labels in.
+
+    Parameters
+    ----------
+    learner : estimator, optional
+        What learns the kernel: `SCGLogDetLearner` (the default), `OrderSpectralLearner`,
+        `LogDetLearner`, or any estimator that has a ``kernel_`` after ``fit(X, y)``.
+    machine : estimator, optional
+        A classifier that takes kernel values: by default ``SVC(kernel="precomputed")``.
+    unlabeled : object, optional
+        The value in y of points of unknown class. The kernel is learned with them; the machine is
+        fitted without. None: all points are labelled.
+    unit_variance : bool, default=True
+        Whether the learned kernel is scaled so that the fit points have the variance 1 in its
+        feature space, mean_i k(x_i, x_i) - mean_ij k(x_i, x_j). A strong learner shrinks the
+        kernel, and the machine's C would mean something else for each strength.
+    random_state : int, RandomState or None, default=None
+        Handed to the learner, if given.
+
+    Attributes
+    ----------
+    learner_, machine_ : estimators
+        Fitted.
+    kernel_ : Kernel
+        The learned kernel times `scale_`.
+    scale_ : float
+        What the kernel is multiplied by.
+    support_vectors_ : array of shape (n, d)
+        The labelled points: the machine takes ``kernel_(X, support_vectors_)``.
+    classes_ : array of shape (p,)
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from pliant import LearnedKernelClassifier, SCGLogDetLearner
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LearnedKernelClassifier(SCGLogDetLearner(strength=1.0))
+    >>> search = GridSearchCV(model, {"learner__strength": [1.0, 100.0]}).fit(X, y)
+    >>> bool(search.best_score_ > 0.95)
+    True
+    """
+
+    def __init__(
+        self,
+        learner: Any = None,
+        machine: Any = None,
+        unlabeled: Any = None,
+        unit_variance: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.learner = learner
+        self.machine = machine
+        self.unlabeled = unlabeled
+        self.unit_variance = unit_variance
+        self.random_state = random_state
+
+    def _machine(self) -> Any:
+        return SVC(kernel="precomputed") if self.machine is None else self.machine
+
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+        """Learn the kernel, then fit the machine on the labelled points.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), or (n, n) for a learner with kernel="precomputed"
+        y : array-like of shape (n,)
+            Classes, and `unlabeled` where they are unknown.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a parameter out of range, or data that cannot be learned from.
+        TypeError
+            If the learner learns no single kernel, or the machine takes no kernel values.
+        """
+        points, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        check_classification_targets(labels)
+        known = _known(labels, self.unlabeled)
+        self.classes_, found = np.unique(labels[known], return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                "expected labels of at least two classes, got one class: "
+                f"{[plain(value) for value in self.classes_]}"
+            )
+        codes = np.full(len(labels), -1)
+        codes[known] = found
+        self._fit(points, codes, known, labels[known])
+        return self
+
+    @available_if(_machine_has("decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: npt.ArrayLike) -> Array:
+        """Return the machine's decision values, shape (m,) or (m, p)."""
+        return np.asarray(self._ask("decision_function", X))
+
+    @available_if(_machine_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: npt.ArrayLike) -> Array:
+        """Return the machine's class probabilities, shape (m, p)."""
+        return np.asarray(self._ask("predict_proba", X))
+
+
+class LearnedKernelRegressor(RegressorMixin, _LearnedKernelMachine):
+    """Learn a kernel, then a regression on it: as one estimator.
+
+    A learner that takes classes gets the targets cut at their quantiles.
+
+    Parameters
+    ----------
+    learner : estimator, optional
+        What learns the kernel: `SCGLogDetLearner` (the default), another learner from labels, or
+        a regressor that has a ``kernel_`` after ``fit(X, y)``, such as `TKLRegressor`.
+    machine : estimator, optional
+        A regressor that takes kernel values: by default
+        ``sklearn.kernel_ridge.KernelRidge(kernel="precomputed")``, which has no intercept:
+        centre y.
+    n_bins : int, default=5
+        >= 2: classes that the targets are cut into.
+    unit_variance : bool, default=True
+        Whether the learned kernel is scaled so that the fit points have the variance 1 in its
+        feature space, mean_i k(x_i, x_i) - mean_ij k(x_i, x_j). A strong learner shrinks the
+        kernel, and the machine's C would mean something else for each strength.
+    random_state : int, RandomState or None, default=None
+        Handed to the learner, if given.
+
+    Attributes
+    ----------
+    learner_, machine_ : estimators
+        Fitted.
+    kernel_ : Kernel
+        The learned kernel times `scale_`.
+    scale_ : float
+        What the kernel is multiplied by.
+    support_vectors_ : array of shape (n, d)
+        The machine takes ``kernel_(X, support_vectors_)``.
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from pliant import LearnedKernelRegressor, SCGLogDetLearner
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> LearnedKernelRegressor(SCGLogDetLearner(strength=1.0)).fit(X, y - y.mean()).predict(X).shape
+    (442,)
+    """
+
+    def __init__(
+        self,
+        learner: Any = None,
+        machine: Any = None,
+        n_bins: int = 5,
+        unit_variance: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.learner = learner
+        self.machine = machine
+        self.n_bins = n_bins
+        self.unit_variance = unit_variance
+        self.random_state = random_state
+
+    def _machine(self) -> Any:
+        return KernelRidge(kernel="precomputed") if self.machine is None else self.machine
+
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+        """Learn the kernel, then fit the machine.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), or (n, n) for a learner with kernel="precomputed"
+        y : array-like of shape (n,)
+            Real targets.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a parameter out of range, or data that cannot be learned from.
+        TypeError
+            If the learner learns no single kernel, or the machine takes no kernel values.
+        """
+        bins = check_integer("n_bins", self.n_bins, least=2)
+        points, targets = validate_data(
+            self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2
+        )
+        targets = np.asarray(targets, dtype=np.float64)
+        needs_classes = not is_regressor(self._learner())
+        codes = _quantile_codes(targets, bins) if needs_classes else targets
+        self._fit(points, codes, np.ones(len(points), dtype=bool), targets)
+        return self
+
+
+def _checked_machine(machine: Any) -> Any:
+    """Return a machine if it takes kernel values."""
+    names = machine.get_params(deep=False)
+    if "metric" in names or not get_tags(machine).input_tags.pairwise:
+        raise TypeError(
+            f'expected machine to take kernel values, with kernel="precomputed", got {machine!r}'
+        )
+    return machine
+
+
+def _unit_scale(gram: Array) -> float:
+    """Return the factor that gives the points of a Gram matrix the variance 1."""
+    variance = float(gram.diagonal().mean() - gram.mean())
+    return 1.0 / variance if variance > np.finfo(np.float64).tiny else 1.0
+
+
+def _known(labels: npt.NDArray[Any], unlabeled: Any) -> Mask:
+    """Return which points are labelled."""
+    if unlabeled is None or isinstance(unlabeled, str) != (labels.dtype.kind in "US"):
+        return np.ones(len(labels), dtype=bool)
+    return np.asarray(labels != unlabeled)
+
+
+def _quantile_codes(targets: Array, n_bins: int) -> Indices:
+    """Return the class of each target, between quantiles."""
+    edges = np.unique(np.quantile(targets, np.arange(1, n_bins) / n_bins))
+    codes = np.searchsorted(edges, targets, side="left")
+    if len(np.unique(codes)) < 2:
+        raise ValueError(
+            f"expected targets that vary over {n_bins} quantiles, got {targets[0]:g} for nearly all"
+        )
+    return np.asarray(codes, dtype=np.intp)

@@ -1,0 +1,264 @@
+"""A few coordinates in which a learned kernel varies most, for the eye and for neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    clone,
+)
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pliant._typing import Array
+from pliant._validation import check_integer, check_real
+from pliant.estimators._base_gram import base_kernel
+from pliant.estimators._components import Components
+from pliant.estimators._kernel_learner import KernelLearner
+from pliant.estimators._strength import Candidate, ComponentAccuracy, best_candidate
+from pliant.estimators.scg import SCGLogDetLearner
+from pliant.kernels import Kernel
+from pliant.side_information.graph import check_beta
+
+__all__ = ["KernelEmbedding"]
+
+STRENGTHS = tuple(10.0**power for power in range(8))
+BETAS = (1.0, 2.0, 4.0)
+
+MOST_ROWS = 1000
+"""Settings are compared on at most so many of the points that something is known of."""
+
+
+class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    r"""Centred kernel PCA of a learned kernel: a map of all points, new ones too.
+
+    .. math::
+
+        f(x) = \Lambda^{-1/2} U' \left( k(X, x) - \frac{1}{n} k(X, X) 1 \right),
+
+    where :math:`U, \Lambda` are the largest eigenvectors and eigenvalues of the centred matrix of
+    the learned kernel k on the fit points X. Points of the same class, or said to be similar, come
+    to lie together, and so do new points that are like them.
+
+    The strength and the weights' exponent of a `SCGLogDetLearner` are chosen on the training
+    points: those whose f has the best accuracy of nearest neighbours on labels that were hidden
+    (for pairs: whose kernel best tells hidden similar pairs from dissimilar ones).
+
+    Parameters
+    ----------
+    learner : estimator, optional
+        What learns the kernel: an `SCGLogDetLearner`, an `OrderSpectralLearner` or a
+        `LogDetLearner`. None: an `SCGLogDetLearner` with ``kernel="graph"`` or with
+        ``kernel="gaussian"``, whichever does better in the choice below.
+    n_components : int, default=2
+        Coordinates.
+    strengths : sequence of float, optional
+        What to choose from, for an `SCGLogDetLearner`; by default powers of ten from 1 to 1e7 if
+        its strength is "auto", else its strength.
+    betas : sequence of float, optional
+        By default 1, 2 and 4 if its strength is "auto", else its beta.
+    n_neighbors : int, default=5
+        Neighbours that vote, in the choice.
+    random_state : int, RandomState or None, default=None
+        For the folds of the choice.
+
+    Attributes
+    ----------
+    learner_ : estimator
+        Fitted.
+    kernel_ : Kernel
+        The learned kernel.
+    strength_, beta_ : float
+        The choice, for an `SCGLogDetLearner`.
+    choice_scores_ : dict of (kernel, strength, beta) to float
+        The mean score of each setting that was tried; nan if nothing could be hidden.
+    components_ : Components
+        What f is made of; ``components_.variances`` holds the eigenvalues.
+    n_features_in_ : int
+
+    Notes
+    -----
+    The kernel matrix is centred, since the direction that the supervised graph damps least is
+    nearly constant. With kernel="graph" the graph has all training points, those with hidden
+    labels too; it uses no labels.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from pliant import KernelEmbedding
+    >>> X, y = load_iris(return_X_y=True)
+    >>> embedding = KernelEmbedding(random_state=0).fit(X[::2], y[::2])
+    >>> embedding.transform(X[1::2]).shape
+    (75, 2)
+    """
+
+    def __init__(
+        self,
+        learner: Any = None,
+        n_components: int = 2,
+        strengths: Sequence[float] | None = None,
+        betas: Sequence[float] | None = None,
+        n_neighbors: int = 5,
+        random_state: Any = None,
+    ) -> None:
+        self.learner = learner
+        self.n_components = n_components
+        self.strengths = strengths
+        self.betas = betas
+        self.n_neighbors = n_neighbors
+        self.random_state = random_state
+
+    def _learners(self) -> list[Any]:
+        """Return the learners to choose from, which give kernel values and not components."""
+        if self.learner is None:
+            learners = [SCGLogDetLearner("graph"), SCGLogDetLearner("gaussian")]
+        else:
+            learners = [clone(self.learner)]
+        for learner in learners:
+            if not isinstance(learner, KernelLearner):
+                raise TypeError(
+                    "expected learner to be an SCGLogDetLearner, OrderSpectralLearner or "
+                    f"LogDetLearner, got {learner!r}"
+                )
+            if isinstance(learner, SCGLogDetLearner):
+                learner.set_params(n_components=None)
+            if getattr(learner, "random_state", 0) is None:
+                learner.set_params(random_state=self.random_state)
+        return learners
+
+    def fit(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike | None = None,
+        *,
+        similar: npt.ArrayLike | None = None,
+        dissimilar: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Choose the settings, learn the kernel, find its components.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), or (n, n) for a learner with kernel="precomputed"
+        y : array-like of shape (n,), optional
+            Classes; the value `unlabeled` of the learner for points of unknown class.
+        similar, dissimilar : array-like of shape (m, 2), optional
+            Pairs of row numbers, in place of `y`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a parameter out of range, or data or side information that cannot be learned from.
+        """
+        count = check_integer("n_components", self.n_components, least=1)
+        check_integer("n_neighbors", self.n_neighbors, least=1)
+        known = {"y": y, "similar": similar, "dissimilar": dissimilar}
+        learner = self._chosen_learner(X, known, count)
+        rows = np.asarray(learner.fit_transform(X, **known))
+        kind = Components.of_gram if learner._gives_gram else Components.of_features
+        self.components_ = kind(rows, count)
+        self.learner_, self.n_features_in_ = learner, learner.n_features_in_
+        if hasattr(learner, "feature_names_in_"):
+            self.feature_names_in_ = learner.feature_names_in_
+        return self
+
+    def _chosen_learner(self, X: Any, known: dict[str, Any], count: int) -> KernelLearner:
+        """Return the learner to fit, with the settings that do best on hidden labels or pairs."""
+        learners = self._learners()
+        trials = [
+            (learner, candidate)
+            for learner in learners
+            if isinstance(learner, SCGLogDetLearner)
+            for candidate in self._candidates(learner)
+        ]
+        if not trials:
+            return learners[0]
+        scores = np.full(len(trials), np.nan)
+        if len(trials) > 1:
+            scores = np.concatenate([self._scores(each, X, known, count) for each in learners])
+        best = 0 if np.isnan(scores).all() else int(np.nanargmax(scores))
+        learner, (strength, beta) = trials[best]
+        self.strength_, self.beta_ = strength, beta
+        names = [(_kernel_name(each), *candidate) for each, candidate in trials]
+        self.choice_scores_ = dict(zip(names, scores.tolist(), strict=True))
+        return learner.set_params(strength=strength, beta=beta)
+
+    def _scores(
+        self, learner: SCGLogDetLearner, X: Any, known: dict[str, Any], count: int
+    ) -> Array:
+        """Return the score of each candidate on what is hidden."""
+        learner._check_parameters()
+        points, information = learner._checked(X, **known)
+        _, scores = best_candidate(
+            base_kernel(learner.kernel, points, learner.gamma),
+            learner._named(points),
+            information,
+            self._candidates(learner),
+            graph=learner.graph,
+            scale_strength=learner.scale_strength,
+            rng=check_random_state(self.random_state),
+            most=MOST_ROWS,
+            score=ComponentAccuracy(count, self.n_neighbors),
+        )
+        return scores
+
+    def _candidates(self, learner: SCGLogDetLearner) -> list[Candidate]:
+        auto = isinstance(learner.strength, str)
+        strengths = self.strengths
+        if strengths is None:
+            strengths = STRENGTHS if auto else (float(learner.strength),)
+        betas = self.betas
+        if betas is None:
+            betas = BETAS if auto else (learner.beta,)
+        if not len(strengths) or not len(betas):
+            raise ValueError(
+                f"expected some strengths and betas to choose from, got {strengths!r} and {betas!r}"
+            )
+        return [
+            Candidate(check_real("strengths", strength, above=0), check_beta(beta))
+            for beta in betas
+            for strength in strengths
+        ]
+
+    @property
+    def kernel_(self) -> Kernel:
+        """The learned kernel."""
+        check_is_fitted(self)
+        kernel: Kernel = self.learner_.kernel_
+        return kernel
+
+    def transform(self, X: npt.ArrayLike) -> Array:
+        """Return the coordinates f of points, shape (m, n_components).
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d), or (m, n) for a learner with kernel="precomputed"
+        """
+        check_is_fitted(self)
+        points = validate_data(self, X, reset=False, dtype=np.float64)
+        return self.components_(self.learner_.transform(points))
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.n_components)
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn that targets are needed, and what a precomputed matrix is."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        if self.learner is not None:
+            tags.input_tags.pairwise = get_tags(self.learner).input_tags.pairwise
+        return tags
+
+
+def _kernel_name(learner: SCGLogDetLearner) -> str:
+    return learner.kernel if isinstance(learner.kernel, str) else type(learner.kernel).__name__
