@@ -65,7 +65,9 @@ class OrderSpectralLearner(KernelLearner):
     drop_null : bool, default=True
         Whether to leave out the null space of the Laplacian: one vector per connected component
         of the graph, nearly constant on it. With it the "scg" loss has a trivial minimum: S
-        maps nearly the same vector to zero, so all weight goes to it.
+        maps nearly the same vector to zero, so all weight goes to it. But where components are
+        much of what the classes are, only these vectors tell them apart: keep them then, with
+        the alignment.
     beta : float, default=1.0
         In (0, 100], for "scg": weights of the supervised graph are exp(beta T); 1 in the paper.
     unlabeled : object, optional

@@ -199,12 +199,12 @@ class SCGLogDetLearner(KernelLearner):
         self.strength_ = self._strength_value(kernel, information, rng)
         gamma = self.strength_ / len(edges) if self.scale_strength else self.strength_
         problem = SCGLogDet(gram, edges, gamma)
-        solution = problem.solve("eigh" if self.solver == "eigh" else "cholesky")
-        self.objective_ = solution.value
-        self.kernel_ = LogDetKernel(kernel, members, solution.matrix)
+        found = problem.solve("eigh" if self.solver == "eigh" else "cholesky")
+        self.objective_ = found.value
+        self.kernel_ = LogDetKernel(kernel, members, found.matrix)
 
         def learned() -> Array:
-            return solution.gram if len(edges) == len(points) else self._at_points()
+            return found.gram if len(edges) == len(points) else self._at_points()
 
         if self.n_components is not None:
             self.components_ = Components.of_gram(learned(), self.n_components)

@@ -14,10 +14,9 @@ from pliant.problems.supervision import (
     SCGLogDet,
     Solution,
     Spectrum,
-    label_solution,
-    pair_solution,
+    solution,
 )
-from pliant.side_information import GRAPHS, LabelGraph, PairGraph, SideInformation
+from pliant.side_information import GRAPHS, SideInformation, SupervisedGraph
 
 __all__ = ["SCGLogDetPath"]
 
@@ -33,7 +32,7 @@ class SCGLogDetPath:
     eigendecomposition of K0 is made once; each new strength costs two matrix products; each
     labelling costs O(n^2 q) for q classes when it labels all points or the graph is complete,
     and O(h^3 + n h^2) more for h points that are left out of the graph, such as a fold that is
-    held out. Pairs share what they can: the strengths of one set of pairs.
+    held out. With pairs q is the number of points in the graph.
 
     Parameters
     ----------
@@ -56,7 +55,6 @@ class SCGLogDetPath:
         self._gram = check_gram(check_points(gram, "gram"))
         self._spectrum: Spectrum | None = None
         self._resolvent: tuple[float, Resolvent] | None = None
-        self._root: tuple[SideInformation, tuple[str, float], Spectrum] | None = None
 
     def gram(
         self,
@@ -94,16 +92,13 @@ class SCGLogDetPath:
         every = np.arange(len(self._gram))
         i = every if rows is None else every[rows]
         j = every if columns is None else every[columns]
-        if isinstance(edges, PairGraph):
-            solution = self._by_pairs(information, edges, gamma, (graph, beta))
-            return self._extended(edges.members, solution, i, j)
         left_out = np.setdiff1d(every, edges.members, assume_unique=True)
         if len(left_out) > len(edges):
             members = np.ix_(edges.members, edges.members)
-            solution = SCGLogDet(self._gram[members], edges, gamma).solve("eigh")
-            return self._extended(edges.members, solution, i, j)
+            problem = SCGLogDet(self._gram[members], edges, gamma)
+            return self._extended(edges.members, problem.solve(), i, j)
         if not len(left_out):
-            return label_solution(edges, self._at(gamma), gamma).gram[np.ix_(i, j)]
+            return solution(edges, self._at(gamma), gamma).gram[np.ix_(i, j)]
         return self._without(left_out, edges, gamma, i, j)
 
     def _stated(
@@ -113,7 +108,7 @@ class SCGLogDetPath:
         beta: float,
         graph: str,
         scale_strength: bool,
-    ) -> tuple[LabelGraph | PairGraph, float]:
+    ) -> tuple[SupervisedGraph, float]:
         """Return the graph, and gamma."""
         if information.n_samples != len(self._gram):
             raise ValueError(
@@ -133,26 +128,13 @@ class SCGLogDetPath:
             self._resolvent = gamma, self._spectrum.resolvent(gamma)
         return self._resolvent[1]
 
-    def _extended(self, members: Indices, solution: Solution, i: Indices, j: Indices) -> Array:
+    def _extended(self, members: Indices, found: Solution, i: Indices, j: Indices) -> Array:
         """Return K0 + K0 Q K0 between points i and j."""
         left, right = self._gram[np.ix_(i, members)], self._gram[np.ix_(members, j)]
-        return self._gram[np.ix_(i, j)] + (left @ solution.matrix) @ right
-
-    def _by_pairs(
-        self,
-        information: SideInformation,
-        edges: PairGraph,
-        gamma: float,
-        key: tuple[str, float],
-    ) -> Solution:
-        """Return the optimum for pairs; the decomposition of B'K0 B is kept for other strengths."""
-        problem = SCGLogDet(self._gram[np.ix_(edges.members, edges.members)], edges, gamma)
-        if self._root is None or self._root[0] is not information or self._root[1] != key:
-            self._root = information, key, Spectrum.of(problem.inner())
-        return pair_solution(problem, edges, self._root[2].resolvent(gamma))
+        return self._gram[np.ix_(i, j)] + (left @ found.matrix) @ right
 
     def _without(
-        self, out: Indices, edges: LabelGraph, gamma: float, i: Indices, j: Indices
+        self, out: Indices, edges: SupervisedGraph, gamma: float, i: Indices, j: Indices
     ) -> Array:
         """Return K between points i and j where the points `out` are left out of the graph.
 

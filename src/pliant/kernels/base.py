@@ -143,3 +143,13 @@ class FunctionKernel(Kernel):
 def positive(kernel: Kernel, name: str) -> float:
     """Return the hyper-parameter `name` of `kernel` if it is a finite number > 0."""
     return check_real(f"{type(kernel).__name__}({name}=...)", getattr(kernel, name), above=0)
+
+
+def check_width(base: Kernel, points: Array, X: Array) -> None:
+    """Raise ValueError if the points that a learned kernel keeps have other features than X."""
+    try:
+        base._check_pair(points, X)
+    except ValueError:
+        raise ValueError(
+            f"expected points with {points.shape[1]} features, as the kernel's, got {X.shape[1]}"
+        ) from None

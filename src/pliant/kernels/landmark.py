@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from pliant._typing import Array
 from pliant._validation import check_points
-from pliant.kernels.base import Kernel
+from pliant.kernels.base import Kernel, check_width
 
 __all__ = ["LandmarkKernel"]
 
@@ -48,7 +48,7 @@ class LandmarkKernel(Kernel):
 
     def _features(self, X: Array) -> Array:
         landmarks = check_points(self.landmarks, "landmarks")
-        self.base._check_pair(landmarks, X)
+        check_width(self.base, landmarks, X)
         return self.base._gram(X, landmarks) @ check_points(self.projection, "projection")
 
     def _check_pair(self, X: Array, Y: Array) -> None:

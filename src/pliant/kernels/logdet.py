@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from pliant._typing import Array
 from pliant._validation import check_gram, check_points
-from pliant.kernels.base import Kernel
+from pliant.kernels.base import Kernel, check_width
 from pliant.linalg import negative_eigenvalue
 
 __all__ = ["LogDetKernel"]
@@ -66,7 +66,7 @@ class LogDetKernel(Kernel):
     def _sides(self, X: Array) -> tuple[Array, Array]:
         """Return P and Q; say if points have other features than P."""
         points = check_points(self.points, "points")
-        self.base._check_pair(points, X)
+        check_width(self.base, points, X)
         return points, check_points(self.matrix, "matrix")
 
     def _gram(self, X: Array, Y: Array) -> Array:

@@ -4,16 +4,13 @@ r"""The LogDet problem with the loss of the supervised complete graph, and its c
 
 (Pan, Chen, Chen, Xu, Eq. 27) has the solution K = (K0^{-1} + gamma S)^{-1}, and K extends to new
 points by Q = K0^{-1} (K - K0) K0^{-1}. Neither is computed so: K0 may be singular, and nearly is
-for any smooth kernel. With R = (I + gamma K0)^{-1}, M = K0 R, and S = I - U H U' of labels,
+for any smooth kernel. With R = (I + gamma K0)^{-1} and M = K0 R,
 
-    K = M + gamma M U G U'M,   Q = -gamma (R - R U G U'R),   G = (I - H + H U'R U)^{-1} H,
+    K = M + gamma M G M,   Q = -gamma (R - R G R),   G = (S + (I - S) R)^{-1} (I - S),
 
-and for any S, with its null vector z, S + z z' = L L', w = L'z, R = (I + gamma L'K0 L)^{-1},
-P = (I - R)/gamma,
-
-    K = L^{-T} (P + gamma P w w'P/(w'R w)) L^{-1},   Q = -gamma L (R - R w w'R/(w'R w)) L'.
-
-The optimal value is log det(I + gamma S K0).
+and the optimal value is log det(I + gamma S K0) = log det(I + gamma K0) + log det(S + (I - S) R).
+With labels I - S = U H U' has the rank q of the number of classes (one more if some points are
+unlabelled), and all but R takes products of rank q.
 """
 
 from __future__ import annotations
@@ -26,7 +23,7 @@ import scipy.linalg
 
 from pliant._typing import Array
 from pliant.linalg import spd_inverse
-from pliant.side_information import LabelGraph, PairGraph, SupervisedGraph
+from pliant.side_information import SupervisedGraph
 
 __all__ = [
     "Coupling",
@@ -34,12 +31,11 @@ __all__ = [
     "SCGLogDet",
     "Solution",
     "Spectrum",
-    "label_solution",
     "learned_map",
-    "pair_solution",
+    "solution",
 ]
 
-TINY = 1e-3
+TINY = 0.1
 """Below this gamma |K0|, M = (I - R)/gamma would lose digits, and K0 R is formed."""
 
 
@@ -126,41 +122,7 @@ class SCGLogDet:
             By a Cholesky factorisation; or by an eigendecomposition, about ten times slower,
             which serves other strengths too.
         """
-        if isinstance(self.graph, LabelGraph):
-            found = _resolvent(self.gram, self.strength, solver)
-            return label_solution(self.graph, found, self.strength)
-        assert isinstance(self.graph, PairGraph)
-        return pair_solution(self, self.graph, _resolvent(self.inner(), self.strength, solver))
-
-    def inner(self) -> Array:
-        """Return L'K0 L, for pairs."""
-        assert isinstance(self.graph, PairGraph)
-        factor = self.graph.completed_root.factor
-        product = factor.T @ self.gram @ factor
-        return 0.5 * (product + product.T)
-
-
-def pair_solution(problem: SCGLogDet, graph: PairGraph, resolvent: Resolvent) -> Solution:
-    """Return the optimum for pairs from R and P, those of L'K0 L in place of K0."""
-    factor, w, triangular = graph.completed_root
-    gamma, K0 = problem.strength, problem.gram
-    r = resolvent.inverse @ w
-    freed = float(w @ r)
-    matrix = -gamma * (factor @ (resolvent.inverse - np.outer(r, r / freed)) @ factor.T)
-    matrix = 0.5 * (matrix + matrix.T)
-    if triangular:
-        p = resolvent.shrunk @ w
-        inner = resolvent.shrunk + np.outer(p, (gamma / freed) * p)
-        half = _divided(factor, inner)
-        gram = _divided(factor, half.T)
-    else:  # weights so far apart that L has no inverse to rely on
-        gram = K0 + K0 @ matrix @ K0
-    return Solution(0.5 * (gram + gram.T), matrix, resolvent.log_det + float(np.log(freed)))
-
-
-def _divided(lower: Array, B: Array) -> Array:
-    """Return L^{-T} B."""
-    return np.asarray(scipy.linalg.solve_triangular(lower, B, trans="T", lower=True))
+        return solution(self.graph, _resolvent(self.gram, self.strength, solver), self.strength)
 
 
 def _resolvent(gram: Array, strength: float, solver: str) -> Resolvent:
@@ -172,21 +134,26 @@ def _resolvent(gram: Array, strength: float, solver: str) -> Resolvent:
     return Spectrum.of(gram).resolvent(strength)
 
 
-def label_solution(graph: LabelGraph, resolvent: Resolvent, strength: float) -> Solution:
-    """Return the optimum for labels from R and M: q x q systems and products of rank q."""
-    factor = Coupling.of(graph, resolvent.inverse)
+def solution(graph: SupervisedGraph, resolvent: Resolvent, strength: float) -> Solution:
+    """Return the optimum from R and M: (q, q) systems and products of rank q."""
+    coupling = Coupling.of(graph, resolvent.inverse)
     sides = graph.coordinates(resolvent.shrunk)
-    gram = resolvent.shrunk + strength * (sides.T @ factor.between @ sides)
-    matrix = factor.left.T @ factor.between @ factor.left - resolvent.inverse
+    gram = resolvent.shrunk + strength * (sides.T @ coupling.between @ sides)
+    matrix = coupling.left.T @ coupling.between @ coupling.left - resolvent.inverse
     matrix *= strength
-    return Solution(gram, matrix, resolvent.log_det + factor.log_det)
+    log_det = resolvent.log_det + coupling.log_det
+    return Solution(_symmetric(gram), _symmetric(matrix), log_det)
+
+
+def _symmetric(matrix: Array) -> Array:
+    return 0.5 * (matrix + matrix.T)
 
 
 class Coupling(NamedTuple):
-    """What the classes add to R: V'U'R, shape (q, a), and V'G V, (q, q), for H = V theta V'.
+    """What the graph adds to R: the coordinates of R, shape (q, a), and G between them, (q, q).
 
-    G = (I - H + H U'R U)^{-1} H; the null vector of S has I - H = 0 exactly, so nothing cancels
-    where gamma K0 is large. `log_det` is that of I - H + H U'R U.
+    Where gamma K0 is large, R is small and S must have its null vector exactly: with labels it
+    has an eigenvalue of exactly 0, so nothing cancels. `log_det` is that of S + (I - S) R.
     """
 
     left: Array
@@ -194,15 +161,14 @@ class Coupling(NamedTuple):
     log_det: float
 
     @classmethod
-    def of(cls, graph: LabelGraph, inverse: Array) -> Coupling:
+    def of(cls, graph: SupervisedGraph, inverse: Array) -> Coupling:
         """Return it for R of shape (a, a)."""
         left = graph.coordinates(inverse)
-        within = graph.coordinates(left.T)
-        theta = 1.0 - graph.damping
-        system = theta[:, None] * (0.5 * (within + within.T))
-        system[np.diag_indices_from(system)] += graph.damping
-        between = np.linalg.solve(system, np.diag(theta))
-        return cls(left, 0.5 * (between + between.T), float(np.linalg.slogdet(system)[1]))
+        within = _symmetric(graph.coordinates(left.T))
+        rest = np.eye(len(within)) - graph.reduced
+        system = graph.reduced + rest @ within
+        between = np.linalg.solve(system, rest)
+        return cls(left, _symmetric(between), float(np.linalg.slogdet(system)[1]))
 
 
 def learned_map(features: Array, graph: SupervisedGraph, strength: float) -> tuple[Array, float]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -24,9 +23,6 @@ __all__ = ["LabelGraph", "PairGraph", "SupervisedGraph", "check_beta"]
 
 LARGEST_BETA = 100.0
 """Beyond it exp(beta) swallows every other weight."""
-
-SMALL_PIVOT = 1e-3
-"""A Cholesky factor with such an entry on its diagonal has no inverse to rely on."""
 
 
 def check_beta(beta: float) -> float:
@@ -82,13 +78,14 @@ class SupervisedGraph(ABC):
         """Return tr(K S) = <K, S> for the (a, a) kernel values of the members, O(a^2)."""
         return float(np.trace(self.laplacian(gram)))
 
+    @property
     @abstractmethod
-    def root(self, B: Array) -> Array:
-        """Return R B for B of shape (a, m), where S = R R'."""
+    def reduced(self) -> Array:
+        """S between q coordinates, outside which it is the identity, shape (q, q)."""
 
     @abstractmethod
-    def root_transposed(self, B: Array) -> Array:
-        """Return R' B for B of shape (a, m)."""
+    def coordinates(self, B: Array) -> Array:
+        """Return the q coordinates of B, shape (q, m), for B of shape (a, m)."""
 
     @abstractmethod
     def quadratic(self, F: Array) -> Array:
@@ -135,6 +132,11 @@ class LabelGraph(SupervisedGraph):
         damping[0] = 0.0
         return damping, modes[:, ::-1]
 
+    @property
+    def reduced(self) -> Array:
+        """S in the eigenvectors of H, shape (q, q): diagonal, with `damping`."""
+        return np.diag(self.damping)
+
     def sums(self, B: Array) -> Array:
         """Return the sum of the rows of B over each group, shape (q, ...)."""
         if B.ndim == 1:
@@ -163,25 +165,10 @@ class LabelGraph(SupervisedGraph):
         """Return S^{1/2} B for B of shape (a, m), in O((a + q^2) m)."""
         return B - self.expand(_rows(1.0 - np.sqrt(self.damping), self.coordinates(B)))
 
-    def root_transposed(self, B: Array) -> Array:
-        """Return S^{1/2} B for B of shape (a, m)."""
-        return self.root(B)
-
     def quadratic(self, F: Array) -> Array:
         """Return F'S F, shape (m, m), for F of shape (a, m), in O(a m^2)."""
         half = self.root(F)
         return np.asarray(half.T @ half)
-
-
-class CompletedRoot(NamedTuple):
-    """L and w with S + z z' = L L', w = L'z, |w| = 1, so that S = L (I - w w') L'.
-
-    `triangular`: whether L is, and has an inverse to rely on.
-    """
-
-    factor: Array
-    w: Array
-    triangular: bool
 
 
 class PairGraph(SupervisedGraph):
@@ -211,30 +198,13 @@ class PairGraph(SupervisedGraph):
         return np.asarray(self._extra @ B) + B.sum(axis=0)
 
     @cached_property
-    def completed_root(self) -> CompletedRoot:
-        """The root of S + z z' for the null vector z of S, O(a^3), once."""
-        z = self.null_vector
-        completed = self.toarray() + np.outer(z, z)
-        try:
-            lower = scipy.linalg.cholesky(completed, lower=True, check_finite=False)
-        except np.linalg.LinAlgError:
-            lower = np.zeros((1, 1))
-        if lower.diagonal().min() > SMALL_PIVOT:
-            return CompletedRoot(lower, lower.T @ z, True)
-        values, vectors = scipy.linalg.eigh(completed, driver="evd", check_finite=False)
-        root = vectors * np.sqrt(np.maximum(values, 0.0))
-        return CompletedRoot(root, root.T @ z, False)
+    def reduced(self) -> Array:
+        """S, shape (a, a)."""
+        return self.toarray()
 
-    def root(self, B: Array) -> Array:
-        """Return R B for B of shape (a, m), where S = R R'; O(a^3) once, then O(a^2 m)."""
-        factor, w, _ = self.completed_root
-        return np.asarray(factor @ (B - np.outer(w, w @ B)))
-
-    def root_transposed(self, B: Array) -> Array:
-        """Return R' B for B of shape (a, m)."""
-        factor, w, _ = self.completed_root
-        image = factor.T @ B
-        return np.asarray(image - np.outer(w, w @ image))
+    def coordinates(self, B: Array) -> Array:
+        """Return B: the coordinates are the points themselves."""
+        return B
 
     def quadratic(self, F: Array) -> Array:
         """Return F'S F, shape (m, m), for F of shape (a, m), in O(a m^2 + number of pairs m)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from pliant._typing import Array, Indices, Mask
 from pliant._validation import check_choice, check_integer, plain
 from pliant.side_information._pairs import check_pairs, pair_signs, spread_pairs
-from pliant.side_information.graph import LabelGraph, PairGraph
+from pliant.side_information.graph import LabelGraph, PairGraph, SupervisedGraph
 
 __all__ = ["GRAPHS", "SideInformation"]
 
@@ -158,7 +159,7 @@ class SideInformation:
         target[i, j] = target[j, i] = self.signs
         return target
 
-    def graph(self, kind: str = "labeled", beta: float = 1.0) -> LabelGraph | PairGraph:
+    def graph(self, kind: str = "labeled", beta: float = 1.0) -> SupervisedGraph:
         """Return the supervised complete graph, with weights W = exp(beta T) entry by entry.
 
         Parameters
@@ -243,10 +244,10 @@ def _of_one_type(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         raise ValueError(f"expected labels of one type, got text and {plain(odd)!r}")
     if texts:
         return values.astype(str)
-    numbers = np.array(values.tolist())
-    if numbers.dtype.kind not in "biuf" or numbers.shape != values.shape:
-        raise ValueError(f"expected y to hold class labels, got {plain(values[0])!r}")
-    return numbers
+    odd = [value for value in values if not isinstance(value, Real | np.bool_)]
+    if odd:
+        raise ValueError(f"expected y to hold class labels, got {plain(odd[0])!r}")
+    return np.array(values.tolist())
 
 
 def _unlabeled_value(values: npt.NDArray[Any], unlabeled: Any) -> Any:
