@@ -77,7 +77,9 @@ class Trials:
     scale_strength: bool
     folds: Indices
 
-    def gram(self, known: SideInformation, candidate: Candidate) -> Array:
+    def gram(
+        self, known: SideInformation, candidate: Candidate, columns: Indices | None = None
+    ) -> Array:
         """Return the kernel values that a candidate learns from a part of what is known."""
         return self.path.gram(
             known,
@@ -85,6 +87,7 @@ class Trials:
             beta=candidate.beta,
             graph=self.graph,
             scale_strength=self.scale_strength,
+            columns=columns,
         )
 
 
@@ -204,9 +207,8 @@ def _label_score(
     out, left = rows[held], rows[~held]
     if not len(out) or len(np.unique(labels[left])) < 2:
         return None
-    gram = trials.gram(trials.information.hide(out), candidate)
-    square, cross = gram[np.ix_(left, left)], gram[np.ix_(out, left)]
-    return score(LabelTrial(square, cross, labels[left], labels[out]))
+    gram = trials.gram(trials.information.hide(out), candidate, left)
+    return score(LabelTrial(gram[left], gram[out], labels[left], labels[out]))
 
 
 def neighbour_accuracy(trial: LabelTrial) -> float:

@@ -225,8 +225,8 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             )
         return [
             Candidate(check_real("strengths", strength, above=0), check_beta(beta))
+            for strength in strengths  # one after the other: they share most for all betas
             for beta in betas
-            for strength in strengths
         ]
 
     @property

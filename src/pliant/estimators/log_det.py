@@ -14,9 +14,10 @@ from sklearn.utils import check_random_state
 from pliant._progress import CallbackSupport, FitProgress, with_callbacks
 from pliant._typing import Array, Indices
 from pliant._validation import check_integer, check_real, stack_level
-from pliant.estimators._base_gram import base_kernel, checked_gram
+from pliant.estimators._base_gram import base_kernel
 from pliant.estimators._kernel_learner import KernelLearner
-from pliant.kernels import LogDetKernel
+from pliant.kernels import Kernel, LogDetKernel
+from pliant.linalg import negative_eigenvalue
 from pliant.problems.distance_bounds import (
     BoundsCertificate,
     DistanceBounds,
@@ -56,7 +57,8 @@ class LogDetLearner(CallbackSupport, KernelLearner):
     ----------
     kernel : str, Kernel or callable, default="gaussian"
         k0, symmetric and PSD: a name in ``pliant.kernels.KERNEL_NAMES``, a kernel object, a
-        function of two matrices, or "precomputed".
+        function of two matrices, "precomputed", or "graph": the
+        `pliant.kernels.NeighborGraphKernel` of the fit points.
     gamma : float or {"scale", "auto"}, default="scale"
         Of kernels by name: "scale" is 1/(d var(X)), "auto" 1/d, for d features.
     similar_bound, dissimilar_bound : float, optional
@@ -110,7 +112,7 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         Sweeps over the pairs.
     objective_history_, gap_history_ : arrays of shape (n_iter_ + 1,)
         Objective and gap at the start and after each sweep.
-    classes_ : array of shape (p,)
+    classes_ : array of shape (p,) or None
         Of labels.
     n_features_in_ : int
         Number of features seen during fit.
@@ -197,14 +199,13 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         pairs, signs = self._draw(information, rng)
         active, places = np.unique(pairs, return_inverse=True)
         members = self.support_vectors_[active]
-        problem = self._problem(checked_gram(base, members), places.reshape(-1, 2), signs)
+        problem = self._problem(_psd_gram(base, members), places.reshape(-1, 2), signs)
         result = bregman.solve(
             problem, rng=rng, tol=self.tol, max_iter=self.max_iter, callback=self._progress
         )
         self.kernel_ = LogDetKernel(base, members, problem.matrix(result.x))
         self.pairs_, self.signs_ = active[problem.pairs], problem.signs
-        if information.classes is not None:
-            self.classes_ = information.classes
+        self.classes_ = information.classes
         self._store(result)
         return lambda: self.kernel_(self.support_vectors_)
 
@@ -218,7 +219,6 @@ class LogDetLearner(CallbackSupport, KernelLearner):
 
     def _problem(self, gram: Array, pairs: Indices, signs: Array) -> DistanceBounds:
         """Return the problem of the pairs that k0 tells apart; set the bounds."""
-        gram = 0.5 * (gram + gram.T)
         used = apart(gram, pairs)
         self.n_skipped_ = int(len(used) - used.sum())
         if not used.any():
@@ -265,6 +265,21 @@ class LogDetLearner(CallbackSupport, KernelLearner):
             f"{type(self).__name__} stopped after {self.n_iter_} sweeps with {state}, where a gap "
             f"of {asked:.3g} was asked for; {advice}"
         )
+
+
+def _psd_gram(base: Kernel, points: Array) -> Array:
+    """Return K0, exactly symmetric; refuse one without a divergence from it."""
+    gram = base(points)
+    gram = 0.5 * (gram + gram.T)
+    if not np.isfinite(gram).all():
+        raise ValueError(f"expected finite kernel values, got inf or NaN from {base!r}")
+    value = negative_eigenvalue(gram)
+    if value is not None:
+        raise ValueError(
+            "expected positive semi-definite kernel values, as a LogDet divergence needs, "
+            f"got a matrix with the eigenvalue {value:.6g}"
+        )
+    return gram
 
 
 def _check_percentiles(percentiles: Any) -> None:

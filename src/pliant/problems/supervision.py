@@ -39,6 +39,10 @@ TINY = 0.1
 """Below this gamma |K0|, M = (I - R)/gamma would lose digits, and K0 R is formed."""
 
 
+ROUNDING = 4.0 * np.finfo(np.float64).eps
+"""Eigenvalues below this share of the largest are taken to be zero."""
+
+
 class Solution(NamedTuple):
     """The optimum: K and Q on the members of the graph, shape (a, a), and the optimal value."""
 
@@ -69,7 +73,7 @@ class Resolvent(NamedTuple):
 
 
 class Spectrum(NamedTuple):
-    """All eigenvalues of K0 (those below zero as zero), shape (a,), and eigenvectors, (a, a)."""
+    """The eigenvalues of K0 that are clearly above zero, shape (r,), and eigenvectors, (a, r)."""
 
     values: Array
     vectors: Array
@@ -78,13 +82,15 @@ class Spectrum(NamedTuple):
     def of(cls, gram: Array) -> Spectrum:
         """Return it by one eigendecomposition, O(a^3)."""
         values, vectors = scipy.linalg.eigh(gram, driver="evd", check_finite=False)
-        return cls(np.maximum(values, 0.0), vectors)
+        first = int(np.searchsorted(values, ROUNDING * max(float(values[-1]), 0.0), side="right"))
+        return cls(values[first:], np.ascontiguousarray(vectors[:, first:]))
 
     def resolvent(self, strength: float) -> Resolvent:
-        """Return the resolvent for one gamma by two matrix products, O(a^3)."""
+        """Return the resolvent for one gamma by one matrix product, O(a^2 r)."""
         damped = 1.0 + strength * self.values
-        inverse = (self.vectors / damped) @ self.vectors.T
         shrunk = (self.vectors * (self.values / damped)) @ self.vectors.T
+        inverse = -strength * shrunk
+        inverse[np.diag_indices_from(inverse)] += 1.0
         return Resolvent(inverse, shrunk, float(np.log(damped).sum()))
 
 
