@@ -7,9 +7,11 @@ learners it has, what to search when it is tuned, and how many rows it takes.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 from pliant.estimators import (
     DANKClassifier,
@@ -18,11 +20,18 @@ from pliant.estimators import (
     KNPLRegressor,
     LABRBFClassifier,
     LABRBFRegressor,
+    LearnedKernelClassifier,
+    LogDetLearner,
+    OrderSpectralLearner,
+    SCGLogDetLearner,
     TKLClassifier,
     TKLRegressor,
 )
 
 __all__ = ["METHODS", "Method", "get_method"]
+
+Maker: TypeAlias = Callable[..., Any]
+"""An estimator's class, or a function that makes an estimator; both take parameters by name."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +46,13 @@ class Method:
         What it is called in a table of results.
     paper : str
         Where it was published.
-    classifier, regressor : class or None
-        Its learners; None where the method has none for that task.
+    classifier, regressor : callable or None
+        Its learners: classes, or functions that make one whose parts have parameters of their own
+        (``learner__strength``); None where the method has none for that task.
     grid : mapping of str to tuple
         The values to choose from when the method is tuned, on standardised features unless it
-        streams. Those of ``gamma`` are multiples of 1/d, with d the number of features.
+        streams. Those of ``gamma``, or of a part's, are multiples of 1/d, with d the number of
+        features.
     max_rows : int
         The most training rows that it is meant for.
     summary : str
@@ -54,8 +65,8 @@ class Method:
     name: str
     title: str
     paper: str
-    classifier: type[Any] | None
-    regressor: type[Any] | None
+    classifier: Maker | None
+    regressor: Maker | None
     grid: Mapping[str, tuple[float | str, ...]]
     max_rows: int
     summary: str
@@ -64,28 +75,42 @@ class Method:
     @property
     def tasks(self) -> tuple[str, ...]:
         """The tasks that it has a learner for."""
-        learners = {"classification": self.classifier, "regression": self.regressor}
-        return tuple(task for task, learner in learners.items() if learner is not None)
+        return tuple(self._learners)
 
-    def learner(self, task: str) -> type[Any]:
-        """Return the learner for "classification" or "regression".
+    @property
+    def _learners(self) -> dict[str, Maker]:
+        learners = {"classification": self.classifier, "regression": self.regressor}
+        return {task: learner for task, learner in learners.items() if learner is not None}
+
+    def learner(self, task: str) -> Maker:
+        """Return what makes a learner for "classification" or "regression".
 
         Raises
         ------
         ValueError
             If the method has none for this task.
         """
-        learner = {"classification": self.classifier, "regression": self.regressor}.get(task)
-        if learner is None:
+        if task not in self._learners:
             raise ValueError(f"{self.name} does {' and '.join(self.tasks)}, not {task!r}")
-        return learner
+        return self._learners[task]
+
+    def made(self, machine: object) -> bool:
+        """Return whether a machine is one of its learners, fitted or not."""
+        return any(_kind(make()) == _kind(machine) for make in self._learners.values())
 
     def param_grid(self, n_features: int) -> dict[str, list[Any]]:
         """Return what to search with d = n_features: `grid`, with ``gamma`` as numbers."""
         found: dict[str, list[Any]] = {name: list(values) for name, values in self.grid.items()}
-        if "gamma" in found:
-            found["gamma"] = [1.0 / n_features * value for value in found["gamma"]]
+        for name in found:
+            if name.rpartition("__")[2] == "gamma":
+                found[name] = [1.0 / n_features * value for value in found[name]]
         return found
+
+
+def _kind(machine: object) -> tuple[object, ...]:
+    """Return what tells machines of different methods apart."""
+    learner = getattr(machine, "learner", None)
+    return type(machine), type(learner), getattr(learner, "loss", None)
 
 
 def get_method(name: str) -> Method:
@@ -103,11 +128,29 @@ def get_method(name: str) -> Method:
     raise ValueError(f"unknown method {name!r}; {hint}")
 
 
+def _on_learned_kernel(
+    learner: Maker, settings: Mapping[str, Any], **parameters: Any
+) -> LearnedKernelClassifier:
+    """Return a plain support vector machine on the kernel that a learner learns."""
+    machine = DANKClassifier("precomputed", eta=math.inf, extension="none")
+    return LearnedKernelClassifier(learner(**settings), machine).set_params(**parameters)
+
+
 SVM_GRID = {
     "C": tuple(2.0**power for power in range(-3, 12, 2)),
     "gamma": (1 / 16, 1 / 4, 1.0, 4.0),
 }
 """What machines with the parameters of an SVM choose from."""
+
+WIDTHS = {"learner__gamma": SVM_GRID["gamma"]}
+PRICES = {"machine__C": tuple(2.0**power for power in range(-3, 10, 3))}
+NEIGHBORS = {"learner__n_neighbors": (3, 5, 10)}
+"""What a learner of kernels and the support vector machine on its kernel choose from."""
+
+SCG = (
+    "Pan, Chen, Chen, Xu: Efficient learning of supervised kernels with a graph-based loss "
+    "function, Information Sciences (2016)"
+)
 
 METHODS: dict[str, Method] = {
     "dank": Method(
@@ -154,6 +197,51 @@ METHODS: dict[str, Method] = {
         max_rows=1_000_000,
         summary="a radial kernel with bandwidths of its own for each support point",
         streams=True,
+    ),
+    "scg-ldk": Method(
+        name="scg-ldk",
+        title="SCG-LDK",
+        paper=SCG,
+        classifier=partial(_on_learned_kernel, SCGLogDetLearner, {}),
+        regressor=None,
+        grid={**WIDTHS, "learner__strength": (1.0, 100.0, 10_000.0), **PRICES},
+        max_rows=8_000,
+        summary="a kernel near a given one, smooth over the graph of labels; then an SVM",
+    ),
+    "scg-osk": Method(
+        name="scg-osk",
+        title="SCG-OSK",
+        paper=SCG,
+        classifier=partial(_on_learned_kernel, OrderSpectralLearner, {"loss": "scg"}),
+        regressor=None,
+        grid={**NEIGHBORS, **PRICES},
+        max_rows=10_000,
+        summary="the first eigenvectors of a neighbour graph, as many as labels ask for; then an "
+        "SVM",
+    ),
+    "osk": Method(
+        name="osk",
+        title="OSK",
+        paper="Zhu, Kandola, Ghahramani, Lafferty: Nonparametric Transforms of Graph Kernels for "
+        "Semi-supervised Learning, NIPS (2004)",
+        classifier=partial(_on_learned_kernel, OrderSpectralLearner, {"loss": "alignment"}),
+        regressor=None,
+        grid={**NEIGHBORS, **PRICES},
+        max_rows=10_000,
+        summary="weights for the eigenvectors of a neighbour graph that align it with labels; then "
+        "an SVM",
+    ),
+    "ldk": Method(
+        name="ldk",
+        title="LDK",
+        paper="Davis, Kulis, Jain, Sra, Dhillon: Information-Theoretic Metric Learning, ICML "
+        "(2007)",
+        classifier=partial(_on_learned_kernel, LogDetLearner, {}),
+        regressor=None,
+        grid={**WIDTHS, **PRICES},
+        max_rows=8_000,
+        summary="the kernel nearest to a given one that keeps bounds on distances of pairs; then "
+        "an SVM",
     ),
 }
 """All methods, by name."""

@@ -10,9 +10,15 @@ import typer
 
 from pliant._exceptions import ModelFileError
 from pliant._files import printable, quoted
-from pliant.cli.machines import functions, last_step, plain_parameters, support_count
+from pliant.cli.machines import (
+    functions,
+    last_step,
+    learned_kernel,
+    plain_parameters,
+    support_count,
+)
 from pliant.cli.prediction import load_with_schema
-from pliant.cli.report import Fact, facts, listing, machine_facts, number, score_text
+from pliant.cli.report import Fact, facts, kernel_facts, listing, machine_facts, number, score_text
 from pliant.persistence import LoadedModel
 from pliant.registry import METHODS
 from pliant.tables import TableSchema
@@ -39,6 +45,7 @@ def _known(loaded: LoadedModel, schema: TableSchema) -> list[Fact]:
     return [
         ("method", _method(machine)),
         *_table(machine, schema),
+        *kernel_facts(learned_kernel(machine)),
         *machine_facts(support_count(machine), functions(machine, schema.feature_names)),
         ("parameters", ", ".join(parameters)),
         *_noted(loaded),
@@ -49,7 +56,7 @@ def _known(loaded: LoadedModel, schema: TableSchema) -> list[Fact]:
 def _method(machine: Any) -> str:
     """Return the method whose learner a machine is."""
     for method in METHODS.values():
-        if type(machine) in (method.classifier, method.regressor):
+        if method.made(machine):
             return f"{method.name}: {method.summary}"
     return type(machine).__name__
 

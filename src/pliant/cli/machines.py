@@ -10,11 +10,21 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from pliant._version import __version__
 
-__all__ = ["functions", "largest_gap", "last_step", "plain_parameters", "support_count", "versions"]
+__all__ = [
+    "functions",
+    "largest_gap",
+    "last_step",
+    "learned_kernel",
+    "plain_parameters",
+    "settings",
+    "support_count",
+    "versions",
+]
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
@@ -31,8 +41,11 @@ def functions(machine: Any, feature_names: Sequence[str] = ()) -> list[dict[str,
     (absolute), ``relative_gap`` (in the units of its ``tol``), and ``eta`` or ``rank`` if it has
     them; with more than two classes there is one for each pair, with the ``classes`` that it tells
     apart. A mean of members has ``members``, the ``held_out_score`` that they reached, and the
-    ``relevance`` of each feature, if they have names.
+    ``relevance`` of each feature, if they have names. A machine on a learned kernel has those of
+    its machine; see `learned_kernel`.
     """
+    if hasattr(machine, "machine_"):
+        return functions(machine.machine_)
     if hasattr(machine, "members_"):
         return [_mean(machine, feature_names)]
     parts = getattr(machine, "estimators_", None)
@@ -46,14 +59,48 @@ def functions(machine: Any, feature_names: Sequence[str] = ()) -> list[dict[str,
 
 def _function(machine: Any) -> dict[str, Any]:
     own = {"eta": "eta_", "rank": "rank_"}
+    adapts = getattr(machine, "eta", None) != math.inf
     return {
         "n_support": len(machine.support_),
         "objective": float(machine.objective_),
         "gap": float(machine.dual_gap_),
         "relative_gap": float(machine.relative_gap_),
-        **{name: getattr(machine, its) for name, its in own.items() if hasattr(machine, its)},
+        **(_known(machine, own) if adapts else {}),
         "n_iter": int(machine.n_iter_),
     }
+
+
+def learned_kernel(machine: Any) -> dict[str, Any]:
+    """Return the facts of a kernel that was learned from labels, before the machine on it.
+
+    Empty for other machines. Else ``labelled`` (rows whose class is known) and what the learner
+    tells: ``strength``, ``loss`` (the objective, or for OSK what it is made of), ``alignment``,
+    ``eigenvectors``, ``components`` of the graph, ``pairs``, ``bounds`` and ``kernel_gap``.
+    """
+    learner = getattr(machine, "learner_", None)
+    if learner is None:
+        return {}
+    found = _known(learner, LEARNED)
+    if "kernel_gap" in found:
+        found["pairs"] = len(learner.pairs_)
+        found["bounds"] = [learner.similar_bound_, learner.dissimilar_bound_]
+    return {"labelled": len(machine.support_vectors_), **found}
+
+
+LEARNED = {
+    "strength": "strength_",
+    "objective": "objective_",
+    "alignment": "alignment_",
+    "eigenvectors": "n_kept_",
+    "graph_parts": "n_connected_components_",
+    "kernel_gap": "dual_gap_",
+}
+"""What a learner of kernels may tell, and its name there."""
+
+
+def _known(machine: Any, names: Mapping[str, str]) -> dict[str, Any]:
+    """Return those attributes that a machine has, under other names."""
+    return {name: getattr(machine, its) for name, its in names.items() if hasattr(machine, its)}
 
 
 def _mean(machine: Any, feature_names: Sequence[str]) -> dict[str, Any]:
@@ -79,8 +126,15 @@ def largest_gap(machine: Any) -> float:
 
 def support_count(machine: Any) -> int:
     """Return how many training rows have a coefficient in at least one function."""
+    machine = getattr(machine, "machine_", machine)
     parts = getattr(machine, "estimators_", [machine])
     return int(np.unique(np.concatenate([part.support_ for part in parts])).size)
+
+
+def settings(machine: Any) -> dict[str, Any]:
+    """Return its hyper-parameters, those of its parts as PART__NAME; not the parts themselves."""
+    found = machine.get_params(deep=True).items()
+    return {name: value for name, value in found if not isinstance(value, BaseEstimator)}
 
 
 def plain_parameters(machine: Any) -> dict[str, Any]:
@@ -88,7 +142,7 @@ def plain_parameters(machine: Any) -> dict[str, Any]:
     plain = (str, int, float, bool, type(None), Mapping)
     return {
         name: value if isinstance(value, plain) else repr(value)
-        for name, value in machine.get_params(deep=False).items()
+        for name, value in settings(machine).items()
     }
 
 

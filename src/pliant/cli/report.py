@@ -18,6 +18,7 @@ __all__ = [
     "facts",
     "fit_report",
     "gap_text",
+    "kernel_facts",
     "listing",
     "machine_facts",
     "number",
@@ -42,6 +43,16 @@ OWN_FACTS = {
     "most relevant": "relevance",
 }
 """What a function may tell besides, and its name there."""
+
+KERNEL_FACTS = {
+    "strength": "strength",
+    "alignment": "alignment",
+    "eigenvectors": "eigenvectors",
+    "parts of the graph": "graph_parts",
+    "pairs": "pairs",
+    "kernel objective": "objective",
+}
+"""What a learned kernel may tell, and its name there."""
 
 Fact: TypeAlias = tuple[str, str]
 """What something is called, and what it is."""
@@ -77,7 +88,7 @@ def _model_facts(result: Mapping[str, Any]) -> str:
     chosen = [
         (name, f"{number(value)} (chosen)") for name, value in (result["tuned"] or {}).items()
     ]
-    learned = machine_facts(fit["n_support"], fit["functions"])
+    learned = [*kernel_facts(fit["kernel"]), *machine_facts(fit["n_support"], fit["functions"])]
     return facts([*chosen, *learned, ("time", f"{fit['seconds']:.3g} s for this fit")])
 
 
@@ -87,6 +98,20 @@ def _ending(result: Mapping[str, Any]) -> str:
         return "The model was not kept: add --out MODEL to save it."
     path = word(result["model_file"])
     return f"Saved {path}\nNext: {program()} predict {path} TABLE --out predictions.csv"
+
+
+def kernel_facts(kernel: Mapping[str, Any]) -> list[Fact]:
+    """Return the facts of a kernel that was learned from labels; none for other machines."""
+    if not kernel:
+        return []
+    known = [(name, number(kernel[key])) for name, key in KERNEL_FACTS.items() if key in kernel]
+    found = [("kernel from", f"{kernel['labelled']} labelled rows"), *known]
+    if "bounds" in kernel:
+        similar, dissimilar = map(number, kernel["bounds"])
+        bounds = f"<= {similar} for the same class, >= {dissimilar} for different ones"
+        found.append(("distances", f"squared: {bounds}"))
+        found.append(("kernel gap", gap_text(kernel["kernel_gap"])))
+    return found
 
 
 def machine_facts(n_support: int, functions: Sequence[Mapping[str, Any]]) -> list[Fact]:

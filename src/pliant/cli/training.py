@@ -18,7 +18,9 @@ from pliant.cli.learning import METRICS, Fold, Learner, check_folds
 from pliant.cli.machines import (
     functions,
     last_step,
+    learned_kernel,
     plain_parameters,
+    settings,
     support_count,
     versions,
 )
@@ -34,6 +36,9 @@ __all__ = ["Order", "describe", "summarise", "train"]
 
 DEFAULT_FOLDS = 5
 """Folds to tune on when no cross-validation is asked for."""
+
+WITHOUT_GAMMA = ("linear", "graph", "precomputed")
+"""Kernels that have no gamma to tune."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +153,7 @@ def _learner(
     """Return the pipeline to fit, with what is to be tuned."""
     assert schema.target is not None
     machine = method.learner(schema.target.task)()
-    known = machine.get_params(deep=False)
+    known = settings(machine)
     check_names(given, known, f"{method.name} for {schema.target.task}")
     seed = {"random_state": order.seed} if "random_state" in known else {}
     machine.set_params(**{**seed, **given})
@@ -165,13 +170,18 @@ def _learner(
 
 def _open(grid: Mapping[str, Sequence[Any]], given: dict[str, Any]) -> dict[str, Sequence[Any]]:
     """Return the part of a grid that the given parameters leave open."""
-    kernel = given.get("kernel", "")
-    without_gamma = kernel in ("linear", "precomputed") or not isinstance(kernel, str)
-    taken = {*given, "gamma"} if without_gamma else given
+    taken = {*given, *(name for name in grid if _has_no_gamma(name, given))}
     free = {name: values for name, values in grid.items() if name not in taken}
     if not free:
         raise ValueError(f"--tune has nothing to choose: {', '.join(grid)} are given")
     return free
+
+
+def _has_no_gamma(name: str, given: dict[str, Any]) -> bool:
+    """Return whether this is a gamma, and the given kernel has none."""
+    part, last = name[: -len("gamma")], name.rpartition("__")[2]
+    kernel = given.get(f"{part}kernel", "")
+    return last == "gamma" and (kernel in WITHOUT_GAMMA or not isinstance(kernel, str))
 
 
 def describe(schema: TableSchema, X: Array, y: Array) -> dict[str, Any]:
@@ -193,7 +203,8 @@ def _chosen(machine: Any, learner: Learner) -> dict[str, Any] | None:
     """Return the settings that tuning chose, or None if there was none."""
     if learner.grid is None:
         return None
-    return {name: getattr(machine, name) for name in learner.grid}
+    chosen = settings(machine)
+    return {name: chosen[name] for name in learner.grid}
 
 
 def summarise(folds: Sequence[Fold], task: str) -> dict[str, Any] | None:
@@ -213,6 +224,7 @@ def _fit(machine: Any, schema: TableSchema, seconds: float, total: float) -> dic
     return {
         "n_support": support_count(machine),
         "functions": functions(machine, schema.feature_names),
+        "kernel": learned_kernel(machine),
         "seconds": seconds,
         "seconds_total": total,
     }

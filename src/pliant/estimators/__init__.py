@@ -1,5 +1,6 @@
 """Estimators: the only place where kernels, problems and solvers meet."""
 
+from pliant.estimators._components import Components
 from pliant.estimators._local_member import LABRBFMember
 from pliant.estimators.asymmetric import AsymmetricKernelRidge
 from pliant.estimators.compose import LearnedKernelClassifier, LearnedKernelRegressor
@@ -19,6 +20,7 @@ from pliant.estimators.tkl import TKLClassifier, TKLRegressor
 __all__ = [
     "AsymmetricKernelRidge",
     "C_path",
+    "Components",
     "DANKClassifier",
     "DANKRegressor",
     "GKLClassifier",

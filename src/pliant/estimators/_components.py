@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
 from pliant._typing import Array
+from pliant._validation import check_points, check_vector
 from pliant.linalg import top_eigenpairs
 
 __all__ = ["Components"]
@@ -15,12 +16,13 @@ NEGLIGIBLE = 1e-12
 """Directions with less variance than this, relative to the first, are rounding."""
 
 
-class Components(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Components:
     """f(x) = (s(x) - centre) @ coefficients, for what a kernel says of a point x.
 
     s(x) is the row of kernel values against n fit points, or a vector of explicit features.
 
-    Attributes
+    Parameters
     ----------
     centre : array of shape (n,)
         The mean of s over the fit points.
@@ -53,6 +55,18 @@ class Components(NamedTuple):
     def __call__(self, rows: Array) -> Array:
         """Return f for each row s(x), shape (m, r)."""
         return np.asarray((rows - self.centre) @ self.coefficients)
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if attributes, read from a file, do not belong together."""
+        self.check(*check_points(self.coefficients, "coefficients").shape)
+
+    def check(self, n: int, r: int) -> None:
+        """Raise ValueError unless these are r components of rows of n values."""
+        shape = check_points(self.coefficients, "coefficients").shape
+        if shape != (n, r):
+            raise ValueError(f"expected coefficients of shape ({n}, {r}), got {shape}")
+        check_vector("centre", self.centre, n)
+        check_vector("variances", self.variances, r)
 
 
 def _largest(matrix: Array, n_components: int) -> tuple[Array, Array]:

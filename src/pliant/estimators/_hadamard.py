@@ -44,7 +44,7 @@ class HadamardMachine(MarginMachine):
         if isinstance(self.eta, str):
             check_choice("eta", self.eta, ("auto",))
         else:
-            check_real("eta", self.eta, above=0)
+            check_real("eta", self.eta, above=0, infinite=True)
         check_real("eta_scale", self.eta_scale, above=0)
         check_choice("extension", self.extension, EXTENSIONS)
         check_integer("n_neighbors", self.n_neighbors, least=1)

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pliant._typing import Array
 from pliant._validation import check_gram
 from pliant.estimators._base import BLOCK_ENTRIES
+from pliant.estimators._fitted import fresh
 from pliant.kernels import Kernel
 from pliant.side_information import SideInformation
 
@@ -114,8 +115,13 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return np.concatenate([self._outputs(block) for block in blocks])
 
     def _fit(self, X: Any, y: Any, similar: Any, dissimilar: Any) -> Callable[[], Array]:
-        self._check_parameters()
-        return self._learned(*self._checked(X, y, similar, dissimilar))
+        with fresh(self):
+            self._check_parameters()
+            return self._learned(*self._checked(X, y, similar, dissimilar))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether a fit ended well."""
+        return "kernel_" in vars(self)
 
     def _checked(
         self, X: Any, y: Any, similar: Any, dissimilar: Any
@@ -130,6 +136,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _learned(self, points: Array, information: SideInformation) -> Callable[[], Array]:
         """Learn from checked data; return what makes the learned matrix."""
         self.support_vectors_ = self._named(points)
+        self.classes_ = information.classes
         return self._learn(points, information)
 
     def _named(self, points: Array) -> Array:

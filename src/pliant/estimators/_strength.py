@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.metrics import roc_auc_score
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC
 
 from pliant._typing import Array, Indices
 from pliant.estimators._base_gram import checked_gram
@@ -17,7 +18,14 @@ from pliant.estimators.scg_path import SCGLogDetPath
 from pliant.kernels import Kernel
 from pliant.side_information import SideInformation
 
-__all__ = ["STRENGTHS", "Candidate", "ComponentAccuracy", "LabelTrial", "best_candidate"]
+__all__ = [
+    "STRENGTHS",
+    "Candidate",
+    "ComponentAccuracy",
+    "LabelTrial",
+    "best_candidate",
+    "unit_scale",
+]
 
 STRENGTHS = tuple(10.0**power for power in range(-1, 7))
 """What "auto" chooses from."""
@@ -119,7 +127,7 @@ def best_candidate(
         The comparison is made on at most so many known points (and as many others, where they
         are part of the graph).
     score : callable, optional
-        Of a `LabelTrial`; by default the accuracy of 5 nearest neighbours.
+        Of a `LabelTrial`; by default `machine_accuracy`.
 
     Returns
     -------
@@ -131,7 +139,7 @@ def best_candidate(
     trials = _trials(base, points, information, graph, scale_strength, rng, most)
     scores = np.full((len(candidates), N_FOLDS), np.nan)
     for i, candidate in enumerate(candidates):
-        for fold, value in _scores(trials, candidate, score or neighbour_accuracy):
+        for fold, value in _scores(trials, candidate, score or machine_accuracy):
             scores[i, fold] = value
     scores = scores[:, ~np.isnan(scores).all(axis=0)]
     if not scores.size:
@@ -211,15 +219,17 @@ def _label_score(
     return score(LabelTrial(gram[left], gram[out], labels[left], labels[out]))
 
 
-def neighbour_accuracy(trial: LabelTrial) -> float:
-    """Return the accuracy of the nearest neighbours in the feature space of the kernel."""
-    machine = KNeighborsClassifier(min(N_NEIGHBORS, len(trial.labels)), metric="precomputed")
-    sizes = trial.gram.diagonal()
-    machine.fit(_distances(trial.gram, sizes, sizes), trial.labels)
-    # k(x, x) moves all distances of x alike: any value that keeps them positive will do
-    ceiling = 2.0 * float(np.abs(trial.cross_gram).max())
-    towards = _distances(trial.cross_gram, np.full(len(trial.cross_gram), ceiling), sizes)
-    return float(machine.score(towards, trial.held_out))
+def machine_accuracy(trial: LabelTrial) -> float:
+    """Return the accuracy of a support vector machine with C = 1 on the scaled kernel."""
+    scale = unit_scale(trial.gram)
+    machine = SVC(kernel="precomputed").fit(scale * trial.gram, trial.labels)
+    return float(machine.score(scale * trial.cross_gram, trial.held_out))
+
+
+def unit_scale(gram: Array) -> float:
+    """Return the factor that gives the points of a Gram matrix the variance 1."""
+    variance = float(gram.diagonal().mean() - gram.mean())
+    return 1.0 / variance if variance > np.finfo(np.float64).tiny else 1.0
 
 
 @dataclass(frozen=True)
@@ -238,10 +248,6 @@ class ComponentAccuracy:
         machine = KNeighborsClassifier(min(self.n_neighbors, len(trial.labels)))
         machine.fit(components(trial.gram), trial.labels)
         return float(machine.score(components(trial.cross_gram), trial.held_out))
-
-
-def _distances(gram: Array, left: Array, right: Array) -> Array:
-    return np.maximum(left[:, None] + right - 2.0 * gram, 0.0)
 
 
 def _pair_score(trials: Trials, candidate: Candidate, held: Indices) -> float | None:

@@ -22,9 +22,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pliant._typing import Array, Indices, Mask
-from pliant._validation import check_integer, plain
+from pliant._validation import check_integer, check_points, check_real, plain
 from pliant.estimators._base import BLOCK_ENTRIES
+from pliant.estimators._fitted import fresh
 from pliant.estimators._kernel_learner import KernelLearner
+from pliant.estimators._strength import unit_scale
 from pliant.estimators.scg import SCGLogDetLearner
 from pliant.kernels import Kernel, Scaled
 
@@ -75,7 +77,7 @@ class _LearnedKernelMachine(BaseEstimator):
             self.learner_.fit(points[rows], targets)
             self.support_vectors_ = points[rows]
             gram = self._learned_kernel()(self.support_vectors_)
-        self.scale_ = _unit_scale(gram) if self.unit_variance else 1.0
+        self.scale_ = unit_scale(gram) if self.unit_variance else 1.0
         self.machine_ = clone(machine).fit(self.scale_ * gram, targets)
 
     def _learn(self, points: Array, learned_from: Indices) -> Array:
@@ -121,6 +123,15 @@ class _LearnedKernelMachine(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = get_tags(self._learner()).input_tags.pairwise
         return tags
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if attributes, read from a file, do not belong together."""
+        check_real("scale_", self.scale_, above=0)
+        n = len(check_points(self.support_vectors_, "support_vectors_"))
+        taken = getattr(self.machine_, "n_features_in_", None)
+        if taken != n:
+            raise ValueError(f"expected machine_ to take {n} kernel values, got {taken}")
+        self._learned_kernel()
 
 
 class LearnedKernelClassifier(ClassifierMixin, _LearnedKernelMachine):
@@ -208,6 +219,11 @@ class LearnedKernelClassifier(ClassifierMixin, _LearnedKernelMachine):
         TypeError
             If the learner learns no single kernel, or the machine takes no kernel values.
         """
+        with fresh(self):
+            self._learn_both(X, y)
+        return self
+
+    def _learn_both(self, X: npt.ArrayLike, y: npt.ArrayLike) -> None:
         points, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(labels)
         known = _known(labels, self.unlabeled)
@@ -220,7 +236,6 @@ class LearnedKernelClassifier(ClassifierMixin, _LearnedKernelMachine):
         codes = np.full(len(labels), -1)
         codes[known] = found
         self._fit(points, codes, known, labels[known])
-        return self
 
     @available_if(_machine_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: npt.ArrayLike) -> Array:
@@ -314,6 +329,11 @@ class LearnedKernelRegressor(RegressorMixin, _LearnedKernelMachine):
         TypeError
             If the learner learns no single kernel, or the machine takes no kernel values.
         """
+        with fresh(self):
+            self._learn_both(X, y)
+        return self
+
+    def _learn_both(self, X: npt.ArrayLike, y: npt.ArrayLike) -> None:
         bins = check_integer("n_bins", self.n_bins, least=2)
         points, targets = validate_data(
             self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2
@@ -322,7 +342,6 @@ class LearnedKernelRegressor(RegressorMixin, _LearnedKernelMachine):
         needs_classes = not is_regressor(self._learner())
         codes = _quantile_codes(targets, bins) if needs_classes else targets
         self._fit(points, codes, np.ones(len(points), dtype=bool), targets)
-        return self
 
 
 def _checked_machine(machine: Any) -> Any:
@@ -333,12 +352,6 @@ def _checked_machine(machine: Any) -> Any:
             f'expected machine to take kernel values, with kernel="precomputed", got {machine!r}'
         )
     return machine
-
-
-def _unit_scale(gram: Array) -> float:
-    """Return the factor that gives the points of a Gram matrix the variance 1."""
-    variance = float(gram.diagonal().mean() - gram.mean())
-    return 1.0 / variance if variance > np.finfo(np.float64).tiny else 1.0
 
 
 def _known(labels: npt.NDArray[Any], unlabeled: Any) -> Mask:

@@ -52,7 +52,7 @@ class DANKClassifier(_DANK, HadamardClassifier):
         > 0: the price of a unit of slack. Multiplied by class and sample weights.
     eta : float or "auto", default="auto"
         > 0: the weight that holds F near 11'; the smaller, the more the kernel adapts. "auto" is
-        \|alpha\|^2 of the plain SVM, as in the paper.
+        \|alpha\|^2 of the plain SVM, as in the paper; inf leaves the plain SVM.
     eta_scale : float, default=1.0
         > 0: multiplies eta.
     tau : float, default=0.01

@@ -20,6 +20,7 @@ from pliant._typing import Array
 from pliant._validation import check_integer, check_real
 from pliant.estimators._base_gram import base_kernel
 from pliant.estimators._components import Components
+from pliant.estimators._fitted import fresh
 from pliant.estimators._kernel_learner import KernelLearner
 from pliant.estimators._strength import Candidate, ComponentAccuracy, best_candidate
 from pliant.estimators.scg import SCGLogDetLearner
@@ -76,8 +77,9 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         The learned kernel.
     strength_, beta_ : float
         The choice, for an `SCGLogDetLearner`.
-    choice_scores_ : dict of (kernel, strength, beta) to float
-        The mean score of each setting that was tried; nan if nothing could be hidden.
+    choice_scores_ : dict of str to float
+        The mean score of each setting that was tried, such as "graph, strength=100, beta=1"; nan
+        if nothing could be hidden.
     components_ : Components
         What f is made of; ``components_.variances`` holds the eigenvalues.
     n_features_in_ : int
@@ -159,9 +161,13 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         ValueError
             For a parameter out of range, or data or side information that cannot be learned from.
         """
+        with fresh(self):
+            self._fit(X, {"y": y, "similar": similar, "dissimilar": dissimilar})
+        return self
+
+    def _fit(self, X: Any, known: dict[str, Any]) -> None:
         count = check_integer("n_components", self.n_components, least=1)
         check_integer("n_neighbors", self.n_neighbors, least=1)
-        known = {"y": y, "similar": similar, "dissimilar": dissimilar}
         learner = self._chosen_learner(X, known, count)
         rows = np.asarray(learner.fit_transform(X, **known))
         kind = Components.of_gram if learner._gives_gram else Components.of_features
@@ -169,7 +175,6 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.learner_, self.n_features_in_ = learner, learner.n_features_in_
         if hasattr(learner, "feature_names_in_"):
             self.feature_names_in_ = learner.feature_names_in_
-        return self
 
     def _chosen_learner(self, X: Any, known: dict[str, Any], count: int) -> KernelLearner:
         """Return the learner to fit, with the settings that do best on hidden labels or pairs."""
@@ -188,7 +193,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         best = 0 if np.isnan(scores).all() else int(np.nanargmax(scores))
         learner, (strength, beta) = trials[best]
         self.strength_, self.beta_ = strength, beta
-        names = [(_kernel_name(each), *candidate) for each, candidate in trials]
+        names = [_setting(each, candidate) for each, candidate in trials]
         self.choice_scores_ = dict(zip(names, scores.tolist(), strict=True))
         return learner.set_params(strength=strength, beta=beta)
 
@@ -259,6 +264,14 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             tags.input_tags.pairwise = get_tags(self.learner).input_tags.pairwise
         return tags
 
+    def _check_loaded(self) -> None:
+        """Raise ValueError if attributes, read from a file, do not belong together."""
+        if not isinstance(self.learner_, KernelLearner):
+            raise ValueError(f"expected a kernel learner, got {type(self.learner_).__name__}")
+        self.components_.check(self.learner_._n_features_out, self.n_components)
 
-def _kernel_name(learner: SCGLogDetLearner) -> str:
-    return learner.kernel if isinstance(learner.kernel, str) else type(learner.kernel).__name__
+
+def _setting(learner: SCGLogDetLearner, candidate: Candidate) -> str:
+    """Return what a setting is called."""
+    kernel = learner.kernel if isinstance(learner.kernel, str) else type(learner.kernel).__name__
+    return f"{kernel}, strength={candidate.strength:g}, beta={candidate.beta:g}"

@@ -45,7 +45,7 @@ class KNPLClassifier(_KNPL, HadamardClassifier):
         > 0: the price of a unit of slack. Multiplied by class and sample weights.
     eta : float or "auto", default="auto"
         > 0: the weight that holds F near 11'; the smaller, the more the kernel adapts. "auto" is
-        \|alpha\|^2 of the plain SVM, the scale that DANK uses.
+        \|alpha\|^2 of the plain SVM, the scale that DANK uses; inf leaves the plain SVM.
     eta_scale : float, default=1.0
         > 0: multiplies eta.
     extension : {"smooth", "nearest", "reciprocal", "none"}, default="smooth"

@@ -6,11 +6,12 @@ import importlib
 import json
 import os
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 
 from pliant._exceptions import ModelFileError
@@ -186,7 +187,23 @@ def _inner(value: object) -> Iterable[object]:
         return value
     if isinstance(value, np.ndarray):
         return value.ravel().tolist() if value.dtype == object else ()
-    return getattr(value, "__dict__", {}).values()
+    return _held(getattr(value, "__dict__", {}))
+
+
+def _held(attributes: Mapping[str, object]) -> Iterator[object]:
+    """Yield what an object holds; of an estimator that is to be copied and fitted, its parts."""
+    for name, part in attributes.items():
+        if not name.endswith("_") and _is_template(part):
+            yield from _inner(part)
+        else:
+            yield part
+
+
+def _is_template(value: object) -> bool:
+    """Whether this is an estimator that holds nothing but its parameters."""
+    if not (isinstance(value, BaseEstimator) and hasattr(value, "fit")):
+        return False
+    return vars(value).keys() <= value.get_params(deep=False).keys()
 
 
 def _as_json(value: dict[str, Any] | None, name: str) -> str:

@@ -30,6 +30,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpstrf
 from scipy.optimize import nnls
 
 from pliant._typing import Array, Indices
@@ -43,9 +45,6 @@ ORDERS = ("improved", "none", "strict")
 
 TIE = 1e-12
 """Means of losses that differ by less than this share of the largest loss are equal."""
-
-RANK = 1e-13
-"""Eigenvalues of H below this share of the largest are rounding errors."""
 
 UNSEEN = 1e-10
 """Rays whose matrix has less than this share of the largest norm on the known points are zero."""
@@ -138,12 +137,13 @@ def _from_classes(known: Array, labels: Indices) -> tuple[Array, Array]:
 def _nearest_of_cone(H: Array, c: Array) -> Array:
     """Return the t >= 0 with the smallest t'H t - 2 c't, for H with unit diagonal; O(r^3).
 
-    As |A t - g|^2 with A'A = H and A'g = c, from the eigenvectors of H.
+    As |A t - g|^2 with A'A = H and A'g = c, from a Cholesky factor with pivots: H may be singular.
     """
-    values, modes = np.linalg.eigh(H)
-    kept = values > RANK * values[-1]
-    roots = np.sqrt(values[kept])
-    A, g = roots[:, None] * modes[:, kept].T, (modes[:, kept].T @ c) / roots
+    factor, pivots, rank, _ = dpstrf(H)
+    order = pivots - 1
+    A = np.empty((rank, len(c)))
+    A[:, order] = np.triu(factor)[:rank]
+    g = solve_triangular(factor[:rank, :rank], c[order[:rank]], trans=1)
     return np.asarray(nnls(A, g, maxiter=100 * len(c))[0])
 
 

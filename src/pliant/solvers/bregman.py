@@ -11,11 +11,11 @@ undo one another's work. And K is brought up to date for some tens of projection
 matrix product; until then w is that of the old K plus what these projections added.
 
 1/x follows from lam, and is not stored. K follows from the duals too: it is computed from them
-anew, in O(a^3), every few sweeps, the fewer the more it had drifted, and before every verdict.
-A sweep over m pairs of a points costs O(m a^2) at most.
+anew, in O(a^3), every few sweeps, more often if it had drifted, and before every verdict. A sweep
+over m pairs of a points costs O(m a^2) at most.
 
-Hard bounds are met in the limit only. So each is tightened by a share t, as large as half the
-gap that is allowed; a K that keeps the bounds proper is reached after finitely many sweeps.
+Hard bounds are met in the limit only. So all of them are tightened by a share that costs half the
+gap allowed; a K that keeps the proper bounds is then reached after finitely many sweeps.
 """
 
 from __future__ import annotations
@@ -26,19 +26,15 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.random import RandomState
-from scipy.linalg.blas import dgemm
 
-from pliant._jit import compiled
 from pliant._typing import Array, Indices
+from pliant.solvers._projected import ProjectedGram
 from pliant.solvers.result import Progress, Result, Status
 
 __all__ = ["Bounded", "BoundsProof", "solve"]
 
-MOST_WAITING = 64
-"""Projections that wait for K to be brought up to date; fewer for large K."""
-
-FLUSH_WORK = 1e9
-"""Multiplications in one update of K at most: some hundredths of a second."""
+SLICE = 1e9
+"""Multiplications between two calls of the callback, about: some hundredths of a second."""
 
 SCAN = 100_000
 """Pairs that one compiled slice looks at, at most."""
@@ -158,24 +154,19 @@ class _Run(Generic[Proof]):
         callback: Callable[[Progress], Any] | None,
     ) -> None:
         self.problem, self.rng, self.callback = problem, rng, callback
-        a = len(problem.gram)
-        self.waiting = np.empty((int(min(MOST_WAITING, max(4, FLUSH_WORK // a**2))), a))
-        self.factors = np.empty(len(self.waiting))
         self.history: list[Progress] = []
         self.n_iter = self.age = self.idle = 0
         self.lifetime, self.best_bound = 1, -math.inf
         self.stopped = self.failed = False
-        self._begin(start)
-
-    def _begin(self, start: Array | None) -> None:
-        if start is None:
-            self.duals, self.log_det = np.zeros(len(self.problem.signs)), 0.0
-            self.gram: Array = np.array(self.problem.gram, dtype=np.float64, order="C")
-        else:
-            self.duals = np.array(start, dtype=np.float64)
-            self.gram, self.log_det = self.problem.learned(self.duals)
+        self.kernel = self._begin(start)
         self.safe = self.duals.copy()
-        self._prove()
+
+    def _begin(self, start: Array | None) -> ProjectedGram:
+        if start is None:
+            self.duals = np.zeros(len(self.problem.signs))
+            return ProjectedGram(self.problem.gram.copy(), 0.0)
+        self.duals = np.array(start, dtype=np.float64)
+        return ProjectedGram(*self.problem.learned(self.duals))
 
     def verdict(self, tol: float, max_iter: int) -> Status | None:
         """Certify the duals; say whether, and why, the run is over."""
@@ -188,7 +179,8 @@ class _Run(Generic[Proof]):
         return status
 
     def _prove(self) -> None:
-        self.proof = self.problem.certificate(self.duals, self.gram, self.log_det)
+        kernel = self.kernel
+        self.proof = self.problem.certificate(self.duals, kernel.gram, kernel.log_det)
 
     def _status(self, tol: float, max_iter: int) -> Status | None:
         if self.proof.gap <= tol * (1.0 + abs(self.proof.value)):
@@ -201,15 +193,16 @@ class _Run(Generic[Proof]):
 
     def _renew(self) -> None:
         """Compute K from the duals; where rounding took them too far, from those before."""
-        drifted = self.gram
+        drifted = self.kernel.gram
         try:
-            self.gram, self.log_det = self.problem.learned(self.duals)
+            learned = self.problem.learned(self.duals)
             self.safe = self.duals.copy()
         except np.linalg.LinAlgError:
             self.failed, self.duals = True, self.safe
-            self.gram, self.log_det = self.problem.learned(self.duals)
-        drift = float(np.abs(drifted - self.gram).max() / np.abs(self.gram).max())
-        steady = drift <= DRIFTED
+            learned = self.problem.learned(self.duals)
+        self.kernel = ProjectedGram(*learned)
+        fresh = self.kernel.gram
+        steady = np.abs(drifted - fresh).max() <= DRIFTED * np.abs(fresh).max()
         self.lifetime = min(LONGEST_DRIFT, 2 * self.age) if steady else max(1, self.age // 2)
         self.age = 0
         self._prove()
@@ -228,13 +221,16 @@ class _Run(Generic[Proof]):
 
     def sweep(self, tol: float) -> None:
         """Project on every bound once, in a new order."""
-        order, targets = self.rng.permutation(len(self.duals)), self._targets(tol)
+        problem, targets = self.problem, self._targets(tol)
+        order = self.rng.permutation(len(self.duals))
         place, work = 0, 0.0
         while place < len(order) and not self.stopped:
-            seen, used = self._project(order[place : place + SCAN], targets)
-            place += seen
-            work += used * len(self.gram) ** 2 + seen * len(self.waiting)
-            if work > FLUSH_WORK or place == len(order):
+            part = order[place : place + SCAN]
+            done, more = self.kernel.project(
+                part, problem.pairs, problem.signs, targets, 1.0 / problem.slack, self.duals
+            )
+            place, work = place + done, work + more
+            if work > SLICE or place == len(order):
                 work = 0.0
                 self._tell()
         self.n_iter += 1
@@ -249,72 +245,6 @@ class _Run(Generic[Proof]):
         share = min(WIDEST, 0.5 * tol * (1.0 + abs(self.proof.value)) / load)
         return bounds * (1.0 - self.problem.signs * share)
 
-    def _project(self, part: Indices, targets: Array) -> tuple[int, int]:
-        """Project on some bounds, until enough updates of K wait; bring K up to date."""
-        problem = self.problem
-        seen, used, change = _projections(
-            self.gram, self.waiting, self.factors, problem.pairs, problem.signs, targets,
-            1.0 / problem.slack, part, self.duals,
-        )  # fmt: skip
-        self.log_det += change
-        if used:
-            rows = self.waiting[:used]
-            scaled = self.factors[:used, None] * rows
-            dgemm(1.0, rows.T, scaled.T, 1.0, self.gram.T, trans_b=1, overwrite_c=1)
-        return seen, used
-
     def _tell(self) -> None:
         if self.callback is not None:
             self.stopped = bool(self.callback(self.history[-1]))
-
-
-@compiled
-def _projections(
-    gram: Array,
-    waiting: Array,
-    factors: Array,
-    pairs: Indices,
-    signs: Array,
-    targets: Array,
-    per_slack: float,
-    order: Indices,
-    duals: Array,
-) -> tuple[int, int, float]:
-    """Project on the bounds of `order`; return how many, the updates of K, the change of log det.
-
-    The present K is gram + W' diag(factors) W with the rows of W = waiting that are used.
-    """
-    used, change = 0, 0.0
-    for place in range(len(order)):
-        if used == len(waiting):
-            return place, used, change
-        k = order[place]
-        i, j, s = pairs[k, 0], pairs[k, 1], signs[k]
-        size = gram[i, i] + gram[j, j]
-        p = size - 2.0 * gram[i, j]
-        for t in range(used):
-            p += factors[t] * (waiting[t, i] - waiting[t, j]) ** 2
-        if p <= 1e-15 * size:
-            continue
-        room = 1.0 / targets[k] - s * duals[k] * per_slack
-        step = min(duals[k], s * (1.0 / p - room) / (1.0 + per_slack))
-        if step == 0.0:
-            continue
-        _store(gram, waiting, factors, used, i, j)
-        factors[used] = s * step / (1.0 - s * step * p)
-        duals[k] -= step
-        change += math.log1p(-s * step * p)
-        used += 1
-    return len(order), used, change
-
-
-@compiled
-def _store(gram: Array, waiting: Array, factors: Array, used: int, i: int, j: int) -> None:
-    """Write K (e_i - e_j) to the row `used` of `waiting`, K with the updates before it."""
-    row = waiting[used]
-    for c in range(len(row)):
-        row[c] = gram[i, c] - gram[j, c]
-    for t in range(used):
-        share = factors[t] * (waiting[t, i] - waiting[t, j])
-        for c in range(len(row)):
-            row[c] += share * waiting[t, c]
