@@ -1,0 +1,133 @@
+"""What a machine on a learned kernel does, whatever it predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pliant._typing import Array, Indices, Mask
+from pliant._validation import check_points, check_real
+from pliant.estimators._base import BLOCK_ENTRIES
+from pliant.estimators._kernel_learner import KernelLearner
+from pliant.estimators._strength import unit_scale
+from pliant.estimators.scg import SCGLogDetLearner
+from pliant.kernels import Kernel, Scaled
+
+__all__ = ["LearnedKernelMachine", "machine_has"]
+
+
+def machine_has(name: str) -> Callable[[Any], bool]:
+    def check(self: Any) -> bool:
+        machine = self.machine_ if hasattr(self, "machine_") else self._machine()
+        getattr(machine, name)  # raises with the machine's own reason
+        return True
+
+    return check
+
+
+class LearnedKernelMachine(BaseEstimator):
+    """A learned kernel, then a machine on its Gram matrix."""
+
+    learner: Any
+    machine: Any
+    unit_variance: bool
+    random_state: Any
+    n_features_in_: int
+
+    def _machine(self) -> Any:
+        """Return the machine to fit, not fitted."""
+        raise NotImplementedError
+
+    def _learner(self) -> Any:
+        return SCGLogDetLearner() if self.learner is None else self.learner
+
+    def _fresh_learner(self) -> Any:
+        """Return a copy of the learner, with the random state if it takes one."""
+        learner = clone(self._learner())
+        if self.random_state is not None and "random_state" in learner.get_params(deep=False):
+            learner.set_params(random_state=self.random_state)
+        return learner
+
+    def _fit(self, points: Array, learned_from: Any, known: Mask, targets: Any) -> None:
+        """Learn the kernel, then fit the machine on the points whose targets are known."""
+        machine = _checked_machine(self._machine())
+        rows = np.flatnonzero(known)
+        self.learner_ = self._fresh_learner()
+        if isinstance(self.learner_, KernelLearner):
+            gram = self._learn(points, learned_from)[np.ix_(rows, rows)]
+            self.support_vectors_ = self.learner_.support_vectors_[rows]
+        else:
+            self.learner_.fit(points[rows], targets)
+            self.support_vectors_ = points[rows]
+            gram = self._learned_kernel()(self.support_vectors_)
+        self.scale_ = unit_scale(gram) if self.unit_variance else 1.0
+        self.machine_ = clone(machine).fit(self.scale_ * gram, targets)
+
+    def _learn(self, points: Array, learned_from: Indices) -> Array:
+        """Return the kernel values between all fit points, from codes with -1 for unknown."""
+        self.learner_.set_params(unlabeled=-1)
+        return self.learner_.fit_gram(points, learned_from)
+
+    def _learned_kernel(self) -> Kernel:
+        kernel = getattr(self.learner_, "kernel_", None)
+        if not isinstance(kernel, Kernel):
+            raise TypeError(
+                "expected learner to learn one kernel, as `kernel_`, got none from "
+                f"{self.learner_!r}; a machine with one kernel for each pair of classes has none"
+            )
+        return kernel
+
+    @property
+    def kernel_(self) -> Kernel:
+        """The learned kernel, scaled."""
+        check_is_fitted(self)
+        return Scaled(self._learned_kernel(), self.scale_)
+
+    def _ask(self, name: str, X: npt.ArrayLike) -> Any:
+        """Return what the machine's method says of new points, in blocks of rows."""
+        check_is_fitted(self)
+        points = validate_data(self, X, reset=False, dtype=np.float64)
+        kernel, method = self.kernel_, getattr(self.machine_, name)
+        step = max(1, BLOCK_ENTRIES // len(self.support_vectors_))
+        blocks = (points[low : low + step] for low in range(0, len(points), step))
+        return np.concatenate([method(kernel(block, self.support_vectors_)) for block in blocks])
+
+    def predict(self, X: npt.ArrayLike) -> Any:
+        """Return the machine's prediction for each point, shape (m,).
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d), or (m, n) for a learner with kernel="precomputed"
+        """
+        return self._ask("predict", X)
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn whether a precomputed matrix is sliced on both sides."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = get_tags(self._learner()).input_tags.pairwise
+        return tags
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if attributes, read from a file, do not belong together."""
+        check_real("scale_", self.scale_, above=0)
+        n = len(check_points(self.support_vectors_, "support_vectors_"))
+        taken = getattr(self.machine_, "n_features_in_", None)
+        if taken != n:
+            raise ValueError(f"expected machine_ to take {n} kernel values, got {taken}")
+        self._learned_kernel()
+
+
+def _checked_machine(machine: Any) -> Any:
+    """Return a machine if it takes kernel values."""
+    names = machine.get_params(deep=False)
+    if "metric" in names or not get_tags(machine).input_tags.pairwise:
+        raise TypeError(
+            f'expected machine to take kernel values, with kernel="precomputed", got {machine!r}'
+        )
+    return machine
