@@ -17,6 +17,7 @@ from pliant._typing import Array
 
 __all__ = [
     "check_choice",
+    "check_flag",
     "check_gram",
     "check_integer",
     "check_points",
@@ -93,6 +94,13 @@ def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
     hint = difflib.get_close_matches(str(value), list(choices), n=1)
     meant = f" (did you mean {hint[0]!r}?)" if hint else ""
     raise ValueError(f"expected {name} in {sorted(choices)}, got {plain(value)!r}{meant}")
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """Return `value` if it is True or False, or say so."""
+    if not _is_boolean(value):
+        raise ValueError(f"expected {name} True or False, got {plain(value)!r}")
+    return bool(value)
 
 
 def check_points(X: npt.ArrayLike, name: str = "X", n_features: int | None = None) -> Array:

@@ -14,11 +14,11 @@ from sklearn.model_selection import GridSearchCV, KFold, ParameterGrid, Stratifi
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pliant._typing import Array, Indices
+from pliant._typing import Array, Indices, Mask
 from pliant.cli.console import Tick
 from pliant.tables import temporary_map
 
-__all__ = ["METRICS", "Fold", "Learner", "check_folds", "most_folds"]
+__all__ = ["METRICS", "Fold", "Learner", "check_folds", "labelled", "most_folds"]
 
 
 def _rmse(y: Array, predicted: Array) -> float:
@@ -92,6 +92,11 @@ class Learner:
     standardise: bool = True
 
     @property
+    def unlabeled(self) -> Any:
+        """What stands for an unknown class in the target; None where the machine has no such."""
+        return self.machine.get_params(deep=False).get("unlabeled")
+
+    @property
     def n_fits(self) -> int:
         """Fits that `learn` takes."""
         return 1 if self.grid is None else 1 + self.n_folds * len(ParameterGrid(self.grid))
@@ -119,9 +124,10 @@ class Learner:
 
         def score(model: Any, X: Array, y: Array) -> float:
             tick(1)
-            return float(model.score(X, y))
+            known = labelled(y, self.unlabeled)
+            return float(model.score(X[known], y[known]))
 
-        most = most_folds(y, self.task)
+        most = most_folds(y[labelled(y, self.unlabeled)], self.task)
         if most < 2:
             raise ValueError("tuning needs at least 4 rows, and 2 of each class; there are fewer")
         folds = _folds(y, self.task, min(self.n_folds, most), self.seed)
@@ -141,9 +147,17 @@ class Learner:
     def _tested(self, X: Array, y: Array, train: Indices, test: Indices, tick: Tick) -> Fold:
         model, seconds = self.learn(_taken(X, train), y[train], tick)
         predicted = model.predict(_taken(X, test))
-        metrics = METRICS[self.task].items()
-        scores = {name: float(metric(y[test], predicted)) for name, metric in metrics}
+        metrics, known = METRICS[self.task].items(), labelled(y[test], self.unlabeled)
+        truth, said = y[test][known], predicted[known]
+        scores = {name: float(metric(truth, said)) for name, metric in metrics}
         return Fold(model, seconds, test, predicted, scores)
+
+
+def labelled(y: Array, unlabeled: Any) -> Mask:
+    """Return which rows have a label: another value than the one that stands for none."""
+    if unlabeled is None:
+        return np.ones(len(y), dtype=bool)
+    return np.array([value != unlabeled for value in y.tolist()], dtype=bool)
 
 
 def _taken(X: Array, rows: Indices) -> Array:

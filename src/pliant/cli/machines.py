@@ -73,9 +73,9 @@ def _function(machine: Any) -> dict[str, Any]:
 def learned_kernel(machine: Any) -> dict[str, Any]:
     """Return the facts of a kernel that was learned from labels, before the machine on it.
 
-    Empty for other machines. Else ``labelled`` (rows whose class is known) and what the learner
-    tells: ``strength``, ``loss`` (the objective, or for OSK what it is made of), ``alignment``,
-    ``eigenvectors``, ``components`` of the graph, ``pairs``, ``bounds`` and ``kernel_gap``.
+    Empty for other machines. Else ``labelled`` (rows whose class is known), ``rows``, and what
+    the learner tells: ``strength``, ``objective``, ``alignment``, ``eigenvectors``,
+    ``graph_parts``, ``pairs``, ``bounds`` and ``kernel_gap``.
     """
     learner = getattr(machine, "learner_", None)
     if learner is None:
@@ -84,7 +84,10 @@ def learned_kernel(machine: Any) -> dict[str, Any]:
     if "kernel_gap" in found:
         found["pairs"] = len(learner.pairs_)
         found["bounds"] = [learner.similar_bound_, learner.dissimilar_bound_]
-    return {"labelled": len(machine.support_vectors_), **found}
+    if getattr(learner, "loss", None) == "alignment":
+        del found["objective"]  # the same number
+    rows = len(learner.support_vectors_)
+    return {"labelled": len(machine.support_vectors_), "rows": rows, **found}
 
 
 LEARNED = {

@@ -105,7 +105,9 @@ def kernel_facts(kernel: Mapping[str, Any]) -> list[Fact]:
     if not kernel:
         return []
     known = [(name, number(kernel[key])) for name, key in KERNEL_FACTS.items() if key in kernel]
-    found = [("kernel from", f"{kernel['labelled']} labelled rows"), *known]
+    rows, labels = kernel["rows"], kernel["labelled"]
+    some = "" if labels == rows else f", {labels} of them labelled"
+    found = [("kernel from", f"{rows} rows{some}"), *known]
     if "bounds" in kernel:
         similar, dissimilar = map(number, kernel["bounds"])
         bounds = f"<= {similar} for the same class, >= {dissimilar} for different ones"

@@ -12,9 +12,9 @@ import numpy as np
 
 from pliant._exceptions import TableError
 from pliant._files import quoted
-from pliant._typing import Array
+from pliant._typing import Array, Mask
 from pliant.cli.console import learning, progress
-from pliant.cli.learning import METRICS, Fold, Learner, check_folds
+from pliant.cli.learning import METRICS, Fold, Learner, check_folds, labelled
 from pliant.cli.machines import (
     functions,
     last_step,
@@ -92,8 +92,10 @@ def train(table: Path, order: Order, out: Path | None) -> dict[str, Any]:
     method, given = get_method(order.method), parse_parameters(order.words)
     schema, X, y = _read(table, order, method)
     learner = _learner(method, order, given, schema, X.shape[1])
+    known = labelled(y, learner.unlabeled)
+    _check_labels(y, known, learner.unlabeled, order.target)
     if order.cv:
-        check_folds(y, learner.task, order.cv)
+        check_folds(y[known], learner.task, order.cv)
     start = time.perf_counter()
     n_fits = learner.n_fits * (1 + order.cv)
     with progress(learning(len(y), n_fits), n_fits) as tick:
@@ -102,7 +104,7 @@ def train(table: Path, order: Order, out: Path | None) -> dict[str, Any]:
     result = {
         "method": method.name,
         "seed": order.seed,
-        "data": describe(schema, X, y),
+        "data": {**describe(schema, X, y[known]), "rows": len(y)},
         "parameters": plain_parameters(last_step(model)),
         "tuned": _chosen(last_step(model), learner),
         "cross_validation": summarise(folds, learner.task),
@@ -128,12 +130,20 @@ def _read(table: Path, order: Order, method: Method) -> tuple[TableSchema, Array
         frame = _whole(table, method)
         schema = TableSchema.fit(frame, order.target, **choices)
         X, y = schema.features(frame), schema.target_values(frame)
-    if len(np.unique(y)) < 2:
-        raise TableError(
-            f"column {quoted(order.target)} holds {quoted(y[0])} in all {len(y)} rows: expected "
-            "a target that varies"
-        )
     return schema, X, y
+
+
+def _check_labels(y: Array, known: Mask, unlabeled: Any, target: str) -> None:
+    """Raise TableError unless the known part of a target varies, and an unknown one is there."""
+    if unlabeled is not None and known.all():
+        raise TableError(
+            f"column {quoted(target)} holds {quoted(unlabeled)} nowhere: expected some rows with "
+            "the value that stands for an unknown class"
+        )
+    found = np.unique(y[known])
+    if len(found) < 2:
+        held = f"{quoted(found[0])} in all {known.sum()} rows" if len(found) else "no known class"
+        raise TableError(f"column {quoted(target)} holds {held}: expected a target that varies")
 
 
 def _whole(table: Path, method: Method) -> pd.DataFrame:

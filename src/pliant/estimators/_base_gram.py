@@ -22,10 +22,13 @@ from pliant.kernels import (
 )
 from pliant.linalg import negative_eigenvalue
 
-__all__ = ["base_kernel", "checked_gram"]
+__all__ = ["GRAPH_NEIGHBORS", "base_kernel", "checked_gram"]
 
 SURE = (Gaussian, Laplacian, Linear, Matern, NeighborGraphKernel, Polynomial)
 """Kernels whose matrices are PSD without a look."""
+
+GRAPH_NEIGHBORS = 5
+"""Neighbours of each point in the graph of kernel="graph"."""
 
 
 def base_kernel(kernel: Any, points: Array, gamma: float | str) -> Kernel:
@@ -42,12 +45,19 @@ def base_kernel(kernel: Any, points: Array, gamma: float | str) -> Kernel:
     if isinstance(kernel, str) and kernel == "graph":
         if gamma != "scale":
             raise ValueError(f"expected gamma='scale', got {gamma!r}: kernel='graph' has no gamma")
-        return NeighborGraphKernel.from_points(points)
+        return _graph_kernel(points)
     base = as_kernel(kernel, points, gamma)
     for name, meaning in (("symmetric", "symmetric"), ("psd", "positive semi-definite")):
         if not getattr(base, name):
             raise ValueError(f"expected a kernel that is {meaning}, got {base!r}")
     return base
+
+
+def _graph_kernel(points: Array) -> Kernel:
+    try:
+        return NeighborGraphKernel.from_points(points, GRAPH_NEIGHBORS)
+    except ValueError as error:
+        raise ValueError(f"kernel='graph': {error}") from None
 
 
 def checked_gram(base: Kernel, points: Array) -> Array:

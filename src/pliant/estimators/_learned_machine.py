@@ -12,7 +12,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pliant._typing import Array, Indices, Mask
-from pliant._validation import check_points, check_real
+from pliant._validation import check_flag, check_points, check_real
 from pliant.estimators._base import BLOCK_ENTRIES
 from pliant.estimators._kernel_learner import KernelLearner
 from pliant.estimators._strength import unit_scale
@@ -38,6 +38,7 @@ class LearnedKernelMachine(BaseEstimator):
     machine: Any
     unit_variance: bool
     random_state: Any
+    _predicts: str  # "classifier" or "regressor"
     n_features_in_: int
 
     def _machine(self) -> Any:
@@ -56,7 +57,8 @@ class LearnedKernelMachine(BaseEstimator):
 
     def _fit(self, points: Array, learned_from: Any, known: Mask, targets: Any) -> None:
         """Learn the kernel, then fit the machine on the points whose targets are known."""
-        machine = _checked_machine(self._machine())
+        machine = self._checked_machine()
+        check_flag("unit_variance", self.unit_variance)
         rows = np.flatnonzero(known)
         self.learner_ = self._fresh_learner()
         if isinstance(self.learner_, KernelLearner):
@@ -69,8 +71,27 @@ class LearnedKernelMachine(BaseEstimator):
         self.scale_ = unit_scale(gram) if self.unit_variance else 1.0
         self.machine_ = clone(machine).fit(self.scale_ * gram, targets)
 
+    def _checked_machine(self) -> Any:
+        """Return the machine if it takes kernel values and predicts what is asked for."""
+        machine = self._machine()
+        names, tags = machine.get_params(deep=False), get_tags(machine)
+        if "metric" in names or not tags.input_tags.pairwise:
+            raise TypeError(
+                'expected machine to take kernel values, with kernel="precomputed", got '
+                f"{machine!r}"
+            )
+        if tags.estimator_type != self._predicts:
+            raise TypeError(f"expected machine to be a {self._predicts}, got {machine!r}")
+        return machine
+
     def _learn(self, points: Array, learned_from: Indices) -> Array:
         """Return the kernel values between all fit points, from codes with -1 for unknown."""
+        given = self.learner_.unlabeled
+        if given is not None:
+            raise ValueError(
+                f"expected unlabeled to be given to {type(self).__name__}, got a learner with "
+                f"unlabeled={given!r}"
+            )
         self.learner_.set_params(unlabeled=-1)
         return self.learner_.fit_gram(points, learned_from)
 
@@ -121,13 +142,3 @@ class LearnedKernelMachine(BaseEstimator):
         if taken != n:
             raise ValueError(f"expected machine_ to take {n} kernel values, got {taken}")
         self._learned_kernel()
-
-
-def _checked_machine(machine: Any) -> Any:
-    """Return a machine if it takes kernel values."""
-    names = machine.get_params(deep=False)
-    if "metric" in names or not get_tags(machine).input_tags.pairwise:
-        raise TypeError(
-            f'expected machine to take kernel values, with kernel="precomputed", got {machine!r}'
-        )
-    return machine

@@ -159,14 +159,16 @@ def _trials(
 ) -> Trials:
     """Draw the sample and its folds."""
     if information.labels is None:
-        pairs, signs = information.sample_pairs(most // 2, rng)
+        drawn = _draw_alike(information.signs, most // 2, rng)
+        pairs, signs = information.pairs[drawn], information.signs[drawn]
         rows, places = np.unique(pairs, return_inverse=True)
         places = places.reshape(-1, 2)
         parts = [places[signs == sign] for sign in (1, -1)]
         known = SideInformation.from_pairs(len(rows), *parts)
         folds = _deal(known.signs, rng)
     else:
-        rows = _draw(information.known, most, rng)
+        known_rows = information.known
+        rows = known_rows[_draw_alike(information.labels[known_rows], most, rng)]
         if graph == "complete":
             unknown = np.flatnonzero(information.labels < 0)
             rows = np.union1d(rows, _draw(unknown, most, rng))
@@ -179,6 +181,19 @@ def _trials(
 
 def _draw(rows: Indices, most: int, rng: np.random.RandomState) -> Indices:
     return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
+
+
+def _draw_alike(kinds: Indices | Array, most: int, rng: np.random.RandomState) -> Indices:
+    """Return the places of at most `most` items, each kind in its share, and some of each."""
+    if len(kinds) <= most:
+        return np.arange(len(kinds))
+    order = rng.permutation(len(kinds))
+    _, kind, sizes = np.unique(kinds[order], return_inverse=True, return_counts=True)
+    by_kind = np.argsort(kind, kind="stable")
+    rank = np.empty(len(kinds), dtype=np.intp)
+    rank[by_kind] = np.arange(len(kinds)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    share = np.where(rank < N_FOLDS, 0.0, (rank + 0.5) / sizes[kind])
+    return np.sort(order[np.argsort(share, kind="stable")[:most]])
 
 
 def _deal(kinds: Indices | Array, rng: np.random.RandomState) -> Indices:

@@ -17,10 +17,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from pliant._typing import Array, Indices, Mask
+from pliant._typing import Array, Indices
 from pliant._validation import check_integer, plain
 from pliant.estimators._fitted import fresh
 from pliant.estimators._learned_machine import LearnedKernelMachine, machine_has
+from pliant.side_information.information import label_vector, where_equal
 
 __all__ = ["LearnedKernelClassifier", "LearnedKernelRegressor"]
 
@@ -87,6 +88,8 @@ class LearnedKernelClassifier(ClassifierMixin, LearnedKernelMachine):
         self.unit_variance = unit_variance
         self.random_state = random_state
 
+    _predicts = "classifier"
+
     def _machine(self) -> Any:
         return SVC(kernel="precomputed") if self.machine is None else self.machine
 
@@ -116,8 +119,10 @@ class LearnedKernelClassifier(ClassifierMixin, LearnedKernelMachine):
 
     def _learn_both(self, X: npt.ArrayLike, y: npt.ArrayLike) -> None:
         points, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        if labels.dtype.kind == "O":
+            labels = label_vector(labels)
         check_classification_targets(labels)
-        known = _known(labels, self.unlabeled)
+        known = ~where_equal(labels, self.unlabeled)
         self.classes_, found = np.unique(labels[known], return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
@@ -197,6 +202,8 @@ class LearnedKernelRegressor(RegressorMixin, LearnedKernelMachine):
         self.unit_variance = unit_variance
         self.random_state = random_state
 
+    _predicts = "regressor"
+
     def _machine(self) -> Any:
         return KernelRidge(kernel="precomputed") if self.machine is None else self.machine
 
@@ -233,13 +240,6 @@ class LearnedKernelRegressor(RegressorMixin, LearnedKernelMachine):
         needs_classes = not is_regressor(self._learner())
         codes = _quantile_codes(targets, bins) if needs_classes else targets
         self._fit(points, codes, np.ones(len(points), dtype=bool), targets)
-
-
-def _known(labels: npt.NDArray[Any], unlabeled: Any) -> Mask:
-    """Return which points are labelled."""
-    if unlabeled is None or isinstance(unlabeled, str) != (labels.dtype.kind in "US"):
-        return np.ones(len(labels), dtype=bool)
-    return np.asarray(labels != unlabeled)
 
 
 def _quantile_codes(targets: Array, n_bins: int) -> Indices:

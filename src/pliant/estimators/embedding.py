@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pliant._typing import Array
 from pliant._validation import check_integer, check_real
-from pliant.estimators._base_gram import base_kernel
+from pliant.estimators._base_gram import GRAPH_NEIGHBORS, base_kernel
 from pliant.estimators._components import Components
 from pliant.estimators._fitted import fresh
 from pliant.estimators._kernel_learner import KernelLearner
@@ -116,10 +116,12 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.n_neighbors = n_neighbors
         self.random_state = random_state
 
-    def _learners(self) -> list[Any]:
+    def _learners(self, points: Array) -> list[Any]:
         """Return the learners to choose from, which give kernel values and not components."""
         if self.learner is None:
             learners = [SCGLogDetLearner("graph"), SCGLogDetLearner("gaussian")]
+            if len(np.unique(points, axis=0)) <= GRAPH_NEIGHBORS:
+                learners = learners[1:]
         else:
             learners = [clone(self.learner)]
         for learner in learners:
@@ -168,17 +170,16 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _fit(self, X: Any, known: dict[str, Any]) -> None:
         count = check_integer("n_components", self.n_components, least=1)
         check_integer("n_neighbors", self.n_neighbors, least=1)
-        learner = self._chosen_learner(X, known, count)
-        rows = np.asarray(learner.fit_transform(X, **known))
+        points = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        learner = self._chosen_learner(points, known, count)
+        rows = np.asarray(learner.fit_transform(points, **known))
         kind = Components.of_gram if learner._gives_gram else Components.of_features
         self.components_ = kind(rows, count)
-        self.learner_, self.n_features_in_ = learner, learner.n_features_in_
-        if hasattr(learner, "feature_names_in_"):
-            self.feature_names_in_ = learner.feature_names_in_
+        self.learner_ = learner
 
-    def _chosen_learner(self, X: Any, known: dict[str, Any], count: int) -> KernelLearner:
+    def _chosen_learner(self, points: Array, known: dict[str, Any], count: int) -> KernelLearner:
         """Return the learner to fit, with the settings that do best on hidden labels or pairs."""
-        learners = self._learners()
+        learners = self._learners(points)
         trials = [
             (learner, candidate)
             for learner in learners
@@ -186,10 +187,11 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             for candidate in self._candidates(learner)
         ]
         if not trials:
+            self._refuse_settings(learners[0])
             return learners[0]
         scores = np.full(len(trials), np.nan)
         if len(trials) > 1:
-            scores = np.concatenate([self._scores(each, X, known, count) for each in learners])
+            scores = np.concatenate([self._scores(each, points, known, count) for each in learners])
         best = 0 if np.isnan(scores).all() else int(np.nanargmax(scores))
         learner, (strength, beta) = trials[best]
         self.strength_, self.beta_ = strength, beta
@@ -197,8 +199,16 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.choice_scores_ = dict(zip(names, scores.tolist(), strict=True))
         return learner.set_params(strength=strength, beta=beta)
 
+    def _refuse_settings(self, learner: KernelLearner) -> None:
+        for name in ("strengths", "betas"):
+            if getattr(self, name) is not None:
+                raise ValueError(
+                    f"expected {name}=None, as {type(learner).__name__} has none, got "
+                    f"{getattr(self, name)!r}"
+                )
+
     def _scores(
-        self, learner: SCGLogDetLearner, X: Any, known: dict[str, Any], count: int
+        self, learner: SCGLogDetLearner, X: Array, known: dict[str, Any], count: int
     ) -> Array:
         """Return the score of each candidate on what is hidden."""
         learner._check_parameters()
@@ -254,7 +264,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     @property
     def _n_features_out(self) -> int:
-        return int(self.n_components)
+        return len(self.components_.variances)
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn that targets are needed, and what a precomputed matrix is."""
@@ -268,7 +278,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """Raise ValueError if attributes, read from a file, do not belong together."""
         if not isinstance(self.learner_, KernelLearner):
             raise ValueError(f"expected a kernel learner, got {type(self.learner_).__name__}")
-        self.components_.check(self.learner_._n_features_out, self.n_components)
+        self.components_.check(self.learner_._n_features_out, len(self.components_.variances))
 
 
 def _setting(learner: SCGLogDetLearner, candidate: Candidate) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pliant._typing import Array, Indices
-from pliant._validation import check_choice, check_integer
+from pliant._validation import check_choice, check_flag, check_integer
 from pliant.estimators._kernel_learner import KernelLearner
 from pliant.kernels import SpectralKernel
 from pliant.kernels.extension import CoordinateNeighbors
@@ -155,8 +155,7 @@ class OrderSpectralLearner(KernelLearner):
         check_choice("order", self.order, ORDERS)
         check_integer("n_neighbors", self.n_neighbors, least=1)
         check_integer("n_components", self.n_components, least=1)
-        if not isinstance(self.drop_null, bool | np.bool_):
-            raise ValueError(f"expected drop_null True or False, got {self.drop_null!r}")
+        check_flag("drop_null", self.drop_null)
         check_beta(self.beta)
 
     def _learn(self, points: Array, information: SideInformation) -> Callable[[], Array]:

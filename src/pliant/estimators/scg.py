@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from pliant._typing import Array
-from pliant._validation import check_choice, check_integer, check_real
+from pliant._validation import check_choice, check_flag, check_integer, check_real
 from pliant.estimators._base_gram import base_kernel, checked_gram
 from pliant.estimators._components import Components
 from pliant.estimators._kernel_learner import KernelLearner
@@ -96,7 +96,7 @@ class SCGLogDetLearner(KernelLearner):
         The classes, sorted; None for pairs.
     approximation_error_ : float
         Of the solver "features": the share of the trace of K0 that the landmarks miss.
-    components_ : Components
+    components_ : Components or None
         With `n_components`: what they are made of.
     n_features_in_ : int
         Number of features seen during fit.
@@ -160,6 +160,7 @@ class SCGLogDetLearner(KernelLearner):
     def _check_parameters(self) -> None:
         if not (isinstance(self.strength, str) and self.strength == "auto"):
             check_real("strength", self.strength, above=0)
+        check_flag("scale_strength", self.scale_strength)
         check_beta(self.beta)
         check_choice("graph", self.graph, GRAPHS)
         check_choice("solver", self.solver, SOLVERS)
@@ -205,6 +206,7 @@ class SCGLogDetLearner(KernelLearner):
         def learned() -> Array:
             return found.gram if len(edges) == len(points) else self._at_points()
 
+        self.components_: Components | None = None
         if self.n_components is not None:
             self.components_ = Components.of_gram(learned(), self.n_components)
         return learned
@@ -248,13 +250,14 @@ class SCGLogDetLearner(KernelLearner):
         self.approximation_error_ = features.missing
         self.kernel_ = LandmarkKernel(kernel, features.landmarks, features.projection @ map_)
         learned = at_points @ map_
+        self.components_ = None
         if self.n_components is not None:
             self.components_ = Components.of_features(learned, self.n_components)
         return lambda: learned @ learned.T
 
     @property
     def _gives_gram(self) -> bool:
-        return isinstance(self.kernel_, LogDetKernel) and self.n_components is None
+        return isinstance(self.kernel_, LogDetKernel) and self.components_ is None
 
     def _outputs(self, points: Array) -> Array:
         """Return kernel values against the fit points, or features."""
@@ -262,11 +265,11 @@ class SCGLogDetLearner(KernelLearner):
             rows = self.kernel_.features(points)
         else:
             rows = super()._outputs(points)
-        return rows if self.n_components is None else self.components_(rows)
+        return rows if self.components_ is None else self.components_(rows)
 
     @property
     def _n_features_out(self) -> int:
-        return self._width if self.n_components is None else int(self.n_components)
+        return self._width if self.components_ is None else len(self.components_.variances)
 
     @property
     def _width(self) -> int:
@@ -278,5 +281,5 @@ class SCGLogDetLearner(KernelLearner):
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes, read from a file, do not belong together."""
         super()._check_loaded()
-        if self.n_components is not None:
-            self.components_.check(self._width, self.n_components)
+        if self.components_ is not None:
+            self.components_.check(self._width, len(self.components_.variances))

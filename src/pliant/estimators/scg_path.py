@@ -29,7 +29,7 @@ class SCGLogDetPath:
     .. math:: \min_K D_{ld}(K, K_0) + \gamma \, \mathrm{tr}(K S)
 
     (see `SCGLogDetLearner`) for its own :math:`\gamma`, weights and labels, on the same K0. The
-    eigendecomposition of K0 is made once; each new strength costs a matrix product; each
+    eigendecomposition of K0 is made once; each new strength costs two matrix products; each
     labelling costs O(n^2 q) for q classes when it labels all points or the graph is complete,
     and O(h^3 + n h^2) more for h points that are left out of the graph, such as a fold that is
     held out. With pairs q is the number of points in the graph.

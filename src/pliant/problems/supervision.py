@@ -73,7 +73,10 @@ class Resolvent(NamedTuple):
 
 
 class Spectrum(NamedTuple):
-    """The eigenvalues of K0 that are clearly above zero, shape (r,), and eigenvectors, (a, r)."""
+    """Eigenvalues of K0, at least 0, shape (r,), and their eigenvectors, (a, r).
+
+    All of them; or those clearly above zero, where they are less than half.
+    """
 
     values: Array
     vectors: Array
@@ -82,15 +85,20 @@ class Spectrum(NamedTuple):
     def of(cls, gram: Array) -> Spectrum:
         """Return it by one eigendecomposition, O(a^3)."""
         values, vectors = scipy.linalg.eigh(gram, driver="evd", check_finite=False)
-        first = int(np.searchsorted(values, ROUNDING * max(float(values[-1]), 0.0), side="right"))
-        return cls(values[first:], np.ascontiguousarray(vectors[:, first:]))
+        kept = values > ROUNDING * max(float(values[-1]), 0.0)
+        if 2 * kept.sum() < len(values):
+            return cls(values[kept], np.ascontiguousarray(vectors[:, kept]))
+        return cls(np.maximum(values, 0.0), vectors)
 
     def resolvent(self, strength: float) -> Resolvent:
-        """Return the resolvent for one gamma by one matrix product, O(a^2 r)."""
+        """Return the resolvent for one gamma by matrix products, O(a^2 r)."""
         damped = 1.0 + strength * self.values
         shrunk = (self.vectors * (self.values / damped)) @ self.vectors.T
-        inverse = -strength * shrunk
-        inverse[np.diag_indices_from(inverse)] += 1.0
+        if len(self.values) == len(shrunk):
+            inverse = (self.vectors / damped) @ self.vectors.T
+        else:
+            inverse = -strength * shrunk
+            inverse[np.diag_indices_from(inverse)] += 1.0
         return Resolvent(inverse, shrunk, float(np.log(damped).sum()))
 
 

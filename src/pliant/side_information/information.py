@@ -15,7 +15,7 @@ from pliant._validation import check_choice, check_integer, plain
 from pliant.side_information._pairs import check_pairs, pair_signs, spread_pairs
 from pliant.side_information.graph import LabelGraph, PairGraph, SupervisedGraph
 
-__all__ = ["GRAPHS", "SideInformation"]
+__all__ = ["GRAPHS", "SideInformation", "label_vector", "where_equal"]
 
 GRAPHS = ("complete", "labeled")
 """Over which points a supervised graph extends: all, or those that something is known of."""
@@ -80,8 +80,8 @@ class SideInformation:
             If no point is labelled, all labels are of one class, or `y` holds -1 and +1 only and
             `unlabeled` is not given.
         """
-        values = _check_labels(y)
-        known = ~_equal(values, _unlabeled_value(values, unlabeled))
+        values = label_vector(y)
+        known = ~where_equal(values, _unlabeled_value(values, unlabeled))
         if not known.any():
             raise ValueError(f"expected some labelled points, got {plain(values[0])!r} for all")
         classes, codes = np.unique(values[known], return_inverse=True)
@@ -215,7 +215,7 @@ class SideInformation:
         return SideInformation(self.n_samples, _pairs=self.pairs[left], _signs=self.signs[left])
 
 
-def _check_labels(y: npt.ArrayLike) -> npt.NDArray[Any]:
+def label_vector(y: npt.ArrayLike) -> npt.NDArray[Any]:
     """Return labels as a vector of one type without missing values."""
     values = np.asarray(y)
     if values.dtype.kind in "US" and not isinstance(y, np.ndarray):
@@ -265,9 +265,9 @@ def _unlabeled_value(values: npt.NDArray[Any], unlabeled: Any) -> Any:
     return -1
 
 
-def _equal(values: npt.NDArray[Any], value: Any) -> Mask:
+def where_equal(values: npt.NDArray[Any], value: Any) -> Mask:
     """Return where `values` equal `value`; nowhere if they are of different kinds."""
     text = values.dtype.kind in "US"
-    if text != isinstance(value, str | bytes):
+    if value is None or text != isinstance(value, str | bytes):
         return np.zeros(len(values), dtype=bool)
     return np.asarray(values == value)
