@@ -28,7 +28,7 @@ from pliant.estimators import (
     TKLRegressor,
 )
 
-__all__ = ["METHODS", "Method", "get_method"]
+__all__ = ["METHODS", "Method", "get_method", "is_gamma"]
 
 Maker: TypeAlias = Callable[..., Any]
 """An estimator's class, or a function that makes an estimator; both take parameters by name."""
@@ -102,9 +102,14 @@ class Method:
         """Return what to search with d = n_features: `grid`, with ``gamma`` as numbers."""
         found: dict[str, list[Any]] = {name: list(values) for name, values in self.grid.items()}
         for name in found:
-            if name.rpartition("__")[2] == "gamma":
+            if is_gamma(name):
                 found[name] = [1.0 / n_features * value for value in found[name]]
         return found
+
+
+def is_gamma(name: str) -> bool:
+    """Return whether a parameter is a gamma, of a machine or of a part."""
+    return name.rpartition("__")[2] == "gamma"
 
 
 def _kind(machine: object) -> tuple[object, ...]:

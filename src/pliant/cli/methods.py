@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pliant.cli.report import facts, number
-from pliant.registry import METHODS, Method
+from pliant.registry import METHODS, Method, is_gamma
 
 __all__ = ["methods"]
 
@@ -28,4 +28,4 @@ def _facts(method: Method) -> list[tuple[str, str]]:
 def _values(method: Method, name: str) -> str:
     """Return the values that tuning tries for a parameter."""
     values = ", ".join(number(value) for value in method.grid[name])
-    return f"{{{values}}}" + (" / number of features" if name == "gamma" else "")
+    return f"{{{values}}}" + (" / number of features" if is_gamma(name) else "")

@@ -26,7 +26,7 @@ from pliant.cli.machines import (
 )
 from pliant.cli.parameters import check_names, parse_parameters
 from pliant.persistence import save_model
-from pliant.registry import Method, get_method
+from pliant.registry import Method, get_method, is_gamma
 from pliant.tables import TableSchema, map_table, read_table
 
 if TYPE_CHECKING:
@@ -189,9 +189,8 @@ def _open(grid: Mapping[str, Sequence[Any]], given: dict[str, Any]) -> dict[str,
 
 def _has_no_gamma(name: str, given: dict[str, Any]) -> bool:
     """Return whether this is a gamma, and the given kernel has none."""
-    part, last = name[: -len("gamma")], name.rpartition("__")[2]
-    kernel = given.get(f"{part}kernel", "")
-    return last == "gamma" and (kernel in WITHOUT_GAMMA or not isinstance(kernel, str))
+    kernel = given.get(f"{name.removesuffix('gamma')}kernel", "")
+    return is_gamma(name) and (not isinstance(kernel, str) or kernel in WITHOUT_GAMMA)
 
 
 def describe(schema: TableSchema, X: Array, y: Array) -> dict[str, Any]:

@@ -4,28 +4,31 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pliant._typing import Array
+from pliant._typing import Array, Indices
 from pliant._validation import check_gram
 from pliant.estimators._base import BLOCK_ENTRIES
 from pliant.estimators._fitted import fresh
 from pliant.kernels import Kernel
 from pliant.side_information import SideInformation
 
-__all__ = ["KernelLearner"]
+__all__ = ["KernelLearner", "MatrixOf"]
+
+MatrixOf: TypeAlias = Callable[[Indices], Array]
+"""From m row numbers to the learned kernel values between those fit points, shape (m, m)."""
 
 
 class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Learns a kernel from partial labels or pairs; gives Gram matrices, or features.
 
     A subclass checks its parameters in `_check_parameters` and learns in `_learn`, which sets
-    ``kernel_`` and returns a function that makes the learned Gram matrix of the fit points.
+    ``kernel_`` and returns a function that makes the learned matrix of some of the fit points.
     """
 
     unlabeled: Any
@@ -37,8 +40,8 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Raise for the first hyper-parameter that is out of range."""
 
     @abstractmethod
-    def _learn(self, points: Array, information: SideInformation) -> Callable[[], Array]:
-        """Learn ``kernel_``; return a function that makes its matrix on the fit points."""
+    def _learn(self, points: Array, information: SideInformation) -> MatrixOf:
+        """Learn ``kernel_``; return a function from row numbers to the matrix of those points."""
 
     def fit(
         self,
@@ -85,7 +88,8 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         It is cheaper than ``kernel_(X)`` afterwards, and equal up to rounding. Parameters as in
         `fit`.
         """
-        return self._fit(X, y, similar, dissimilar)()
+        learned = self._fit(X, y, similar, dissimilar)
+        return learned(np.arange(len(self.support_vectors_)))
 
     def fit_transform(
         self,
@@ -96,13 +100,16 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         dissimilar: npt.ArrayLike | None = None,
     ) -> Array:
         """Fit, and return what `transform` returns for the fit points. Parameters as in `fit`."""
-        gram = self._fit(X, y, similar, dissimilar)
-        return gram() if self._gives_gram else self.transform(X)
+        learned = self._fit(X, y, similar, dissimilar)
+        if not self._gives_gram:
+            return self.transform(X)
+        return learned(np.arange(len(self.support_vectors_)))
 
     def transform(self, X: npt.ArrayLike) -> Array:
         """Return the learned kernel between new points and the fit points, shape (m, n).
 
-        It is what a machine with ``kernel="precomputed"`` takes.
+        It is what a machine with ``kernel="precomputed"`` takes. A learner that was asked for
+        components or landmarks returns these features of the new points instead, shape (m, r).
 
         Parameters
         ----------
@@ -114,7 +121,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         blocks = (points[low : low + step] for low in range(0, len(points), step))
         return np.concatenate([self._outputs(block) for block in blocks])
 
-    def _fit(self, X: Any, y: Any, similar: Any, dissimilar: Any) -> Callable[[], Array]:
+    def _fit(self, X: Any, y: Any, similar: Any, dissimilar: Any) -> MatrixOf:
         with fresh(self):
             self._check_parameters()
             return self._learned(*self._checked(X, y, similar, dissimilar))
@@ -133,8 +140,8 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             check_gram(points)
         return points, _information(len(points), y, similar, dissimilar, self.unlabeled)
 
-    def _learned(self, points: Array, information: SideInformation) -> Callable[[], Array]:
-        """Learn from checked data; return what makes the learned matrix."""
+    def _learned(self, points: Array, information: SideInformation) -> MatrixOf:
+        """Learn from checked data; return what makes learned matrices."""
         self.support_vectors_ = self._named(points)
         self.classes_ = information.classes
         return self._learn(points, information)

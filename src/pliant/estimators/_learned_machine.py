@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pliant._typing import Array, Indices, Mask
 from pliant._validation import check_flag, check_points, check_real
 from pliant.estimators._base import BLOCK_ENTRIES
-from pliant.estimators._kernel_learner import KernelLearner
+from pliant.estimators._kernel_learner import KernelLearner, MatrixOf
 from pliant.estimators._strength import unit_scale
 from pliant.estimators.scg import SCGLogDetLearner
 from pliant.kernels import Kernel, Scaled
@@ -62,14 +62,15 @@ class LearnedKernelMachine(BaseEstimator):
         rows = np.flatnonzero(known)
         self.learner_ = self._fresh_learner()
         if isinstance(self.learner_, KernelLearner):
-            gram = self._learn(points, learned_from)[np.ix_(rows, rows)]
+            gram = self._learn(points, learned_from)(rows)
             self.support_vectors_ = self.learner_.support_vectors_[rows]
         else:
             self.learner_.fit(points[rows], targets)
             self.support_vectors_ = points[rows]
             gram = self._learned_kernel()(self.support_vectors_)
         self.scale_ = unit_scale(gram) if self.unit_variance else 1.0
-        self.machine_ = clone(machine).fit(self.scale_ * gram, targets)
+        gram *= self.scale_
+        self.machine_ = clone(machine).fit(gram, targets)
 
     def _checked_machine(self) -> Any:
         """Return the machine if it takes kernel values and predicts what is asked for."""
@@ -84,8 +85,8 @@ class LearnedKernelMachine(BaseEstimator):
             raise TypeError(f"expected machine to be a {self._predicts}, got {machine!r}")
         return machine
 
-    def _learn(self, points: Array, learned_from: Indices) -> Array:
-        """Return the kernel values between all fit points, from codes with -1 for unknown."""
+    def _learn(self, points: Array, learned_from: Indices) -> MatrixOf:
+        """Learn from codes with -1 for unknown; return what makes the learned matrix."""
         given = self.learner_.unlabeled
         if given is not None:
             raise ValueError(
@@ -93,7 +94,7 @@ class LearnedKernelMachine(BaseEstimator):
                 f"unlabeled={given!r}"
             )
         self.learner_.set_params(unlabeled=-1)
-        return self.learner_.fit_gram(points, learned_from)
+        return self.learner_._fit(points, learned_from, None, None)
 
     def _learned_kernel(self) -> Kernel:
         kernel = getattr(self.learner_, "kernel_", None)

@@ -33,6 +33,9 @@ STRENGTHS = tuple(10.0**power for power in range(-1, 7))
 FALLBACK = 100.0
 """The strength where nothing can be held out."""
 
+ROUNDING = 1e-10
+"""A variance below this share of the mean of k(x, x) is that of equal points."""
+
 N_FOLDS = 5
 N_NEIGHBORS = 5
 
@@ -243,8 +246,9 @@ def machine_accuracy(trial: LabelTrial) -> float:
 
 def unit_scale(gram: Array) -> float:
     """Return the factor that gives the points of a Gram matrix the variance 1."""
-    variance = float(gram.diagonal().mean() - gram.mean())
-    return 1.0 / variance if variance > np.finfo(np.float64).tiny else 1.0
+    size = float(gram.diagonal().mean())
+    variance = size - float(gram.mean())
+    return 1.0 / variance if variance > ROUNDING * size else 1.0
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from pliant._progress import CallbackSupport, FitProgress, with_callbacks
 from pliant._typing import Array, Indices
 from pliant._validation import check_integer, check_real, stack_level
 from pliant.estimators._base_gram import base_kernel
-from pliant.estimators._kernel_learner import KernelLearner
+from pliant.estimators._kernel_learner import KernelLearner, MatrixOf
 from pliant.kernels import Kernel, LogDetKernel
 from pliant.linalg import negative_eigenvalue
 from pliant.problems.distance_bounds import (
@@ -184,7 +183,7 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         check_integer("max_iter", self.max_iter, least=1)
 
     @with_callbacks
-    def _fit(self, X: Any, y: Any, similar: Any, dissimilar: Any) -> Callable[[], Array]:
+    def _fit(self, X: Any, y: Any, similar: Any, dissimilar: Any) -> MatrixOf:
         self._progress = FitProgress(self, X, y)
         try:
             gram = super()._fit(X, y, similar, dissimilar)
@@ -193,7 +192,7 @@ class LogDetLearner(CallbackSupport, KernelLearner):
             del self._progress
         return gram
 
-    def _learn(self, points: Array, information: SideInformation) -> Callable[[], Array]:
+    def _learn(self, points: Array, information: SideInformation) -> MatrixOf:
         rng = check_random_state(self.random_state)
         base = base_kernel(self.kernel, points, self.gamma)
         pairs, signs = self._draw(information, rng)
@@ -207,7 +206,7 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         self.pairs_, self.signs_ = active[problem.pairs], problem.signs
         self.classes_ = information.classes
         self._store(result)
-        return lambda: self.kernel_(self.support_vectors_)
+        return lambda rows: self.kernel_(self.support_vectors_[rows])
 
     def _draw(
         self, information: SideInformation, rng: np.random.RandomState

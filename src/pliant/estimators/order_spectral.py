@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from pliant._typing import Array, Indices
 from pliant._validation import check_choice, check_flag, check_integer
-from pliant.estimators._kernel_learner import KernelLearner
+from pliant.estimators._kernel_learner import KernelLearner, MatrixOf
 from pliant.kernels import SpectralKernel
 from pliant.kernels.extension import CoordinateNeighbors
 from pliant.problems.spectral_order import (
@@ -158,7 +157,7 @@ class OrderSpectralLearner(KernelLearner):
         check_flag("drop_null", self.drop_null)
         check_beta(self.beta)
 
-    def _learn(self, points: Array, information: SideInformation) -> Callable[[], Array]:
+    def _learn(self, points: Array, information: SideInformation) -> MatrixOf:
         nodes, node_of = _distinct(points)
         graph = self._graph(points[nodes])
         found = graph.smoothest(self.n_components, drop_null=self.drop_null)
@@ -208,9 +207,9 @@ class OrderSpectralLearner(KernelLearner):
             self.objective_ = float(losses @ self.spectrum_)
         self.alignment_ = problem.alignment(self.spectrum_)
 
-    def _gram(self) -> Array:
-        """Return the learned kernel matrix of the fit points."""
-        features = self.eigenvectors_ * np.sqrt(len(self.eigenvectors_) * self.spectrum_)
+    def _gram(self, rows: Indices) -> Array:
+        """Return the learned kernel matrix of some of the fit points."""
+        features = self.eigenvectors_[rows] * np.sqrt(len(self.eigenvectors_) * self.spectrum_)
         return np.asarray(features @ features.T)
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from pliant._typing import Array
+from pliant._typing import Array, Indices
 from pliant._validation import check_choice, check_flag, check_integer, check_real
 from pliant.estimators._base_gram import base_kernel, checked_gram
 from pliant.estimators._components import Components
-from pliant.estimators._kernel_learner import KernelLearner
+from pliant.estimators._kernel_learner import KernelLearner, MatrixOf
 from pliant.estimators._landmarks import Nystroem
 from pliant.estimators._strength import STRENGTHS, Candidate, ComponentAccuracy, best_candidate
 from pliant.kernels import Kernel, LandmarkKernel, LogDetKernel
@@ -172,7 +171,7 @@ class SCGLogDetLearner(KernelLearner):
                 f"expected n_landmarks=None with solver={self.solver!r}, got {self.n_landmarks}"
             )
 
-    def _learn(self, points: Array, information: SideInformation) -> Callable[[], Array]:
+    def _learn(self, points: Array, information: SideInformation) -> MatrixOf:
         rng: np.random.RandomState = check_random_state(self.random_state)
         kernel = base_kernel(self.kernel, points, self.gamma)
         edges = information.graph(self.graph, self.beta)
@@ -191,7 +190,7 @@ class SCGLogDetLearner(KernelLearner):
         information: SideInformation,
         edges: SupervisedGraph,
         rng: np.random.RandomState,
-    ) -> Callable[[], Array]:
+    ) -> MatrixOf:
         """Learn Q on the points of the graph."""
         points = self.support_vectors_
         members = points[edges.members]
@@ -203,17 +202,21 @@ class SCGLogDetLearner(KernelLearner):
         self.objective_ = found.value
         self.kernel_ = LogDetKernel(kernel, members, found.matrix)
 
-        def learned() -> Array:
-            return found.gram if len(edges) == len(points) else self._at_points()
+        def learned(rows: Indices) -> Array:
+            if np.array_equal(rows, edges.members):
+                return found.gram
+            return self._matrix(rows)
 
         self.components_: Components | None = None
         if self.n_components is not None:
-            self.components_ = Components.of_gram(learned(), self.n_components)
+            self.components_ = Components.of_gram(
+                learned(np.arange(len(points))), self.n_components
+            )
         return learned
 
-    def _at_points(self) -> Array:
-        """Return the learned kernel values between the fit points."""
-        return self.kernel_(self.support_vectors_)
+    def _matrix(self, rows: Indices) -> Array:
+        """Return the learned kernel values between some of the fit points."""
+        return self.kernel_(self.support_vectors_[rows])
 
     def _strength_value(
         self, kernel: Kernel, information: SideInformation, rng: np.random.RandomState
@@ -238,7 +241,7 @@ class SCGLogDetLearner(KernelLearner):
         information: SideInformation,
         edges: SupervisedGraph,
         rng: np.random.RandomState,
-    ) -> Callable[[], Array]:
+    ) -> MatrixOf:
         """Learn a map of the features that landmarks give."""
         points = self.support_vectors_
         count = min(self.n_landmarks or DEFAULT_LANDMARKS, len(points))
@@ -253,7 +256,7 @@ class SCGLogDetLearner(KernelLearner):
         self.components_ = None
         if self.n_components is not None:
             self.components_ = Components.of_features(learned, self.n_components)
-        return lambda: learned @ learned.T
+        return lambda rows: np.asarray(learned[rows] @ learned[rows].T)
 
     @property
     def _gives_gram(self) -> bool:
