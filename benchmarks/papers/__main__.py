@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.harness.measuring import ROOT
-from benchmarks.papers import accuracy, local
+from benchmarks.papers import accuracy, local, side_information
 from benchmarks.papers.accuracy.protocol import ACCURACY, AccuracyProtocol
 from benchmarks.papers.cache import Cache, complete
 from benchmarks.papers.document import Document, document
@@ -26,6 +26,7 @@ SETS = {
     **{table.name: table.sets for table in TABLES.values()},
     accuracy.NAME: accuracy.NAMES,
     **{study.name: study.sets for study in local.STUDIES.values()},
+    **{study.name: study.sets for study in side_information.STUDIES.values()},
 }
 """The sets of each study."""
 
@@ -33,6 +34,7 @@ REPEATS = {
     **dict.fromkeys(TABLES, 10),
     accuracy.NAME: 5,
     **{study.name: study.repeats for study in local.STUDIES.values()},
+    **{study.name: study.repeats for study in side_information.STUDIES.values()},
 }
 """How often a set is split."""
 
@@ -42,6 +44,7 @@ def main(
     protocol: Protocol = PROTOCOL,
     splits: AccuracyProtocol = ACCURACY,
     local_studies: Mapping[str, local.LocalStudy] = local.STUDIES,
+    side_studies: Mapping[str, side_information.SideStudy] = side_information.STUDIES,
 ) -> int:
     """Run the command line and return 0."""
     parser = _parser()
@@ -58,6 +61,8 @@ def main(
         study, text = _accuracy(sets, options, splits)
     elif options.name in local_studies:
         study, text = _local(local_studies[options.name], sets, options)
+    elif options.name in side_studies:
+        study, text = _side(side_studies[options.name], sets, options)
     else:
         study, text = _table(TABLES[options.name], sets, options, protocol)
     folders = [options.out, *([options.results] if options.keep else [])]
@@ -124,6 +129,25 @@ def _local(
     held = local.Held(local.LOCAL, chosen.contestants)
     study = document(chosen.name, sets, options.repeats, held, records)
     return study, local.page(study, chosen, local.LOCAL)
+
+
+def _side(
+    chosen: side_information.SideStudy, sets: list[str], options: argparse.Namespace
+) -> tuple[Document, str]:
+    """Measure a study of kernels learned from side information."""
+    records = side_information.complete(
+        chosen.entries,
+        sets,
+        options.repeats,
+        options.out / "side-information.jsonl",
+        str(options.data),
+        chosen.protocol,
+        jobs=options.jobs,
+        tell=_tell,
+    )
+    held = side_information.Held(chosen.protocol, chosen.contestants)
+    study = document(chosen.name, sets, options.repeats, held, records)
+    return study, side_information.page(study, chosen)
 
 
 def _tell(line: str) -> None:

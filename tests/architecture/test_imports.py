@@ -78,12 +78,17 @@ def test_the_public_names():
         "KNPLRegressor",
         "LABRBFClassifier",
         "LABRBFRegressor",
+        "LogDetLearner",
         "ModelFileError",
         "NonPSDWarning",
+        "OrderSpectralLearner",
+        "SideInformation",
         "TKLClassifier",
         "TKLRegressor",
         "TableError",
         "__version__",
+        "kernel_alignment",
+        "scg_loss",
     ]
 
 

@@ -70,6 +70,8 @@ def test_every_benchmark_is_registered_under_its_name():
         "local-fit",
         "local-large",
         "local-costs",
+        "log-det",
+        "spectral-order",
     ]
     assert all(name == benchmark.name for name, benchmark in BENCHMARKS.items())
 

@@ -24,21 +24,29 @@ from pliant.kernels import (
     GeneralizedPolynomial,
     HadamardKernel,
     Kernel,
+    LandmarkKernel,
     Laplacian,
     Linear,
+    LogDetKernel,
     Matern,
     Normalized,
     Polynomial,
     Precomputed,
     QuadratureKernel,
     Rescaled,
+    SpectralKernel,
     TessellatedKernel,
 )
 from pliant.kernels.hadamard import EXTENSIONS
+from pliant.side_information.neighbors import NeighborGraph
 
 TRAIN = np.random.default_rng(0).uniform(-1, 1, size=(9, 3))
 BETA = np.array([2.0, -1.5, 0.0, 1.0, -3.0, 0.0, 0.5, 2.5, -1.5])
 ROW_NUMBERS = np.arange(9.0)[:, None]
+CORRECTION = -0.5 * np.linalg.inv(np.eye(9) + 0.5 * Gaussian()(TRAIN))
+PROJECTION = np.linalg.cholesky(np.eye(9) + Gaussian()(TRAIN))[:, :4]
+GRAPH = NeighborGraph(TRAIN, 3)
+SMOOTH = GRAPH.smoothest(6, drop_null=False)
 
 
 def shifted_inner_product(X, Y):
@@ -111,6 +119,28 @@ CASES = [
             by_row_number=True,
         )
         for rule in EXTENSIONS
+    ),
+    Case("logdet", LogDetKernel(Gaussian(0.5), TRAIN, CORRECTION), ("base__gamma",)),
+    Case("logdet of a sum", LogDetKernel(Laplacian(0.5) + Linear(), TRAIN, 0.1 * CORRECTION)),
+    Case("logdet, not PSD", LogDetKernel(Gaussian(0.5), TRAIN, 10.0 * CORRECTION)),
+    Case("product of logdet", LogDetKernel(Gaussian(), TRAIN, CORRECTION) * Matern()),
+    Case(
+        "logdet, precomputed",
+        LogDetKernel(Precomputed(Gaussian()(TRAIN)), ROW_NUMBERS, CORRECTION),
+        by_row_number=True,
+    ),
+    Case("landmarks", LandmarkKernel(Gaussian(0.5), TRAIN, PROJECTION), ("base__gamma",)),
+    Case("landmarks of a sum", LandmarkKernel(Laplacian(0.5) + Linear(), TRAIN, PROJECTION)),
+    Case(
+        "landmarks, precomputed",
+        LandmarkKernel(Precomputed(Gaussian()(TRAIN)), ROW_NUMBERS, PROJECTION),
+        by_row_number=True,
+    ),
+    Case(
+        "spectral",
+        SpectralKernel(
+            TRAIN, SMOOTH.vectors, SMOOTH.values, np.arange(6.0), 3, GRAPH.radii, GRAPH.degrees
+        ),
     ),
 ]
 every_kernel = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
