@@ -35,8 +35,8 @@ __all__ = [
     "solution",
 ]
 
-TINY = 0.1
-"""Below this gamma |K0|, M = (I - R)/gamma would lose digits, and K0 R is formed."""
+TINY = 1e-4
+"""Below this gamma |K0|, M = (I - R)/gamma loses more than four digits, and K0 R is formed."""
 
 
 ROUNDING = 4.0 * np.finfo(np.float64).eps
