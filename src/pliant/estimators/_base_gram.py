@@ -9,7 +9,7 @@ import numpy as np
 
 from pliant._exceptions import NonPSDWarning
 from pliant._typing import Array
-from pliant._validation import stack_level
+from pliant._validation import check_gram, stack_level
 from pliant.kernels import (
     Gaussian,
     Kernel,
@@ -66,7 +66,7 @@ def checked_gram(base: Kernel, points: Array) -> Array:
     Raises
     ------
     ValueError
-        If they are not finite.
+        If they are not finite, or not symmetric.
 
     Warns
     -----
@@ -77,6 +77,7 @@ def checked_gram(base: Kernel, points: Array) -> Array:
     if not np.isfinite(gram).all():
         raise ValueError(f"expected finite kernel values, got inf or NaN from {base!r}")
     if not isinstance(base, SURE):
+        check_gram(gram)
         gram = 0.5 * (gram + gram.T)
         value = negative_eigenvalue(gram)
         if value is not None:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pliant._typing import Array
+from pliant._typing import Array, Indices
 from pliant._validation import check_points, check_vector
+from pliant.kernels import LogDetKernel
 from pliant.linalg import top_eigenpairs
 
 __all__ = ["Components"]
@@ -20,7 +21,8 @@ NEGLIGIBLE = 1e-12
 class Components:
     """f(x) = (s(x) - centre) @ coefficients, for what a kernel says of a point x.
 
-    s(x) is the row of kernel values against n fit points, or a vector of explicit features.
+    s(x) is the row of kernel values against n fit points, or a vector of explicit features. Of a
+    `LogDetKernel` they are the values of its base kernel: so a point costs O(n), not O(n^2).
 
     Parameters
     ----------
@@ -51,6 +53,16 @@ class Components:
         centred = features - centre
         values, vectors = _largest(centred.T @ centred, n_components)
         return cls(centre, vectors, values)
+
+    def on_base(self, kernel: LogDetKernel, points: Array, members: Indices) -> Components:
+        """Return the same function of the base kernel's values, k0(x, X).
+
+        k(x, X) C = k0(x, X) C + k0(x, X_A) Q k0(X_A, X) C, for X_A = X[members].
+        """
+        base = kernel.base(points)
+        coefficients = self.coefficients.copy()
+        coefficients[members] += np.asarray(kernel.matrix) @ (base[members] @ self.coefficients)
+        return Components(base.mean(axis=0), coefficients, self.variances)
 
     def __call__(self, rows: Array) -> Array:
         """Return f for each row s(x), shape (m, r)."""

@@ -14,8 +14,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pliant._typing import Array, Indices
 from pliant._validation import check_gram
 from pliant.estimators._base import BLOCK_ENTRIES
+from pliant.estimators._components import Components
 from pliant.estimators._fitted import fresh
-from pliant.kernels import Kernel
+from pliant.kernels import Kernel, LandmarkKernel, LogDetKernel
 from pliant.side_information import SideInformation
 
 __all__ = ["KernelLearner", "MatrixOf"]
@@ -116,10 +117,13 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         X : array-like of shape (m, d), or (m, n) for kernel="precomputed"
         """
         check_is_fitted(self)
-        points = validate_data(self, X, reset=False, dtype=np.float64)
+        return self._in_blocks(validate_data(self, X, reset=False, dtype=np.float64), self._outputs)
+
+    def _in_blocks(self, points: Array, outputs: Callable[[Array], Array]) -> Array:
+        """Return the outputs for checked points, some rows at a time."""
         step = max(1, BLOCK_ENTRIES // len(self.support_vectors_))
         blocks = (points[low : low + step] for low in range(0, len(points), step))
-        return np.concatenate([self._outputs(block) for block in blocks])
+        return np.concatenate([outputs(block) for block in blocks])
 
     def _fit(self, X: Any, y: Any, similar: Any, dissimilar: Any) -> MatrixOf:
         with fresh(self):
@@ -153,6 +157,34 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _outputs(self, points: Array) -> Array:
         """Return what `transform` returns for some checked points."""
         return self.kernel_(points, self.support_vectors_)
+
+    def _members(self) -> Indices:
+        """Return which fit points a `LogDetKernel` corrects."""
+        raise NotImplementedError
+
+    def _components_of(self, learned: MatrixOf, n_components: int) -> Components:
+        """Return principal components of the learned kernel, as functions of `_rows`."""
+        points, kernel = self.support_vectors_, self.kernel_
+        if isinstance(kernel, LandmarkKernel):
+            return Components.of_features(kernel.features(points), n_components)
+        found = Components.of_gram(learned(np.arange(len(points))), n_components)
+        if isinstance(kernel, LogDetKernel):
+            return found.on_base(kernel, points, self._members())
+        return found
+
+    def _rows(self, points: Array) -> Array:
+        """Return what components are linear in, for some checked points."""
+        kernel = self.kernel_
+        if isinstance(kernel, LandmarkKernel):
+            return kernel.features(points)
+        base = kernel.base if isinstance(kernel, LogDetKernel) else kernel
+        return np.asarray(base(points, self.support_vectors_))
+
+    def _width(self) -> int:
+        """Return the length of such a row."""
+        if isinstance(self.kernel_, LandmarkKernel):
+            return int(np.shape(self.kernel_.projection)[1])
+        return len(self.support_vectors_)
 
     @property
     def _gives_gram(self) -> bool:

@@ -45,9 +45,12 @@ class Nystroem(NamedTuple):
         chosen = np.sort(rng.choice(len(points), n_landmarks, replace=False))
         landmarks = points[chosen]
         values, vectors = np.linalg.eigh(checked_gram(base, landmarks))
-        kept = values > RANK * values[-1]
+        kept = values > RANK * max(float(values[-1]), 0.0)
         if not kept.any():
-            raise ValueError("expected a kernel with values other than 0, got zeros only")
+            raise ValueError(
+                "expected landmarks whose kernel matrix has a positive eigenvalue, got "
+                f"{values[-1]:.3g} as the largest"
+            )
         projection = vectors[:, kept] / np.sqrt(values[kept])
         step = max(1, BLOCK_ENTRIES // n_landmarks)
         blocks = (points[low : low + step] for low in range(0, len(points), step))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -19,6 +20,7 @@ from pliant.kernels import Kernel
 from pliant.side_information import SideInformation
 
 __all__ = [
+    "FALLBACK",
     "STRENGTHS",
     "Candidate",
     "ComponentAccuracy",
@@ -112,6 +114,7 @@ def best_candidate(
     scale_strength: bool,
     rng: np.random.RandomState,
     most: int = 500,
+    gram: Array | None = None,
     score: Callable[[LabelTrial], float] | None = None,
 ) -> tuple[Candidate, Array]:
     """Return the candidate with the best mean score on what is held out, the first on ties.
@@ -129,6 +132,8 @@ def best_candidate(
     most : int
         The comparison is made on at most so many known points (and as many others, where they
         are part of the graph).
+    gram : array, optional
+        The base kernel's matrix of the points in the graph, if it is at hand.
     score : callable, optional
         Of a `LabelTrial`; by default `machine_accuracy`.
 
@@ -139,16 +144,16 @@ def best_candidate(
     array of shape (number of candidates,)
         Mean scores; nan if nothing can be held out.
     """
-    trials = _trials(base, points, information, graph, scale_strength, rng, most)
+    trials = _trials(base, points, information, graph, scale_strength, rng, most, gram)
     scores = np.full((len(candidates), N_FOLDS), np.nan)
     for i, candidate in enumerate(candidates):
         for fold, value in _scores(trials, candidate, score or machine_accuracy):
             scores[i, fold] = value
     scores = scores[:, ~np.isnan(scores).all(axis=0)]
-    if not scores.size:
-        return Candidate(FALLBACK, candidates[0].beta), np.full(len(candidates), np.nan)
-    means = scores.mean(axis=1)
-    return candidates[int(np.argmax(means))], means
+    means = scores.mean(axis=1) if scores.size else np.full(len(candidates), np.nan)
+    if np.isnan(means).all():
+        return Candidate(FALLBACK, candidates[0].beta), means
+    return candidates[int(np.nanargmax(means))], means
 
 
 def _trials(
@@ -159,6 +164,7 @@ def _trials(
     scale_strength: bool,
     rng: np.random.RandomState,
     most: int,
+    gram: Array | None,
 ) -> Trials:
     """Draw the sample and its folds."""
     if information.labels is None:
@@ -178,8 +184,9 @@ def _trials(
         known = SideInformation.from_labels(information.labels[rows], unlabeled=-1)
         assert known.labels is not None
         folds = _deal(known.labels[known.known], rng)
-    path = SCGLogDetPath(checked_gram(base, points[rows]))
-    return Trials(path, known, graph, scale_strength, folds)
+    if gram is None or len(gram) != len(rows):  # else the sample is the whole graph
+        gram = checked_gram(base, points[rows])
+    return Trials(SCGLogDetPath(gram), known, graph, scale_strength, folds)
 
 
 def _draw(rows: Indices, most: int, rng: np.random.RandomState) -> Indices:
@@ -238,9 +245,15 @@ def _label_score(
 
 
 def machine_accuracy(trial: LabelTrial) -> float:
-    """Return the accuracy of a support vector machine with C = 1 on the scaled kernel."""
+    """Return the accuracy of a support vector machine with C = 1 on the scaled kernel.
+
+    It is nan where the machine cannot be fitted.
+    """
     scale = unit_scale(trial.gram)
-    machine = SVC(kernel="precomputed").fit(scale * trial.gram, trial.labels)
+    try:
+        machine = SVC(kernel="precomputed").fit(scale * trial.gram, trial.labels)
+    except ValueError:
+        return math.nan
     return float(machine.score(scale * trial.cross_gram, trial.held_out))
 
 
@@ -259,11 +272,11 @@ class ComponentAccuracy:
     n_neighbors: int = N_NEIGHBORS
 
     def __call__(self, trial: LabelTrial) -> float:
-        """Return it for one fold; 0 if the kernel does not have so many components."""
+        """Return it for one fold; nan if the kernel does not have so many components."""
         try:
             components = Components.of_gram(trial.gram, self.n_components)
         except ValueError:
-            return 0.0
+            return math.nan
         machine = KNeighborsClassifier(min(self.n_neighbors, len(trial.labels)))
         machine.fit(components(trial.gram), trial.labels)
         return float(machine.score(components(trial.cross_gram), trial.held_out))

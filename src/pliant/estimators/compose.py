@@ -245,9 +245,10 @@ class LearnedKernelRegressor(RegressorMixin, LearnedKernelMachine):
 def _quantile_codes(targets: Array, n_bins: int) -> Indices:
     """Return the class of each target, between quantiles."""
     edges = np.unique(np.quantile(targets, np.arange(1, n_bins) / n_bins))
-    codes = np.searchsorted(edges, targets, side="left")
-    if len(np.unique(codes)) < 2:
-        raise ValueError(
-            f"expected targets that vary over {n_bins} quantiles, got {targets[0]:g} for nearly all"
-        )
-    return np.asarray(codes, dtype=np.intp)
+    for side in ("left", "right"):
+        codes = np.searchsorted(edges, targets, side=side)
+        if len(np.unique(codes)) > 1:
+            return np.asarray(codes, dtype=np.intp)
+    raise ValueError(
+        f"expected targets that vary, to be cut into {n_bins} classes, got {targets[0]:g} for all"
+    )

@@ -19,10 +19,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pliant._typing import Array
 from pliant._validation import check_integer, check_real
 from pliant.estimators._base_gram import GRAPH_NEIGHBORS, base_kernel
-from pliant.estimators._components import Components
 from pliant.estimators._fitted import fresh
 from pliant.estimators._kernel_learner import KernelLearner
-from pliant.estimators._strength import Candidate, ComponentAccuracy, best_candidate
+from pliant.estimators._strength import FALLBACK, Candidate, ComponentAccuracy, best_candidate
 from pliant.estimators.scg import SCGLogDetLearner
 from pliant.kernels import Kernel
 from pliant.side_information.graph import check_beta
@@ -172,9 +171,8 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         check_integer("n_neighbors", self.n_neighbors, least=1)
         points = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         learner = self._chosen_learner(points, known, count)
-        rows = np.asarray(learner.fit_transform(points, **known))
-        kind = Components.of_gram if learner._gives_gram else Components.of_features
-        self.components_ = kind(rows, count)
+        learned = learner._fit(points, **known)
+        self.components_ = learner._components_of(learned, count)
         self.learner_ = learner
 
     def _chosen_learner(self, points: Array, known: dict[str, Any], count: int) -> KernelLearner:
@@ -192,8 +190,11 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         scores = np.full(len(trials), np.nan)
         if len(trials) > 1:
             scores = np.concatenate([self._scores(each, points, known, count) for each in learners])
-        best = 0 if np.isnan(scores).all() else int(np.nanargmax(scores))
-        learner, (strength, beta) = trials[best]
+        learner, (strength, beta) = trials[0]
+        if len(trials) > 1 and np.isnan(scores).all():
+            strength = FALLBACK
+        elif len(trials) > 1:
+            learner, (strength, beta) = trials[int(np.nanargmax(scores))]
         self.strength_, self.beta_ = strength, beta
         names = [_setting(each, candidate) for each, candidate in trials]
         self.choice_scores_ = dict(zip(names, scores.tolist(), strict=True))
@@ -260,7 +261,8 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """
         check_is_fitted(self)
         points = validate_data(self, X, reset=False, dtype=np.float64)
-        return self.components_(self.learner_.transform(points))
+        learner = self.learner_
+        return learner._in_blocks(points, lambda block: self.components_(learner._rows(block)))
 
     @property
     def _n_features_out(self) -> int:
@@ -278,7 +280,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """Raise ValueError if attributes, read from a file, do not belong together."""
         if not isinstance(self.learner_, KernelLearner):
             raise ValueError(f"expected a kernel learner, got {type(self.learner_).__name__}")
-        self.components_.check(self.learner_._n_features_out, len(self.components_.variances))
+        self.components_.check(self.learner_._width(), len(self.components_.variances))
 
 
 def _setting(learner: SCGLogDetLearner, candidate: Candidate) -> str:

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from pliant._progress import CallbackSupport, FitProgress, with_callbacks
 from pliant._typing import Array, Indices
-from pliant._validation import check_integer, check_real, stack_level
+from pliant._validation import check_gram, check_integer, check_real, stack_level
 from pliant.estimators._base_gram import base_kernel
 from pliant.estimators._kernel_learner import KernelLearner, MatrixOf
 from pliant.kernels import Kernel, LogDetKernel
@@ -235,6 +235,9 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         slack = math.inf if self.slack is None else float(self.slack)
         return DistanceBounds(gram, pairs, signs, bounds, slack)
 
+    def _members(self) -> Indices:
+        return np.unique(self.pairs_)
+
     def _store(self, result: Result[BoundsCertificate]) -> None:
         proof = result.certificate
         assert proof is not None
@@ -269,9 +272,10 @@ class LogDetLearner(CallbackSupport, KernelLearner):
 def _psd_gram(base: Kernel, points: Array) -> Array:
     """Return K0, exactly symmetric; refuse one without a divergence from it."""
     gram = base(points)
-    gram = 0.5 * (gram + gram.T)
     if not np.isfinite(gram).all():
         raise ValueError(f"expected finite kernel values, got inf or NaN from {base!r}")
+    check_gram(gram)
+    gram = 0.5 * (gram + gram.T)
     value = negative_eigenvalue(gram)
     if value is not None:
         raise ValueError(

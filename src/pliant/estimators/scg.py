@@ -87,6 +87,8 @@ class SCGLogDetLearner(KernelLearner):
         The learned kernel.
     support_vectors_ : array of shape (n, d)
         The fit points; their row numbers if the kernel is precomputed.
+    members_ : array of shape (a,)
+        The row numbers of the points in the graph.
     strength_ : float
         The strength used, before it is divided.
     objective_ : float
@@ -175,9 +177,16 @@ class SCGLogDetLearner(KernelLearner):
         rng: np.random.RandomState = check_random_state(self.random_state)
         kernel = base_kernel(self.kernel, points, self.gamma)
         edges = information.graph(self.graph, self.beta)
-        if self._by_features(len(edges)):
-            return self._learn_features(kernel, information, edges, rng)
-        return self._learn_matrix(kernel, information, edges, rng)
+        self.members_ = edges.members
+        learn = self._learn_features if self._by_features(len(edges)) else self._learn_matrix
+        learned = learn(kernel, information, edges, rng)
+        self.components_: Components | None = None
+        if self.n_components is not None:
+            self.components_ = self._components_of(learned, self.n_components)
+        return learned
+
+    def _members(self) -> Indices:
+        return self.members_
 
     def _by_features(self, size: int) -> bool:
         if self.solver == "auto":
@@ -195,7 +204,7 @@ class SCGLogDetLearner(KernelLearner):
         points = self.support_vectors_
         members = points[edges.members]
         gram = checked_gram(kernel, members)
-        self.strength_ = self._strength_value(kernel, information, rng)
+        self.strength_ = self._strength_value(kernel, information, rng, gram)
         gamma = self.strength_ / len(edges) if self.scale_strength else self.strength_
         problem = SCGLogDet(gram, edges, gamma)
         found = problem.solve("eigh" if self.solver == "eigh" else "cholesky")
@@ -207,11 +216,6 @@ class SCGLogDetLearner(KernelLearner):
                 return found.gram
             return self._matrix(rows)
 
-        self.components_: Components | None = None
-        if self.n_components is not None:
-            self.components_ = Components.of_gram(
-                learned(np.arange(len(points))), self.n_components
-            )
         return learned
 
     def _matrix(self, rows: Indices) -> Array:
@@ -219,7 +223,11 @@ class SCGLogDetLearner(KernelLearner):
         return self.kernel_(self.support_vectors_[rows])
 
     def _strength_value(
-        self, kernel: Kernel, information: SideInformation, rng: np.random.RandomState
+        self,
+        kernel: Kernel,
+        information: SideInformation,
+        rng: np.random.RandomState,
+        gram: Array | None = None,
     ) -> float:
         if not isinstance(self.strength, str):
             return float(self.strength)
@@ -231,6 +239,7 @@ class SCGLogDetLearner(KernelLearner):
             graph=self.graph,
             scale_strength=self.scale_strength,
             rng=rng,
+            gram=gram,
             score=None if self.n_components is None else ComponentAccuracy(self.n_components),
         )
         return chosen.strength
@@ -253,9 +262,6 @@ class SCGLogDetLearner(KernelLearner):
         self.approximation_error_ = features.missing
         self.kernel_ = LandmarkKernel(kernel, features.landmarks, features.projection @ map_)
         learned = at_points @ map_
-        self.components_ = None
-        if self.n_components is not None:
-            self.components_ = Components.of_features(learned, self.n_components)
         return lambda rows: np.asarray(learned[rows] @ learned[rows].T)
 
     @property
@@ -264,25 +270,18 @@ class SCGLogDetLearner(KernelLearner):
 
     def _outputs(self, points: Array) -> Array:
         """Return kernel values against the fit points, or features."""
+        if self.components_ is not None:
+            return self.components_(self._rows(points))
         if isinstance(self.kernel_, LandmarkKernel):
-            rows = self.kernel_.features(points)
-        else:
-            rows = super()._outputs(points)
-        return rows if self.components_ is None else self.components_(rows)
+            return self.kernel_.features(points)
+        return super()._outputs(points)
 
     @property
     def _n_features_out(self) -> int:
-        return self._width if self.components_ is None else len(self.components_.variances)
-
-    @property
-    def _width(self) -> int:
-        """How many numbers the kernel gives for a point: values against the others, or features."""
-        if isinstance(self.kernel_, LandmarkKernel):
-            return int(np.shape(self.kernel_.projection)[1])
-        return super()._n_features_out
+        return self._width() if self.components_ is None else len(self.components_.variances)
 
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes, read from a file, do not belong together."""
         super()._check_loaded()
         if self.components_ is not None:
-            self.components_.check(self._width, len(self.components_.variances))
+            self.components_.check(self._width(), len(self.components_.variances))

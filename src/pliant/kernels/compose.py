@@ -31,6 +31,10 @@ class _Pair(Kernel):
         """Whether both are positive semi-definite."""
         return self.left.psd and self.right.psd
 
+    def _check_pair(self, X: Array, Y: Array) -> None:
+        self.left._check_pair(X, Y)
+        self.right._check_pair(X, Y)
+
 
 class Sum(_Pair):
     """k(x, y) = left(x, y) + right(x, y).
@@ -76,6 +80,9 @@ class _Wrapped(Kernel):
     def psd(self) -> bool:  # type: ignore[override]
         """Whether the inner kernel is positive semi-definite."""
         return self.kernel.psd
+
+    def _check_pair(self, X: Array, Y: Array) -> None:
+        self.kernel._check_pair(X, Y)
 
 
 class Scaled(_Wrapped):

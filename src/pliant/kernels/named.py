@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 
 from pliant._typing import Array
@@ -84,5 +85,6 @@ def _gamma_value(gamma: float | str, X: Array) -> float:
     if isinstance(gamma, str):
         check_choice("gamma", gamma, ("scale", "auto"))
         spread = float(X.var()) if gamma == "scale" else 1.0
-        return 1.0 / (X.shape[1] * (spread if spread > 0 else 1.0))
+        rounding = (1e-12 * float(np.abs(X).max())) ** 2  # of equal numbers
+        return 1.0 / (X.shape[1] * (spread if spread > rounding else 1.0))
     return check_real("gamma", gamma, above=0)

@@ -7,6 +7,13 @@ A display is made by ``from_estimator`` (or, with its data, by its constructor),
 from pliant.plots.adaptation import AdaptationDisplay
 from pliant.plots.boundary import BoundaryDisplay
 from pliant.plots.convergence import ConvergenceDisplay
+from pliant.plots.embedding import EmbeddingDisplay
 from pliant.plots.relevance import RelevanceDisplay
 
-__all__ = ["AdaptationDisplay", "BoundaryDisplay", "ConvergenceDisplay", "RelevanceDisplay"]
+__all__ = [
+    "AdaptationDisplay",
+    "BoundaryDisplay",
+    "ConvergenceDisplay",
+    "EmbeddingDisplay",
+    "RelevanceDisplay",
+]

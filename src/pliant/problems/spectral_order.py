@@ -46,8 +46,8 @@ ORDERS = ("improved", "none", "strict")
 TIE = 1e-12
 """Means of losses that differ by less than this share of the largest loss are equal."""
 
-UNSEEN = 1e-10
-"""Rays whose matrix has less than this share of the largest norm on the known points are zero."""
+UNSEEN = 1e-14
+"""Vectors with less than this share of the largest |v_i|^2 on the known points are zero there."""
 
 
 @dataclass(frozen=True)
@@ -115,16 +115,19 @@ class SpectralAlignment:
         return float(mu @ self.agreement) / (square**0.5 * self.size) if square > 0.0 else 0.0
 
     def best(self, cone: OrderCone) -> Array:
-        """Return the mu of the cone with the largest alignment, of sum 1. O(r^3)."""
-        rays = cone.rays
+        """Return the mu of the cone with the largest alignment, of sum 1. O(r^3).
+
+        A ray whose last vector is zero on the known points says no more than the one before it.
+        """
+        lengths = np.sqrt(np.diagonal(self.products))
+        seen = lengths > UNSEEN * lengths.max()
+        if not seen.any():
+            return _unit_sum(cone.rays[:, 0])
+        rays = cone.rays[:, seen]
         H, c = rays.T @ self.products @ rays, rays.T @ self.agreement
         norms = np.sqrt(np.diagonal(H))
-        seen = norms > UNSEEN * norms.max()
-        if not seen.any():
-            return _unit_sum(rays[:, 0])
-        H, c, rays = H[np.ix_(seen, seen)], c[seen] / norms[seen], rays[:, seen] / norms[seen]
-        t = _nearest_of_cone(H / np.outer(norms[seen], norms[seen]), c)
-        return _unit_sum(rays @ t if t.any() else rays[:, int(np.argmax(c))])
+        t = _nearest_of_cone(H / np.outer(norms, norms), c / norms)
+        return _unit_sum(rays @ (t / norms) if t.any() else rays[:, int(np.argmax(c / norms))])
 
 
 def _from_classes(known: Array, labels: Indices) -> tuple[Array, Array]:

@@ -204,9 +204,17 @@ def learned_map(features: Array, graph: SupervisedGraph, strength: float) -> tup
         L^{-T}: the learned features are F @ L^{-T}.
     float
         The optimal value, log det A.
+
+    Raises
+    ------
+    ValueError
+        If gamma is so large that rounding of F'S F exceeds the identity.
     """
     A = strength * graph.quadratic(features)
     A[np.diag_indices_from(A)] += 1.0
-    lower = scipy.linalg.cholesky(A, lower=True, check_finite=False)
+    try:
+        lower = scipy.linalg.cholesky(A, lower=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        raise ValueError(f"expected a smaller strength, got gamma = {strength:g}") from None
     map_ = scipy.linalg.solve_triangular(lower, np.eye(len(A)), lower=True, check_finite=False)
     return np.asarray(map_.T), 2.0 * float(np.log(lower.diagonal()).sum())

@@ -1,0 +1,208 @@
+"""Where an embedding puts the points of each class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
+
+from pliant._typing import Array, Mask
+from pliant._validation import check_points
+from pliant.plots._common import BLUE, GREY, PURPLE, VERMILION, last_step, new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["EmbeddingDisplay"]
+
+COLORS = (BLUE, VERMILION, "#009E73", PURPLE, "#E69F00", "#56B4E9", "#000000")
+"""Colours of Okabe and Ito, told apart by colour-blind readers."""
+
+MARKERS = ("o", "^", "s", "D", "v", "P", "X")
+"""The second seven classes have another marker, and so on."""
+
+MOST_IN_LEGEND = len(COLORS)
+"""With more classes than this, each has its name in its midst."""
+
+
+class EmbeddingDisplay:
+    """Points in a plane, by class.
+
+    Up to seven classes have a colour each and a legend. More are told apart by colour and marker,
+    and each has its name at the median of its points.
+
+    Parameters
+    ----------
+    places : array-like of shape (n, 2)
+        Coordinates.
+    labels : array-like of shape (n,)
+        The class of each point.
+    unlabeled : object, optional
+        The value in `labels` of points of unknown class; they are small and grey. None: all have
+        one.
+    names : pair of str, default=("component 1", "component 2")
+        Labels of the axes.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Once plotted.
+    points_ : list of matplotlib PathCollection
+        The points of each class, in the order of the labels; last, those of unknown class, if
+        there are any.
+    texts_ : list of matplotlib Text
+        The names of the classes in the picture; empty where there is a legend.
+
+    Examples
+    --------
+    >>> from pliant.plots import EmbeddingDisplay
+    >>> display = EmbeddingDisplay([[0, 1], [2, 0], [1, 1]], ["a", "b", "?"], unlabeled="?")
+    >>> display.classes
+    ['a', 'b']
+    """
+
+    ax_: Axes
+    points_: list[Any]
+    texts_: list[Any]
+
+    def __init__(
+        self,
+        places: npt.ArrayLike,
+        labels: npt.ArrayLike,
+        *,
+        unlabeled: Any = None,
+        names: Sequence[str] = ("component 1", "component 2"),
+    ) -> None:
+        self.places = check_points(places, "places")
+        if self.places.shape[1] != 2:
+            raise ValueError(f"expected places of shape (n, 2), got {self.places.shape}")
+        self.labels = np.asarray(labels)
+        if self.labels.shape != (len(self.places),):
+            raise ValueError(f"expected y of shape ({len(self.places)},), got {self.labels.shape}")
+        self.unlabeled = unlabeled
+        self.names = tuple(str(name) for name in names)
+        if len(self.names) != 2:
+            raise ValueError(f"expected names of two axes, got {len(self.names)}")
+
+    @classmethod
+    def from_estimator(
+        cls,
+        embedding: Any,
+        X: Any,
+        y: npt.ArrayLike,
+        *,
+        unlabeled: Any = None,
+        ax: Axes | None = None,
+        **style: Any,
+    ) -> Self:
+        """Draw where a fitted transformer puts some points: best, points that it has not seen.
+
+        Parameters
+        ----------
+        embedding : fitted transformer
+            With two features out, such as `KernelEmbedding`; pipelines are welcome.
+        X : array-like or data frame of shape (n, d)
+            The points.
+        y : array-like of shape (n,)
+            Their classes.
+        unlabeled : object, optional
+            The value in y of points of unknown class. None: all have one.
+        ax : matplotlib Axes, optional
+            Where to draw; by default on a new figure.
+        **style
+            For matplotlib's ``scatter``.
+
+        Returns
+        -------
+        EmbeddingDisplay
+
+        Raises
+        ------
+        ValueError
+            For a transformer with more or fewer than two features out, or labels that do not fit
+            the points.
+        """
+        check_is_fitted(embedding)
+        if not hasattr(embedding, "transform"):
+            name = type(last_step(embedding)).__name__
+            raise ValueError(f"expected a transformer, such as KernelEmbedding, got {name}")
+        places = np.asarray(embedding.transform(X), dtype=np.float64)
+        if places.ndim != 2 or places.shape[1] != 2:
+            raise ValueError(
+                f"expected a transformer with 2 features out (n_components=2), got "
+                f"{type(last_step(embedding)).__name__} with features of shape {places.shape}"
+            )
+        display = cls(places, y, unlabeled=unlabeled, names=_names(embedding))
+        return display.plot(ax, **style)
+
+    @property
+    def classes(self) -> list[Any]:
+        """The labels, sorted, without the one that stands for an unknown class."""
+        known: list[Any] = np.unique(self.labels[self._known]).tolist()
+        return known
+
+    @property
+    def _known(self) -> Mask:
+        if self.unlabeled is None:
+            return np.ones(len(self.labels), dtype=bool)
+        return np.array([label != self.unlabeled for label in self.labels.tolist()], dtype=bool)
+
+    def plot(self, ax: Axes | None = None, **style: Any) -> Self:
+        """Draw the points, with a legend or with names among them.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default on a new figure.
+        **style
+            For matplotlib's ``scatter``.
+
+        Returns
+        -------
+        self
+        """
+        self.ax_ = new_axes(ax)
+        look = {"s": 14, "linewidths": 0, "alpha": 0.8, **style}
+        known, classes = self._known, self.classes
+        self.points_, self.texts_ = [], []
+        for number, label in enumerate(classes):
+            own = {"color": COLORS[number % len(COLORS)], "marker": _marker(number)}
+            rows = known & (self.labels == label)
+            self._scatter(self.places[rows], f"{label}", {**own, **look})
+        if not known.all():
+            self._scatter(
+                self.places[~known], "no label", {**look, "color": GREY, "s": 4, "zorder": 0.5}
+            )
+        if len(classes) > MOST_IN_LEGEND:
+            self._name(classes)
+        else:
+            self.ax_.legend(frameon=False, fontsize=8, markerscale=1.4)
+        self.ax_.set(xlabel=self.names[0], ylabel=self.names[1])
+        return self
+
+    def _scatter(self, places: Array, label: str, look: dict[str, Any]) -> None:
+        self.points_.append(self.ax_.scatter(places[:, 0], places[:, 1], label=label, **look))
+
+    def _name(self, classes: list[Any]) -> None:
+        """Write the name of each class at the median of its points."""
+        from matplotlib.patheffects import withStroke
+
+        halo = [withStroke(linewidth=3, foreground="white")]
+        for label, points in zip(classes, self.points_, strict=False):
+            x, y = np.median(np.asarray(points.get_offsets()), axis=0)
+            look: dict[str, Any] = {"ha": "center", "va": "center", "weight": "bold"}
+            self.texts_.append(self.ax_.text(x, y, f"{label}", path_effects=halo, **look))
+
+
+def _marker(number: int) -> str:
+    return MARKERS[number // len(COLORS) % len(MARKERS)]
+
+
+def _names(embedding: Any) -> list[str]:
+    """Return what the two features out are called."""
+    if hasattr(embedding, "get_feature_names_out"):
+        return [str(name) for name in embedding.get_feature_names_out()]
+    return ["component 1", "component 2"]
