@@ -14,7 +14,6 @@ from benchmarks import (
     speed,
     supervised_closed,
     supervised_large,
-    supervised_log_det,
     supervised_predict,
     tessellated,
     tessellated_gaps,
@@ -45,7 +44,6 @@ BENCHMARKS: dict[str, Benchmark] = {
         log_det.BENCHMARK,
         spectral_order.BENCHMARK,
         supervised_closed.BENCHMARK,
-        supervised_log_det.BENCHMARK,
         supervised_large.BENCHMARK,
         supervised_predict.BENCHMARK,
     )

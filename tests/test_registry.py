@@ -4,8 +4,9 @@ import dataclasses
 
 import numpy as np
 import pytest
-from sklearn.base import is_classifier, is_regressor
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.model_selection import ParameterGrid
+from sklearn.svm import SVC
 
 from pliant.kernels.profiles import PROFILES
 from pliant.registry import METHODS, get_method
@@ -42,6 +43,32 @@ def test_gamma_of_the_grid_is_relative_to_the_number_of_features():
     grid = method.param_grid(10)
     assert grid["gamma"] == pytest.approx([factor / 10 for factor in method.grid["gamma"]])
     assert grid["C"] == list(method.grid["C"])
+
+
+def test_gamma_of_a_part_is_relative_too():
+    method = METHODS["scg-ldk"]
+    grid = method.param_grid(10)
+    expected = [factor / 10 for factor in method.grid["learner__gamma"]]
+    assert grid["learner__gamma"] == pytest.approx(expected)
+    assert grid["learner__strength"] == list(method.grid["learner__strength"])
+
+
+@pytest.mark.parametrize(("method", "task"), TASKS)
+def test_a_machine_belongs_to_one_method(method, task):
+    machine = method.learner(task)()
+    assert [each.name for each in METHODS.values() if each.made(machine)] == [method.name]
+    assert [each.name for each in METHODS.values() if each.made(clone(machine))] == [method.name]
+
+
+@pytest.mark.parametrize("name", ["scg-ldk", "scg-osk", "osk", "ldk"])
+def test_a_learned_kernel_goes_to_a_plain_support_vector_machine(name):
+    model = METHODS[name].learner("classification")(machine__C=3.0, unlabeled="c")
+    assert (model.machine.C, model.unlabeled) == (3.0, "c")
+    model.set_params(random_state=0).fit(X, TARGETS["classification"])
+    rows = model.kernel_(X, model.support_vectors_)
+    plain = SVC(kernel="precomputed", C=3.0, tol=1e-6).fit(rows, TARGETS["classification"])
+    ours, theirs = model.decision_function(X), plain.decision_function(rows)
+    np.testing.assert_allclose(ours, theirs, atol=1e-3)
 
 
 def test_other_values_of_the_grid_stay_as_they_are():

@@ -239,8 +239,8 @@ METHODS: dict[str, Method] = {
     "ldk": Method(
         name="ldk",
         title="LDK",
-        paper="Davis, Kulis, Jain, Sra, Dhillon: Information-Theoretic Metric Learning, ICML "
-        "(2007)",
+        paper="Jain, Kulis, Davis, Dhillon: Metric and Kernel Learning Using a Linear "
+        "Transformation, JMLR 13 (2012)",
         classifier=partial(_on_learned_kernel, LogDetLearner, {}),
         regressor=None,
         grid={**WIDTHS, **PRICES},

@@ -72,6 +72,9 @@ def test_every_benchmark_is_registered_under_its_name():
         "local-costs",
         "log-det",
         "spectral-order",
+        "supervised-closed",
+        "supervised-large",
+        "supervised-predict",
     ]
     assert all(name == benchmark.name for name, benchmark in BENCHMARKS.items())
 

@@ -24,6 +24,9 @@ from benchmarks.papers.figures.lab_start import LabStart
 from benchmarks.papers.figures.lab_support import LabSupport
 from benchmarks.papers.figures.regression import Rivals
 from benchmarks.papers.figures.samples import Sample, clowns
+from benchmarks.papers.figures.scg_digits import ScgDigits
+from benchmarks.papers.figures.scg_gaussians import ScgGaussians
+from benchmarks.papers.figures.scg_labels import ScgLabels
 from benchmarks.papers.figures.step_function import StepFunction, steps
 from benchmarks.papers.figures.surface import Surface, cherkassky
 from benchmarks.papers.figures.synthetic import FUNCTIONS
@@ -52,12 +55,15 @@ SMALL = (
     LabBandwidths(n=60, n_support=12, max_iter=20, resolution=101),
     LabSupport(shares=(0.2, 0.5), n=40, n_test=50, repeats=2, max_iter=5),
     LabStart(sigmas=(0.1, 10.0), n_support=12, n_more=20, n_test=50, repeats=2, max_iter=5),
+    ScgGaussians(n_per_class=20),
+    ScgDigits(per_class=20),
+    ScgLabels(shares=5, repeats=1, sweeps=5),
 )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    """A folder with stand-ins for two sets: noisy classes or targets in three features."""
+    """A folder with stand-ins for three sets: noisy classes or targets in a few features."""
     folder = tmp_path_factory.mktemp("data")
     rng = np.random.default_rng(0)
     y = np.repeat([1, -1], 20)
@@ -69,6 +75,11 @@ def data(tmp_path_factory):
     rows = "".join(f"{a},{b},{c},{t}\n" for (a, b, c), t in zip(X, target, strict=True))
     content = gzip.compress(f"a,b,c,target\n{rows}".encode())
     (folder / "california_housing.csv.gz").write_bytes(content)
+    digits = np.repeat(np.arange(10), 25)
+    images = 50 * rng.standard_normal((250, 4)) + 255 * rng.random((10, 4))[digits]
+    rows = "".join(f"{a},{b},{c},{d},{t}\n" for (a, b, c, d), t in zip(images, digits, strict=True))
+    content = gzip.compress(f"a,b,c,d,target\n{rows}".encode())
+    (folder / "usps_all.csv.gz").write_bytes(content)
     return folder
 
 

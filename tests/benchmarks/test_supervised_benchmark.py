@@ -1,0 +1,195 @@
+"""The benchmarks of learning from side information, on made-up problems of toy size."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pytest
+
+from benchmarks import supervised_closed, supervised_large, supervised_predict
+from benchmarks.harness.worker import measure
+from benchmarks.papers.figures.scg_gaussians import bimodal, two_main
+from benchmarks.papers.figures.scg_labels import ScgLabels
+from benchmarks.papers.figures.scg_scatter import accuracy_among, accuracy_of_new, separation
+from benchmarks.supervised_sets import UNKNOWN, adult, generated, random_pairs, some_known
+from pliant import SCGLogDetLearner
+from pliant.problems.supervision import Solution
+from tests.reference.naive_supervision import by_inverses, laplacian, target_of_labels
+
+
+def result(contestant, params):
+    params = {**params, **contestant.params}
+    return measure({"function": contestant.function, "params": params, "warm_up": None})["result"]
+
+
+def cases_of(module):
+    return {case.name: case for case in module.BENCHMARK.cases(False)}
+
+
+def test_the_peer_of_the_closed_form_is_the_paper_s():
+    K0, known = supervised_closed.given({"rows": 30, "labels": 12, "seed": 0, "data": False})
+    y = known.labels
+    K, Q = by_inverses(K0, laplacian(target_of_labels(y)), 1.0)
+    for again in (True, False):
+        found = supervised_closed._by_inverses(K0, known, again=again)
+        assert isinstance(found, Solution)
+        np.testing.assert_allclose(found.gram, K, atol=1e-9)
+        np.testing.assert_allclose(found.matrix, Q, rtol=1e-5, atol=1e-5)
+
+
+def test_contestants_of_the_closed_form_learn_one_kernel():
+    case = cases_of(supervised_closed)["1605 points, 200 labels, generated"]
+    params = {**case.params, "rows": 60, "labels": 20}
+    found = {c.name: result(c, params) for c in case.contestants}
+    losses = [each["loss <K, S>"] for each in found.values() if "loss <K, S>" in each]
+    assert losses == pytest.approx([losses[0]] * 4, rel=1e-6)
+    assert float(found["pliant"]["K0 + K0 Q K0 off K by"]) < 1e-12
+    assert (
+        found["pliant, whole fit"]["objective"] > found["pliant, fit by default"]["objective"] > 0
+    )
+    goals = {c.name: c.goal for c in case.contestants if c.goal}
+    assert goals == {"pliant": 3.0}
+
+
+def test_sizes_and_labels_of_the_closed_form_grow_one_at_a_time():
+    sizes = [(c.params["rows"], c.params["labels"]) for c in cases_of(supervised_closed).values()]
+    assert len(set(sizes)) == len(sizes) == 8
+    assert [rows for rows, _ in sizes[:4]] == [400, 800, 1605, 3185]
+    assert sizes[2] == (1605, 200)
+    assert [labels for rows, labels in sizes[4:] if rows == 1605] == [80, 400, 800, 1605]
+
+
+def test_large_fits_tell_time_memory_and_what_is_missed():
+    case = cases_of(supervised_large)["100000 points, 256 landmarks"]
+    assert case.params["rows"] == 100_000
+    assert case.params["pairs"] == 200_000
+    params = {**case.params, "rows": 400, "landmarks": 30, "pairs": 500}
+    found = {c.name: result(c, params) for c in case.contestants}
+    assert len(found) == 5
+    for each in found.values():
+        assert 0.05 < each["whole process (GiB)"] < 4
+        assert 0 < each["share of tr K0 missed"] < 1
+    assert found["10% labelled"]["strength"] == found["all labelled"]["strength"] == 100
+
+
+def test_growth_is_the_exponent_of_all_sizes():
+    case = cases_of(supervised_large)["12500 to 100000 points"]
+    params = {**case.params, "sizes": (100, 200), "landmarks": 20, "rows": 100}
+    for contestant in case.contestants:
+        found = result(contestant, params)
+        assert list(found) == ["exponent", "100 points", "200 points"]
+        ratio = found["200 points"] / found["100 points"]
+        assert found["exponent"] == pytest.approx(np.log2(ratio))
+
+
+def test_the_exponent_is_that_of_a_power_law():
+    sizes = (10, 100, 1000)
+    found = supervised_large.exponent(sizes, [3.0 * size**1.7 for size in sizes])
+    assert found["exponent"] == pytest.approx(1.7)
+    assert found["100 points"] == pytest.approx(3.0 * 100**1.7)
+
+
+def test_all_points_as_landmarks_miss_nothing():
+    case = cases_of(supervised_large)["3000 points, strength 100"]
+    params = {**case.params, "rows": 60}
+    contestant = case.contestants[1]
+    every, some = (
+        result(contestant, {**params, "landmarks": m})
+        if m == contestant.params["landmarks"]
+        else supervised_large_result({**params, "landmarks": m})
+        for m in (60, 20)
+    )
+    assert every["error of K"] < 1e-8
+    assert 1e-3 < some["error of K0"] < 1
+    assert some["amplified by"] == pytest.approx(some["error of K"] / some["error of K0"])
+
+
+def supervised_large_result(params):
+    function = "benchmarks.supervised_large:by_landmarks"
+    return measure({"function": function, "params": params, "warm_up": None})["result"]
+
+
+def test_landmarks_give_nystroem_s_matrix_before_learning():
+    X, y = generated(50, seed=0)
+    fitted = SCGLogDetLearner(strength=1.0, n_landmarks=50, random_state=0).fit(X, y)
+    found = supervised_large._nystroem(fitted, X)
+    np.testing.assert_allclose(found, fitted.kernel_.base(X), atol=1e-10)
+
+
+@pytest.mark.parametrize("case", supervised_predict.BENCHMARK.cases(False), ids=lambda c: c.name)
+def test_a_new_point_s_cost_is_told_for_each_number_of_fit_points(case):
+    params = {**case.params, "sizes": (260, 300), "new": 10}
+    assert [c.name for c in case.contestants] == list(supervised_predict.LEARNERS)
+    for contestant in case.contestants:
+        found = result(contestant, params)
+        assert list(found) == ["exponent", "260 points", "300 points"]
+        assert found["300 points"] > 0
+
+
+def test_generated_adult_has_one_feature_of_each_group():
+    X, y = adult({"rows": 400, "data": False, "seed": 3})
+    assert X.shape == (400, 123)
+    assert set(np.unique(X)) == {0.0, 1.0}
+    assert np.all(X.sum(axis=1) == 14)
+    assert y.mean() == pytest.approx(0.25, abs=0.01)
+
+
+def test_adult_is_read_from_the_data_folder(tmp_path, monkeypatch):
+    rows = "".join(f"{k % 2},1,{1 if k % 3 else -1}\n" for k in range(30))
+    (tmp_path / "adult_a1a.csv.gz").write_bytes(gzip.compress(f"a,b,target\n{rows}".encode()))
+    monkeypatch.setenv("PLIANT_DATA", str(tmp_path))
+    X, y = adult({"rows": 20, "data": True, "seed": 0})
+    assert X.shape == (20, 2)
+    assert set(y) == {0, 1}
+
+
+def test_pairs_are_of_different_points_and_tell_their_classes():
+    y = generated(200, seed=1).y
+    similar, dissimilar = random_pairs(y, 500, seed=2)
+    assert 400 < len(similar) + len(dissimilar) <= 500
+    assert np.all(similar[:, 0] < similar[:, 1])
+    assert np.all(y[similar[:, 0]] == y[similar[:, 1]])
+    assert np.all(y[dissimilar[:, 0]] != y[dissimilar[:, 1]])
+
+
+def test_so_many_labels_are_known():
+    y = generated(50, seed=1).y
+    known = some_known(y, 17, seed=0)
+    assert len(known.known) == 17
+    assert np.array_equal(np.unique(y)[known.labels[known.known]], y[known.known]) or len(
+        known.classes
+    ) < len(np.unique(y))
+    assert np.sum(known.labels == UNKNOWN) == 33
+
+
+def test_halves_of_a_class_are_at_opposite_corners():
+    X, y = bimodal(2000, 0.4, seed=0)
+    means = [X[(y == c) & (np.arange(len(y)) % 2 == s)].mean(axis=0) for c, s in np.ndindex(2, 2)]
+    np.testing.assert_allclose(means, [[1, 1], [-1, -1], [1, -1], [-1, 1]], atol=0.06)
+
+
+def test_new_points_are_mapped_as_the_points_themselves():
+    A = np.random.default_rng(0).standard_normal((12, 5))
+    own, new = two_main(A @ A.T, A @ A.T)
+    np.testing.assert_allclose(new, own, atol=1e-10)
+    values = np.linalg.eigvalsh(A @ A.T)
+    np.testing.assert_allclose((own**2).sum(axis=0), values[[-1, -2]])
+
+
+def test_neighbours_are_others_or_the_points_learned_from():
+    points = np.concatenate([np.arange(6.0), 100 + np.arange(6.0)])[:, None]
+    y = np.repeat([0, 1], 6)
+    assert accuracy_among(points, y) == 1.0
+    assert accuracy_among(points, np.arange(12) % 2 * 0 + np.eye(12, dtype=int)[0]) == 11 / 12
+    assert accuracy_of_new(points, y, np.array([[50.0], [99.0]]), np.array([1, 1])) == 0.5
+    assert separation(points, y) > 0.9
+
+
+def test_labels_of_both_classes_are_known_and_grow():
+    y = np.repeat([0, 1], [20, 5])
+    few, more = (ScgLabels()._some(y, count, 1) for count in (2, 12))
+    assert sorted(few[few >= 0]) == [0, 1]
+    assert np.sum(more >= 0) == 12
+    assert np.array_equal(more[few >= 0], few[few >= 0])
+    assert np.array_equal(more[more >= 0], y[more >= 0])

@@ -1,0 +1,110 @@
+"""Methods that learn a kernel from labels first, and then a machine on it, on the command line."""
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from pliant.persistence import load_model
+from pliant.registry import METHODS
+
+NAMES = ("scg-ldk", "scg-osk", "osk", "ldk")
+
+
+def fit(target, *words):
+    others = [name for name in ("sick", "grade", "amount") if name != target]
+    drops = [word for name in others for word in ("--drop", name)]
+    return ("fit", "patients.csv", "--target", target, "--cv", 2, *drops, *words)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("target", ["sick", "grade"])
+def test_fit_predict_and_info(pliant, folder, name, target):
+    done = pliant(*fit(target, "--method", name, "--out", "m.pliant"))
+    assert done.code == 0, done
+    assert done.out.startswith(f"{name}: classification of '{target}', 60 rows, 4 features")
+    assert "\nkernel from" in done.out
+    assert " 60 rows\n" in done.out
+    told = pliant("info", "m.pliant").out
+    assert re.match(f"method +{name}: ", told)
+    assert re.search("^kernel from +60 rows$", told, re.MULTILINE)
+    assert "machine__C=1" in told
+    predicted = pliant("predict", "m.pliant", "patients.csv", "--decision")
+    assert predicted.code == 0
+    assert len(predicted.out.splitlines()) == 61
+
+
+def test_each_learner_tells_its_own_facts(pliant, folder):
+    told = {name: pliant(*fit("sick", "--method", name)).out for name in NAMES}
+    assert "\nstrength " in told["scg-ldk"]
+    assert "\nkernel objective " in told["scg-ldk"]
+    for name in ("osk", "scg-osk"):
+        assert "\nalignment " in told[name]
+        assert "\neigenvectors " in told[name]
+        assert "\nparts of the graph " in told[name]
+    assert "\npairs " in told["ldk"]
+    assert "\ndistances " in told["ldk"]
+    assert "\nkernel gap " in told["ldk"]
+
+
+def test_parameters_of_the_parts(pliant, folder):
+    words = ("--param", "learner__strength=3", "--param", "machine__C=7", "--json", "r.json")
+    assert pliant(*fit("sick", "--method", "scg-ldk", "--out", "m.pliant", *words)).code == 0
+    machine = load_model("m.pliant").model[-1]
+    assert (machine.learner_.strength, machine.machine_.C, machine.random_state) == (3, 7, 0)
+    found = json.loads(Path("r.json").read_text(encoding="utf-8"))
+    assert found["parameters"]["learner__strength"] == 3
+    assert found["fit"]["kernel"]["strength"] == 3.0
+    assert found["fit"]["kernel"]["labelled"] == 60
+    assert "learner" not in found["parameters"]
+
+
+def test_tuning(pliant, folder, monkeypatch):
+    grid = {"learner__strength": (1.0, 100.0), "learner__gamma": (0.25, 1.0), "machine__C": (1.0,)}
+    method = dataclasses.replace(METHODS["scg-ldk"], grid=grid)
+    monkeypatch.setitem(METHODS, "scg-ldk", method)
+    done = pliant(*fit("sick", "--method", "scg-ldk", "--tune"))
+    assert done.code == 0
+    assert "\nlearner__strength " in done.out
+    done = pliant(*fit("sick", "--method", "scg-ldk", "--tune", "--param", "learner__kernel=graph"))
+    assert "learner__gamma " not in done.out
+
+
+def test_rows_of_unknown_class_take_part_but_are_not_scored(pliant, folder):
+    lines = Path("patients.csv").read_text(encoding="utf-8").splitlines()
+    cells = [line.split(",") for line in lines]
+    for row in cells[1::3]:
+        row[3] = "unknown"
+    Path("patients.csv").write_text("\n".join(map(",".join, cells)), encoding="utf-8")
+    words = ("--param", "unlabeled=unknown", "--out", "m.pliant")
+    for tune in ((), ("--tune",)):
+        done = pliant(*fit("sick", "--method", "osk", *words, *tune))
+        assert done.code == 0, done
+        assert "60 rows, 4 features, 2 classes" in done.out
+        assert "60 rows, 40 of them labelled" in done.out
+        assert float(done.out.split("accuracy")[1].split()[0]) > 0.7
+    assert "'no', 'yes'" in pliant("info", "m.pliant").out
+    assert "unknown" not in pliant("predict", "m.pliant", "patients.csv").out
+
+
+REFUSED = {
+    "strength=3": "has no parameter 'strength'; did you mean 'learner__strength'?",
+    "learner__strength=-1": "expected strength > 0, a finite number, got -1",
+    "machine__C=0": "expected C > 0, a finite number, got 0",
+    "machine__kernel=gaussian": "expected machine to take kernel values",
+    "learner__kernel=tl1": "expected kernel in",
+    "learner=1": "has no parameter 'learner'",
+    "unlabeled=perhaps": "column 'sick' holds 'perhaps' nowhere",
+}
+
+
+@pytest.mark.parametrize("word", REFUSED)
+def test_what_is_refused(refused, folder, word):
+    assert REFUSED[word] in refused(*fit("sick", "--method", "scg-ldk", "--param", word))
+
+
+def test_regression_is_refused(refused, folder):
+    said = refused(*fit("amount", "--method", "osk"))
+    assert said == "osk does classification, not 'regression'"

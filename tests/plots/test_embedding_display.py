@@ -1,0 +1,127 @@
+"""Each point stands where the transformer puts it, and each class can be told from the others."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import colors, pyplot
+from sklearn.datasets import load_digits, load_iris
+from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.svm import SVC
+
+from pliant import KernelEmbedding, SCGLogDetLearner
+from pliant.plots import EmbeddingDisplay
+from pliant.plots.embedding import COLORS
+
+X, Y = load_iris(return_X_y=True)
+NAMES = load_iris().target_names[Y]
+
+
+@pytest.fixture(scope="module")
+def embedding():
+    return KernelEmbedding(SCGLogDetLearner(strength=100.0)).fit(X[::2], Y[::2])
+
+
+def offsets(display):
+    return np.concatenate([np.asarray(points.get_offsets()) for points in display.points_])
+
+
+def test_held_out_points_stand_where_transform_puts_them(embedding):
+    display = EmbeddingDisplay.from_estimator(embedding, X[1::2], NAMES[1::2])
+    places = embedding.transform(X[1::2])
+    np.testing.assert_array_equal(offsets(display), places)  # the classes are sorted already
+    assert display.classes == ["setosa", "versicolor", "virginica"]
+    assert display.ax_.get_xlabel() == "kernelembedding0"
+    assert display.ax_.get_ylabel() == "kernelembedding1"
+    assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == display.classes
+    assert display.texts_ == []
+
+
+@pytest.mark.parametrize(
+    "transformer",
+    [
+        SCGLogDetLearner(strength=10.0, n_components=2),
+        make_pipeline(StandardScaler(), KernelEmbedding(SCGLogDetLearner(strength=1.0))),
+        make_pipeline(StandardScaler(), PCA(2)),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_other_transformers_and_pipelines(transformer):
+    display = EmbeddingDisplay.from_estimator(transformer.fit(X, Y), X, Y)
+    np.testing.assert_array_equal(offsets(display), transformer.transform(X))
+    assert [display.ax_.get_xlabel(), display.ax_.get_ylabel()] == [
+        *transformer.get_feature_names_out()
+    ]
+
+
+def test_data_frames_and_names_that_a_transformer_does_not_know(embedding):
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    fitted = KernelEmbedding(SCGLogDetLearner(strength=1.0)).fit(frame, Y)
+    fitted.set_output(transform="pandas")
+    display = EmbeddingDisplay.from_estimator(fitted, frame, pd.Series(NAMES))
+    np.testing.assert_array_equal(offsets(display), fitted.transform(frame))
+    nameless = FunctionTransformer(lambda points: points[:, :2]).fit(X)
+    display = EmbeddingDisplay.from_estimator(nameless, X, Y)
+    assert display.ax_.get_ylabel() == "component 2"
+
+
+def test_many_classes_have_their_names_at_their_medians():
+    digits, labels = load_digits(return_X_y=True)
+    display = EmbeddingDisplay.from_estimator(PCA(2).fit(digits), digits, labels)
+    assert display.ax_.get_legend() is None
+    assert [text.get_text() for text in display.texts_] == [*"0123456789"]
+    for text, points in zip(display.texts_, display.points_, strict=True):
+        np.testing.assert_allclose(
+            text.get_position(), np.median(points.get_offsets().data, axis=0)
+        )
+    looks = {
+        (colors.to_hex(points.get_facecolor()[0]), points.get_paths()[0].vertices.tobytes())
+        for points in display.points_
+    }
+    assert len(looks) == 10
+
+
+def test_points_without_a_label_are_grey_and_under_the_others(embedding):
+    partial = np.where(np.arange(len(X)) % 3, "?", NAMES)
+    display = EmbeddingDisplay.from_estimator(embedding, X, partial, unlabeled="?")
+    *classes, others = display.points_
+    assert len(classes) == 3
+    np.testing.assert_array_equal(
+        np.asarray(others.get_offsets()), embedding.transform(X)[partial == "?"]
+    )
+    assert others.get_zorder() < min(points.get_zorder() for points in classes)
+    entries = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert entries == [*display.classes, "no label"]
+    numbers = EmbeddingDisplay.from_estimator(embedding, X, np.where(Y == 1, -1, Y), unlabeled=-1)
+    assert numbers.classes == [0, 2]
+
+
+def test_axes_and_style(embedding):
+    _, ax = pyplot.subplots()
+    display = EmbeddingDisplay.from_estimator(embedding, X, Y, ax=ax, s=40, alpha=0.5)
+    assert display.ax_ is ax
+    assert {points.get_sizes()[0] for points in display.points_} == {40}
+    assert {points.get_facecolor()[0, 3] for points in display.points_} == {0.5}
+    assert [colors.to_hex(p.get_facecolor()[0]).upper() for p in display.points_] == [*COLORS[:3]]
+    again = display.plot(color="black")
+    assert again.ax_ is not ax
+    assert colors.to_hex(again.points_[0].get_facecolor()[0]) == "#000000"
+
+
+def test_what_is_refused(embedding):
+    with pytest.raises(NotFittedError):
+        EmbeddingDisplay.from_estimator(KernelEmbedding(), X, Y)
+    with pytest.raises(ValueError, match=r"expected a transformer, such as .*, got SVC"):
+        EmbeddingDisplay.from_estimator(make_pipeline(SVC()).fit(X, Y), X, Y)
+    with pytest.raises(ValueError, match=r"got PCA with features of shape \(150, 3\)"):
+        EmbeddingDisplay.from_estimator(make_pipeline(PCA(3)).fit(X), X, Y)
+    with pytest.raises(ValueError, match=r"expected y of shape \(150,\), got \(3,\)"):
+        EmbeddingDisplay.from_estimator(embedding, X, Y[:3])
+    with pytest.raises(ValueError, match=r"expected places of shape \(n, 2\), got \(1, 3\)"):
+        EmbeddingDisplay([[0, 1, 2]], [1])
+    with pytest.raises(ValueError, match="expected finite numbers, got nan in places"):
+        EmbeddingDisplay([[0, np.nan]], [1])
+    with pytest.raises(ValueError, match="expected names of two axes, got 1"):
+        EmbeddingDisplay([[0, 1]], [1], names=["a"])

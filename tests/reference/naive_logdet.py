@@ -1,0 +1,75 @@
+"""Slow twins of learning with distance bounds, from the definition; nothing of the library is used.
+
+min_{K, xi}  D_ld(K, K0) + nu sum_k (xi_k/b_k - log(xi_k/b_k) - 1)
+with v'K v <= xi_k (sign +1) or >= xi_k (sign -1), v = e_i - e_j; nu = inf: xi = b
+"""
+
+import cvxpy as cp
+import numpy as np
+
+
+def differences(pairs, n):
+    """The vectors e_i - e_j, shape (m, n)."""
+    return np.eye(n)[pairs[:, 0]] - np.eye(n)[pairs[:, 1]]
+
+
+def distances(K, pairs):
+    """v'K v of each pair."""
+    V = differences(pairs, len(K))
+    return np.einsum("ka,ab,kb->k", V, K, V)
+
+
+def divergence(K, K0):
+    """D_ld(K, K0) by inversion."""
+    ratio = K @ np.linalg.inv(K0)
+    return np.trace(ratio) - np.linalg.slogdet(ratio)[1] - len(K)
+
+
+def objective(K, K0, pairs, signs, bounds, slack):
+    """The objective of K with the best slack; inf if hard bounds are broken by more than 1e-9."""
+    p = distances(K, pairs)
+    ratio = np.where(signs > 0, np.maximum(p, bounds), np.minimum(p, bounds)) / bounds
+    if np.isinf(slack):
+        return divergence(K, K0) if np.all(abs(ratio - 1) < 1e-9) else np.inf
+    return divergence(K, K0) + slack * np.sum(ratio - np.log(ratio) - 1)
+
+
+def dual(duals, K0, pairs, signs, bounds, slack):
+    """The dual function from the inverse of K0."""
+    V = differences(pairs, len(K0))
+    L = V.T @ np.diag(signs * duals) @ V
+    log_det = np.linalg.slogdet(np.linalg.inv(K0) + L)[1] + np.linalg.slogdet(K0)[1]
+    if np.isinf(slack):
+        return log_det - np.sum(signs * duals * bounds)
+    return log_det + slack * np.sum(np.log(1 - signs * duals * bounds / slack))
+
+
+def projections(K0, pairs, signs, bounds, slack, sweeps):
+    """K and the duals after projections on one bound after the other, as in the paper."""
+    K, duals, slacks = K0.copy(), np.zeros(len(pairs)), np.array(bounds, dtype=float)
+    share = 1.0 if np.isinf(slack) else slack / (slack + 1)
+    for _ in range(sweeps):
+        for k, v in enumerate(differences(pairs, len(K0))):
+            s, p = signs[k], v @ K @ v
+            a = min(duals[k], s * share * (1 / p - 1 / slacks[k]))
+            duals[k] -= a
+            slacks[k] = 1 / (1 / slacks[k] + s * a / slack)
+            K = K + s * a / (1 - s * a * p) * np.outer(K @ v, K @ v)
+    return K, duals
+
+
+def by_cvxpy(K0, pairs, signs, bounds, slack):
+    """K and the optimum by a generic solver, in the coordinates K = R'Z R with K0 = R'R."""
+    n = len(K0)
+    R = np.linalg.cholesky(K0).T
+    W = differences(pairs, n) @ R.T
+    Z = cp.Variable((n, n), PSD=True)
+    p = cp.hstack([w @ Z @ w for w in W])
+    cost, ratio = cp.trace(Z) - cp.log_det(Z) - n, np.ones(len(pairs))
+    if not np.isinf(slack):
+        ratio = cp.Variable(len(pairs))
+        cost = cost + slack * cp.sum(ratio - cp.log(ratio) - 1)
+    constraints = [cp.multiply(signs / bounds, p) <= cp.multiply(signs, ratio)]
+    problem = cp.Problem(cp.Minimize(cost), constraints)
+    value = problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
+    return R.T @ Z.value @ R, value
