@@ -65,13 +65,7 @@ SCALE = "gamma='scale' looks at the rows and not at their weights"
 HOLD_OUT = "rows are drawn and held out at random; a row twice may be both, a row of weight 2 not"
 
 
-INDEFINITE = "the checks make matrices that are not PSD, and a LogDet divergence needs one that is"
-
-
 def expected_failures(estimator):
-    if isinstance(estimator, LogDetLearner) and estimator.kernel == "precomputed":
-        names = "check_positive_only_tag_during_fit", "check_estimators_dtypes"
-        return dict.fromkeys(names, INDEFINITE)
     if isinstance(estimator, AsymmetricKernelRidge):
         exact = estimator.gamma != "scale"
         return {} if exact else {"check_sample_weight_equivalence_on_dense_data": SCALE}

@@ -22,7 +22,7 @@ from pliant.kernels import (
 )
 from pliant.linalg import negative_eigenvalue
 
-__all__ = ["GRAPH_NEIGHBORS", "base_kernel", "checked_gram"]
+__all__ = ["GRAPH_NEIGHBORS", "SURE", "base_kernel", "checked_gram"]
 
 SURE = (Gaussian, Laplacian, Linear, Matern, NeighborGraphKernel, Polynomial)
 """Kernels whose matrices are PSD without a look."""

@@ -12,8 +12,8 @@ from sklearn.utils import check_random_state
 
 from pliant._progress import CallbackSupport, FitProgress, with_callbacks
 from pliant._typing import Array, Indices
-from pliant._validation import check_gram, check_integer, check_real, stack_level
-from pliant.estimators._base_gram import base_kernel
+from pliant._validation import check_integer, check_real, stack_level
+from pliant.estimators._base_gram import SURE, base_kernel, checked_gram
 from pliant.estimators._kernel_learner import KernelLearner, MatrixOf
 from pliant.kernels import Kernel, LogDetKernel
 from pliant.linalg import negative_eigenvalue
@@ -126,8 +126,8 @@ class LogDetLearner(CallbackSupport, KernelLearner):
 
     References
     ----------
-    .. [1] J. V. Davis, B. Kulis, P. Jain, S. Sra, I. S. Dhillon. Information-Theoretic Metric
-       Learning. ICML 2007.
+    .. [1] P. Jain, B. Kulis, J. V. Davis, I. S. Dhillon. Metric and Kernel Learning Using a Linear
+       Transformation. JMLR 13, 2012.
     .. [2] B. Kulis, M. Sustik, I. Dhillon. Low-Rank Kernel Learning with Bregman Matrix
        Divergences. JMLR 10, 2009.
 
@@ -270,19 +270,14 @@ class LogDetLearner(CallbackSupport, KernelLearner):
 
 
 def _psd_gram(base: Kernel, points: Array) -> Array:
-    """Return K0, exactly symmetric; refuse one without a divergence from it."""
-    gram = base(points)
-    if not np.isfinite(gram).all():
-        raise ValueError(f"expected finite kernel values, got inf or NaN from {base!r}")
-    check_gram(gram)
+    """Return K0, exactly symmetric; negative eigenvalues, of which a warning tells, as zero."""
+    gram = checked_gram(base, points)
     gram = 0.5 * (gram + gram.T)
-    value = negative_eigenvalue(gram)
-    if value is not None:
-        raise ValueError(
-            "expected positive semi-definite kernel values, as a LogDet divergence needs, "
-            f"got a matrix with the eigenvalue {value:.6g}"
-        )
-    return gram
+    if isinstance(base, SURE) or negative_eigenvalue(gram) is None:
+        return gram
+    values, vectors = np.linalg.eigh(gram)
+    clipped = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return 0.5 * (clipped + clipped.T)
 
 
 def _check_percentiles(percentiles: Any) -> None:

@@ -4,7 +4,7 @@ r"""The LogDet problem with bounds on squared kernel distances of pairs, its dua
     subject to   p_k(K) <= xi_k (similar),  p_k(K) >= xi_k (dissimilar),
     p_k = v'K v, v = e_i - e_j;   d_IS(x, b) = x/b - log(x/b) - 1
 
-(LDK; Davis, Kulis, Jain, Sra and Dhillon 2007, with bounds b_k and a price nu of slack; nu = inf:
+(LDK; Jain, Kulis, Davis and Dhillon 2012, with bounds b_k and a price nu of slack; nu = inf:
 the bounds are hard, xi = b). With s_k = +1 for similar pairs, -1 for dissimilar ones, and duals
 lam >= 0,
 

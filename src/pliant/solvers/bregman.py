@@ -5,7 +5,7 @@ The projection on the bound of pair k, of squared distance p and with slack x,
     a = min(lam, s nu/(nu+1) (1/p - 1/x)),  lam -= a,  1/x += s a/nu,
     K += b w w',  w = K (e_i - e_j),  b = s a/(1 - s a p)
 
-(Davis et al. 2007, Algorithm 1) is the exact maximum of the dual over lam_k. Two things make it
+is the exact maximum of the dual over lam_k. Two things make it
 fast. The order is drawn anew for each sweep: neighbours in a list of pairs share a point, and
 undo one another's work. And K is brought up to date for some tens of projections at once, by one
 matrix product; until then w is that of the old K plus what these projections added.
