@@ -9,8 +9,9 @@ import numpy as np
 
 from pliant._exceptions import NonPSDWarning
 from pliant._typing import Array
-from pliant._validation import check_gram, stack_level
+from pliant._validation import check_choice, check_gram, stack_level
 from pliant.kernels import (
+    KERNEL_NAMES,
     Gaussian,
     Kernel,
     Laplacian,
@@ -46,6 +47,8 @@ def base_kernel(kernel: Any, points: Array, gamma: float | str) -> Kernel:
         if gamma != "scale":
             raise ValueError(f"expected gamma='scale', got {gamma!r}: kernel='graph' has no gamma")
         return _graph_kernel(points)
+    if isinstance(kernel, str) and kernel not in ("rbf", "poly"):  # as_kernel knows these
+        check_choice("kernel", kernel, (*KERNEL_NAMES, "graph", "precomputed"))
     base = as_kernel(kernel, points, gamma)
     for name, meaning in (("symmetric", "symmetric"), ("psd", "positive semi-definite")):
         if not getattr(base, name):

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pliant._typing import Array, Indices
+from pliant._typing import Array
 from pliant._validation import check_points, check_vector
 from pliant.kernels import LogDetKernel
 from pliant.linalg import top_eigenpairs
 
 __all__ = ["Components"]
+
+EPSILON = float(np.finfo(np.float64).eps)
 
 NEGLIGIBLE = 1e-12
 """Directions with less variance than this, relative to the first, are rounding."""
@@ -43,7 +45,8 @@ class Components:
         """Return the components of a kernel matrix of the fit points, shape (n, n)."""
         centre = gram.mean(axis=0)
         centred = gram - centre - centre[:, None] + centre.mean()
-        values, vectors = _largest(centred, n_components)
+        rounding = len(gram) * EPSILON * float(np.abs(gram).max())
+        values, vectors = _largest(centred, n_components, rounding)
         return cls(centre, vectors / np.sqrt(values), values)
 
     @classmethod
@@ -51,17 +54,17 @@ class Components:
         """Return the principal components of explicit features of the fit points, (n, m)."""
         centre = features.mean(axis=0)
         centred = features - centre
-        values, vectors = _largest(centred.T @ centred, n_components)
+        rounding = features.size * EPSILON**2 * float(np.abs(features).max()) ** 2
+        values, vectors = _largest(centred.T @ centred, n_components, rounding)
         return cls(centre, vectors, values)
 
-    def on_base(self, kernel: LogDetKernel, points: Array, members: Indices) -> Components:
-        """Return the same function of the base kernel's values, k0(x, X).
+    def on_base(self, kernel: LogDetKernel) -> Components:
+        """Return the same function of the base kernel's values at the kernel's points P, k0(x, P).
 
-        k(x, X) C = k0(x, X) C + k0(x, X_A) Q k0(X_A, X) C, for X_A = X[members].
+        k(x, P) C = k0(x, P) (C + Q k0(P, P) C).
         """
-        base = kernel.base(points)
-        coefficients = self.coefficients.copy()
-        coefficients[members] += np.asarray(kernel.matrix) @ (base[members] @ self.coefficients)
+        base = kernel.base(np.asarray(kernel.points))
+        coefficients = self.coefficients + np.asarray(kernel.matrix) @ (base @ self.coefficients)
         return Components(base.mean(axis=0), coefficients, self.variances)
 
     def __call__(self, rows: Array) -> Array:
@@ -81,10 +84,13 @@ class Components:
         check_vector("variances", self.variances, r)
 
 
-def _largest(matrix: Array, n_components: int) -> tuple[Array, Array]:
-    """Return the largest eigenvalues and their vectors, each with its largest entry positive."""
+def _largest(matrix: Array, n_components: int, rounding: float) -> tuple[Array, Array]:
+    """Return the largest eigenvalues and their vectors, each with its largest entry positive.
+
+    Eigenvalues up to `rounding` are taken to be zero.
+    """
     values, vectors = top_eigenpairs(matrix, min(n_components, len(matrix)))
-    found = int((values > NEGLIGIBLE * max(values[0], np.finfo(np.float64).tiny)).sum())
+    found = int((values > max(NEGLIGIBLE * values[0], 4.0 * rounding)).sum())
     if found < n_components:
         raise ValueError(
             f"expected n_components <= {found}, the number of directions in which the learned "

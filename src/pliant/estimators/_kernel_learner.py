@@ -159,31 +159,38 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return self.kernel_(points, self.support_vectors_)
 
     def _members(self) -> Indices:
-        """Return which fit points a `LogDetKernel` corrects."""
-        raise NotImplementedError
+        """Return the fit points that components are made of."""
+        return np.arange(len(self.support_vectors_))
 
     def _components_of(self, learned: MatrixOf, n_components: int) -> Components:
-        """Return principal components of the learned kernel, as functions of `_rows`."""
-        points, kernel = self.support_vectors_, self.kernel_
+        """Return principal components of the learned kernel, as functions of `_rows`.
+
+        They are those of the points in the supervised graph: a strong learner shrinks the kernel
+        there alone, and the spread of the others would be all that is seen.
+        """
+        kernel, members = self.kernel_, self._members()
         if isinstance(kernel, LandmarkKernel):
-            return Components.of_features(kernel.features(points), n_components)
-        found = Components.of_gram(learned(np.arange(len(points))), n_components)
-        if isinstance(kernel, LogDetKernel):
-            return found.on_base(kernel, points, self._members())
-        return found
+            return Components.of_features(
+                kernel.features(self.support_vectors_[members]), n_components
+            )
+        found = Components.of_gram(learned(members), n_components)
+        return found.on_base(kernel) if isinstance(kernel, LogDetKernel) else found
 
     def _rows(self, points: Array) -> Array:
         """Return what components are linear in, for some checked points."""
         kernel = self.kernel_
         if isinstance(kernel, LandmarkKernel):
             return kernel.features(points)
-        base = kernel.base if isinstance(kernel, LogDetKernel) else kernel
-        return np.asarray(base(points, self.support_vectors_))
+        if isinstance(kernel, LogDetKernel):
+            return kernel.base(points, kernel.points)
+        return kernel(points, self.support_vectors_)
 
     def _width(self) -> int:
         """Return the length of such a row."""
         if isinstance(self.kernel_, LandmarkKernel):
             return int(np.shape(self.kernel_.projection)[1])
+        if isinstance(self.kernel_, LogDetKernel):
+            return len(np.asarray(self.kernel_.points))
         return len(self.support_vectors_)
 
     @property

@@ -46,7 +46,11 @@ class LearnedKernelMachine(BaseEstimator):
         raise NotImplementedError
 
     def _learner(self) -> Any:
-        return SCGLogDetLearner() if self.learner is None else self.learner
+        if self.learner is None:
+            return SCGLogDetLearner()
+        if not hasattr(self.learner, "fit") or isinstance(self.learner, type):
+            raise TypeError(f"expected learner to be an estimator, got {self.learner!r}")
+        return self.learner
 
     def _fresh_learner(self) -> Any:
         """Return a copy of the learner, with the random state if it takes one."""
@@ -75,6 +79,8 @@ class LearnedKernelMachine(BaseEstimator):
     def _checked_machine(self) -> Any:
         """Return the machine if it takes kernel values and predicts what is asked for."""
         machine = self._machine()
+        if not hasattr(machine, "fit") or isinstance(machine, type):
+            raise TypeError(f"expected machine to be an estimator, got {machine!r}")
         names, tags = machine.get_params(deep=False), get_tags(machine)
         if "metric" in names or not tags.input_tags.pairwise:
             raise TypeError(

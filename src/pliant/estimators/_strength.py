@@ -168,7 +168,7 @@ def _trials(
 ) -> Trials:
     """Draw the sample and its folds."""
     if information.labels is None:
-        drawn = _draw_alike(information.signs, most // 2, rng)
+        drawn = _draw_alike(information.signs, most // 4, rng)
         pairs, signs = information.pairs[drawn], information.signs[drawn]
         rows, places = np.unique(pairs, return_inverse=True)
         places = places.reshape(-1, 2)

@@ -43,8 +43,9 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         f(x) = \Lambda^{-1/2} U' \left( k(X, x) - \frac{1}{n} k(X, X) 1 \right),
 
     where :math:`U, \Lambda` are the largest eigenvectors and eigenvalues of the centred matrix of
-    the learned kernel k on the fit points X. Points of the same class, or said to be similar, come
-    to lie together, and so do new points that are like them.
+    the learned kernel k on n points X: those of the fit points that the graph or the pairs of the
+    learner extend over, all of them if all are labelled. Points of the same class, or said to be
+    similar, come to lie together, and so do new points that are like them.
 
     The strength and the weights' exponent of a `SCGLogDetLearner` are chosen on the training
     points: those whose f has the best accuracy of nearest neighbours on labels that were hidden
@@ -124,11 +125,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         else:
             learners = [clone(self.learner)]
         for learner in learners:
-            if not isinstance(learner, KernelLearner):
-                raise TypeError(
-                    "expected learner to be an SCGLogDetLearner, OrderSpectralLearner or "
-                    f"LogDetLearner, got {learner!r}"
-                )
+            learner._check_parameters()
             if isinstance(learner, SCGLogDetLearner):
                 learner.set_params(n_components=None)
             if getattr(learner, "random_state", 0) is None:
@@ -169,6 +166,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _fit(self, X: Any, known: dict[str, Any]) -> None:
         count = check_integer("n_components", self.n_components, least=1)
         check_integer("n_neighbors", self.n_neighbors, least=1)
+        _check_learner(self.learner)
         points = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         learner = self._chosen_learner(points, known, count)
         learned = learner._fit(points, **known)
@@ -192,7 +190,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             scores = np.concatenate([self._scores(each, points, known, count) for each in learners])
         learner, (strength, beta) = trials[0]
         if len(trials) > 1 and np.isnan(scores).all():
-            strength = FALLBACK
+            strength = FALLBACK if self.strengths is None else strength
         elif len(trials) > 1:
             learner, (strength, beta) = trials[int(np.nanargmax(scores))]
         self.strength_, self.beta_ = strength, beta
@@ -235,10 +233,9 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         betas = self.betas
         if betas is None:
             betas = BETAS if auto else (learner.beta,)
-        if not len(strengths) or not len(betas):
-            raise ValueError(
-                f"expected some strengths and betas to choose from, got {strengths!r} and {betas!r}"
-            )
+        for name, values in (("strengths", strengths), ("betas", betas)):
+            if np.ndim(values) != 1 or not np.size(values):
+                raise ValueError(f"expected {name} to be a sequence of numbers, got {values!r}")
         return [
             Candidate(check_real("strengths", strength, above=0), check_beta(beta))
             for strength in strengths  # one after the other: they share most for all betas
@@ -272,7 +269,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """Tell scikit-learn that targets are needed, and what a precomputed matrix is."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        if self.learner is not None:
+        if isinstance(self.learner, KernelLearner):
             tags.input_tags.pairwise = get_tags(self.learner).input_tags.pairwise
         return tags
 
@@ -281,6 +278,14 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         if not isinstance(self.learner_, KernelLearner):
             raise ValueError(f"expected a kernel learner, got {type(self.learner_).__name__}")
         self.components_.check(self.learner_._width(), len(self.components_.variances))
+
+
+def _check_learner(learner: Any) -> None:
+    if learner is not None and not isinstance(learner, KernelLearner):
+        raise TypeError(
+            "expected learner to be an SCGLogDetLearner, OrderSpectralLearner or LogDetLearner, "
+            f"got {learner!r}"
+        )
 
 
 def _setting(learner: SCGLogDetLearner, candidate: Candidate) -> str:

@@ -88,6 +88,8 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         The learned kernel.
     support_vectors_ : array of shape (n, d)
         The fit points; their row numbers if the kernel is precomputed.
+    members_ : array of shape (a,)
+        The row numbers of the points in a pair.
     pairs_, signs_ : arrays of shape (m, 2) and (m,)
         The pairs with a bound, as row numbers, and +1.0 for similar, -1.0 for dissimilar ones.
     duals_ : array of shape (m,)
@@ -203,6 +205,7 @@ class LogDetLearner(CallbackSupport, KernelLearner):
             problem, rng=rng, tol=self.tol, max_iter=self.max_iter, callback=self._progress
         )
         self.kernel_ = LogDetKernel(base, members, problem.matrix(result.x))
+        self.members_ = active
         self.pairs_, self.signs_ = active[problem.pairs], problem.signs
         self.classes_ = information.classes
         self._store(result)
@@ -236,7 +239,7 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         return DistanceBounds(gram, pairs, signs, bounds, slack)
 
     def _members(self) -> Indices:
-        return np.unique(self.pairs_)
+        return self.members_
 
     def _store(self, result: Result[BoundsCertificate]) -> None:
         proof = result.certificate

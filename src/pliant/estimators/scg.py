@@ -68,7 +68,8 @@ class SCGLogDetLearner(KernelLearner):
         Over the points that something is known of; or over all points, as in the paper, which
         whitens the kernel at the others and hurts where few are known.
     n_components : int, optional
-        `transform` then gives so many principal components of the learned kernel, centred.
+        `transform` then gives so many principal components of the learned kernel, centred: those
+        of the points in the graph, as functions of all points.
     solver : {"auto", "cholesky", "eigh", "features"}, default="auto"
         A factorisation of an (a, a) matrix for a points in the graph; an eigendecomposition,
         slower and no more accurate; or explicit features from landmarks (Nystroem), for many
@@ -278,7 +279,11 @@ class SCGLogDetLearner(KernelLearner):
 
     @property
     def _n_features_out(self) -> int:
-        return self._width() if self.components_ is None else len(self.components_.variances)
+        if self.components_ is not None:
+            return len(self.components_.variances)
+        if isinstance(self.kernel_, LandmarkKernel):
+            return self._width()
+        return super()._n_features_out
 
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes, read from a file, do not belong together."""

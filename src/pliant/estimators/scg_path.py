@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant._typing import Array, Indices, Mask
-from pliant._validation import check_choice, check_gram, check_points, check_real
+from pliant._validation import check_choice, check_flag, check_gram, check_points, check_real
 from pliant.linalg import spd_inverse
 from pliant.problems.supervision import (
     Coupling,
@@ -17,6 +17,7 @@ from pliant.problems.supervision import (
     solution,
 )
 from pliant.side_information import GRAPHS, SideInformation, SupervisedGraph
+from pliant.side_information.information import check_information
 
 __all__ = ["SCGLogDetPath"]
 
@@ -110,6 +111,8 @@ class SCGLogDetPath:
         scale_strength: bool,
     ) -> tuple[SupervisedGraph, float]:
         """Return the graph, and gamma."""
+        check_information(information)
+        check_flag("scale_strength", scale_strength)
         if information.n_samples != len(self._gram):
             raise ValueError(
                 f"expected side information on {len(self._gram)} points, as the Gram matrix has, "

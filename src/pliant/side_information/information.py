@@ -15,7 +15,7 @@ from pliant._validation import check_choice, check_integer, plain
 from pliant.side_information._pairs import check_pairs, pair_signs, spread_pairs
 from pliant.side_information.graph import LabelGraph, PairGraph, SupervisedGraph
 
-__all__ = ["GRAPHS", "SideInformation", "label_vector", "where_equal"]
+__all__ = ["GRAPHS", "SideInformation", "check_information", "label_vector", "where_equal"]
 
 GRAPHS = ("complete", "labeled")
 """Over which points a supervised graph extends: all, or those that something is known of."""
@@ -213,6 +213,16 @@ class SideInformation:
         if not left.any():
             raise ValueError("expected some pairs without a hidden point, got none")
         return SideInformation(self.n_samples, _pairs=self.pairs[left], _signs=self.signs[left])
+
+
+def check_information(information: object) -> SideInformation:
+    """Return side information, or say how it is made."""
+    if not isinstance(information, SideInformation):
+        raise TypeError(
+            f"expected a SideInformation, got {type(information).__name__}: make one by "
+            "SideInformation.from_labels or .from_pairs"
+        )
+    return information
 
 
 def label_vector(y: npt.ArrayLike) -> npt.NDArray[Any]:

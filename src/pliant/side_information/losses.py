@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from pliant._typing import Array
 from pliant._validation import check_gram, check_points
-from pliant.side_information.information import SideInformation
+from pliant.side_information.information import SideInformation, check_information
 
 __all__ = ["kernel_alignment", "scg_loss"]
 
@@ -51,7 +51,7 @@ def scg_loss(
     >>> round(scg_loss(same_class.astype(float), known), 6)
     0.476812
     """
-    K = _gram_of(gram, information)
+    K = _gram_of(gram, check_information(information))
     edges = information.graph(graph, beta)
     return edges.trace_with(K[np.ix_(edges.members, edges.members)])
 
