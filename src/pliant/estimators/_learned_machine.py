@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pliant._typing import Array, Indices, Mask
 from pliant._validation import check_flag, check_points, check_real
 from pliant.estimators._base import BLOCK_ENTRIES
+from pliant.estimators._hidden_scores import unit_scale
 from pliant.estimators._kernel_learner import KernelLearner, MatrixOf
-from pliant.estimators._strength import unit_scale
 from pliant.estimators.scg import SCGLogDetLearner
 from pliant.kernels import Kernel, Scaled
 

@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.metrics import roc_auc_score
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.svm import SVC
 
-from pliant._typing import Array, Indices
+from pliant._typing import Array, Indices, Mask
 from pliant.estimators._base_gram import checked_gram
-from pliant.estimators._components import Components
+from pliant.estimators._hidden_scores import LabelTrial, PairTrial, Score
 from pliant.estimators.scg_path import SCGLogDetPath
 from pliant.kernels import Kernel
 from pliant.side_information import SideInformation
 
-__all__ = [
-    "FALLBACK",
-    "STRENGTHS",
-    "Candidate",
-    "ComponentAccuracy",
-    "LabelTrial",
-    "best_candidate",
-    "unit_scale",
-]
+__all__ = ["FALLBACK", "STRENGTHS", "Candidate", "best_candidate"]
 
 STRENGTHS = tuple(10.0**power for power in range(-1, 7))
 """What "auto" chooses from."""
@@ -35,11 +24,7 @@ STRENGTHS = tuple(10.0**power for power in range(-1, 7))
 FALLBACK = 100.0
 """The strength where nothing can be held out."""
 
-ROUNDING = 1e-10
-"""A variance below this share of the mean of k(x, x) is that of equal points."""
-
 N_FOLDS = 5
-N_NEIGHBORS = 5
 
 
 class Candidate(NamedTuple):
@@ -47,25 +32,6 @@ class Candidate(NamedTuple):
 
     strength: float
     beta: float
-
-
-class LabelTrial(NamedTuple):
-    """What a score of labels sees of one fold.
-
-    Attributes
-    ----------
-    gram : array of shape (a, a)
-        Learned kernel values of the labelled points that are left.
-    cross_gram : array of shape (h, a)
-        Those of the held-out points against them.
-    labels, held_out : arrays of shape (a,) and (h,)
-        Their classes.
-    """
-
-    gram: Array
-    cross_gram: Array
-    labels: Indices
-    held_out: Indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +71,7 @@ class Trials:
 
 
 def best_candidate(
-    base: Kernel,
+    base: Callable[[Array], Kernel],
     points: Array,
     information: SideInformation,
     candidates: Sequence[Candidate],
@@ -115,13 +81,14 @@ def best_candidate(
     rng: np.random.RandomState,
     most: int = 500,
     gram: Array | None = None,
-    score: Callable[[LabelTrial], float] | None = None,
+    score: Score,
 ) -> tuple[Candidate, Array]:
     """Return the candidate with the best mean score on what is held out, the first on ties.
 
     Parameters
     ----------
-    base : Kernel
+    base : callable
+        From points to the base kernel.
     points : array of shape (n, d)
     information : SideInformation
         Labels: a fifth of them is hidden in turn. Pairs: a fifth of them.
@@ -134,8 +101,8 @@ def best_candidate(
         are part of the graph).
     gram : array, optional
         The base kernel's matrix of the points in the graph, if it is at hand.
-    score : callable, optional
-        Of a `LabelTrial`; by default `machine_accuracy`.
+    score : Score
+        Of what is hidden.
 
     Returns
     -------
@@ -145,10 +112,7 @@ def best_candidate(
         Mean scores; nan if nothing can be held out.
     """
     trials = _trials(base, points, information, graph, scale_strength, rng, most, gram)
-    scores = np.full((len(candidates), N_FOLDS), np.nan)
-    for i, candidate in enumerate(candidates):
-        for fold, value in _scores(trials, candidate, score or machine_accuracy):
-            scores[i, fold] = value
+    scores = np.array([_scores(trials, candidate, score) for candidate in candidates])
     scores = scores[:, ~np.isnan(scores).all(axis=0)]
     means = scores.mean(axis=1) if scores.size else np.full(len(candidates), np.nan)
     if np.isnan(means).all():
@@ -157,7 +121,7 @@ def best_candidate(
 
 
 def _trials(
-    base: Kernel,
+    base: Callable[[Array], Kernel],
     points: Array,
     information: SideInformation,
     graph: str,
@@ -185,7 +149,7 @@ def _trials(
         assert known.labels is not None
         folds = _deal(known.labels[known.known], rng)
     if gram is None or len(gram) != len(rows):  # else the sample is the whole graph
-        gram = checked_gram(base, points[rows])
+        gram = checked_gram(base(points[rows]), points[rows])
     return Trials(SCGLogDetPath(gram), known, graph, scale_strength, folds)
 
 
@@ -215,80 +179,27 @@ def _deal(kinds: Indices | Array, rng: np.random.RandomState) -> Indices:
     return folds
 
 
-def _scores(
-    trials: Trials, candidate: Candidate, score: Callable[[LabelTrial], float]
-) -> Iterator[tuple[int, float]]:
-    """Yield the number and the score of each fold that can be held out."""
-    for fold in range(N_FOLDS):
-        held = trials.folds == fold
-        if trials.information.labels is not None:
-            value = _label_score(trials, candidate, held, score)
-        else:
-            value = _pair_score(trials, candidate, held)
-        if value is not None:
-            yield fold, value
+def _scores(trials: Trials, candidate: Candidate, score: Score) -> list[float]:
+    """Return the score of each fold; nan for one that cannot be held out."""
+    of_fold = _pair_score if trials.information.labels is None else _label_score
+    return [of_fold(trials, candidate, trials.folds == fold, score) for fold in range(N_FOLDS)]
 
 
-def _label_score(
-    trials: Trials,
-    candidate: Candidate,
-    held: Indices,
-    score: Callable[[LabelTrial], float],
-) -> float | None:
+def _label_score(trials: Trials, candidate: Candidate, held: Mask, score: Score) -> float:
     labels, rows = trials.information.labels, trials.information.known
     assert labels is not None
     out, left = rows[held], rows[~held]
     if not len(out) or len(np.unique(labels[left])) < 2:
-        return None
-    gram = trials.gram(trials.information.hide(out), candidate, left)
-    return score(LabelTrial(gram[left], gram[out], labels[left], labels[out]))
-
-
-def machine_accuracy(trial: LabelTrial) -> float:
-    """Return the accuracy of a support vector machine with C = 1 on the scaled kernel.
-
-    It is nan where the machine cannot be fitted.
-    """
-    scale = unit_scale(trial.gram)
-    try:
-        machine = SVC(kernel="precomputed").fit(scale * trial.gram, trial.labels)
-    except ValueError:
         return math.nan
-    return float(machine.score(scale * trial.cross_gram, trial.held_out))
+    gram = trials.gram(trials.information.hide(out), candidate, left)
+    return score.of_labels(LabelTrial(gram[left], gram[out], labels[left], labels[out]))
 
 
-def unit_scale(gram: Array) -> float:
-    """Return the factor that gives the points of a Gram matrix the variance 1."""
-    size = float(gram.diagonal().mean())
-    variance = size - float(gram.mean())
-    return 1.0 / variance if variance > ROUNDING * size else 1.0
-
-
-@dataclass(frozen=True)
-class ComponentAccuracy:
-    """The accuracy of the nearest neighbours in some components of the learned kernel."""
-
-    n_components: int
-    n_neighbors: int = N_NEIGHBORS
-
-    def __call__(self, trial: LabelTrial) -> float:
-        """Return it for one fold; nan if the kernel does not have so many components."""
-        try:
-            components = Components.of_gram(trial.gram, self.n_components)
-        except ValueError:
-            return math.nan
-        machine = KNeighborsClassifier(min(self.n_neighbors, len(trial.labels)))
-        machine.fit(components(trial.gram), trial.labels)
-        return float(machine.score(components(trial.cross_gram), trial.held_out))
-
-
-def _pair_score(trials: Trials, candidate: Candidate, held: Indices) -> float | None:
-    """Return how well distances tell held-out similar from dissimilar pairs (area under ROC)."""
+def _pair_score(trials: Trials, candidate: Candidate, held: Mask, score: Score) -> float:
     pairs, signs = trials.information.pairs, trials.information.signs
     if len(np.unique(signs[held])) < 2 or held.all():
-        return None
+        return math.nan
     parts = [pairs[~held & (signs == sign)] for sign in (1, -1)]
-    gram = trials.gram(SideInformation.from_pairs(trials.information.n_samples, *parts), candidate)
-    i, j = pairs[held].T
-    distances = gram[i, i] + gram[j, j] - 2.0 * gram[i, j]
-    return float(roc_auc_score(signs[held], -distances))
+    left = SideInformation.from_pairs(trials.information.n_samples, *parts)
+    gram = trials.gram(left, candidate)
+    return score.of_pairs(PairTrial(gram, left.known, pairs[held], signs[held]))

@@ -20,8 +20,9 @@ from pliant._typing import Array
 from pliant._validation import check_integer, check_real
 from pliant.estimators._base_gram import GRAPH_NEIGHBORS, base_kernel
 from pliant.estimators._fitted import fresh
+from pliant.estimators._hidden_scores import ComponentScore
 from pliant.estimators._kernel_learner import KernelLearner
-from pliant.estimators._strength import FALLBACK, Candidate, ComponentAccuracy, best_candidate
+from pliant.estimators._strength import FALLBACK, Candidate, best_candidate
 from pliant.estimators.scg import SCGLogDetLearner
 from pliant.kernels import Kernel
 from pliant.side_information.graph import check_beta
@@ -212,8 +213,16 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """Return the score of each candidate on what is hidden."""
         learner._check_parameters()
         points, information = learner._checked(X, **known)
+        base = base_kernel(learner.kernel, points, learner.gamma)
+        sampled = len(information.known) > MOST_ROWS
+        on_graph = isinstance(learner.kernel, str) and learner.kernel == "graph"
+
+        def of_sample(sample: Array) -> Kernel:
+            # the graph of all points would be ahead of kernels that learn from a sample
+            return base_kernel("graph", sample, "scale") if on_graph and sampled else base
+
         _, scores = best_candidate(
-            base_kernel(learner.kernel, points, learner.gamma),
+            of_sample,
             learner._named(points),
             information,
             self._candidates(learner),
@@ -221,7 +230,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             scale_strength=learner.scale_strength,
             rng=check_random_state(self.random_state),
             most=MOST_ROWS,
-            score=ComponentAccuracy(count, self.n_neighbors),
+            score=ComponentScore(count, self.n_neighbors),
         )
         return scores
 

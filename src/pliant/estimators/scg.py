@@ -11,9 +11,10 @@ from pliant._typing import Array, Indices
 from pliant._validation import check_choice, check_flag, check_integer, check_real
 from pliant.estimators._base_gram import base_kernel, checked_gram
 from pliant.estimators._components import Components
+from pliant.estimators._hidden_scores import ComponentScore, KernelScore, Score
 from pliant.estimators._kernel_learner import KernelLearner, MatrixOf
 from pliant.estimators._landmarks import Nystroem
-from pliant.estimators._strength import STRENGTHS, Candidate, ComponentAccuracy, best_candidate
+from pliant.estimators._strength import STRENGTHS, Candidate, best_candidate
 from pliant.kernels import Kernel, LandmarkKernel, LogDetKernel
 from pliant.problems.supervision import SCGLogDet, learned_map
 from pliant.side_information import GRAPHS, SideInformation, SupervisedGraph
@@ -233,7 +234,7 @@ class SCGLogDetLearner(KernelLearner):
         if not isinstance(self.strength, str):
             return float(self.strength)
         chosen, _ = best_candidate(
-            kernel,
+            lambda points: kernel,
             self.support_vectors_,
             information,
             [Candidate(strength, self.beta) for strength in STRENGTHS],
@@ -241,9 +242,12 @@ class SCGLogDetLearner(KernelLearner):
             scale_strength=self.scale_strength,
             rng=rng,
             gram=gram,
-            score=None if self.n_components is None else ComponentAccuracy(self.n_components),
+            score=self._score(),
         )
         return chosen.strength
+
+    def _score(self) -> Score:
+        return KernelScore() if self.n_components is None else ComponentScore(self.n_components)
 
     def _learn_features(
         self,

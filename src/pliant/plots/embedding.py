@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import rankdata
 from sklearn.utils.validation import check_is_fitted
 
 from pliant._typing import Array, Mask
-from pliant._validation import check_points
+from pliant._validation import check_flag, check_points
 from pliant.plots._common import BLUE, GREY, PURPLE, VERMILION, last_step, new_axes
 
 if TYPE_CHECKING:
@@ -45,6 +46,9 @@ class EmbeddingDisplay:
         one.
     names : pair of str, default=("component 1", "component 2")
         Labels of the axes.
+    ranks : bool, default=False
+        Whether to draw ranks along each axis: the smallest coordinate is 1, the largest n. A few
+        groups that lie far out leave no room for the others; this gives it back.
 
     Attributes
     ----------
@@ -75,6 +79,7 @@ class EmbeddingDisplay:
         *,
         unlabeled: Any = None,
         names: Sequence[str] = ("component 1", "component 2"),
+        ranks: bool = False,
     ) -> None:
         self.places = check_points(places, "places")
         if self.places.shape[1] != 2:
@@ -86,6 +91,7 @@ class EmbeddingDisplay:
         self.names = tuple(str(name) for name in names)
         if len(self.names) != 2:
             raise ValueError(f"expected names of two axes, got {len(self.names)}")
+        self.ranks = check_flag("ranks", ranks)
 
     @classmethod
     def from_estimator(
@@ -95,6 +101,7 @@ class EmbeddingDisplay:
         y: npt.ArrayLike,
         *,
         unlabeled: Any = None,
+        ranks: bool = False,
         ax: Axes | None = None,
         **style: Any,
     ) -> Self:
@@ -110,6 +117,8 @@ class EmbeddingDisplay:
             Their classes.
         unlabeled : object, optional
             The value in y of points of unknown class. None: all have one.
+        ranks : bool, default=False
+            Whether to draw ranks along each axis.
         ax : matplotlib Axes, optional
             Where to draw; by default on a new figure.
         **style
@@ -135,7 +144,8 @@ class EmbeddingDisplay:
                 f"expected a transformer with 2 features out (n_components=2), got "
                 f"{type(last_step(embedding)).__name__} with features of shape {places.shape}"
             )
-        display = cls(places, y, unlabeled=unlabeled, names=_names(embedding))
+        names = _names(embedding)
+        display = cls(places, y, unlabeled=unlabeled, names=names, ranks=ranks)
         return display.plot(ax, **style)
 
     @property
@@ -149,6 +159,11 @@ class EmbeddingDisplay:
         if self.unlabeled is None:
             return np.ones(len(self.labels), dtype=bool)
         return np.array([label != self.unlabeled for label in self.labels.tolist()], dtype=bool)
+
+    @property
+    def drawn(self) -> Array:
+        """What stands for the coordinates in the picture, shape (n, 2)."""
+        return np.asarray(rankdata(self.places, axis=0)) if self.ranks else self.places
 
     def plot(self, ax: Axes | None = None, **style: Any) -> Self:
         """Draw the points, with a legend or with names among them.
@@ -166,21 +181,20 @@ class EmbeddingDisplay:
         """
         self.ax_ = new_axes(ax)
         look = {"s": 14, "linewidths": 0, "alpha": 0.8, **style}
-        known, classes = self._known, self.classes
+        known, classes, drawn = self._known, self.classes, self.drawn
         self.points_, self.texts_ = [], []
         for number, label in enumerate(classes):
             own = {"color": COLORS[number % len(COLORS)], "marker": _marker(number)}
             rows = known & (self.labels == label)
-            self._scatter(self.places[rows], f"{label}", {**own, **look})
+            self._scatter(drawn[rows], f"{label}", {**own, **look})
         if not known.all():
-            self._scatter(
-                self.places[~known], "no label", {**look, "color": GREY, "s": 4, "zorder": 0.5}
-            )
+            self._scatter(drawn[~known], "no label", {**look, "color": GREY, "s": 4, "zorder": 0.5})
         if len(classes) > MOST_IN_LEGEND:
             self._name(classes)
         else:
             self.ax_.legend(frameon=False, fontsize=8, markerscale=1.4)
-        self.ax_.set(xlabel=self.names[0], ylabel=self.names[1])
+        rank = ", rank" if self.ranks else ""
+        self.ax_.set(xlabel=f"{self.names[0]}{rank}", ylabel=f"{self.names[1]}{rank}")
         return self
 
     def _scatter(self, places: Array, label: str, look: dict[str, Any]) -> None:

@@ -181,8 +181,10 @@ class Coupling(NamedTuple):
         within = _symmetric(graph.coordinates(left.T))
         rest = np.eye(len(within)) - graph.reduced
         system = graph.reduced + rest @ within
-        between = np.linalg.solve(system, rest)
-        return cls(left, _symmetric(between), float(np.linalg.slogdet(system)[1]))
+        lu = scipy.linalg.lu_factor(system, overwrite_a=True, check_finite=False)
+        between = scipy.linalg.lu_solve(lu, rest, overwrite_b=True, check_finite=False)
+        log_det = float(np.log(np.abs(lu[0].diagonal())).sum())
+        return cls(left, _symmetric(between), log_det)
 
 
 def learned_map(features: Array, graph: SupervisedGraph, strength: float) -> tuple[Array, float]:
