@@ -41,11 +41,14 @@ class Components:
     variances: Array
 
     @classmethod
-    def of_gram(cls, gram: Array, n_components: int) -> Components:
-        """Return the components of a kernel matrix of the fit points, shape (n, n)."""
+    def of_gram(cls, gram: Array, n_components: int, size: float = 0.0) -> Components:
+        """Return the components of a kernel matrix of the fit points, shape (n, n).
+
+        `size`: the largest value that rounding of the matrix may come from, if not its own.
+        """
         centre = gram.mean(axis=0)
         centred = gram - centre - centre[:, None] + centre.mean()
-        rounding = len(gram) * EPSILON * float(np.abs(gram).max())
+        rounding = len(gram) * EPSILON * max(size, float(np.abs(gram).max()))
         values, vectors = _largest(centred, n_components, rounding)
         return cls(centre, vectors / np.sqrt(values), values)
 
@@ -90,7 +93,7 @@ def _largest(matrix: Array, n_components: int, rounding: float) -> tuple[Array, 
     Eigenvalues up to `rounding` are taken to be zero.
     """
     values, vectors = top_eigenpairs(matrix, min(n_components, len(matrix)))
-    found = int((values > max(NEGLIGIBLE * values[0], 4.0 * rounding)).sum())
+    found = int((values > max(NEGLIGIBLE * values[0], 64.0 * rounding)).sum())
     if found < n_components:
         raise ValueError(
             f"expected n_components <= {found}, the number of directions in which the learned "

@@ -173,8 +173,10 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             return Components.of_features(
                 kernel.features(self.support_vectors_[members]), n_components
             )
-        found = Components.of_gram(learned(members), n_components)
-        return found.on_base(kernel) if isinstance(kernel, LogDetKernel) else found
+        if not isinstance(kernel, LogDetKernel):
+            return Components.of_gram(learned(members), n_components)
+        size = float(kernel.base.diag(kernel.points).max())
+        return Components.of_gram(learned(members), n_components, size).on_base(kernel)
 
     def _rows(self, points: Array) -> Array:
         """Return what components are linear in, for some checked points."""
@@ -221,6 +223,9 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         shape = np.shape(self.support_vectors_)
         if len(shape) != 2 or not np.isfinite(self.support_vectors_).all():
             raise ValueError(f"expected support_vectors_ of shape (n, d), got {shape}")
+        members = np.asarray(self._members())
+        if members.dtype.kind not in "iu" or not ((members >= 0) & (members < shape[0])).all():
+            raise ValueError(f"expected members_ to be row numbers, 0 to {shape[0] - 1}")
 
 
 def _check_given(y: Any, similar: Any, dissimilar: Any) -> None:
