@@ -97,8 +97,8 @@ def best_candidate(
         As in `SCGLogDetLearner`.
     rng : RandomState
     most : int
-        The comparison is made on at most so many known points (and as many others, where they
-        are part of the graph).
+        The comparison is made on at most so many known points (and, with labels, as many
+        others where they are part of the graph).
     gram : array, optional
         The base kernel's matrix of the points in the graph, if it is at hand.
     score : Score

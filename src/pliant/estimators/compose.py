@@ -163,7 +163,7 @@ class LearnedKernelRegressor(RegressorMixin, LearnedKernelMachine):
     unit_variance : bool, default=True
         Whether the learned kernel is scaled so that the fit points have the variance 1 in its
         feature space, mean_i k(x_i, x_i) - mean_ij k(x_i, x_j). A strong learner shrinks the
-        kernel, and the machine's C would mean something else for each strength.
+        kernel, and the machine's alpha would mean something else for each strength.
     random_state : int, RandomState or None, default=None
         Handed to the learner, if given.
 

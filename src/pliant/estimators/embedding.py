@@ -169,12 +169,15 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         check_integer("n_neighbors", self.n_neighbors, least=1)
         _check_learner(self.learner)
         points = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        learner = self._chosen_learner(points, known, count)
+        seed = check_random_state(self.random_state).randint(2**31 - 1)  # the same folds for all
+        learner = self._chosen_learner(points, known, count, seed)
         learned = learner._fit(points, **known)
         self.components_ = learner._components_of(learned, count)
         self.learner_ = learner
 
-    def _chosen_learner(self, points: Array, known: dict[str, Any], count: int) -> KernelLearner:
+    def _chosen_learner(
+        self, points: Array, known: dict[str, Any], count: int, seed: int
+    ) -> KernelLearner:
         """Return the learner to fit, with the settings that do best on hidden labels or pairs."""
         learners = self._learners(points)
         trials = [
@@ -188,7 +191,9 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             return learners[0]
         scores = np.full(len(trials), np.nan)
         if len(trials) > 1:
-            scores = np.concatenate([self._scores(each, points, known, count) for each in learners])
+            scores = np.concatenate(
+                [self._scores(each, points, known, count, seed) for each in learners]
+            )
         learner, (strength, beta) = trials[0]
         if len(trials) > 1 and np.isnan(scores).all():
             strength = FALLBACK if self.strengths is None else strength
@@ -208,7 +213,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                 )
 
     def _scores(
-        self, learner: SCGLogDetLearner, X: Array, known: dict[str, Any], count: int
+        self, learner: SCGLogDetLearner, X: Array, known: dict[str, Any], count: int, seed: int
     ) -> Array:
         """Return the score of each candidate on what is hidden."""
         learner._check_parameters()
@@ -228,7 +233,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             self._candidates(learner),
             graph=learner.graph,
             scale_strength=learner.scale_strength,
-            rng=check_random_state(self.random_state),
+            rng=check_random_state(seed),
             most=MOST_ROWS,
             score=ComponentScore(count, self.n_neighbors),
         )

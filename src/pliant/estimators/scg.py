@@ -62,7 +62,8 @@ class SCGLogDetLearner(KernelLearner):
         dissimilar ones.)
     scale_strength : bool, default=True
         Whether the strength is divided by the number of points in the graph, so that it does not
-        depend on how many there are. False: it is the :math:`\gamma` of the paper.
+        depend on how many there are. False: it is the :math:`\gamma` of the paper ("auto" then
+        divides its choice by their number).
     beta : float, default=1.0
         In (0, 100]: the exponent of the weights; 1 in the paper.
     graph : {"labeled", "complete"}, default="labeled"
@@ -109,7 +110,8 @@ class SCGLogDetLearner(KernelLearner):
     For n points, a of them in the graph: O(a^3) with one Cholesky factorisation whatever the
     number of labels or pairs, and O(n a) for each new point; with m landmarks O(n m^2), memory
     O(n m). Strengths are best chosen with all that depends on them: use the learner in a
-    `LearnedKernelClassifier` or `KernelEmbedding`, which learn again in every fold.
+    `LearnedKernelClassifier` under a search, which learns again in every fold, or in a
+    `KernelEmbedding`.
 
     The paper calls the graph over all points; it computes K and Q by inverses of K0, which have
     no right digit for a Gaussian kernel of ordinary width. Its Eq. 10 lacks a factor 1/2. With
@@ -239,12 +241,12 @@ class SCGLogDetLearner(KernelLearner):
             information,
             [Candidate(strength, self.beta) for strength in STRENGTHS],
             graph=self.graph,
-            scale_strength=self.scale_strength,
+            scale_strength=True,  # what is best on a sample holds for all points then
             rng=rng,
             gram=gram,
             score=self._score(),
         )
-        return chosen.strength
+        return chosen.strength if self.scale_strength else chosen.strength / len(self.members_)
 
     def _score(self) -> Score:
         return KernelScore() if self.n_components is None else ComponentScore(self.n_components)

@@ -15,7 +15,9 @@ unlabelled), and all but R takes products of rank q.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -43,20 +45,38 @@ ROUNDING = 4.0 * np.finfo(np.float64).eps
 """Eigenvalues below this share of the largest are taken to be zero."""
 
 
-class Solution(NamedTuple):
-    """The optimum: K and Q on the members of the graph, shape (a, a), and the optimal value."""
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The optimum on the members of the graph: Q, shape (a, a), and the optimal value.
 
-    gram: Array
+    `make_gram` returns K, shape (a, a), kept as `gram` once it is asked for.
+    """
+
     matrix: Array
     value: float
+    make_gram: Callable[[], Array]
+
+    @cached_property
+    def gram(self) -> Array:
+        """K."""
+        return self.make_gram()
 
 
-class Resolvent(NamedTuple):
-    """R = (I + gamma K0)^{-1} and M = K0 R, shape (a, a), and log det(I + gamma K0)."""
+@dataclass(frozen=True, eq=False)
+class Resolvent:
+    """R = (I + gamma K0)^{-1}, shape (a, a), and log det(I + gamma K0).
+
+    `make_shrunk` returns M = K0 R, shape (a, a), kept as `shrunk` once it is asked for.
+    """
 
     inverse: Array
-    shrunk: Array
     log_det: float
+    make_shrunk: Callable[[], Array]
+
+    @cached_property
+    def shrunk(self) -> Array:
+        """M."""
+        return self.make_shrunk()
 
     @classmethod
     def of(cls, gram: Array, strength: float) -> Resolvent:
@@ -64,12 +84,15 @@ class Resolvent(NamedTuple):
         shifted: Array = strength * gram
         shifted[np.diag_indices_from(shifted)] += 1.0
         inverse, log_det = spd_inverse(shifted)
-        if strength * float(np.abs(gram).max()) < TINY:
-            product = gram @ inverse
-            return cls(inverse, 0.5 * (product + product.T), log_det)
-        shrunk = inverse * (-1.0 / strength)
-        shrunk[np.diag_indices_from(shrunk)] += 1.0 / strength
-        return cls(inverse, shrunk, log_det)
+
+        def shrunk() -> Array:
+            if strength * float(np.abs(gram).max()) < TINY:
+                return _symmetric(gram @ inverse)
+            M = inverse * (-1.0 / strength)
+            M[np.diag_indices_from(M)] += 1.0 / strength
+            return np.asarray(M)
+
+        return cls(inverse, log_det, shrunk)
 
 
 class Spectrum(NamedTuple):
@@ -99,7 +122,7 @@ class Spectrum(NamedTuple):
         else:
             inverse = -strength * shrunk
             inverse[np.diag_indices_from(inverse)] += 1.0
-        return Resolvent(inverse, shrunk, float(np.log(damped).sum()))
+        return Resolvent(inverse, float(np.log(damped).sum()), lambda: shrunk)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,12 +174,17 @@ def _resolvent(gram: Array, strength: float, solver: str) -> Resolvent:
 def solution(graph: SupervisedGraph, resolvent: Resolvent, strength: float) -> Solution:
     """Return the optimum from R and M: (q, q) systems and products of rank q."""
     coupling = Coupling.of(graph, resolvent.inverse)
-    sides = graph.coordinates(resolvent.shrunk)
-    gram = resolvent.shrunk + strength * (sides.T @ coupling.between @ sides)
-    matrix = coupling.left.T @ coupling.between @ coupling.left - resolvent.inverse
+    matrix = coupling.left.T @ coupling.between @ coupling.left
+    matrix -= resolvent.inverse
     matrix *= strength
-    log_det = resolvent.log_det + coupling.log_det
-    return Solution(_symmetric(gram), _symmetric(matrix), log_det)
+
+    def gram() -> Array:
+        sides = graph.coordinates(resolvent.shrunk)
+        K = strength * (sides.T @ coupling.between @ sides)
+        K += resolvent.shrunk
+        return _symmetric(K)
+
+    return Solution(_symmetric(matrix), resolvent.log_det + coupling.log_det, gram)
 
 
 def _symmetric(matrix: Array) -> Array:
