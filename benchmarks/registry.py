@@ -13,8 +13,8 @@ from benchmarks import (
     spectral_order,
     speed,
     supervised_closed,
+    supervised_growth,
     supervised_large,
-    supervised_predict,
     tessellated,
     tessellated_gaps,
     tessellated_gram,
@@ -45,6 +45,6 @@ BENCHMARKS: dict[str, Benchmark] = {
         spectral_order.BENCHMARK,
         supervised_closed.BENCHMARK,
         supervised_large.BENCHMARK,
-        supervised_predict.BENCHMARK,
+        supervised_growth.BENCHMARK,
     )
 }

@@ -74,7 +74,7 @@ def test_every_benchmark_is_registered_under_its_name():
         "spectral-order",
         "supervised-closed",
         "supervised-large",
-        "supervised-predict",
+        "supervised-growth",
     ]
     assert all(name == benchmark.name for name, benchmark in BENCHMARKS.items())
 

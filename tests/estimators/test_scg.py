@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_digits, load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
@@ -22,7 +22,15 @@ from sklearn.svm import SVC
 from pliant import ModelFileError, NonPSDWarning, SCGLogDetLearner, SideInformation, scg_loss
 from pliant.estimators._strength import FALLBACK, STRENGTHS
 from pliant.estimators.scg import MANY
-from pliant.kernels import TL1, Gaussian, LandmarkKernel, Linear, LogDetKernel, Polynomial
+from pliant.kernels import (
+    TL1,
+    Gaussian,
+    LandmarkKernel,
+    Linear,
+    LogDetKernel,
+    Polynomial,
+    as_kernel,
+)
 from pliant.persistence import load_model, save_model
 from pliant.problems.supervision import SCGLogDet
 from tests.reference import naive_supervision as naive
@@ -383,8 +391,10 @@ def test_copies_work(setting):
     assert repr(clone(learner).get_params()) == repr(learner.get_params())
 
 
-@every_setting
-@pytest.mark.parametrize("n_components", [None, 2])
+@pytest.mark.parametrize(
+    ("setting", "n_components"),
+    [*((name, None) for name in SETTINGS), ("as it comes", 2), ("features", 2)],
+)
 def test_it_survives_a_model_file(tmp_path, setting, n_components):
     X, y = data()
     learner = learner_of(setting, n_components=n_components)
@@ -477,7 +487,7 @@ def test_minus_one_and_plus_one():
 # -- strength="auto" --------------------------------------------------------------------------
 
 
-@every_information
+@labels_and_pairs
 @pytest.mark.parametrize("parameters", [{}, {"graph": "complete"}, {"n_components": 2}])
 def test_auto_follows_the_random_state(how, parameters):
     X, y = data(60)
@@ -525,15 +535,23 @@ def test_auto_with_a_class_of_one():
     assert learner.strength_ in STRENGTHS
 
 
-def test_auto_with_more_components_than_the_labels_can_show_falls_back():
+def test_auto_with_each_point_a_class_is_silent():
+    X, _ = data()
+    learner = SCGLogDetLearner(random_state=0).fit(X, np.arange(40))
+    assert np.isfinite(learner.strength_)
+
+
+def test_auto_with_more_components_than_a_fold_can_show_falls_back():
     X, _ = data()
     y = np.full(40, -1)
     y[:6] = [0, 1, 0, 1, 0, 1]
-    learner = SCGLogDetLearner(n_components=8, random_state=0).fit(X, y)
+    learner = SCGLogDetLearner(n_components=5, random_state=0).fit(X, y)
     assert learner.strength_ == FALLBACK
+    with pytest.raises(ValueError, match=r"n_components <= 5.*6 points.*got 6"):
+        SCGLogDetLearner(n_components=6, random_state=0).fit(X, y)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_auto_with_a_rare_class_among_many_points(seed):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((1500, 2))
@@ -582,8 +600,9 @@ def test_a_kernel_times_a_number(factor, how):
     """c K0 with strength gamma / c gives c K."""
     X, y = data()
     known, K0 = known_of(y, how), Gaussian(0.3)(X)
-    gram = SCGLogDetLearner("precomputed", strength=100.0).fit_gram(K0, **known)
-    other = SCGLogDetLearner("precomputed", strength=100.0 / factor)
+    raw = {"kernel": "precomputed", "scale_strength": False}
+    gram = SCGLogDetLearner(strength=100.0, **raw).fit_gram(K0, **known)
+    other = SCGLogDetLearner(strength=100.0 / factor, **raw)
     assert_close(other.fit_gram(factor * K0, **known) / factor, gram, 1e-9)
 
 
@@ -787,6 +806,17 @@ def test_an_indefinite_matrix_is_told_and_does_no_harm(how, graph, parameters):
     assert np.isfinite(learner.transform(K)).all()
 
 
+@pytest.mark.filterwarnings("ignore::pliant.NonPSDWarning")
+@pytest.mark.parametrize("shift", [1e-3, 0.1])
+@pytest.mark.parametrize("strength", [1.0, 1e4, 1e6])
+def test_an_indefinite_matrix_gives_one_kernel(shift, strength):
+    """New points have the kernel that the matrix of the fit points has."""
+    K = Gaussian(0.3)(X) - shift * np.eye(40)
+    learner = SCGLogDetLearner("precomputed", strength=strength)
+    gram = learner.fit_gram(K, Y)
+    assert_relative(learner.transform(K), gram, 1e-6)
+
+
 def test_an_indefinite_matrix_with_auto_is_told_once():
     K = Gaussian(0.3)(X) - 0.3 * np.eye(40)
     with warnings.catch_warnings(record=True) as told:
@@ -838,3 +868,29 @@ def test_the_naive_twin_has_the_same_laplacian():
     T = SideInformation.from_labels(y).target()
     S = SideInformation.from_labels(y).graph("complete").toarray()
     np.testing.assert_allclose(naive.laplacian(T), S, atol=1e-14)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "polynomial", "gaussian"])
+@pytest.mark.parametrize("units", [1.0, 100.0])
+@pytest.mark.parametrize("strength", [1e2, 1e6])
+def test_new_points_are_right_for_kernels_of_any_size(kernel, units, strength):
+    """Digits come in units of 0 to 16: k0(x, x) is about 4000, with any strength offered."""
+    X = units * load_digits().data[:300]
+    y = load_digits().target[:300]
+    learner = SCGLogDetLearner(kernel, strength=strength)
+    K = learner.fit_gram(X, y)
+    assert_relative(learner.transform(X), K, 1e-2)
+
+
+def assert_relative(actual, expected, tol):
+    assert np.linalg.norm(actual - expected) <= tol * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "polynomial"])
+def test_strength_does_not_depend_on_the_units_of_the_kernel(kernel):
+    X, y = data()
+    grams = [
+        SCGLogDetLearner(k, strength=100.0).fit_gram(X, y)
+        for k in (1.0 * as_kernel(kernel, X), 1e4 * as_kernel(kernel, X))
+    ]
+    np.testing.assert_allclose(grams[1] / 1e4, grams[0], atol=1e-9 * np.abs(grams[0]).max())

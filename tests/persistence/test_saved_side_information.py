@@ -178,6 +178,22 @@ def test_a_forged_machine_is_refused(tmp_path, name, value, said):
         save_model(model, tmp_path / "model.pliant")
 
 
+def test_a_fitted_part_among_the_parameters_is_checked(tmp_path):
+    model = LearnedKernelClassifier(SCGLogDetLearner(strength=1.0), plain_machine()).fit(X, Y == 0)
+    model.machine = model.machine_
+    save_model(model, tmp_path / "model.pliant")
+    model.machine = DANKClassifier().fit(X, Y == 0)
+    model.machine.dual_coef_ = np.ones(1)
+    with pytest.raises(ModelFileError, match="coefficients, got shape"):
+        save_model(model, tmp_path / "other.pliant")
+
+
+def test_a_function_as_the_base_kernel_is_refused(tmp_path):
+    learner = SCGLogDetLearner(lambda a, b: a @ b.T, strength=1.0)
+    with pytest.raises(ModelFileError, match=r"'model\.kernel_\.base\.function' is the function"):
+        save_model(learner.fit(X, Y), tmp_path / "model.pliant")
+
+
 def test_an_unfitted_model_is_refused(tmp_path):
     with pytest.raises(ModelFileError, match="lacks an attribute"):
         save_model(LearnedKernelClassifier(machine=plain_machine()), tmp_path / "model.pliant")

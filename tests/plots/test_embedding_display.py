@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import colors, pyplot
+from scipy.stats import rankdata
 from sklearn.datasets import load_digits, load_iris
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
@@ -96,6 +97,16 @@ def test_points_without_a_label_are_grey_and_under_the_others(embedding):
     assert entries == [*display.classes, "no label"]
     numbers = EmbeddingDisplay.from_estimator(embedding, X, np.where(Y == 1, -1, Y), unlabeled=-1)
     assert numbers.classes == [0, 2]
+
+
+def test_ranks_along_each_axis(embedding):
+    display = EmbeddingDisplay.from_estimator(embedding, X, Y, ranks=True)
+    places = embedding.transform(X)
+    for axis in (0, 1):
+        np.testing.assert_array_equal(offsets(display)[:, axis], rankdata(places[:, axis]))
+    assert display.ax_.get_xlabel() == "kernelembedding0, rank"
+    with pytest.raises(ValueError, match="expected ranks True or False, got 'yes'"):
+        EmbeddingDisplay([[0, 1]], [1], ranks="yes")
 
 
 def test_axes_and_style(embedding):

@@ -9,6 +9,9 @@ from benchmarks.papers.figures.knpl_convergence import KnplConvergence
 from benchmarks.papers.figures.lab_bandwidths import LabBandwidths
 from benchmarks.papers.figures.lab_start import LabStart
 from benchmarks.papers.figures.lab_support import LabSupport
+from benchmarks.papers.figures.scg_digits import ScgDigits
+from benchmarks.papers.figures.scg_gaussians import ScgGaussians
+from benchmarks.papers.figures.scg_labels import ScgLabels
 from benchmarks.papers.figures.step_function import StepFunction
 from benchmarks.papers.figures.surface import Surface
 from benchmarks.papers.figures.tkl_convergence import TklConvergence
@@ -33,5 +36,8 @@ FIGURES: tuple[PaperFigure, ...] = (
     LabBandwidths(),
     LabSupport(),
     LabStart(),
+    ScgGaussians(),
+    ScgDigits(),
+    ScgLabels(),
 )
 """Each with the setting of the results that are kept."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+import numpy as np
 from sklearn.metrics import roc_auc_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
@@ -74,7 +76,9 @@ class KernelScore:
         """Return the accuracy of the machine on the kernel with unit variance."""
         scale = unit_scale(trial.gram)
         try:
-            machine = SVC(kernel="precomputed").fit(scale * trial.gram, trial.labels)
+            with warnings.catch_warnings():  # of many classes with few points
+                warnings.simplefilter("ignore", UserWarning)
+                machine = SVC(kernel="precomputed").fit(scale * trial.gram, trial.labels)
         except ValueError:  # values beyond what it can take
             return math.nan
         return float(machine.score(scale * trial.cross_gram, trial.held_out))
@@ -120,7 +124,12 @@ class ComponentScore:
 
 
 def unit_scale(gram: Array) -> float:
-    """Return the factor that gives the points of a Gram matrix the variance 1."""
+    """Return the factor that gives the points of a Gram matrix the variance 1.
+
+    Of points that are all equal it is what brings k(x, x) to 1: a machine may never end on huge
+    values that are all the same.
+    """
     size = float(gram.diagonal().mean())
     variance = size - float(gram.mean())
-    return 1.0 / variance if variance > ROUNDING * size else 1.0
+    spread = variance if variance > ROUNDING * size else size
+    return 1.0 / spread if spread > np.finfo(np.float64).tiny else 1.0

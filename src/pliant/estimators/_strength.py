@@ -189,7 +189,7 @@ def _label_score(trials: Trials, candidate: Candidate, held: Mask, score: Score)
     labels, rows = trials.information.labels, trials.information.known
     assert labels is not None
     out, left = rows[held], rows[~held]
-    if not len(out) or len(np.unique(labels[left])) < 2:
+    if not np.isin(labels[out], labels[left]).any() or len(np.unique(labels[left])) < 2:
         return math.nan
     gram = trials.gram(trials.information.hide(out), candidate, left)
     return score.of_labels(LabelTrial(gram[left], gram[out], labels[left], labels[out]))

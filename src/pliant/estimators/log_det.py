@@ -13,10 +13,9 @@ from sklearn.utils import check_random_state
 from pliant._progress import CallbackSupport, FitProgress, with_callbacks
 from pliant._typing import Array, Indices
 from pliant._validation import check_integer, check_real, stack_level
-from pliant.estimators._base_gram import SURE, base_kernel, checked_gram
+from pliant.estimators._base_gram import PSDPart, base_kernel
 from pliant.estimators._kernel_learner import KernelLearner, MatrixOf
-from pliant.kernels import Kernel, LogDetKernel
-from pliant.linalg import negative_eigenvalue
+from pliant.kernels import LogDetKernel
 from pliant.problems.distance_bounds import (
     BoundsCertificate,
     DistanceBounds,
@@ -200,11 +199,12 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         pairs, signs = self._draw(information, rng)
         active, places = np.unique(pairs, return_inverse=True)
         members = self.support_vectors_[active]
-        problem = self._problem(_psd_gram(base, members), places.reshape(-1, 2), signs)
+        part = PSDPart.of(base, members)
+        problem = self._problem(part.gram, places.reshape(-1, 2), signs)
         result = bregman.solve(
             problem, rng=rng, tol=self.tol, max_iter=self.max_iter, callback=self._progress
         )
-        self.kernel_ = LogDetKernel(base, members, problem.matrix(result.x))
+        self.kernel_ = LogDetKernel(base, members, part.extend(problem.matrix(result.x)))
         self.members_ = active
         self.pairs_, self.signs_ = active[problem.pairs], problem.signs
         self.classes_ = information.classes
@@ -270,17 +270,6 @@ class LogDetLearner(CallbackSupport, KernelLearner):
             f"{type(self).__name__} stopped after {self.n_iter_} sweeps with {state}, where a gap "
             f"of {asked:.3g} was asked for; {advice}"
         )
-
-
-def _psd_gram(base: Kernel, points: Array) -> Array:
-    """Return K0, exactly symmetric; negative eigenvalues, of which a warning tells, as zero."""
-    gram = checked_gram(base, points)
-    gram = 0.5 * (gram + gram.T)
-    if isinstance(base, SURE) or negative_eigenvalue(gram) is None:
-        return gram
-    values, vectors = np.linalg.eigh(gram)
-    clipped = (vectors * np.maximum(values, 0.0)) @ vectors.T
-    return 0.5 * (clipped + clipped.T)
 
 
 def _check_percentiles(percentiles: Any) -> None:

@@ -33,7 +33,7 @@ class OrderSpectralLearner(KernelLearner):
     .. math::
 
         K = n \sum_{i=1}^{r} \mu_i v_i v_i', \qquad \mu \ge 0, \;
-        \textstyle\sum_i \mu_i = 1, \; \mu_1 \ge \mu_2 \ge \dots \ge \mu_r
+        \sum_i \mu_i = 1, \; \mu_1 \ge \mu_2 \ge \ldots \ge \mu_r
 
     for the eigenvectors v_i of the normalised Laplacian of the graph, eigenvalues rising: the
     points without a label shape the eigenvectors, the labels choose their weights. These maximise

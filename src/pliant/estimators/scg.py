@@ -9,14 +9,14 @@ from sklearn.utils import check_random_state
 
 from pliant._typing import Array, Indices
 from pliant._validation import check_choice, check_flag, check_integer, check_real
-from pliant.estimators._base_gram import base_kernel, checked_gram
+from pliant.estimators._base_gram import PSDPart, base_kernel
 from pliant.estimators._components import Components
 from pliant.estimators._hidden_scores import ComponentScore, KernelScore, Score
 from pliant.estimators._kernel_learner import KernelLearner, MatrixOf
 from pliant.estimators._landmarks import Nystroem
 from pliant.estimators._strength import STRENGTHS, Candidate, best_candidate
 from pliant.kernels import Kernel, LandmarkKernel, LogDetKernel
-from pliant.problems.supervision import SCGLogDet, learned_map
+from pliant.problems.supervision import SCGLogDet, graph_size, learned_map
 from pliant.side_information import GRAPHS, SideInformation, SupervisedGraph
 from pliant.side_information.graph import check_beta
 
@@ -61,9 +61,10 @@ class SCGLogDetLearner(KernelLearner):
         neighbours in them. (For pairs: whose distances best tell hidden similar pairs from
         dissimilar ones.)
     scale_strength : bool, default=True
-        Whether the strength is divided by the number of points in the graph, so that it does not
-        depend on how many there are. False: it is the :math:`\gamma` of the paper ("auto" then
-        divides its choice by their number).
+        Whether the strength is divided by the sum of k0(x, x) over the points in the graph: by
+        their number, for a Gaussian. It then depends neither on how many there are nor on the
+        units of the kernel. False: it is the :math:`\gamma` of the paper ("auto" then divides its
+        choice by that sum).
     beta : float, default=1.0
         In (0, 100]: the exponent of the weights; 1 in the paper.
     graph : {"labeled", "complete"}, default="labeled"
@@ -207,13 +208,15 @@ class SCGLogDetLearner(KernelLearner):
         """Learn Q on the points of the graph."""
         points = self.support_vectors_
         members = points[edges.members]
-        gram = checked_gram(kernel, members)
-        self.strength_ = self._strength_value(kernel, information, rng, gram)
-        gamma = self.strength_ / len(edges) if self.scale_strength else self.strength_
+        part = PSDPart.of(kernel, members)
+        gram = part.gram
+        size = graph_size(gram.diagonal())
+        self.strength_ = self._strength_value(kernel, information, rng, size, gram)
+        gamma = self.strength_ / size if self.scale_strength else self.strength_
         problem = SCGLogDet(gram, edges, gamma)
         found = problem.solve("eigh" if self.solver == "eigh" else "cholesky")
         self.objective_ = found.value
-        self.kernel_ = LogDetKernel(kernel, members, found.matrix)
+        self.kernel_ = LogDetKernel(kernel, members, part.extend(found.matrix))
 
         def learned(rows: Indices) -> Array:
             if np.array_equal(rows, edges.members):
@@ -231,6 +234,7 @@ class SCGLogDetLearner(KernelLearner):
         kernel: Kernel,
         information: SideInformation,
         rng: np.random.RandomState,
+        size: float,
         gram: Array | None = None,
     ) -> float:
         if not isinstance(self.strength, str):
@@ -246,7 +250,7 @@ class SCGLogDetLearner(KernelLearner):
             gram=gram,
             score=self._score(),
         )
-        return chosen.strength if self.scale_strength else chosen.strength / len(self.members_)
+        return chosen.strength if self.scale_strength else chosen.strength / size
 
     def _score(self) -> Score:
         return KernelScore() if self.n_components is None else ComponentScore(self.n_components)
@@ -262,8 +266,9 @@ class SCGLogDetLearner(KernelLearner):
         points = self.support_vectors_
         count = min(self.n_landmarks or DEFAULT_LANDMARKS, len(points))
         features = Nystroem.of(kernel, points, count, rng)
-        self.strength_ = self._strength_value(kernel, information, rng)
-        gamma = self.strength_ / len(edges) if self.scale_strength else self.strength_
+        size = graph_size(kernel.diag(points[edges.members]))
+        self.strength_ = self._strength_value(kernel, information, rng, size)
+        gamma = self.strength_ / size if self.scale_strength else self.strength_
         at_points = features.values
         map_, self.objective_ = learned_map(at_points[edges.members], edges, gamma)
         self.approximation_error_ = features.missing

@@ -14,6 +14,7 @@ from pliant.problems.supervision import (
     SCGLogDet,
     Solution,
     Spectrum,
+    graph_size,
     solution,
 )
 from pliant.side_information import GRAPHS, SideInformation, SupervisedGraph
@@ -81,7 +82,8 @@ class SCGLogDetPath:
             The weights of the graph are exp(beta T).
         graph : {"labeled", "complete"}, default="labeled"
         scale_strength : bool, default=True
-            Whether the strength is divided by the number of points in the graph.
+            Whether the strength is divided by the sum of the Gram's diagonal over the points in
+            the graph.
         rows, columns : array of indices or mask, optional
             By default all points.
 
@@ -121,7 +123,9 @@ class SCGLogDetPath:
         check_choice("graph", graph, GRAPHS)
         edges = information.graph(graph, beta)
         gamma = check_real("strength", strength, above=0)
-        return edges, gamma / len(edges) if scale_strength else gamma
+        if scale_strength:
+            gamma /= graph_size(self._gram.diagonal()[edges.members])
+        return edges, gamma
 
     def _at(self, gamma: float) -> Resolvent:
         """Return R and M on all points for one gamma; the last one is kept."""

@@ -33,6 +33,7 @@ __all__ = [
     "SCGLogDet",
     "Solution",
     "Spectrum",
+    "graph_size",
     "learned_map",
     "solution",
 ]
@@ -169,6 +170,15 @@ def _resolvent(gram: Array, strength: float, solver: str) -> Resolvent:
         except np.linalg.LinAlgError:  # K0 is not PSD: its negative eigenvalues count as zero
             pass
     return Spectrum.of(gram).resolvent(strength)
+
+
+def graph_size(diagonal: Array) -> float:
+    """Return what a strength is divided by: the sum of k0(x, x) over the graph, if it is > 0.
+
+    No eigenvalue of K0 is larger, so gamma K0 is at most the strength.
+    """
+    total = float(diagonal.sum())
+    return total if total > 0 else float(len(diagonal))
 
 
 def solution(graph: SupervisedGraph, resolvent: Resolvent, strength: float) -> Solution:
