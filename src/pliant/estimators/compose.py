@@ -41,7 +41,8 @@ class LearnedKernelClassifier(ClassifierMixin, LearnedKernelMachine):
         A classifier that takes kernel values: by default ``SVC(kernel="precomputed")``.
     unlabeled : object, optional
         The value in y of points of unknown class. The kernel is learned with them; the machine is
-        fitted without. None: all points are labelled.
+        fitted without. None: all points are labelled. A score over rows that include them counts
+        them as errors, as no prediction is this value: give a search a scorer that leaves them out.
     unit_variance : bool, default=True
         Whether the learned kernel is scaled so that the fit points have the variance 1 in its
         feature space, mean_i k(x_i, x_i) - mean_ij k(x_i, x_j). A strong learner shrinks the
