@@ -1,0 +1,103 @@
+"""The measurements of the studies, kept as they are made."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+from benchmarks.papers.cache import Cache
+from benchmarks.papers.side_information.contestant import Contestant
+from benchmarks.papers.side_information.protocol import SideProtocol, divide
+from benchmarks.papers.side_information.sets import read
+from benchmarks.papers.study import Record, Run, unconverged
+
+__all__ = ["Entry", "complete", "perform"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A contestant, the sets of a study that it is measured on, and how often at most."""
+
+    contestant: Contestant
+    sets: tuple[str, ...]
+    most_repeats: tuple[tuple[str, int], ...] = ()
+
+    def runs(self, sets: Sequence[str], repeats: int) -> list[Run]:
+        """Return its runs, repeat by repeat."""
+        most = dict(self.most_repeats)
+        return [
+            Run(self.contestant.name, name, repeat)
+            for repeat in range(repeats)
+            for name in sets
+            if name in self.sets and repeat < most.get(name, repeats)
+        ]
+
+
+@dataclass(frozen=True)
+class Key:
+    """What a kept measurement has to agree in, to be taken for another."""
+
+    contestant: Contestant
+    protocol: SideProtocol
+
+
+def perform(run: Run, folder: str, protocol: SideProtocol, contestant: Contestant) -> Record:
+    """Measure a contestant on one repeat of a set, in one thread.
+
+    Returns
+    -------
+    dict
+        The run; ``variants``, what the contestant measured; the numbers of labelled points
+        (``n_train``) and of the others; ``seconds`` of the whole; and ``unconverged``, the number
+        of solves that ended before their tolerance was reached.
+    """
+    start = time.perf_counter()
+    sample = divide(run.set, read(run.set, folder), protocol, run.repeat)
+    with threadpool_limits(1), unconverged() as early:
+        variants = contestant.measure(sample, protocol, protocol.first_seed + run.repeat)
+    return {
+        **asdict(run),
+        "variants": variants,
+        "task": "classification",
+        "n_train": len(sample.labelled),
+        "n_test": len(sample.unlabelled) + len(sample.y_test),
+        "d": sample.X.shape[1],
+        "seconds": round(time.perf_counter() - start, 2),
+        "unconverged": len(early),
+    }
+
+
+def complete(
+    entries: Sequence[Entry],
+    sets: Sequence[str],
+    repeats: int,
+    path: Path,
+    folder: str,
+    protocol: SideProtocol,
+    *,
+    jobs: int = 1,
+    tell: Callable[[str], None] = lambda line: None,
+) -> list[Record]:
+    """Measure what the file at `path` lacks, in `jobs` processes; return all records."""
+    caches = {each.contestant: Cache(path, Key(each.contestant, protocol)) for each in entries}
+    wanted = [(e.contestant, run) for e in entries for run in e.runs(sets, repeats)]
+    missing = [(contestant, run) for contestant, run in wanted if run not in caches[contestant]]
+    missing.sort(key=lambda each: each[1].repeat)
+    found = Parallel(n_jobs=jobs, return_as="generator_unordered")(
+        delayed(_perform)(run, folder, protocol, contestant) for contestant, run in missing
+    )
+    for contestant, record in found:
+        tell("{set}, repeat {repeat}, {contestant}: {seconds:.1f} s".format_map(record))
+        caches[contestant].add(record)
+    return [caches[contestant][run] for contestant, run in wanted]
+
+
+def _perform(
+    run: Run, folder: str, protocol: SideProtocol, contestant: Contestant
+) -> tuple[Contestant, Record]:
+    return contestant, perform(run, folder, protocol, contestant)
