@@ -54,7 +54,8 @@ class Embedded(Contestant):
         if self.kernel is None:
             return (
                 "KernelEmbedding with its defaults: inside fit it chooses whether SCG-LDK adapts a "
-                "Gaussian kernel or that of a neighbour graph, its strength and beta"
+                "Gaussian kernel (of its default width) or that of a neighbour graph, its strength "
+                "and beta"
             )
         return (
             f"the same of SCGLogDetLearner(kernel={self.kernel!r}), which chooses strength and "
