@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.linalg import LinAlgWarning
 
 from pliant.kernels import Gaussian
-from pliant.linalg import lu_factors, negative_eigenvalue
+from pliant.linalg import lu_factors, negative_eigenvalue, spd_inverse, top_eigenpairs
 
 
 @given(seed=st.integers(0, 10**6), smallest=st.sampled_from([-2.0, -1e-3, -1e-6, 1e-6, 1.0]))
@@ -80,3 +80,32 @@ def test_a_shift_by_an_eigenvalue_is_always_told(seed, n):
     A = basis @ np.diag(values) @ inverse - values[0] * np.eye(n, dtype=int)
     with pytest.raises(np.linalg.LinAlgError, match="invertible"):
         lu_factors(A.astype(float))
+
+
+@pytest.mark.parametrize("n", [1, 2, 30, 255, 256, 257, 600])
+def test_the_inverse_of_a_definite_matrix_and_its_determinant(n):
+    rng = np.random.default_rng(n)
+    root = rng.normal(size=(n, n))
+    matrix = root @ root.T / n + np.eye(n)
+    inverse, log_det = spd_inverse(matrix.copy())
+    np.testing.assert_array_equal(inverse, inverse.T)
+    np.testing.assert_allclose(inverse @ matrix, np.eye(n), atol=1e-11)
+    assert log_det == pytest.approx(np.linalg.slogdet(matrix)[1], rel=1e-12)
+
+
+def test_what_is_not_definite_has_no_inverse():
+    with pytest.raises(np.linalg.LinAlgError, match="leading block of order 3 that is not"):
+        spd_inverse(np.diag([1.0, 2.0, -1.0, 1.0]))
+
+
+@pytest.mark.parametrize(("n", "k"), [(1, 1), (5, 5), (40, 3), (301, 5), (400, 2), (400, 200)])
+def test_the_largest_eigenpairs_by_lapack_or_lanczos(n, k):
+    rng = np.random.default_rng(n + k)
+    root = rng.normal(size=(n, n))
+    matrix = root + root.T
+    before = matrix.copy()
+    values, vectors = top_eigenpairs(matrix, k)
+    np.testing.assert_array_equal(matrix, before)
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(matrix)[::-1][:k], atol=1e-9)
+    np.testing.assert_allclose(matrix @ vectors, vectors * values, atol=1e-8)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(k), atol=1e-10)

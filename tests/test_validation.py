@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from pliant._validation import (
     check_choice,
+    check_flag,
     check_gram,
     check_integer,
     check_points,
@@ -256,3 +257,14 @@ class TestWeights:
     def test_weights_that_do_not_fit_are_refused(self, bad, said):
         with refuses(ValueError, said):
             check_weights(bad, self.X)
+
+
+@pytest.mark.parametrize("value", [True, False, np.True_])
+def test_a_flag_is_true_or_false(value):
+    assert check_flag("centred", value) is bool(value)
+
+
+@pytest.mark.parametrize("value", [0, 1, None, "yes", [True]])
+def test_what_is_no_flag_is_quoted(value):
+    with pytest.raises(ValueError, match="expected centred True or False, got "):
+        check_flag("centred", value)
