@@ -17,6 +17,7 @@ from pliant._exceptions import NonPSDWarning
 from pliant._progress import CallbackSupport, FitProgress, with_callbacks
 from pliant._typing import Array, Indices, Mask
 from pliant._validation import check_gram, check_points, stack_level
+from pliant.estimators._fitted import forget
 from pliant.kernels import FunctionKernel, Kernel, Precomputed, as_kernel
 from pliant.linalg import negative_eigenvalue
 from pliant.rows import DenseRows
@@ -125,7 +126,7 @@ class KernelMachine(CallbackSupport, BaseEstimator):
         ValueError
             For a parameter out of range, or data that cannot be learned from.
         """
-        self._forget()
+        forget(self)
         self._check_parameters()
         tasks = self._prepare(X, y, sample_weight)
         progress = FitProgress(self, X, y)
@@ -141,11 +142,6 @@ class KernelMachine(CallbackSupport, BaseEstimator):
     ) -> list[Array]:
         """Learn the only function, in place."""
         return [self._learn(tasks[0], starts[0], callback)]
-
-    def _forget(self) -> None:
-        """Become unfitted, so that an interrupted fit leaves nothing half-learned."""
-        for name in [n for n in vars(self) if n.endswith("_") and not n.startswith("_")]:
-            delattr(self, name)
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether a fit came to its end."""

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from sklearn.base import BaseEstimator
 
-__all__ = ["fresh"]
+__all__ = ["forget", "fresh"]
 
 
 @contextmanager
@@ -16,14 +16,15 @@ def fresh(estimator: BaseEstimator) -> Iterator[None]:
 
     So a fit that fails, or is broken off, leaves an estimator that is not fitted.
     """
-    _forget(estimator)
+    forget(estimator)
     try:
         yield
     except BaseException:
-        _forget(estimator)
+        forget(estimator)
         raise
 
 
-def _forget(estimator: BaseEstimator) -> None:
+def forget(estimator: BaseEstimator) -> None:
+    """Drop the fitted attributes of an estimator."""
     for name in [name for name in vars(estimator) if name.endswith("_") and name[0] != "_"]:
         delattr(estimator, name)

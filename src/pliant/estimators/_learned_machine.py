@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -41,9 +42,9 @@ class LearnedKernelMachine(BaseEstimator):
     _predicts: str  # "classifier" or "regressor"
     n_features_in_: int
 
+    @abstractmethod
     def _machine(self) -> Any:
         """Return the machine to fit, not fitted."""
-        raise NotImplementedError
 
     def _learner(self) -> Any:
         if self.learner is None:

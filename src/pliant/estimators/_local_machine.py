@@ -20,6 +20,7 @@ from pliant._device import get_device
 from pliant._progress import CallbackSupport, FitProgress, with_callbacks
 from pliant._typing import Array, Indices
 from pliant._validation import check_weights
+from pliant.estimators._fitted import forget
 from pliant.estimators._local_data import Table, Watch
 from pliant.estimators._local_member import LABRBFMember, fit_coefficients
 from pliant.estimators._local_parameters import LocalParameters
@@ -87,7 +88,7 @@ class LocalMachine(CallbackSupport, LocalView, LocalParameters):
         ImportError
             If `device` needs PyTorch and it is not installed.
         """
-        self._forget()
+        forget(self)
         self._check_parameters()
         device = get_device(self.device, self.dtype)
         table, rows = self._prepare(X, y, sample_weight)

@@ -30,11 +30,6 @@ class LocalView(BaseEstimator):
     members_: list[LABRBFMember]
     averaged_: npt.NDArray[np.bool_]
 
-    def _forget(self) -> None:
-        """Become unfitted, so that an interrupted fit leaves nothing half-learned."""
-        for name in [n for n in vars(self) if n.endswith("_") and not n.startswith("_")]:
-            delattr(self, name)
-
     def __sklearn_is_fitted__(self) -> bool:
         """Whether a fit came to its end."""
         return "members_" in vars(self)
