@@ -12,7 +12,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import GridSearchCV
 
 from pliant import AsymmetricKernelRidge, ModelFileError
-from pliant.estimators import asymmetric
+from pliant.estimators import _base
 from pliant.kernels import Gaussian, Kernel
 from pliant.persistence import load_model, save_model
 
@@ -139,7 +139,7 @@ def test_prediction_in_blocks_is_prediction_at_once(monkeypatch):
     X, y = data(n_outputs=2)
     model = AsymmetricKernelRidge(Widening()).fit(X, y)
     once = model.predict(NEW), model.predict_second(NEW)
-    monkeypatch.setattr(asymmetric, "BLOCK_ENTRIES", 2 * len(X) + 1)
+    monkeypatch.setattr(_base, "BLOCK_ENTRIES", 2 * len(X) + 1)
     np.testing.assert_allclose(model.predict(NEW), once[0], rtol=0, atol=1e-14)
     np.testing.assert_allclose(model.predict_second(NEW), once[1], rtol=0, atol=1e-14)
 

@@ -130,7 +130,7 @@ def test_many_new_points_go_by_blocks(monkeypatch):
     model = LearnedKernelClassifier(SCGLogDetLearner(strength=1.0)).fit(X, y)
     new = np.random.default_rng(1).standard_normal((50, 3))
     whole = model.decision_function(new)
-    monkeypatch.setattr("pliant.estimators._learned_machine.BLOCK_ENTRIES", 300)
+    monkeypatch.setattr("pliant.estimators._base.BLOCK_ENTRIES", 300)
     assert_close(model.decision_function(new), whole, 1e-12)
     np.testing.assert_array_equal(model.predict(new), model.predict(new.tolist()))
 

@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from pliant._typing import Array, Indices, Mask
 from pliant.cli.console import Tick
+from pliant.side_information.information import where_equal
 from pliant.tables import temporary_map
 
 __all__ = ["METRICS", "Fold", "Learner", "check_folds", "labelled", "most_folds"]
@@ -155,9 +156,7 @@ class Learner:
 
 def labelled(y: Array, unlabeled: Any) -> Mask:
     """Return which rows have a label: another value than the one that stands for none."""
-    if unlabeled is None:
-        return np.ones(len(y), dtype=bool)
-    return np.array([value != unlabeled for value in y.tolist()], dtype=bool)
+    return ~where_equal(y, unlabeled)
 
 
 def _taken(X: Array, rows: Indices) -> Array:

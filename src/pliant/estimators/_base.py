@@ -22,10 +22,16 @@ from pliant.kernels import FunctionKernel, Kernel, Precomputed, as_kernel
 from pliant.linalg import negative_eigenvalue
 from pliant.rows import DenseRows
 
-__all__ = ["KernelMachine", "Task"]
+__all__ = ["KernelMachine", "Task", "in_blocks"]
 
 BLOCK_ENTRIES = 4_000_000
 """Kernel values that prediction holds at once."""
+
+
+def in_blocks(X: Array, width: int, outputs: Callable[[Array], Any]) -> Any:
+    """Return the outputs for the rows of X, some at a time, for `width` numbers held a row."""
+    step = max(1, BLOCK_ENTRIES // max(1, width))
+    return np.concatenate([outputs(X[low : low + step]) for low in range(0, len(X), step)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,9 +212,7 @@ class KernelMachine(CallbackSupport, BaseEstimator):
 
     def _expand(self, X: Array) -> Array:
         """Return kernel_(X, support_vectors_) @ dual_coef_ + intercept_, in blocks of rows."""
-        step = max(1, BLOCK_ENTRIES // max(1, len(self.support_vectors_)))
-        blocks = [X[low : low + step] for low in range(0, len(X), step)]
-        return np.concatenate([self._expand_block(block) for block in blocks])
+        return in_blocks(X, len(self.support_vectors_), self._expand_block)
 
     def _expand_block(self, X: Array) -> Array:
         if len(self.support_) == 0:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pliant._typing import Array, Indices
 from pliant._validation import check_gram
-from pliant.estimators._base import BLOCK_ENTRIES
+from pliant.estimators._base import in_blocks
 from pliant.estimators._components import Components
 from pliant.estimators._fitted import fresh
 from pliant.kernels import Kernel, LandmarkKernel, LogDetKernel
@@ -121,9 +121,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _in_blocks(self, points: Array, outputs: Callable[[Array], Array]) -> Array:
         """Return the outputs for checked points, some rows at a time."""
-        step = max(1, BLOCK_ENTRIES // len(self.support_vectors_))
-        blocks = (points[low : low + step] for low in range(0, len(points), step))
-        return np.concatenate([outputs(block) for block in blocks])
+        return np.asarray(in_blocks(points, len(self.support_vectors_), outputs))
 
     def _fit(self, X: Any, y: Any, similar: Any, dissimilar: Any) -> MatrixOf:
         with fresh(self):

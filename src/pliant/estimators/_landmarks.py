@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant._typing import Array
-from pliant.estimators._base import BLOCK_ENTRIES
+from pliant.estimators._base import in_blocks
 from pliant.estimators._base_gram import checked_gram
 from pliant.kernels import Kernel
 
@@ -52,9 +52,7 @@ class Nystroem(NamedTuple):
                 f"{values[-1]:.3g} as the largest"
             )
         projection = vectors[:, kept] / np.sqrt(values[kept])
-        step = max(1, BLOCK_ENTRIES // n_landmarks)
-        blocks = (points[low : low + step] for low in range(0, len(points), step))
-        features = np.concatenate([base(block, landmarks) @ projection for block in blocks])
+        features = in_blocks(points, n_landmarks, lambda block: base(block, landmarks) @ projection)
         trace = float(base.diag(points).sum())
         missing = 1.0 - float(np.vdot(features, features)) / trace
         return cls(landmarks, projection, features, max(0.0, missing))

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pliant._typing import Array, Indices, Mask
 from pliant._validation import check_flag, check_points, check_real
-from pliant.estimators._base import BLOCK_ENTRIES
+from pliant.estimators._base import in_blocks
 from pliant.estimators._hidden_scores import unit_scale
 from pliant.estimators._kernel_learner import KernelLearner, MatrixOf
 from pliant.estimators.scg import SCGLogDetLearner
@@ -123,9 +123,8 @@ class LearnedKernelMachine(BaseEstimator):
         check_is_fitted(self)
         points = validate_data(self, X, reset=False, dtype=np.float64)
         kernel, method = self.kernel_, getattr(self.machine_, name)
-        step = max(1, BLOCK_ENTRIES // len(self.support_vectors_))
-        blocks = (points[low : low + step] for low in range(0, len(points), step))
-        return np.concatenate([method(kernel(block, self.support_vectors_)) for block in blocks])
+        support = self.support_vectors_
+        return in_blocks(points, len(support), lambda block: method(kernel(block, support)))
 
     def predict(self, X: npt.ArrayLike) -> Any:
         """Return the machine's prediction for each point, shape (m,).

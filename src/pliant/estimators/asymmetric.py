@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pliant._typing import Array
 from pliant._validation import check_points, check_real, check_weights
-from pliant.estimators._base import BLOCK_ENTRIES
+from pliant.estimators._base import in_blocks
 from pliant.kernels import Kernel, as_kernel
 from pliant.linalg import LUFactors, lu_factors
 
@@ -191,9 +191,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     ) -> Array:
         """Return values(X) @ coefficients, in blocks of rows."""
         points = validate_data(self, X, reset=False, dtype=np.float64)
-        step = max(1, BLOCK_ENTRIES // len(coefficients))
-        blocks = (points[low : low + step] for low in range(0, len(points), step))
-        return np.concatenate([values(block) @ coefficients for block in blocks])
+        return in_blocks(points, len(coefficients), lambda block: values(block) @ coefficients)
 
     def _values(self, X: Array) -> Array:
         """Return k(X, X_train)."""

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from pliant._typing import Array, Mask
 from pliant._validation import check_flag, check_points
 from pliant.plots._common import BLUE, GREY, PURPLE, VERMILION, last_step, new_axes
+from pliant.side_information.information import where_equal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -156,9 +157,7 @@ class EmbeddingDisplay:
 
     @property
     def _known(self) -> Mask:
-        if self.unlabeled is None:
-            return np.ones(len(self.labels), dtype=bool)
-        return np.array([label != self.unlabeled for label in self.labels.tolist()], dtype=bool)
+        return ~where_equal(self.labels, self.unlabeled)
 
     @property
     def drawn(self) -> Array:

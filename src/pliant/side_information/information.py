@@ -276,8 +276,7 @@ def _unlabeled_value(values: npt.NDArray[Any], unlabeled: Any) -> Any:
 
 
 def where_equal(values: npt.NDArray[Any], value: Any) -> Mask:
-    """Return where `values` equal `value`; nowhere if they are of different kinds."""
-    text = values.dtype.kind in "US"
-    if value is None or text != isinstance(value, str | bytes):
+    """Return where `values` equal `value`; nowhere for None, or for text against numbers."""
+    if value is None:
         return np.zeros(len(values), dtype=bool)
-    return np.asarray(values == value)
+    return np.array([entry == value for entry in values.tolist()], dtype=bool)
