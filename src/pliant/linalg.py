@@ -18,11 +18,15 @@ __all__ = [
     "LUFactors",
     "eigenpairs_above",
     "lu_factors",
+    "nearest_rows",
     "negative_eigenvalue",
     "none_above",
     "spd_inverse",
     "top_eigenpairs",
 ]
+
+BLOCK_ENTRIES = 4_000_000
+"""Numbers that are held at once where blocks are enough."""
 
 SMALL = 300
 """Matrices up to this order are decomposed by LAPACK at once."""
@@ -269,3 +273,25 @@ def lu_factors(matrix: Array, name: str = "the matrix", hint: str = "") -> LUFac
             stacklevel=stack_level(),
         )
     return LUFactors(lu, pivots, condition)
+
+
+def nearest_rows(points: Array, centres: Array) -> Indices:
+    """Return the number of the centre nearest to each point, the first of equals, shape (m,).
+
+    Points are taken in blocks. One that is equally near to two centres, to rounding, may get
+    either.
+
+    Parameters
+    ----------
+    points : array of shape (m, d)
+    centres : array of shape (v, d)
+    """
+    labels = np.empty(len(points), dtype=np.intp)
+    origin = centres.mean(axis=0)
+    moved = centres - origin
+    half = 0.5 * np.einsum("ij,ij->i", moved, moved)
+    step = max(1, BLOCK_ENTRIES // (len(centres) + points.shape[1]))
+    for low in range(0, len(points), step):
+        block = points[low : low + step] - origin
+        labels[low : low + step] = np.argmin(half - block @ moved.T, axis=1)
+    return labels

@@ -12,6 +12,7 @@ from pliant.kernels.local import LocalRBFKernel
 from pliant.kernels.logdet import LogDetKernel
 from pliant.kernels.named import KERNEL_NAMES, as_kernel
 from pliant.kernels.neighbor_graph import NeighborGraphKernel
+from pliant.kernels.partitioned import PartitionedKernel
 from pliant.kernels.polynomial import Linear, Polynomial
 from pliant.kernels.precomputed import Precomputed
 from pliant.kernels.quadrature import GeneralizedPolynomial, QuadratureKernel
@@ -42,6 +43,7 @@ __all__ = [
     "Matern",
     "NeighborGraphKernel",
     "Normalized",
+    "PartitionedKernel",
     "Polynomial",
     "Precomputed",
     "Product",

@@ -20,13 +20,15 @@ as a function of its own.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import cdist
+from sklearn.neighbors import NearestNeighbors
 
-from pliant._typing import Array, Indices
+from pliant._typing import Array, Indices, Mask
 from pliant._validation import check_points
 from pliant.kernels.precomputed import Precomputed
 
@@ -39,6 +41,15 @@ __all__ = [
     "reciprocal",
     "smooth",
 ]
+
+MANY = 2000
+"""Training points from which on a shortlist is made first."""
+
+SPARE = 5
+"""How many more than asked for are on it."""
+
+ROUNDING = 1e-14
+"""The error of a rough squared distance, relative to the squared sizes of the points."""
 
 
 class Neighbors(Protocol):
@@ -96,11 +107,47 @@ class CoordinateNeighbors:
         X = check_points(X, "X", n_features=self._points.shape[1])
         twins = self.twins(X)
         distances, indices = np.zeros((len(X), k)), np.tile(twins[:, None], k)
-        for part in _parts(np.flatnonzero(twins < 0), len(self)):
+        rest = np.flatnonzero(twins < 0)
+        if len(self) > max(MANY, 10 * k):
+            distances[rest], indices[rest], sure = self._shortlisted(X[rest], k)
+            rest = rest[~sure]
+        for part in _parts(rest, len(self)):
             every = self.distances(X[part])
             indices[part] = _smallest(every, k)
             distances[part] = np.take_along_axis(every, indices[part], axis=1)
         return distances, indices
+
+    def _shortlisted(self, X: Array, k: int) -> tuple[Array, Indices, Mask]:
+        """Return the k nearest of some more that are nearest to rounding; and where that is sure.
+
+        It is where the farthest of the shortlist is farther than the k-th by more than rounding.
+        """
+        distances, indices = np.empty((len(X), k)), np.empty((len(X), k), dtype=np.intp)
+        sure = np.zeros(len(X), dtype=bool)
+        if not len(X):
+            return distances, indices, sure
+        moved = X - self._centre
+        rough, candidates = self._index.kneighbors(moved, k + SPARE)
+        error = ROUNDING * ((moved**2).sum(axis=1) + self._reach)
+        for i, some in enumerate(np.sort(candidates, axis=1)):
+            exact = cdist(X[i : i + 1], self._points[some])
+            order = _smallest(exact, k)[0]
+            distances[i], indices[i] = exact[0, order], some[order]
+            sure[i] = rough[i, -1] ** 2 > distances[i, -1] ** 2 + error[i]
+        return distances, indices, sure
+
+    @cached_property
+    def _centre(self) -> Array:
+        return np.asarray(self._points.mean(axis=0))
+
+    @cached_property
+    def _reach(self) -> float:
+        """The largest squared distance of a training point from the centre."""
+        return float(((self._points - self._centre) ** 2).sum(axis=1).max())
+
+    @cached_property
+    def _index(self) -> NearestNeighbors:
+        return NearestNeighbors(algorithm="brute").fit(self._points - self._centre)
 
     def distances(self, X: Array) -> Array:
         """Return the distances of each row of X to all training points, (m, n)."""

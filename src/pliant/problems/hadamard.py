@@ -259,7 +259,7 @@ class AdaptedDual:
         """
         step = new.beta - old.beta
         tube = np.abs(new.beta) - np.abs(old.beta)
-        return float((self.plain.linear - at.f) @ step - self.plain.epsilon * tube.sum())
+        return float((self.plain.linear - at.f) @ step - (self.plain.epsilon * tube).sum())
 
     def share(self, old: Point, new: Point) -> float:
         """Return the share of the quartic term's curvature that h has between two points."""

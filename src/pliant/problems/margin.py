@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pliant._typing import Array
-from pliant.rows import Rows
+from pliant.rows import DenseRows, Rows
 
 __all__ = [
     "Certificate",
@@ -34,6 +34,7 @@ __all__ = [
     "better_start",
     "svc_dual",
     "svr_dual",
+    "without_intercept",
 ]
 
 
@@ -73,7 +74,7 @@ class MarginDual:
         K.
     linear, lower, upper : arrays of shape (n,)
         p and the box; lower <= 0 <= upper.
-    epsilon : float
+    epsilon : float or array of shape (n,)
         Half the width of the tube; 0 for classification.
     quartic : float
         c = 1/(4 eta); 0 for the plain SVM.
@@ -85,7 +86,7 @@ class MarginDual:
     linear: Array
     lower: Array
     upper: Array
-    epsilon: float = 0.0
+    epsilon: Array | float = 0.0
     quartic: float = 0.0
     psd: bool = True
 
@@ -99,9 +100,10 @@ class MarginDual:
 
     def fields(self, beta: Array) -> tuple[Array, Array]:
         """Return u = K beta and v = (K o K) beta^2 (zeros where no quartic term asks for it)."""
+        if self.quartic:
+            return self.rows.both_matvecs(beta, beta**2)
         u = self.rows.matvec(beta)
-        v = self.rows.squared_matvec(beta**2) if self.quartic else np.zeros_like(u)
-        return u, v
+        return u, np.zeros_like(u)
 
     def value(self, beta: Array, fields: tuple[Array, Array] | None = None) -> float:
         """Return h(beta)."""
@@ -122,7 +124,7 @@ class MarginDual:
 
     def gain(self, beta: Array) -> float:
         """Return p'beta - epsilon |beta|_1."""
-        return float(self.linear @ beta - self.epsilon * np.abs(beta).sum())
+        return float(self.linear @ beta - (self.epsilon * np.abs(beta)).sum())
 
     def bound(self, beta: Array, value: float, f: Array) -> Certificate:
         """Return the certificate of a concave h with the same gain and box, from its value and f.
@@ -142,7 +144,9 @@ class MarginDual:
         return max(0.0, float(terms.sum()))
 
 
-def best_intercept(residual: Array, lower: Array, upper: Array, epsilon: float) -> float:
+def best_intercept(
+    residual: Array, lower: Array, upper: Array, epsilon: Array | float
+) -> float:
     """Return the b that minimises sum_i loss_i(residual_i - b), exactly.
 
     The sum is convex and piecewise linear in b. Its slope rises by upper_i at
@@ -151,7 +155,8 @@ def best_intercept(residual: Array, lower: Array, upper: Array, epsilon: float) 
     only one; 0 if every loss is zero).
     """
     above, below = upper > 0, lower < 0
-    breaks = np.concatenate([residual[above] - epsilon, residual[below] + epsilon])
+    ends, starts = residual - epsilon, residual + epsilon
+    breaks = np.concatenate([ends[above], starts[below]])
     rises = np.concatenate([upper[above], -lower[below]])
     if breaks.size == 0:
         return 0.0
@@ -177,6 +182,38 @@ def better_start(dual: MarginDual, beta: Array, growth: float) -> Array:
     if growth != 1.0 and own > value and ((dual.lower <= beta) & (beta <= dual.upper)).all():
         scaled, value = beta, own
     return scaled if value > 0.0 else np.zeros_like(beta)
+
+
+def without_intercept(dual: MarginDual) -> MarginDual:
+    """Return the problem without its equality constraint: b = 0 (Liu et al. 2020, problem (18)).
+
+    It is stated with the constraint and one more coordinate, the last, which takes up the sum of
+    the others at no price: its row of K is zero, as are its p and epsilon, and its bounds are
+    never reached. The certificate's intercept is then exactly zero.
+
+    Parameters
+    ----------
+    dual : MarginDual
+        Of n coordinates; its Gram matrix is copied whole.
+
+    Returns
+    -------
+    MarginDual
+        Of n + 1 coordinates.
+    """
+    n = len(dual.rows)
+    square = dual.rows.square(np.arange(n))
+    gram = np.zeros((n + 1, n + 1), dtype=square.dtype)
+    gram[:n, :n] = square
+    reach = 1.0 + 2.0 * float(dual.upper.sum() - dual.lower.sum())
+    return replace(
+        dual,
+        rows=DenseRows(gram),
+        linear=np.append(dual.linear, 0.0),
+        lower=np.append(dual.lower, -reach),
+        upper=np.append(dual.upper, reach),
+        epsilon=np.append(np.broadcast_to(dual.epsilon, n), 0.0),
+    )
 
 
 def svc_dual(

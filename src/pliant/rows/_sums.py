@@ -7,7 +7,7 @@ import numpy as np
 from pliant._jit import compiled
 from pliant._typing import Array, Indices
 
-__all__ = ["add_rows", "add_squared_rows", "part", "place"]
+__all__ = ["add_both", "add_rows", "add_squared_rows", "part", "place"]
 
 
 @compiled
@@ -54,3 +54,20 @@ def add_squared_rows(total: Array, rows: Array, numbers: Indices, weights: Array
         row = rows[numbers[a]]
         for s in range(total.size):
             total[s] += weights[a] * row[s] * row[s]
+
+
+@compiled
+def add_both(
+    total: Array,
+    squared: Array,
+    rows: Array,
+    numbers: Indices,
+    weights: Array,
+    square_weights: Array,
+) -> None:
+    """Add to `total` as `add_rows` does and to `squared` as `add_squared_rows`, in one pass."""
+    for a in range(numbers.size):
+        row = rows[numbers[a]]
+        for s in range(total.size):
+            total[s] += weights[a] * row[s]
+            squared[s] += square_weights[a] * row[s] * row[s]

@@ -43,6 +43,11 @@ class Rows(Protocol):
     def squared_matvec(self, weights: Array, pause: Pause | None = None) -> Array:
         """Return (K o K) w, with o the entrywise product, shape (n,)."""
 
+    def both_matvecs(
+        self, weights: Array, squares: Array, pause: Pause | None = None
+    ) -> tuple[Array, Array]:
+        """Return K w and (K o K) q for weights w and q of which q is zero where w is."""
+
 
 def used_rows(weights: Array, n: int) -> tuple[Indices, Array]:
     """Return the rows whose weight is not zero, and their weights."""

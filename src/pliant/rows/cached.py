@@ -12,7 +12,7 @@ import numpy.typing as npt
 from pliant._typing import Array, Indices
 from pliant._validation import check_points, check_real
 from pliant.rows._memory import RowMemory
-from pliant.rows._sums import add_rows, add_squared_rows, part, place
+from pliant.rows._sums import add_both, add_rows, add_squared_rows, part, place
 from pliant.rows.base import Pause, used_rows
 
 __all__ = ["CachedRows"]
@@ -142,6 +142,17 @@ class CachedRows:
     def squared_matvec(self, weights: Array, pause: Pause | None = None) -> Array:
         """Return (K o K) w, with o the entrywise product, shape (n,); `pause` as in `matvec`."""
         return self._sum(add_squared_rows, weights, pause)
+
+    def both_matvecs(
+        self, weights: Array, squares: Array, pause: Pause | None = None
+    ) -> tuple[Array, Array]:
+        """Return K w and (K o K) q, where q is zero wherever w is; each row is computed once."""
+        used, weights = used_rows(weights, len(self))
+        squares = squares[used]
+        total, squared = np.zeros(len(self)), np.zeros(len(self))
+        for members, matrix, numbers in self._groups(used, pause):
+            add_both(total, squared, matrix, numbers, weights[members], squares[members])
+        return total, squared
 
     def _sum(self, add: Callable[..., None], weights: Array, pause: Pause | None) -> Array:
         used, weights = used_rows(weights, len(self))

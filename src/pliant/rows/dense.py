@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant._typing import Array, Indices
-from pliant.rows._sums import add_rows, add_squared_rows, part
+from pliant.rows._sums import add_both, add_rows, add_squared_rows, part
 from pliant.rows.base import Pause, used_rows
 
 __all__ = ["DenseRows"]
@@ -68,3 +68,12 @@ class DenseRows:
         total = np.zeros(len(self))
         add_squared_rows(total, self.gram, *used_rows(weights, len(self)))
         return total
+
+    def both_matvecs(
+        self, weights: Array, squares: Array, pause: Pause | None = None
+    ) -> tuple[Array, Array]:
+        """Return K w and (K o K) q, where q is zero wherever w is; `pause` is not called."""
+        total, squared = np.zeros(len(self)), np.zeros(len(self))
+        used, some = used_rows(weights, len(self))
+        add_both(total, squared, self.gram, used, some, squares[used])
+        return total, squared

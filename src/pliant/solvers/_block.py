@@ -46,8 +46,8 @@ class TwoCoordinateProblem(Protocol[Proof_co]):
         """The upper bounds, >= 0."""
 
     @property
-    def epsilon(self) -> float:
-        """The weight of the 1-norm."""
+    def epsilon(self) -> Array | float:
+        """The weight of the 1-norm, one for all coordinates or one for each."""
 
     @property
     def quartic(self) -> float:
@@ -81,7 +81,8 @@ class Block:
         self.linear, self.lower, self.upper = (
             vector[self.indices] for vector in (problem.linear, problem.lower, problem.upper)
         )
-        self.epsilon, self.c = problem.epsilon, problem.quartic
+        self.epsilon = np.broadcast_to(problem.epsilon, beta.shape)[self.indices]
+        self.c = problem.quartic
         self.beta = beta[self.indices]
         u, self.v = (field[self.indices] for field in fields)
         self.g = self.linear - u - self.c * self.beta * self.v

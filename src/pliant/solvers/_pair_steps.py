@@ -2,7 +2,7 @@
 
 State: beta; g = p - u - c beta v, the gradient of the smooth part; v = (K o K) beta^2;
 curvature_s = K_ss + c (v_s + 2 beta_s^2 K_ss^2), the rate at which g_s falls when beta_s grows.
-The kink of epsilon |beta_s| and the bounds enter as tolls: g_s - up_s is the rate of gain when
+The kink of epsilon_s |beta_s| and the bounds enter as tolls: g_s - up_s is the rate of gain when
 beta_s grows, g_s - down_s the rate of loss when it shrinks.
 """
 
@@ -38,12 +38,12 @@ def _toll_down(beta: float, lower: float, epsilon: float) -> float:
 
 
 @compiled
-def tolls(beta: Array, lower: Array, upper: Array, epsilon: float) -> tuple[Array, Array]:
+def tolls(beta: Array, lower: Array, upper: Array, epsilon: Array) -> tuple[Array, Array]:
     """Return what the 1-norm takes from the gain upwards and from the loss downwards."""
     up, down = np.empty(beta.size), np.empty(beta.size)
     for s in range(beta.size):
-        up[s] = _toll_up(beta[s], upper[s], epsilon)
-        down[s] = _toll_down(beta[s], lower[s], epsilon)
+        up[s] = _toll_up(beta[s], upper[s], epsilon[s])
+        down[s] = _toll_down(beta[s], lower[s], epsilon[s])
     return up, down
 
 
@@ -53,7 +53,7 @@ def ascend(
     diagonal: Array,
     lower: Array,
     upper: Array,
-    epsilon: float,
+    epsilon: Array,
     c: float,
     beta: Array,
     g: Array,
@@ -74,15 +74,15 @@ def ascend(
         pair = Pair(
             beta[i], beta[j], diagonal[i], diagonal[j], float(gram[i, j]), v[i], v[j], c
         )  # fmt: skip
-        step = _line_search(pair, rise - (g[j] - down[j]), epsilon, room)
+        step = _line_search(pair, rise - (g[j] - down[j]), epsilon[i], epsilon[j], room)
         old_i, old_j = beta[i], beta[j]
         beta[i] = upper[i] if step >= upper[i] - old_i else old_i + step
         beta[j] = lower[j] if step >= old_j - lower[j] else old_j - step
         if beta[i] == old_i and beta[j] == old_j:
             return done
         for s in (i, j):
-            up[s] = _toll_up(beta[s], upper[s], epsilon)
-            down[s] = _toll_down(beta[s], lower[s], epsilon)
+            up[s] = _toll_up(beta[s], upper[s], epsilon[s])
+            down[s] = _toll_down(beta[s], lower[s], epsilon[s])
         if c > 0.0:
             _update_quartic(gram, beta, g, v, curvature, i, j, old_i, old_j, c)
             for s in (i, j):
@@ -164,25 +164,24 @@ class Pair(NamedTuple):
 
 
 @compiled
-def _line_search(pair: Pair, slope: float, epsilon: float, room: float) -> float:
+def _line_search(pair: Pair, slope: float, kink_i: float, kink_j: float, room: float) -> float:
     """Return the t in [0, room] that maximises h(beta + t (e_i - e_j)).
 
-    `slope` is the derivative at 0+. It falls smoothly but for a drop of 2 epsilon where b_i + t
-    is zero, and one where b_j - t is.
+    `slope` is the derivative at 0+. It falls smoothly but for a drop of 2 epsilon_i where b_i + t
+    is zero, and of 2 epsilon_j where b_j - t is.
     """
     left, crossed = 0.0, 0.0
     while True:
         right = room
-        if epsilon > 0.0:
-            if left < -pair.b_i < right:
-                right = -pair.b_i
-            if left < pair.b_j < right:
-                right = pair.b_j
+        if kink_i > 0.0 and left < -pair.b_i < right:
+            right = -pair.b_i
+        if kink_j > 0.0 and left < pair.b_j < right:
+            right = pair.b_j
         t = _root(pair, slope - crossed, left, right)
         if t < right or right == room:
             return t
-        kinks = (right == -pair.b_i) + (right == pair.b_j)
-        left, crossed = right, crossed + 2.0 * epsilon * kinks
+        drop = kink_i * (right == -pair.b_i) + kink_j * (right == pair.b_j)
+        left, crossed = right, crossed + 2.0 * drop
         if _slope(pair, slope - crossed, left)[0] <= 0.0:
             return t
 

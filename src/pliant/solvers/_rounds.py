@@ -52,9 +52,10 @@ class Run(Generic[Proof]):
         beta: Array,
         max_iter: int,
         callback: Callable[[Progress], Any] | None,
+        fields: tuple[Array, Array] | None = None,
     ) -> None:
         self.problem = problem
-        self._arrive(beta, problem.fields(beta))
+        self._arrive(beta, problem.fields(beta) if fields is None else fields)
         self.limit = max_iter if max_iter >= 0 else int(np.iinfo(np.int64).max)
         self.callback = callback
         self.n_iter = 0
@@ -163,8 +164,10 @@ class Run(Generic[Proof]):
     def _fold_in(self, part: Block) -> None:
         beta = self.beta.copy()
         beta[part.indices] = part.beta
-        u, v = self.fields
-        u = u + self.problem.rows.matvec(beta - self.beta, self._pause)
+        (u, v), change, rows = self.fields, beta - self.beta, self.problem.rows
         if self.problem.quartic:
-            v = v + self.problem.rows.squared_matvec(beta**2 - self.beta**2, self._pause)
+            du, dv = rows.both_matvecs(change, beta**2 - self.beta**2, self._pause)
+            u, v = u + du, v + dv
+        else:
+            u = u + rows.matvec(change, self._pause)
         self._arrive(beta, (u, v))

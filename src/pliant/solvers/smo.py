@@ -42,6 +42,8 @@ def solve(
     violation: float | None = None,
     max_iter: int = -1,
     callback: Callable[[Progress], Any] | None = None,
+    fields: tuple[Array, Array] | None = None,
+    keep: Callable[[Array], object] | None = None,
 ) -> Result[Proof]:
     """Maximise a margin dual to a certified gap.
 
@@ -62,6 +64,10 @@ def solve(
         Called with a `Progress` after each slice of at most some hundredths of a second, and
         between blocks of kernel values; returning True stops the solver at the last certified
         point, or at the present one if that takes no kernel values.
+    fields : pair of arrays of shape (n,), optional
+        What `problem.fields` says of a feasible `start`, if that is known: it need not be computed.
+    keep : callable, optional
+        Called with the feasible beta of each check; a run that is cut off may start from the last.
 
     Returns
     -------
@@ -70,9 +76,13 @@ def solve(
     """
     if violation is None and not problem.psd:
         violation = tol
-    run = Run(problem, _feasible(problem, start), max_iter, callback)
+    if fields is None or start is None:
+        start = _feasible(problem, start)
+    run = Run(problem, start, max_iter, callback, fields)
     while True:
         certificate, status = run.check(tol, violation)
+        if keep is not None:
+            keep(run.beta)
         if status is not None:
             break
         run.improve(violation or 0.0)
