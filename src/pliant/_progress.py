@@ -5,10 +5,11 @@ scikit-learn 1.9 gave estimators ``set_callbacks``; with an older version fits r
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-__all__ = ["HAS_CALLBACKS", "CallbackSupport", "FitProgress", "with_callbacks"]
+__all__ = ["HAS_CALLBACKS", "CallbackSupport", "Deadline", "FitProgress", "is_over", "with_callbacks"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -65,3 +66,30 @@ class FitProgress:
         """Report that the fit is done."""
         if self._context is not None:
             self._context.call_on_fit_task_end(**self._told)
+
+
+class Deadline:
+    """A callback that asks to stop when its time is up, or when another callback asks to.
+
+    Parameters
+    ----------
+    callback : callable
+        The other one.
+    seconds : float or None
+        From now on; None for no limit.
+    """
+
+    def __init__(self, callback: Callable[..., object], seconds: float | None) -> None:
+        self._callback = callback
+        self.ends = None if seconds is None else time.time() + seconds
+        self.expired = False
+
+    def __call__(self, step: object = None) -> bool:
+        """Return whether to stop."""
+        self.expired = self.expired or is_over(self.ends)
+        return self._callback(step) is True or self.expired
+
+
+def is_over(ends: float | None) -> bool:
+    """Return whether a time, in seconds of the clock of all processes, has come; None never does."""
+    return ends is not None and time.time() >= ends

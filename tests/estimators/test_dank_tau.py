@@ -569,7 +569,7 @@ def test_tau_scale_and_extension_are_chosen_together():
         ({"tau": True}, "expected tau >= 0, a finite number, got True"),
         ({"tau": None}, "expected tau >= 0, a finite number, got None"),
         ({"tau": [0.1]}, r"expected tau >= 0, a finite number, got \[0\.1\]"),
-        ({"tau": "0.1"}, "expected tau >= 0, a finite number, got '0.1'"),
+        ({"tau": "0.1"}, r"expected tau in \['auto'\], got '0.1'"),
         ({"tau": 10**400}, "expected tau >= 0, a finite number, got 1000"),
         ({"tau": 0.1, "eta": -1}, "expected eta > 0, a number, got -1"),
         ({"tau": 0.1, "eta": 1e-301}, r"eta \(times eta_scale\) >= 1e-300, a number, got 1e-301"),

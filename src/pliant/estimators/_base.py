@@ -22,7 +22,7 @@ from pliant.kernels import FunctionKernel, Kernel, Precomputed, as_kernel
 from pliant.linalg import negative_eigenvalue
 from pliant.rows import DenseRows
 
-__all__ = ["KernelMachine", "Task", "in_blocks"]
+__all__ = ["KernelMachine", "Task", "finite_gram", "in_blocks"]
 
 BLOCK_ENTRIES = 4_000_000
 """Kernel values that prediction holds at once."""
@@ -51,11 +51,14 @@ class Task:
     weights : array of shape (n,)
         Sample weights, > 0.
     all_rows : DenseRows or None
-        The Gram matrix of all training points; None where the kernel has yet to be learned.
+        The Gram matrix of all training points; None where it is not kept whole, or the kernel has
+        yet to be learned.
     psd : bool
         Whether it is positive semi-definite.
     centre, scale : float
         The target in the user's units is centre + scale * target.
+    name : str
+        What tells it from the other tasks of a fit, such as "0-2"; empty where there is one.
     """
 
     kernel: Kernel
@@ -67,17 +70,28 @@ class Task:
     psd: bool
     centre: float = 0.0
     scale: float = 1.0
+    name: str = ""
 
     @property
     def rows(self) -> DenseRows:
         """The Gram matrix of the points; made when asked for, unless all take part.
 
-        Not there where the kernel has yet to be learned.
+        Only where that of all training points is kept.
         """
         assert self.all_rows is not None
         if len(self.members) == len(self.all_rows):
             return self.all_rows
         return DenseRows(self.all_rows.square(self.members))
+
+
+def finite_gram(kernel: Kernel, points: Array) -> Array:
+    """Return the kernel values between points, shape (m, m), if they are finite."""
+    gram = kernel.gram if isinstance(kernel, Precomputed) else kernel(points)
+    if not np.isfinite(gram.sum()):
+        raise ValueError(
+            f"expected finite kernel values, got inf or NaN from {kernel!r}; scale the features"
+        )
+    return gram
 
 
 class WarmStart(NamedTuple):
@@ -193,11 +207,7 @@ class KernelMachine(CallbackSupport, BaseEstimator):
 
     def _gram(self, kernel: Kernel, X: Array) -> tuple[Array, bool]:
         """Return the training Gram matrix, and whether it is positive semi-definite."""
-        gram = kernel.gram if isinstance(kernel, Precomputed) else kernel(X)
-        if not np.isfinite(gram.sum()):
-            raise ValueError(
-                f"expected finite kernel values, got inf or NaN from {kernel!r}; scale the features"
-            )
+        gram = finite_gram(kernel, X)
         if not isinstance(kernel, Precomputed | FunctionKernel):
             return gram, True
         smallest = negative_eigenvalue(check_gram(gram))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -52,9 +53,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
                     f"expected samples of positive weight in both classes "
                     f"{plain(self.classes_[low])!r} and {plain(self.classes_[high])!r}"
                 )
-            points = self._points(X, members)
-            tasks.append(Task(kernel, points, members, signs, weights[members], rows, psd))
-        return tasks
+            task = Task(
+                kernel, self._points(X, members), members, signs, weights[members], rows, psd
+            )  # fmt: skip
+            tasks.append(replace(task, name=f"{low}-{high}"))
+        return tasks if len(tasks) > 1 else [replace(tasks[0], name="")]
 
     def _class_factors(self, y: Array) -> Array:
         try:

@@ -4,23 +4,37 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from pliant._typing import Array
+from pliant._progress import Deadline
+from pliant._typing import Array, Mask
 from pliant._validation import check_choice, check_integer, check_real, stack_level
 from pliant.estimators._base import Task, WarmStart
+from pliant.estimators._gram_rows import PRECISIONS, SAMPLE, gram_rows
 from pliant.estimators._margin import MarginClassifier, MarginMachine, MarginRegressor
-from pliant.kernels import EXTENSIONS, AdaptiveMatrix, HadamardKernel, Precomputed
+from pliant.kernels import (
+    EXTENSIONS,
+    AdaptiveMatrix,
+    FunctionKernel,
+    HadamardKernel,
+    Kernel,
+    Precomputed,
+)
 from pliant.kernels.extension import GramNeighbors
 from pliant.problems.hadamard import adapted_dual, automatic_eta
-from pliant.problems.margin import Certificate, MarginDual, better_start
+from pliant.problems.margin import Certificate, MarginDual, best_multiple, better_start
+from pliant.rows import DenseRows, Rows
 from pliant.solvers import Result, Status, project_box_hyperplane, sequential, smo
 
 __all__ = ["HadamardClassifier", "HadamardMachine", "HadamardRegressor"]
+
+DENSE_ROWS = 4000
+"""Up to so many rows a Gram matrix is always kept whole, if it fits; of more, two-coordinate
+ascent reads too few rows to make all of them worth while."""
 
 FINITE = ("objective_", "objective_constant_", "objective_history_", "step_history_")
 """Fitted numbers that are never nan; gaps are, where there is no certificate."""
@@ -33,11 +47,13 @@ class HadamardMachine(MarginMachine):
     eta_scale: float
     extension: str
     n_neighbors: int
+    cache_mb: float
+    dtype: str
+    max_seconds: float | None
 
-    @property
     @abstractmethod
-    def _rule(self) -> dict[str, Any]:
-        """What tells the rule, to the problem and to the learned kernel."""
+    def _rule(self, task: Task) -> dict[str, Any]:
+        """Return what tells the rule, to the problem and to the learned kernel."""
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -48,15 +64,55 @@ class HadamardMachine(MarginMachine):
         check_real("eta_scale", self.eta_scale, above=0)
         check_choice("extension", self.extension, EXTENSIONS)
         check_integer("n_neighbors", self.n_neighbors, least=1)
+        check_real("cache_mb", self.cache_mb, above=0)
+        check_choice("dtype", self.dtype, PRECISIONS)
+        if self.max_seconds is not None:
+            check_real("max_seconds", self.max_seconds, above=0)
+
+    def _common(self, X: Array, used: Mask) -> tuple[Kernel, DenseRows | None, bool]:
+        kernel = self._base_kernel(X)
+        if isinstance(kernel, Precomputed) or self._keeps_whole(len(X)):
+            gram, psd = self._gram(kernel, X)
+            return kernel, DenseRows(gram, None if self.dtype == "auto" else self.dtype), psd
+        if not isinstance(kernel, FunctionKernel):
+            return kernel, None, True
+        some = np.unique(np.linspace(0, len(X) - 1, SAMPLE).astype(np.intp))
+        return kernel, None, self._gram(kernel, X[some])[1]
+
+    def _keeps_whole(self, n: int) -> bool:
+        """Whether the Gram matrix of n points is kept."""
+        return self._fits(n) and (n <= DENSE_ROWS or self._reads_all)
+
+    def _fits(self, n: int) -> bool:
+        return 8.0 * n**2 <= self.cache_mb * 2.0**20
+
+    @property
+    def _reads_all(self) -> bool:
+        """Whether the rule reads rows again and again, so that they should be kept."""
+        return True
+
+    def _rows(self, task: Task) -> Rows:
+        """Return the Gram matrix of a task, whole or by rows on demand."""
+        if task.all_rows is not None:
+            return task.rows
+        return gram_rows(task.kernel, task.points, cache_mb=self.cache_mb, dtype=self.dtype)
+
+    def _complete(
+        self,
+        tasks: list[Task],
+        starts: Sequence[WarmStart | None],
+        callback: Callable[..., Any],
+    ) -> list[Array]:
+        return super()._complete(tasks, starts, Deadline(callback, self.max_seconds))
 
     def _learn(self, task: Task, start: WarmStart | None, callback: Callable[..., Any]) -> Array:
         if isinstance(task.kernel, Precomputed) and self.extension != "none":
             GramNeighbors(task.kernel, task.points)  # says now what prediction would say later
-        plain = self._margin(task)(task.rows)
+        plain = self._margin(task)(self._rows(task))
         if self.eta != "auto":
             result = self._adapt(task, plain, float(self.eta) * self.eta_scale, start, callback)
             return result.x
-        first = self._checked(smo.solve(plain, _start(plain, start), **self._options(callback)))
+        first = self._ascend(plain, start, callback)
         eta = automatic_eta(first.x) * self.eta_scale
         self._adapt(task, plain, eta, WarmStart(first.x), callback)
         self.n_iter_ += first.n_iter
@@ -70,44 +126,57 @@ class HadamardMachine(MarginMachine):
         start: WarmStart | None,
         callback: Callable[..., Any],
     ) -> Result[Certificate]:
-        problem = adapted_dual(plain, eta, **self._rule)
-        options = self._options(callback)
+        problem = adapted_dual(plain, eta, **self._rule(task))
         if isinstance(problem, MarginDual):
-            result, constant = smo.solve(problem, _start(problem, start), **options), 0.0
+            result, constant = self._ascend(problem, start, callback), 0.0
         else:
-            beta = _start(problem.quartic, start)
+            beta = _start(problem.quartic, start)[0]
+            options = self._options(callback)
             result = sequential.solve(problem, beta, inner=smo.solve, **options)
-            constant = problem.constant
-        self._store(task, self._checked(result), eta if result.x.any() else np.inf, constant)
+            result, constant = self._checked(result, callback), problem.constant
+        self._store(task, result, eta, constant)
         return result
+
+    def _ascend(
+        self,
+        dual: MarginDual,
+        start: WarmStart | None,
+        callback: Callable[..., Any],
+        keep: Callable[[Array], object] | None = None,
+    ) -> Result[Certificate]:
+        """Solve a margin dual by two-coordinate ascent."""
+        beta, fields = _start(dual, start)
+        options = self._options(callback)
+        return self._checked(smo.solve(dual, beta, fields=fields, keep=keep, **options), callback)
 
     def _options(self, callback: Callable[..., Any]) -> dict[str, Any]:
         return {"tol": self.tol, "max_iter": self.max_iter, "callback": callback}
 
-    def _checked(self, result: Result[Certificate]) -> Result[Certificate]:
+    def _checked(
+        self, result: Result[Certificate], callback: Callable[..., Any]
+    ) -> Result[Certificate]:
         """Warn if a result is not what was asked for."""
-        if result.status in (Status.MAX_ITER, Status.STALLED):
+        late = result.status is Status.STOPPED and getattr(callback, "expired", False)
+        if late or result.status in (Status.MAX_ITER, Status.STALLED):
             asked = self.tol * (1.0 + abs(result.value))
+            advice = f"max_seconds = {self.max_seconds} came first" if late else None
             warnings.warn(
                 f"{type(self).__name__} stopped after {result.n_iter} steps with a gap of "
-                f"{result.gap:.3g}, where {asked:.3g} was asked for: {result.status.advice}",
+                f"{result.gap:.3g}, where {asked:.3g} was asked for: "
+                f"{advice or result.status.advice}",
                 ConvergenceWarning,
                 stacklevel=stack_level(),
             )
         return result
 
     def _store(self, task: Task, result: Result[Certificate], eta: float, constant: float) -> None:
-        beta = result.x
-        support = np.flatnonzero(beta)
         assert result.certificate is not None
-        self.eta_ = eta
-        self.kernel_ = HadamardKernel(
-            task.kernel, task.points, beta, eta, self.extension, self.n_neighbors, **self._rule
-        )
-        self.support_ = task.members[support]
-        self.support_vectors_ = task.points[support]
-        self.dual_coef_ = task.scale * beta[support]
-        self.intercept_ = task.centre + task.scale * result.certificate.intercept
+        eta = eta if result.x.any() else np.inf
+        kernel = HadamardKernel(
+            task.kernel, task.points, result.x, eta, self.extension, self.n_neighbors,
+            **self._rule(task),
+        )  # fmt: skip
+        self._keep(task, kernel, result.certificate.intercept)
         self.objective_constant_ = constant if np.isfinite(eta) else 0.0
         self.objective_ = result.value + self.objective_constant_
         self.dual_gap_ = result.gap
@@ -115,6 +184,16 @@ class HadamardMachine(MarginMachine):
         self.objective_history_ = result.objectives
         self.gap_history_ = result.gaps
         self.step_history_ = np.array([step.n_iter for step in result.history])
+
+    def _keep(self, task: Task, kernel: Any, intercept: float) -> None:
+        """Keep a learned kernel with its coefficients, in the user's units."""
+        support = np.flatnonzero(kernel.beta)
+        self.eta_ = kernel.eta
+        self.kernel_ = kernel
+        self.support_ = task.members[support]
+        self.support_vectors_ = task.points[support]
+        self.dual_coef_ = task.scale * kernel.beta[support]
+        self.intercept_ = task.centre + task.scale * intercept
 
     @property
     def relative_gap_(self) -> float:
@@ -135,16 +214,18 @@ class HadamardMachine(MarginMachine):
     @property
     def adaptation_(self) -> AdaptiveMatrix:
         """F on the training points (those of positive weight), never formed unless asked for."""
-        kernel: HadamardKernel = self.kernel_
-        return kernel.adaptation()
+        return self.kernel_.adaptation()
 
 
-def _start(dual: MarginDual, start: WarmStart | None) -> Array:
-    """Return a feasible start."""
+def _start(dual: MarginDual, start: WarmStart | None) -> tuple[Array, tuple[Array, Array] | None]:
+    """Return a feasible start, and its fields if they are known."""
     if start is None:
-        return np.zeros_like(dual.linear)
+        return np.zeros_like(dual.linear), None
+    if start.growth == 1.0:
+        beta = project_box_hyperplane(start.beta, dual.lower, dual.upper)
+        return best_multiple(dual, beta)
     beta = better_start(dual, start.beta, start.growth)
-    return project_box_hyperplane(beta, dual.lower, dual.upper)
+    return project_box_hyperplane(beta, dual.lower, dual.upper), None
 
 
 class HadamardClassifier(HadamardMachine, MarginClassifier):

@@ -4,23 +4,51 @@ from __future__ import annotations
 
 from typing import Any
 
-from pliant._validation import check_real
-from pliant.estimators._hadamard import HadamardClassifier, HadamardMachine, HadamardRegressor
+import numpy as np
+
+from pliant._validation import check_choice, check_real
+from pliant.estimators._base import Task
+from pliant.estimators._hadamard import HadamardClassifier, HadamardRegressor
+from pliant.estimators._parts import PartedMachine
 
 __all__ = ["DANKClassifier", "DANKRegressor"]
 
 
-class _DANK(HadamardMachine):
+AUTOMATIC_TAU = 0.01
+"""The paper's tau, for Gram matrices that are kept whole."""
+
+
+class _DANK(PartedMachine):
     """The rules of DANK: the quartic one for tau = 0, the threshold one for tau > 0."""
 
-    tau: float
+    tau: float | str
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_real("tau", self.tau, least=0)
+        if isinstance(self.tau, str):
+            check_choice("tau", self.tau, ("auto",))
+        elif check_real("tau", self.tau, least=0) and self.partition is not None:
+            raise ValueError(
+                f"expected tau = 0 or 'auto' with partition={self.partition!r}, as the trace of F "
+                f"couples all rows, got {self.tau!r}"
+            )
 
     @property
-    def _rule(self) -> dict[str, Any]:
+    def _reads_all(self) -> bool:
+        return bool(self.tau) and self.eta != np.inf
+
+    def _keeps_whole(self, n: int) -> bool:
+        if self._reads_all and self.tau != "auto" and not self._fits(n):
+            raise ValueError(
+                f"expected tau = 0 or 'auto' for {n} rows, whose Gram matrix takes "
+                f"{8.0 * n**2 / 2**20:.0f} MB, more than cache_mb = {self.cache_mb:g}, "
+                f"got {self.tau!r}"
+            )
+        return super()._keeps_whole(n)
+
+    def _rule(self, task: Task) -> dict[str, Any]:
+        if self.tau == "auto":
+            return {"tau": 0.0 if task.all_rows is None else AUTOMATIC_TAU}
         return {"tau": float(self.tau)}
 
 
@@ -55,10 +83,11 @@ class DANKClassifier(_DANK, HadamardClassifier):
         \|alpha\|^2 of the plain SVM, as in the paper; inf leaves the plain SVM.
     eta_scale : float, default=1.0
         > 0: multiplies eta.
-    tau : float, default=0.01
+    tau : float or "auto", default="auto"
         >= 0, < 2n: the weight of the trace of F, relative to eta; the larger, the lower the rank
-        of F, and the quicker the fit (a tiny tau keeps all eigenvalues, O(n^3)). The paper has
-        0.01. With eta="auto" and k(x, x) = 1 the rank is at most about 1 + 1/(2 tau eta_scale), F
+        of F, and the quicker the fit (a tiny tau keeps all eigenvalues, O(n^3)). "auto" is the
+        paper's 0.01 where the Gram matrix is kept whole, and 0, the paper's large-scale form,
+        where it is not or there are parts. With eta="auto" and k(x, x) = 1 the rank is at most about 1 + 1/(2 tau eta_scale), F
         is all but constant from tau = 1/(2 eta_scale) on, and just below that fits are slow.
     extension : {"smooth", "nearest", "reciprocal", "none"}, default="smooth"
         How a new point shares in the adaptation; see `pliant.kernels.HadamardKernel`.
@@ -69,10 +98,38 @@ class DANKClassifier(_DANK, HadamardClassifier):
     max_iter : int, default=-1
         Two-coordinate steps at most, for plain SVM and DANK each; -1 for no limit. Unscaled
         features, or a linear or polynomial kernel, with C of 1000 and more can take minutes.
+    max_seconds : float, optional
+        > 0: after so long the fit keeps the best so far and warns of the gap that is left. It is
+        looked at between slices of work, not while a block of kernel values is computed.
+    cache_mb : float, default=2000
+        > 0, in units of 2^20 bytes: what Gram matrices may take. Up to 4000 rows, and for
+        tau > 0, the matrix is kept whole if it fits (in float64: 16 000 rows in 2000 MB); else
+        its rows are computed when they are asked for, and kept as far as there is room.
+    dtype : {"auto", "float32", "float64"}, default="auto"
+        Precision of the Gram matrix; sums are float64. "auto" is float64 for matrices kept whole,
+        and float32 for rows on demand if all k(x, x) are equal.
+    partition : {"kmeans"}, optional
+        Divide the rows into parts by k-means and solve problem (19) of the paper on each: without
+        b and y'alpha = 0, so that parts may hold one class. The parts together solve the problem
+        whose kernel is zero between parts (Lemma 5); ``objective_`` and ``dual_gap_`` are of it.
+        Time grows about linearly with n. Needs tau = 0 and points with coordinates.
+    n_parts : int or "auto", default="auto"
+        How many; "auto" makes parts of about 2000 rows, none of more than twice as many.
+    prediction : {"part", "whole"}, default="part"
+        By the part of the nearest centre, whose f is complete; or by all parts, with F = 1 between
+        them: slower, and worse wherever parts overlap. Without effect if ``refine``.
+    refine : bool, default=False
+        Start from the parts and solve the exact problem, with b and its certificate.
+    n_jobs : int, optional
+        Parts that are solved at once, in threads or on the backend of `joblib.parallel_config`.
+        Each worker may take ``cache_mb``.
+    checkpoint : str or Path, optional
+        A folder where finished parts are kept, and the state of a refinement every 30 s; the
+        next fit with the same data and parameters goes on from there, one with others refuses.
     class_weight : dict or "balanced", optional
         Factors of C, each > 0.
     random_state : int, RandomState or None, default=None
-        Nothing is drawn at random here; accepted so that all learners take the same parameters.
+        Draws the first centres of k-means. Without parts nothing is drawn.
 
     Attributes
     ----------
@@ -99,6 +156,10 @@ class DANKClassifier(_DANK, HadamardClassifier):
         The eta that was used; inf if no coefficient is needed.
     adaptation_ : AdaptiveMatrix
         F on the training points.
+    part_labels_, part_centres_ : arrays of shape (n,) and (n_parts, d)
+        With ``partition``: the part of each training point, and the centres.
+    part_gaps_, part_seconds_ : arrays of shape (n_parts,)
+        With ``partition``: the gap of each part, and the processor time that it took.
     n_iter_ : int
         Two-coordinate steps, of the plain SVM ("auto") and of DANK together; with more than two
         classes an array, one number per pair.
@@ -114,8 +175,9 @@ class DANKClassifier(_DANK, HadamardClassifier):
 
     Notes
     -----
-    Time and memory: O(n^2) for the Gram matrix; two-coordinate steps cost O(n) each and their
-    number grows between n and n^2. tau > 0 adds a few eigenvectors of an n_support x n_support
+    Time and memory: O(n^2) for a Gram matrix that is kept whole; two-coordinate steps cost O(n)
+    each and their number grows between n and n^2. Rows on demand take O(n n_support) time and
+    bounded memory. tau > 0 adds a few eigenvectors of an n_support x n_support
     matrix, O(n_support^2) each, and one Cholesky factorisation of it, O(n_support^3), which makes
     sure that none is missing. ``kernel_`` keeps the training points. A sample of weight 2 is
     not two samples (the quartic term), and no probabilities are given: wrap the machine in
@@ -144,11 +206,20 @@ class DANKClassifier(_DANK, HadamardClassifier):
         C: float = 1.0,
         eta: float | str = "auto",
         eta_scale: float = 1.0,
-        tau: float = 0.01,
+        tau: float | str = "auto",
         extension: str = "smooth",
         n_neighbors: int = 5,
         tol: float = 1e-4,
         max_iter: int = -1,
+        max_seconds: float | None = None,
+        cache_mb: float = 2000.0,
+        dtype: str = "auto",
+        partition: str | None = None,
+        n_parts: int | str = "auto",
+        prediction: str = "part",
+        refine: bool = False,
+        n_jobs: int | None = None,
+        checkpoint: Any = None,
         class_weight: Any = None,
         random_state: Any = None,
     ) -> None:
@@ -162,6 +233,15 @@ class DANKClassifier(_DANK, HadamardClassifier):
         self.n_neighbors = n_neighbors
         self.tol = tol
         self.max_iter = max_iter
+        self.max_seconds = max_seconds
+        self.cache_mb = cache_mb
+        self.dtype = dtype
+        self.partition = partition
+        self.n_parts = n_parts
+        self.prediction = prediction
+        self.refine = refine
+        self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
         self.class_weight = class_weight
         self.random_state = random_state
 
@@ -183,8 +263,10 @@ class DANKRegressor(_DANK, HadamardRegressor):
 
     Parameters
     ----------
-    kernel, gamma, C, eta, eta_scale, tau, extension, n_neighbors, tol, max_iter, random_state
+    kernel, gamma, C, eta, eta_scale, tau, extension, n_neighbors, tol, max_iter, max_seconds
         As in `DANKClassifier`.
+    cache_mb, dtype, partition, n_parts, prediction, refine, n_jobs, checkpoint, random_state
+        As in `DANKClassifier`. Parts of a regression have the mean of y for b.
     epsilon : float, default=0.1
         >= 0: errors up to this size are free, in units of the scaled target.
     scale_target : bool, default=True
@@ -227,12 +309,21 @@ class DANKRegressor(_DANK, HadamardRegressor):
         epsilon: float = 0.1,
         eta: float | str = "auto",
         eta_scale: float = 1.0,
-        tau: float = 0.01,
+        tau: float | str = "auto",
         extension: str = "smooth",
         n_neighbors: int = 5,
         scale_target: bool = True,
         tol: float = 1e-4,
         max_iter: int = -1,
+        max_seconds: float | None = None,
+        cache_mb: float = 2000.0,
+        dtype: str = "auto",
+        partition: str | None = None,
+        n_parts: int | str = "auto",
+        prediction: str = "part",
+        refine: bool = False,
+        n_jobs: int | None = None,
+        checkpoint: Any = None,
         random_state: Any = None,
     ) -> None:
         self.kernel = kernel
@@ -247,4 +338,13 @@ class DANKRegressor(_DANK, HadamardRegressor):
         self.scale_target = scale_target
         self.tol = tol
         self.max_iter = max_iter
+        self.max_seconds = max_seconds
+        self.cache_mb = cache_mb
+        self.dtype = dtype
+        self.partition = partition
+        self.n_parts = n_parts
+        self.prediction = prediction
+        self.refine = refine
+        self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
         self.random_state = random_state

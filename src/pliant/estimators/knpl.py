@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pliant.estimators._base import Task
 from pliant.estimators._hadamard import HadamardClassifier, HadamardMachine, HadamardRegressor
 
 __all__ = ["KNPLClassifier", "KNPLRegressor"]
@@ -12,8 +13,7 @@ __all__ = ["KNPLClassifier", "KNPLRegressor"]
 class _KNPL(HadamardMachine):
     """The centred rule."""
 
-    @property
-    def _rule(self) -> dict[str, Any]:
+    def _rule(self, task: Task) -> dict[str, Any]:
         return {"centred": True}
 
 
@@ -57,6 +57,14 @@ class KNPLClassifier(_KNPL, HadamardClassifier):
     max_iter : int, default=-1
         Two-coordinate steps at most, for plain SVM and KNPL each; -1 for no limit. Unscaled
         features, or a linear or polynomial kernel, with C of 1000 and more can take minutes.
+    max_seconds : float, optional
+        > 0: after so long the fit keeps the best so far and warns of the gap that is left.
+    cache_mb : float, default=2000
+        > 0, in units of 2^20 bytes: a Gram matrix that does not fit is not kept; its rows are
+        computed when they are asked for, again for each dual of the sequence.
+    dtype : {"auto", "float32", "float64"}, default="auto"
+        Precision of the Gram matrix; sums are float64. "auto" is float64 for matrices kept whole,
+        and float32 for rows on demand if all k(x, x) are equal.
     class_weight : dict or "balanced", optional
         Factors of C, each > 0.
     random_state : int, RandomState or None, default=None
@@ -133,6 +141,9 @@ class KNPLClassifier(_KNPL, HadamardClassifier):
         n_neighbors: int = 5,
         tol: float = 1e-4,
         max_iter: int = -1,
+        max_seconds: float | None = None,
+        cache_mb: float = 2000.0,
+        dtype: str = "auto",
         class_weight: Any = None,
         random_state: Any = None,
     ) -> None:
@@ -145,6 +156,9 @@ class KNPLClassifier(_KNPL, HadamardClassifier):
         self.n_neighbors = n_neighbors
         self.tol = tol
         self.max_iter = max_iter
+        self.max_seconds = max_seconds
+        self.cache_mb = cache_mb
+        self.dtype = dtype
         self.class_weight = class_weight
         self.random_state = random_state
 
@@ -166,7 +180,7 @@ class KNPLRegressor(_KNPL, HadamardRegressor):
     Parameters
     ----------
     kernel, gamma, C, eta, eta_scale, extension, n_neighbors, tol, max_iter, random_state
-        As in `KNPLClassifier`.
+        As in `KNPLClassifier`; so are max_seconds, cache_mb and dtype.
     epsilon : float, default=0.1
         >= 0: errors up to this size are free, in units of the scaled target.
     scale_target : bool, default=True
@@ -214,6 +228,9 @@ class KNPLRegressor(_KNPL, HadamardRegressor):
         scale_target: bool = True,
         tol: float = 1e-4,
         max_iter: int = -1,
+        max_seconds: float | None = None,
+        cache_mb: float = 2000.0,
+        dtype: str = "auto",
         random_state: Any = None,
     ) -> None:
         self.kernel = kernel
@@ -227,4 +244,7 @@ class KNPLRegressor(_KNPL, HadamardRegressor):
         self.scale_target = scale_target
         self.tol = tol
         self.max_iter = max_iter
+        self.max_seconds = max_seconds
+        self.cache_mb = cache_mb
+        self.dtype = dtype
         self.random_state = random_state

@@ -150,7 +150,7 @@ class PartitionedKernel(Kernel):
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes, read from a file, do not belong together."""
         super()._check_loaded()
-        vars(self).pop("parts", None)
+        self.__dict__.pop("parts", None)
         points = check_points(self.points, "points")
         centres = check_points(self.centres, "centres", n_features=points.shape[1])
         labels = np.asarray(self.labels)
@@ -170,5 +170,5 @@ class PartitionedKernel(Kernel):
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Forget what was made of the old value."""
-        vars(self).pop("parts", None)
+        self.__dict__.pop("parts", None)
         super().__setattr__(name, value)

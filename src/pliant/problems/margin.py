@@ -23,14 +23,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.optimize import brentq
 
 from pliant._typing import Array
-from pliant.rows import DenseRows, Rows
+from pliant.rows import BorderedRows, DenseRows, Rows
 
 __all__ = [
     "Certificate",
     "MarginDual",
     "best_intercept",
+    "best_multiple",
     "better_start",
     "svc_dual",
     "svr_dual",
@@ -136,17 +138,19 @@ class MarginDual:
         slope = self._slope(beta, residual - b)
         return Certificate(value, slope if self.psd else np.nan, b, f + b, slope)
 
-    def _slope(self, beta: Array, residual: Array) -> float:
+    def loss(self, residual: Array) -> Array:
+        """Return loss_i(r_i), shape (n,)."""
         above = np.maximum(residual - self.epsilon, 0.0)
         below = np.maximum(-residual - self.epsilon, 0.0)
-        loss = self.upper * above - self.lower * below
+        return np.asarray(self.upper * above - self.lower * below)
+
+    def _slope(self, beta: Array, residual: Array) -> float:
+        loss = self.loss(residual)
         terms = loss + self.epsilon * np.abs(beta) - beta * residual  # each >= 0 but for rounding
         return max(0.0, float(terms.sum()))
 
 
-def best_intercept(
-    residual: Array, lower: Array, upper: Array, epsilon: Array | float
-) -> float:
+def best_intercept(residual: Array, lower: Array, upper: Array, epsilon: Array | float) -> float:
     """Return the b that minimises sum_i loss_i(residual_i - b), exactly.
 
     The sum is convex and piecewise linear in b. Its slope rises by upper_i at
@@ -194,7 +198,7 @@ def without_intercept(dual: MarginDual) -> MarginDual:
     Parameters
     ----------
     dual : MarginDual
-        Of n coordinates; its Gram matrix is copied whole.
+        Of n coordinates; a Gram matrix that is kept whole is copied.
 
     Returns
     -------
@@ -202,18 +206,46 @@ def without_intercept(dual: MarginDual) -> MarginDual:
         Of n + 1 coordinates.
     """
     n = len(dual.rows)
-    square = dual.rows.square(np.arange(n))
-    gram = np.zeros((n + 1, n + 1), dtype=square.dtype)
-    gram[:n, :n] = square
     reach = 1.0 + 2.0 * float(dual.upper.sum() - dual.lower.sum())
     return replace(
         dual,
-        rows=DenseRows(gram),
+        rows=_bordered(dual.rows),
         linear=np.append(dual.linear, 0.0),
         lower=np.append(dual.lower, -reach),
         upper=np.append(dual.upper, reach),
         epsilon=np.append(np.broadcast_to(dual.epsilon, n), 0.0),
     )
+
+
+def _bordered(rows: Rows) -> Rows:
+    """Return the rows of K with a row and a column of zeros."""
+    if rows.room is not None:
+        return BorderedRows(rows)
+    n = len(rows)
+    square = rows.square(np.arange(n))
+    gram = np.zeros((n + 1, n + 1), dtype=square.dtype)
+    gram[:n, :n] = square
+    return DenseRows(gram)
+
+
+def best_multiple(dual: MarginDual, beta: Array) -> tuple[Array, tuple[Array, Array]]:
+    """Return the t beta, t in [0, 1], that maximises h, and its fields.
+
+    Coefficients that were found part by part go too far where the parts overlap. Along the ray
+    h is t gain - (t^2/2) beta'u - (c t^4/4) (beta^2)'v.
+    """
+    u, v = dual.fields(beta)
+    gain, bend, quartic = dual.gain(beta), float(beta @ u), dual.quartic * float(beta**2 @ v)
+
+    def slope(t: float) -> float:
+        return gain - bend * t - quartic * t**3
+
+    t = 1.0
+    if gain <= 0.0:
+        t = 0.0
+    elif slope(1.0) < 0.0:
+        t = float(brentq(slope, 0.0, 1.0))
+    return t * beta, (t * u, t**2 * v)
 
 
 def svc_dual(

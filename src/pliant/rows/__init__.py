@@ -6,7 +6,8 @@ are asked for and keeps those that are used most.
 """
 
 from pliant.rows.base import Pause, Rows
+from pliant.rows.bordered import BorderedRows
 from pliant.rows.cached import CachedRows
 from pliant.rows.dense import DenseRows
 
-__all__ = ["CachedRows", "DenseRows", "Pause", "Rows"]
+__all__ = ["BorderedRows", "CachedRows", "DenseRows", "Pause", "Rows"]

@@ -1,0 +1,129 @@
+"""One part of a training set: the bias-free problem, solved on whatever machine it is sent to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from pliant._progress import is_over
+from pliant._typing import Array
+from pliant.estimators._base import Task
+from pliant.estimators._gram_rows import gram_rows
+from pliant.kernels import Kernel
+from pliant.partition import Partition, PartResult, halted
+from pliant.problems.margin import MarginDual, without_intercept
+from pliant.rows import DenseRows, Rows
+from pliant.solvers import Status, smo
+
+__all__ = ["PartTasks", "solve_part", "untouched"]
+
+DENSE_ROWS = 2000
+"""Up to so many rows the Gram matrix of a part is computed whole: rows on demand gain nothing."""
+
+
+def solve_part(
+    kernel: Kernel,
+    points: Array,
+    margin: Callable[[Rows], MarginDual],
+    quartic: float,
+    start: Array,
+    tol: float,
+    max_iter: int,
+    ends: float | None,
+    cache_mb: float,
+    dtype: str,
+) -> PartResult:
+    """Maximise the dual of some points without its equality constraint (problem (19)).
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The base kernel.
+    points : array of shape (m, d)
+    margin : callable
+        Makes the dual of their Gram matrix.
+    quartic : float
+        c = 1/(4 eta).
+    start : array of shape (m,)
+        Where to begin.
+    tol, max_iter
+        As in `pliant.solvers.smo.solve`.
+    ends : float or None
+        When to stop with the best so far, by the clock `time.time`.
+    cache_mb, dtype
+        As in `pliant.estimators._gram_rows.gram_rows`.
+    """
+    if is_over(ends) or halted():
+        return untouched(margin)
+    rows = gram_rows(kernel, points, cache_mb=cache_mb, dtype=dtype, dense=DENSE_ROWS)
+    result = smo.solve(
+        without_intercept(margin(rows).with_quartic(quartic)),
+        np.append(start, -start.sum()),
+        tol=tol,
+        max_iter=max_iter,
+        callback=lambda _: is_over(ends) or halted(),
+    )
+    return PartResult(
+        result.x[:-1], result.value, result.gap, result.n_iter, result.status.name
+    )  # fmt: skip
+
+
+def untouched(margin: Callable[[Rows], MarginDual]) -> PartResult:
+    """Return what is known of a part that was not begun: beta = 0, and the gap there."""
+    dual = margin(DenseRows(np.empty((0, 0))))
+    gap = float(dual.loss(dual.linear).sum()) if dual.psd else np.nan
+    return PartResult(np.zeros_like(dual.linear), 0.0, gap, 0, Status.STOPPED.name)
+
+
+@dataclass(frozen=True, eq=False)
+class PartTasks(Sequence[tuple[Any, ...]]):
+    """The arguments of `solve_part` for each part, made when they are asked for.
+
+    Parameters
+    ----------
+    task : Task
+        Of all points.
+    partition : Partition
+        How they are divided.
+    margin : callable
+        Returns what makes the dual of a task.
+    quartic : float
+    start : array of shape (n,)
+    options : dict
+        tol, max_iter, ends, cache_mb and dtype, in this order.
+    """
+
+    task: Task
+    partition: Partition
+    margin: Callable[[Task], Callable[[Rows], MarginDual]]
+    quartic: float
+    start: Array
+    options: dict[str, Any]
+
+    def __len__(self) -> int:
+        """Return the number of parts."""
+        return len(self.partition)
+
+    def __getitem__(self, part: Any) -> Any:
+        """Return the arguments of one part."""
+        some = self._some(part)
+        mine = self.partition.members(part)
+        return (
+            some.kernel, some.points, self.margin(some), self.quartic, self.start[mine],
+            *self.options.values(),
+        )  # fmt: skip
+
+    def _some(self, part: int) -> Task:
+        """Return the task on the points of one part."""
+        task, mine = self.task, self.partition.members(part)
+        return replace(
+            task, points=task.points[mine], members=task.members[mine],
+            target=task.target[mine], weights=task.weights[mine],
+        )  # fmt: skip
+
+    def untouched(self, part: int) -> PartResult:
+        """Return what is known of a part that was not begun."""
+        return untouched(self.margin(self._some(part)))

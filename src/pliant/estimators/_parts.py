@@ -1,0 +1,83 @@
+"""A machine that can be learned part by part: its parameters, and how it predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pliant._typing import Array
+from pliant._validation import check_choice, check_flag, check_integer
+from pliant.estimators._base import Task, WarmStart, in_blocks
+from pliant.estimators._hadamard import HadamardMachine
+from pliant.estimators._parted_run import PartedLearning
+from pliant.kernels import HadamardKernel, PartitionedKernel, Precomputed
+
+__all__ = ["PREDICTIONS", "PartedMachine"]
+
+PREDICTIONS = ("whole", "part")
+
+
+class PartedMachine(HadamardMachine):
+    """A machine of the quartic rule, which can be learned part by part."""
+
+    partition: str | None
+    n_parts: int | str
+    prediction: str
+    refine: bool
+    n_jobs: int | None
+    checkpoint: Any
+    random_state: Any
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.partition is not None:
+            check_choice("partition", self.partition, ("kmeans",))
+        if isinstance(self.n_parts, str):
+            check_choice("n_parts", self.n_parts, ("auto",))
+        else:
+            check_integer("n_parts", self.n_parts, least=1)
+        check_choice("prediction", self.prediction, PREDICTIONS)
+        check_flag("refine", self.refine)
+        if self.n_jobs is not None and check_integer("n_jobs", self.n_jobs, least=-(2**31)) == 0:
+            raise ValueError("expected n_jobs to be None or a number of workers, not 0, got 0")
+        if self.checkpoint is not None and not isinstance(self.checkpoint, str | Path):
+            raise TypeError(f"expected checkpoint to be a folder or None, got {self.checkpoint!r}")
+
+    def _keeps_whole(self, n: int) -> bool:
+        return self.partition is None and super()._keeps_whole(n)
+
+    def _learn(self, task: Task, start: WarmStart | None, callback: Callable[..., Any]) -> Array:
+        if self.partition is None:
+            return super()._learn(task, start, callback)
+        if isinstance(task.kernel, Precomputed):
+            raise ValueError(
+                f"expected a kernel of points for partition={self.partition!r}, which divides them "
+                "by their coordinates, got kernel='precomputed'"
+            )
+        return PartedLearning(self, task, callback).run()
+
+    def _expand(self, X: Array) -> Array:
+        kernel = self.kernel_
+        if not isinstance(kernel, PartitionedKernel) or kernel.between == "one":
+            return super()._expand(X)
+        return self._expand_by_parts(kernel, X)
+
+    def _expand_by_parts(self, kernel: PartitionedKernel, X: Array) -> Array:
+        """Return the same as `_expand`, without the kernel values that are zero."""
+        values = np.full(len(X), float(self.intercept_))
+        place, owners = kernel.place(X), kernel.labels[kernel.support]
+        for p in np.unique(place):
+            rows, mine = np.flatnonzero(place == p), owners == p
+            if mine.any():
+                vectors, weights = self.support_vectors_[mine], self.dual_coef_[mine]
+                values[rows] += _expansion(kernel.parts[p], X[rows], vectors, weights)
+        return values
+
+
+def _expansion(kernel: HadamardKernel, X: Array, vectors: Array, weights: Array) -> Array:
+    """Return kernel(X, vectors) @ weights, in blocks of rows."""
+    found: Array = in_blocks(X, len(vectors), lambda some: kernel(some, vectors) @ weights)
+    return found
