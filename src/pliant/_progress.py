@@ -9,7 +9,14 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-__all__ = ["HAS_CALLBACKS", "CallbackSupport", "Deadline", "FitProgress", "is_over", "with_callbacks"]
+__all__ = [
+    "HAS_CALLBACKS",
+    "CallbackSupport",
+    "Deadline",
+    "FitProgress",
+    "is_over",
+    "with_callbacks",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -83,13 +90,15 @@ class Deadline:
         self._callback = callback
         self.ends = None if seconds is None else time.time() + seconds
         self.expired = False
+        self.stopped = False
 
     def __call__(self, step: object = None) -> bool:
-        """Return whether to stop."""
+        """Return whether to stop; once True, always True."""
         self.expired = self.expired or is_over(self.ends)
-        return self._callback(step) is True or self.expired
+        self.stopped = self.stopped or self.expired or self._callback(step) is True
+        return self.stopped
 
 
 def is_over(ends: float | None) -> bool:
-    """Return whether a time, in seconds of the clock of all processes, has come; None never does."""
+    """Return whether a time, by the clock of all processes, has come; None never does."""
     return ends is not None and time.time() >= ends

@@ -287,11 +287,16 @@ def nearest_rows(points: Array, centres: Array) -> Indices:
     centres : array of shape (v, d)
     """
     labels = np.empty(len(points), dtype=np.intp)
+    first = np.sort(np.unique(centres, axis=0, return_index=True)[1])
     origin = centres.mean(axis=0)
-    moved = centres - origin
+    scale = float(np.abs(centres - origin).max(initial=0.0)) or 1.0
+    moved = (centres[first] - origin) / scale
     half = 0.5 * np.einsum("ij,ij->i", moved, moved)
     step = max(1, BLOCK_ENTRIES // (len(centres) + points.shape[1]))
     for low in range(0, len(points), step):
         block = points[low : low + step] - origin
-        labels[low : low + step] = np.argmin(half - block @ moved.T, axis=1)
+        block /= scale
+        scores = block @ moved.T
+        scores -= half
+        labels[low : low + step] = first[np.argmax(scores, axis=1)]
     return labels

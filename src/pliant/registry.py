@@ -60,6 +60,8 @@ class Method:
     streams : bool, default=False
         Whether its learners take features as they are, on any scale and from a memory map, so that
         a table need not fit into memory.
+    many_rows : str, default=""
+        What to do where there are many rows, as ``pliant methods`` says it.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Method:
     max_rows: int
     summary: str
     streams: bool = False
+    many_rows: str = ""
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -166,8 +169,9 @@ METHODS: dict[str, Method] = {
         classifier=DANKClassifier,
         regressor=DANKRegressor,
         grid=SVM_GRID,
-        max_rows=20_000,
+        max_rows=500_000,
         summary="a base kernel times a matrix that adapts each of its entries",
+        many_rows="add --param partition=kmeans from some 20000 on",
     ),
     "knpl": Method(
         name="knpl",

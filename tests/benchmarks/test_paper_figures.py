@@ -17,6 +17,7 @@ from benchmarks.papers.figures.catalogue import FIGURES
 from benchmarks.papers.figures.dank_boundaries import DankBoundaries
 from benchmarks.papers.figures.dank_convergence import DankConvergence
 from benchmarks.papers.figures.dank_entries import DankEntries
+from benchmarks.papers.figures.dank_parts import DankParts, PartedSet
 from benchmarks.papers.figures.knpl_boundary import KnplBoundary, make_sandwich
 from benchmarks.papers.figures.knpl_convergence import KnplConvergence
 from benchmarks.papers.figures.lab_bandwidths import LabBandwidths
@@ -43,6 +44,8 @@ SMALL = (
                    resolution=12),
     DankEntries(n_per_class=15, n_test_per_class=20, grid=GRID),
     DankConvergence(iterations=20, tol=1e-6, grid=GRID),
+    DankParts(sets=(PartedSet("heart_statlog", 1.0),), count=30, few=(1, 2, 3), many=(10,),
+              draws=2, parts=3, etas=(10.0, 1e8), tolerances=(1e-1, 1e-4)),
     StepFunction(n=20, n_test=50, rivals=RIVALS),
     Surface(n=25, resolution=6, rivals=RIVALS),
     KnplBoundary(n_per_class=15, n_test_per_class=20, draws=2, grid=GRID, resolution=12),
@@ -134,6 +137,22 @@ def test_the_paper_s_methods_stay_below_the_certified_optimum(written):
         assert 0 < measured[method]["objective less h(0)"] < best + measured["certified gap"]
     assert measured["pliant"]["objective less h(0)"][0] == pytest.approx(0, abs=1e-9)
     assert measured["pliant"]["objective less h(0)"][-1] == pytest.approx(best)
+
+
+def test_the_loss_between_parts_is_within_the_corrected_bound_and_the_gap(written):
+    _, numbers = written
+    measured = numbers["dank-figure-5"]["measured"]
+    assert [*measured] == ["heart_statlog", "bounds", "Theorem 7"]
+    of_the_set = measured["heart_statlog"]
+    assert [*of_the_set["losses"]] == ["2", "3", "10"]
+    assert 0 == of_the_set["Q"]["1"] < of_the_set["Q"]["10"] < of_the_set["Q(K)"]
+    for each in (*of_the_set["losses"].values(), *measured["bounds"].values()):
+        assert 0 < each["loss"] <= min(each["bound"], each["certified gap"])
+    assert measured["bounds"]["1e+08"]["printed bound"] < measured["bounds"]["1e+08"]["loss"]
+    assert [step["wrong"] for step in of_the_set["safe"]] == [0, 0]
+    rule = measured["Theorem 7"]
+    assert rule["screened, its part"] == rule["screened, all points"] == 0
+    assert rule["largest threshold, its part"] < rule["least gradient"]
 
 
 def test_the_alternation_swings_around_the_optimum(written):

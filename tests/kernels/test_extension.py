@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.spatial.distance import cdist
 
 from pliant.kernels import Gaussian, Precomputed, batch_reciprocal_neighbors, extension
 from pliant.kernels.extension import CoordinateNeighbors, GramNeighbors, nearest, reciprocal
@@ -48,6 +49,106 @@ def test_nearest_and_reciprocal_agree_with_loops(seed, n, d):
     np.testing.assert_array_equal(
         reciprocal(neighbors, new), [naive.reciprocal(x, points) for x in new]
     )
+
+
+SHORTLISTED = pytest.mark.parametrize("k", [1, 2, 5])
+
+
+def by_all_distances(points, X, k):
+    """The k nearest, from the definition: of equally near ones the first; a point's twin alone."""
+    every = cdist(X, points)
+    indices = every.argsort(axis=1, kind="stable")[:, :k]
+    distances = np.take_along_axis(every, indices, axis=1)
+    for row, x in enumerate(X):
+        twins = np.flatnonzero((points == x).all(axis=1))
+        if twins.size:
+            distances[row], indices[row] = 0.0, twins[0]
+    return distances, indices
+
+
+def assert_shortlist_is_right(monkeypatch, points, X, k):
+    monkeypatch.setattr(extension, "MANY", 0)
+    assert len(points) > 10 * k  # else no shortlist is made
+    distances, indices = CoordinateNeighbors(points).query(X, k)
+    expected = by_all_distances(points, X, k)
+    np.testing.assert_array_equal(indices, expected[1])
+    np.testing.assert_array_equal(distances, expected[0])
+
+
+@SHORTLISTED
+@pytest.mark.parametrize("d", [1, 3, 30, 600])
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e8])
+def test_a_shortlist_gives_the_nearest_points_to_the_bit(monkeypatch, d, offset, k):
+    r = np.random.default_rng(d)
+    points, new = r.uniform(size=(300, d)) + offset, r.uniform(size=(40, d)) + offset
+    new[:5] = points[[7, 7, 0, 299, 3]]
+    new[5:8] = points[10:13] + 1e-9
+    assert_shortlist_is_right(monkeypatch, points, new, k)
+
+
+@SHORTLISTED
+def test_a_shortlist_is_not_trusted_where_points_are_equally_near(monkeypatch, k):
+    grid = np.stack(np.meshgrid(*2 * [np.arange(12.0)]), axis=-1).reshape(-1, 2)
+    points = np.random.default_rng(0).permutation(np.concatenate([grid, grid, grid[:30]]))
+    new = np.random.default_rng(1).integers(-2, 26, size=(200, 2)) / 2.0
+    assert_shortlist_is_right(monkeypatch, points, new, k)
+    assert_shortlist_is_right(monkeypatch, np.ones((100, 3)), np.zeros((4, 3)), k)
+
+
+@SHORTLISTED
+@pytest.mark.parametrize("far", [1e4, 1e8, 1e12, 1e150])
+def test_a_shortlist_is_not_trusted_where_rounding_hides_the_order(monkeypatch, far, k):
+    r = np.random.default_rng(2)
+    points = r.uniform(size=(200, 4))
+    new = np.concatenate([r.uniform(size=(20, 4)), far * r.standard_normal((20, 4))])
+    assert_shortlist_is_right(monkeypatch, points, new, k)
+    lonely = np.concatenate([points, [[far, 0.0, 0.0, 0.0]]])
+    assert_shortlist_is_right(monkeypatch, lonely, new, k)
+
+
+@SHORTLISTED
+@pytest.mark.parametrize("d", [2, 50, 400])
+def test_a_shortlist_tells_points_apart_that_are_almost_equally_near(monkeypatch, d, k):
+    """Points on a sphere about the new point, up to the last few digits."""
+    r = np.random.default_rng(d)
+    directions = r.standard_normal((150, d))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    for width in (1e-12, 1e-14, 1e-15):
+        centre = r.standard_normal(d)
+        points = centre + directions * (1.0 + width * r.standard_normal((150, 1)))
+        assert_shortlist_is_right(monkeypatch, points, centre[None], k)
+
+
+def test_most_points_are_served_by_the_shortlist(monkeypatch):
+    r = np.random.default_rng(0)
+    points, new = r.uniform(size=(3000, 5)), r.uniform(size=(500, 5))
+    full = []
+    distances = CoordinateNeighbors.distances
+    monkeypatch.setattr(
+        CoordinateNeighbors, "distances", lambda self, X: full.append(len(X)) or distances(self, X)
+    )
+    CoordinateNeighbors(points).query(new, 5)
+    assert sum(full) < 10
+    CoordinateNeighbors(points[:1000]).query(new, 5)
+    assert sum(full) >= 500
+
+
+def test_no_new_points_have_no_shortlist(monkeypatch):
+    monkeypatch.setattr(extension, "MANY", 0)
+    neighbors = CoordinateNeighbors(np.random.default_rng(0).uniform(size=(50, 2)))
+    distances, indices = neighbors.query(np.empty((0, 2)), 3)
+    assert distances.shape == indices.shape == (0, 3)
+
+
+@SHORTLISTED
+@given(data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_with_any_ties_a_shortlist_changes_nothing(k, data):
+    values = st.integers(0, 4).map(float) | st.floats(-1e3, 1e3)
+    points = data.draw(arrays(float, (60, 2), elements=values))
+    new = data.draw(arrays(float, (5, 2), elements=values))
+    with pytest.MonkeyPatch.context() as patch:
+        assert_shortlist_is_right(patch, points, new, k)
 
 
 @several_sizes

@@ -56,6 +56,7 @@ calls = st.one_of(
     st.tuples(st.just("part"), some, some),
     st.tuples(st.just("matvec"), vectors),
     st.tuples(st.just("squared_matvec"), vectors),
+    st.tuples(st.just("both_matvecs"), vectors, vectors),
 )
 
 
@@ -70,11 +71,13 @@ def test_whatever_has_been_asked_before_answers_are_those_of_the_whole_matrix(
         patch.setattr(cached, "BLOCK_ENTRIES", block_entries)
         rows = CachedRows(KERNEL, X, room_for(n_rows, dtype), dtype)
         for name, *arguments in script:
-            result = getattr(rows, name)(*arguments)
+            if name == "both_matvecs":
+                arguments[1] = arguments[1] * (arguments[0] != 0)
+            result = np.asarray(getattr(rows, name)(*arguments))
             expected = getattr(DENSE, name)(*arguments)
-            is_sum = name.endswith("matvec")
+            is_sum = name.endswith(("matvec", "matvecs"))
             assert result.dtype == (np.float64 if is_sum else dtype)
-            scale = 1 + np.abs(arguments[0]).sum() if is_sum else 1.0
+            scale = 1 + sum(np.abs(vector).sum() for vector in arguments) if is_sum else 1.0
             np.testing.assert_allclose(
                 result, expected, rtol=0, atol=20 * np.finfo(dtype).eps * scale
             )
@@ -138,6 +141,14 @@ def test_rows_used_often_outlive_one_use_of_others():
     assert kernel.values == 0
 
 
+def test_both_sums_compute_each_row_once():
+    rows, kernel = warm_and_counting(n_rows=0)
+    w = np.zeros(N)
+    w[[2, 5, 7]] = 1.0, -2.0, 3.0
+    rows.both_matvecs(w, w**2)
+    assert kernel.values == 3 * N
+
+
 def test_a_square_part_reads_kept_rows_and_computes_half_of_the_rest():
     rows, kernel = warm_and_counting(n_rows=N)
     rows.block(np.arange(5))
@@ -195,7 +206,7 @@ class Halt(Exception):
     pass
 
 
-@pytest.mark.parametrize("name", ["matvec", "squared_matvec", "square"])
+@pytest.mark.parametrize("name", ["matvec", "squared_matvec", "both_matvecs", "square"])
 def test_a_pause_may_end_the_work_and_nothing_is_spoilt(name, monkeypatch):
     monkeypatch.setattr(cached, "BLOCK_ENTRIES", 2 * N)
     rows = CachedRows(KERNEL, X, room_for(3))
@@ -206,12 +217,13 @@ def test_a_pause_may_end_the_work_and_nothing_is_spoilt(name, monkeypatch):
         if len(calls) == 3:
             raise Halt
 
-    argument = np.arange(N) if name == "square" else np.ones(N)
+    arguments = [np.arange(N) if name == "square" else np.ones(N)]
+    arguments *= 2 if name == "both_matvecs" else 1
     with pytest.raises(Halt):
-        getattr(rows, name)(argument, pause)
+        getattr(rows, name)(*arguments, pause)
     assert len(calls) == 3
     np.testing.assert_allclose(
-        getattr(rows, name)(argument), getattr(DENSE, name)(argument), atol=1e-13
+        getattr(rows, name)(*arguments), getattr(DENSE, name)(*arguments), atol=1e-13
     )
 
 
@@ -280,3 +292,5 @@ def test_weights_must_be_one_per_row(shape):
     for product in (rows.matvec, rows.squared_matvec):
         with pytest.raises(ValueError, match=r"expected weights of shape \(20,\), got"):
             product(np.ones(shape))
+    with pytest.raises(ValueError, match=r"expected weights of shape \(20,\), got"):
+        rows.both_matvecs(np.ones(shape), np.ones(N))

@@ -60,6 +60,23 @@ def test_sums_of_weighted_rows_are_products_in_float64(dtype, weights):
         np.testing.assert_allclose(total, expected, rtol=0, atol=1e-14 * scale)
 
 
+@both_precisions
+@given(data=st.data())
+@settings(max_examples=50, deadline=None)
+def test_both_sums_in_one_pass_are_the_two_sums(dtype, data):
+    weights, squares = (
+        data.draw(arrays(float, 9, elements=st.just(0.0) | st.floats(-1e3, 1e3))) for _ in range(2)
+    )
+    squares *= weights != 0
+    rows = DenseRows(GRAM, dtype=dtype)
+    both = rows.both_matvecs(weights, squares)
+    np.testing.assert_array_equal(both[0], rows.matvec(weights))
+    np.testing.assert_allclose(
+        both[1], rows.squared_matvec(squares), rtol=0, atol=1e-14 * (1 + np.abs(squares).sum())
+    )
+    assert both[0].dtype == both[1].dtype == np.float64
+
+
 def test_rows_of_zero_weight_are_not_read():
     gram = GRAM.copy()
     gram[4] = np.nan
@@ -70,6 +87,9 @@ def test_rows_of_zero_weight_are_not_read():
     np.testing.assert_allclose(
         DenseRows(gram).squared_matvec(weights), weights[rest] @ gram[rest] ** 2
     )
+    u, v = DenseRows(gram).both_matvecs(weights, weights**2)
+    np.testing.assert_allclose(u, weights[rest] @ gram[rest])
+    np.testing.assert_allclose(v, weights[rest] ** 2 @ gram[rest] ** 2)
 
 
 @pytest.mark.parametrize("shape", [(8,), (10,), (9, 1), ()])
@@ -79,6 +99,8 @@ def test_weights_must_be_one_per_row(shape):
     for product in (rows.matvec, rows.squared_matvec):
         with pytest.raises(ValueError, match=said):
             product(np.ones(shape))
+    with pytest.raises(ValueError, match=said):
+        rows.both_matvecs(np.ones(shape), np.ones(9))
 
 
 @pytest.mark.parametrize("shape", [(3, 2), (3,), (2, 2, 2), (0, 3)])

@@ -1,5 +1,7 @@
 """The two-coordinate solver against scikit-learn, a generic convex solver and itself."""
 
+from dataclasses import replace
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -33,7 +35,8 @@ def optimum_by_cvxpy(problem):
     """The same problem, written down once more, for a generic solver."""
     K = problem.rows.gram
     beta = cp.Variable(len(problem.rows))
-    objective = problem.linear @ beta - problem.epsilon * cp.norm1(beta)
+    epsilon = np.broadcast_to(problem.epsilon, problem.linear.shape)
+    objective = problem.linear @ beta - epsilon @ cp.abs(beta)
     objective -= 0.5 * cp.quad_form(beta, cp.psd_wrap(K))
     if problem.quartic:
         root = np.linalg.cholesky(K * K + 1e-12 * np.eye(len(K)))
@@ -87,6 +90,33 @@ def test_optimum_agrees_with_a_generic_convex_solver(kind, quartic, seed):
         problem = svr_dual(DenseRows(rbf_kernel(X, gamma=3.0)), y, 4.0, 0.05, quartic=quartic)
     result = smo.solve(problem, tol=1e-10)
     assert result.value == pytest.approx(optimum_by_cvxpy(problem), rel=2e-6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("quartic", [0.0, 0.5])
+def test_each_coordinate_may_have_a_tube_of_its_own(quartic, seed):
+    X, y = regression(seed, n=25)
+    r = np.random.default_rng(seed)
+    tubes = np.where(r.uniform(size=25) < 0.3, 0.0, r.uniform(0, 0.4, size=25))
+    problem = svr_dual(DenseRows(rbf_kernel(X, gamma=3.0)), y, 4.0, 0.0, quartic=quartic)
+    problem = replace(problem, epsilon=tubes)
+    result = smo.solve(problem, tol=1e-10)
+    assert result.value == pytest.approx(optimum_by_cvxpy(problem), rel=2e-6)
+    error = np.abs(y - result.certificate.decision)
+    free = (result.x != 0) & (np.abs(result.x) < 4.0)
+    np.testing.assert_allclose(error[free], tubes[free], atol=1e-4)
+    assert (error[result.x == 0] <= tubes[result.x == 0] + 1e-4).all()
+    assert free.any()
+
+
+@pytest.mark.parametrize("quartic", [0.0, 0.5])
+def test_equal_tubes_are_one_tube_to_the_bit(quartic):
+    X, y = regression(0, n=60)
+    one = svr_dual(DenseRows(rbf_kernel(X, gamma=3.0)), y, 4.0, 0.1, quartic=quartic)
+    each = replace(one, epsilon=np.full(60, 0.1))
+    results = [smo.solve(problem, tol=1e-8) for problem in (one, each)]
+    np.testing.assert_array_equal(results[0].x, results[1].x)
+    assert results[0].n_iter == results[1].n_iter
 
 
 @settings(max_examples=60, deadline=None)
@@ -184,6 +214,76 @@ def test_start_is_projected_onto_the_feasible_set():
     assert abs(result.x.sum()) < 1e-8
     with pytest.raises(ValueError, match=r"start of shape \(100,\), got \(3,\)"):
         smo.solve(problem, np.zeros(3))
+
+
+class Products(DenseRows):
+    """Rows that count the sums over all of them."""
+
+    asked = 0
+
+    def matvec(self, weights, pause=None):
+        self.asked += 1
+        return super().matvec(weights, pause)
+
+    def both_matvecs(self, weights, squares, pause=None):
+        self.asked += 1
+        return super().both_matvecs(weights, squares, pause)
+
+
+@pytest.mark.parametrize("quartic", [0.0, 0.5])
+def test_fields_that_are_known_are_not_summed_up_again(quartic):
+    X, y = classification(3, n=80)
+    problem = svc_dual(Products(rbf_kernel(X, gamma=2.0)), y, 5.0, quartic=quartic)
+    start = smo.solve(problem, tol=1e-3).x
+    fields, problem.rows.asked = problem.fields(start), 0
+    untold = smo.solve(problem, start, tol=1e-3)
+    without, problem.rows.asked = problem.rows.asked, 0
+    told = smo.solve(problem, start, tol=1e-3, fields=fields)
+    assert problem.rows.asked == without - 1
+    np.testing.assert_array_equal(told.x, untold.x)
+    assert told.gap == untold.gap
+
+
+def test_fields_without_a_start_are_not_believed():
+    X, y = classification(3, n=30)
+    problem = svc_dual(DenseRows(rbf_kernel(X, gamma=2.0)), y, 5.0)
+    plain = smo.solve(problem, tol=1e-8)
+    odd = smo.solve(problem, tol=1e-8, fields=(np.zeros(30), np.zeros(30)))
+    assert odd.value == pytest.approx(plain.value, rel=1e-7)
+
+
+@pytest.mark.parametrize("quartic", [0.0, 0.5])
+def test_what_is_kept_is_feasible_never_gets_worse_and_ends_with_the_result(quartic):
+    X, y = classification(1, n=600)
+    problem = svc_dual(DenseRows(rbf_kernel(X, gamma=8.0)), y, 100.0, quartic=quartic)
+    kept = []
+    result = smo.solve(problem, tol=1e-8, keep=lambda beta: kept.append(beta.copy()))
+    assert len(kept) == len(result.history) >= 3
+    np.testing.assert_array_equal(kept[-1], result.x)
+    for beta, step in zip(kept, result.history, strict=True):
+        assert (problem.lower <= beta).all()
+        assert (beta <= problem.upper).all()
+        assert abs(beta.sum()) <= 1e-9 * (1 + np.abs(beta).sum())
+        assert problem.value(beta) == pytest.approx(step.objective, rel=1e-9, abs=1e-9)
+    assert (np.diff([problem.value(beta) for beta in kept]) >= -1e-9 * result.value).all()
+
+
+def test_a_run_that_was_cut_off_goes_on_from_what_was_kept():
+    X, y = classification(1, n=300)
+    problem = svc_dual(DenseRows(rbf_kernel(X, gamma=8.0)), y, 100.0, quartic=0.01)
+    kept = []
+
+    def keep(beta):
+        if len(kept) == 2:
+            raise KeyboardInterrupt
+        kept.append(beta.copy())
+
+    with pytest.raises(KeyboardInterrupt):
+        smo.solve(problem, tol=1e-8, keep=keep)
+    full = smo.solve(problem, tol=1e-8)
+    rest = smo.solve(problem, kept[-1], tol=1e-8)
+    assert rest.value == pytest.approx(full.value, rel=1e-7)
+    assert rest.n_iter < full.n_iter
 
 
 def test_same_input_gives_the_same_bytes():

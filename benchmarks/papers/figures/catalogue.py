@@ -3,6 +3,7 @@
 from benchmarks.papers.figures.dank_boundaries import DankBoundaries
 from benchmarks.papers.figures.dank_convergence import DankConvergence
 from benchmarks.papers.figures.dank_entries import DankEntries
+from benchmarks.papers.figures.dank_parts import DankParts
 from benchmarks.papers.figures.figure import PaperFigure
 from benchmarks.papers.figures.knpl_boundary import KnplBoundary
 from benchmarks.papers.figures.knpl_convergence import KnplConvergence
@@ -25,6 +26,7 @@ FIGURES: tuple[PaperFigure, ...] = (
     DankBoundaries(),
     DankEntries(),
     DankConvergence(),
+    DankParts(),
     StepFunction(),
     Surface(),
     KnplBoundary(),

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from pliant._version import __version__
+from pliant.kernels import PartitionedKernel
 
 __all__ = [
     "functions",
@@ -39,8 +40,9 @@ def functions(machine: Any, feature_names: Sequence[str] = ()) -> list[dict[str,
 
     Each has ``n_support`` and ``n_iter``. One with a certificate has ``objective``, ``gap``
     (absolute), ``relative_gap`` (in the units of its ``tol``), and ``eta`` or ``rank`` if it has
-    them; with more than two classes there is one for each pair, with the ``classes`` that it tells
-    apart. A mean of members has ``members``, the ``held_out_score`` that they reached, and the
+    them; one that was learned in ``parts`` has their number, and its gap is theirs together. With
+    more than two classes there is one for each pair, with the ``classes`` that it tells apart. A
+    mean of members has ``members``, the ``held_out_score`` that they reached, and the
     ``relevance`` of each feature, if they have names. A machine on a learned kernel has those of
     its machine; see `learned_kernel`.
     """
@@ -66,8 +68,15 @@ def _function(machine: Any) -> dict[str, Any]:
         "gap": float(machine.dual_gap_),
         "relative_gap": float(machine.relative_gap_),
         **(_known(machine, own) if adapts else {}),
+        **_parts(machine),
         "n_iter": int(machine.n_iter_),
     }
+
+
+def _parts(machine: Any) -> dict[str, int]:
+    """Return the number of parts that a machine was learned in, if it stayed so."""
+    kernel = machine.kernel_
+    return {"parts": len(kernel.centres)} if isinstance(kernel, PartitionedKernel) else {}
 
 
 def learned_kernel(machine: Any) -> dict[str, Any]:

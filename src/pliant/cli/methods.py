@@ -19,10 +19,16 @@ def _facts(method: Method) -> list[tuple[str, str]]:
     return [
         (method.name, method.summary),
         ("  tasks", ", ".join(method.tasks)),
-        ("  rows", f"up to {method.max_rows}" + (", read in chunks" if method.streams else "")),
+        ("  rows", _rows(method)),
         ("  --tune", "; ".join(grid)),
         ("  paper", method.paper),
     ]
+
+
+def _rows(method: Method) -> str:
+    """Return how many rows a method takes, and how."""
+    how = "read in chunks" if method.streams else method.many_rows
+    return f"up to {method.max_rows}" + (f", {how}" if how else "")
 
 
 def _values(method: Method, name: str) -> str:

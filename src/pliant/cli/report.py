@@ -38,6 +38,7 @@ LARGEST = 5
 OWN_FACTS = {
     "eta": "eta",
     "rank of P": "rank",
+    "parts": "parts",
     "members": "members",
     "held-out score": "held_out_score",
     "most relevant": "relevance",
@@ -122,7 +123,8 @@ def machine_facts(n_support: int, functions: Sequence[Mapping[str, Any]]) -> lis
     if len(functions) > 1:
         gap = max((part["relative_gap"] for part in functions), key=_uncertain)
         pairs = ("functions", f"{len(functions)}, one for each pair of classes")
-        return [support, pairs, ("certified gap", f"relative, in each: {gap_text(gap)}")]
+        told = f"relative, in each: {gap_text(gap)}" + _of_parts(functions)
+        return [support, pairs, ("certified gap", told)]
     (part,) = functions
     own = [(name, _own_fact(part[key])) for name, key in OWN_FACTS.items() if key in part]
     return [support, *_certificate(part), *own]
@@ -133,7 +135,13 @@ def _certificate(part: Mapping[str, Any]) -> list[Fact]:
     if "gap" not in part:
         return []
     gap = f"{gap_text(part['gap'])} (relative: {gap_text(part['relative_gap'])})"
+    gap += _of_parts([part])
     return [("objective", number(part["objective"], 7)), ("certified gap", gap)]
+
+
+def _of_parts(functions: Sequence[Mapping[str, Any]]) -> str:
+    """Say it where a gap is of the parts, each by itself, and not of the whole problem."""
+    return ", of the parts by themselves" if any("parts" in each for each in functions) else ""
 
 
 def _own_fact(value: object) -> str:

@@ -151,8 +151,8 @@ def _whole(table: Path, method: Method) -> pd.DataFrame:
     frame = read_table(table, stop=method.max_rows + 1)
     if len(frame) > method.max_rows:
         raise TableError(
-            f"the table has more than {method.max_rows} rows, the most that {method.name} takes, "
-            "whose memory grows with their square: take a sample"
+            f"the table has more than {method.max_rows} rows, the most that {method.name} takes: "
+            "take a sample, or another method (see pliant methods)"
         )
     return frame
 
@@ -165,6 +165,7 @@ def _learner(
     machine = method.learner(schema.target.task)()
     known = settings(machine)
     check_names(given, known, f"{method.name} for {schema.target.task}")
+    _check_checkpoint(order, given)
     seed = {"random_state": order.seed} if "random_state" in known else {}
     machine.set_params(**{**seed, **given})
     grid = _open(method.param_grid(n_features), given) if order.tune else None
@@ -176,6 +177,12 @@ def _learner(
         seed=order.seed,
         standardise=not method.streams,
     )
+
+
+def _check_checkpoint(order: Order, given: dict[str, Any]) -> None:
+    """Raise ValueError if the folder of one fit is to be that of many."""
+    if given.get("checkpoint") is not None and (order.cv or order.tune):
+        raise ValueError("--param checkpoint=FOLDER is for one fit: add --cv 0, without --tune")
 
 
 def _open(grid: Mapping[str, Sequence[Any]], given: dict[str, Any]) -> dict[str, Sequence[Any]]:

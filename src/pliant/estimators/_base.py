@@ -267,5 +267,5 @@ _OF_ONE_FUNCTION = frozenset(
     {"kernel_", "dual_coef_", "intercept_", "support_", "support_vectors_", "dual_gap_",
      "objective_", "objective_constant_", "objective_history_", "gap_history_", "step_history_",
      "eta_", "adaptation_", "shape_matrix_", "shape_factor_", "rank_", "lower_bound_",
-     "relative_gap_"}
+     "relative_gap_", "part_labels_", "part_centres_", "part_gaps_", "part_seconds_"}
 )  # fmt: skip

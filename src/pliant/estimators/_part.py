@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pliant._progress import is_over
-from pliant._typing import Array
+from pliant._typing import Array, Indices
 from pliant.estimators._base import Task
 from pliant.estimators._gram_rows import gram_rows
 from pliant.kernels import Kernel
@@ -18,7 +18,7 @@ from pliant.problems.margin import MarginDual, without_intercept
 from pliant.rows import DenseRows, Rows
 from pliant.solvers import Status, smo
 
-__all__ = ["PartTasks", "solve_part", "untouched"]
+__all__ = ["PartTasks", "solve_part", "some_of", "untouched"]
 
 DENSE_ROWS = 2000
 """Up to so many rows the Gram matrix of a part is computed whole: rows on demand gain nothing."""
@@ -78,6 +78,14 @@ def untouched(margin: Callable[[Rows], MarginDual]) -> PartResult:
     return PartResult(np.zeros_like(dual.linear), 0.0, gap, 0, Status.STOPPED.name)
 
 
+def some_of(task: Task, mine: Indices) -> Task:
+    """Return a task on some of its points, by their positions."""
+    return replace(
+        task, points=task.points[mine], members=task.members[mine],
+        target=task.target[mine], weights=task.weights[mine],
+    )  # fmt: skip
+
+
 @dataclass(frozen=True, eq=False)
 class PartTasks(Sequence[tuple[Any, ...]]):
     """The arguments of `solve_part` for each part, made when they are asked for.
@@ -109,21 +117,13 @@ class PartTasks(Sequence[tuple[Any, ...]]):
 
     def __getitem__(self, part: Any) -> Any:
         """Return the arguments of one part."""
-        some = self._some(part)
         mine = self.partition.members(part)
+        some = some_of(self.task, mine)
         return (
             some.kernel, some.points, self.margin(some), self.quartic, self.start[mine],
             *self.options.values(),
         )  # fmt: skip
 
-    def _some(self, part: int) -> Task:
-        """Return the task on the points of one part."""
-        task, mine = self.task, self.partition.members(part)
-        return replace(
-            task, points=task.points[mine], members=task.members[mine],
-            target=task.target[mine], weights=task.weights[mine],
-        )  # fmt: skip
-
     def untouched(self, part: int) -> PartResult:
         """Return what is known of a part that was not begun."""
-        return untouched(self.margin(self._some(part)))
+        return untouched(self.margin(some_of(self.task, self.partition.members(part))))

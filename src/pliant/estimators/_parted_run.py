@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,31 +15,28 @@ from pliant._progress import Deadline
 from pliant._typing import Array
 from pliant._validation import stack_level
 from pliant.estimators._base import Task, WarmStart
-from pliant.estimators._part import PartTasks, solve_part
-from pliant.kernels import FunctionKernel, Kernel, PartitionedKernel
+from pliant.estimators._checkpoint import Keeper, open_store
+from pliant.estimators._gram_rows import gram_rows
+from pliant.estimators._part import DENSE_ROWS, PartTasks, solve_part, some_of
+from pliant.kernels import PartitionedKernel
 from pliant.partition import (
     AUTO_SIZE,
     Partition,
     PartResult,
-    Store,
-    fingerprint,
     kmeans_partition,
     run_parts,
 )
 from pliant.problems.hadamard import automatic_eta
 from pliant.problems.margin import MarginDual
-from pliant.solvers import Status
+from pliant.solvers import Status, smo
 
 __all__ = ["PartedLearning"]
 
-SAVE_SECONDS = 30.0
-"""The state of a refinement is kept at most so often."""
+SPREAD = 2.0
+"""Where the number of parts is left to the method, none is about so many times the mean size."""
 
-FITTED = (
-    "C", "epsilon", "eta", "eta_scale", "tol", "max_iter", "partition", "n_parts", "dtype",
-    "random_state",
-)  # fmt: skip
-"""The parameters that a solution depends on, beside data and kernel."""
+COARSE = 1e-3
+"""The relative gap to which the problem on the support points of the parts is solved at first."""
 
 
 class Parted(Protocol):
@@ -61,7 +56,7 @@ class PartedLearning:
         self.machine = machine
         self.task = task
         self.callback = callback
-        self.store = self._store()
+        self.store = open_store(machine, task)
         self.division = self._divide()
 
     def run(self) -> Array:
@@ -72,15 +67,12 @@ class PartedLearning:
         beta, results = self._solve("plain" if machine.eta == "auto" else "adapted", eta, start)
         if machine.refine:
             beta = self._refine(beta, eta)
+        elif machine.eta == "auto" and not self.callback(None):
+            eta, steps = automatic_eta(beta) * scale, _steps(results)
+            beta, results = self._solve("adapted", eta, beta)
+            self._put_together(beta, eta, results, steps)
         else:
-            if machine.eta == "auto":
-                eta = automatic_eta(beta) * scale
-                before = sum(result.n_iter for result in results)
-                beta, results = self._solve("adapted", eta, beta)
-                self._put_together(beta, eta, results)
-                machine.n_iter_ += before
-            else:
-                self._put_together(beta, eta, results)
+            self._put_together(beta, eta, results)
         machine.part_labels_ = self.division.labels
         machine.part_centres_ = self.division.centres
         machine.part_gaps_ = np.array([result.gap for result in results])
@@ -133,17 +125,50 @@ class PartedLearning:
         return beta
 
     def _ascend(self, dual: MarginDual, beta: Array, name: str) -> Any:
-        """Solve a dual from where an earlier run kept it, or from `beta`."""
-        keep = None
-        if self.store is not None:
-            state = self.store.load_state(name, {"beta": beta.shape})
-            beta = beta if state is None else state["beta"]
-            keep = _Keeper(self.store, name)
-        return self.machine._ascend(dual, WarmStart(beta), self.callback, keep)
+        """Solve a dual from where an earlier run kept it, or from what the parts say."""
+        state = None if self.store is None else self.store.load_state(name, {"beta": beta.shape})
+        if state is not None:
+            beta = state["beta"]
+        elif name == self._first_refined:
+            beta = self._on_support(beta, dual.quartic)
+        with Keeper(self.store, name) as keep:
+            return self.machine._ascend(dual, WarmStart(beta), self.callback, keep)
 
-    def _put_together(self, beta: Array, eta: float, results: list[PartResult]) -> None:
-        """Leave the machine of all parts, without an intercept."""
+    @property
+    def _first_refined(self) -> str:
+        return "refined-plain" if self.machine.eta == "auto" else "refined-adapted"
+
+    def _on_support(self, beta: Array, quartic: float) -> Array:
+        """Return a rough solution of the exact problem on the support points of the parts.
+
+        Where parts overlap, their coefficients together go far beyond the solution, but few other
+        points become support points (Hsieh, Si and Dhillon 2014, who divide support vector
+        machines, refine in the same way).
+        """
+        machine, support = self.machine, np.flatnonzero(beta)
+        some = some_of(self.task, support)
+        margin = machine._margin(some)
+        rows = gram_rows(
+            some.kernel, some.points, cache_mb=machine.cache_mb, dtype=machine.dtype,
+            dense=DENSE_ROWS,
+        )  # fmt: skip
+        result = smo.solve(
+            margin(rows).with_quartic(quartic),
+            tol=max(machine.tol, COARSE),
+            max_iter=machine.max_iter,
+            callback=self.callback,
+        )
+        beta = np.zeros_like(beta)
+        beta[support] = result.x
+        return beta
+
+    def _put_together(
+        self, beta: Array, eta: float, results: list[PartResult], before: int = 0
+    ) -> None:
+        """Leave the machine of all parts, without an intercept, after `before` steps."""
         machine, task = self.machine, self.task
+        gap = math.fsum(result.gap for result in results)
+        self._warn_if_open(results, gap)
         kernel = PartitionedKernel(
             task.kernel,
             task.points,
@@ -158,14 +183,13 @@ class PartedLearning:
         machine._keep(task, kernel, 0.0)
         machine.objective_constant_ = 0.0
         machine.objective_ = math.fsum(result.value for result in results)
-        machine.dual_gap_ = math.fsum(result.gap for result in results)
-        machine.n_iter_ = sum(result.n_iter for result in results)
+        machine.dual_gap_ = gap
+        machine.n_iter_ = before + _steps(results)
         machine.objective_history_ = np.array([machine.objective_])
         machine.gap_history_ = np.array([machine.dual_gap_])
-        machine.step_history_ = np.array([machine.n_iter_])
-        self._warn_if_open(results)
+        machine.step_history_ = np.array([_steps(results)])
 
-    def _warn_if_open(self, results: list[PartResult]) -> None:
+    def _warn_if_open(self, results: list[PartResult], gap: float) -> None:
         fine = (Status.CONVERGED.name, Status.UNCERTIFIED.name)
         late = getattr(self.callback, "expired", False)
         opened = [
@@ -181,7 +205,7 @@ class PartedLearning:
             advice = Status[opened[0]].advice
         warnings.warn(
             f"{type(machine).__name__}: {len(opened)} of {len(results)} parts stopped early, "
-            f"together with a gap of {machine.dual_gap_:.3g}: {advice}",
+            f"together with a gap of {gap:.3g}: {advice}",
             ConvergenceWarning,
             stacklevel=stack_level(),
         )
@@ -189,60 +213,21 @@ class PartedLearning:
     def _divide(self) -> Partition:
         """Return the partition, an earlier run's if it was kept."""
         machine, points = self.machine, self.task.points
-        shapes = {"labels": (len(points),), "centres": (None, points.shape[1])}
-        state = None if self.store is None else self.store.load_state("partition", shapes)
-        if state is not None:
-            return Partition(state["labels"].astype(np.intp), state["centres"])
+        found = None if self.store is None else self.store.load_partition(points.shape)
+        if found is not None:
+            return found
+        auto = machine.n_parts == "auto"
         found = kmeans_partition(
             points,
             machine.n_parts,
-            largest=2 * AUTO_SIZE if machine.n_parts == "auto" else None,
+            largest=2 * AUTO_SIZE if auto else None,
+            spread=SPREAD if auto else np.inf,
             random_state=check_random_state(machine.random_state),
         )
         if self.store is not None:
-            self.store.save_state("partition", labels=found.labels, centres=found.centres)
+            self.store.save_partition(found)
         return found
 
-    def _store(self) -> Store | None:
-        """Open the folder of results; refuse another run's."""
-        machine, task = self.machine, self.task
-        if machine.checkpoint is None:
-            return None
-        parameters = {name: _plain(getattr(machine, name, None)) for name in FITTED}
-        folder = Path(machine.checkpoint)
-        if task.name:
-            folder.mkdir(parents=True, exist_ok=True)
-            folder = folder / task.name
-        parameters |= {"kernel": _told(task.kernel)}
-        return Store(folder, fingerprint(task.points, task.target, task.weights, parameters))
 
-
-class _Keeper:
-    """Keeps the coefficients of a run now and then."""
-
-    def __init__(self, store: Store, name: str) -> None:
-        self.store, self.name, self.last = store, name, time.monotonic()
-
-    def __call__(self, beta: Array) -> None:
-        """Keep `beta` if the last time is long ago."""
-        if time.monotonic() - self.last >= SAVE_SECONDS:
-            self.store.save_state(self.name, beta=beta)
-            self.last = time.monotonic()
-
-
-def _plain(value: Any) -> Any:
-    """Return a parameter as JSON has it; None for what it has not."""
-    if isinstance(value, bool | int | float | str | np.integer | np.floating):
-        return value.item() if isinstance(value, np.generic) else value
-    return None
-
-
-def _told(kernel: Kernel) -> Any:
-    """Return a kernel as JSON."""
-    if isinstance(kernel, FunctionKernel):
-        function = kernel.function
-        return getattr(function, "__qualname__", type(function).__qualname__)
-    told: dict[str, Any] = {"type": type(kernel).__name__}
-    for name, value in kernel.get_params(deep=False).items():
-        told[name] = _told(value) if isinstance(value, Kernel) else np.asarray(value).tolist()
-    return told
+def _steps(results: list[PartResult]) -> int:
+    return sum(result.n_iter for result in results)

@@ -41,6 +41,8 @@ class PartedMachine(HadamardMachine):
             check_integer("n_parts", self.n_parts, least=1)
         check_choice("prediction", self.prediction, PREDICTIONS)
         check_flag("refine", self.refine)
+        if self.partition is None and self.refine:
+            raise ValueError("expected refine=False without partition='kmeans', got refine=True")
         if self.n_jobs is not None and check_integer("n_jobs", self.n_jobs, least=-(2**31)) == 0:
             raise ValueError("expected n_jobs to be None or a number of workers, not 0, got 0")
         if self.checkpoint is not None and not isinstance(self.checkpoint, str | Path):

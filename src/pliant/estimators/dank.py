@@ -87,8 +87,9 @@ class DANKClassifier(_DANK, HadamardClassifier):
         >= 0, < 2n: the weight of the trace of F, relative to eta; the larger, the lower the rank
         of F, and the quicker the fit (a tiny tau keeps all eigenvalues, O(n^3)). "auto" is the
         paper's 0.01 where the Gram matrix is kept whole, and 0, the paper's large-scale form,
-        where it is not or there are parts. With eta="auto" and k(x, x) = 1 the rank is at most about 1 + 1/(2 tau eta_scale), F
-        is all but constant from tau = 1/(2 eta_scale) on, and just below that fits are slow.
+        where it is not or there are parts. With eta="auto" and k(x, x) = 1 the rank is at most
+        about 1 + 1/(2 tau eta_scale), F is all but constant from tau = 1/(2 eta_scale) on, and
+        just below that fits are slow.
     extension : {"smooth", "nearest", "reciprocal", "none"}, default="smooth"
         How a new point shares in the adaptation; see `pliant.kernels.HadamardKernel`.
     n_neighbors : int, default=5
@@ -107,14 +108,15 @@ class DANKClassifier(_DANK, HadamardClassifier):
         its rows are computed when they are asked for, and kept as far as there is room.
     dtype : {"auto", "float32", "float64"}, default="auto"
         Precision of the Gram matrix; sums are float64. "auto" is float64 for matrices kept whole,
-        and float32 for rows on demand if all k(x, x) are equal.
+        and float32 for rows on demand if all k(x, x) are equal. The gap is that of the rounded
+        matrix; float32 moves the optimum by about 1e-7 of its size.
     partition : {"kmeans"}, optional
         Divide the rows into parts by k-means and solve problem (19) of the paper on each: without
         b and y'alpha = 0, so that parts may hold one class. The parts together solve the problem
         whose kernel is zero between parts (Lemma 5); ``objective_`` and ``dual_gap_`` are of it.
         Time grows about linearly with n. Needs tau = 0 and points with coordinates.
     n_parts : int or "auto", default="auto"
-        How many; "auto" makes parts of about 2000 rows, none of more than twice as many.
+        How many; "auto" makes parts of about 4000 rows, none of more than twice as many.
     prediction : {"part", "whole"}, default="part"
         By the part of the nearest centre, whose f is complete; or by all parts, with F = 1 between
         them: slower, and worse wherever parts overlap. Without effect if ``refine``.

@@ -155,9 +155,12 @@ class PartitionedKernel(Kernel):
         centres = check_points(self.centres, "centres", n_features=points.shape[1])
         labels = np.asarray(self.labels)
         if labels.shape != (len(points),) or not np.issubdtype(labels.dtype, np.integer):
-            raise ValueError(f"expected {len(points)} labels, got shape {labels.shape}")
-        if labels.size and not 0 <= labels.min() <= labels.max() < len(centres):
-            raise ValueError(f"expected labels from 0 to {len(centres) - 1}, got {labels.max()}")
+            raise ValueError(
+                f"expected {len(points)} labels, got shape {labels.shape} of type {labels.dtype}"
+            )
+        wrong = labels[(labels < 0) | (labels >= len(centres))]
+        if wrong.size:
+            raise ValueError(f"expected labels from 0 to {len(centres) - 1}, got {wrong[0]}")
         check_choice("between", self.between, BETWEEN)
         whole = HadamardKernel(
             self.base, self.points, self.beta, self.eta, self.extension, self.n_neighbors

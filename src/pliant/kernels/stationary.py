@@ -6,13 +6,26 @@ gamma = 1/(2 sigma^2).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from pliant._typing import Array
+from pliant._typing import Array, Indices
 from pliant.kernels.base import Kernel, positive
 
 __all__ = ["TL1", "Gaussian", "Laplacian", "Matern"]
+
+FARTHEST = 1e-10 / np.finfo(np.float64).eps
+"""Exponents gamma |x|^2 up to this have an absolute error of about 1e-10 at most."""
+
+TILE_ROWS, TILE_ENTRIES = 128, 100_000
+"""Values computed at once: they should stay in a processor's second cache."""
+
+Columns = slice | Indices
+Between = Callable[[Indices, Columns], Array]
+"""Returns k between some rows and others of a set of points, shape (m, k)."""
 
 
 class _Stationary(Kernel):
@@ -36,9 +49,25 @@ class Gaussian(_Stationary):
 
     def _gram(self, X: Array, Y: Array) -> Array:
         gamma = positive(self, "gamma")
-        gram = _squared_distances(X, Y, 1e-10 / gamma)
-        gram *= -gamma
-        return np.exp(gram, out=gram)
+        centre = Y.mean(axis=0)
+        right = _Exponents.of(Y, centre, gamma)
+        left = right if X is Y else _Exponents.of(X, centre, gamma)
+        if not max(left.reach, right.reach) <= FARTHEST:
+            gram = cdist(X, Y, "sqeuclidean")
+            gram *= -gamma
+            return np.exp(gram, out=gram)
+        return left.gram() if X is Y else left.cross_gram(right)
+
+    def prepared(self, points: Array) -> Between | None:
+        """Return what gives k between some rows and others of `points`, for many calls.
+
+        None where points are so far out that too many digits would cancel, or a subclass has
+        values of its own.
+        """
+        if type(self)._gram is not Gaussian._gram:
+            return None
+        whole = _Exponents.of(points, points.mean(axis=0), positive(self, "gamma"))
+        return whole.between if whole.reach <= FARTHEST else None
 
 
 class Laplacian(_Stationary):
@@ -115,23 +144,69 @@ class TL1(Kernel):
         return np.full(len(X), positive(self, "rho"))
 
 
-def _squared_distances(X: Array, Y: Array, tol: float) -> Array:
-    """Return |x - y|^2, shape (m, k), to an error of about `tol` or of rounding.
+@dataclass(frozen=True, eq=False)
+class _Exponents:
+    """Points, so that one product gives -gamma |x - y|^2 = (2 gamma x, -a, 1)'(y, 1, -b).
 
-    That is |x|^2 - 2 x'y + |y|^2, unless points are so far out that too many digits cancel.
+    Attributes
+    ----------
+    right : array of shape (n, d + 2)
+        (y, 1, -b), with the origin moved to a centre and b = gamma |y|^2.
+    gamma : float
+    reach : float
+        The largest b; inf or nan where it overflows.
     """
-    centre = Y.mean(axis=0)  # differences do not change; their rounding error shrinks
-    left = X - centre
-    right = left if X is Y else Y - centre
-    sizes = [np.einsum("ij,ij->i", points, points) for points in (left, right)]
-    largest = max(size.max(initial=0.0) for size in sizes)
-    if not largest * np.finfo(np.float64).eps <= tol:
-        return cdist(X, Y, "sqeuclidean")
-    squares = left @ right.T
-    squares *= -2.0
-    squares += sizes[0][:, None]
-    squares += sizes[1]
-    np.maximum(squares, 0.0, out=squares)
-    if X is Y:
-        np.fill_diagonal(squares, 0.0)
-    return squares
+
+    right: Array
+    gamma: float
+    reach: float
+
+    @classmethod
+    def of(cls, points: Array, centre: Array, gamma: float) -> _Exponents:
+        """Return it for some points; differences do not change with the origin, rounding does."""
+        n, d = points.shape
+        right = np.ones((n, d + 2))
+        np.subtract(points, centre, out=right[:, :d])
+        with np.errstate(over="ignore"):
+            sizes = gamma * np.einsum("ij,ij->i", right[:, :d], right[:, :d])
+        np.negative(sizes, out=right[:, -1])
+        return cls(right, gamma, float(sizes.max(initial=0.0)))
+
+    def left(self, rows: Columns) -> Array:
+        """Return (2 gamma x, -a, 1) for some points."""
+        chosen = self.right[rows]
+        left = np.concatenate([chosen[:, :-2], chosen[:, -1:], chosen[:, -2:-1]], axis=1)
+        left[:, :-2] *= 2.0 * self.gamma
+        return left
+
+    def between(self, rows: Indices, columns: Columns) -> Array:
+        """Return the exponentials between some points and others, at most 1."""
+        values = self.left(rows) @ self.right[columns].T
+        np.minimum(values, 0.0, out=values)
+        return np.exp(values, out=values)
+
+    def gram(self) -> Array:
+        """Return the exponentials between all of these points."""
+        points, sizes = self.right[:, :-2], -self.right[:, -1]
+        gram = np.asarray(points @ points.T)  # half the work of a product of two matrices
+        height = max(1, TILE_ENTRIES // max(1, len(gram)))
+        for top in range(0, len(gram), height):
+            tile = gram[top : top + height]
+            tile *= 2.0 * self.gamma
+            tile -= sizes[top : top + height, None]
+            tile -= sizes
+            np.exp(np.minimum(tile, 0.0, out=tile), out=tile)
+        np.fill_diagonal(gram, 1.0)
+        return gram
+
+    def cross_gram(self, others: _Exponents) -> Array:
+        """Return the exponentials between these points and others."""
+        gram = np.empty((len(self.right), len(others.right)))
+        width = max(1, TILE_ENTRIES // max(1, min(len(gram), TILE_ROWS)))
+        for top in range(0, len(gram), TILE_ROWS):
+            left = self.left(slice(top, top + TILE_ROWS))
+            for start in range(0, gram.shape[1], width):
+                tile = left @ others.right[start : start + width].T
+                np.minimum(tile, 0.0, out=tile)
+                np.exp(tile, out=gram[top : top + TILE_ROWS, start : start + width])
+        return gram

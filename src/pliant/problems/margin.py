@@ -147,7 +147,7 @@ class MarginDual:
     def _slope(self, beta: Array, residual: Array) -> float:
         loss = self.loss(residual)
         terms = loss + self.epsilon * np.abs(beta) - beta * residual  # each >= 0 but for rounding
-        return max(0.0, float(terms.sum()))
+        return float(np.maximum(0.0, terms.sum()))  # nan stays nan
 
 
 def best_intercept(residual: Array, lower: Array, upper: Array, epsilon: Array | float) -> float:

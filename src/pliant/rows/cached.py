@@ -17,8 +17,11 @@ from pliant.rows.base import Pause, used_rows
 
 __all__ = ["CachedRows"]
 
-BLOCK_ENTRIES = 4_000_000
-"""Kernel values computed at once: 32 MB, and what the kernel needs to compute them."""
+BLOCK_ENTRIES = 8_000_000
+"""Entries of rows that are summed before the next are computed: 32 MB in float32."""
+
+TILE_ENTRIES = 200_000
+"""Kernel values asked for at once: they are rounded and checked before they leave the cache."""
 
 SQUARE_SHARE = 0.75
 """The share of the cache that a square part may take. Free coordinates that do not fit into one
@@ -31,8 +34,17 @@ SAMPLE = 32
 """Points on which the kernel's symmetry is checked."""
 
 
+Columns = slice | Indices
+Between = Callable[[Indices, Columns], Array]
+"""Returns k between some of the points and others, shape (m, k)."""
+
+
 class SymmetricKernel(Protocol):
-    """What is asked of a kernel."""
+    """What is asked of a kernel.
+
+    It may have a method ``prepared(points)`` as well, which prepares it for many calls with the
+    same points and returns a `Between`, or None where that is not possible.
+    """
 
     symmetric: bool
 
@@ -54,7 +66,7 @@ class CachedRows:
         The points.
     cache_mb : float
         > 0. Memory for rows that are kept and for the square part that was asked for last, in
-        units of 2^20 bytes. Besides, blocks of 32 MB are in use while rows are computed.
+        units of 2^20 bytes. Besides, blocks of 32 MB (64 MB in float64) are in use.
     dtype : float32 or float64
         The precision of the matrix, kept or not. Sums are float64.
 
@@ -85,6 +97,9 @@ class CachedRows:
         n, entries = len(self.X), int(size) // self.dtype.itemsize
         self.room: int = min(max(math.isqrt(int(SQUARE_SHARE * entries)), SMALLEST_ROOM), n)
         entries = min(max(entries, self.room**2), n**2 + self.room**2)
+        prepare = getattr(kernel, "prepared", None)
+        between: Between | None = None if prepare is None else prepare(self.X)
+        self._between: Between = self._by_points if between is None else between
         self._check_symmetry()
         self._diagonal: Array = self._rounded(kernel.diag(self.X)).astype(np.float64)
         self._diagonal.flags.writeable = False
@@ -119,7 +134,7 @@ class CachedRows:
         place(square, kept, np.arange(indices.size), self._memory.rows, slots, indices)
         for low, some in _in_blocks(missing, missing.size, pause):
             rest = missing[low:]
-            values = self._values(indices[some], self.X[indices[rest]])
+            values = self._values(indices[some], indices[rest])
             place(square, some, rest, values, np.arange(some.size), np.arange(rest.size))
         return square
 
@@ -129,7 +144,7 @@ class CachedRows:
         kept, slots, missing = self._memory.find(rows)
         chosen[kept] = part(self._memory.rows, slots, columns)
         for _, some in _in_blocks(missing, columns.size):
-            chosen[some] = self._values(rows[some], self.X[columns])
+            chosen[some] = self._values(rows[some], columns)
         return chosen
 
     def matvec(self, weights: Array, pause: Pause | None = None) -> Array:
@@ -172,13 +187,24 @@ class CachedRows:
         yield kept, self._memory.rows, slots
         self._memory.make_room(used)
         for _, some in _in_blocks(missing, len(self), pause):
-            rows = self._values(used[some], self.X)
+            rows = self._values(used[some])
             self._memory.keep(used[some], rows)
             yield some, rows, np.arange(some.size)
 
-    def _values(self, rows: Indices, others: Array) -> Array:
-        """Return the kernel between some points and others, in the precision of the matrix."""
-        return self._rounded(self.kernel(self.X[rows], others))
+    def _values(self, rows: Indices, columns: Indices | None = None) -> Array:
+        """Return k between some points and others, or all, in the precision of the matrix."""
+        n = len(self) if columns is None else columns.size
+        values = np.empty((rows.size, n), self.dtype)
+        width = max(1, TILE_ENTRIES // max(1, rows.size))
+        for low in range(0, n, width):
+            some = slice(low, low + width)
+            others = some if columns is None else columns[some]
+            values[:, some] = self._rounded(self._between(rows, others))
+        return values
+
+    def _by_points(self, rows: Indices, columns: Columns) -> Array:
+        """Return k between some points and others."""
+        return self.kernel(self.X[rows], self.X[columns])
 
     def _rounded(self, values: Array) -> Array:
         """Return kernel values in the precision of the matrix; refuse what is not finite there."""
@@ -197,7 +223,7 @@ class CachedRows:
         if not self.kernel.symmetric:
             raise ValueError(f"expected a symmetric kernel, got {self.kernel!r}")
         some = np.unique(np.linspace(0, len(self) - 1, min(len(self), SAMPLE)).astype(np.intp))
-        gram = self._values(some, self.X[some])
+        gram = self._values(some, some)
         skew = np.abs(gram - gram.T)
         limit = max(1e-8, 4 * float(np.finfo(self.dtype).eps)) * np.abs(gram).max(initial=0.0)
         if skew.max(initial=0.0) > limit:

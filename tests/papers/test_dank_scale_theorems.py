@@ -1,0 +1,391 @@
+"""The claims of the DANK paper about large sets: Lemma 5, Theorems 6 and 7, and what holds instead.
+
+The problem has no intercept (problem (18)), the parts are problems (19), and problem (20) is the
+whole one with zeros between different parts. In beta = y alpha, with tau = 0.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pliant.kernels import Gaussian
+from pliant.problems.decomposed import between_parts, bound_on_loss, printed_bound
+from pliant.problems.margin import svc_dual, svr_dual, without_intercept
+from pliant.problems.screening import safe_zeros, theorem_seven, theorem_seven_threshold
+from pliant.rows import DenseRows
+from pliant.solvers import smo
+from tests.papers.hadamard_cases import classification_data, gaussian_gram, regression_data
+from tests.reference.naive_box import (
+    block_problem,
+    box_by_cone,
+    box_by_sdp,
+    box_classification,
+    box_regression,
+    restricted,
+    solve_parts,
+)
+from tests.reference.naive_hadamard import solve
+
+ETAS = st.floats(0, 6).map(lambda e: 10.0**e)
+
+
+@dataclass
+class Whole:
+    """Problem (18) with a partition."""
+
+    K: np.ndarray
+    p: np.ndarray
+    labels: np.ndarray
+    C: float
+    eta: float
+    epsilon: float = 0.0
+    regression: bool = False
+
+    def dual(self, members=None):
+        some = np.arange(len(self.p)) if members is None else members
+        rows, c = DenseRows(self.K[np.ix_(some, some)]), 1 / (4 * self.eta)
+        if self.regression:
+            dual = svr_dual(rows, self.p[some], self.C, self.epsilon, quartic=c)
+        else:
+            dual = svc_dual(rows, self.p[some], self.C, quartic=c)
+        return without_intercept(dual)
+
+    def naive(self):
+        if self.regression:
+            return box_regression(self.K, self.p, self.C, self.epsilon, self.eta)
+        return box_classification(self.K, self.p, self.C, self.eta)
+
+    def solve(self, members=None, tol=1e-10):
+        result = smo.solve(self.dual(members), tol=tol)
+        assert result.certificate.intercept == 0.0
+        return result.x[:-1], result.value, result.gap
+
+    def parts(self, tol=1e-10):
+        """The solutions of the parts, put together; the sum of their values, and of their gaps."""
+        beta, total, gaps = np.zeros(len(self.p)), 0.0, 0.0
+        for label in np.unique(self.labels):
+            members = np.flatnonzero(self.labels == label)
+            beta[members], value, gap = self.solve(members, tol)
+            total, gaps = total + value, gaps + gap
+        return beta, total, gaps
+
+    def value(self, beta):
+        return self.dual().value(np.append(beta, 0.0))
+
+    def gap(self, beta):
+        return self.dual().certificate(np.append(beta, 0.0)).gap
+
+    def F(self, beta):
+        return 1 + np.outer(beta, beta) * self.K / (4 * self.eta)
+
+    def E(self):
+        return self.K * (self.labels[:, None] != self.labels[None, :])
+
+    def between(self):
+        return between_parts(DenseRows(self.K), self.labels)
+
+    def bound(self):
+        return bound_on_loss(self.between(), self.C, self.eta, regression=self.regression)
+
+
+@st.composite
+def wholes(draw, regression=None):
+    """Random problems: narrow to wide Gaussians, kernels of both signs, large and equal entries."""
+    n, seed = draw(st.integers(2, 14)), draw(st.integers(0, 2**32 - 1))
+    r = np.random.default_rng(seed)
+    X = r.uniform(-1, 1, size=(n, 2))
+    grams = {
+        "gaussian": Gaussian(draw(st.sampled_from([0.01, 1.0, 30.0])))(X),
+        "linear": X @ X.T,
+        "cubic": (X @ X.T + 0.1) ** 3,
+        "constant": np.full((n, n), 0.3),
+    }
+    K = draw(st.sampled_from([0.1, 1.0, 10.0])) * grams[draw(st.sampled_from(sorted(grams)))]
+    labels = r.integers(0, draw(st.integers(1, n)), size=n)
+    C, eta = draw(st.sampled_from([0.1, 1.0, 10.0])), draw(ETAS)
+    if draw(st.booleans()) if regression is None else regression:
+        p = draw(st.sampled_from([0.3, 3.0])) * r.standard_normal(n)
+        return Whole(K, p, labels, C, eta, draw(st.sampled_from([0.0, 0.1])), regression=True)
+    return Whole(K, r.choice([-1.0, 1.0], n), labels, C, eta)
+
+
+def example(n=24, *, parts=3, C=4.0, eta=20.0, width=0.5, regression=False):
+    X, p = regression_data(n) if regression else classification_data(n)
+    labels = np.digitize(X[:, 0], np.linspace(0, 1, parts + 1)[1:-1])
+    K = gaussian_gram(X, width)
+    return Whole(K, p, labels, C, eta, 0.1 if regression else 0.0, regression=regression)
+
+
+either = pytest.mark.parametrize("regression", [False, True], ids=["classes", "targets"])
+
+
+@either
+@pytest.mark.parametrize("eta", [0.5, 20.0, 1e4])
+def test_three_ways_to_solve_problem_18_agree(regression, eta):
+    whole = example(12, eta=eta, regression=regression)
+    naive, (beta, value, gap) = whole.naive(), whole.solve()
+    slow, slow_value, _ = solve(naive, 1e-10)
+    assert value == pytest.approx(slow_value, abs=2e-9)
+    assert gap <= 1e-9
+    np.testing.assert_allclose(beta, slow, atol=2e-3)
+    cone_value, cone_beta = box_by_cone(naive)
+    assert cone_value == pytest.approx(value, abs=2e-6)
+    np.testing.assert_allclose(cone_beta, beta, atol=5e-3)
+    sdp_value, F = box_by_sdp(naive)
+    assert sdp_value == pytest.approx(value, abs=2e-5)
+    np.testing.assert_allclose(F, whole.F(beta), atol=2e-3)
+
+
+@either
+@pytest.mark.parametrize(("parts", "width", "eta"), [(1, 0.5, 20.0), (3, 0.5, 1.0), (5, 0.2, 1e6)])
+def test_lemma_5_the_parts_together_are_the_optimum_of_problem_20(regression, parts, width, eta):
+    whole = example(30, parts=parts, width=width, eta=eta, regression=regression)
+    naive = whole.naive()
+    slow, slow_total = solve_parts(naive, whole.labels)
+    block = block_problem(naive, whole.labels)
+    _, optimum, _ = solve(block, 1e-10)
+    for beta, total in ((slow, slow_total), whole.parts()[:2]):
+        assert block.value(beta) == pytest.approx(total, rel=1e-12)
+        assert block.value(beta) == pytest.approx(optimum, rel=1e-8)
+        assert block.gap(beta) <= 1e-8 * (1 + optimum)
+
+
+def test_lemma_5_for_the_semidefinite_program():
+    """Between parts F is 1, not the 0 of the paper's block-diagonal matrix."""
+    whole = example(12, parts=3, eta=2.0)
+    naive = whole.naive()
+    optimum, F = box_by_sdp(block_problem(naive, whole.labels))
+    by_parts = [
+        box_by_sdp(restricted(naive, np.flatnonzero(whole.labels == label)))[0]
+        for label in np.unique(whole.labels)
+    ]
+    assert optimum == pytest.approx(sum(by_parts), rel=1e-6)
+    assert optimum == pytest.approx(whole.parts()[1], rel=1e-6)
+    np.testing.assert_allclose(F[whole.E() != 0], 1, atol=1e-4)
+    assert np.abs(F - 1).max() > 0.01
+
+
+@given(whole=wholes())
+@settings(max_examples=60, deadline=None)
+def test_Q_grows_from_zero_to_the_sum_of_all_other_entries(whole):
+    n, rows = len(whole.p), DenseRows(whole.K)
+    off_diagonal = np.abs(whole.K).sum() - np.abs(whole.K.diagonal()).sum()
+    assert between_parts(rows, np.zeros(n, dtype=int)) == (0.0, 0.0)
+    everything = between_parts(rows, np.arange(n)).total
+    assert everything == pytest.approx(off_diagonal, rel=1e-12)
+    coarse = between_parts(rows, np.minimum(whole.labels, 1)).total
+    fine = whole.between().total
+    assert coarse <= fine * (1 + 1e-12) <= everything * (1 + 1e-11)
+
+
+def rounding(*values):
+    return 1e-10 * (1 + sum(map(abs, values)))
+
+
+@given(whole=wholes())
+@settings(max_examples=300, deadline=None)
+def test_theorem_6_corrected(whole):
+    _, optimum, gap = whole.solve()
+    beta, _, gaps = whole.parts()
+    value = whole.value(beta)
+    slack = rounding(optimum, value)
+    assert value <= optimum + gap + slack
+    assert optimum - value <= whole.bound() + gaps + slack
+    assert optimum - value <= whole.gap(beta) + slack
+
+
+@given(whole=wholes())
+@settings(max_examples=100, deadline=None)
+def test_theorem_6_corrected_holds_for_parts_that_are_not_finished(whole):
+    _, optimum, _ = whole.solve()
+    beta, _, gaps = whole.parts(tol=0.3)
+    slack = rounding(optimum, whole.value(beta))
+    assert optimum - whole.value(beta) <= whole.bound() + gaps + slack
+
+
+@given(whole=wholes(), seed=st.integers(0, 10**6))
+@settings(max_examples=100, deadline=None)
+def test_the_difference_that_theorem_6_bounds(whole, seed):
+    """(ii) of `decomposed`: a mean of F at both points stands where the proof has B."""
+    r = np.random.default_rng(seed)
+    a, b = r.uniform(-whole.C, whole.C, (2, len(whole.p)))
+    E, c = whole.E(), 1 / (4 * whole.eta)
+    first, second = (x @ E @ x / 2 + c / 4 * x**2 @ E**2 @ x**2 for x in (a, b))
+    means = (whole.F(a) + whole.F(b)) / 2
+    found = ((np.outer(a, a) - np.outer(b, b)) * E * means).sum() / 2
+    assert found == pytest.approx(first - second, abs=rounding(first, second))
+
+
+@given(whole=wholes(regression=False))
+@settings(max_examples=100, deadline=None)
+def test_theorem_6_with_the_size_of_F_in_place_of_its_range(whole):
+    beta, _, gaps = whole.parts()
+    best, optimum, _ = whole.solve()
+    size = np.abs(whole.F(beta) + whole.F(best)).max() / 2
+    bound = size * whole.C**2 / 2 * whole.between().total + gaps
+    assert optimum - whole.value(beta) <= bound + rounding(optimum, whole.value(beta))
+
+
+@pytest.mark.parametrize("m", [2, 10, 100])
+def test_no_smaller_factor_holds_for_classes(m):
+    C = 3.0
+    whole = Whole(np.full((m, m), 1 / C), np.ones(m), np.arange(m), C, np.inf)
+    beta, _, _ = whole.parts()
+    loss = whole.solve()[1] - whole.value(beta)
+    assert whole.bound() == pytest.approx(C * m * (m - 1) / 2)
+    assert loss == pytest.approx(whole.bound() * (m - 1) / m, rel=1e-8)
+
+
+@pytest.mark.parametrize("eta", [1.0, 100.0])
+def test_the_second_term_is_needed(eta):
+    """Two equal points of one class, a part each, where the quartic term outweighs K."""
+    small = 0.03
+    C = 4 * eta * (1 - small) / small**2
+    whole = Whole(np.full((2, 2), small / C), np.ones(2), np.arange(2), C, eta)
+    beta, _, _ = whole.parts()
+    np.testing.assert_allclose(beta, C, rtol=1e-6)
+    loss = whole.solve()[1] - whole.value(beta)
+    first = bound_on_loss(whole.between(), C, np.inf)
+    assert 2 * first < loss <= whole.bound()
+
+
+@pytest.mark.parametrize("t", [2.0, 10.0, 1000.0])
+def test_no_smaller_factor_holds_for_targets_which_need_twice_that_for_classes(t):
+    K, labels = np.array([[1, t], [t, t**2]]), np.arange(2)
+    whole = Whole(K, np.array([1, t**2]), labels, 1.0, np.inf, regression=True)
+    beta, _, _ = whole.parts()
+    np.testing.assert_allclose(beta, 1, rtol=1e-6)
+    loss = whole.solve()[1] - whole.value(beta)
+    assert whole.bound() == pytest.approx(2 * t)
+    assert loss >= whole.bound() * (t - 1) / t * (1 - 1e-6)
+
+
+def counter_example():
+    """200 points of two noisy classes, C = 4, five parts, and an eta for which F is nearly 1."""
+    return example(200, parts=5, eta=2e6)
+
+
+def printed(whole, best, beta, F_bar):
+    largest = np.maximum(whole.F(best), F_bar)
+    return printed_bound(whole.between(), whole.C, largest.min(), largest.max())
+
+
+def test_theorem_6_as_printed_is_false():
+    """Whatever F-bar is between the parts: 1, as in the minimiser of (20), or 0, as printed."""
+    whole = counter_example()
+    (best, optimum, _), (beta, _, _) = whole.solve(), whole.parts()
+    E, c = whole.E(), 1 / (4 * whole.eta)
+    same = E == 0
+    ones, zeros = np.where(same, whole.F(beta), 1.0), np.where(same, whole.F(beta), 0.0)
+    naive = whole.naive()
+    at_ones, at_zeros = naive.saddle(beta, ones), naive.saddle(beta, zeros)
+    assert naive.value(beta) == pytest.approx(whole.value(beta), abs=1e-5)
+    assert optimum - whole.value(beta) > 10
+    assert optimum - at_ones > 10
+    assert at_zeros - optimum > 1e9
+    for F_bar in (ones, zeros, whole.F(beta)):
+        assert 0 < printed(whole, best, beta, F_bar) < 0.5
+    assert optimum - whole.value(beta) <= whole.bound()
+    assert abs(optimum - at_ones) <= whole.bound()
+    # the term that is missing where F-bar is 1
+    quartic = c / 4 * beta**2 @ E**2 @ beta**2
+    assert at_ones - whole.value(beta) == pytest.approx(quartic, abs=1e-6)
+
+
+@pytest.mark.parametrize("eta", [1.0, 1e3, 1e6])
+def test_theorem_6_as_printed_is_false_for_two_equal_points(eta):
+    """K = 11', C = 1: the parts have alpha = 1 each, the whole 1/2 each, up to 1/eta."""
+    whole = Whole(np.ones((2, 2)), np.ones(2), np.arange(2), 1.0, eta)
+    (best, optimum, _), (beta, _, _) = whole.solve(), whole.parts()
+    loss = optimum - whole.value(beta)
+    F_bar = np.where(whole.E() == 0, whole.F(beta), 1.0)
+    assert printed(whole, best, beta, F_bar) <= 0.25 / eta
+    assert 0.35 < loss <= whole.bound()
+
+
+def test_parts_that_keep_the_equality_constraint_can_lose_everything():
+    """So Theorem 6 is about problems without an intercept. Two parts, a class each, K = I."""
+    K, signs, labels = np.eye(4), np.array([1.0, 1.0, -1.0, -1.0]), np.array([0, 0, 1, 1])
+    whole = Whole(K, signs, labels, 1.0, np.inf)
+    assert whole.bound() == 0.0
+    for members in (labels == 0, labels == 1):
+        part = svc_dual(DenseRows(K[np.ix_(members, members)]), signs[members], 1.0)
+        assert smo.solve(part).value == 0.0
+    assert smo.solve(svc_dual(DenseRows(K), signs, 1.0)).value == pytest.approx(2.0)
+    assert whole.parts()[1] == pytest.approx(whole.solve()[1]) == pytest.approx(2.0)
+
+
+def theorem_7(whole, reading):
+    """What (21) screens, with one of its two norms, and the threshold less the gradient."""
+    (best, _, _), (beta, _, _) = whole.solve(), whole.parts()
+    inside = whole.K - whole.E()
+    F_bar = np.where(whole.E() == 0, whole.F(beta), 1.0)
+    gradient = 1 - whole.p * ((F_bar * inside) @ beta)
+    largest = np.maximum(whole.F(best), F_bar)
+    sums = np.abs(inside if reading == "its part" else whole.K).sum(axis=1)
+    threshold = theorem_seven_threshold(
+        sums, whole.C, largest.min(), largest.max(), np.abs(whole.K).max()
+    )
+    return theorem_seven(np.abs(beta), gradient, threshold), beta == 0, threshold - gradient
+
+
+@given(whole=wholes(regression=False), reading=st.sampled_from(["its part", "all"]))
+@settings(max_examples=150, deadline=None)
+def test_theorem_7_screens_no_point_at_all(whole, reading):
+    """Its condition is never met: for alpha_i = 0 the gradient is at least 1 + the threshold."""
+    screened, unused, excess = theorem_7(whole, reading)
+    assert screened.sum() == 0
+    assert (excess[unused] <= -1 + 1e-9).all()
+
+
+def test_theorem_7_has_points_that_it_could_screen():
+    whole = example(60, parts=3, C=1.0)
+    screened, unused, _ = theorem_7(whole, "its part")
+    assert (screened.sum(), unused.sum() > 5) == (0, True)
+
+
+def test_with_the_sign_of_figure_5c_all_unused_points_go_and_support_vectors_among_them():
+    whole = example(60, parts=3, C=1.0)
+    best = whole.solve()[0]
+    (alone, _, _), inside = whole.parts(), whole.K - whole.E()
+    gradient = 1 - whole.p * ((whole.F(alone) * inside) @ alone)
+    sums = np.abs(inside).sum(axis=1)
+    threshold = theorem_seven_threshold(sums, 1.0, 1.0, whole.F(alone).max(), 1.0)
+    wrong = theorem_seven(np.abs(alone), gradient, -threshold)
+    np.testing.assert_array_equal(wrong, alone == 0)
+    assert (best[wrong] != 0).sum() > 0
+
+
+@pytest.mark.parametrize("eta", [1.0, 100.0, 1e6])
+def test_the_safe_rule_screens_more_as_the_gap_falls_and_never_a_support_vector(eta):
+    whole = example(200, parts=5, C=1.0, width=0.2, eta=eta)
+    best = solve(whole.naive(), 1e-10)[0]
+    exact = whole.solve(tol=1e-12)[0]
+    alone, counts = whole.parts()[0], []
+    for share in (1.0, 0.1, 1e-2, 1e-3, 1e-4, 1e-5, 0.0):
+        beta = exact + share * (alone - exact)
+        gap = whole.gap(beta) + 1e-12
+        screened = safe_zeros(whole.K @ beta, whole.p, gap, whole.K.diagonal())
+        assert (exact[screened] == 0).all()
+        assert (best[screened] == 0).all()
+        counts.append(int(screened.sum()))
+    assert counts == sorted(counts)
+    assert counts[0] < counts[-1]
+    assert counts[-1] >= 0.95 * (exact == 0).sum() > 20
+
+
+def test_the_safe_rule_at_the_parts_themselves():
+    """Where little is lost, the solutions of the parts alone tell zeros of the whole."""
+    r = np.random.default_rng(0)
+    labels = np.repeat(np.arange(4), 50)
+    X = 8.0 * np.c_[labels // 2, labels % 2] + r.uniform(-1, 1, (200, 2))
+    y = np.where(X[:, 0] - 8 * (labels // 2) > 0, 1.0, -1.0)
+    whole = Whole(Gaussian(0.3)(X), y, labels, 1.0, 100.0)
+    beta = whole.parts()[0]
+    screened = safe_zeros(whole.K @ beta, y, whole.gap(beta), np.ones(200))
+    exact = whole.solve(tol=1e-12)[0]
+    assert screened.sum() > 50
+    assert (exact[screened] == 0).all()

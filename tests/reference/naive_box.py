@@ -1,0 +1,103 @@
+"""Slow twins of the problem without an intercept, on all points and on parts of them.
+
+    max h(beta) over the box,  h(beta) = p'beta - epsilon |beta|_1 - 1/2 beta'K beta
+                                         - (1/(16 eta)) sum_ij beta_i^2 K_ij^2 beta_j^2
+
+(Liu et al. 2020, problem (18) with F = 11' + D K D/(4 eta) put in; problem (19) is the same on
+each part). Three ways that share no step: a gradient method on the box, a conic program, and the
+semidefinite program as the paper states it. Nothing of the library is used.
+"""
+
+import cvxpy as cp
+import numpy as np
+
+from tests.reference.naive_hadamard import NaiveHadamard, soft, solve
+
+
+class NaiveBox(NaiveHadamard):
+    """The dense twin of DANK without the constraint 1'beta = 0, so that b = 0."""
+
+    def intercept(self, f):
+        return 0.0
+
+    def proximal(self, v, step):
+        return np.clip(soft(v, step * self.epsilon), self.lower, self.upper)
+
+
+def box_classification(K, y, C, eta):
+    """Problem (18) in beta = y alpha, with y in {-1, 1}."""
+    y = np.asarray(y, dtype=float)
+    return NaiveBox(K, y, np.minimum(0, C * y), np.maximum(0, C * y), C, eta)
+
+
+def box_regression(K, target, C, epsilon, eta):
+    """The same for epsilon-regression."""
+    bound = np.full(len(target), float(C))
+    return NaiveBox(K, target, -bound, bound, C, eta, epsilon=epsilon, regression=True)
+
+
+def restricted(problem, members):
+    """Problem (19): the same problem on some of the points."""
+    K, p = problem.K[np.ix_(members, members)], problem.p[members]
+    if problem.regression:
+        return box_regression(K, p, problem.C, problem.epsilon, problem.eta)
+    return box_classification(K, p, problem.C, problem.eta)
+
+
+def block_problem(problem, labels):
+    """Problem (20): K with zeros between different parts."""
+    K = problem.K * (labels[:, None] == labels[None, :])
+    if problem.regression:
+        return box_regression(K, problem.p, problem.C, problem.epsilon, problem.eta)
+    return box_classification(K, problem.p, problem.C, problem.eta)
+
+
+def solve_parts(problem, labels, tol=1e-10):
+    """The solutions of (19), put together; their values, added up."""
+    beta, total = np.zeros(len(labels)), 0.0
+    for label in np.unique(labels):
+        members = np.flatnonzero(labels == label)
+        beta[members], value, _ = solve(restricted(problem, members), tol)
+        total += value
+    return beta, total
+
+
+def box_by_cone(problem):
+    """The optimum and beta by a conic program.
+
+    As K o K has no negative entry, t'(K o K)t grows with t >= 0, so t >= beta^2 is tight.
+    """
+    n = len(problem.p)
+    beta, t = cp.Variable(n), cp.Variable(n)
+    roots = [_root(problem.K), _root(problem.K**2)]
+    gain = problem.p @ beta - problem.epsilon * cp.norm1(beta)
+    loss = cp.sum_squares(roots[0] @ beta) / 2 + cp.sum_squares(roots[1] @ t) / (16 * problem.eta)
+    limits = [beta >= problem.lower, beta <= problem.upper, t >= cp.square(beta)]
+    value = cp.Problem(cp.Maximize(gain - loss), limits).solve(solver=cp.CLARABEL)
+    return value, beta.value
+
+
+def _root(M):
+    """R with R'R = M, for a PSD matrix."""
+    values, vectors = np.linalg.eigh((M + M.T) / 2)
+    return np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
+
+
+def box_by_sdp(problem):
+    """The optimum of (18) over PSD matrices F, and its F, by the dual of the inner maximum.
+
+    For M = F o K it is min t/2 + C sum(xi) with [[M, g], [g', t]] PSD and slacks xi of g, without
+    the intercept of `tests.reference.sdp`.
+    """
+    n, K = len(problem.p), problem.K
+    F, g, t = cp.Variable((n, n), PSD=True), cp.Variable((n, 1)), cp.Variable((1, 1))
+    xi = cp.Variable(n, nonneg=True)
+    if problem.regression:
+        slack = cp.abs(problem.p - g[:, 0]) <= problem.epsilon + xi
+    else:
+        slack = cp.multiply(problem.p, g[:, 0]) >= 1 - xi
+    block = cp.bmat([[cp.multiply(F, K), g], [g.T, t]])
+    penalty = problem.eta * cp.sum_squares(F - np.ones((n, n)))
+    objective = cp.Minimize(0.5 * t[0, 0] + problem.C * cp.sum(xi) + penalty)
+    program = cp.Problem(objective, [0.5 * (block + block.T) >> 0, slack])
+    return program.solve(solver=cp.CLARABEL), F.value
