@@ -10,6 +10,8 @@ from benchmarks import (
     local_large,
     log_det,
     paths,
+    scale,
+    scale_growth,
     spectral_order,
     speed,
     supervised_closed,
@@ -46,5 +48,7 @@ BENCHMARKS: dict[str, Benchmark] = {
         supervised_closed.BENCHMARK,
         supervised_large.BENCHMARK,
         supervised_growth.BENCHMARK,
+        scale.BENCHMARK,
+        scale_growth.BENCHMARK,
     )
 }

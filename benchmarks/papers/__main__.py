@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.harness.measuring import ROOT
-from benchmarks.papers import accuracy, local, side_information
+from benchmarks.papers import accuracy, large, local, side_information
 from benchmarks.papers.accuracy.protocol import ACCURACY, AccuracyProtocol
 from benchmarks.papers.cache import Cache, complete
 from benchmarks.papers.document import Document, document
@@ -27,6 +27,7 @@ SETS = {
     accuracy.NAME: accuracy.NAMES,
     **{study.name: study.sets for study in local.STUDIES.values()},
     **{study.name: study.sets for study in side_information.STUDIES.values()},
+    large.NAME: large.LARGE.names,
 }
 """The sets of each study."""
 
@@ -35,8 +36,12 @@ REPEATS = {
     accuracy.NAME: 5,
     **{study.name: study.repeats for study in local.STUDIES.values()},
     **{study.name: study.repeats for study in side_information.STUDIES.values()},
+    large.NAME: large.REPEATS,
 }
 """How often a set is split."""
+
+LARGE = (large.CONTESTANTS, large.LARGE)
+"""Who competes on the large sets, and what is held fixed."""
 
 
 def main(
@@ -45,6 +50,7 @@ def main(
     splits: AccuracyProtocol = ACCURACY,
     local_studies: Mapping[str, local.LocalStudy] = local.STUDIES,
     side_studies: Mapping[str, side_information.SideStudy] = side_information.STUDIES,
+    large_study: tuple[Sequence[large.Contestant], large.LargeProtocol] = LARGE,
 ) -> int:
     """Run the command line and return 0."""
     parser = _parser()
@@ -63,6 +69,8 @@ def main(
         study, text = _local(local_studies[options.name], sets, options)
     elif options.name in side_studies:
         study, text = _side(side_studies[options.name], sets, options)
+    elif options.name == large.NAME:
+        study, text = _large(*large_study, sets, options)
     else:
         study, text = _table(TABLES[options.name], sets, options, protocol)
     folders = [options.out, *([options.results] if options.keep else [])]
@@ -148,6 +156,28 @@ def _side(
     held = side_information.Held(chosen.protocol, chosen.contestants)
     study = document(chosen.name, sets, options.repeats, held, records)
     return study, side_information.page(study, chosen)
+
+
+def _large(
+    contestants: Sequence[large.Contestant],
+    protocol: large.LargeProtocol,
+    sets: list[str],
+    options: argparse.Namespace,
+) -> tuple[Document, str]:
+    """Measure the table of the large sets."""
+    records = large.complete(
+        contestants,
+        sets,
+        options.repeats,
+        options.out / "large.jsonl",
+        str(options.data),
+        protocol,
+        jobs=options.jobs,
+        tell=_tell,
+    )
+    held = large.Held(protocol, tuple(contestants))
+    study = document(large.NAME, sets, options.repeats, held, records)
+    return study, large.page(study, protocol, contestants)
 
 
 def _tell(line: str) -> None:

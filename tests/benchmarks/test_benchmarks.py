@@ -75,6 +75,8 @@ def test_every_benchmark_is_registered_under_its_name():
         "supervised-closed",
         "supervised-large",
         "supervised-growth",
+        "scale",
+        "scale-growth",
     ]
     assert all(name == benchmark.name for name, benchmark in BENCHMARKS.items())
 

@@ -24,7 +24,6 @@ FITTED = (
 )  # fmt: skip
 """The parameters that a solution depends on, beside data and kernel."""
 
-
 SAMPLE = 16
 """Points whose kernel values tell one kernel from another."""
 
@@ -54,7 +53,9 @@ def _plain(value: Any) -> Any:
 def _told(kernel: Kernel, points: Array) -> dict[str, Any]:
     """Return what tells a kernel from another: its numbers and names, and some of its values."""
     some = np.unique(np.linspace(0, len(points) - 1, min(len(points), SAMPLE)).astype(np.intp))
-    told = {"kernel": type(kernel).__name__, "kernel_values": finite_gram(kernel, points[some])}
+    values = finite_gram(kernel, points[some])
+    values = np.round(values / (np.abs(values).max() or 1.0), 6) + 0.0  # alike on any processor
+    told = {"kernel": type(kernel).__name__, "kernel_values": values}
     plain = {name: _plain(value) for name, value in kernel.get_params(deep=False).items()}
     return plain | told
 

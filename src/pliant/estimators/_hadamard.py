@@ -77,7 +77,11 @@ class HadamardMachine(MarginMachine):
         if not isinstance(kernel, FunctionKernel):
             return kernel, None, True
         some = np.unique(np.linspace(0, len(X) - 1, SAMPLE).astype(np.intp))
-        return kernel, None, self._gram(kernel, X[some])[1]
+        try:
+            return kernel, None, self._gram(kernel, X[some])[1]
+        except ValueError as error:
+            rows = f"tested on {len(some)} rows spread evenly over X"
+            raise ValueError(f"{error} ({rows})") from None
 
     def _keeps_whole(self, n: int) -> bool:
         """Whether the Gram matrix of n points is kept."""

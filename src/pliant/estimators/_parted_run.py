@@ -146,6 +146,8 @@ class PartedLearning:
         machines, refine in the same way).
         """
         machine, support = self.machine, np.flatnonzero(beta)
+        if not support.size:
+            return beta
         some = some_of(self.task, support)
         margin = machine._margin(some)
         rows = gram_rows(
@@ -158,9 +160,11 @@ class PartedLearning:
             max_iter=machine.max_iter,
             callback=self.callback,
         )
-        beta = np.zeros_like(beta)
-        beta[support] = result.x
-        return beta
+        if result.status is Status.STOPPED:  # then what the parts say is better
+            return beta
+        rough = np.zeros_like(beta)
+        rough[support] = result.x
+        return rough
 
     def _put_together(
         self, beta: Array, eta: float, results: list[PartResult], before: int = 0
