@@ -58,6 +58,7 @@ class PartedLearning:
         self.callback = callback
         self.store = open_store(machine, task)
         self.division = self._divide()
+        self.steps = 0
 
     def run(self) -> Array:
         """Learn; leave the fitted attributes; return the coefficients of all points."""
@@ -68,9 +69,10 @@ class PartedLearning:
         if machine.refine:
             beta = self._refine(beta, eta)
         elif machine.eta == "auto" and not self.callback(None):
-            eta, steps = automatic_eta(beta) * scale, _steps(results)
+            eta = automatic_eta(beta) * scale
+            self.steps = _steps(results)
             beta, results = self._solve("adapted", eta, beta)
-            self._put_together(beta, eta, results, steps)
+            self._put_together(beta, eta, results)
         else:
             self._put_together(beta, eta, results)
         machine.part_labels_ = self.division.labels
@@ -113,15 +115,16 @@ class PartedLearning:
 
     def _refine(self, beta: Array, eta: float) -> Array:
         """Solve the exact problem from the coefficients of the parts; return what a path needs."""
-        machine, steps = self.machine, 0
+        machine = self.machine
         plain = machine._margin(self.task)(machine._rows(self.task))
         if machine.eta == "auto":
             first = self._ascend(plain, beta, "refined-plain")
-            beta, steps = first.x, first.n_iter
+            beta = first.x
+            self.steps += first.n_iter
             eta = automatic_eta(beta) * machine.eta_scale
         result = self._ascend(plain.with_quartic(1.0 / (4.0 * eta)), beta, "refined-adapted")
         machine._store(self.task, result, eta, 0.0)
-        machine.n_iter_ += steps
+        machine.n_iter_ += self.steps
         return beta
 
     def _ascend(self, dual: MarginDual, beta: Array, name: str) -> Any:
@@ -160,16 +163,15 @@ class PartedLearning:
             max_iter=machine.max_iter,
             callback=self.callback,
         )
+        self.steps += result.n_iter
         if result.status is Status.STOPPED:  # then what the parts say is better
             return beta
         rough = np.zeros_like(beta)
         rough[support] = result.x
         return rough
 
-    def _put_together(
-        self, beta: Array, eta: float, results: list[PartResult], before: int = 0
-    ) -> None:
-        """Leave the machine of all parts, without an intercept, after `before` steps."""
+    def _put_together(self, beta: Array, eta: float, results: list[PartResult]) -> None:
+        """Leave the machine of all parts, without an intercept."""
         machine, task = self.machine, self.task
         gap = math.fsum(result.gap for result in results)
         self._warn_if_open(results, gap)
@@ -188,7 +190,7 @@ class PartedLearning:
         machine.objective_constant_ = 0.0
         machine.objective_ = math.fsum(result.value for result in results)
         machine.dual_gap_ = gap
-        machine.n_iter_ = before + _steps(results)
+        machine.n_iter_ = self.steps + _steps(results)
         machine.objective_history_ = np.array([machine.objective_])
         machine.gap_history_ = np.array([machine.dual_gap_])
         machine.step_history_ = np.array([_steps(results)])

@@ -45,8 +45,20 @@ class PartedMachine(HadamardMachine):
             raise ValueError("expected refine=False without partition='kmeans', got refine=True")
         if self.n_jobs is not None and check_integer("n_jobs", self.n_jobs, least=-(2**31)) == 0:
             raise ValueError("expected n_jobs to be None or a number of workers, not 0, got 0")
-        if self.checkpoint is not None and not isinstance(self.checkpoint, str | Path):
-            raise TypeError(f"expected checkpoint to be a folder or None, got {self.checkpoint!r}")
+        self._check_checkpoint()
+
+    def _check_checkpoint(self) -> None:
+        folder = self.checkpoint
+        if folder is None:
+            return
+        if not isinstance(folder, str | Path):
+            raise TypeError(f"expected checkpoint to be a folder or None, got {folder!r}")
+        if self.partition is None:
+            raise ValueError(
+                f"expected checkpoint=None without partition='kmeans', got {str(folder)!r}"
+            )
+        if Path(folder).exists() and not Path(folder).is_dir():
+            raise ValueError(f"expected checkpoint to be a folder, got the file {str(folder)!r}")
 
     def _keeps_whole(self, n: int) -> bool:
         return self.partition is None and super()._keeps_whole(n)
