@@ -120,6 +120,9 @@ class HadamardMachine(MarginMachine):
             result = self._adapt(task, plain, float(self.eta) * self.eta_scale, start, callback)
             return result.x
         first = self._ascend(plain, start, callback)
+        if first.status is Status.STOPPED:
+            self._store(task, first, np.inf, 0.0)
+            return first.x
         eta = automatic_eta(first.x) * self.eta_scale
         self._adapt(task, plain, eta, WarmStart(first.x), callback)
         self.n_iter_ += first.n_iter

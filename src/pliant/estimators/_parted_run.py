@@ -121,6 +121,10 @@ class PartedLearning:
             first = self._ascend(plain, beta, "refined-plain")
             beta = first.x
             self.steps += first.n_iter
+            if first.status is Status.STOPPED:
+                machine._store(self.task, first, np.inf, 0.0)
+                machine.n_iter_ = self.steps
+                return beta
             eta = automatic_eta(beta) * machine.eta_scale
         result = self._ascend(plain.with_quartic(1.0 / (4.0 * eta)), beta, "refined-adapted")
         machine._store(self.task, result, eta, 0.0)

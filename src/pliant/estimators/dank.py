@@ -100,8 +100,9 @@ class DANKClassifier(_DANK, HadamardClassifier):
         Two-coordinate steps at most, for plain SVM and DANK each; -1 for no limit. Unscaled
         features, or a linear or polynomial kernel, with C of 1000 and more can take minutes.
     max_seconds : float, optional
-        > 0: after so long the fit keeps the best so far and warns of the gap that is left. It is
-        looked at between slices of work, not while a block of kernel values is computed.
+        > 0: after so long the fit keeps the best so far and warns of the gap that is left: a
+        plain SVM (eta_ = inf) where eta="auto" was not known yet; parts that were not begun
+        predict the intercept. The sum over the support points of a warm start is not cut short.
     cache_mb : float, default=2000
         > 0, in units of 2^20 bytes: what Gram matrices may take. Up to 4000 rows, and for
         tau > 0, the matrix is kept whole if it fits (in float64: 16 000 rows in 2000 MB); else

@@ -7,50 +7,15 @@ from numpy.random import RandomState
 from sklearn.cluster import kmeans_plusplus
 
 from pliant._typing import Array, Indices
+from pliant.linalg import nearest_rows
 
-__all__ = ["even_centres", "kmeans", "nearest"]
-
-BLOCK_ENTRIES = 2_000_000
-"""Numbers held at once while rows are placed: 16 MB, twice."""
+__all__ = ["even_centres", "kmeans"]
 
 STEPS = 30
 """The most steps of k-means; the later ones move few rows."""
 
 EXCHANGES = 10
 """The most rounds in which large parts are divided and small ones dissolved."""
-
-
-def nearest(X: Array, centres: Array) -> Indices:
-    """Return the number of the nearest centre of each row of X, the first of equals.
-
-    The distances are compared as |c|^2/2 - x'c about the mean of the centres, in units of the
-    largest of their coordinates, so that neither a far origin nor large units cost digits.
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        The rows, taken in blocks.
-    centres : array of shape (v, d)
-        At least one.
-
-    Returns
-    -------
-    array of shape (n,)
-    """
-    labels = np.zeros(len(X), dtype=np.intp)
-    first = np.sort(np.unique(centres, axis=0, return_index=True)[1])
-    origin = centres.mean(axis=0)
-    scale = float(np.abs(centres - origin).max(initial=0.0)) or 1.0
-    moved = (centres[first] - origin) / scale
-    half = np.einsum("ij,ij->i", moved, moved) / 2
-    step = max(1, BLOCK_ENTRIES // (len(centres) + X.shape[1]))
-    for low in range(0, len(X), step):
-        block = X[low : low + step] - origin
-        block /= scale
-        scores = block @ moved.T
-        scores -= half
-        labels[low : low + step] = first[np.argmax(scores, axis=1)]
-    return labels
 
 
 def kmeans(X: Array, n_centres: int, rng: RandomState) -> Array:
@@ -76,10 +41,10 @@ def kmeans(X: Array, n_centres: int, rng: RandomState) -> Array:
     scale = float(np.abs(rows).max()) or 1.0
     rows /= scale
     centres = kmeans_plusplus(rows, n_centres, random_state=rng)[0]
-    labels = nearest(rows, centres)
+    labels = nearest_rows(rows, centres)
     for _ in range(STEPS):
         centres = means(rows, labels, centres)
-        before, labels = labels, nearest(rows, centres)
+        before, labels = labels, nearest_rows(rows, centres)
         if np.array_equal(before, labels):
             break
     return centres * scale + origin
@@ -117,7 +82,7 @@ def even_centres(X: Array, n_centres: int, spread: float, rng: RandomState) -> A
     centres = best = kmeans(X, n_centres, rng)
     limit, lowest = spread * len(X) / n_centres, np.inf
     for _ in range(EXCHANGES):
-        labels = nearest(X, centres)
+        labels = nearest_rows(X, centres)
         sizes = np.bincount(labels, minlength=n_centres)
         if sizes.max() < lowest:
             best, lowest = centres, sizes.max()

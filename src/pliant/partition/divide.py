@@ -13,7 +13,8 @@ from sklearn.utils import check_random_state
 
 from pliant._typing import Array, Indices, Mask
 from pliant._validation import check_integer, check_points, check_real, plain
-from pliant.partition._kmeans import even_centres, kmeans, nearest
+from pliant.linalg import nearest_rows
+from pliant.partition._kmeans import even_centres, kmeans
 
 __all__ = ["AUTO_SIZE", "Partition", "kmeans_partition"]
 
@@ -72,7 +73,7 @@ class Partition:
 
     def place(self, X: npt.ArrayLike) -> Indices:
         """Return the part of each row of X: that of the nearest centre, the first of equals."""
-        return nearest(check_points(X, n_features=self.centres.shape[1]), self.centres)
+        return nearest_rows(check_points(X, n_features=self.centres.shape[1]), self.centres)
 
 
 def kmeans_partition(
@@ -172,7 +173,7 @@ def _divided(
 
 def _occupied(points: Array, centres: Array) -> tuple[Indices, Array]:
     """Return the label of each row, and the centres that have a row."""
-    used, labels = np.unique(nearest(points, centres), return_inverse=True)
+    used, labels = np.unique(nearest_rows(points, centres), return_inverse=True)
     return labels.astype(np.intp), centres[used]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pliant._exceptions import TableError
 from pliant._files import printable, quoted
@@ -12,6 +12,10 @@ from pliant.tables._names import MAX_CELLS, check_unique, require
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+STREAMED: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 16}
+"""Options without which all of a file, or a group of its rows, is held compressed."""
 
 
 def parquet_frames(path: str | os.PathLike[str], rows: int | None) -> Iterator[pd.DataFrame]:
@@ -28,10 +32,7 @@ def parquet_frames(path: str | os.PathLike[str], rows: int | None) -> Iterator[p
     name = quoted(path, 200)
     start = 0
     try:
-        with (
-            open(path, "rb") as source,
-            parquet.ParquetFile(source, pre_buffer=False) as file,  # else all of it is held
-        ):
+        with open(path, "rb") as source, parquet.ParquetFile(source, **STREAMED) as file:
             columns = file.schema_arrow.names
             check_unique(columns, name)
             most = None if rows is None else min(rows, 1 + MAX_CELLS // max(1, len(columns)))
