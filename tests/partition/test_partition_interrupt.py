@@ -96,6 +96,7 @@ def test_threads_learn_that_their_run_has_ended():
             assert started.wait(60)
             return solve(numbers(size))
         started.set()
+        run_parts(solve, [(numbers(3),)], sizes=[3])  # a run of its own changes nothing
         assert not halted()
         wait_until(halted)
         heard.set()
