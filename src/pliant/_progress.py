@@ -100,5 +100,5 @@ class Deadline:
 
 
 def is_over(ends: float | None) -> bool:
-    """Return whether a time, by the clock of all processes, has come; None never does."""
+    """Return whether a time, by the clock of the machine, has come; None never does."""
     return ends is not None and time.time() >= ends

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,3 +16,9 @@ Indices: TypeAlias = npt.NDArray[np.intp]
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 """A choice of rows."""
+
+Columns: TypeAlias = slice | Indices
+"""Row numbers, or a range of them."""
+
+Between: TypeAlias = Callable[[Indices, Columns], Array]
+"""Returns a kernel between some points of a set and others of it, shape (m, k)."""

@@ -31,6 +31,7 @@ from pliant.kernels import (
     Matern,
     NeighborGraphKernel,
     Normalized,
+    PartitionedKernel,
     Polynomial,
     Precomputed,
     QuadratureKernel,
@@ -48,6 +49,8 @@ CORRECTION = -0.5 * np.linalg.inv(np.eye(9) + 0.5 * Gaussian()(TRAIN))
 PROJECTION = np.linalg.cholesky(np.eye(9) + Gaussian()(TRAIN))[:, :4]
 GRAPH = NeighborGraph(TRAIN, 3)
 TWO_PARTS = np.concatenate([TRAIN[:5], TRAIN[:5] + 3.0])
+CENTRES = np.array([[-0.5, 0.0, 0.0], [0.6, 0.3, -0.2]])
+LABELS = ((TRAIN[:, None] - CENTRES) ** 2).sum(axis=2).argmin(axis=1)
 SMOOTH = GRAPH.smoothest(6, drop_null=False)
 
 
@@ -121,6 +124,19 @@ CASES = [
             by_row_number=True,
         )
         for rule in EXTENSIONS
+    ),
+    *(
+        Case(
+            f"partitioned, {rule}, {between} between",
+            PartitionedKernel(
+                Gaussian(0.5), TRAIN, BETA, LABELS, CENTRES, 2.0, rule, 3, between=between
+            ),
+        )
+        for rule in EXTENSIONS
+        for between in ("one", "zero")
+    ),
+    Case(
+        "partitioned sum", PartitionedKernel(Laplacian() + Linear(), TRAIN, BETA, LABELS, CENTRES)
     ),
     Case("logdet", LogDetKernel(Gaussian(0.5), TRAIN, CORRECTION), ("base__gamma",)),
     Case("logdet of a sum", LogDetKernel(Laplacian(0.5) + Linear(), TRAIN, 0.1 * CORRECTION)),

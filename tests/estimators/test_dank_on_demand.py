@@ -345,6 +345,18 @@ def test_when_time_is_up_the_best_so_far_is_kept_with_its_gap(machine, mb, secon
     assert model.objective_ <= optimum.objective_ + optimum.dual_gap_ + 1e-6 * optimum.objective_
 
 
+@pytest.mark.parametrize("mb", [SMALL, 2000.0])
+@every_machine
+def test_where_no_eta_is_known_when_time_is_up_a_plain_machine_is_left(machine, mb):
+    X, y = data_for(machine, n=1500)
+    machine = clone(machine).set_params(C=1e4, tol=1e-10, cache_mb=mb, max_seconds=1e-9)
+    with pytest.warns(ConvergenceWarning, match="max_seconds") as told:
+        machine.fit(X, y)
+    assert len(told) == 1
+    assert machine.eta_ == np.inf
+    assert machine.dual_gap_ > 0
+
+
 def test_time_enough_changes_nothing():
     X, y = classification()
     for mb in (SMALL, 2000.0):

@@ -29,6 +29,7 @@ from pliant.kernels import (
 )
 from pliant.partition import kmeans_partition
 from pliant.persistence import load_model, save_model
+from pliant.solvers import smo
 from tests.reference import naive_box as naive
 from tests.reference.naive_hadamard import solve
 
@@ -129,6 +130,25 @@ def test_automatic_eta_is_the_squared_length_of_all_plain_solutions(kind):
     assert model.objective_ == pytest.approx(given.objective_, rel=1e-8)
     assert model.n_iter_ > plain.n_iter_
     np.testing.assert_array_equal(model.part_labels_, given.part_labels_)
+
+
+@both_kinds
+def test_adapted_parts_start_from_the_plain_ones(kind, monkeypatch):
+    X, y, model, _ = problem_of(kind)
+    solve, ends, starts = smo.solve, [], []
+
+    def watching(problem, start, **options):
+        starts.append(start)
+        result = solve(problem, start, **options)
+        ends.append(result.x)
+        return result
+
+    monkeypatch.setattr("pliant.solvers.smo.solve", watching)
+    model.set_params(eta="auto").fit(X, y)
+    assert len(ends) == 8
+    for plain, start in zip(ends[:4], starts[4:], strict=True):
+        np.testing.assert_array_equal(start[:-1], plain[:-1])
+        assert abs(start.sum()) <= 1e-12
 
 
 def test_one_part_is_the_problem_without_an_intercept():
@@ -567,7 +587,7 @@ def test_a_precomputed_gram_has_no_coordinates_to_divide_by():
 def test_parts_by_rows_on_demand_are_parts_by_whole_matrices(kind, dense, monkeypatch):
     X, y, model, _ = problem_of(kind, n=300)
     expected = model.fit(X, y)
-    monkeypatch.setattr(_part, "DENSE_ROWS", dense)
+    monkeypatch.setattr(_part, "SMALL_PART", dense)
     for dtype, rel in (("float64", 1e-8), ("float32", 1e-6), ("auto", 1e-6)):
         found = clone(model).set_params(dtype=dtype, cache_mb=0.01, tol=1e-7).fit(X, y)
         assert found.objective_ == pytest.approx(expected.objective_, rel=max(rel, 4e-7))

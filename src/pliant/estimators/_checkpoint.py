@@ -55,9 +55,8 @@ def _told(kernel: Kernel, points: Array) -> dict[str, Any]:
     some = np.unique(np.linspace(0, len(points) - 1, min(len(points), SAMPLE)).astype(np.intp))
     values = finite_gram(kernel, points[some])
     values = np.round(values / (np.abs(values).max() or 1.0), 6) + 0.0  # alike on any processor
-    told = {"kernel": type(kernel).__name__, "kernel_values": values}
-    plain = {name: _plain(value) for name, value in kernel.get_params(deep=False).items()}
-    return plain | told
+    told = {f"kernel__{key}": _plain(value) for key, value in kernel.get_params(False).items()}
+    return told | {"kernel": type(kernel).__name__, "kernel_values": values}
 
 
 class Keeper:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -53,11 +52,12 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
                     f"expected samples of positive weight in both classes "
                     f"{plain(self.classes_[low])!r} and {plain(self.classes_[high])!r}"
                 )
-            task = Task(
-                kernel, self._points(X, members), members, signs, weights[members], rows, psd
-            )  # fmt: skip
-            tasks.append(replace(task, name=f"{low}-{high}"))
-        return tasks if len(tasks) > 1 else [replace(tasks[0], name="")]
+            points = self._points(X, members)
+            name = f"{low}-{high}" if len(self.classes_) > 2 else ""
+            tasks.append(
+                Task(kernel, points, members, signs, weights[members], rows, psd, name=name)
+            )
+        return tasks
 
     def _class_factors(self, y: Array) -> Array:
         try:

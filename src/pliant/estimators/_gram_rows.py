@@ -18,7 +18,7 @@ SAMPLE = 1000
 
 
 def gram_rows(
-    kernel: Kernel, points: Array, *, cache_mb: float, dtype: str, dense: int = 0
+    kernel: Kernel, points: Array, *, cache_mb: float, dtype: str, whole: int = 0
 ) -> Rows:
     """Return the rows of the Gram matrix of some points.
 
@@ -31,10 +31,10 @@ def gram_rows(
     dtype : {"auto", "float32", "float64"}
         Their precision; "auto" is float32 where all k(x, x) are equal, else float64: values of
         very different size would cancel.
-    dense : int
-        Up to so many points all rows are computed at once.
+    whole : int
+        Up to so many points the matrix is kept whole; 0 for never.
     """
-    if len(points) <= dense:
+    if len(points) <= whole:
         return DenseRows(finite_gram(kernel, points), None if dtype == "auto" else dtype)
     if dtype == "auto":
         sizes = kernel.diag(points[:SAMPLE])

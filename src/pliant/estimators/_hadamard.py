@@ -99,9 +99,9 @@ class HadamardMachine(MarginMachine):
         """Return the Gram matrix of a task, whole or by rows on demand."""
         if task.all_rows is not None:
             return task.rows
-        dense = DENSE_ROWS if self._fits(len(task.points)) else 0
+        whole = DENSE_ROWS if self._fits(len(task.points)) else 0
         return gram_rows(
-            task.kernel, task.points, cache_mb=self.cache_mb, dtype=self.dtype, dense=dense
+            task.kernel, task.points, cache_mb=self.cache_mb, dtype=self.dtype, whole=whole
         )
 
     def _complete(

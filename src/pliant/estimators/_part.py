@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,10 +18,30 @@ from pliant.problems.margin import MarginDual, without_intercept
 from pliant.rows import DenseRows, Rows
 from pliant.solvers import Status, smo
 
-__all__ = ["PartTasks", "solve_part", "some_of", "untouched"]
+__all__ = ["SMALL_PART", "PartOptions", "PartTasks", "solve_part", "some_of"]
 
-DENSE_ROWS = 2000
+SMALL_PART = 2000
 """Up to so many rows the Gram matrix of a part is computed whole: rows on demand gain nothing."""
+
+
+class PartOptions(NamedTuple):
+    """How a part is solved.
+
+    Attributes
+    ----------
+    tol, max_iter
+        As in `pliant.solvers.smo.solve`.
+    ends : float or None
+        When to stop with the best so far, by the clock `time.time`.
+    cache_mb, dtype
+        As in `pliant.estimators._gram_rows.gram_rows`.
+    """
+
+    tol: float
+    max_iter: int
+    ends: float | None
+    cache_mb: float
+    dtype: str
 
 
 def solve_part(
@@ -30,11 +50,7 @@ def solve_part(
     margin: Callable[[Rows], MarginDual],
     quartic: float,
     start: Array,
-    tol: float,
-    max_iter: int,
-    ends: float | None,
-    cache_mb: float,
-    dtype: str,
+    options: PartOptions,
 ) -> PartResult:
     """Maximise the dual of some points without its equality constraint (problem (19)).
 
@@ -49,16 +65,12 @@ def solve_part(
         c = 1/(4 eta).
     start : array of shape (m,)
         Where to begin.
-    tol, max_iter
-        As in `pliant.solvers.smo.solve`.
-    ends : float or None
-        When to stop with the best so far, by the clock `time.time`.
-    cache_mb, dtype
-        As in `pliant.estimators._gram_rows.gram_rows`.
+    options : PartOptions
     """
+    tol, max_iter, ends, cache_mb, dtype = options
     if is_over(ends) or halted():
-        return untouched(margin)
-    rows = gram_rows(kernel, points, cache_mb=cache_mb, dtype=dtype, dense=DENSE_ROWS)
+        return _untouched(margin)
+    rows = gram_rows(kernel, points, cache_mb=cache_mb, dtype=dtype, whole=SMALL_PART)
     result = smo.solve(
         without_intercept(margin(rows).with_quartic(quartic)),
         np.append(start, -start.sum()),
@@ -71,9 +83,9 @@ def solve_part(
     )  # fmt: skip
 
 
-def untouched(margin: Callable[[Rows], MarginDual]) -> PartResult:
+def _untouched(margin: Callable[[Rows], MarginDual]) -> PartResult:
     """Return what is known of a part that was not begun: beta = 0, and the gap there."""
-    dual = margin(DenseRows(np.empty((0, 0))))
+    dual = margin(DenseRows(np.empty((0, 0))))  # the gap at zero does not depend on the rows
     gap = float(dual.loss(dual.linear).sum()) if dual.psd else np.nan
     return PartResult(np.zeros_like(dual.linear), 0.0, gap, 0, Status.STOPPED.name)
 
@@ -100,8 +112,7 @@ class PartTasks(Sequence[tuple[Any, ...]]):
         Returns what makes the dual of a task.
     quartic : float
     start : array of shape (n,)
-    options : dict
-        tol, max_iter, ends, cache_mb and dtype, in this order.
+    options : PartOptions
     """
 
     task: Task
@@ -109,7 +120,7 @@ class PartTasks(Sequence[tuple[Any, ...]]):
     margin: Callable[[Task], Callable[[Rows], MarginDual]]
     quartic: float
     start: Array
-    options: dict[str, Any]
+    options: PartOptions
 
     def __len__(self) -> int:
         """Return the number of parts."""
@@ -119,11 +130,9 @@ class PartTasks(Sequence[tuple[Any, ...]]):
         """Return the arguments of one part."""
         mine = self.partition.members(part)
         some = some_of(self.task, mine)
-        return (
-            some.kernel, some.points, self.margin(some), self.quartic, self.start[mine],
-            *self.options.values(),
-        )  # fmt: skip
+        start = self.start[mine]
+        return some.kernel, some.points, self.margin(some), self.quartic, start, self.options
 
     def untouched(self, part: int) -> PartResult:
         """Return what is known of a part that was not begun."""
-        return untouched(self.margin(some_of(self.task, self.partition.members(part))))
+        return _untouched(self.margin(some_of(self.task, self.partition.members(part))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -17,7 +17,7 @@ from pliant._validation import stack_level
 from pliant.estimators._base import Task, WarmStart
 from pliant.estimators._checkpoint import Keeper, open_store
 from pliant.estimators._gram_rows import gram_rows
-from pliant.estimators._part import DENSE_ROWS, PartTasks, solve_part, some_of
+from pliant.estimators._part import SMALL_PART, PartOptions, PartTasks, solve_part, some_of
 from pliant.kernels import PartitionedKernel
 from pliant.partition import (
     AUTO_SIZE,
@@ -33,26 +33,16 @@ from pliant.solvers import Status, smo
 __all__ = ["PartedLearning"]
 
 SPREAD = 2.0
-"""Where the number of parts is left to the method, none is about so many times the mean size."""
+"""Where the number of parts is left to the method, few are larger than so many times the mean."""
 
 COARSE = 1e-3
 """The relative gap to which the problem on the support points of the parts is solved at first."""
 
 
-class Parted(Protocol):
-    """The machine that learns; `pliant.estimators._parts.PartedMachine` tells its parameters."""
-
-    def __getattr__(self, name: str) -> Any:
-        """Return a parameter, or a step of the machine."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Leave a fitted attribute."""
-
-
 class PartedLearning:
     """One run: the partition, where results are kept, and what has been learned so far."""
 
-    def __init__(self, machine: Parted, task: Task, callback: Callable[..., Any]) -> None:
+    def __init__(self, machine: Any, task: Task, callback: Callable[..., Any]) -> None:
         self.machine = machine
         self.task = task
         self.callback = callback
@@ -85,13 +75,7 @@ class PartedLearning:
         """Solve all parts; return the coefficients of all points, and the results."""
         machine, callback = self.machine, self.callback
         ends = callback.ends if isinstance(callback, Deadline) else None
-        options = {
-            "tol": machine.tol,
-            "max_iter": machine.max_iter,
-            "ends": ends,
-            "cache_mb": machine.cache_mb,
-            "dtype": machine.dtype,
-        }
+        options = PartOptions(machine.tol, machine.max_iter, ends, machine.cache_mb, machine.dtype)
         parts = PartTasks(
             self.task, self.division, machine._margin, 1.0 / (4.0 * eta), start, options
         )
@@ -159,7 +143,7 @@ class PartedLearning:
         margin = machine._margin(some)
         rows = gram_rows(
             some.kernel, some.points, cache_mb=machine.cache_mb, dtype=machine.dtype,
-            dense=DENSE_ROWS,
+            whole=SMALL_PART,
         )  # fmt: skip
         result = smo.solve(
             margin(rows).with_quartic(quartic),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from pliant.kernels import HadamardKernel, PartitionedKernel, Precomputed
 
 __all__ = ["PREDICTIONS", "PartedMachine"]
 
-PREDICTIONS = ("whole", "part")
+PREDICTIONS = ("part", "whole")
 
 
 class PartedMachine(HadamardMachine):
@@ -43,8 +44,11 @@ class PartedMachine(HadamardMachine):
         check_flag("refine", self.refine)
         if self.partition is None and self.refine:
             raise ValueError("expected refine=False without partition='kmeans', got refine=True")
-        if self.n_jobs is not None and check_integer("n_jobs", self.n_jobs, least=-(2**31)) == 0:
-            raise ValueError("expected n_jobs to be None or a number of workers, not 0, got 0")
+        jobs = self.n_jobs
+        if jobs is not None and (
+            not isinstance(jobs, Integral) or isinstance(jobs, bool) or not jobs
+        ):
+            raise ValueError(f"expected n_jobs None or a whole number other than 0, got {jobs!r}")
         self._check_checkpoint()
 
     def _check_checkpoint(self) -> None:
@@ -57,8 +61,6 @@ class PartedMachine(HadamardMachine):
             raise ValueError(
                 f"expected checkpoint=None without partition='kmeans', got {str(folder)!r}"
             )
-        if Path(folder).exists() and not Path(folder).is_dir():
-            raise ValueError(f"expected checkpoint to be a folder, got the file {str(folder)!r}")
 
     def _keeps_whole(self, n: int) -> bool:
         return self.partition is None and super()._keeps_whole(n)
@@ -72,6 +74,16 @@ class PartedMachine(HadamardMachine):
                 "by their coordinates, got kernel='precomputed'"
             )
         return PartedLearning(self, task, callback).run()
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        for machine in getattr(self, "estimators_", [self]):
+            support = machine.kernel_.support
+            if len(support) != len(machine.support_vectors_):
+                raise ValueError(
+                    f"expected {len(support)} support points, as in the kernel, got "
+                    f"{len(machine.support_vectors_)}"
+                )
 
     def _expand(self, X: Array) -> Array:
         kernel = self.kernel_

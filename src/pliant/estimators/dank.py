@@ -97,8 +97,9 @@ class DANKClassifier(_DANK, HadamardClassifier):
     tol : float, default=1e-4
         > 0: the certified gap, relative to 1 + abs(objective less its constant).
     max_iter : int, default=-1
-        Two-coordinate steps at most, for plain SVM and DANK each; -1 for no limit. Unscaled
-        features, or a linear or polynomial kernel, with C of 1000 and more can take minutes.
+        Two-coordinate steps at most, for plain SVM and DANK, and each part, by itself; -1 for no
+        limit. Unscaled features, or a linear or polynomial kernel, with C of 1000 and more can
+        take minutes.
     max_seconds : float, optional
         > 0: after so long the fit keeps the best so far and warns of the gap that is left: a
         plain SVM (eta_ = inf) where eta="auto" was not known yet; parts that were not begun
@@ -125,10 +126,11 @@ class DANKClassifier(_DANK, HadamardClassifier):
         Start from the parts and solve the exact problem, with b and its certificate.
     n_jobs : int, optional
         Parts that are solved at once, in threads or on the backend of `joblib.parallel_config`.
-        Each worker may take ``cache_mb``.
+        Each worker may take ``cache_mb``. Callbacks are asked after each part.
     checkpoint : str or Path, optional
-        A folder where finished parts are kept, and the state of a refinement every 30 s; the
-        next fit with the same data and parameters goes on from there, one with others refuses.
+        A folder (with one for each pair of classes in it) where finished parts are kept, and the
+        state of a refinement every 30 s and at its end; the next fit with the same data and
+        parameters goes on from there, one with others refuses. Only with ``partition``.
     class_weight : dict or "balanced", optional
         Factors of C, each > 0.
     random_state : int, RandomState or None, default=None
@@ -139,7 +141,8 @@ class DANKClassifier(_DANK, HadamardClassifier):
     classes_ : array of shape (n_classes,)
         The labels.
     kernel_ : HadamardKernel
-        The learned kernel, a function of two sets of points.
+        The learned kernel, a function of two sets of points; a `pliant.kernels.PartitionedKernel`
+        with parts that are not refined, whose ``intercept_`` is 0.
     support_ : array of shape (n_support,)
         Row numbers of the training points with beta != 0.
     support_vectors_ : array of shape (n_support, d)
@@ -160,9 +163,10 @@ class DANKClassifier(_DANK, HadamardClassifier):
     adaptation_ : AdaptiveMatrix
         F on the training points.
     part_labels_, part_centres_ : arrays of shape (n,) and (n_parts, d)
-        With ``partition``: the part of each training point, and the centres.
+        With ``partition``: the part of each training point of positive weight, and the centres.
     part_gaps_, part_seconds_ : arrays of shape (n_parts,)
-        With ``partition``: the gap of each part, and the processor time that it took.
+        With ``partition``: the gap of each part, and the processor time that it took, when it was
+        solved last. After ``refine``, ``dual_gap_`` is that of the exact problem.
     n_iter_ : int
         Two-coordinate steps, of the plain SVM ("auto") and of DANK together; with more than two
         classes an array, one number per pair.
@@ -190,6 +194,8 @@ class DANKClassifier(_DANK, HadamardClassifier):
     ----------
     .. [1] F. Liu, X. Huang, C. Gong, J. Yang, L. Li. Learning Data-adaptive Non-parametric
        Kernels. Journal of Machine Learning Research 21 (2020).
+    .. [2] C.-J. Hsieh, S. Si, I. Dhillon. A Divide-and-Conquer Solver for Kernel Support Vector
+       Machines. ICML (2014). (Refinement by way of the parts' support points.)
 
     Examples
     --------

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
-from pliant._typing import Array
+from pliant._typing import Array, Between
 from pliant._validation import check_points, check_real
 
 if TYPE_CHECKING:
@@ -69,6 +69,16 @@ class Kernel(BaseEstimator, ABC):
     @abstractmethod
     def _gram(self, X: Array, Y: Array) -> Array:
         """Return k on checked points; Y may be X itself."""
+
+    def prepared(self, points: Array) -> Between | None:
+        """Return k between points of a set, made ready for many calls; None if nothing is gained.
+
+        Parameters
+        ----------
+        points : array of shape (n, d)
+            Checked ones.
+        """
+        return None
 
     def diag(self, X: npt.ArrayLike) -> Array:
         """Return k(x, x) for each row of X, shape (n,)."""

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from pliant._typing import Array, Indices, Mask
-from pliant._validation import check_choice, check_points
+from pliant._validation import check_choice, check_points, check_real
 from pliant.kernels.adaptive import QuarticForm
 from pliant.kernels.adaptive_matrix import AdaptiveMatrix
 from pliant.kernels.base import Kernel
@@ -96,9 +96,7 @@ class PartitionedKernel(Kernel):
 
     def _part(self, mine: Mask) -> HadamardKernel:
         points, beta = self.points[mine], self.beta[mine]
-        return HadamardKernel(
-            self.base, points, beta, self.eta, self.extension, self.n_neighbors
-        )  # fmt: skip
+        return HadamardKernel(self.base, points, beta, self.eta, self.extension, self.n_neighbors)
 
     def _check_pair(self, X: Array, Y: Array) -> None:
         self.base._check_pair(X, Y)
@@ -131,7 +129,7 @@ class PartitionedKernel(Kernel):
     @property
     def form(self) -> QuarticForm:
         """The closed form of F within a part."""
-        return QuarticForm(1.0 / (4.0 * self.eta))
+        return QuarticForm(1.0 / (4.0 * check_real("eta", self.eta, least=1e-300, infinite=True)))
 
     def adaptation(self) -> AdaptiveMatrix:
         """Return F on the training points; it is one between different parts."""

@@ -6,13 +6,12 @@ gamma = 1/(2 sigma^2).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from pliant._typing import Array, Indices
+from pliant._typing import Array, Between, Columns, Indices
 from pliant.kernels.base import Kernel, positive
 
 __all__ = ["TL1", "Gaussian", "Laplacian", "Matern"]
@@ -22,10 +21,6 @@ FARTHEST = 1e-10 / np.finfo(np.float64).eps
 
 TILE_ROWS, TILE_ENTRIES = 128, 100_000
 """Values computed at once: they should stay in a processor's second cache."""
-
-Columns = slice | Indices
-Between = Callable[[Indices, Columns], Array]
-"""Returns k between some rows and others of a set of points, shape (m, k)."""
 
 
 class _Stationary(Kernel):
@@ -59,7 +54,7 @@ class Gaussian(_Stationary):
         return left.gram() if X is Y else left.cross_gram(right)
 
     def prepared(self, points: Array) -> Between | None:
-        """Return what gives k between some rows and others of `points`, for many calls.
+        """Return k between points, made ready for many calls.
 
         None where points are so far out that too many digits would cancel, or a subclass has
         values of its own.

@@ -49,9 +49,10 @@ def _make(folder: Path) -> None:
     """Make the folder if it is not there, or tell why it cannot be used."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-    except FileExistsError:
+    except (FileExistsError, NotADirectoryError):
+        file = next(path for path in (folder, *folder.parents) if path.exists())
         raise ValueError(
-            f"expected checkpoint a folder, got the file {quoted(folder, 200)}"
+            f"expected checkpoint to be a folder, got the file {quoted(file, 200)}"
         ) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or printable(error)

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from pliant._typing import Array, Indices
+from pliant._typing import Array, Between, Columns, Indices
 from pliant._validation import check_points, check_real
 from pliant.rows._memory import RowMemory
 from pliant.rows._sums import add_both, add_rows, add_squared_rows, part, place
@@ -32,11 +32,6 @@ SMALLEST_ROOM = 128
 
 SAMPLE = 32
 """Points on which the kernel's symmetry is checked."""
-
-
-Columns = slice | Indices
-Between = Callable[[Indices, Columns], Array]
-"""Returns k between some of the points and others, shape (m, k)."""
 
 
 class SymmetricKernel(Protocol):
