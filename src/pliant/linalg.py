@@ -9,6 +9,7 @@ import numpy as np
 import scipy.linalg
 from scipy.linalg.lapack import dgecon, dgetrf, dgetrs, dpotrf, dpotri
 from scipy.sparse.linalg import ArpackError, eigsh
+from scipy.spatial.distance import cdist
 
 from pliant._typing import Array, Indices
 from pliant._validation import stack_level
@@ -25,7 +26,7 @@ __all__ = [
     "top_eigenpairs",
 ]
 
-BLOCK_ENTRIES = 4_000_000
+BLOCK_ENTRIES = 2_000_000
 """Numbers that are held at once where blocks are enough."""
 
 SMALL = 300
@@ -278,8 +279,9 @@ def lu_factors(matrix: Array, name: str = "the matrix", hint: str = "") -> LUFac
 def nearest_rows(points: Array, centres: Array) -> Indices:
     """Return the number of the centre nearest to each point, the first of equals, shape (m,).
 
-    Points are taken in blocks. One that is equally near to two centres, to rounding, may get
-    either.
+    Points are taken in blocks. Where a product of matrices cannot tell two centres apart, for
+    rounding, the distances of that point are summed up one by one, so that a point has the same
+    centre whatever the others are.
 
     Parameters
     ----------
@@ -291,12 +293,27 @@ def nearest_rows(points: Array, centres: Array) -> Indices:
     origin = centres.mean(axis=0)
     scale = float(np.abs(centres - origin).max(initial=0.0)) or 1.0
     moved = (centres[first] - origin) / scale
-    half = 0.5 * np.einsum("ij,ij->i", moved, moved)
     step = max(1, BLOCK_ENTRIES // (len(centres) + points.shape[1]))
     for low in range(0, len(points), step):
         block = points[low : low + step] - origin
         block /= scale
-        scores = block @ moved.T
-        scores -= half
-        labels[low : low + step] = first[np.argmax(scores, axis=1)]
+        labels[low : low + step] = first[_nearest(block, moved)]
     return labels
+
+
+def _nearest(points: Array, centres: Array) -> Indices:
+    """Return the nearest of different centres of a size of about one."""
+    sizes = np.einsum("ij,ij->i", centres, centres)
+    scores = points @ centres.T
+    scores -= 0.5 * sizes
+    rows, best = np.arange(len(points)), np.argmax(scores, axis=1)
+    lead = scores[rows, best]
+    scores[rows, best] = -np.inf
+    lead -= scores.max(axis=1)
+    reach = float(sizes.max())
+    lengths = np.sqrt(np.einsum("ij,ij->i", points, points))
+    epsilon = float(np.finfo(np.float64).eps)
+    error = 2.0 * (points.shape[1] + 8) * epsilon * (lengths * np.sqrt(reach) + reach)
+    doubtful = np.flatnonzero(~(lead > error))
+    best[doubtful] = cdist(points[doubtful], centres, "sqeuclidean").argmin(axis=1)
+    return best

@@ -132,6 +132,17 @@ def test_automatic_precision_is_double_where_sizes_differ():
         assert rows.block(np.array([0])).dtype == np.float64
 
 
+@pytest.mark.parametrize("gamma", [1e-4, 1e-5, 1e-7, 1e-8])
+def test_automatic_precision_is_double_where_the_kernel_is_flat(gamma):
+    """Single precision would hold little or nothing of 1 - k."""
+    X, y = classification()
+    machine = DANKClassifier(gamma=gamma, C=1 / gamma, eta=np.inf, tau=0)
+    whole, found = clone(machine).fit(X, y), clone(machine).set_params(cache_mb=SMALL).fit(X, y)
+    assert rows_used(found, X, y).block(np.array([0])).dtype == np.float64
+    assert found.objective_ == pytest.approx(whole.objective_, rel=3e-4)
+    assert found.objective_ + found.dual_gap_ >= whole.objective_ * (1 - 1e-6)
+
+
 @pytest.mark.parametrize("machine", [MACHINES["DANK classifier"], MACHINES["KNPL classifier"]])
 @pytest.mark.parametrize("rule", [{"tau": 0.0}, {"tau": 0.01}])
 def test_single_precision_serves_a_matrix_that_is_kept_too(machine, rule):

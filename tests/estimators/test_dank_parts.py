@@ -232,6 +232,18 @@ def test_predictions_do_not_depend_on_the_batch(seed, extension, prediction, n_p
     np.testing.assert_allclose(together, alone, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("prediction", ["part", "whole"])
+def test_not_even_where_points_lie_between_two_centres(prediction):
+    r = np.random.default_rng(0)
+    for seed in range(20):
+        X = r.integers(0, 4, size=(60, 2)).astype(float)
+        y = np.where(r.standard_normal(60) + X[:, 0] > 1.5, 1, -1)
+        model = classifier(n_parts=6, prediction=prediction, random_state=seed).fit(X, y)
+        new = np.concatenate([X, X[::-1] + 0.5])
+        alone = [model.decision_function(x[None])[0] for x in new]
+        np.testing.assert_allclose(model.decision_function(new), alone, atol=1e-9)
+
+
 def test_blocks_of_new_points_change_nothing(monkeypatch):
     X, y = classification(80)
     for prediction in ("part", "whole"):
@@ -676,6 +688,20 @@ def test_a_kernel_that_is_not_psd_has_no_certificate():
 
 def truncated(A, B):
     return np.asarray(TL1(0.8)(A, B))
+
+
+@pytest.mark.slow
+def test_dask_gives_the_same_bytes():
+    distributed = pytest.importorskip("distributed")
+    X, y = classification()
+    model = classifier(eta="auto").fit(X, y)
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
+        ) as cluster,
+        distributed.Client(cluster),
+    ):
+        assert_same_bytes(model, by_backend("dask", 2, model, X, y))
 
 
 @pytest.mark.slow

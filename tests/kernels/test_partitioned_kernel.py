@@ -152,6 +152,23 @@ def test_a_point_belongs_to_the_nearest_centre_wherever_the_origin_is():
         np.testing.assert_array_equal(moved.place(POINTS + offset), LABELS)
 
 
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_a_point_between_centres_has_one_place_alone_and_in_a_batch(d):
+    """On a grid many points are as near to one mean of grid points as to another."""
+    for seed in range(30):
+        r = np.random.default_rng(seed)
+        X = r.integers(0, 4, size=(100, d)).astype(float)
+        centres = np.stack([X[r.choice(100, size=r.integers(1, 30))].mean(axis=0) for _ in "12345"])
+        learned = kernel(points=X, centres=centres, beta=np.zeros(100), labels=np.zeros(100, int))
+        together = learned.place(X)
+        alone = [learned.place(x[None])[0] for x in X]
+        np.testing.assert_array_equal(together, alone)
+        np.testing.assert_array_equal(together[::-1], learned.place(X[::-1]))
+        distances = ((X[:, None] - centres) ** 2).sum(axis=2)
+        chosen = distances[np.arange(100), together]
+        np.testing.assert_allclose(chosen, distances.min(axis=1), rtol=1e-12)
+
+
 def test_a_part_without_points_has_the_base_kernel():
     lonely = np.concatenate([CENTRES, [[50.0, 0.0, 0.0]]])
     there = np.array([[49.0, 0.0, 0.0], [51.0, 0.0, 0.0]])

@@ -16,6 +16,12 @@ PRECISIONS = ("auto", "float32", "float64")
 SAMPLE = 1000
 """Points on which a kernel is looked at where its Gram matrix is not kept whole."""
 
+FEW = 64
+"""Points between which its values are."""
+
+FLAT = 1e-2
+"""A kernel is flat where its values differ from k(x, x) by less than this share of it."""
+
 
 def gram_rows(
     kernel: Kernel, points: Array, *, cache_mb: float, dtype: str, whole: int = 0
@@ -29,14 +35,25 @@ def gram_rows(
     cache_mb : float
         What rows on demand may take.
     dtype : {"auto", "float32", "float64"}
-        Their precision; "auto" is float32 where all k(x, x) are equal, else float64: values of
-        very different size would cancel.
+        Their precision; "auto" is float32 where no digits are lost by it: see `_bears_float32`.
     whole : int
         Up to so many points the matrix is kept whole; 0 for never.
     """
     if len(points) <= whole:
         return DenseRows(finite_gram(kernel, points), None if dtype == "auto" else dtype)
     if dtype == "auto":
-        sizes = kernel.diag(points[:SAMPLE])
-        dtype = "float32" if np.ptp(sizes) <= 1e-6 * np.abs(sizes).max() else "float64"
+        dtype = "float32" if _bears_float32(kernel, points) else "float64"
     return CachedRows(kernel, points, cache_mb, dtype)
+
+
+def _bears_float32(kernel: Kernel, points: Array) -> bool:
+    """Whether all k(x, x) are equal, and k between most points clearly smaller, on a sample.
+
+    Values of very different size would cancel; of a flat kernel the differences are all that
+    matters, and rounding would drown them.
+    """
+    sizes = kernel.diag(points[:SAMPLE])
+    top = float(np.abs(sizes).max())
+    some = np.unique(np.linspace(0, len(points) - 1, FEW).astype(np.intp))
+    typical = float(np.median(kernel(points[some])))
+    return bool(np.ptp(sizes) <= 1e-6 * top and top - typical >= FLAT * top)

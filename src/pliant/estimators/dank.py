@@ -110,8 +110,10 @@ class DANKClassifier(_DANK, HadamardClassifier):
         its rows are computed when they are asked for, and kept as far as there is room.
     dtype : {"auto", "float32", "float64"}, default="auto"
         Precision of the Gram matrix; sums are float64. "auto" is float64 for matrices kept whole,
-        and float32 for rows on demand if all k(x, x) are equal. The certificate is that of the
-        rounded matrix: for a tol below 1e-5, "float32" is too coarse.
+        and float32 for rows on demand if all k(x, x) are equal and the kernel is not flat. The
+        certificate is that of the rounded matrix: "float32" is too coarse for a tol below 1e-5,
+        and loses the problem where values of K differ much in size (linear, polynomial) or hardly
+        differ (small gamma).
     partition : {"kmeans"}, optional
         Divide the rows into parts by k-means and solve problem (19) of the paper on each: without
         b and y'alpha = 0, so that parts may hold one class. The parts together solve the problem

@@ -64,7 +64,7 @@ class KNPLClassifier(_KNPL, HadamardClassifier):
         computed when they are asked for, again for each dual of the sequence.
     dtype : {"auto", "float32", "float64"}, default="auto"
         Precision of the Gram matrix; sums are float64. "auto" is float64 for matrices kept whole,
-        and float32 for rows on demand if all k(x, x) are equal.
+        and float32 for rows on demand if all k(x, x) are equal and the kernel is not flat.
     class_weight : dict or "balanced", optional
         Factors of C, each > 0.
     random_state : int, RandomState or None, default=None
