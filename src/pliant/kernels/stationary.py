@@ -46,12 +46,13 @@ class Gaussian(_Stationary):
         gamma = positive(self, "gamma")
         centre = Y.mean(axis=0)
         right = _Exponents.of(Y, centre, gamma)
-        left = right if X is Y else _Exponents.of(X, centre, gamma)
+        same = X is Y or np.array_equal(X, Y)  # a copy has the very values of its original
+        left = right if same else _Exponents.of(X, centre, gamma)
         if not max(left.reach, right.reach) <= FARTHEST:
             gram = cdist(X, Y, "sqeuclidean")
             gram *= -gamma
             return np.exp(gram, out=gram)
-        return left.gram() if X is Y else left.cross_gram(right)
+        return left.gram() if same else left.cross_gram(right)
 
     def prepared(self, points: Array) -> Between | None:
         """Return k between points, made ready for many calls.
