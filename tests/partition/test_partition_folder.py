@@ -152,7 +152,7 @@ def test_a_file_is_no_folder(tmp_path):
     (tmp_path / "file").write_text("mine")
     with pytest.raises(ValueError, match="a folder, got the file"):
         Store(tmp_path / "file", MADE)
-    with pytest.raises(ValueError, match="a folder, got the file '.*file'"):
+    with pytest.raises(ValueError, match=r"a folder, got the file '.*file'"):
         Store(tmp_path / "file" / "below", MADE)
     with pytest.raises(OSError, match="cannot make the folder"):
         Store(f"{tmp_path}/a\0b", MADE)

@@ -120,7 +120,8 @@ class DANKClassifier(_DANK, HadamardClassifier):
         whose kernel is zero between parts (Lemma 5); ``objective_`` and ``dual_gap_`` are of it.
         Time grows about linearly with n. Needs tau = 0 and points with coordinates.
     n_parts : int or "auto", default="auto"
-        How many; "auto" makes parts of about 4000 rows, none of more than twice as many.
+        How many, of the points of each pair of classes; "auto" makes parts of about 4000 rows,
+        none of more than twice as many.
     prediction : {"part", "whole"}, default="part"
         By the part of the nearest centre, whose f is complete; or by all parts, with F = 1 between
         them: slower, and worse wherever parts overlap. Without effect if ``refine``.
