@@ -1,6 +1,7 @@
 """``pliant fit`` and ``pliant predict`` for DANK with many rows: by parts, refined, in chunks."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,10 +9,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.preprocessing import StandardScaler
 
 from pliant import DANKClassifier, DANKRegressor
 from pliant.datasets import make_clowns
+from pliant.estimators import _parted_run
+from pliant.estimators._part import solve_part
 from pliant.kernels import HadamardKernel, PartitionedKernel
+from pliant.partition import Store
 from pliant.persistence import load_model
 from pliant.registry import METHODS
 from pliant.tables import TableSchema
@@ -121,6 +126,42 @@ def test_a_checkpoint_goes_on_and_refuses_other_parameters(pliant, refused, lear
     )  # fmt: skip
     assert "'kept' was made with C = 1" in line
     assert "choose another folder or delete it" in line
+
+
+def test_an_interrupted_fit_goes_on(pliant, learned, monkeypatch):
+    whole, _ = learned("side", *PARTED)
+    Path("m.pliant").unlink()
+    saved, save = [], Store.save
+
+    def interrupted(self, *result):
+        if len(saved) == 3:
+            raise KeyboardInterrupt
+        saved.append(save(self, *result))
+
+    monkeypatch.setattr(Store, "save", interrupted)
+    words = ("fit", "t.csv", "--target", "side", "--drop", "height", "--cv", 0, "--seed", 3)
+    assert pliant(*words, *PARTED, "--param", "checkpoint=kept", "--out", "m.pliant").code == 130
+    assert not Path("m.pliant").exists()
+    kept = {path: path.stat().st_mtime_ns for path in Path("kept").iterdir()}
+    monkeypatch.setattr(Store, "save", save)
+    again, _ = learned("side", *PARTED, "--param", "checkpoint=kept")
+    np.testing.assert_array_equal(again.dual_coef_, whole.dual_coef_)
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+
+
+def test_a_part_that_fails_is_one_line(refused, table, monkeypatch):
+    def fails(kernel, points, *rest):
+        if len(points) == largest:
+            raise ValueError("no luck")
+        return solve_part(kernel, points, *rest)
+
+    machine = DANKClassifier(partition="kmeans", n_parts=4, random_state=3)
+    frame = pd.read_csv(table).drop(columns="height")
+    X = StandardScaler().fit_transform(frame[["x0", "x1"]])
+    largest = np.bincount(machine.fit(X, frame.side).part_labels_).max()
+    monkeypatch.setattr(_parted_run, "solve_part", fails)
+    words = ("fit", table, "--target", "side", "--drop", "height", "--cv", 0, "--seed", 3)
+    assert re.fullmatch(rf"part \d of 4 \({largest} rows\): no luck", refused(*words, *PARTED))
 
 
 @pytest.mark.parametrize("more", [("--cv", 2), ("--cv", 0, "--tune"), ()], ids=str)
