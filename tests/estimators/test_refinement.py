@@ -270,9 +270,9 @@ def test_what_the_parts_found_is_not_thrown_away_when_time_is_up(monkeypatch):
     class Late(PartedLearning):
         """Time is up as soon as the parts are done."""
 
-        def _refine(self, beta, eta):
+        def _refine(self, beta):
             begun.set()
-            return super()._refine(beta, eta)
+            return super()._refine(beta)
 
     Late(found, task, Deadline(lambda _: begun.is_set(), None)).run()
     K = Gaussian(2.0)(X)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -38,6 +38,9 @@ ascent reads too few rows to make all of them worth while."""
 
 FINITE = ("objective_", "objective_constant_", "objective_history_", "step_history_")
 """Fitted numbers that are never nan; gaps are, where there is no certificate."""
+
+Ascend: TypeAlias = Callable[[MarginDual, WarmStart | None, str], Result[Certificate]]
+"""Solves a margin dual from a start; the word says which one, "plain" or "adapted"."""
 
 
 class HadamardMachine(MarginMachine):
@@ -115,16 +118,24 @@ class HadamardMachine(MarginMachine):
     def _learn(self, task: Task, start: WarmStart | None, callback: Callable[..., Any]) -> Array:
         if isinstance(task.kernel, Precomputed) and self.extension != "none":
             GramNeighbors(task.kernel, task.points)  # says now what prediction would say later
+        return self._learn_exactly(
+            task, start, callback, lambda dual, start, _: self._ascend(dual, start, callback)
+        )
+
+    def _learn_exactly(
+        self, task: Task, start: WarmStart | None, callback: Callable[..., Any], ascend: Ascend
+    ) -> Array:
+        """Learn from all points together; return what a path may start from."""
         plain = self._margin(task)(self._rows(task))
         if self.eta != "auto":
-            result = self._adapt(task, plain, float(self.eta) * self.eta_scale, start, callback)
-            return result.x
-        first = self._ascend(plain, start, callback)
+            eta = float(self.eta) * self.eta_scale
+            return self._adapt(task, plain, eta, start, callback, ascend).x
+        first = ascend(plain, start, "plain")
         if first.status is Status.STOPPED:
             self._store(task, first, np.inf, 0.0)
             return first.x
         eta = automatic_eta(first.x) * self.eta_scale
-        self._adapt(task, plain, eta, WarmStart(first.x), callback)
+        self._adapt(task, plain, eta, WarmStart(first.x), callback, ascend)
         self.n_iter_ += first.n_iter
         return first.x  # where the plain SVM of another C starts
 
@@ -135,10 +146,11 @@ class HadamardMachine(MarginMachine):
         eta: float,
         start: WarmStart | None,
         callback: Callable[..., Any],
+        ascend: Ascend,
     ) -> Result[Certificate]:
         problem = adapted_dual(plain, eta, **self._rule(task))
         if isinstance(problem, MarginDual):
-            result, constant = self._ascend(problem, start, callback), 0.0
+            result, constant = ascend(problem, start, "adapted"), 0.0
         else:
             beta = _start(problem.quartic, start)[0]
             options = self._options(callback)

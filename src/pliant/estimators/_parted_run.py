@@ -27,8 +27,8 @@ from pliant.partition import (
     run_parts,
 )
 from pliant.problems.hadamard import automatic_eta
-from pliant.problems.margin import MarginDual
-from pliant.solvers import Status, smo
+from pliant.problems.margin import Certificate, MarginDual
+from pliant.solvers import Result, Status, smo
 
 __all__ = ["PartedLearning"]
 
@@ -57,7 +57,7 @@ class PartedLearning:
         eta = np.inf if machine.eta == "auto" else float(machine.eta) * scale
         beta, results = self._solve("plain" if machine.eta == "auto" else "adapted", eta, start)
         if machine.refine:
-            beta = self._refine(beta, eta)
+            beta = self._refine(beta)
         elif machine.eta == "auto" and not self.callback(None):
             eta = automatic_eta(beta) * scale
             self.steps = _steps(results)
@@ -97,37 +97,28 @@ class PartedLearning:
             beta[self.division.members(number)] = result.beta
         return beta, results
 
-    def _refine(self, beta: Array, eta: float) -> Array:
+    def _refine(self, beta: Array) -> Array:
         """Solve the exact problem from the coefficients of the parts; return what a path needs."""
         machine = self.machine
-        plain = machine._margin(self.task)(machine._rows(self.task))
-        if machine.eta == "auto":
-            first = self._ascend(plain, beta, "refined-plain")
-            beta = first.x
-            self.steps += first.n_iter
-            if first.status is Status.STOPPED:
-                machine._store(self.task, first, np.inf, 0.0)
-                machine.n_iter_ = self.steps
-                return beta
-            eta = automatic_eta(beta) * machine.eta_scale
-        result = self._ascend(plain.with_quartic(1.0 / (4.0 * eta)), beta, "refined-adapted")
-        machine._store(self.task, result, eta, 0.0)
+        plain: Array = machine._learn_exactly(
+            self.task, WarmStart(beta), self.callback, self._ascend
+        )
         machine.n_iter_ += self.steps
-        return beta
+        return plain
 
-    def _ascend(self, dual: MarginDual, beta: Array, name: str) -> Any:
+    def _ascend(self, dual: MarginDual, start: WarmStart, stage: str) -> Result[Certificate]:
         """Solve a dual from where an earlier run kept it, or from what the parts say."""
+        beta, name = start.beta, f"refined-{stage}"
         state = None if self.store is None else self.store.load_state(name, {"beta": beta.shape})
         if state is not None:
             beta = state["beta"]
-        elif name == self._first_refined:
+        elif stage == "plain" or self.machine.eta != "auto":
             beta = self._on_support(beta, dual.quartic)
         with Keeper(self.store, name) as keep:
-            return self.machine._ascend(dual, WarmStart(beta), self.callback, keep)
-
-    @property
-    def _first_refined(self) -> str:
-        return "refined-plain" if self.machine.eta == "auto" else "refined-adapted"
+            found: Result[Certificate] = self.machine._ascend(
+                dual, WarmStart(beta), self.callback, keep
+            )
+        return found
 
     def _on_support(self, beta: Array, quartic: float) -> Array:
         """Return a rough solution of the exact problem on the support points of the parts.
