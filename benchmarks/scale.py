@@ -61,8 +61,8 @@ BENCHMARK = Benchmark(
         f"three dimensions in twelve, labels by waves on it, {100 * FLIPPED:g}% of them turned "
         f"over, {N_TEST} fresh rows to predict. The gap is that of the problem solved (decomposed: "
         "the block problem), relative to one more than the objective. Peak memory is what the fit "
-        "adds to the data; the whole process includes data and libraries. Time ratios are to "
-        "libsvm."
+        "adds to the data; the whole process includes data and libraries, and must stay below the "
+        "cache (2000 MB) and 1 GB more. Time ratios are to libsvm."
     ),
     cases=_cases,
     clock="processor",

@@ -79,8 +79,8 @@ BENCHMARK = Benchmark(
         "in a process of its own. For each number of rows: seconds of the processor, memory that "
         "the fit adds to the data, and the accuracy on 20 000 fresh rows. The exponents are the "
         f"slopes of log time over log rows, and of log memory from {MEMORY_FROM} rows on. The "
-        "column of measured seconds is by the clock and for all of these fits together, with "
-        "imports and predictions."
+        "columns of measured seconds, by the clock, and of peak memory are of the process that "
+        "starts these fits: all of them together, with imports and predictions."
     ),
     cases=_cases,
 )

@@ -37,7 +37,10 @@ class Contestant(ABC):
 
     @abstractmethod
     def details(self, fitted: Any, sample: Halves) -> dict[str, Any]:
-        """Return ``test``, the accuracy that stands beside the paper's, and other numbers."""
+        """Return accuracies by the rule for new points, and other numbers.
+
+        ``test`` is by the paper's rule and stands beside the paper's.
+        """
 
     @abstractmethod
     def words(self) -> str:
@@ -110,7 +113,7 @@ class Scalable(Contestant):
 
     def details(self, fitted: DANKClassifier, sample: Halves) -> dict[str, Any]:
         if self.refine:
-            return {"test": _accuracy(fitted, sample), **_numbers(fitted, None)}
+            return {"smooth": _accuracy(fitted, sample), **_numbers(fitted, None)}
         return {
             "test": _accuracy(fitted, sample, between="one", extension=PAPERS_RULE),
             "smooth": _accuracy(fitted, sample, between="one", extension="smooth"),

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.papers.document import Document
 from benchmarks.papers.large.measuring import MEASURED
-from benchmarks.papers.large.printed import MEASURED_AS, METHODS, cells
+from benchmarks.papers.large.printed import MEASURED_AS, cells
 from benchmarks.papers.large.protocol import LargeProtocol
 from benchmarks.papers.large.rank import LEAST
 from benchmarks.papers.rendering import left_out, provenance
@@ -34,10 +34,10 @@ def page(document: Document, protocol: LargeProtocol, contestants: Sequence[Any]
         left_out(protocol.names, document),
         "## Accuracy in per cent, and the rank of F\n",
         _BESIDE,
-        _table("accuracy", found, document, protocol),
+        _table("accuracy", found, protocol),
         "## Seconds of training\n",
         _SECONDS,
-        _table("seconds", found, document, protocol),
+        _table("seconds", found, protocol),
         "## What was measured besides\n",
         _BESIDES,
         _besides(found, document, contestants),
@@ -79,27 +79,19 @@ def _protocol_note(document: Document, contestants: Sequence[Any]) -> str:
     )
 
 
-def _table(
-    quantity: str, found: dict[Any, Any], document: Document, protocol: LargeProtocol
-) -> str:
+def _table(quantity: str, found: dict[Any, Any], protocol: LargeProtocol) -> str:
     rows = []
     for printed, row in cells()[quantity].items():
-        measured = [s.name for s in protocol.sets if s.printed == printed]
-        for name in measured or [""]:
-            title = printed if name in ("", printed) else f"{printed}: {name}"
-            rows.append(
-                {"set": title}
-                | {
-                    method: f"{row[method]} / {_measured(quantity, name, method, found, document)}"
-                    for method in METHODS
-                }
-            )
+        for name in [s.name for s in protocol.sets if s.printed == printed] or [""]:
+            beside = {
+                method: f"{said} / {_measured(quantity, name, method, found)}"
+                for method, said in row.items()
+            }
+            rows.append({"set": name or printed, **beside})
     return markdown_table(rows)
 
 
-def _measured(
-    quantity: str, name: str, method: str, found: dict[Any, Any], document: Document
-) -> str:
+def _measured(quantity: str, name: str, method: str, found: dict[Any, Any]) -> str:
     if method not in MEASURED_AS:
         return LATER
     if not name:
