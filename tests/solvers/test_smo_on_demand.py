@@ -172,6 +172,24 @@ def test_a_working_set_has_both_directions_and_free_coordinates():
     assert np.isin(free, chosen).sum() >= min(free.size, 50)
 
 
+@pytest.mark.parametrize(
+    ("n", "size"), [(150, 150), (1000, 200), (5000, 500), (30_000, 2000), (100_000, 3000)]
+)
+def test_at_the_start_a_set_is_a_tenth_of_the_rows_then_a_smaller_share(n, size):
+    signs = np.where(np.arange(n) % 3 == 0, 1.0, -1.0)
+    nothing = (np.zeros(n), np.zeros(n))
+    problem = svc_dual(OnlyDiagonal(n), signs, 1.0)
+    assert working_set(Block(problem, np.zeros(n), nothing), 0.0, n).size == size
+
+
+class OnlyDiagonal:
+    def __init__(self, n):
+        self.n = n
+
+    def diagonal(self):
+        return np.ones(self.n)
+
+
 def test_where_no_pair_violates_the_conditions_the_run_is_over_without_rows():
     X, y = points_and_targets(50)
     problem = svr_dual(Recorder(dense(X), 10), y, 1.0, epsilon=100.0)

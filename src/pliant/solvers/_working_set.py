@@ -16,6 +16,10 @@ and their square part costs as much as the rows of those that move."""
 SMALLEST = 200
 """It is at least so many."""
 
+LARGER_SHARE, UP_TO = 0.1, 2000
+"""It is this larger share, up to so many: square parts of that size cost little, and where whole
+crowds go to their bounds, as with a small price of slack, ten times fewer sets are needed."""
+
 TIMES_FREE = 2
 """And so many times the free coordinates, which move in every round, as long as room is left."""
 
@@ -37,7 +41,8 @@ def working_set(everything: Block, intercept: float, room: int) -> Indices:
     if pairs.size == 0:
         return np.unique([np.argmax(rise), np.argmin(fall)])
     free = np.flatnonzero(everything.free)
-    size = min(room, max(SMALLEST, int(SHARE * rise.size), TIMES_FREE * free.size))
+    share = max(int(SHARE * rise.size), min(int(LARGER_SHARE * rise.size), UP_TO))
+    size = min(room, max(SMALLEST, share, TIMES_FREE * free.size))
     if pairs.size <= size:
         return pairs
     side = max(1, (size - min(free.size, int(FREE_SHARE * size))) // 2)
