@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from joblib import Parallel, delayed
 from benchmarks.papers.protocol import Protocol
 from benchmarks.papers.study import Record, Run, perform
 
-__all__ = ["Cache", "complete"]
+__all__ = ["Cache", "complete", "fill"]
 
 
 class Cache:
@@ -98,3 +98,42 @@ def _measure(
             f"{run.set}, repeat {run.repeat}, {run.contestant}: {record['seconds']:.1f} s "
             f"({done} of {len(missing)})"
         )
+
+
+def fill(
+    caches: Mapping[Any, Cache],
+    wanted: Iterable[tuple[Any, Run]],
+    measure: Callable[[Run, str, Any, Any], Record],
+    folder: str,
+    protocol: Any,
+    *,
+    jobs: int = 1,
+    tell: Callable[[str], None] = lambda line: None,
+) -> None:
+    """Measure what the caches of some contestants lack, in `jobs` processes.
+
+    Parameters
+    ----------
+    caches : mapping of contestant to Cache
+    wanted : iterable of (contestant, run)
+    measure : callable
+        Called as ``measure(run, folder, protocol, contestant)``.
+    """
+    found = Parallel(n_jobs=jobs, return_as="generator_unordered")(
+        delayed(_measured)(contestant, measure, run, folder, protocol)
+        for contestant, run in wanted
+        if run not in caches[contestant]
+    )
+    for contestant, record in found:
+        tell("{set}, repeat {repeat}, {contestant}: {seconds:.1f} s".format_map(record))
+        caches[contestant].add(record)
+
+
+def _measured(
+    contestant: Any,
+    measure: Callable[[Run, str, Any, Any], Record],
+    run: Run,
+    folder: str,
+    protocol: Any,
+) -> tuple[Any, Record]:
+    return contestant, measure(run, folder, protocol, contestant)

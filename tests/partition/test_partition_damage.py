@@ -12,21 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pliant.partition import PartResult, Store, _npz, fingerprint
-
-X = np.random.default_rng(0).normal(size=(30, 3))
-Y = np.sign(X[:, 0])
-MADE = fingerprint(X, Y, None, {"C": 1.0, "kernel": "Gaussian(1.0)", "eta": float("inf")})
-RESULT = PartResult(X[:, 1].copy(), 1.25, 1e-3, 17, "CONVERGED", 0.5)
-
-
-def part_file(folder):
-    return folder / "plain-00001.npz"
-
-
-@pytest.fixture
-def store(tmp_path):
-    return Store(tmp_path, MADE)
+from pliant.partition import Store, _npz
+from tests.partition.store_cases import MADE, RESULT, X, part_file, unchanged
 
 
 def npz(**contents):
@@ -50,14 +37,6 @@ def expect_missing(store, message):
     assert len(text) < 600
     assert re.search(message, text)
     assert caught[0].filename == __file__
-
-
-def unchanged(result):
-    return (
-        result is not None
-        and result.beta.tobytes() == RESULT.beta.tobytes()
-        and (result[1:] == RESULT[1:])
-    )
 
 
 BAD = np.array([np.nan] * 30)

@@ -8,35 +8,8 @@ import numpy as np
 import pytest
 
 from pliant._version import __version__
-from pliant.partition import PartResult, Store, fingerprint
-
-X = np.random.default_rng(0).normal(size=(30, 3))
-Y = np.sign(X[:, 0])
-MADE = fingerprint(X, Y, None, {"C": 1.0, "kernel": "Gaussian(1.0)", "eta": float("inf")})
-RESULT = PartResult(X[:, 1].copy(), 1.25, 1e-3, 17, "CONVERGED", 0.5)
-
-
-def part_file(folder):
-    return folder / "plain-00001.npz"
-
-
-@pytest.fixture
-def store(tmp_path):
-    return Store(tmp_path, MADE)
-
-
-@pytest.fixture
-def saved(store):
-    store.save("plain", 0, RESULT)
-    return part_file(store.folder)
-
-
-def unchanged(result):
-    return (
-        result is not None
-        and result.beta.tobytes() == RESULT.beta.tobytes()
-        and (result[1:] == RESULT[1:])
-    )
+from pliant.partition import Store, fingerprint
+from tests.partition.store_cases import MADE, X, Y, unchanged
 
 
 def test_the_same_run_may_open_the_folder_again(store, saved):

@@ -9,38 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from pliant.partition import PartResult, Store, _npz, fingerprint, kmeans_partition
-
-X = np.random.default_rng(0).normal(size=(30, 3))
-Y = np.sign(X[:, 0])
-MADE = fingerprint(X, Y, None, {"C": 1.0, "kernel": "Gaussian(1.0)", "eta": float("inf")})
-RESULT = PartResult(X[:, 1].copy(), 1.25, 1e-3, 17, "CONVERGED", 0.5)
-
+from pliant.partition import PartResult, Store, _npz, kmeans_partition
+from tests.partition.store_cases import MADE, RESULT, X, unchanged
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
-
-
-def part_file(folder):
-    return folder / "plain-00001.npz"
-
-
-@pytest.fixture
-def store(tmp_path):
-    return Store(tmp_path, MADE)
-
-
-@pytest.fixture
-def saved(store):
-    store.save("plain", 0, RESULT)
-    return part_file(store.folder)
-
-
-def unchanged(result):
-    return (
-        result is not None
-        and result.beta.tobytes() == RESULT.beta.tobytes()
-        and (result[1:] == RESULT[1:])
-    )
 
 
 @given(

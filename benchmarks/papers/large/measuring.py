@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from benchmarks.papers.cache import Cache
+from benchmarks.papers.cache import Cache, fill
 from benchmarks.papers.large.contestants import Contestant
 from benchmarks.papers.large.protocol import LargeProtocol
 from benchmarks.papers.study import Record, Run, unconverged
@@ -85,18 +84,5 @@ def complete(
         for name in sets
         for each in contestants
     ]
-    found = Parallel(n_jobs=jobs, return_as="generator_unordered")(
-        delayed(_perform)(run, folder, protocol, contestant)
-        for contestant, run in wanted
-        if run not in caches[contestant]
-    )
-    for contestant, record in found:
-        tell("{set}, repeat {repeat}, {contestant}: {seconds:.1f} s".format_map(record))
-        caches[contestant].add(record)
+    fill(caches, wanted, perform, folder, protocol, jobs=jobs, tell=tell)
     return [caches[contestant][run] for contestant, run in wanted]
-
-
-def _perform(
-    run: Run, folder: str, protocol: LargeProtocol, contestant: Contestant
-) -> tuple[Contestant, Record]:
-    return contestant, perform(run, folder, protocol, contestant)

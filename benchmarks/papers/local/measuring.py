@@ -6,9 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from joblib import Parallel, delayed
-
-from benchmarks.papers.cache import Cache
+from benchmarks.papers.cache import Cache, fill
 from benchmarks.papers.local.contestant import Contestant
 from benchmarks.papers.local.protocol import LocalProtocol
 from benchmarks.papers.local.study import perform
@@ -57,18 +55,6 @@ def complete(
         for each in entries
         if name in each.sets
     ]
-    found = Parallel(n_jobs=jobs, return_as="generator_unordered")(
-        delayed(_perform)(run, folder, protocol, contestant)
-        for contestant, run in wanted
-        if run not in caches[contestant] and contestant.installed()
-    )
-    for contestant, record in found:
-        tell("{set}, repeat {repeat}, {contestant}: {seconds:.1f} s".format_map(record))
-        caches[contestant].add(record)
+    able = (each for each in wanted if each[0].installed())
+    fill(caches, able, perform, folder, protocol, jobs=jobs, tell=tell)
     return [caches[contestant][run] for contestant, run in wanted if run in caches[contestant]]
-
-
-def _perform(
-    run: Run, folder: str, protocol: LocalProtocol, contestant: Contestant
-) -> tuple[Contestant, Record]:
-    return contestant, perform(run, folder, protocol, contestant)

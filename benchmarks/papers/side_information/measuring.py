@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from benchmarks.papers.cache import Cache
+from benchmarks.papers.cache import Cache, fill
 from benchmarks.papers.side_information.contestant import Contestant
 from benchmarks.papers.side_information.protocol import SideProtocol, divide
 from benchmarks.papers.side_information.sets import read
@@ -86,18 +85,6 @@ def complete(
     """Measure what the file at `path` lacks, in `jobs` processes; return all records."""
     caches = {each.contestant: Cache(path, Key(each.contestant, protocol)) for each in entries}
     wanted = [(e.contestant, run) for e in entries for run in e.runs(sets, repeats)]
-    missing = [(contestant, run) for contestant, run in wanted if run not in caches[contestant]]
-    missing.sort(key=lambda each: each[1].repeat)
-    found = Parallel(n_jobs=jobs, return_as="generator_unordered")(
-        delayed(_perform)(run, folder, protocol, contestant) for contestant, run in missing
-    )
-    for contestant, record in found:
-        tell("{set}, repeat {repeat}, {contestant}: {seconds:.1f} s".format_map(record))
-        caches[contestant].add(record)
+    first = sorted(wanted, key=lambda each: each[1].repeat)
+    fill(caches, first, perform, folder, protocol, jobs=jobs, tell=tell)
     return [caches[contestant][run] for contestant, run in wanted]
-
-
-def _perform(
-    run: Run, folder: str, protocol: SideProtocol, contestant: Contestant
-) -> tuple[Contestant, Record]:
-    return contestant, perform(run, folder, protocol, contestant)

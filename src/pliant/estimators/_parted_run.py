@@ -32,9 +32,6 @@ from pliant.solvers import Result, Status, smo
 
 __all__ = ["PartedLearning"]
 
-SPREAD = 2.0
-"""Where the number of parts is left to the method, few are larger than so many times the mean."""
-
 COARSE = 1e-3
 """The relative gap to which the problem on the support points of the parts is solved at first."""
 
@@ -201,14 +198,11 @@ class PartedLearning:
         found = None if self.store is None else self.store.load_partition(points.shape)
         if found is not None:
             return found
-        auto = machine.n_parts == "auto"
-        found = kmeans_partition(
-            points,
-            machine.n_parts,
-            largest=2 * AUTO_SIZE if auto else None,
-            spread=SPREAD if auto else np.inf,
-            random_state=check_random_state(machine.random_state),
-        )
+        rng = check_random_state(machine.random_state)
+        if machine.n_parts == "auto":
+            found = kmeans_partition(points, largest=2 * AUTO_SIZE, random_state=rng)
+        else:  # plain k-means, as in the paper
+            found = kmeans_partition(points, machine.n_parts, spread=np.inf, random_state=rng)
         if self.store is not None:
             self.store.save_partition(found)
         return found
