@@ -26,11 +26,15 @@ def test_a_part_of_a_gram_is_what_its_python_says(dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("loop", [_sums.add_rows, _sums.add_squared_rows])
-def test_sums_over_a_gram_are_what_their_python_says(loop, dtype):
-    compiled, written = np.ones(6), np.ones(6)
-    loop(compiled, GRAM.astype(dtype), USED, WEIGHTS)
-    loop.py_func(written, GRAM.astype(dtype), USED, WEIGHTS)
+@pytest.mark.parametrize(
+    ("loop", "weights"),
+    [(_sums.add_rows, [WEIGHTS]), (_sums.add_both, [WEIGHTS, WEIGHTS**2])],
+    ids=["add_rows", "add_both"],
+)
+def test_sums_over_a_gram_are_what_their_python_says(loop, weights, dtype):
+    compiled, written = np.ones((len(weights), 6)), np.ones((len(weights), 6))
+    loop(*compiled, GRAM.astype(dtype), USED, *weights)
+    loop.py_func(*written, GRAM.astype(dtype), USED, *weights)
     np.testing.assert_allclose(compiled, written, rtol=1e-6)
     assert (compiled != 1.0).all()
 
@@ -63,7 +67,7 @@ def somebody_elses(x):
 somebody_elses(1)
 print("ready")
 rows = DenseRows(np.eye(3))
-print(rows.matvec(np.ones(3)).tolist(), rows.squared_matvec(np.ones(3)).tolist())
+print(rows.matvec(np.ones(3)).tolist(), rows.both_matvecs(np.ones(3), np.ones(3))[1].tolist())
 """
 
 

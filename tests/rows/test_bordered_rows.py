@@ -22,7 +22,6 @@ calls = st.one_of(
     st.tuples(st.just("square"), some),
     st.tuples(st.just("part"), some, some),
     st.tuples(st.just("matvec"), vectors),
-    st.tuples(st.just("squared_matvec"), vectors),
     st.tuples(st.just("both_matvecs"), vectors, vectors),
 )
 
@@ -80,7 +79,7 @@ class Halt(Exception):
     pass
 
 
-@pytest.mark.parametrize("name", ["matvec", "squared_matvec", "both_matvecs", "square"])
+@pytest.mark.parametrize("name", ["matvec", "both_matvecs", "square"])
 def test_a_pause_may_end_the_work_and_nothing_is_spoilt(name, monkeypatch):
     monkeypatch.setattr(cached, "BLOCK_ENTRIES", 2 * N)
     rows = BorderedRows(CachedRows(KERNEL, X, 1e-3))
@@ -115,6 +114,5 @@ def test_rows_of_zero_weight_are_not_read_nor_is_the_border():
 @pytest.mark.parametrize("shape", [(N,), (N + 2,)])
 def test_weights_must_be_one_per_row(shape):
     rows = BorderedRows(CachedRows(KERNEL, X))
-    for product in (rows.matvec, rows.squared_matvec):
-        with pytest.raises(ValueError, match="expected weights of shape"):
-            product(np.ones(shape))
+    with pytest.raises(ValueError, match="expected weights of shape"):
+        rows.matvec(np.ones(shape))

@@ -55,7 +55,6 @@ calls = st.one_of(
     st.tuples(st.just("square"), some),
     st.tuples(st.just("part"), some, some),
     st.tuples(st.just("matvec"), vectors),
-    st.tuples(st.just("squared_matvec"), vectors),
     st.tuples(st.just("both_matvecs"), vectors, vectors),
 )
 
@@ -206,7 +205,7 @@ class Halt(Exception):
     pass
 
 
-@pytest.mark.parametrize("name", ["matvec", "squared_matvec", "both_matvecs", "square"])
+@pytest.mark.parametrize("name", ["matvec", "both_matvecs", "square"])
 def test_a_pause_may_end_the_work_and_nothing_is_spoilt(name, monkeypatch):
     monkeypatch.setattr(cached, "BLOCK_ENTRIES", 2 * N)
     rows = CachedRows(KERNEL, X, room_for(3))
@@ -289,8 +288,7 @@ def test_bad_points_are_refused(bad):
 @pytest.mark.parametrize("shape", [(N - 1,), (N, 1)])
 def test_weights_must_be_one_per_row(shape):
     rows = CachedRows(KERNEL, X)
-    for product in (rows.matvec, rows.squared_matvec):
-        with pytest.raises(ValueError, match=r"expected weights of shape \(20,\), got"):
-            product(np.ones(shape))
+    with pytest.raises(ValueError, match=r"expected weights of shape \(20,\), got"):
+        rows.matvec(np.ones(shape))
     with pytest.raises(ValueError, match=r"expected weights of shape \(20,\), got"):
         rows.both_matvecs(np.ones(shape), np.ones(N))

@@ -7,7 +7,7 @@ import numpy as np
 from pliant._jit import compiled
 from pliant._typing import Array, Indices
 
-__all__ = ["add_both", "add_rows", "add_squared_rows", "part", "place"]
+__all__ = ["add_both", "add_rows", "part", "place"]
 
 
 @compiled
@@ -48,15 +48,6 @@ def add_rows(total: Array, rows: Array, numbers: Indices, weights: Array) -> Non
 
 
 @compiled
-def add_squared_rows(total: Array, rows: Array, numbers: Indices, weights: Array) -> None:
-    """Add sum_a weights_a rows[numbers_a]^2, entrywise, to `total`."""
-    for a in range(numbers.size):
-        row = rows[numbers[a]]
-        for s in range(total.size):
-            total[s] += weights[a] * row[s] * row[s]
-
-
-@compiled
 def add_both(
     total: Array,
     squared: Array,
@@ -65,7 +56,10 @@ def add_both(
     weights: Array,
     square_weights: Array,
 ) -> None:
-    """Add to `total` as `add_rows` does and to `squared` as `add_squared_rows`, in one pass."""
+    """Add sum_a weights_a rows[numbers_a] to `total`, and the same of squared rows to `squared`.
+
+    The rows are squared entrywise and have weights of their own; each is read once.
+    """
     for a in range(numbers.size):
         row = rows[numbers[a]]
         for s in range(total.size):

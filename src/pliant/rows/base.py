@@ -40,13 +40,10 @@ class Rows(Protocol):
     def matvec(self, weights: Array, pause: Pause | None = None) -> Array:
         """Return K w, shape (n,); rows of zero weight are not read."""
 
-    def squared_matvec(self, weights: Array, pause: Pause | None = None) -> Array:
-        """Return (K o K) w, with o the entrywise product, shape (n,)."""
-
     def both_matvecs(
         self, weights: Array, squares: Array, pause: Pause | None = None
     ) -> tuple[Array, Array]:
-        """Return K w and (K o K) q for weights w and q of which q is zero where w is."""
+        """Return K w and (K o K) q, with o the entrywise product; q is zero wherever w is."""
 
 
 def used_rows(weights: Array, n: int) -> tuple[Indices, Array]:

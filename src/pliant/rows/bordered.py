@@ -64,10 +64,6 @@ class BorderedRows:
         """Return the product with w, shape (n + 1,)."""
         return np.append(self._rows.matvec(weights[:-1], pause), 0.0)
 
-    def squared_matvec(self, weights: Array, pause: Pause | None = None) -> Array:
-        """Return the product of the squared entries with w, shape (n + 1,)."""
-        return np.append(self._rows.squared_matvec(weights[:-1], pause), 0.0)
-
     def both_matvecs(
         self, weights: Array, squares: Array, pause: Pause | None = None
     ) -> tuple[Array, Array]:

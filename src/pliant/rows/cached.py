@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from pliant._typing import Array, Between, Columns, Indices
 from pliant._validation import check_points, check_real
 from pliant.rows._memory import RowMemory
-from pliant.rows._sums import add_both, add_rows, add_squared_rows, part, place
+from pliant.rows._sums import add_both, add_rows, part, place
 from pliant.rows.base import Pause, used_rows
 
 __all__ = ["CachedRows"]
@@ -147,11 +147,11 @@ class CachedRows:
 
         `pause` is called between blocks of rows that have to be computed.
         """
-        return self._sum(add_rows, weights, pause)
-
-    def squared_matvec(self, weights: Array, pause: Pause | None = None) -> Array:
-        """Return (K o K) w, with o the entrywise product, shape (n,); `pause` as in `matvec`."""
-        return self._sum(add_squared_rows, weights, pause)
+        used, weights = used_rows(weights, len(self))
+        total = np.zeros(len(self))
+        for members, matrix, numbers in self._groups(used, pause):
+            add_rows(total, matrix, numbers, weights[members])
+        return total
 
     def both_matvecs(
         self, weights: Array, squares: Array, pause: Pause | None = None
@@ -163,13 +163,6 @@ class CachedRows:
         for members, matrix, numbers in self._groups(used, pause):
             add_both(total, squared, matrix, numbers, weights[members], squares[members])
         return total, squared
-
-    def _sum(self, add: Callable[..., None], weights: Array, pause: Pause | None) -> Array:
-        used, weights = used_rows(weights, len(self))
-        total = np.zeros(len(self))
-        for members, matrix, numbers in self._groups(used, pause):
-            add(total, matrix, numbers, weights[members])
-        return total
 
     def _groups(
         self, used: Indices, pause: Pause | None = None

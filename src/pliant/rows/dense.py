@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant._typing import Array, Indices
-from pliant.rows._sums import add_both, add_rows, add_squared_rows, part
+from pliant.rows._sums import add_both, add_rows, part
 from pliant.rows.base import Pause, used_rows
 
 __all__ = ["DenseRows"]
@@ -61,12 +61,6 @@ class DenseRows:
         """Return K w, shape (n,); rows of zero weight are not read. `pause` is not called."""
         total = np.zeros(len(self))
         add_rows(total, self.gram, *used_rows(weights, len(self)))
-        return total
-
-    def squared_matvec(self, weights: Array, pause: Pause | None = None) -> Array:
-        """Return (K o K) w, with o the entrywise product, shape (n,); `pause` is not called."""
-        total = np.zeros(len(self))
-        add_squared_rows(total, self.gram, *used_rows(weights, len(self)))
         return total
 
     def both_matvecs(
