@@ -1,4 +1,7 @@
-"""``python -m benchmarks NAME``: run one benchmark and write JSON and Markdown."""
+"""``python -m benchmarks NAME``: run one benchmark and write JSON and Markdown.
+
+``python -m benchmarks papers`` reruns the papers' tables and figures onto one page.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,22 @@ from benchmarks.registry import BENCHMARKS
 OUTPUT = ROOT / "benchmarks" / "output"
 RESULTS = ROOT / "benchmarks" / "results"
 
+PAPERS = "papers"
+"""The name that has a command line of its own."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return 0, or 1 if a measurement failed."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] == [PAPERS]:
+        from benchmarks.papers.overview.command import main as papers
+
+        return papers(arguments[1:])
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.list:
         print("\n".join(f"{b.name:<20} {b.title}" for b in BENCHMARKS.values()))
+        print(f"{PAPERS:<20} The papers' tables and figures on one page")
         return 0
     if options.name is None:
         parser.error("expected the NAME of a benchmark; --list shows them")
@@ -54,7 +66,13 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=main.__doc__)
     parser.description = "Measure pliant beside others, each call in a process of its own."
     add = parser.add_argument
-    add("name", metavar="NAME", nargs="?", choices=sorted(BENCHMARKS), help="the benchmark")
+    add(
+        "name",
+        metavar="NAME",
+        nargs="?",
+        choices=sorted(BENCHMARKS),
+        help="the benchmark, or papers",
+    )
     add("--list", action="store_true", help="name the benchmarks and stop")
     add(
         "--data", type=Path, metavar="DIR", default=os.environ.get("PLIANT_DATA"),

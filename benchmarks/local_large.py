@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from benchmarks.harness.memory import peak_memory
+from pliant.comparison.memory import peak_memory
 from benchmarks.harness.spec import Benchmark, Case, Contestant
 from benchmarks.local_sets import NOISE, Part, generated, r_squared
 from pliant import LABRBFRegressor

@@ -12,6 +12,7 @@ from benchmarks import (
     paths,
     scale,
     scale_growth,
+    search_sharing,
     spectral_order,
     speed,
     supervised_closed,
@@ -50,5 +51,6 @@ BENCHMARKS: dict[str, Benchmark] = {
         supervised_growth.BENCHMARK,
         scale.BENCHMARK,
         scale_growth.BENCHMARK,
+        search_sharing.BENCHMARK,
     )
 }

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
-from benchmarks.harness.memory import peak_memory
+from pliant.comparison.memory import peak_memory
 from benchmarks.harness.spec import Contestant
 from benchmarks.scale_sets import GENERATED, SETS, Halves, prepared
 from pliant import DANKClassifier

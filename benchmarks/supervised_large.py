@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness.memory import peak_memory
+from pliant.comparison.memory import peak_memory
 from benchmarks.harness.spec import Benchmark, Case, Contestant
 from benchmarks.supervised_sets import generated, random_pairs
 from pliant import SCGLogDetLearner

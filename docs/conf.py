@@ -64,5 +64,6 @@ html_theme_options = {
 }
 WITHOUT_SIDEBAR = [
     "index", "methods/*", "changelog", "building", "notation", "benchmarks", "papers",
+    "comparing", "which_method",
 ]  # fmt: skip
 html_sidebars = {page: [] for page in WITHOUT_SIDEBAR}

@@ -49,20 +49,14 @@ convergence = ConvergenceDisplay.from_estimator(tkl, ax=right)
 plt.show()
 
 # %%
-# The learned kernel is a function of two points. Held at one of them (the cross), it is a
-# polynomial on each of the four rectangles that the lines through that point cut out, with kinks
-# between.
+# The learned kernel is a function of two points. With one of them held at z, it is a polynomial on
+# each of the four rectangles that the dashed lines through z cut out, with kinks between.
 
-ends = np.linspace(0, 1, 200)
-grid = np.stack(np.meshgrid(ends, ends), axis=-1).reshape(-1, 2)
-points = np.array([[0.2, 0.8], [0.65, 0.6], [0.5, 0.3]])
+from pliant.plots import TessellationDisplay
+
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained")
-for ax, point, values in zip(axes, points, tkl.kernel_(points, grid), strict=True):
-    image = ax.contourf(ends, ends, values.reshape(200, 200), 24, cmap="viridis")
-    ax.plot(*point, "x", color="white", markersize=9, markeredgewidth=2)
-    ax.set(title=f"k(({point[0]}, {point[1]}), ·)", xlabel="feature 0")
-    figure.colorbar(image, ax=ax)
-axes[0].set_ylabel("feature 1")
+for ax, z in zip(axes, [(0.2, 0.8), (0.65, 0.6), (0.5, 0.3)], strict=True):
+    TessellationDisplay.from_estimator(tkl, X, features=(0, 1), point=z, ax=ax)
 plt.show()
 
 # %%

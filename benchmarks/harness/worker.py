@@ -17,7 +17,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
 
-from benchmarks.harness.memory import peak_memory, reset_peak_memory
+from pliant.comparison.memory import peak_memory, reset_peak_memory
 from benchmarks.harness.spec import Prepare
 
 __all__ = ["measure"]

@@ -4,7 +4,8 @@
        :missing: what to say where there is no such file
 
 It reads what these files use and no more: headings, paragraphs, bullet lists, tables with pipes,
-images, code, emphasis and links.
+images, code, emphasis and links. A cell of a table with a verdict in bold, such as **worse**, gets
+a class of that name, for its colour.
 """
 
 import html
@@ -24,6 +25,7 @@ INLINE = re.compile(
 BLOCK = re.compile(r"\n\s*\n")
 IMAGE = re.compile(r"!\[(?P<alt>[^]]*)\]\((?P<file>[^)]+)\)$")
 CELLS = re.compile(r"(?<!\\)\|")
+VERDICT = re.compile(r"\*\*(agrees|better|worse|differs|not rerun|ours)\*\*")
 
 
 def inline(text):
@@ -72,6 +74,7 @@ def row(cells, right):
     entries = nodes.row()
     for cell, is_right in zip(cells, right, strict=True):
         classes = ["text-right"] if is_right else []
+        classes += [nodes.make_id(f"verdict-{found}") for found in VERDICT.findall(cell)]
         entries += nodes.entry("", nodes.paragraph("", "", *inline(cell)), classes=classes)
     return entries
 

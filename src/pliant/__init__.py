@@ -7,6 +7,8 @@ kernel object: callable on new points, and usable in any kernel method, as a fun
 its Gram matrix.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from pliant._exceptions import ModelFileError, NonPSDWarning, TableError
 from pliant._version import __version__
 from pliant.estimators import (
@@ -31,6 +33,9 @@ from pliant.estimators import (
     TKLRegressor,
 )
 from pliant.side_information import SideInformation, kernel_alignment, scg_loss
+
+if TYPE_CHECKING:
+    from pliant.comparison import compare
 
 __all__ = [
     "AsymmetricKernelRidge",
@@ -57,6 +62,16 @@ __all__ = [
     "TKLRegressor",
     "TableError",
     "__version__",
+    "compare",
     "kernel_alignment",
     "scg_loss",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import `compare` when it is asked for: it brings all of scikit-learn's baselines."""
+    if name != "compare":
+        raise AttributeError(f"module 'pliant' has no attribute {name!r}")
+    from pliant.comparison import compare
+
+    return compare

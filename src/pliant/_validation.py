@@ -29,6 +29,9 @@ __all__ = [
     "stack_level",
 ]
 
+WRAPPERS = ("pliant.", "sklearn.", "joblib.")
+"""Packages whose frames stand between a user's call and a warning."""
+
 
 def check_real(
     name: str,
@@ -204,10 +207,10 @@ def check_weights(sample_weight: npt.ArrayLike | None, X: Array) -> Array:
 def stack_level() -> int:
     """Return the `stacklevel` with which a warning points at the caller of pliant.
 
-    That is the nearest frame outside pliant and scikit-learn, which wraps methods and calls them
-    in pipelines and searches.
+    That is the nearest frame outside pliant, scikit-learn and joblib, which wrap methods and call
+    them in pipelines, searches and caches.
     """
     level, frame = 1, sys._getframe(1)
-    while frame.f_back and frame.f_globals.get("__name__", "").startswith(("pliant.", "sklearn.")):
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith(WRAPPERS):
         level, frame = level + 1, frame.f_back
     return level

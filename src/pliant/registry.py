@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -62,6 +62,11 @@ class Method:
         a table need not fit into memory.
     many_rows : str, default=""
         What to do where there are many rows, as ``pliant methods`` says it.
+    many : tuple of int and mapping, optional
+        The number of training rows from which on a comparison sets these parameters.
+    rough : mapping of str to value, optional
+        Parameters of the fits that a comparison's search judges settings by, where rougher ones
+        than the default are enough.
     """
 
     name: str
@@ -74,6 +79,8 @@ class Method:
     summary: str
     streams: bool = False
     many_rows: str = ""
+    many: tuple[int, Mapping[str, Any]] | None = None
+    rough: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -101,9 +108,30 @@ class Method:
         """Return whether a machine is one of its learners, fitted or not."""
         return any(_kind(make()) == _kind(machine) for make in self._learners.values())
 
-    def param_grid(self, n_features: int) -> dict[str, list[Any]]:
-        """Return what to search with d = n_features: `grid`, with ``gamma`` as numbers."""
+    def machine(self, task: str, *, seed: int, n_rows: int) -> Any:
+        """Return a learner for n_rows training rows, whose draws a seed decides.
+
+        Raises
+        ------
+        ValueError
+            If the method has none for this task.
+        """
+        made = self.learner(task)()
+        known = made.get_params()
+        seeds = {name: seed for name in known if name.rpartition("__")[2] == "random_state"}
+        fewest, settings = self.many or (0, {})
+        many = settings if n_rows >= fewest else {}
+        return made.set_params(**{**seeds, **many})
+
+    def param_grid(self, n_features: int, task: str | None = None) -> dict[str, list[Any]]:
+        """Return what to search with d = n_features: `grid`, with ``gamma`` as numbers.
+
+        With a task, only what the learner of this task has.
+        """
         found: dict[str, list[Any]] = {name: list(values) for name, values in self.grid.items()}
+        if task is not None:
+            known = self.learner(task)().get_params()
+            found = {name: values for name, values in found.items() if name in known}
         for name in found:
             if is_gamma(name):
                 found[name] = [1.0 / n_features * value for value in found[name]]
@@ -172,6 +200,7 @@ METHODS: dict[str, Method] = {
         max_rows=500_000,
         summary="a base kernel times a matrix that adapts each of its entries",
         many_rows="add --param partition=kmeans from some 20000 on",
+        many=(20_000, {"partition": "kmeans"}),
     ),
     "knpl": Method(
         name="knpl",
@@ -194,6 +223,7 @@ METHODS: dict[str, Method] = {
         grid={"C": tuple(10.0**power for power in range(6)), "delta": (0.1, 0.5, 1.0)},
         max_rows=40_000,
         summary="a piecewise polynomial kernel on the tessellation that the points make",
+        rough={"tol": 1e-2, "max_iter": 20},
     ),
     "lab-rbf": Method(
         name="lab-rbf",
@@ -205,6 +235,7 @@ METHODS: dict[str, Method] = {
         grid={"n_support": (100, 400), "profile": ("gaussian", "matern52")},
         max_rows=1_000_000,
         summary="a radial kernel with bandwidths of its own for each support point",
+        rough={"n_members": 1, "transforms": None, "max_iter": 30},
         streams=True,
     ),
     "scg-ldk": Method(

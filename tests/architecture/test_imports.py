@@ -92,6 +92,7 @@ def test_the_public_names():
         "TKLRegressor",
         "TableError",
         "__version__",
+        "compare",
         "kernel_alignment",
         "scg_loss",
     ]

@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from pliant import DANKClassifier, DANKRegressor
-from pliant.plots import AdaptationDisplay, adaptation
+from pliant.plots import AdaptationDisplay, _common
 
 
 def test_it_draws_f_minus_one_by_class_and_coefficient(model, clowns):
@@ -40,7 +40,7 @@ def test_colours_diverge_from_zero(model, clowns):
 
 
 def test_many_points_are_thinned_evenly_and_the_title_says_so(model, clowns, monkeypatch):
-    monkeypatch.setattr(adaptation, "MOST_POINTS", 7)
+    monkeypatch.setattr(_common, "MOST_POINTS", 7)
     display = AdaptationDisplay.from_estimator(model, *clowns)
     assert display.change.shape == (7, 7)
     assert f"7 of {len(model.support_)} support points" in display.ax_.get_title()
@@ -72,12 +72,33 @@ def test_a_pipeline_and_a_precomputed_kernel_are_drawn(clowns):
     )
 
 
+def test_a_regressor_is_drawn_by_target(clowns):
+    X, _ = clowns
+    model = DANKRegressor(C=10.0, epsilon=0.3).fit(X[:, :1], X[:, 1])
+    display = AdaptationDisplay.from_estimator(model, X[:, :1], X[:, 1])
+    support = model.support_[np.argsort(X[model.support_, 1])]
+    expected = model.adaptation_.toarray()[np.ix_(support, support)] - 1
+    np.testing.assert_allclose(display.image_.get_array(), expected, atol=1e-12)
+    ends = [text.get_text() for text in display.ax_.get_yticklabels()]
+    assert ends[0] == f"{X[support[0], 1]:.3g}"
+    assert ends[-1] == f"{X[support[-1], 1]:.3g}"
+    assert display.ax_.get_xlabel() == "target"
+
+
+def test_the_labels_of_the_support_points_are_enough(model, clowns):
+    X, y = clowns
+    display = AdaptationDisplay.from_support(model, y[model.support_])
+    whole = AdaptationDisplay.from_estimator(model, X, y)
+    np.testing.assert_array_equal(display.change, whole.change)
+    assert not hasattr(display, "ax_")
+    with pytest.raises(ValueError, match=r"expected y of shape \(\d+,\), .* got \(2,\)"):
+        AdaptationDisplay.from_support(model, y[:2])
+
+
 def test_what_has_no_such_picture_is_refused(clowns):
     X, y = clowns
     with pytest.raises(NotFittedError):
         AdaptationDisplay.from_estimator(DANKClassifier(), X, y)
-    with pytest.raises(ValueError, match="expected a classifier, got DANKRegressor"):
-        AdaptationDisplay.from_estimator(DANKRegressor().fit(X, X[:, 0]), X, y)
     with pytest.raises(ValueError, match=r"learns an adaptive matrix, .* got SVC"):
         AdaptationDisplay.from_estimator(SVC().fit(X, y), X, y)
     iris = load_iris(return_X_y=True)

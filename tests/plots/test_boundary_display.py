@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot
 from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -110,3 +111,22 @@ def test_what_has_no_such_picture_is_refused(model, clowns):
         BoundaryDisplay.from_estimator(model, X, y[1:])
     with pytest.raises(ValueError, match="expected grid_resolution >= 2"):
         BoundaryDisplay.from_estimator(model, X, y, grid_resolution=1)
+
+
+def test_a_model_with_probabilities_alone_has_a_boundary_but_no_margins(clowns):
+    forest = RandomForestClassifier(20, random_state=0).fit(*clowns)
+    display = BoundaryDisplay.from_estimator(forest, *clowns, grid_resolution=9)
+    place = [[display.horizontal[2], display.vertical[7]]]
+    decision = display.decisions["RandomForestClassifier"][7, 2]
+    assert decision == pytest.approx(2 * forest.predict_proba(place)[0, 1] - 1)
+    assert display.margins_ is None
+    assert display.boundary_ is not None
+
+
+def test_names_of_features_can_be_handed_in_and_are_drawn_as_they_are(model, clowns):
+    names = ["price $ and $x_2^$", "height"]
+    display = BoundaryDisplay.from_estimator(model, *clowns, feature_names=names)
+    display.ax_.figure.canvas.draw()
+    assert display.ax_.get_xlabel() == r"price \$ and \$x_2^\$"
+    with pytest.raises(ValueError, match="expected 2 feature_names, got 1"):
+        BoundaryDisplay.from_estimator(model, *clowns, feature_names=["one"])

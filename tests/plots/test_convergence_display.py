@@ -7,6 +7,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
 from pliant import DANKClassifier, DANKRegressor, NonPSDWarning, TKLClassifier, TKLRegressor
 from pliant.plots import ConvergenceDisplay
@@ -84,6 +85,11 @@ def test_a_machine_of_many_classes_sends_to_its_parts():
         ConvergenceDisplay.from_estimator(model)
     part = ConvergenceDisplay.from_estimator(model.estimators_[2])
     assert part.gaps[-1] <= model.tol
+
+
+def test_a_model_without_gaps_is_refused(clowns):
+    with pytest.raises(ValueError, match=r"expected a model with a certified gap, .* got SVC"):
+        ConvergenceDisplay.from_estimator(SVC().fit(*clowns))
 
 
 def test_an_unfitted_model_is_refused():

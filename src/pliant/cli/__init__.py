@@ -1,4 +1,4 @@
-"""The command line: ``pliant fit``, ``predict``, ``info``, ``methods`` and ``demo``.
+"""The command line: ``pliant fit``, ``predict``, ``info``, ``compare``, ``methods`` and ``demo``.
 
 Each command has a file of its own that parses and delegates. Results go to stdout; progress,
 notes, warnings and errors go to stderr, each error as one line.
@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 
-__all__ = ["main"]
+__all__ = ["INTERRUPTED", "main"]
 
 INTERRUPTED = 130
 """What a shell reports for Ctrl-C."""

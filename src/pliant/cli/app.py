@@ -12,6 +12,7 @@ import typer
 from typer.main import get_command
 
 from pliant._version import __version__
+from pliant.cli.compare import compare
 from pliant.cli.console import diagnostics, tell
 from pliant.cli.demo import demo
 from pliant.cli.errors import READER_GONE, exit_code, one_line
@@ -28,7 +29,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (fit, predict, info, methods, demo):
+for command in (fit, predict, info, compare, methods, demo):
     app.command()(command)
 
 

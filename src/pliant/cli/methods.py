@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pliant.cli.report import facts, number
+from pliant.comparison.baselines import BASELINES, available
 from pliant.registry import METHODS, Method, is_gamma
 
 __all__ = ["methods"]
@@ -10,7 +11,9 @@ __all__ = ["methods"]
 
 def methods() -> None:
     """List the methods, with their tasks, limits, tuning grids and papers."""
-    print("\n\n".join(facts(_facts(method)) for method in METHODS.values()))
+    learned = [facts(_facts(method)) for method in METHODS.values()]
+    plain = facts((name, _said(method)) for name, method in BASELINES.items())
+    print("\n\n".join([*learned, "For pliant compare alone:", plain]))
 
 
 def _facts(method: Method) -> list[tuple[str, str]]:
@@ -23,6 +26,11 @@ def _facts(method: Method) -> list[tuple[str, str]]:
         ("  --tune", "; ".join(grid)),
         ("  paper", method.paper),
     ]
+
+
+def _said(method: Method) -> str:
+    """Return what a baseline is, and whether it is here."""
+    return method.summary + ("" if available(method) else f" (not installed: {method.paper})")
 
 
 def _rows(method: Method) -> str:

@@ -26,6 +26,9 @@ __all__ = [
 
 _DIGITS = 12
 
+ALL_SIGNS = 13
+"""Differences up to which all signs are gone through where ranks are shared; as in scipy."""
+
 
 @dataclass(frozen=True)
 class PairedTest:
@@ -93,7 +96,7 @@ def paired_t_test(first: npt.ArrayLike, second: npt.ArrayLike) -> PairedTest:
 
 
 def corrected_t_test(
-    first: npt.ArrayLike, second: npt.ArrayLike, *, n_train: int, n_test: int
+    first: npt.ArrayLike, second: npt.ArrayLike, *, n_train: float, n_test: float
 ) -> PairedTest:
     """Test mean(d) = 0 with Nadeau and Bengio's corrected resampled t test.
 
@@ -104,8 +107,8 @@ def corrected_t_test(
     ----------
     first, second : array-like of shape (r,)
         Scores on the same r >= 2 splits.
-    n_train, n_test : int
-        Rows on either side of each split.
+    n_train, n_test : float
+        Rows on either side of each split; only n_test / n_train counts.
 
     Returns
     -------
@@ -150,7 +153,7 @@ def wilcoxon_test(first: npt.ArrayLike, second: npt.ArrayLike) -> PairedTest:
     if len(moved) == 0:
         return _report("Wilcoxon signed-rank test", d, 0.0, 1.0, 0.0)
     ranks = stats.rankdata(np.abs(moved))
-    p_value = float(stats.wilcoxon(moved).pvalue)
+    p_value = _signed_rank_p(moved, ranks)
     statistic = float(np.sum(np.sign(moved) * ranks))
     return _report("Wilcoxon signed-rank test", d, statistic, p_value, _sem(d))
 
@@ -216,6 +219,19 @@ def _t_test(name: str, d: Array, standard_error: float) -> PairedTest:
     else:
         t = 0.0 if mean == 0 else float(np.copysign(inf, mean))
     return _report(name, d, t, 2 * float(stats.t.sf(abs(t), len(d) - 1)), standard_error)
+
+
+def _signed_rank_p(moved: Array, ranks: Array) -> float:
+    """Return the p-value: scipy's, or that of all 2^n signs where few differences share ranks.
+
+    scipy goes through the signs as well, but one after the other.
+    """
+    n = len(moved)
+    if n > ALL_SIGNS or len(np.unique(ranks)) == n:
+        return float(stats.wilcoxon(moved).pvalue)
+    signs = np.arange(2**n)[:, None] >> np.arange(n) & 1
+    sums, found = signs @ ranks, float(ranks[moved > 0].sum())
+    return min(1.0, 2 * min(float(np.mean(sums >= found)), float(np.mean(sums <= found))))
 
 
 def _report(

@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, check_memory, validate_data
 
 from pliant._typing import Array, Indices, Mask
 from pliant._validation import check_flag, check_points, check_real
+from pliant._version import __version__
 from pliant.estimators._base import in_blocks
 from pliant.estimators._hidden_scores import unit_scale
-from pliant.estimators._kernel_learner import KernelLearner, MatrixOf
+from pliant.estimators._kernel_learner import KernelLearner
 from pliant.estimators.scg import SCGLogDetLearner
 from pliant.kernels import Kernel, Scaled
 
@@ -39,6 +40,7 @@ class LearnedKernelMachine(BaseEstimator):
     machine: Any
     unit_variance: bool
     random_state: Any
+    memory: Any
     _predicts: str  # "classifier" or "regressor"
     n_features_in_: int
 
@@ -58,21 +60,31 @@ class LearnedKernelMachine(BaseEstimator):
         learner = clone(self._learner())
         if self.random_state is not None and "random_state" in learner.get_params(deep=False):
             learner.set_params(random_state=self.random_state)
-        return learner
+        return self._told_unlabeled(learner) if isinstance(learner, KernelLearner) else learner
+
+    def _told_unlabeled(self, learner: KernelLearner) -> KernelLearner:
+        """Return a learner, set to take codes with -1 for unknown."""
+        if learner.unlabeled is not None:
+            raise ValueError(
+                f"expected unlabeled to be given to {type(self).__name__}, got a learner with "
+                f"unlabeled={learner.unlabeled!r}"
+            )
+        return learner.set_params(unlabeled=-1)
 
     def _fit(self, points: Array, learned_from: Any, known: Mask, targets: Any) -> None:
         """Learn the kernel, then fit the machine on the points whose targets are known."""
         machine = self._checked_machine()
         check_flag("unit_variance", self.unit_variance)
         rows = np.flatnonzero(known)
-        self.learner_ = self._fresh_learner()
-        if isinstance(self.learner_, KernelLearner):
-            gram = self._learn(points, learned_from)(rows)
+        learner = self._fresh_learner()
+        learn = check_memory(self.memory).cache(learned)
+        if isinstance(learner, KernelLearner):
+            self.learner_, gram = learn(learner, points, learned_from, rows, __version__)
             self.support_vectors_ = self.learner_.support_vectors_[rows]
         else:
-            self.learner_.fit(points[rows], targets)
             self.support_vectors_ = points[rows]
-            gram = self._learned_kernel()(self.support_vectors_)
+            every = np.arange(len(rows))
+            self.learner_, gram = learn(learner, points[rows], targets, every, __version__)
         self.scale_ = unit_scale(gram) if self.unit_variance else 1.0
         gram *= self.scale_
         self.machine_ = clone(machine).fit(gram, targets)
@@ -92,31 +104,11 @@ class LearnedKernelMachine(BaseEstimator):
             raise TypeError(f"expected machine to be a {self._predicts}, got {machine!r}")
         return machine
 
-    def _learn(self, points: Array, learned_from: Indices) -> MatrixOf:
-        """Learn from codes with -1 for unknown; return what makes the learned matrix."""
-        given = self.learner_.unlabeled
-        if given is not None:
-            raise ValueError(
-                f"expected unlabeled to be given to {type(self).__name__}, got a learner with "
-                f"unlabeled={given!r}"
-            )
-        self.learner_.set_params(unlabeled=-1)
-        return self.learner_._fit(points, learned_from, None, None)
-
-    def _learned_kernel(self) -> Kernel:
-        kernel = getattr(self.learner_, "kernel_", None)
-        if not isinstance(kernel, Kernel):
-            raise TypeError(
-                "expected learner to learn one kernel, as `kernel_`, got none from "
-                f"{self.learner_!r}; a machine with one kernel for each pair of classes has none"
-            )
-        return kernel
-
     @property
     def kernel_(self) -> Kernel:
         """The learned kernel, scaled."""
         check_is_fitted(self)
-        return Scaled(self._learned_kernel(), self.scale_)
+        return Scaled(kernel_of(self.learner_), self.scale_)
 
     def _ask(self, name: str, X: npt.ArrayLike) -> Any:
         """Return what the machine's method says of new points, in blocks of rows."""
@@ -135,6 +127,11 @@ class LearnedKernelMachine(BaseEstimator):
         """
         return self._ask("predict", X)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the memory behind once there is a fit: it belongs to this machine's folders."""
+        state: dict[str, Any] = super().__getstate__()
+        return {**state, "memory": None} if "machine_" in state else state
+
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn whether a precomputed matrix is sliced on both sides."""
         tags = super().__sklearn_tags__()
@@ -148,4 +145,33 @@ class LearnedKernelMachine(BaseEstimator):
         taken = getattr(self.machine_, "n_features_in_", None)
         if taken != n:
             raise ValueError(f"expected machine_ to take {n} kernel values, got {taken}")
-        self._learned_kernel()
+        kernel_of(self.learner_)
+        if self.memory is not None:
+            raise ValueError(
+                f"expected memory=None, which a file does not keep, got {self.memory!r}"
+            )
+
+
+def learned(
+    learner: Any, points: Array, known: Any, rows: Indices, version: str
+) -> tuple[Any, Array]:
+    """Return a learner, fitted, and its kernel matrix of some rows: what a memory keeps.
+
+    `known` is what it learns from; `version`, that of pliant, tells apart what each one keeps.
+    """
+    del version
+    if isinstance(learner, KernelLearner):
+        return learner, learner._fit(points, known, None, None)(rows)
+    learner.fit(points, known)
+    return learner, kernel_of(learner)(points[rows])
+
+
+def kernel_of(learner: Any) -> Kernel:
+    """Return the one kernel that a fitted learner has learned."""
+    kernel = getattr(learner, "kernel_", None)
+    if not isinstance(kernel, Kernel):
+        raise TypeError(
+            "expected learner to learn one kernel, as `kernel_`, got none from "
+            f"{learner!r}; a machine with one kernel for each pair of classes has none"
+        )
+    return kernel

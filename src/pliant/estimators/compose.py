@@ -49,6 +49,13 @@ class LearnedKernelClassifier(ClassifierMixin, LearnedKernelMachine):
         kernel, and the machine's C would mean something else for each strength.
     random_state : int, RandomState or None, default=None
         Handed to the learner, if given.
+    memory : str, object with the interface of joblib.Memory, or None, default=None
+        Where to keep fitted learners with their kernel matrices, as a pipeline of scikit-learn
+        keeps its transformers: a folder, or a ``joblib.Memory``. Machines on the same rows with
+        the same learner then learn the kernel once, and are the same as without; so a search
+        over the machine's parameters takes less time. A learner that draws at random needs an
+        int as its random state for that; it warns once, when it learns. A pickle or a model file
+        of a fitted machine is without its memory.
 
     Attributes
     ----------
@@ -82,12 +89,14 @@ class LearnedKernelClassifier(ClassifierMixin, LearnedKernelMachine):
         unlabeled: Any = None,
         unit_variance: bool = True,
         random_state: Any = None,
+        memory: Any = None,
     ) -> None:
         self.learner = learner
         self.machine = machine
         self.unlabeled = unlabeled
         self.unit_variance = unit_variance
         self.random_state = random_state
+        self.memory = memory
 
     _predicts = "classifier"
 
@@ -167,6 +176,8 @@ class LearnedKernelRegressor(RegressorMixin, LearnedKernelMachine):
         kernel, and the machine's alpha would mean something else for each strength.
     random_state : int, RandomState or None, default=None
         Handed to the learner, if given.
+    memory : str, object with the interface of joblib.Memory, or None, default=None
+        As in `LearnedKernelClassifier`.
 
     Attributes
     ----------
@@ -196,12 +207,14 @@ class LearnedKernelRegressor(RegressorMixin, LearnedKernelMachine):
         n_bins: int = 5,
         unit_variance: bool = True,
         random_state: Any = None,
+        memory: Any = None,
     ) -> None:
         self.learner = learner
         self.machine = machine
         self.n_bins = n_bins
         self.unit_variance = unit_variance
         self.random_state = random_state
+        self.memory = memory
 
     _predicts = "regressor"
 

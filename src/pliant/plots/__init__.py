@@ -5,15 +5,23 @@ A display is made by ``from_estimator`` (or, with its data, by its constructor),
 """
 
 from pliant.plots.adaptation import AdaptationDisplay
+from pliant.plots.bandwidth import BandwidthDisplay
 from pliant.plots.boundary import BoundaryDisplay
 from pliant.plots.convergence import ConvergenceDisplay
+from pliant.plots.critical_difference import CriticalDifferenceDisplay
 from pliant.plots.embedding import EmbeddingDisplay
+from pliant.plots.gram import GramDisplay
 from pliant.plots.relevance import RelevanceDisplay
+from pliant.plots.tessellation import TessellationDisplay
 
 __all__ = [
     "AdaptationDisplay",
+    "BandwidthDisplay",
     "BoundaryDisplay",
     "ConvergenceDisplay",
+    "CriticalDifferenceDisplay",
     "EmbeddingDisplay",
+    "GramDisplay",
     "RelevanceDisplay",
+    "TessellationDisplay",
 ]

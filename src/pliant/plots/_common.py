@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from pliant._typing import Array, Indices
+from pliant._validation import check_points
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["BLUE", "GREY", "PURPLE", "VERMILION", "check_two_classes", "last_step", "new_axes"]
+__all__ = [
+    "BLUE",
+    "GREY",
+    "PURPLE",
+    "VERMILION",
+    "check_two_classes",
+    "feature_labels",
+    "inner_points",
+    "last_step",
+    "new_axes",
+    "plain_steps",
+    "text",
+    "thinned",
+]
+
+MOST_POINTS = 400
+"""Points that a heat map shows at most."""
+
+LONGEST = 28
+"""Characters of a name that are drawn."""
 
 BLUE, VERMILION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#595959"
 """Three colours of Okabe and Ito, told apart by colour-blind readers, and a dark grey."""
@@ -50,3 +74,48 @@ def check_two_classes(model: Any) -> None:
             f"expected a classifier of two classes, got {name} with {len(model.classes_)}: "
             f"draw one of its estimators_"
         )
+
+
+def inner_points(model: Any, X: Any) -> Array:
+    """Return points as the last step of a pipeline sees them, finite, of shape (n, d)."""
+    inside = isinstance(model, Pipeline) and len(model) > 1
+    return check_points(model[:-1].transform(X) if inside else X, "X")
+
+
+def feature_labels(names: Sequence[str] | None, machine: Any, d: int) -> list[str]:
+    """Return what to call d features: given names, those of the machine's table, or numbers.
+
+    Raises
+    ------
+    ValueError
+        If there are not d names.
+    """
+    if names is None:
+        names = getattr(machine, "feature_names_in_", None)
+    if names is None:
+        return [f"feature {j}" for j in range(d)]
+    if len(names) != d:
+        raise ValueError(f"expected {d} feature_names, got {len(names)}")
+    return [str(name) for name in names]
+
+
+def plain_steps(axis: Any) -> None:
+    """Mark 1, 2 and 5 times the powers of ten on a logarithmic axis, as plain numbers."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def thinned(order: Indices) -> Indices:
+    """Return at most MOST_POINTS of some row numbers, spread evenly over their order."""
+    places = np.linspace(0, len(order) - 1, min(len(order), MOST_POINTS)).astype(np.intp)
+    return np.asarray(order[places], dtype=np.intp)
+
+
+def text(name: object, longest: int = LONGEST) -> str:
+    """Return a name from data as matplotlib should draw it: one line, no mathematics, not long."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in str(name)).split())
+    short = line if len(line) <= longest else f"{line[: longest - 1]}…"
+    return short.replace("$", r"\$")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -15,8 +15,10 @@ from pliant.plots._common import (
     PURPLE,
     VERMILION,
     check_two_classes,
+    feature_labels,
     last_step,
     new_axes,
+    text,
 )
 from pliant.plots._plane import Plane
 
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["BoundaryDisplay"]
+
+LONGEST = 60
+"""Characters of the label of an axis."""
 
 
 class BoundaryDisplay:
@@ -85,6 +90,7 @@ class BoundaryDisplay:
         y: npt.ArrayLike,
         *,
         before: Any = None,
+        feature_names: Sequence[str] | None = None,
         grid_resolution: int = 100,
         ax: Axes | None = None,
     ) -> Self:
@@ -93,13 +99,16 @@ class BoundaryDisplay:
         Parameters
         ----------
         model : fitted classifier
-            Of two classes, with ``decision_function``; pipelines are welcome.
+            Of two classes, with ``decision_function`` or ``predict_proba`` (then without margins);
+            pipelines are welcome.
         X : array-like or data frame of shape (n, d), d >= 2
             The points to draw; with more than two features they also set the plane.
         y : array-like of shape (n,)
             Their labels.
         before : fitted classifier, optional
             Of the same two classes, such as an SVM with the base kernel; drawn dashed.
+        feature_names : sequence of d str, optional
+            By default the columns of the data frame, or numbers.
         grid_resolution : int, default=100
             >= 2: the decision is computed at its square many places.
         ax : matplotlib Axes, optional
@@ -122,7 +131,8 @@ class BoundaryDisplay:
         for each in models.values():
             check_two_classes(each)
             _check_labels(each, points, labels)
-        plane = Plane.of(points, [str(name) for name in getattr(X, "columns", _numbered(points))])
+        names = getattr(X, "columns", None) if feature_names is None else feature_names
+        plane = Plane.of(points, feature_labels(names, None, points.shape[1]))
         places = plane.project(points)
         grid = _grid(places, check_integer("grid_resolution", grid_resolution, least=2))
         decisions = {name: _on_grid(each, plane, grid, X) for name, each in models.items()}
@@ -154,11 +164,17 @@ class BoundaryDisplay:
         looks = zip(self.places.items(), (VERMILION, BLUE), ("o", "^"), strict=True)
         self.points_ = [
             ax.scatter(
-                xy[:, 0], xy[:, 1], 16, color, marker=marker, label=f"class {label}", linewidths=0
+                xy[:, 0],
+                xy[:, 1],
+                16,
+                color,
+                marker=marker,
+                label=f"class {text(label)}",
+                linewidths=0,
             )
             for (label, xy), color, marker in looks
         ]
-        ax.set(xlabel=self.names[0], ylabel=self.names[1])
+        ax.set(xlabel=text(self.names[0], LONGEST), ylabel=text(self.names[1], LONGEST))
         ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False, fontsize=8)
         return self
 
@@ -170,10 +186,6 @@ class BoundaryDisplay:
         grid = self.horizontal, self.vertical
         self.ax_.plot([], [], color=color, linestyle=dash, label=label)
         return self.ax_.contour(*grid, decision, held, colors=color, linestyles=dash)
-
-
-def _numbered(points: Array) -> list[str]:
-    return [f"feature {j}" for j in range(points.shape[1])]
 
 
 def _check_labels(model: Any, points: Array, labels: npt.NDArray[Any]) -> None:
@@ -199,5 +211,8 @@ def _on_grid(model: Any, plane: Plane, grid: tuple[Array, Array], X: Any) -> Arr
     points = plane.lift(places)
     if hasattr(X, "columns"):
         points = type(X)(points, columns=X.columns)
-    values = np.asarray(model.decision_function(points), dtype=np.float64)
+    if hasattr(model, "decision_function"):
+        values = np.asarray(model.decision_function(points), dtype=np.float64)
+    else:
+        values = 2.0 * np.asarray(model.predict_proba(points), dtype=np.float64)[:, 1] - 1.0
     return values.reshape(len(grid[1]), len(grid[0]))

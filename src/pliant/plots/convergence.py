@@ -145,13 +145,19 @@ class ConvergenceDisplay:
         Raises
         ------
         ValueError
-            For a machine of more than two classes, or one without a certificate.
+            For a model that is no kernel machine, one of more than two classes, or one without a
+            certificate.
         """
         machine = last_step(model)
         if hasattr(machine, "estimators_"):
             raise ValueError(
                 f"expected a machine of one function, got {type(machine).__name__} with "
                 f"{len(machine.estimators_)}: draw one of its estimators_"
+            )
+        if not hasattr(machine, "gap_history_"):
+            raise ValueError(
+                f"expected a model with a certified gap, such as DANKClassifier, got "
+                f"{type(machine).__name__}"
             )
         history = machine.gap_history_, machine.objective_history_
         if hasattr(machine, "step_history_"):

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pliant._typing import Array, Mask
 from pliant._validation import check_flag, check_points
-from pliant.plots._common import BLUE, GREY, PURPLE, VERMILION, last_step, new_axes
+from pliant.plots._common import BLUE, GREY, PURPLE, VERMILION, last_step, new_axes, text
 from pliant.side_information.information import where_equal
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ class EmbeddingDisplay:
         for number, label in enumerate(classes):
             own = {"color": COLORS[number % len(COLORS)], "marker": _marker(number)}
             rows = known & (self.labels == label)
-            self._scatter(drawn[rows], f"{label}", {**own, **look})
+            self._scatter(drawn[rows], text(label), {**own, **look})
         if not known.all():
             self._scatter(drawn[~known], "no label", {**look, "color": GREY, "s": 4, "zorder": 0.5})
         if len(classes) > MOST_IN_LEGEND:
@@ -207,7 +207,7 @@ class EmbeddingDisplay:
         for label, points in zip(classes, self.points_, strict=False):
             x, y = np.median(np.asarray(points.get_offsets()), axis=0)
             look: dict[str, Any] = {"ha": "center", "va": "center", "weight": "bold"}
-            self.texts_.append(self.ax_.text(x, y, f"{label}", path_effects=halo, **look))
+            self.texts_.append(self.ax_.text(x, y, text(label), path_effects=halo, **look))
 
 
 def _marker(number: int) -> str:

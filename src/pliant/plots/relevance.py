@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from pliant._typing import Array, Indices
 from pliant._validation import check_choice, check_integer
-from pliant.plots._common import BLUE, last_step, new_axes
+from pliant.plots._common import BLUE, feature_labels, last_step, new_axes, text, thinned
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,9 +19,6 @@ __all__ = ["RelevanceDisplay"]
 
 KINDS = ("features", "support")
 
-MOST_POINTS = 400
-"""Support points drawn at most, spread evenly over their order."""
-
 
 class RelevanceDisplay:
     """How much of the slope of a learned function lies along each feature.
@@ -29,6 +26,7 @@ class RelevanceDisplay:
     Drawn as one bar for each feature, or as a heat map with a row for each support point: the
     same shares for its own term of the function. Features are in the order of their relevance
     over all points; support points are grouped by the feature that matters most to them.
+    `BandwidthDisplay` shows the bandwidths themselves.
 
     Parameters
     ----------
@@ -78,11 +76,7 @@ class RelevanceDisplay:
             shape = self.support_relevance.shape
             if len(shape) != 2 or shape[1] != d:
                 raise ValueError(f"expected support_relevance of shape (m, {d}), got {shape}")
-        self.feature_names = [f"feature {j}" for j in range(d)]
-        if feature_names is not None:
-            self.feature_names = [str(name) for name in feature_names]
-        if len(self.feature_names) != d:
-            raise ValueError(f"expected {d} feature_names, got {len(self.feature_names)}")
+        self.feature_names = feature_labels(feature_names, None, d)
 
     @classmethod
     def from_estimator(
@@ -128,10 +122,9 @@ class RelevanceDisplay:
                 f"expected a model that learns bandwidths, such as LABRBFRegressor, "
                 f"got {type(machine).__name__}"
             )
-        if feature_names is None:
-            feature_names = getattr(machine, "feature_names_in_", None)
         shares = machine.feature_relevance_, machine.support_relevance_
-        display = cls(*shares, feature_names=feature_names)
+        names = feature_labels(feature_names, machine, len(shares[0]))
+        display = cls(*shares, feature_names=names)
         return display.plot(ax, kind=kind, most_features=most_features, **style)
 
     @property
@@ -175,7 +168,7 @@ class RelevanceDisplay:
 
     def _draw_bars(self, shown: Indices, style: dict[str, Any]) -> None:
         """Draw a bar for each feature, the first on top."""
-        places, names = np.arange(len(shown)), [self.feature_names[j] for j in shown]
+        places, names = np.arange(len(shown)), [text(self.feature_names[j]) for j in shown]
         self.bars_ = self.ax_.barh(places, self.relevance[shown], **{"color": BLUE, **style})
         self.ax_.set_yticks(places, names)
         self.ax_.invert_yaxis()
@@ -186,13 +179,13 @@ class RelevanceDisplay:
         """Draw a row for each support point and a column for each feature."""
         assert self.support_relevance is not None
         rows = _in_groups(self.support_relevance[:, self.order])
-        drawn = rows[np.linspace(0, len(rows) - 1, min(len(rows), MOST_POINTS)).astype(np.intp)]
+        drawn = thinned(rows)
         look = {"cmap": "viridis", "vmin": 0.0, "vmax": 1.0, "aspect": "auto", **style}
         cells = self.support_relevance[np.ix_(drawn, shown)]
         self.image_ = self.ax_.imshow(cells, interpolation="nearest", **look)
         label = "share of the squared slope of its term"
         self.colorbar_ = self.image_.figure.colorbar(self.image_, ax=self.ax_, label=label)
-        names = [self.feature_names[j] for j in shown]
+        names = [text(self.feature_names[j]) for j in shown]
         self.ax_.set_xticks(np.arange(len(shown)), names, rotation=45, ha="right")
         self.ax_.set_yticks([])
         some = "" if len(drawn) == len(rows) else f"{len(drawn)} of "

@@ -1,0 +1,298 @@
+"""`compare`: which methods do better on a table, under one protocol for all of them."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from joblib import cpu_count
+
+from pliant._files import quoted
+from pliant._validation import check_integer, check_real
+from pliant._version import __version__
+from pliant.comparison.baselines import available, installed_for, is_baseline, named
+from pliant.comparison.cell import Record
+from pliant.comparison.folds import check_folds, outer_split, settled
+from pliant.comparison.ledger import Ledger, key_of
+from pliant.comparison.metrics import metrics_of
+from pliant.comparison.protocol import Cell, Protocol
+from pliant.comparison.result import BASELINE, LEARNED, ComparisonResult, Entry
+from pliant.comparison.running import Run, Tell
+from pliant.comparison.sample import Sample
+from pliant.registry import Method
+
+__all__ = ["check_metric", "compare", "compare_sample"]
+
+PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "joblib")
+
+
+def compare(
+    X: Any,
+    y: Any,
+    *,
+    methods: Sequence[str | Method] | None = None,
+    task: str | None = None,
+    groups: Any = None,
+    time: Any = None,
+    budget: float | None = 600.0,
+    folds: int = 5,
+    repeats: int = 2,
+    metric: str | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    feature_names: Sequence[str] | None = None,
+    progress: Tell | None = None,
+) -> ComparisonResult:
+    """Compare methods by nested cross-validation: all on the same outer folds.
+
+    In each fold a method's settings are chosen by a search on inner folds of the training rows,
+    and tested on rows that neither saw. What fills in missing values and scales features is learned
+    in each fold anew.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        Numbers; nan where one is missing. For a table with text see
+        `pliant.comparison.read_sample`.
+    y : array-like of shape (n,)
+        Labels, or numbers to predict.
+    methods : sequence of str or Method, optional
+        Names of `pliant.registry.METHODS` and `pliant.comparison.BASELINES`; by default all that
+        are installed and do the task.
+    task : {"classification", "regression"}, optional
+        Guessed from y: classification for text, and for few whole numbers that recur.
+    groups : array-like of shape (n,), optional
+        Rows of one group stay together in every fold.
+    time : array-like of shape (n,), optional
+        Only rows that are later than the training rows are tested on.
+    budget : float or None, default=600.0
+        Seconds for everything. Cells that it cuts are missing in the result; the others are as
+        they would be without. None: as long as it takes.
+    folds, repeats : int, default=5 and 2
+        Outer folds, and how often they are drawn.
+    metric : str, optional
+        What searches and ranks go by: "accuracy" (default), "balanced_accuracy", "auc" (two
+        classes); "r2" (default), "rmse", "mae".
+    random_state : int, default=0
+        Decides all draws.
+    n_jobs : int, optional
+        Cells at a time; by default one for each core. They run through joblib, each in a process
+        of its own with one thread.
+    cache : path-like, optional
+        A file that takes each finished cell.
+    resume : bool, default=False
+        Whether cells that `cache` holds are taken from there.
+    feature_names : sequence of d str, optional
+    progress : callable, optional
+        Called after each cell with its record, the number of cells done, and that of all.
+
+    Returns
+    -------
+    ComparisonResult
+        With Ctrl-C, of what was finished until then.
+
+    Raises
+    ------
+    ValueError
+        For a value that cannot be used; the message quotes it.
+    TableError
+        If `cache` belongs to another comparison, or cannot be written.
+
+    Notes
+    -----
+    Time grows with methods x folds x (inner fits + 1); see the documentation for what one fit of
+    each method costs.
+
+    References
+    ----------
+    C. Nadeau and Y. Bengio, Inference for the generalization error, Machine Learning 52 (2003).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from pliant import compare
+    >>> X, y = load_iris(return_X_y=True)
+    >>> found = compare(X, y, methods=["dummy", "linear"], folds=3, repeats=1, n_jobs=1)
+    >>> [standing.method.name for standing in found.standings()]
+    ['linear', 'dummy']
+    """
+    sample = Sample.of(
+        X, y, task=task, feature_names=feature_names, groups=groups, time=time
+    )
+    protocol = Protocol(folds=folds, repeats=repeats, metric=metric, seed=random_state)
+    return compare_sample(
+        sample,
+        methods,
+        protocol,
+        budget=budget,
+        n_jobs=n_jobs,
+        cache=cache,
+        resume=resume,
+        progress=progress,
+    )
+
+
+def compare_sample(
+    sample: Sample,
+    methods: Sequence[str | Method] | None = None,
+    protocol: Protocol | None = None,
+    *,
+    budget: float | None = 600.0,
+    n_jobs: int | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    progress: Tell | None = None,
+    command: str | None = None,
+) -> ComparisonResult:
+    """Compare methods on a table; see `compare`.
+
+    Parameters
+    ----------
+    sample : Sample
+    methods, budget, n_jobs, cache, resume, progress
+        As in `compare`.
+    protocol : Protocol, optional
+    command : str, optional
+        What repeats it, for the report.
+    """
+    start = time.perf_counter()
+    protocol = settled(protocol or Protocol(), sample)
+    if budget is not None:
+        budget = check_real("budget", budget, above=0)
+    if n_jobs is not None and n_jobs == 0:
+        check_integer("n_jobs", n_jobs, least=1)
+    check_metric(protocol, sample)
+    check_folds(sample, protocol)
+    chosen = _methods(methods, sample.task)
+    least = min(len(outer_split(sample, protocol, *place)[0]) for place in protocol.places())
+    refused = {method.name: _refusal(method, sample, least) for method in chosen}
+    key = key_of(sample, protocol)
+    run = Run(
+        sample,
+        protocol,
+        [method for method in chosen if not refused[method.name]],
+        Ledger(cache, key, resume=resume),
+        budget=None if budget is None else budget - (time.perf_counter() - start),
+        n_jobs=n_jobs,
+        tell=progress or _silent,
+    )
+    run()
+    records = _in_order(run, chosen, protocol)
+    return ComparisonResult(
+        sample=_facts(sample),
+        truth=_truth(sample, records),
+        protocol=protocol,
+        methods=tuple(
+            _entry(method, refused[method.name], run, records, protocol) for method in chosen
+        ),
+        records=tuple(records),
+        seconds=time.perf_counter() - start,
+        budget=budget,
+        interrupted=run.interrupted,
+        environment=_environment(key),
+        command=command,
+    )
+
+
+def _silent(record: Record, done: int, total: int) -> None:
+    """Tell nobody."""
+
+
+def _methods(given: Sequence[str | Method] | None, task: str) -> list[Method]:
+    if given is None:
+        return installed_for(task)
+    found = [method if isinstance(method, Method) else named(method) for method in given]
+    names = [method.name for method in found]
+    if not names:
+        raise ValueError("expected at least one method, got none")
+    if repeated := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"expected each method once, got {quoted(repeated[0])} twice")
+    return found
+
+
+def check_metric(protocol: Protocol, sample: Sample) -> None:
+    """Raise ValueError unless a search can go by the metric."""
+    known = [metric.name for metric in metrics_of(sample.task) if metric.name != "log_loss"]
+    if len(sample.classes or ()) > 2:
+        known.remove("auc")
+    if protocol.metric is not None and protocol.metric not in known:
+        raise ValueError(
+            f"expected a metric out of {', '.join(known)} to search by, got {protocol.metric!r}"
+        )
+
+
+def _refusal(method: Method, sample: Sample, n_train: int) -> str:
+    """Return why a method is not tried; "" if it is."""
+    if sample.task not in method.tasks:
+        return f"does {' and '.join(method.tasks)} only"
+    if n_train > method.max_rows:
+        return f"takes at most {method.max_rows} training rows, there are {n_train}"
+    if not available(method):
+        return f"is not installed: pip install {method.paper}"
+    return ""
+
+
+def _in_order(run: Run, methods: Sequence[Method], protocol: Protocol) -> list[Record]:
+    cells = [Cell(m.name, *place) for m in methods for place in protocol.places()]
+    return [run.records[cell] for cell in cells if cell in run.records]
+
+
+def _entry(
+    method: Method, refused: str, run: Run, records: Sequence[Record], protocol: Protocol
+) -> Entry:
+    """Return what became of a method."""
+    mine = [record for record in records if record["method"] == method.name]
+    failed = [record["error"] for record in mine if record["status"] == "error"]
+    done, wanted = len(mine) - len(failed), len(protocol.places())
+    if refused:
+        status, reason = "skipped", refused
+    elif failed and not done:
+        status, reason = "error", failed[0]
+    elif done + len(failed) < wanted:
+        status, reason = "cut", f"{done} of {wanted} folds: {run.reason(method.name)}"
+    else:
+        status, reason = "done", ""
+    if failed and done:
+        reason = "; ".join(part for part in (reason, f"{len(failed)} failed: {failed[0]}") if part)
+    kind = BASELINE if is_baseline(method.name) else LEARNED
+    return Entry(method.name, method.title, kind, method.summary, status, reason)
+
+
+def _facts(sample: Sample) -> dict[str, Any]:
+    return {
+        "name": sample.name,
+        "target": sample.target,
+        "task": sample.task,
+        "rows": len(sample.y),
+        "features": sample.X.shape[1],
+        "feature_names": list(sample.feature_names),
+        "classes": sample.classes,
+        "categorical": len(sample.categories),
+        "missing": int(np.isnan(sample.X).sum()),
+        "groups": None if sample.groups is None else len(np.unique(sample.groups)),
+        "ordered": sample.ordered,
+    }
+
+
+def _truth(sample: Sample, records: Sequence[Record]) -> dict[str, Any]:
+    """Return the target of the rows that predictions name."""
+    kept = [record["predictions"]["rows"] for record in records if record.get("predictions")]
+    return {str(row): sample.y[row].item() for row in sorted({r for rows in kept for r in rows})}
+
+
+def _environment(key: str) -> dict[str, str]:
+    return {
+        "pliant": __version__,
+        "python": platform.python_version(),
+        **{package: version(package) for package in PACKAGES},
+        "cores": str(cpu_count()),
+        "system": f"{platform.system()} {platform.machine()}",
+        "key": key,
+    }

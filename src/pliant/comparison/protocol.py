@@ -1,0 +1,80 @@
+"""How methods are compared: folds, search, metrics. All that decides a score beside the table."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pliant._validation import check_choice, check_integer
+from pliant.comparison.metrics import METRICS
+
+__all__ = ["Cell", "Protocol"]
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """One method, learned on one outer fold's training rows and tested on its test rows.
+
+    Parameters
+    ----------
+    method : str
+    repeat, fold : int
+        From 0.
+    """
+
+    method: str
+    repeat: int
+    fold: int
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """The outer split, which all methods share."""
+        return self.repeat, self.fold
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """Nested cross-validation: outer folds test what a search on inner folds has chosen.
+
+    Parameters
+    ----------
+    folds, repeats : int
+        Outer folds, and how often they are drawn anew. Rows in the order of time have one repeat.
+    metric : str or None
+        What the search and the ranking go by; None: accuracy, or R2.
+    inner_folds : int or None
+        Folds of the search; None: 5 below 1000 training rows, else 3.
+    candidates : int
+        Settings that the search tries at most; drawn from the grid if it has more.
+    search_rows : int
+        Training rows that the search takes at most; the settings that it chooses are fitted on all.
+    seed : int
+        Decides every draw, together with the cell.
+    """
+
+    folds: int = 5
+    repeats: int = 2
+    metric: str | None = None
+    inner_folds: int | None = None
+    candidates: int = 32
+    search_rows: int = 2000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_integer("folds", self.folds, least=2)
+        check_integer("repeats", self.repeats, least=1)
+        check_integer("candidates", self.candidates, least=1)
+        check_integer("search_rows", self.search_rows, least=10)
+        check_integer("seed", self.seed, least=0)
+        if self.inner_folds is not None:
+            check_integer("inner_folds", self.inner_folds, least=2)
+        if self.metric is not None:
+            check_choice("metric", self.metric, tuple(METRICS))
+
+    def places(self) -> list[tuple[int, int]]:
+        """Return the outer splits in the order in which they are run."""
+        return [(repeat, fold) for repeat in range(self.repeats) for fold in range(self.folds)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the protocol as plain data."""
+        return asdict(self)

@@ -1,0 +1,67 @@
+"""How far each method's solver has proved itself from the best solution, at most."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pliant.comparison.report.leaderboard import method_head
+from pliant.comparison.report.markup import Markup, joined, tag
+from pliant.comparison.report.tables import Column, number, table, text
+from pliant.comparison.report.view import View
+from pliant.comparison.report.wording import count, gap, known
+
+if TYPE_CHECKING:
+    from pliant.comparison.standings import Standing
+
+__all__ = ["certificates"]
+
+CERTIFIED = (
+    "A certified gap is proved by the solver, not estimated: no solution of the method's own "
+    "training problem is better than the one found by more than this share of its objective. "
+    "It says that training ended well, not that predictions are good."
+)
+
+
+def certificates(view: View) -> Markup:
+    """Write the largest gap of each method that has been run."""
+    ran = [standing for standing in view.standings if standing.folds]
+    if not ran:
+        return tag("p", "No method was run.")
+    certified = [standing for standing in ran if known(standing.gap)]
+    without = [each.method.title for each in ran if each not in certified]
+    return joined(
+        tag("p", CERTIFIED),
+        _table(view, certified) if certified else None,
+        tag("p", f"Without a certificate: {', '.join(without)}.") if without else None,
+    )
+
+
+def _table(view: View, certified: list[Standing]) -> Markup:
+    columns = (
+        Column("Method", numeric=False),
+        Column("Largest certified gap", "relative"),
+        Column("Folds with a certificate"),
+        Column("In words", numeric=False),
+    )
+    rows = [_row(standing, view.records(standing.method.name)) for standing in certified]
+    return table("Certified gaps", columns, rows, sortable=True, look="small")
+
+
+def _row(standing: Standing, records: list[dict[str, Any]]) -> list[Markup]:
+    done = [record for record in records if record["status"] == "done"]
+    proved = sum(known(record.get("gap")) for record in done)
+    return [
+        method_head(standing),
+        number(gap(standing.gap), standing.gap),
+        number(f"{proved} of {count(len(done), 'fold')}", proved),
+        text(_in_words(standing.gap)),
+    ]
+
+
+def _in_words(size: float | None) -> str:
+    """Say a gap as a percentage of the objective."""
+    if not known(size):
+        return ""
+    if size < 1e-8:
+        return "solved to the last digits"
+    return f"at most {100 * size:.2g} % from the optimum" if size < 1 else "far from proved"

@@ -1,0 +1,203 @@
+"""The methods side by side: how good, how sure, at what cost."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from pliant.comparison.report.interval import draw_interval
+from pliant.comparison.report.markup import Content, Markup, joined, tag
+from pliant.comparison.report.tables import Column, head, number, table, text
+from pliant.comparison.report.view import View
+from pliant.comparison.report.wording import (
+    MISSING,
+    bytes_of,
+    count,
+    fixed,
+    gap,
+    known,
+    p_value,
+    seconds,
+    setting,
+    signed,
+)
+
+if TYPE_CHECKING:
+    from pliant.comparison.metrics import Metric
+    from pliant.comparison.standings import Standing
+
+__all__ = ["costs", "leaderboard", "method_head"]
+
+STATUS = {"done": "complete", "cut": "cut short", "error": "failed", "skipped": "skipped"}
+
+MEGABYTE = 1024**2
+
+LEVEL = 0.05
+"""A smaller p is called a difference."""
+
+
+def leaderboard(view: View) -> Markup:
+    """Write how good each method is: the metric, the difference to the reference, the rest."""
+    return table(
+        f"Scores, best {view.metric.title} first",
+        _score_columns(view),
+        [_score_row(view, standing) for standing in view.standings],
+        sortable=True,
+        look="leaderboard",
+    )
+
+
+def costs(view: View) -> Markup:
+    """Write what each method takes and leaves: time, memory, size, settings."""
+    columns = (
+        Column("Method", numeric=False),
+        Column("Fit", "median"),
+        Column("Predict", "median"),
+        Column("With search", "median"),
+        Column("Peak memory", "median"),
+        Column("Model size", "median"),
+        Column("Support points", "median"),
+        Column("Certified gap", "largest"),
+        Column("Chosen settings", "most frequent", numeric=False),
+    )
+    rows = [_cost_row(view, standing) for standing in view.standings if standing.folds]
+    if not rows:
+        return tag("p", "No method finished a fold.")
+    return table("Time, memory and settings of one fold", columns, rows, sortable=True)
+
+
+def method_head(standing: Standing) -> Markup:
+    """Write the head of a method's row."""
+    entry = standing.method
+    kind = tag("span", f"{entry.kind} · ", tag("code", entry.name), class_="note")
+    return head(tag("span", entry.title, class_="title"), kind, value=entry.title)
+
+
+def _score_columns(view: View) -> list[Column]:
+    primary, rival, scale = view.metric, view.reference, view.scale
+    ends = scale and f"{fixed(scale.low, view.digits)} to {fixed(scale.high, view.digits)}"
+    against = f"against {rival.method.title}" if rival else "no reference was measured"
+    return [
+        Column("Rank", sorted=True),
+        Column("Method", numeric=False),
+        Column(_title(primary), ends or "mean ± error", best_first=_best(primary)),
+        Column("Difference", against, best_first="descending"),
+        Column("p", "corrected t test; Wilcoxon"),
+        Column("Folds", "won, tied, lost", best_first="descending"),
+        Column("Status", numeric=False),
+        *(Column(_title(each), best_first=_best(each)) for each in view.others),
+    ]
+
+
+def _score_row(view: View, standing: Standing) -> list[Markup]:
+    return [
+        number(standing.rank or MISSING, standing.rank),
+        method_head(standing),
+        _primary(view, standing),
+        _difference(view, standing),
+        _p_values(standing),
+        _record(standing),
+        _status(standing),
+        *(_score(view, standing, each) for each in view.others),
+    ]
+
+
+def _status(standing: Standing) -> Markup:
+    entry = standing.method
+    word = _word(standing)
+    reason = tag("span", entry.reason, class_="note") if entry.reason else None
+    badge = tag("span", word, class_=f"badge {entry.status}")
+    return text(badge, reason, value=word, look="status")
+
+
+def _word(standing: Standing) -> str:
+    return STATUS[standing.method.status]
+
+
+def _primary(view: View, standing: Standing) -> Markup:
+    if not known(standing.mean):
+        return number(tag("span", _word(standing), class_="note"), None)
+    rival = view.reference.mean if view.reference else None
+    scale = view.scale
+    drawing = draw_interval(standing.mean, standing.error, scale, rival) if scale else None
+    written = tag("span", _plus_minus(standing.mean, standing.error, view.digits))
+    return number(tag("span", drawing, written, class_="primary"), standing.mean)
+
+
+def _difference(view: View, standing: Standing) -> Markup:
+    if standing is view.reference:
+        return number(tag("span", "the reference", class_="note"), None)
+    written = signed(standing.difference, view.digits)
+    return number(joined(written, _verdict(standing)), standing.difference)
+
+
+def _verdict(standing: Standing) -> Content:
+    """Say what the difference means, if it was tested."""
+    if not (known(standing.difference) and known(standing.p_value)):
+        return None
+    if standing.p_value >= LEVEL:
+        return tag("span", "within chance", class_="note")
+    word = "better" if standing.difference > 0 else "worse"
+    return tag("span", word, class_=f"note {word}")
+
+
+def _p_values(standing: Standing) -> Markup:
+    """Write the p-value of the t test, and Wilcoxon's below."""
+    second = p_value(standing.wilcoxon) if known(standing.wilcoxon) else None
+    below = second and tag("span", second, class_="note")
+    return number([p_value(standing.p_value), below], standing.p_value)
+
+
+def _record(standing: Standing) -> Markup:
+    if not known(standing.difference):
+        return number(MISSING, None)
+    written = f"{standing.wins} – {standing.ties} – {standing.losses}"
+    return number(written, standing.wins - standing.losses)
+
+
+def _score(view: View, standing: Standing, metric: Metric) -> Markup:
+    mean, error = (each.get(metric.name) for each in (standing.means, standing.errors))
+    digits = view.digits_of(metric.name)
+    spread = tag("span", f"± {fixed(error, digits)}", class_="note") if known(error) else None
+    return number([fixed(mean, digits), spread], mean)
+
+
+def _plus_minus(mean: float | None, error: float | None, digits: int) -> Content:
+    spread = f" ± {fixed(error, digits)}" if known(mean) and known(error) else None
+    return fixed(mean, digits), spread and tag("span", spread, class_="error")
+
+
+def _cost_row(view: View, standing: Standing) -> list[Markup]:
+    times = [standing.seconds.get(name) for name in ("fit", "predict", "total")]
+    memory = standing.memory_mb
+    support = standing.support
+    return [
+        method_head(standing),
+        *(number(seconds(time), time) for time in times),
+        number(bytes_of(memory * MEGABYTE if known(memory) else None), memory),
+        number(bytes_of(standing.size_bytes), standing.size_bytes),
+        number(f"{support:g}" if known(support) else MISSING, support),
+        number(gap(standing.gap), standing.gap),
+        _settings(view, standing),
+    ]
+
+
+def _settings(view: View, standing: Standing) -> Markup:
+    """Write the settings that the search chose most often, and how often."""
+    chosen = [record.get("chosen") for record in view.records(standing.method.name)]
+    written = [json.dumps(each, sort_keys=True, default=str) for each in chosen if each]
+    if not written:
+        return text(MISSING)
+    ((most, times),) = Counter(written).most_common(1)
+    pairs = ", ".join(f"{name} = {setting(v)}" for name, v in json.loads(most).items())
+    often = f"{times} of {count(len(written), 'fold')}"
+    return text(tag("code", pairs), tag("span", often, class_="note"), value=pairs, look="settings")
+
+
+def _title(metric: Metric) -> str:
+    return metric.title[:1].upper() + metric.title[1:]
+
+
+def _best(metric: Metric) -> str:
+    return "descending" if metric.higher_is_better else "ascending"

@@ -1,0 +1,86 @@
+"""The protocol in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pliant.comparison.report.markup import Markup, tag
+from pliant.comparison.report.view import View
+from pliant.comparison.report.wording import count, seconds
+from pliant.comparison.sentences import called, listed
+
+__all__ = ["protocol_in_words"]
+
+
+def protocol_in_words(view: View) -> Markup:
+    """Say how rows were split, settings chosen, scores and differences measured."""
+    return tag("ul", [tag("li", sentence) for sentence in _sentences(view)], class_="prose")
+
+
+def _sentences(view: View) -> Iterator[str]:
+    yield from _folds(view)
+    yield _search(view)
+    yield (
+        "Missing values, scaling and the coding of texts were learned from training rows as well, "
+        "fold by fold."
+    )
+    yield from _numbers(view)
+    yield from _budget(view)
+
+
+def _folds(view: View) -> Iterator[str]:
+    protocol, sample = view.result.protocol, view.result.sample
+    if sample.get("ordered"):
+        yield (
+            f"Rows are in the order of time. Each of {count(protocol.folds, 'test')} was on rows "
+            "later than all rows that its model had learned from."
+        )
+        return
+    times = "twice" if protocol.repeats == 2 else f"{protocol.repeats} times"
+    again = "" if protocol.repeats == 1 else f" This was done {times}, with new parts."
+    yield (
+        f"The rows were split into {count(protocol.folds, 'part')} (folds). Each part was "
+        f"predicted by a model that had learned from the others only.{again} All methods had the "
+        "same parts."
+    )
+    if sample.get("groups"):
+        yield "Rows of one group were never both learned from and tested on."
+    elif not view.regression:
+        yield "Each part has nearly the same share of every class."
+
+
+def _search(view: View) -> str:
+    protocol = view.result.protocol
+    inner = f"{protocol.inner_folds or '5 (from 1000 rows on 3)'} parts of their own"
+    return (
+        "A method's settings were chosen by "
+        f"{view.metric.title} inside the training rows, split into {inner}, among at most "
+        f"{count(protocol.candidates, 'candidate')} and on at most "
+        f"{count(protocol.search_rows, 'row')}. So no test row had a say in the settings that it "
+        "was tested with: this is nested cross-validation."
+    )
+
+
+def _numbers(view: View) -> Iterator[str]:
+    yield (
+        "A score is the mean over test folds. Its ± is the standard error, widened because the "
+        "folds share training rows (Nadeau and Bengio)."
+    )
+    if view.reference is not None:
+        entry = view.reference.method
+        rival = called(entry.name, entry.title)
+        yield (
+            f"Each method was compared with {rival} on the folds that both "
+            "finished. p is how often chance alone would give a difference this large, corrected "
+            "for the number of methods (Holm); below 0.05 it is called a difference."
+        )
+
+
+def _budget(view: View) -> Iterator[str]:
+    budget = view.result.budget
+    cut = [entry.title for entry in view.result.methods if entry.status == "cut"]
+    if budget is None:
+        yield "There was no limit of time."
+    else:
+        end = f"; {listed(cut)} could not finish all folds" if cut else ""
+        yield f"The limit of time was {seconds(budget)}{end}."

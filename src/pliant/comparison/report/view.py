@@ -1,0 +1,130 @@
+"""One result as the sections of its report see it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from pliant.comparison.report.drawing import Axis
+from pliant.comparison.report.interval import Interval, axis_of
+from pliant.comparison.report.markup import Content, Markup, tag
+from pliant.comparison.report.wording import decimals, known
+
+if TYPE_CHECKING:
+    from pliant.comparison.metrics import Metric
+    from pliant.comparison.result import ComparisonResult
+    from pliant.comparison.standings import Standing
+
+__all__ = ["View", "heading"]
+
+MOST_SHOWN = 5
+"""Methods with a colour of their own, besides the reference."""
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A result, its place on the page, and what several sections ask of it.
+
+    Parameters
+    ----------
+    result : ComparisonResult
+    prefix : str
+        Begins each id of this result.
+    level : int
+        The level of the headings of its sections.
+    """
+
+    result: ComparisonResult
+    prefix: str = ""
+    level: int = 2
+
+    def ident(self, key: str) -> str:
+        """Return the id of a part of this result's section."""
+        return f"{self.prefix}{key}"
+
+    @property
+    def metric(self) -> Metric:
+        """What methods are ranked by."""
+        return self.result.metric
+
+    @property
+    def others(self) -> list[Metric]:
+        """The other metrics."""
+        return [each for each in self.result.metrics if each.name != self.metric.name]
+
+    @property
+    def regression(self) -> bool:
+        """Whether the target is a number."""
+        return self.result.task == "regression"
+
+    @cached_property
+    def standings(self) -> list[Standing]:
+        """One for each method that was asked for, the best first, those without a rank last."""
+        return self.result.standings()
+
+    @cached_property
+    def ranked(self) -> list[Standing]:
+        """Those with a rank."""
+        return [standing for standing in self.standings if standing.rank is not None]
+
+    @cached_property
+    def reference(self) -> Standing | None:
+        """What the others are tested against: the tuned Gaussian SVM if it has a score."""
+        return next((each for each in self.standings if each.is_reference), None)
+
+    @cached_property
+    def shown(self) -> list[Standing]:
+        """The methods with a colour of their own: the best ones, without those far behind."""
+        rivals = [each for each in self.ranked if each is not self.reference]
+        return [each for each in rivals[:MOST_SHOWN] if self._near(each)]
+
+    @cached_property
+    def scale(self) -> Axis | None:
+        """Where the means and their errors lie, but for those far behind."""
+        intervals: list[Interval] = [
+            (each.mean, each.error or 0.0) for each in self.ranked if known(each.mean)
+        ]
+        return axis_of(intervals, self.metric.higher_is_better)
+
+    def _near(self, standing: Standing) -> bool:
+        if self.scale is None or standing.mean is None:
+            return True
+        return 0 <= self.scale.share(standing.mean) <= 1
+
+    @cached_property
+    def featured(self) -> list[Standing]:
+        """The best method, the best learned kernel and the reference, each once."""
+        learned = [each for each in self.ranked if each.method.kind == "learned kernel"]
+        wanted = [*self.ranked[:1], *learned[:1], self.reference]
+        return [each for n, each in enumerate(wanted) if each and each not in wanted[:n]]
+
+    @cached_property
+    def digits(self) -> int:
+        """The decimals of the metric."""
+        return self.digits_of(self.metric.name)
+
+    def digits_of(self, name: str) -> int:
+        """Return the decimals of a metric of this name."""
+        errors = [standing.errors.get(name) for standing in self.standings]
+        return decimals([standing.means.get(name) for standing in self.standings], errors)
+
+    def records(self, method: str) -> list[dict[str, Any]]:
+        """Return the records of a method, in the order of folds."""
+        return [record for record in self.result.records if record["method"] == method]
+
+    def look(self, method: str) -> str:
+        """Return the class of a method's lines."""
+        if self.reference and method == self.reference.method.name:
+            return "reference"
+        shown = [standing.method.name for standing in self.shown]
+        return f"series-{shown.index(method) + 1}" if method in shown else "others"
+
+    def heading(self, title: Content, below: int = 0) -> Markup:
+        """Write a heading of this result's sections, or so many levels below."""
+        return heading(self.level + below, title)
+
+
+def heading(level: int, title: Content, **attributes: object) -> Markup:
+    """Write a heading of a level, at most 6."""
+    return tag(f"h{min(level, 6)}", title, **attributes)

@@ -1,0 +1,184 @@
+"""Which cell comes next, and when to stop: the run of a comparison under a budget.
+
+Next is always the method that has taken the least time so far, with its next fold; so quick methods
+finish all of theirs, and slow ones share what is left. A cell is never changed by the budget: it is
+finished as it would be without, or cut.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from joblib import Parallel, cpu_count, delayed, effective_n_jobs
+
+from pliant.comparison.cell import Record
+from pliant.comparison.isolation import CUT, close_all, perform_apart
+from pliant.comparison.ledger import Ledger, method_key
+from pliant.comparison.protocol import Cell, Protocol
+from pliant.comparison.sample import Sample
+from pliant.registry import Method
+
+__all__ = ["Run", "Tell"]
+
+SHARE = 1.5
+"""A cell may take so many equal shares of the budget: the time of all processes over methods."""
+
+SHORTEST = 20.0
+"""Seconds that any cell may take, if the budget has them."""
+
+Tell = Callable[[Record, int, int], object]
+"""Called after each cell with its record, the number of cells done, and that of all."""
+
+
+@dataclass
+class _Queue:
+    """The cells of one method that are still to be run, and the time that it has taken."""
+
+    method: Method
+    cells: list[Cell]
+    spent: float = 0.0
+    runs: list[float] = field(default_factory=list)
+    since: dict[Cell, float] = field(default_factory=dict)
+    reason: str = ""
+
+    def taken(self, now: float) -> float:
+        """Return the seconds taken so far, those of running cells with them."""
+        return self.spent + sum(now - start for start in self.since.values())
+
+    def fits(self, left: float) -> bool:
+        """Return whether another cell can be expected to end in time."""
+        return not self.runs or sum(self.runs) / len(self.runs) <= left
+
+
+class Run:
+    """Runs the cells of some methods, and knows why cells are missing.
+
+    Parameters
+    ----------
+    sample, protocol : Sample and Protocol
+    methods : sequence of Method
+    ledger : Ledger
+        Cells that it holds are not run again.
+    budget : float or None
+        Seconds for all cells together, by the clock.
+    n_jobs : int or None
+        Cells at a time, as joblib counts; None: one for each core.
+    tell : callable
+        See `Tell`.
+
+    Attributes
+    ----------
+    interrupted : bool
+        Whether Ctrl-C ended the run.
+    """
+
+    def __init__(
+        self,
+        sample: Sample,
+        protocol: Protocol,
+        methods: Sequence[Method],
+        ledger: Ledger,
+        *,
+        budget: float | None,
+        n_jobs: int | None = None,
+        tell: Tell = lambda record, done, total: None,
+    ) -> None:
+        self._sample, self._protocol, self._ledger = sample, protocol, ledger
+        self._n_jobs = cpu_count() if n_jobs is None else effective_n_jobs(n_jobs)
+        self._budget = budget
+        self._tell = tell
+        self._keys = {method.name: method_key(method, sample.task) for method in methods}
+        self._lock = threading.Lock()
+        self.interrupted = False
+        self.records: dict[Cell, Record] = {}
+        self._queues = {method.name: self._queue(method) for method in methods}
+        self._total = len(methods) * len(protocol.places())
+        self._cap = None if budget is None else self._share(budget)
+
+    def reason(self, name: str) -> str:
+        """Return why cells of a method are missing; "" if none is."""
+        queue = self._queues[name]
+        if queue.reason or not (queue.cells or queue.since):
+            return queue.reason
+        return "interrupted" if self.interrupted else "the budget ended"
+
+    def __call__(self) -> None:
+        """Run what is not in the ledger, until all is done or the time is up."""
+        self._ends = None if self._budget is None else time.time() + self._budget
+        work = Parallel(
+            n_jobs=self._n_jobs,
+            prefer="threads",
+            return_as="generator_unordered",
+            pre_dispatch="n_jobs",
+            batch_size=1,
+        )
+        try:
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", ".*tasks which were still being processed")
+                for record in work(self._tasks()):
+                    self._take(record)
+        except BaseException as stop:
+            close_all()
+            self.interrupted = True
+            if not isinstance(stop, KeyboardInterrupt):
+                raise
+
+    def _queue(self, method: Method) -> _Queue:
+        """Return what is to be run of a method; what the ledger holds is taken from there."""
+        cells = [Cell(method.name, *place) for place in self._protocol.places()]
+        for cell in cells:
+            if found := self._ledger.find(self._keys[method.name], cell):
+                self.records[cell] = found
+        return _Queue(method, [cell for cell in cells if cell not in self.records])
+
+    def _share(self, budget: float) -> float:
+        waiting = sum(bool(queue.cells) for queue in self._queues.values())
+        return max(SHORTEST, SHARE * budget * self._n_jobs / max(1, waiting))
+
+    def _tasks(self) -> Iterator[Any]:
+        """Yield the next cell whenever joblib asks for one."""
+        while chosen := self._next():
+            method, cell, ends = chosen
+            yield delayed(perform_apart)(
+                self._sample, self._protocol, method, cell, self._ledger.key, ends
+            )
+
+    def _next(self) -> tuple[Method, Cell, float | None] | None:
+        """Return the next cell and when it is to be killed; None if there is none."""
+        with self._lock:
+            now = time.time()
+            left = float("inf") if self._ends is None else self._ends - now
+            waiting = [q for q in self._queues.values() if q.cells and not q.reason]
+            waiting = [queue for queue in waiting if queue.fits(left)]
+            if left <= 0 or not waiting:
+                return None
+            queue = min(waiting, key=lambda each: each.taken(now))
+            cell = queue.cells.pop(0)
+            queue.since[cell] = now
+            ends = None if self._ends is None or self._cap is None else now + min(left, self._cap)
+            return queue.method, cell, ends
+
+    def _take(self, record: Record) -> None:
+        """Keep what a cell gave, and what it took."""
+        cell = Cell(record["method"], record["repeat"], record["fold"])
+        queue = self._queues[cell.method]
+        with self._lock:
+            seconds = time.time() - queue.since.pop(cell)
+            queue.spent += seconds
+            queue.runs.append(seconds)
+            if record["status"] == CUT:
+                queue.cells.insert(0, cell)
+                if self._ends is not None and time.time() < self._ends:
+                    queue.reason = (
+                        f"a fold takes more than its share of the budget, {self._cap:.0f} s"
+                    )
+        if record["status"] != CUT:
+            self.records[cell] = record
+            if not record.pop("crashed", False):
+                self._ledger.add(self._keys[cell.method], record)
+        self._tell(record, len(self.records), self._total)

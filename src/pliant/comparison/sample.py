@@ -1,0 +1,187 @@
+"""A table to compare methods on, as numbers that a worker process can hold."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from pliant._files import quoted
+from pliant._typing import Array
+from pliant._validation import check_choice
+
+__all__ = ["Sample", "Task", "guess_task"]
+
+Task: TypeAlias = Literal["classification", "regression"]
+
+TASKS = ("classification", "regression")
+MAX_CLASSES = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows to learn from and to test on, with all that decides which rows those may be.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Features; NaN where one is missing. A categorical feature holds the number of its text.
+    y : array of shape (n,)
+        The target: float64 for regression, labels of one type for classification.
+    task : {"classification", "regression"}
+    feature_names : sequence of d str, optional
+        By default ``feature 0`` and so on.
+    categories : mapping of int to tuple of str
+        For each categorical feature, by its column, the texts that it numbers.
+    groups : array of shape (n,), optional
+        Rows of one group are never both learned from and tested on.
+    ordered : bool, default=False
+        Whether rows are in the order of time, so that only later rows are tested on.
+    name, target : str
+        What to call the table and the column that is learned.
+    """
+
+    X: Array
+    y: npt.NDArray[Any]
+    task: Task
+    feature_names: tuple[str, ...] = ()
+    categories: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    groups: npt.NDArray[Any] | None = None
+    ordered: bool = False
+    name: str = "table"
+    target: str = "y"
+
+    def __post_init__(self) -> None:
+        names = tuple(map(str, self.feature_names))
+        names = names or tuple(f"feature {j}" for j in range(self.X.shape[1]))
+        object.__setattr__(self, "feature_names", names)
+        if len(names) != self.X.shape[1]:
+            raise ValueError(f"expected {self.X.shape[1]} feature names, got {len(names)}")
+        _check_target(self.y, self.task)
+        if self.groups is not None and self.ordered:
+            raise ValueError("expected groups or an order of time, got both")
+
+    @classmethod
+    def of(
+        cls,
+        X: Any,
+        y: Any,
+        *,
+        task: str | None = None,
+        feature_names: Sequence[str] | None = None,
+        groups: Any = None,
+        time: Any = None,
+        name: str = "table",
+        target: str = "y",
+    ) -> Sample:
+        """Check arrays or a data frame of numbers; rows are sorted by time if it is given.
+
+        Raises
+        ------
+        ValueError
+            If a shape, a type or a value cannot be used; the message quotes it.
+        """
+        if task is not None:
+            check_choice("task", task, TASKS)
+        features, names = _features(X, feature_names)
+        labels = _column("y", y, len(features))
+        found: Any = task or guess_task(labels)
+        if found == "regression":
+            labels = _numbers("y", labels)
+        groups = None if groups is None else _column("groups", groups, len(features))
+        if time is not None:
+            order = np.argsort(_column("time", time, len(features)), kind="stable")
+            features, labels = features[order], labels[order]
+            groups = None if groups is None else groups[order]
+        return cls(
+            features,
+            labels,
+            found,
+            names,
+            groups=groups,
+            ordered=time is not None,
+            name=name,
+            target=target,
+        )
+
+    @property
+    def classes(self) -> list[Any] | None:
+        """The classes in order; None for regression."""
+        return np.unique(self.y).tolist() if self.task == "classification" else None
+
+    def fingerprint(self) -> str:
+        """Return a hash of everything that a score can depend on."""
+        digest = hashlib.sha256()
+        for part in (self.X, self.y, self.groups):
+            array = np.ascontiguousarray("" if part is None else part)
+            digest.update(f"{array.dtype.str}{array.shape}".encode())
+            plain_bytes = repr(array.tolist()).encode() if array.dtype.hasobject else array.data
+            digest.update(plain_bytes)
+        plain = (self.task, self.feature_names, sorted(self.categories.items()), self.ordered)
+        digest.update(repr(plain).encode())
+        return digest.hexdigest()
+
+
+def guess_task(y: npt.NDArray[Any]) -> Task:
+    """Return "regression" for numbers that are no labels: fractions, or many different ones.
+
+    Whole numbers are labels if there are two different ones, or at most 20 with ten rows each on
+    average, as for the target of a table.
+    """
+    if y.dtype.kind not in "iuf":
+        return "classification"
+    distinct = np.unique(y).size
+    whole = bool(np.isfinite(y).all() and (y == np.floor(y)).all())
+    few = distinct <= MAX_CLASSES and distinct * 10 <= y.size
+    return "classification" if whole and (few or distinct == 2) else "regression"
+
+
+def _features(X: Any, names: Sequence[str] | None) -> tuple[Array, tuple[str, ...]]:
+    """Return features as float64, NaN where one is missing, and their names."""
+    given = getattr(X, "columns", None) if names is None else names
+    if hasattr(X, "toarray"):
+        raise ValueError(f"expected a dense X, got {type(X).__name__}: pass X.toarray()")
+    try:
+        features = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            "expected X of numbers, got other values: encode them, or give the table to "
+            "pliant.comparison.read_sample, which does"
+        ) from None
+    if features.ndim != 2 or not features.size:
+        raise ValueError(f"expected X of shape (n, d), got {features.shape}")
+    if np.isinf(features).any():
+        raise ValueError("expected finite features or nan for missing ones, got inf")
+    return np.ascontiguousarray(features), tuple(map(str, given if given is not None else ()))
+
+
+def _column(name: str, values: Any, n: int) -> npt.NDArray[Any]:
+    found = np.asarray(values)
+    if found.shape != (n,):
+        raise ValueError(f"expected {name} of shape ({n},), got {found.shape}")
+    if found.dtype.kind == "O":
+        found = np.array([str(value) for value in found])
+    if found.dtype.kind == "f" and not np.isfinite(found).all():
+        raise ValueError(f"expected finite values in {name}, got nan or inf")
+    return found
+
+
+def _numbers(name: str, values: npt.NDArray[Any]) -> Array:
+    if values.dtype.kind not in "iufb":
+        raise ValueError(f"expected numbers in {name} for regression, got {quoted(values[0])}")
+    return values.astype(np.float64)
+
+
+def _check_target(y: npt.NDArray[Any], task: str) -> None:
+    """Raise ValueError unless there is something to learn."""
+    found = np.unique(y)
+    if len(found) < 2:
+        raise ValueError(f"expected a target that varies, got {quoted(found[0])} in all rows")
+    if task == "classification" and len(found) > max(MAX_CLASSES, len(y) / 2):
+        raise ValueError(
+            f"expected classes that recur, got {len(found)} different ones in {len(y)} rows"
+        )

@@ -1,0 +1,252 @@
+"""Demsar's diagram: mean ranks of methods on an axis, and which of them cannot be told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from pliant._typing import Array, Indices
+from pliant._validation import check_points, check_real
+from pliant.plots._common import BLUE, GREY, new_axes, text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["CriticalDifferenceDisplay"]
+
+LEVEL = 15.0
+"""Points of height that a label gets where there is room."""
+
+LARGEST_FONT = 10.0
+
+BAR = 0.45
+"""Height of a row of bars, in labels."""
+
+
+class CriticalDifferenceDisplay:
+    """Methods at their mean ranks over data sets; a bar joins those that do not differ.
+
+    The better half is named on the left, the best on top; the worse half on the right, the worst
+    on top. Above the axis stands the length of the critical difference: ranks that are closer than
+    that differ by chance alone, as far as the test can tell. Each bar joins a largest set of
+    methods that all lie closer than that.
+
+    Parameters
+    ----------
+    names : sequence of k str
+        k >= 2 methods.
+    ranks : array-like of shape (k,)
+        Their mean ranks, 1 the best, k the worst; see `pliant.comparison.average_ranks`.
+    critical_difference : float
+        >= 0; see `pliant.comparison.nemenyi_critical_difference`.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Once plotted.
+    texts_ : list of matplotlib Text
+        The labels, in the order of the names.
+    bars_ : list of matplotlib Line2D
+        One for each of `groups`.
+    scale_ : matplotlib Line2D
+        The critical difference.
+
+    References
+    ----------
+    J. Demšar, Statistical comparisons of classifiers over multiple data sets, Journal of Machine
+    Learning Research 7 (2006), Figure 1.
+
+    Examples
+    --------
+    >>> from pliant.plots import CriticalDifferenceDisplay
+    >>> display = CriticalDifferenceDisplay(["a", "b", "c", "d"], [1.2, 3.1, 2.0, 3.7], 1.0)
+    >>> display.groups
+    [('a', 'c'), ('b', 'd')]
+    """
+
+    ax_: Axes
+    texts_: list[Any]
+    bars_: list[Any]
+    scale_: Any
+
+    def __init__(
+        self, names: Sequence[str], ranks: npt.ArrayLike, critical_difference: float
+    ) -> None:
+        self.names = [str(name) for name in names]
+        k = len(self.names)
+        if k < 2:
+            raise ValueError(f"expected at least 2 methods, got {k}")
+        self.ranks = _checked_ranks(ranks, k)
+        self.critical_difference = check_real("critical_difference", critical_difference, least=0)
+
+    @classmethod
+    def from_ranks(
+        cls,
+        names: Sequence[str],
+        ranks: npt.ArrayLike,
+        critical_difference: float,
+        *,
+        ax: Axes | None = None,
+        **bar: Any,
+    ) -> Self:
+        """Draw the diagram.
+
+        Parameters
+        ----------
+        names, ranks, critical_difference
+            As for the class.
+        ax : matplotlib Axes, optional
+            Where to draw; by default on a new figure, as high as it has to be.
+        **bar
+            For matplotlib's ``plot``, of the bars.
+
+        Returns
+        -------
+        CriticalDifferenceDisplay
+        """
+        return cls(names, ranks, critical_difference).plot(ax, **bar)
+
+    @property
+    def order(self) -> Indices:
+        """The methods from the best to the worst, shape (k,)."""
+        return np.asarray(np.argsort(self.ranks, kind="stable"), dtype=np.intp)
+
+    @property
+    def groups(self) -> list[tuple[str, ...]]:
+        """The largest sets of methods whose ranks all differ by less than the critical difference.
+
+        Each from its best to its worst method, the set of the best first; none lies in another.
+        """
+        names = [self.names[j] for j in self.order]
+        return [tuple(names[first:end]) for first, end in self._runs]
+
+    @property
+    def _runs(self) -> list[tuple[int, int]]:
+        """First and last + 1 place of each group, in the order of the ranks."""
+        return _joined(self.ranks[self.order], self.critical_difference)
+
+    def plot(self, ax: Axes | None = None, **bar: Any) -> Self:
+        """Draw axis, labels, bars and the critical difference.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default on a new figure, as high as it has to be.
+        **bar
+            For matplotlib's ``plot``, of the bars.
+
+        Returns
+        -------
+        self
+        """
+        k, ranks = len(self.ranks), self.ranks[self.order]
+        intervals = [(ranks[first], ranks[end - 1]) for first, end in self._runs]
+        rows = _rows(intervals, 0.02 * (self._span[1] - self._span[0]))
+        depth = BAR * (max(rows, default=-1) + 1) + 0.6  # where the first label stands
+        height = depth + (k + 1) // 2
+        self.ax_ = new_axes(ax)
+        if ax is None:
+            figure: Any = self.ax_.figure
+            figure.set_size_inches(7.0, LEVEL * (height + 4.0) / 72.0)
+        self._draw_axis(height)
+        self._draw_labels(depth, min(LARGEST_FONT, 0.72 * self._room(height)))
+        self._draw_bars(rows, bar)
+        self._draw_scale()
+        return self
+
+    def _room(self, height: float) -> float:
+        """Return how many points of height a label has."""
+        return 72.0 * float(self.ax_.bbox.height) / self.ax_.figure.dpi / (height + 2.5)
+
+    @property
+    def _span(self) -> tuple[float, float]:
+        """Where the axis begins and ends; it is as long as the critical difference, at least."""
+        return 1.0, max(float(len(self.ranks)), 1.0 + self.critical_difference)
+
+    def _draw_axis(self, height: float) -> None:
+        """Draw the ranks from 1 to k; leave room below, and above for the critical difference."""
+        ax, k = self.ax_, len(self.ranks)
+        low, high = self._span
+        margin = 0.04 * (high - low)
+        ax.set(xlim=(low - margin, high + margin), ylim=(height + 0.2, -2.3))
+        ax.spines[["left", "right", "bottom"]].set_visible(False)
+        ax.spines["top"].set_position(("data", 0.0))
+        ax.spines["top"].set_bounds(1.0, float(k))
+        ax.xaxis.set_ticks_position("top")
+        step = 1 if k <= 12 else 2
+        ax.set_xticks(np.arange(1, k + 1, step))
+        ax.set_yticks([])
+
+    def _draw_labels(self, depth: float, size: float) -> None:
+        """Draw a line from each rank down to its name, at the nearer end."""
+        (low, high), k = self._span, len(self.ranks)
+        half = (k + 1) // 2
+        texts = {}
+        for place, j in enumerate(self.order):
+            left = place < half
+            level = depth + (place if left else k - 1 - place)
+            end, rank = (low if left else high), self.ranks[j]
+            self.ax_.plot(
+                [rank, rank, end], [0.0, level, level], color=GREY, linewidth=0.9, clip_on=False
+            )
+            name = text(self.names[j], 40)
+            label = f"{name}  {rank:.2f} " if left else f" {rank:.2f}  {name}"
+            side = "right" if left else "left"
+            texts[int(j)] = self.ax_.text(end, level, label, fontsize=size, ha=side, va="center")
+        self.texts_ = [texts[j] for j in range(k)]
+
+    def _draw_bars(self, rows: list[int], bar: dict[str, Any]) -> None:
+        """Draw a bar from the best to the worst method of each group."""
+        ranks = self.ranks[self.order]
+        rim = 0.006 * (self._span[1] - self._span[0])
+        look = {"color": BLUE, "linewidth": 4, "solid_capstyle": "butt", "zorder": 3, **bar}
+        self.bars_ = []
+        for (first, end), row in zip(self._runs, rows, strict=True):
+            level = 0.45 + BAR * row
+            ends = [ranks[first] - rim, ranks[end - 1] + rim]
+            self.bars_ += self.ax_.plot(ends, [level, level], **look)
+
+    def _draw_scale(self) -> None:
+        """Draw the critical difference above the axis."""
+        ends, level = [1.0, 1.0 + self.critical_difference], -1.55
+        look: dict[str, Any] = {"color": "black", "linewidth": 1.2, "marker": "|", "markersize": 7}
+        (self.scale_,) = self.ax_.plot(ends, [level, level], clip_on=False, **look)
+        told = f"critical difference {self.critical_difference:.2f}"
+        self.ax_.text(1.0, level - 0.35, told, size=9, ha="left", va="bottom")
+
+
+def _checked_ranks(ranks: npt.ArrayLike, k: int) -> Array:
+    """Return k mean ranks between 1 and k."""
+    found = np.asarray(ranks)
+    if found.shape != (k,):
+        raise ValueError(f"expected ranks of shape ({k},), one for each name, got {found.shape}")
+    numbers = check_points(found[None], "ranks")[0]
+    wrong = numbers[(numbers < 1) | (numbers > k)]
+    if wrong.size:
+        raise ValueError(f"expected mean ranks from 1 to {k}, got {wrong[0]:g}")
+    return numbers
+
+
+def _joined(ranks: Array, difference: float) -> list[tuple[int, int]]:
+    """Return first and last + 1 of each largest run of rising ranks closer than `difference`."""
+    runs: list[tuple[int, int]] = []
+    for first in range(len(ranks)):
+        end = first + int((ranks[first:] - ranks[first] < difference).sum())
+        if end - first > 1 and (not runs or end > runs[-1][1]):
+            runs.append((first, end))
+    return runs
+
+
+def _rows(intervals: list[tuple[float, float]], gap: float) -> list[int]:
+    """Return the row of each interval, the first where it keeps the gap to those before it."""
+    ends: list[float] = []
+    chosen = []
+    for low, high in intervals:
+        free = [row for row, end in enumerate(ends) if end + gap < low]
+        row = free[0] if free else len(ends)
+        ends[row:] = [high, *ends[row + 1 :]]
+        chosen.append(row)
+    return chosen

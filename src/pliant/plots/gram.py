@@ -1,0 +1,386 @@
+"""Kernel values between points of the same class and of others, before and after learning."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import is_classifier
+
+from pliant._typing import Array, Indices
+from pliant._validation import check_choice, check_flag, check_points, check_vector
+from pliant.kernels import Scaled
+from pliant.plots._common import GREY, last_step, new_axes, text, thinned
+from pliant.plots._learned import coefficient_sizes, kernel_and_base, kernel_points
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["GramDisplay"]
+
+ORDERS = ("class", "target")
+
+GAP = 0.08
+"""Between two matrices, as a share of their width."""
+
+NEAREST_NAMES = 0.045
+"""Names stand at least so far apart, as a share of the height."""
+
+
+class GramDisplay:
+    """Gram matrices of a learned kernel and of the kernel it was learned from.
+
+    Points are ordered by class, and within a class by abs(coefficient); for regression by target.
+    What a kernel has learned shows as blocks: it is larger within a class than between classes.
+    Kernels are centred, as a machine with an intercept sees them: a constant that one kernel has
+    and another lacks makes no difference to it. Both matrices have one scale of colours, which
+    ends where 99.5 % of the entries off the diagonal lie.
+
+    Parameters
+    ----------
+    gram : array-like of shape (m, m)
+        The learned kernel between m points, in any order.
+    y : array-like of shape (m,)
+        Their classes or targets.
+    before : array-like of shape (m, m), optional
+        The base kernel between the same points.
+    coefficients : array-like of shape (m,), optional
+        Of the points, for the order within a class.
+    by : {"class", "target"}, optional
+        What orders the points; by default "target" if y holds fractions, else "class".
+    centred : bool, default=True
+        Whether the mean of the points in the feature space is taken to be zero:
+        k(x, y) - mean_i k(x_i, y) - mean_j k(x, x_j) + mean_ij k(x_i, x_j) over the m points.
+    n_points : int, optional
+        How many points the m were chosen from.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Once plotted.
+    images_ : list of matplotlib AxesImage
+        The matrix before, if there is one, and that after learning.
+    colorbar_ : matplotlib Colorbar
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pliant.plots import GramDisplay
+    >>> gram = np.array([[1, 0.2, 0.6], [0.2, 1, 0], [0.6, 0, 1]])
+    >>> display = GramDisplay(gram, ["b", "a", "b"], centred=False)
+    >>> display.order.tolist()
+    [1, 0, 2]
+    >>> display.similarities
+    [(0.6, 0.1)]
+    """
+
+    ax_: Axes
+    images_: list[Any]
+    colorbar_: Any
+
+    def __init__(
+        self,
+        gram: npt.ArrayLike,
+        y: npt.ArrayLike,
+        before: npt.ArrayLike | None = None,
+        *,
+        coefficients: npt.ArrayLike | None = None,
+        by: str | None = None,
+        centred: bool = True,
+        n_points: int | None = None,
+    ) -> None:
+        self.gram = _checked("gram", gram)
+        m = len(self.gram)
+        self.before = None if before is None else _checked("before", before, m)
+        self.y = np.asarray(y)
+        if self.y.shape != (m,):
+            raise ValueError(f"expected y of shape ({m},), got {self.y.shape}")
+        if by is None:
+            by = "target" if _fractional(self.y) else "class"
+        self.by = check_choice("by", by, ORDERS)
+        self.coefficients = None
+        if coefficients is not None:
+            self.coefficients = check_vector("coefficients", coefficients, m)
+        self.centred = check_flag("centred", centred)
+        self.n_points = m if n_points is None else n_points
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        X: Any,
+        y: npt.ArrayLike,
+        *,
+        centred: bool = True,
+        n_points: int | None = None,
+        ax: Axes | None = None,
+        **image: Any,
+    ) -> Self:
+        """Draw the learned kernel of a fitted model, beside its base kernel if it has one.
+
+        Parameters
+        ----------
+        model : fitted estimator
+            With a symmetric ``kernel_``, or a pipeline that ends in one. A base kernel is shown
+            for DANK, KNPL and kernels that solve a LogDet problem; one that was rescaled after
+            learning is compared with the base kernel at the same variance.
+        X : array-like or data frame of shape (n, d)
+            Points, as a rule those that the model was fitted on; (n, n) for
+            ``kernel="precomputed"``. More than 400 are thinned evenly.
+        y : array-like of shape (n,)
+            Their classes or targets.
+        centred, n_points
+            As for the class; `n_points` is by default the number of rows of X.
+        ax : matplotlib Axes, optional
+            Where to draw; by default on a new figure.
+        **image
+            For matplotlib's ``imshow``.
+
+        Returns
+        -------
+        GramDisplay
+
+        Raises
+        ------
+        ValueError
+            For a model without one symmetric kernel of its own, or y that does not fit X.
+        """
+        machine = last_step(model)
+        kernel, base = kernel_and_base(machine)
+        points, targets = kernel_points(model, base, X), np.asarray(y)
+        if targets.shape != (len(points),):
+            raise ValueError(f"expected y of shape ({len(points)},), got {targets.shape}")
+        by = "target" if not is_classifier(machine) and hasattr(machine, "predict") else "class"
+        sizes = coefficient_sizes(machine, points)
+        rows = thinned(_order(targets, sizes, by))
+        points = points[rows]
+        gram = kernel(points)
+        before = None if base is None else base(points)
+        if before is not None and isinstance(kernel, Scaled):
+            before *= _variance(gram) / _variance(before)
+        display = cls(
+            gram,
+            targets[rows],
+            before,
+            coefficients=sizes[rows],
+            by=by,
+            centred=centred,
+            n_points=n_points or len(targets),
+        )
+        return display.plot(ax, **image)
+
+    @classmethod
+    def from_gram(
+        cls,
+        gram: npt.ArrayLike,
+        y: npt.ArrayLike,
+        before: npt.ArrayLike | None = None,
+        *,
+        centred: bool = True,
+        ax: Axes | None = None,
+        **image: Any,
+    ) -> Self:
+        """Draw matrices that are there already.
+
+        Parameters
+        ----------
+        gram, y, before, centred
+            As for the class. More than 400 points are thinned evenly.
+        ax : matplotlib Axes, optional
+            Where to draw; by default on a new figure.
+        **image
+            For matplotlib's ``imshow``.
+
+        Returns
+        -------
+        GramDisplay
+        """
+        whole = cls(gram, y, before)
+        rows = thinned(whole.order)
+        square = np.ix_(rows, rows)
+        earlier = None if whole.before is None else whole.before[square]
+        display = cls(
+            whole.gram[square],
+            whole.y[rows],
+            earlier,
+            by=whole.by,
+            centred=centred,
+            n_points=whole.n_points,
+        )
+        return display.plot(ax, **image)
+
+    @property
+    def order(self) -> Indices:
+        """The points as they are drawn, shape (m,)."""
+        return _order(self.y, self.coefficients, self.by)
+
+    @property
+    def similarities(self) -> list[tuple[float, float]]:
+        """The mean of what is drawn over pairs within a class, and over pairs between classes.
+
+        One for each matrix, without its diagonal; nan where there are no such pairs. For
+        regression the classes are the quarters of the ordered targets.
+        """
+        return [_within_and_between(matrix, self._groups) for matrix in self._matrices]
+
+    @property
+    def _groups(self) -> Indices:
+        """The class, or the quarter of the targets, of each point."""
+        if self.by == "class":
+            return np.unique(self.y, return_inverse=True)[1]
+        ranks = np.argsort(np.argsort(self.y, kind="stable"), kind="stable")
+        return np.asarray(4 * ranks // len(self.y), dtype=np.intp)
+
+    @property
+    def _matrices(self) -> list[Array]:
+        """What is drawn, the learned kernel last; the order is still that of y."""
+        given = [self.gram] if self.before is None else [self.before, self.gram]
+        return [_centred(matrix) for matrix in given] if self.centred else given
+
+    def plot(self, ax: Axes | None = None, **image: Any) -> Self:
+        """Draw the matrices side by side.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default on a new figure.
+        **image
+            For matplotlib's ``imshow``.
+
+        Returns
+        -------
+        self
+        """
+        self.ax_ = ax = new_axes(ax)
+        m, order = len(self.y), self.order
+        style = {**_colours(self._matrices), **image}
+        names = ["learned kernel"] if self.before is None else ["base kernel", "learned kernel"]
+        self.images_ = []
+        for number, (name, matrix) in enumerate(zip(names, self._matrices, strict=True)):
+            left = number * (1.0 + GAP) * m - 0.5
+            extent = (left, left + m, m - 0.5, -0.5)
+            self.images_.append(ax.imshow(matrix[np.ix_(order, order)], extent=extent, **style))
+            self._label(left, f"{name}{self._told(number)}")
+        ax.set(xlim=(-0.5, left + m), ylim=(m - 0.5, -0.5), aspect="equal", xticks=[])
+        ax.spines[:].set_visible(False)
+        self._mark_order()
+        self.colorbar_ = self._draw_colorbar()
+        return self
+
+    def _told(self, number: int) -> str:
+        """Return what the pairs of one matrix have in common, for its title."""
+        within, between = self.similarities[number]
+        if self.by == "target" or not np.isfinite([within, between]).all():
+            return ""
+        return f"\nmean within {within:.2g}, between {between:.2g}".replace("-", "−")
+
+    def _label(self, left: float, title: str) -> None:
+        """Frame a matrix, mark the borders of its classes and write its title above."""
+        m = len(self.y)
+        ends = np.array([0, *self._borders, m] if self.by == "class" else [0, m])
+        look: dict[str, Any] = {"color": GREY, "linewidth": 0.9, "clip_on": False}
+        self.ax_.hlines(ends - 0.5, left, left + m, **look)
+        self.ax_.vlines(left + ends, -0.5, m - 0.5, **look)
+        self.ax_.text(left + m / 2, -0.5 - 0.02 * m, title, ha="center", va="bottom", fontsize=9)
+
+    @property
+    def _borders(self) -> list[int]:
+        """How many points come before each class but the first."""
+        return [int(count) for count in np.cumsum(np.bincount(self._groups))[:-1]]
+
+    def _mark_order(self) -> None:
+        """Name the classes, or some targets, beside the first matrix; say what is drawn below."""
+        m = len(self.y)
+        if self.by == "class":
+            ends = np.array([0, *self._borders, m])
+            places, labels = (ends[1:] + ends[:-1] - 1) / 2, list(np.unique(self.y))
+        else:
+            rows = np.linspace(0, m - 1, 5).astype(int)
+            places, labels = rows.astype(float), [f"{y:.3g}" for y in self.y[self.order][rows]]
+        kept = _apart(places, NEAREST_NAMES * m)
+        self.ax_.set_yticks(places[kept], [text(labels[k]) for k in kept])
+        self.ax_.tick_params(length=0)
+        if self.by == "target":
+            self.ax_.set_ylabel("target")
+        shown = f"all {m}" if m == self.n_points else f"{m} of {self.n_points}"
+        order = {"class": "class, then |coefficient|", "target": "target"}[self.by]
+        if self.by == "class" and self.coefficients is None:
+            order = "class"
+        self.ax_.set_xlabel(f"{shown} points, ordered by {order}")
+
+    def _draw_colorbar(self) -> Any:
+        """Draw the scale, with arrows where entries lie beyond its ends."""
+        image = self.images_[-1]
+        low, high = image.get_clim()
+        below = min(matrix.min() for matrix in self._matrices) < low
+        above = max(matrix.max() for matrix in self._matrices) > high
+        extend = {(0, 0): "neither", (1, 0): "min", (0, 1): "max", (1, 1): "both"}[below, above]
+        label = "k(x, x′), centred" if self.centred else "k(x, x′)"
+        return image.figure.colorbar(
+            image, ax=self.ax_, label=label, extend=extend, shrink=0.85, pad=0.02
+        )
+
+
+def _checked(name: str, matrix: npt.ArrayLike, m: int | None = None) -> Array:
+    """Return a square matrix of numbers, of order m if that is known."""
+    found = check_points(matrix, name)
+    if found.shape[0] != found.shape[1] or not found.size or m not in (None, len(found)):
+        size = "m, m" if m is None else f"{m}, {m}"
+        raise ValueError(f"expected {name} of shape ({size}), got {found.shape}")
+    return found
+
+
+def _fractional(y: npt.NDArray[Any]) -> bool:
+    """Return whether there are numbers among y that are not whole."""
+    return y.dtype.kind == "f" and bool((y != np.floor(y)).any())
+
+
+def _order(y: npt.NDArray[Any], sizes: Array | None, by: str) -> Indices:
+    """Return the points by target, or by class and then by size."""
+    if by == "target":
+        return np.argsort(y, kind="stable")
+    codes = np.unique(y, return_inverse=True)[1]
+    return np.lexsort((np.zeros(len(y)) if sizes is None else np.abs(sizes), codes))
+
+
+def _centred(gram: Array) -> Array:
+    """Return the Gram matrix of the points minus their mean."""
+    return np.asarray(gram - gram.mean(axis=0) - gram.mean(axis=1)[:, None] + gram.mean())
+
+
+def _variance(gram: Array) -> float:
+    """Return the variance of points in the feature space of their Gram matrix."""
+    return float(gram.diagonal().mean() - gram.mean()) or 1.0
+
+
+def _within_and_between(gram: Array, groups: Indices) -> tuple[float, float]:
+    """Return the means of the entries off the diagonal in one group, and in two."""
+    same = groups[:, None] == groups
+    between = ~same
+    np.fill_diagonal(same, False)
+    return _mean(gram[same]), _mean(gram[between])
+
+
+def _mean(entries: Array) -> float:
+    return float(entries.mean()) if entries.size else np.nan
+
+
+def _colours(matrices: list[Array]) -> dict[str, Any]:
+    """Return the colours for kernel values: from white both ways, where many are negative."""
+    off = ~np.eye(len(matrices[0]), dtype=bool)
+    entries = np.concatenate([matrix[off] for matrix in matrices] if off.any() else matrices)
+    low, high = (float(end) for end in np.percentile(entries, [0.5, 99.5]))
+    if low >= -0.05 * abs(high):
+        return {"cmap": "viridis", "vmin": min(low, high), "vmax": high}
+    limit = max(-low, high)
+    return {"cmap": "RdBu_r", "vmin": -limit, "vmax": limit}
+
+
+def _apart(places: Array, least: float) -> list[int]:
+    """Return the numbers of places, in order, that keep their distance from the one before."""
+    kept: list[int] = []
+    for number, place in enumerate(places):
+        if not kept or place - places[kept[-1]] >= least:
+            kept.append(number)
+    return kept

@@ -1,0 +1,233 @@
+"""A learned tessellated kernel as a function of one point, or of one feature of two points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from pliant._typing import Array
+from pliant._validation import check_integer, check_points, check_vector
+from pliant.kernels import Kernel, Rescaled, TessellatedKernel
+from pliant.plots._common import feature_labels, inner_points, last_step, new_axes, text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["TessellationDisplay"]
+
+LEVELS = 24
+"""Steps of the colours."""
+
+STEPS = 21
+"""Places along each feature at which the kernel is tried, to find where it changes most."""
+
+
+class TessellationDisplay:
+    """k(x, z) over a plane of x for a fixed point z, or over one feature of both.
+
+    The lines through z along the axes are its edges in the tessellation: in each of the four
+    pieces that they cut out, the kernel is one polynomial. Over one feature of x and of z, the
+    edge is the line x = z.
+
+    Parameters
+    ----------
+    horizontal, vertical : arrays of shape (r,) and (s,)
+        The grid.
+    values : array of shape (s, r)
+        The kernel there, one row for each vertical position.
+    point : pair of float or None
+        Where z is in the plane; None where z varies along the vertical axis.
+    names : pair of str
+        Labels of the axes.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Once plotted.
+    surface_ : matplotlib QuadContourSet
+        The values.
+    edges_ : list of matplotlib Line2D
+        The edges of the tessellation.
+    point_ : matplotlib Line2D or None
+        The point z.
+    colorbar_ : matplotlib Colorbar
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_circles
+    >>> from pliant import TKLClassifier
+    >>> from pliant.plots import TessellationDisplay
+    >>> X, y = make_circles(100, noise=0.1, factor=0.3, random_state=0)
+    >>> model = TKLClassifier(C=10).fit(X, y)
+    >>> display = TessellationDisplay.from_estimator(model, X, point=[0.0, 0.5])
+    >>> display.names
+    ('feature 0', 'feature 1')
+    """
+
+    ax_: Axes
+    surface_: Any
+    edges_: list[Any]
+    point_: Any
+    colorbar_: Any
+
+    def __init__(
+        self,
+        horizontal: npt.ArrayLike,
+        vertical: npt.ArrayLike,
+        values: npt.ArrayLike,
+        point: tuple[float, float] | None,
+        names: tuple[str, str],
+    ) -> None:
+        self.horizontal = np.asarray(horizontal, dtype=np.float64)
+        self.vertical = np.asarray(vertical, dtype=np.float64)
+        self.values = check_points(values, "values")
+        shape = len(self.vertical), len(self.horizontal)
+        if self.values.shape != shape:
+            raise ValueError(f"expected values of shape {shape}, got {self.values.shape}")
+        self.point = point
+        self.names = names
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        X: Any,
+        *,
+        features: Sequence[int] | None = None,
+        point: npt.ArrayLike | None = None,
+        feature_names: Sequence[str] | None = None,
+        grid_resolution: int = 200,
+        ax: Axes | None = None,
+        **surface: Any,
+    ) -> Self:
+        """Draw the learned kernel of a fitted TKL machine.
+
+        Parameters
+        ----------
+        model : fitted estimator
+            `TKLClassifier` of two classes, `TKLRegressor`, or a pipeline that ends in one; then
+            features are those that its last step sees.
+        X : array-like or data frame of shape (n, d)
+            Points that say over which range the features are drawn.
+        features : sequence of one or two int, optional
+            The features of the plane; or one, for k over this feature of x and of z. The other
+            features are those of z. By default the two along which k(., z) changes most.
+        point : array-like of shape (d,), optional
+            z, as the last step sees it; by default the median of X.
+        feature_names : sequence of d str, optional
+            By default those of the data frame that the machine was fitted on, or numbers.
+        grid_resolution : int, default=200
+            >= 2: the kernel is computed at its square many places.
+        ax : matplotlib Axes, optional
+            Where to draw; by default on a new figure.
+        **surface
+            For matplotlib's ``contourf``.
+
+        Returns
+        -------
+        TessellationDisplay
+
+        Raises
+        ------
+        ValueError
+            For a model without one tessellated kernel, or features that X does not have.
+        """
+        machine = last_step(model)
+        kernel = _tessellated(machine)
+        points = inner_points(model, X)
+        d = points.shape[1]
+        labels = feature_labels(feature_names, machine, d)
+        z = np.median(points, axis=0) if point is None else check_vector("point", point, d)
+        resolution = check_integer("grid_resolution", grid_resolution, least=2)
+        ends = np.linspace(points.min(axis=0), points.max(axis=0), resolution)
+        chosen = _changing(kernel, points, z) if features is None else _checked(features, d)
+        if len(chosen) == 1:
+            (f,) = chosen
+            line = np.repeat(z[None, :], resolution, axis=0)
+            line[:, f] = ends[:, f]
+            names = f"{text(labels[f])} of x", f"{text(labels[f])} of z"
+            display = cls(ends[:, f], ends[:, f], kernel(line), None, names)
+        else:
+            f, g = chosen
+            grid = np.repeat(z[None, :], resolution**2, axis=0)
+            grid[:, [f, g]] = np.stack(np.meshgrid(ends[:, f], ends[:, g]), axis=-1).reshape(-1, 2)
+            values = kernel(grid, z[None, :]).reshape(resolution, resolution)
+            names = text(labels[f]), text(labels[g])
+            display = cls(ends[:, f], ends[:, g], values, (float(z[f]), float(z[g])), names)
+        return display.plot(ax, **surface)
+
+    def plot(self, ax: Axes | None = None, **surface: Any) -> Self:
+        """Draw the values, the edges and the point.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default on a new figure.
+        **surface
+            For matplotlib's ``contourf``.
+
+        Returns
+        -------
+        self
+        """
+        self.ax_ = ax = new_axes(ax)
+        from matplotlib.patheffects import withStroke
+
+        style = {"levels": LEVELS, "cmap": "viridis", **surface}
+        self.surface_ = ax.contourf(self.horizontal, self.vertical, self.values, **style)
+        self.colorbar_ = self.surface_.figure.colorbar(self.surface_, ax=ax, label="k(x, z)")
+        look: dict[str, Any] = {"color": "white", "linestyle": "--", "linewidth": 1.0}
+        self.point_ = None
+        if self.point is None:
+            self.edges_ = [ax.axline((self.horizontal[0], self.horizontal[0]), slope=1.0, **look)]
+            ax.set_aspect("equal")
+        else:
+            x, y = self.point
+            self.edges_ = [ax.axvline(x, **look), ax.axhline(y, **look)]
+            dot: dict[str, Any] = {"color": "white", "markeredgecolor": "black", "markersize": 8}
+            (self.point_,) = ax.plot(x, y, "o", **dot)
+            halo = [withStroke(linewidth=2.5, foreground="white")]
+            ax.annotate("z", (x, y), (6, 6), textcoords="offset points", path_effects=halo)
+        ax.set(xlabel=self.names[0], ylabel=self.names[1])
+        ax.set_title("Learned kernel k(x, z)" + ("" if self.point is None else " around z"))
+        return self
+
+
+def _tessellated(machine: Any) -> Kernel:
+    """Return the tessellated kernel that a machine has learned."""
+    kernel: Any = getattr(machine, "kernel_", None)
+    inner = kernel.kernel if isinstance(kernel, Rescaled) else kernel
+    if isinstance(inner, TessellatedKernel):
+        learned: Kernel = kernel
+        return learned
+    name, parts = type(machine).__name__, getattr(machine, "estimators_", None)
+    if isinstance(parts, list) and hasattr(parts[0], "shape_matrix_"):
+        raise ValueError(
+            f"expected a machine of one kernel, got {name} with {len(parts)}: draw one of its "
+            "estimators_"
+        )
+    raise ValueError(
+        f"expected a model that learns a tessellated kernel, such as TKLClassifier, got {name}"
+    )
+
+
+def _checked(features: Sequence[int], d: int) -> tuple[int, ...]:
+    """Return one or two different features out of d."""
+    chosen = tuple(check_integer("features", feature, least=0) for feature in features)
+    if len(chosen) not in (1, 2) or len(set(chosen)) < len(chosen) or max(chosen) >= d:
+        raise ValueError(f"expected one or two different features of 0 to {d - 1}, got {chosen}")
+    return chosen
+
+
+def _changing(kernel: Kernel, points: Array, z: Array) -> tuple[int, ...]:
+    """Return the two features, in their order, along which k(., z) changes most; or the only."""
+    d = len(z)
+    lines = np.repeat(z[None, :], d * STEPS, axis=0).reshape(d, STEPS, d)
+    ends = np.linspace(points.min(axis=0), points.max(axis=0), STEPS)
+    for f in range(d):
+        lines[f, :, f] = ends[:, f]
+    changes = np.ptp(kernel(lines.reshape(-1, d), z[None, :]).reshape(d, STEPS), axis=1)
+    return tuple(sorted(int(f) for f in np.argsort(-changes, kind="stable")[:2]))

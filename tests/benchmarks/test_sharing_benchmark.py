@@ -1,0 +1,26 @@
+"""The benchmark of the search: both ways find the same."""
+
+import pytest
+
+from benchmarks import search_sharing
+from benchmarks.harness.worker import measure
+
+
+@pytest.mark.parametrize("method", search_sharing.LEARNERS)
+def test_both_searches_find_the_same(method):
+    name = f"{method}, generated, 300 rows"
+    case = next(case for case in search_sharing.BENCHMARK.cases(False) if case.name == name)
+    found = [
+        measure({"function": c.function, "params": {**case.warm_up, **c.params}, "warm_up": None})
+        for c in case.contestants
+    ]
+    alone, shared = (each["result"] for each in found)
+    assert alone == shared
+    assert 0.5 < alone["score"] <= 1.0
+    assert 15 <= alone["candidates"] <= 32
+
+
+def test_sets_are_used_where_they_are():
+    cases = search_sharing.BENCHMARK.cases(True)
+    assert len(cases) == 12
+    assert {case.params["problem"] for case in cases} == set(search_sharing.SETS)

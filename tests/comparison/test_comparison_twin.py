@@ -1,0 +1,150 @@
+"""Records of cells against the slow twin of nested cross-validation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pliant.comparison import cell as cell_module
+from pliant.comparison.baselines import named
+from pliant.comparison.cell import perform
+from pliant.comparison.protocol import Cell, Protocol
+from pliant.comparison.sample import Sample
+from pliant.comparison.search import rounds
+from tests.reference import naive_comparison as naive
+
+METHODS = ("dummy", "linear", "svm", "dank")
+SMALL = {
+    "folds": 3,
+    "repeats": 2,
+    "inner_folds": 3,
+    "candidates": 3,
+    "search_rows": 2000,
+    "seed": 7,
+}
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """Collecting garbage takes longer than these cells."""
+    monkeypatch.setattr(cell_module, "reset_peak_memory", lambda: None)
+
+
+def table(task, n=60, *, classes=2, categories=True, groups=None, ordered=False, seed=0):
+    """Numbers with gaps, a column of categories with gaps, and a target that follows from them."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 4)) * [1, 10, 0.1, 1] + [0, 5, 0, 0]
+    X[:, 3] = rng.integers(0, 3, n)
+    signal = X[:, 0] + np.sin(X[:, 1] / 3) + (X[:, 3] == 2) + 0.3 * rng.standard_normal(n)
+    y = 100 + 20 * signal
+    if task == "classification":
+        edges = np.quantile(signal, np.arange(1, classes) / classes)
+        y = np.array(["no", "yes", "maybe"])[np.searchsorted(edges, signal)]
+    X[rng.random((n, 4)) < 0.08] = np.nan
+    return {
+        "X": X if categories else X[:, :3],
+        "y": y,
+        "task": task,
+        "categories": {3: 3} if categories else {},
+        "groups": None if groups is None else rng.integers(0, groups, n),
+        "ordered": ordered,
+    }
+
+
+def engine(made, protocol, method, repeat, fold):
+    names = {column: ("a", "b", "c")[:count] for column, count in made["categories"].items()}
+    sample = Sample(
+        made["X"],
+        made["y"],
+        made["task"],
+        categories=names,
+        groups=made["groups"],
+        ordered=made["ordered"],
+    )
+    return perform(sample, Protocol(**protocol), named(method), Cell(method, repeat, fold))
+
+
+def check(made, method, repeat, fold, **changes):
+    protocol = SMALL | changes
+    found = engine(made, protocol, method, repeat, fold)
+    expected = naive.cell(method, made, protocol, repeat, fold)
+    assert found["error"] is None
+    assert found["chosen"] == expected["chosen"]
+    assert found["candidates"] == expected["candidates"]
+    if expected["inner_score"] is None:
+        assert found["inner_score"] is None
+    else:
+        assert found["inner_score"] == pytest.approx(expected["inner_score"], rel=1e-12)
+    assert found["curve"] == [
+        [rows, pytest.approx(value, rel=1e-12, abs=1e-14)] for rows, value in expected["curve"]
+    ]
+    if repeat == 0:
+        assert found["predictions"]["rows"] == expected["rows"]
+        close = pytest.approx if made["task"] == "regression" else list
+        assert found["predictions"]["values"] == close(expected["predicted"])
+    assert found["scores"].keys() == expected["scores"].keys()
+    for name, value in expected["scores"].items():
+        tolerance = 1e-6 if name == "log_loss" else 1e-12
+        assert found["scores"][name] == pytest.approx(value, rel=tolerance, abs=1e-14), name
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_cells_are_the_twins(task, method):
+    made = table(task)
+    for repeat, fold in ((0, 2), (1, 1)):
+        check(made, method, repeat, fold)
+
+
+def test_rough_fits_of_a_search_on_features_as_they_are():
+    check(table("regression", 60), "forest", 1, 0, folds=2, candidates=2)
+
+
+@pytest.mark.parametrize("method", ["svm", "dank"])
+def test_three_classes(method):
+    check(table("classification", 75, classes=3), method, 1, 2)
+
+
+@pytest.mark.parametrize("method", ["svm", "dank"])
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_groups(task, method):
+    check(table(task, 80, groups=15), method, 1, 1)
+
+
+@pytest.mark.parametrize("method", ["linear", "svm"])
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_the_order_of_time(task, method):
+    check(table(task, 120, ordered=True), method, 0, 1, repeats=1)
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_rounds_on_more_and_more_rows(task):
+    """500 training rows of which a search takes 460: 153, then 459."""
+    made = table(task, 1000, categories=False)
+    check(made, "svm", 1, 0, folds=2, candidates=5, search_rows=460)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    n=st.integers(20, 5000),
+    n_candidates=st.integers(1, 64),
+    rare=st.integers(1, 500),
+    search_rows=st.integers(10, 4000),
+)
+def test_rounds_are_the_twins(n, n_candidates, rare, search_rows):
+    y = np.arange(n) < min(rare, n // 2)
+    expected = naive.rounds(n, n_candidates, y, "classification", search_rows)
+    share = min(rare, n // 2) / n
+    first, most = rounds(n, n_candidates, share, Protocol(search_rows=search_rows))
+    assert first == expected[0]
+    assert most - 27 < expected[-1] <= most
+
+
+def test_rounds_by_hand():
+    y = np.repeat([0, 1], [900, 100])
+    assert naive.rounds(1000, 32, y, "regression", 2000) == [333, 999]
+    assert naive.rounds(1000, 2, y, "regression", 2000) == [1000]
+    assert naive.rounds(5000, 32, y, "regression", 2000) == [222, 666, 1998]
+    assert naive.rounds(1000, 32, np.repeat([0, 1], [990, 10]), "classification", 2000) == [1000]

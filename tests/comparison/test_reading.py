@@ -1,0 +1,214 @@
+"""A table becomes the numbers that a naive reading with pandas gives, in the order asked for."""
+
+import datetime
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pliant import TableError
+from pliant.comparison.reading import read_sample, table_name
+from pliant.tables import read_table
+
+TEXTS = {
+    "a": ["1.5", "", "3", "4", "-2e3", "NA"],
+    "colour": ["red", "blue", "", "red", "<b>", "blue"],
+    "ok": ["true", "false", "TRUE", "", "false", "true"],
+    "<script>alert(1)</script>": ["0", "1", "2", "3", "4", "5"],
+    "site": ["x", "y", "x", "z", "y", "x"],
+    "day": ["2024-01-03", "2023-12-31", "2024-01-03", "2024-01-01", "2022-05-05", "2024-01-02"],
+    "y": ["p", "q", "p", "q", "p", "q"],
+}
+
+
+def write(path, texts=TEXTS, **changed):
+    """Write columns of texts as CSV."""
+    pd.DataFrame({**texts, **changed}).to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def table(tmp_path):
+    return write(tmp_path / "t.csv")
+
+
+def naive(path, order=None):
+    """The features by name: numbers, or for text the place among the sorted texts."""
+    frame = pd.read_csv(path)
+    frame = frame if order is None else frame.sort_values(order, kind="stable")
+    found = {}
+    for name, column in frame.items():
+        present = sorted(column.dropna().unique(), key=str)
+        if all(isinstance(value, str) for value in present):
+            found[name] = [present.index(v) if isinstance(v, str) else np.nan for v in column]
+        else:
+            found[name] = column.astype(float)
+    return pd.DataFrame(found), frame
+
+
+def check(sample, path, names, order=None):
+    numbers, frame = naive(path, order)
+    assert sample.feature_names == tuple(names)
+    np.testing.assert_array_equal(sample.X, numbers[list(names)].to_numpy(float))
+    assert sample.y.tolist() == frame["y"].tolist()
+
+
+FEATURES = ("a", "colour", "ok", "<script>alert(1)</script>")
+
+
+def test_features_target_and_categories(table):
+    sample = read_sample(table, "y", drop=["site", "day"])
+    check(sample, table, FEATURES)
+    assert sample.X.dtype == np.float64
+    assert sample.X.flags.c_contiguous
+    assert sample.categories == {1: ("<b>", "blue", "red")}
+    assert (sample.name, sample.target, sample.task) == ("t", "y", "classification")
+    assert sample.groups is None
+    assert not sample.ordered
+
+
+def test_groups_are_no_feature(table):
+    sample = read_sample(table, "y", drop=["day"], group="site")
+    check(sample, table, FEATURES)
+    assert sample.groups.tolist() == [0, 1, 0, 2, 1, 0]
+
+
+def test_rows_in_the_order_of_time(table):
+    sample = read_sample(table, "y", drop=["site"], time="day")
+    check(sample, table, FEATURES, order="day")  # rows of one day keep their order
+    assert sample.ordered
+
+
+def test_a_random_table_is_read_as_pandas_reads_it(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(300, 4)), columns=list("abcd")).round(3)
+    frame["e"] = rng.choice(["u", "v", "w w", "ä"], 300)
+    frame = frame.mask(rng.uniform(size=frame.shape) < 0.1)
+    frame["when"], frame["y"] = rng.integers(0, 40, 300), rng.normal(size=300)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    sample = read_sample(tmp_path / "t.csv", "y", time="when")
+    check(sample, tmp_path / "t.csv", "abcde", order="when")
+    assert sample.task == "regression"
+    assert sample.fingerprint() == read_sample(tmp_path / "t.csv", "y", time="when").fingerprint()
+
+
+MOMENTS = {
+    "numbers": [3, 1, 2, 1],
+    "large numbers": [2**62 + 3, 2**62 + 1, 2**62 + 2, 2**62 + 1],
+    "times": pd.to_datetime(["2024-01-03", "2024-01-01", "2024-01-02", "2024-01-01"]),
+    "days": [datetime.date(2024, 1, day) for day in (3, 1, 2, 1)],
+    "offsets": [f"2024-01-01T06:00+0{hours}:00" for hours in (1, 3, 2, 3)],
+}
+
+
+@pytest.mark.parametrize("name", MOMENTS)
+def test_what_rows_can_be_ordered_by(tmp_path, name):
+    frame = pd.DataFrame({"a": [0.0, 1.0, 2.0, 3.0], "t": MOMENTS[name], "y": list("pqpq")})
+    frame.to_parquet(tmp_path / "t.parquet")
+    sample = read_sample(tmp_path / "t.parquet", "y", time="t")
+    assert sample.X[:, 0].tolist() == [1, 3, 2, 0]
+    assert sample.feature_names == ("a",)
+
+
+REFUSED = {
+    "gap in time": (
+        {"day": ["2024-01-01", "", "2024", "2024", "2024", "2024"]},
+        {"time": "day"},
+        "column 'day' has a missing value in row 2: leave these rows out",
+    ),
+    "no time": (
+        {},
+        {"time": "site", "drop": ["day"]},
+        "column 'site': expected a number or a date such as 2024-01-31 in row 1, got 'x'",
+    ),
+    "european": (
+        {"day": ["2024-01-01", "31/12/2024", "2024", "2024", "2024", "2024"]},
+        {"time": "day"},
+        "expected a number or a date such as 2024-01-31 in row 2, got '31/12/2024'",
+    ),
+    "truth": ({}, {"time": "ok", "drop": ["day"]}, "'ok' has a missing value in row 4"),
+    "gap in group": (
+        {"site": ["x", "y", "x", "z", "y", ""]},
+        {"group": "site", "drop": ["day"]},
+        "column 'site' has a missing value in row 6: leave these rows out",
+    ),
+    "both": ({}, {"group": "site", "time": "day"}, "got both"),
+    "target": ({}, {"group": "y"}, "column 'y' is the target: it cannot be --group too"),
+    "absent": ({}, {"time": "days"}, "the table lacks the column 'days'; did you mean 'day'?"),
+    "missing": (
+        {},
+        {"missing": "error", "drop": ["day"]},
+        "column 'a' has 2 missing values, the first in row 2",
+    ),
+    "empty column": (
+        {"a": [""] * 6},
+        {"drop": ["day"]},
+        "column 'a' holds no value at all: drop it (--drop)",
+    ),
+    "one class": (
+        {"y": ["p"] * 6},
+        {"drop": ["day"]},
+        "column 'y': expected a target that varies, got 'p' in all rows",
+    ),
+    "gap in target": ({"y": [*"pqpqp", ""]}, {}, "column 'y' has a missing value in row 6"),
+    "words for numbers": (
+        {},
+        {"task": "regression", "drop": ["day"]},
+        "column 'y': expected a number in row 1, got 'p'",
+    ),
+    "rows": ({}, {"most_rows": 5}, "the table has more than 5 rows: take a sample"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused(tmp_path, name):
+    changed, options, said = REFUSED[name]
+    path = write(tmp_path / "t.csv", **changed)
+    with pytest.raises(TableError) as told:
+        read_sample(path, "y", **options)
+    assert said in str(told.value)
+
+
+def test_text_that_is_no_category_is_refused_with_a_way_out(tmp_path):
+    frame = pd.DataFrame({"a": range(50), "note": [f"text {k}" for k in range(50)]})
+    frame.assign(y=list("pq") * 25).to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(TableError, match=r"50 different texts.*--drop 'note'"):
+        read_sample(tmp_path / "t.csv", "y")
+    assert read_sample(tmp_path / "t.csv", "y", drop=["note"]).feature_names == ("a",)
+
+
+def test_dates_are_refused_unless_they_order(tmp_path):
+    frame = pd.DataFrame({"a": range(4), "t": MOMENTS["times"], "y": list("pqpq")})
+    frame.to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(TableError, match=r"'t' holds values of type datetime64.*--drop"):
+        read_sample(tmp_path / "t.parquet", "y")
+
+
+def test_lists_name_no_groups(tmp_path):
+    frame = pd.DataFrame({"a": range(4), "g": [[1], [2], [1], [2]], "y": list("pqpq")})
+    frame.to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(TableError, match="column 'g' cannot name groups"):
+        read_sample(tmp_path / "t.parquet", "y", group="g")
+
+
+def test_a_long_table_is_held_once(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(100_000, 20))).add_prefix("x")
+    frame.assign(t=np.arange(100_000)[::-1], y=frame.x0 > 0).to_parquet(tmp_path / "t.parquet")
+    read_table(tmp_path / "t.parquet")
+    tracemalloc.start()
+    sample = read_sample(tmp_path / "t.parquet", "y", time="t")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert sample.X.shape == (100_000, 20)
+    assert peak < 3 * sample.X.nbytes  # the table as it is read, its features, some columns
+
+
+NAMES = {"a/t.csv": "t", "t.csv.gz": "t", "T.TSV": "T", "x.y.parquet": "x.y", "b.csv.GZ": "b"}
+
+
+@pytest.mark.parametrize("path", NAMES)
+def test_the_name_of_a_table(path):
+    assert table_name(Path(path)) == NAMES[path]

@@ -1,0 +1,123 @@
+"""The order of cells under a budget, and what becomes of cells that are cut, fail or crash."""
+
+import os
+import time
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.dummy import DummyClassifier
+
+from pliant.comparison.cell import perform
+from pliant.comparison.comparing import compare_sample
+from pliant.comparison.folds import cell_seed
+from pliant.comparison.isolation import close_all, perform_apart
+from pliant.comparison.ledger import key_of
+from pliant.comparison.protocol import Cell, Protocol
+from pliant.comparison.sample import Sample
+from pliant.registry import Method
+
+PROTOCOL = Protocol(folds=2, repeats=1, seed=3)
+
+
+class Trouble(ClassifierMixin, BaseEstimator):
+    """A classifier that sleeps, dies or complains when it is fitted."""
+
+    def __init__(self, what="sleep", seconds=30.0):
+        self.what = what
+        self.seconds = seconds
+
+    def fit(self, X, y):
+        if self.what == "sleep":
+            time.sleep(self.seconds)
+        if self.what == "die":
+            os._exit(7)
+        if self.what == "complain":
+            raise ValueError("expected better rows, got these")
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        return np.full((len(X), len(self.classes_)), 1 / len(self.classes_))
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+
+def method(name, maker):
+    return Method(name, name, "", maker, None, {}, 10_000, "for tests")
+
+
+def trouble(what, seconds=30.0):
+    return method(what, lambda: Trouble(what, seconds))
+
+
+@pytest.fixture(scope="module")
+def sample():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    return Sample.of(X, (X[:, 0] > 0).astype(int))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _no_process_is_left():
+    yield
+    close_all()
+
+
+def entry(result, name):
+    return next(entry for entry in result.methods if entry.name == name)
+
+
+def test_a_failing_method_is_a_row_with_its_error(sample):
+    methods = [trouble("complain"), method("plain", DummyClassifier)]
+    result = compare_sample(sample, methods, PROTOCOL, budget=None, n_jobs=2)
+    assert entry(result, "plain").status == "done"
+    assert entry(result, "complain").status == "error"
+    assert entry(result, "complain").reason == "ValueError: expected better rows, got these"
+    assert [record["status"] for record in result.records] == ["error", "error", "done", "done"]
+
+
+def test_a_process_that_dies_takes_only_its_own_cells_with_it(sample, tmp_path):
+    methods = [trouble("die"), method("plain", DummyClassifier)]
+    cache = tmp_path / "cells.jsonl"
+    result = compare_sample(sample, methods, PROTOCOL, budget=None, n_jobs=1, cache=cache)
+    assert entry(result, "plain").status == "done"
+    assert entry(result, "die").status == "error"
+    assert "the process died" in entry(result, "die").reason
+    assert len(cache.read_text().splitlines()) == 1 + 2  # a crash is tried again later
+
+
+def test_a_budget_cuts_what_is_slow_and_leaves_the_rest_as_it_would_be(sample):
+    plain = method("plain", DummyClassifier)
+    start = time.perf_counter()
+    cut = compare_sample(sample, [trouble("sleep"), plain], PROTOCOL, budget=15.0, n_jobs=2)
+    assert time.perf_counter() - start < 20.0  # the sleeper would take 60 s
+    assert entry(cut, "sleep").status == "cut"
+    assert entry(cut, "sleep").reason == "0 of 2 folds: the budget ended"
+    whole = compare_sample(sample, [plain], PROTOCOL, budget=None, n_jobs=1)
+    assert cut.score_text() == whole.score_text()
+    assert not cut.interrupted
+
+
+def test_a_cell_in_another_process_gives_what_it_gives_here(sample):
+    cell, learner = Cell("plain", 0, 1), method("plain", DummyClassifier)
+    key = key_of(sample, PROTOCOL)
+    there = perform_apart(sample, PROTOCOL, learner, cell, key)
+    here = perform(sample, PROTOCOL, learner, cell)
+    for name in ("scores", "chosen", "rows", "predictions", "curve", "status", "size_bytes"):
+        assert there[name] == here[name]
+
+
+def test_the_time_that_is_up_before_a_cell_begins_cuts_it(sample):
+    learner = trouble("sleep")
+    record = perform_apart(sample, PROTOCOL, learner, Cell("sleep", 0, 0), "k", ends=time.time())
+    assert record["status"] == "cut"
+
+
+def test_seeds_of_cells_differ_and_stay():
+    cells = [Cell(name, r, f) for name in ("svm", "dank") for r in range(3) for f in range(5)]
+    seeds = [cell_seed(PROTOCOL, cell) for cell in cells]
+    assert len(set(seeds)) == len(seeds)
+    assert all(0 <= seed < 2**31 for seed in seeds)
+    assert cell_seed(Protocol(seed=0), Cell("svm", 0, 0)) == 1790142643

@@ -1,0 +1,134 @@
+"""The heat map shows bandwidths of features on [-1, 1], by member, with like ones together."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot
+from matplotlib.colors import LogNorm
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+from sklearn.svm import SVR
+
+from pliant import LABRBFClassifier, LABRBFRegressor
+from pliant.plots import BandwidthDisplay, _common
+
+NAMES = ["idle", "strong", "constant"]
+
+
+@pytest.fixture(scope="module")
+def data():
+    X = np.random.default_rng(0).uniform([-100, -1, 3], [100, 1, 3], size=(120, 3))
+    return X, np.sin(3 * X[:, 1])
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    return LABRBFRegressor(n_support=12, n_members=2, max_iter=10, random_state=0).fit(*data)
+
+
+def on_one_scale(member, X):
+    half = (X.max(axis=0) - X.min(axis=0)) / 2
+    return member.kernel_.bandwidths * half
+
+
+def test_all_members_that_predict_are_drawn_on_one_scale(fitted, data):
+    X, _ = data
+    display = BandwidthDisplay.from_estimator(fitted, feature_names=NAMES)
+    expected = [on_one_scale(member, X) for member in fitted.members_]
+    np.testing.assert_allclose(display.bandwidths, np.vstack(expected), rtol=1e-9)
+    cells = np.asarray(display.image_.get_array())
+    low, high = display.image_.get_clim()
+    assert high == display.bandwidths.max()
+    assert low == pytest.approx(1e-3 * high)  # the constant feature has none
+    for k, theta in enumerate(expected):  # member by member, each row once
+        block = cells[12 * k : 12 * (k + 1)]
+        drawn = np.maximum(theta[:, display.order], low)
+        np.testing.assert_allclose(np.sort(block, axis=0), np.sort(drawn, axis=0))
+    assert isinstance(display.image_.norm, LogNorm)
+    assert display.ax_.get_xticklabels()[0].get_text() == "strong"
+    assert [text.get_text() for text in display.ax_.get_yticklabels()] == ["0", "1"]
+    assert display.ax_.get_ylabel() == "24 support points, by member"
+
+
+def test_one_member(fitted, data):
+    display = BandwidthDisplay.from_estimator(fitted, member=1)
+    np.testing.assert_allclose(display.bandwidths, on_one_scale(fitted.members_[1], data[0]))
+    assert display.ax_.get_ylabel() == "12 support points"
+    with pytest.raises(ValueError, match="expected member < 2, as many as there are, got 2"):
+        BandwidthDisplay.from_estimator(fitted, member=2)
+
+
+def test_features_mapped_to_another_scale_keep_their_bandwidths(data):
+    X, y = data
+    skewed = np.exp(X[:, :2] / [30, 0.3])
+    model = LABRBFRegressor(n_support=10, n_members=3, max_iter=5, random_state=0)
+    members = model.fit(skewed, y).members_
+    bent = [k for k, member in enumerate(members) if not member.warp_.affine]
+    assert bent
+    display = BandwidthDisplay.from_estimator(model, member=bent[0])
+    np.testing.assert_array_equal(display.bandwidths, members[bent[0]].kernel_.bandwidths)
+
+
+def test_support_points_with_like_bandwidths_are_neighbours():
+    narrow, wide = np.array([5.0, 0.1]), np.array([0.1, 5.0])
+    theta = np.where(np.arange(40)[:, None] % 2, narrow, wide)
+    cells = np.asarray(BandwidthDisplay(theta).plot().image_.get_array())
+    assert np.count_nonzero(np.diff(cells[:, 0])) == 1
+
+
+def test_bars_are_the_median_and_the_quartiles():
+    theta = np.array([[0.1, 1.0], [0.2, 2.0], [0.4, 4.0], [0.8, 8.0], [1.6, 16.0]])
+    display = BandwidthDisplay(theta, feature_names=["a", "b"]).plot(kind="features")
+    np.testing.assert_allclose(display.medians_.get_xdata(), [4.0, 0.4])
+    ends = [segment[:, 0].tolist() for segment in display.quartiles_.get_segments()]
+    np.testing.assert_allclose(ends, [[2.0, 8.0], [0.2, 0.8]])
+    assert [text.get_text() for text in display.ax_.get_yticklabels()] == ["b", "a"]
+    assert display.ax_.get_xscale() == "log"
+    assert display.ax_.yaxis_inverted()
+    assert display.image_ is None
+
+
+def test_few_features_and_few_points_of_many(fitted, monkeypatch):
+    monkeypatch.setattr(_common, "MOST_POINTS", 5)
+    display = BandwidthDisplay.from_estimator(fitted, most_features=2)
+    assert display.image_.get_array().shape == (5, 2)
+    assert display.ax_.get_ylabel() == "5 of 24 support points, by member"
+    assert display.ax_.get_title() == "Bandwidths, 2 of 3 features"
+
+
+def test_equal_bandwidths_of_few_points_are_drawn():
+    display = BandwidthDisplay([[2.0, 2.0]]).plot()
+    display.ax_.figure.canvas.draw()
+    assert display.image_.get_clim() == (1.0, 2.0)
+    zeros = BandwidthDisplay([[0.0], [0.0]]).plot(kind="features")
+    assert zeros.medians_.get_xdata() == [1e-3]
+
+
+def test_names_frames_pipelines_axes_and_style(data):
+    X, y = data
+    frame = pd.DataFrame(X, columns=NAMES)
+    model = LABRBFClassifier(n_support=10, n_members=1, max_iter=5, random_state=0)
+    display = BandwidthDisplay.from_estimator(model.fit(frame, y > 0))
+    assert display.feature_names == NAMES
+    _, ax = pyplot.subplots()
+    pipeline = make_pipeline(MinMaxScaler(), model).fit(frame, y > 0)
+    inside = BandwidthDisplay.from_estimator(pipeline, ax=ax, cmap="magma")
+    assert inside.ax_ is ax
+    assert inside.image_.get_cmap().name == "magma"
+    assert inside.feature_names[0] == "feature 0"
+
+
+def test_models_that_have_none_and_wrong_parts_are_refused(fitted, data):
+    with pytest.raises(NotFittedError):
+        BandwidthDisplay.from_estimator(LABRBFRegressor())
+    with pytest.raises(ValueError, match=r"a model that learns bandwidths, .* got SVR"):
+        BandwidthDisplay.from_estimator(SVR().fit(*data))
+    with pytest.raises(ValueError, match="expected 3 feature_names, got 2"):
+        BandwidthDisplay.from_estimator(fitted, feature_names=["a", "b"])
+    with pytest.raises(ValueError, match=r"expected kind in \['features', 'support'\], got 'bars'"):
+        BandwidthDisplay.from_estimator(fitted, kind="bars")
+    with pytest.raises(ValueError, match=r"expected bandwidths >= 0 .* the least value -1"):
+        BandwidthDisplay([[1.0, -1.0]])
+    with pytest.raises(ValueError, match=r"expected members of shape \(1,\), got \(2,\)"):
+        BandwidthDisplay([[1.0, 1.0]], members=[0, 1])

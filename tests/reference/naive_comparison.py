@@ -1,0 +1,306 @@
+"""A slow twin of nested cross-validation: every loop written out, scikit-learn called by hand.
+
+The draws follow what the documentation says of them and nothing else of `pliant.comparison` is
+used. A table is X (NaN where a number or a category is missing), y, and for each categorical column
+the number of its categories.
+
+* outer folds of repeat r: shuffled, stratified for classes, with ``random_state = seed + r``
+* the seed of a cell: the first 31 bits below the sign of SHA-256("seed/method/repeat/fold")
+* candidates: ``ParameterSampler`` with the cell's seed; inner folds and the rows of each round too
+* rounds: all candidates on few rows, the best third of them on three times as many, ...; the mean
+  score over the inner folds decides, the first of equal candidates in the last round is chosen
+* what a method calls rough holds for the fits of a search only: 50 trees of 200
+* what is filled in, encoded and scaled is learned from the rows that are fitted, each time anew
+* learning curve: the metric after learning from 10, 25 and 50 % of the training rows (20 at least),
+  the first of a permutation by ``default_rng`` with the cell's seed; settings as for the whole
+* log loss of decision values: Platt's sigmoid, fitted to the values that the inner folds have when
+  the others are learned from
+"""
+
+import hashlib
+import math
+
+import numpy as np
+from scipy.optimize import minimize
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import (
+    accuracy_score,
+    balanced_accuracy_score,
+    log_loss,
+    mean_absolute_error,
+    r2_score,
+    roc_auc_score,
+    root_mean_squared_error,
+)
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    ParameterSampler,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    TimeSeriesSplit,
+)
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import SVC, SVR
+from sklearn.utils import resample
+
+from pliant import DANKClassifier, DANKRegressor
+
+CLASSIFIERS = {
+    "dummy": lambda seed: DummyClassifier(random_state=seed),
+    "linear": lambda seed: LogisticRegression(max_iter=2000, random_state=seed),
+    "svm": lambda seed: SVC(random_state=seed),
+    "dank": lambda seed: DANKClassifier(random_state=seed),
+    "forest": lambda seed: RandomForestClassifier(200, random_state=seed),
+}
+REGRESSORS = {
+    "dummy": lambda seed: DummyRegressor(),
+    "linear": lambda seed: Ridge(random_state=seed),
+    "svm": lambda seed: SVR(),
+    "dank": lambda seed: DANKRegressor(random_state=seed),
+    "forest": lambda seed: RandomForestRegressor(200, random_state=seed),
+}
+STRENGTHS = [0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0]
+PRICES = [0.125, 0.5, 2.0, 8.0, 32.0, 128.0, 512.0, 2048.0]
+WIDTHS = [1 / 16, 1 / 4, 1.0, 4.0]
+ANY_SCALE = ("forest",)
+ROUGH = {"forest": {"n_estimators": 50}}
+
+
+def grid(method, task, n_columns):
+    """What a method chooses from."""
+    if method == "dummy":
+        return {}
+    if method == "linear":
+        return {"C" if task == "classification" else "alpha": STRENGTHS}
+    if method == "forest":
+        return {"max_features": ["sqrt", 0.4, 1.0], "min_samples_leaf": [1, 4]}
+    return {"C": PRICES, "gamma": [1.0 / n_columns * width for width in WIDTHS]}
+
+
+def cell_seed(seed, method, repeat, fold):
+    digest = hashlib.sha256(f"{seed}/{method}/{repeat}/{fold}".encode()).hexdigest()
+    return int(digest[:8], 16) % 2**31
+
+
+def splits(y, task, groups, ordered, n_folds, seed):
+    """Training and test rows of each fold."""
+    rows = np.zeros((len(y), 1))
+    if ordered:
+        return list(TimeSeriesSplit(n_folds).split(rows))
+    kinds = {
+        ("classification", False): StratifiedKFold,
+        ("regression", False): KFold,
+        ("classification", True): StratifiedGroupKFold,
+        ("regression", True): GroupKFold,
+    }
+    kind = kinds[task, groups is not None]
+    return list(kind(n_folds, shuffle=True, random_state=seed).split(rows, y, groups))
+
+
+class Prepared:
+    """Features filled in, encoded and scaled as the training rows say."""
+
+    def __init__(self, X, categories, scaled):
+        self.texts = sorted(categories)
+        self.numbers = [j for j in range(X.shape[1]) if j not in categories]
+        self.medians = SimpleImputer(strategy="median", keep_empty_features=True)
+        self.commonest = SimpleImputer(strategy="most_frequent", keep_empty_features=True)
+        self.encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+        self.medians.fit(X[:, self.numbers])
+        if self.texts:
+            self.encoder.fit(self.commonest.fit_transform(X[:, self.texts]))
+        self.scaler = StandardScaler().fit(self.filled(X)) if scaled else None
+
+    def filled(self, X):
+        numbers = self.medians.transform(X[:, self.numbers])
+        if not self.texts:
+            return numbers
+        texts = self.encoder.transform(self.commonest.transform(X[:, self.texts]))
+        return np.hstack([numbers, texts])
+
+    def __call__(self, X):
+        filled = self.filled(X)
+        return filled if self.scaler is None else self.scaler.transform(filled)
+
+
+class Fitted:
+    """A machine fitted to prepared features and, for regression, a scaled target."""
+
+    def __init__(self, method, task, settings, X, y, categories, seed):
+        scaled = method not in ANY_SCALE
+        self.prepared = Prepared(X, categories, scaled)
+        self.scaled = None
+        if task == "classification":
+            machine = CLASSIFIERS[method](seed)
+        else:
+            machine = REGRESSORS[method](seed)
+        if task == "regression" and scaled:
+            self.scaled = StandardScaler().fit(y[:, None])
+            y = self.scaled.transform(y[:, None])[:, 0]
+        self.machine = machine.set_params(**settings).fit(self.prepared(X), y)
+
+    def predict(self, X):
+        found = self.machine.predict(self.prepared(X))
+        return found if self.scaled is None else self.scaled.inverse_transform(found[:, None])[:, 0]
+
+    def decision(self, X):
+        return self.machine.decision_function(self.prepared(X))
+
+    def probability(self, X):
+        return self.machine.predict_proba(self.prepared(X))
+
+
+def rounds(n_rows, n_candidates, y, task, search_rows):
+    """How many rows each round takes."""
+    most = min(n_rows, search_rows)
+    rarest = 1.0
+    if task == "classification":
+        rarest = min(np.mean(y == label) for label in np.unique(y))
+    least = max(150, math.ceil(10 / rarest))
+    n_rounds = 1
+    while n_candidates >= 3**n_rounds and most // 3**n_rounds >= least:
+        n_rounds += 1
+    first = most // 3 ** (n_rounds - 1)
+    return [first * 3**number for number in range(n_rounds)]
+
+
+def searched(method, table, rows, protocol, seed):
+    """The settings that do best on inner folds, their score, how many were tried."""
+    X, y, task, categories = table["X"][rows], table["y"][rows], table["task"], table["categories"]
+    n_columns = X.shape[1] - len(categories) + sum(categories.values())
+    choices = grid(method, task, n_columns)
+    if not choices:
+        return {}, None, 1
+    size = math.prod(len(values) for values in choices.values())
+    n_candidates = min(size, protocol["candidates"])
+    candidates = list(ParameterSampler(choices, n_candidates, random_state=seed))
+    groups = None if table["groups"] is None else table["groups"][rows]
+    inner = splits(y, task, groups, table["ordered"], protocol["inner_folds"], seed)
+    better = accuracy_score if task == "classification" else r2_score
+    for number, n_rows in enumerate(
+        taken := rounds(len(rows), n_candidates, y, task, protocol["search_rows"])
+    ):
+        means = []
+        for settings in candidates:
+            scores = []
+            for learn, test in inner:
+                share = n_rows / len(rows)
+                learn = resample(
+                    learn, replace=False, n_samples=int(share * len(learn)), random_state=seed
+                )
+                test = resample(
+                    test, replace=False, n_samples=int(share * len(test)), random_state=seed
+                )
+                rough = settings | ROUGH.get(method, {})
+                model = Fitted(method, task, rough, X[learn], y[learn], categories, seed)
+                scores.append(better(y[test], model.predict(X[test])))
+            means.append(np.mean(scores))
+        if number < len(taken) - 1:
+            best = np.argsort(means)[-math.ceil(len(candidates) / 3) :]
+            candidates = [candidates[k] for k in best]
+    first = int(np.argmax(means))
+    return candidates[first], means[first], n_candidates
+
+
+def platt(values, positive):
+    """a and b of the sigmoid 1 / (1 + exp(-(a f + b))) by Platt's targets."""
+    n_positive, n_negative = positive.sum(), (~positive).sum()
+    target = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
+    scale = max(1.0, np.abs(values).max())
+
+    def loss(ab):
+        z = ab[0] * values / scale + ab[1]
+        p = 1 / (1 + np.exp(-z))
+        slope = p - target
+        gradient = [np.sum(slope * values / scale), np.sum(slope)]
+        return np.sum(np.logaddexp(0, z) - target * z), np.array(gradient)
+
+    found = minimize(loss, [0.0, 0.0], jac=True, method="BFGS", options={"gtol": 1e-9})
+    return found.x[0] / scale, found.x[1]
+
+
+def calibrated(model, method, settings, table, train, test, protocol, seed):
+    """Probabilities of the test rows, from decision values that inner folds have."""
+    X, y, categories = table["X"], table["y"], table["categories"]
+    if len(train) > protocol["search_rows"]:
+        order = np.random.default_rng(seed).permutation(train)
+        train = np.sort(order[: protocol["search_rows"]])
+    groups = None if table["groups"] is None else table["groups"][train]
+    values, truth = [], []
+    for learn, held in splits(
+        y[train], table["task"], groups, table["ordered"], protocol["inner_folds"], seed
+    ):
+        learn, held = train[learn], train[held]
+        if len(np.unique(y[learn])) < len(model.machine.classes_):
+            continue
+        part = Fitted(method, table["task"], settings, X[learn], y[learn], categories, seed)
+        values += part.decision(X[held]).tolist()
+        truth += y[held].tolist()
+    values, truth = np.array(values), np.array(truth)
+    decision = model.decision(X[test])
+    classes = model.machine.classes_
+    if len(classes) == 2:
+        a, b = platt(values, truth == classes[1])
+        positive = 1 / (1 + np.exp(-(a * decision + b)))
+        return np.column_stack([1 - positive, positive])
+    columns = []
+    for k, label in enumerate(classes):
+        a, b = platt(values[:, k], truth == label)
+        columns.append(1 / (1 + np.exp(-(a * decision[:, k] + b))))
+    probability = np.column_stack(columns)
+    return probability / probability.sum(axis=1, keepdims=True)
+
+
+def cell(method, table, protocol, repeat, fold):
+    """Scores, chosen settings, their inner score and the number of candidates of one cell."""
+    X, y, task = table["X"], table["y"], table["task"]
+    outer = splits(
+        y, task, table["groups"], table["ordered"], protocol["folds"], protocol["seed"] + repeat
+    )
+    train, test = outer[fold]
+    seed = cell_seed(protocol["seed"], method, repeat, fold)
+    chosen, inner, candidates = searched(method, table, train, protocol, seed)
+    model = Fitted(method, task, chosen, X[train], y[train], table["categories"], seed)
+    predicted = model.predict(X[test])
+    primary = accuracy_score if task == "classification" else r2_score
+    order = np.random.default_rng(seed).permutation(train)
+    curve = []
+    for share in (0.1, 0.25, 0.5):
+        rows = np.sort(order[: round(share * len(train))])
+        if len(rows) >= 20:
+            part = Fitted(method, task, chosen, X[rows], y[rows], table["categories"], seed)
+            curve.append([len(rows), primary(y[test], part.predict(X[test]))])
+    found = {
+        "chosen": chosen,
+        "inner_score": inner,
+        "candidates": candidates,
+        "curve": [*curve, [len(train), primary(y[test], predicted)]],
+        "rows": test.tolist(),
+        "predicted": predicted.tolist(),
+    }
+    if task == "regression":
+        measures = {"r2": r2_score, "rmse": root_mean_squared_error, "mae": mean_absolute_error}
+        return found | {"scores": {name: f(y[test], predicted) for name, f in measures.items()}}
+    if hasattr(model.machine, "predict_proba"):
+        probability = model.probability(X[test])
+        ranking = probability[:, 1]
+    else:
+        probability = calibrated(model, method, chosen, table, train, test, protocol, seed)
+        ranking = model.decision(X[test])
+    classes = model.machine.classes_
+    if len(classes) > 2:
+        auc = roc_auc_score(y[test], probability, multi_class="ovr", labels=classes)
+    else:
+        auc = roc_auc_score(y[test] == classes[1], ranking)
+    return found | {
+        "scores": {
+            "accuracy": accuracy_score(y[test], predicted),
+            "balanced_accuracy": balanced_accuracy_score(y[test], predicted),
+            "log_loss": log_loss(y[test], probability, labels=classes),
+            "auc": auc,
+        }
+    }
