@@ -33,7 +33,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.list:
         print("\n".join(f"{b.name:<20} {b.title}" for b in BENCHMARKS.values()))
-        print(f"{PAPERS:<20} The papers' tables and figures on one page")
         return 0
     if options.name is None:
         parser.error("expected the NAME of a benchmark; --list shows them")
@@ -65,6 +64,7 @@ def _run(name: str, settings: Settings, out: Path, keep: bool) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=main.__doc__)
     parser.description = "Measure pliant beside others, each call in a process of its own."
+    parser.epilog = f"{parser.prog} {PAPERS} --help: the papers' tables and figures on one page"
     add = parser.add_argument
     add(
         "name",

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from pliant.comparison.memory import peak_memory
 from benchmarks.harness.spec import Benchmark, Case, Contestant
 from benchmarks.local_sets import NOISE, Part, generated, r_squared
 from pliant import LABRBFRegressor
+from pliant.comparison.memory import peak_memory
 
 Params = Mapping[str, Any]
 Prepared = tuple[Callable[[], Any], Callable[[Any], dict[str, Any]]]

@@ -12,10 +12,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
-from pliant.comparison.memory import peak_memory
 from benchmarks.harness.spec import Contestant
 from benchmarks.scale_sets import GENERATED, SETS, Halves, prepared
 from pliant import DANKClassifier
+from pliant.comparison.memory import peak_memory
 from pliant.kernels import PartitionedKernel
 
 __all__ = [

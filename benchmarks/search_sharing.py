@@ -52,10 +52,9 @@ def _describe(found: Found) -> dict[str, Any]:
 
 def _sample(params: Params) -> Sample:
     if params["problem"] == GENERATED:
-        X, y = generated(params["rows"], params["seed"], classes=2)
-    else:
-        X, y = two_classes(params)
-    return Sample.of(X, y, task="classification")
+        points = generated(params["rows"], params["seed"], classes=2)
+        return Sample.of(points.X, points.y, task="classification")
+    return Sample.of(*two_classes(params), task="classification")
 
 
 def _cases(has_data: bool) -> list[Case]:

@@ -17,8 +17,8 @@ from typing import Any
 
 from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
 
-from pliant.comparison.memory import peak_memory, reset_peak_memory
 from benchmarks.harness.spec import Prepare
+from pliant.comparison.memory import peak_memory, reset_peak_memory
 
 __all__ = ["measure"]
 

@@ -31,7 +31,8 @@ def run(tmp_path_factory):
     write(place / "t.csv", ",".join(NAMES), *map(",".join, lines))
     files = {name: place / name for name in ("report.html", "r.json", "cells.jsonl")}
     words = ["compare", place / "t.csv", "--target", "sick", "--methods", ",".join(METHOD_NAMES)]
-    words += ["--folds", 2, "--repeats", 1, "--budget", "none", "--cache", files["cells.jsonl"]]
+    words += ["--folds", 2, "--repeats", 1, "--budget", "none", "--jobs", 1]
+    words += ["--cache", files["cells.jsonl"]]
     written = ["--report", files["report.html"], "--json", files["r.json"]]
     return words, captured(*words, *written), files
 
@@ -222,6 +223,16 @@ def test_an_earlier_run_is_kept_and_that_is_said(pliant, asked):
     assert "what 'patients.compare.jsonl' held is kept in 'patients.compare.jsonl.old'" in done.err
 
 
+def test_without_matplotlib_the_report_has_no_pictures_and_that_is_said(pliant, asked, monkeypatch):
+    monkeypatch.setattr("pliant.cli.comparing.find_spec", lambda name: None)
+    done = pliant("compare", "patients.csv", "--target", "sick", "--report", "r.html")
+    assert done.code == 0
+    assert (
+        "no pictures in the report: they need matplotlib: pip install 'pliant[plots]'" in done.err
+    )
+    assert Path("r.html").exists()
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_ctrl_c_in_a_real_run(folder):
@@ -248,3 +259,11 @@ def test_where_nothing_can_be_fitted_there_is_no_command_for_it(pliant, asked, m
     done = pliant("compare", "patients.csv", "--target", "sick")
     assert "pliant fit" not in done.out
     assert done.out.endswith("pliant methods\n")
+
+
+def test_a_method_that_is_no_better_than_the_dummy_is_not_proposed(pliant, asked, monkeypatch):
+    found = result(methods=[each for each in METHODS if each.name in ("dank", "dummy")])
+    for record in found.records:
+        record["scores"] = dict.fromkeys(record["scores"], 0.5)
+    monkeypatch.setattr("pliant.cli.comparing.compare_sample", lambda *_, **__: found)
+    assert "pliant fit" not in pliant("compare", "patients.csv", "--target", "sick").out

@@ -1,11 +1,13 @@
 """What ``pliant compare`` prints: fits a terminal, says why, and cannot drive it."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from pliant.cli.comparing import Plan, duration, method_names
+from pliant.cli.comparing_plan import Plan, duration, method_names
 from pliant.cli.comparing_report import all_as_data, all_as_text, ending
+from pliant.comparison import BASELINES
 from tests.comparison.report_cases import HOSTILE, METHODS, result
 
 PLAN = Plan((Path("t.csv"),), "kind")
@@ -39,6 +41,14 @@ def test_lower_is_better_is_said():
     protocol = type(found.protocol)(metric="rmse")
     text = all_as_text([result("regression", protocol=protocol)])
     assert "RMSE ± error, lower is better" in text
+
+
+def test_large_numbers_fit_too():
+    found = result("regression", protocol=type(result().protocol)(metric="rmse"))
+    for record in found.records:
+        record["scores"] = {name: 1e12 * value for name, value in record["scores"].items()}
+    text = all_as_text([found])
+    assert re.search(r"Random forest +\d\.\de\d+ ± \d\.\de\d+ +[-+]\d\.\de\+1[0-3] ", text)
 
 
 def test_reasons_are_given_once():
@@ -128,3 +138,12 @@ def test_names_of_methods():
         method_names("dummy,danq")
     with pytest.raises(ValueError, match="each method once in --methods, got svm twice"):
         method_names("svm,dank,svm")
+
+
+def test_methods_that_can_only_be_compared_are_listed(pliant):
+    learned, plain = pliant("methods").out.split("\n\nFor pliant compare alone:\n\n")
+    assert learned.startswith("dank ")
+    assert {name for name in BASELINES if re.search(f"^{name} ", plain, re.MULTILINE)} == {
+        *BASELINES
+    }
+    assert max(map(len, plain.splitlines())) < 80

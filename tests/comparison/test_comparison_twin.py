@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.exceptions import UndefinedMetricWarning
 
 from pliant.comparison import cell as cell_module
 from pliant.comparison.baselines import named
 from pliant.comparison.cell import perform
 from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.sample import Sample
-from pliant.comparison.search import rounds
+from pliant.comparison.search import rounds, search
 from tests.reference import naive_comparison as naive
 
 METHODS = ("dummy", "linear", "svm", "dank")
@@ -102,6 +105,10 @@ def test_rough_fits_of_a_search_on_features_as_they_are():
     check(table("regression", 60), "forest", 1, 0, folds=2, candidates=2)
 
 
+def test_kernels_that_candidates_share():
+    check(table("classification", 60), "ldk", 1, 0, folds=2, candidates=8)
+
+
 @pytest.mark.parametrize("method", ["svm", "dank"])
 def test_three_classes(method):
     check(table("classification", 75, classes=3), method, 1, 2)
@@ -124,6 +131,26 @@ def test_rounds_on_more_and_more_rows(task):
     """500 training rows of which a search takes 460: 153, then 459."""
     made = table(task, 1000, categories=False)
     check(made, "svm", 1, 0, folds=2, candidates=5, search_rows=460)
+
+
+def test_a_rare_class_is_in_every_round():
+    """AUC of one class alone is no number, and would leave the choice to chance."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((460, 3))
+    y = (X[:, 0] + rng.standard_normal(460) > 1.9).astype(int)
+    sample, protocol = Sample(X, y, "classification"), Protocol(metric="auc", candidates=3)
+    for seed in range(8):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UndefinedMetricWarning)
+            found = search(named("linear"), sample, np.arange(460), protocol, seed)
+        assert 0.5 < found.score < 1
+
+
+def test_one_class_to_learn_from_is_no_inner_fold():
+    """Early rows of one class, as in the order of time: the twin leaves these folds out too."""
+    made = table("classification", 120, ordered=True)
+    made["y"][:20] = "no"
+    check(made, "svm", 0, 1, repeats=1)
 
 
 @settings(deadline=None, max_examples=60)

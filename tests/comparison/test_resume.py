@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -153,6 +154,20 @@ def test_a_failed_cell_is_kept_and_named(here, tmp_path):
     assert len(here) == 6
 
 
+def test_a_file_that_cannot_be_written_any_more_loses_no_run(whole, here, tmp_path):
+    folder = tmp_path / "results"
+    folder.mkdir()
+
+    def remove(record, done, total):
+        if done == 2:
+            shutil.rmtree(folder)
+
+    with pytest.warns(UserWarning, match=r"cells\.jsonl") as told:
+        found = run(cache=folder / "cells.jsonl", progress=remove)
+    assert len(told) == 1
+    assert found.score_text() == whole.score_text()
+
+
 SCRIPT = """
     import os, signal, sys
     from pliant.comparison.comparing import compare_sample
@@ -184,18 +199,20 @@ def test_interrupted_then_killed_then_resumed(whole, here, tmp_path):
     """
     script, cache = tmp_path / "run.py", tmp_path / "cells.jsonl"
     script.write_text(textwrap.dedent(SCRIPT))
-    found = subprocess.run(
-        [sys.executable, script, cache],
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-        env={**os.environ, "PYTHONPATH": os.getcwd()},
-    )
-    assert found.returncode == -signal.SIGKILL, found.stderr
-    assert "Traceback" not in found.stderr
-    assert "cancelled" not in found.stderr
-    interrupted, count, table = found.stdout.split(" ", 2)
+    told, errors = tmp_path / "out", tmp_path / "errors"
+    with told.open("w") as out, errors.open("w") as err:  # a pipe would wait for orphans
+        found = subprocess.run(
+            [sys.executable, script, cache],
+            stdout=out,
+            stderr=err,
+            timeout=200,
+            check=False,
+            env={**os.environ, "PYTHONPATH": os.getcwd()},
+        )
+    assert found.returncode == -signal.SIGKILL, errors.read_text()
+    assert "Traceback" not in errors.read_text()
+    assert "cancelled" not in errors.read_text()
+    interrupted, count, table = told.read_text().split(" ", 2)
     assert interrupted == "True"
     assert 3 <= int(count) < 9
     assert set(table.split()) <= lines(whole)

@@ -8,12 +8,13 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
 
-from pliant.comparison.cell import perform
+from pliant.comparison.cell import failed, perform
 from pliant.comparison.comparing import compare_sample
 from pliant.comparison.folds import cell_seed
-from pliant.comparison.isolation import close_all, perform_apart
-from pliant.comparison.ledger import key_of
+from pliant.comparison.isolation import close_all, cut, perform_apart
+from pliant.comparison.ledger import Ledger, key_of
 from pliant.comparison.protocol import Cell, Protocol
+from pliant.comparison.running import Run
 from pliant.comparison.sample import Sample
 from pliant.registry import Method
 
@@ -69,35 +70,87 @@ def entry(result, name):
     return next(entry for entry in result.methods if entry.name == name)
 
 
+@pytest.fixture
+def here(monkeypatch):
+    """Cells run in this process; the one that sleeps is cut when its time is up."""
+
+    def perform_here(sample, protocol, learner, cell, key, ends):
+        if learner.name != "sleep":
+            return perform(sample, protocol, learner, cell)
+        time.sleep(max(0.0, ends - time.time()))
+        return cut(cell)
+
+    monkeypatch.setattr("pliant.comparison.running.perform_apart", perform_here)
+
+
+@pytest.mark.usefixtures("here")
 def test_a_failing_method_is_a_row_with_its_error(sample):
     methods = [trouble("complain"), method("plain", DummyClassifier)]
-    result = compare_sample(sample, methods, PROTOCOL, budget=None, n_jobs=2)
+    result = compare_sample(sample, methods, PROTOCOL, budget=None, n_jobs=1)
     assert entry(result, "plain").status == "done"
     assert entry(result, "complain").status == "error"
     assert entry(result, "complain").reason == "ValueError: expected better rows, got these"
     assert [record["status"] for record in result.records] == ["error", "error", "done", "done"]
 
 
-def test_a_process_that_dies_takes_only_its_own_cells_with_it(sample, tmp_path):
-    methods = [trouble("die"), method("plain", DummyClassifier)]
-    cache = tmp_path / "cells.jsonl"
-    result = compare_sample(sample, methods, PROTOCOL, budget=None, n_jobs=1, cache=cache)
-    assert entry(result, "plain").status == "done"
-    assert entry(result, "die").status == "error"
-    assert "the process died" in entry(result, "die").reason
-    assert len(cache.read_text().splitlines()) == 1 + 2  # a crash is tried again later
-
-
+@pytest.mark.usefixtures("here")
 def test_a_budget_cuts_what_is_slow_and_leaves_the_rest_as_it_would_be(sample):
     plain = method("plain", DummyClassifier)
-    start = time.perf_counter()
-    cut = compare_sample(sample, [trouble("sleep"), plain], PROTOCOL, budget=15.0, n_jobs=2)
-    assert time.perf_counter() - start < 20.0  # the sleeper would take 60 s
-    assert entry(cut, "sleep").status == "cut"
-    assert entry(cut, "sleep").reason == "0 of 2 folds: the budget ended"
+    some = compare_sample(sample, [trouble("sleep"), plain], PROTOCOL, budget=2.0, n_jobs=2)
+    assert entry(some, "sleep").status == "cut"
+    assert entry(some, "sleep").reason == "0 of 2 folds: the budget ended"
+    assert entry(some, "plain").status == "done"
     whole = compare_sample(sample, [plain], PROTOCOL, budget=None, n_jobs=1)
-    assert cut.score_text() == whole.score_text()
-    assert not cut.interrupted
+    assert some.score_text() == whole.score_text()
+    assert not some.interrupted
+
+
+@pytest.mark.usefixtures("here")
+def test_a_cell_that_takes_more_than_its_share_is_cut_and_its_method_left(sample, monkeypatch):
+    monkeypatch.setattr("pliant.comparison.running.SHORTEST", 0.1)
+    monkeypatch.setattr("pliant.comparison.running.SHARES", 0.01)
+    methods = [trouble("sleep"), trouble("complain")]
+    result = compare_sample(sample, methods, PROTOCOL, budget=100.0, n_jobs=1)
+    reason = "0 of 2 folds: a fold takes more than its share of the budget, 0 s"
+    assert entry(result, "sleep").reason == reason
+    assert entry(result, "complain").status == "error"
+
+
+@pytest.mark.parametrize(
+    ("budget", "first"), [(100.0, ["slow"] * 4), (3.0, ["slow", "quick", "quick", "quick"])]
+)
+def test_next_is_the_method_that_will_have_taken_the_least_time(sample, monkeypatch, budget, first):
+    ran = []
+
+    def pretend(sample, protocol, learner, cell, key, ends):
+        ran.append(cell.method)
+        time.sleep(1.0 if cell.method == "slow" else 0.0)
+        return {**failed(cell, ""), "status": "done", "scores": {"accuracy": 0.5}}
+
+    monkeypatch.setattr("pliant.comparison.running.perform_apart", pretend)
+    methods = [method("slow", DummyClassifier), method("quick", DummyClassifier)]
+    protocol = Protocol(folds=4, repeats=1)
+    run = Run(sample, protocol, methods, Ledger(None, "k", resume=False), budget=budget, n_jobs=1)
+    run()
+    assert ran[:4] == first  # one that has not run yet is expected to take half of the budget
+    assert run.reason("quick") == ""
+
+
+def test_a_process_that_dies_is_an_error_that_is_tried_again(sample, tmp_path):
+    cache = tmp_path / "cells.jsonl"
+    protocol = Protocol(folds=2, repeats=1)
+    result = compare_sample(sample, [trouble("die")], protocol, budget=None, n_jobs=2, cache=cache)
+    assert entry(result, "die").status == "error"
+    assert "the process died" in entry(result, "die").reason
+    assert len(cache.read_text().splitlines()) == 1
+
+
+def test_a_cell_is_killed_when_its_time_is_up(sample):
+    start = time.perf_counter()
+    ends = time.time() + 3.0
+    record = perform_apart(sample, PROTOCOL, trouble("sleep"), Cell("sleep", 0, 0), "k", ends)
+    assert record["status"] == "cut"
+    assert time.perf_counter() - start < 25.0  # of the 90 s that it sleeps in all
 
 
 def test_a_cell_in_another_process_gives_what_it_gives_here(sample):

@@ -47,7 +47,14 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, SVR
 from sklearn.utils import resample
 
-from pliant import DANKClassifier, DANKRegressor
+from pliant import DANKClassifier, DANKRegressor, LearnedKernelClassifier, LogDetLearner
+
+
+def on_learned_kernel(seed):
+    """A support vector machine on the kernel of a learner, which learns it anew in each fit."""
+    machine = DANKClassifier("precomputed", eta=math.inf, extension="none", random_state=seed)
+    return LearnedKernelClassifier(LogDetLearner(random_state=seed), machine)
+
 
 CLASSIFIERS = {
     "dummy": lambda seed: DummyClassifier(random_state=seed),
@@ -55,6 +62,7 @@ CLASSIFIERS = {
     "svm": lambda seed: SVC(random_state=seed),
     "dank": lambda seed: DANKClassifier(random_state=seed),
     "forest": lambda seed: RandomForestClassifier(200, random_state=seed),
+    "ldk": on_learned_kernel,
 }
 REGRESSORS = {
     "dummy": lambda seed: DummyRegressor(),
@@ -78,6 +86,9 @@ def grid(method, task, n_columns):
         return {"C" if task == "classification" else "alpha": STRENGTHS}
     if method == "forest":
         return {"max_features": ["sqrt", 0.4, 1.0], "min_samples_leaf": [1, 4]}
+    if method == "ldk":
+        widths = [1.0 / n_columns * width for width in WIDTHS]
+        return {"learner__gamma": widths, "machine__C": [0.125, 1.0, 8.0, 64.0, 512.0]}
     return {"C": PRICES, "gamma": [1.0 / n_columns * width for width in WIDTHS]}
 
 
@@ -99,6 +110,12 @@ def splits(y, task, groups, ordered, n_folds, seed):
     }
     kind = kinds[task, groups is not None]
     return list(kind(n_folds, shuffle=True, random_state=seed).split(rows, y, groups))
+
+
+def inner_folds(y, task, groups, ordered, protocol, seed):
+    """Folds of a search: those that have more than one value to learn from."""
+    found = splits(y, task, groups, ordered, protocol["inner_folds"], seed)
+    return [(learn, test) for learn, test in found if len(np.unique(y[learn])) > 1]
 
 
 class Prepared:
@@ -179,7 +196,7 @@ def searched(method, table, rows, protocol, seed):
     n_candidates = min(size, protocol["candidates"])
     candidates = list(ParameterSampler(choices, n_candidates, random_state=seed))
     groups = None if table["groups"] is None else table["groups"][rows]
-    inner = splits(y, task, groups, table["ordered"], protocol["inner_folds"], seed)
+    inner = inner_folds(y, task, groups, table["ordered"], protocol, seed)
     better = accuracy_score if task == "classification" else r2_score
     for number, n_rows in enumerate(
         taken := rounds(len(rows), n_candidates, y, task, protocol["search_rows"])
@@ -231,8 +248,8 @@ def calibrated(model, method, settings, table, train, test, protocol, seed):
         train = np.sort(order[: protocol["search_rows"]])
     groups = None if table["groups"] is None else table["groups"][train]
     values, truth = [], []
-    for learn, held in splits(
-        y[train], table["task"], groups, table["ordered"], protocol["inner_folds"], seed
+    for learn, held in inner_folds(
+        y[train], table["task"], groups, table["ordered"], protocol, seed
     ):
         learn, held = train[learn], train[held]
         if len(np.unique(y[learn])) < len(model.machine.classes_):

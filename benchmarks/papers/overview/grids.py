@@ -102,6 +102,6 @@ def gaps(cells: Sequence[Agreement]) -> list[str]:
 
 
 def _who(cells: Sequence[Agreement]) -> str:
-    """Name the methods, or where the set is what is missing, the sets."""
+    """Name the methods, or the set where there is one alone."""
     sets, methods = (dict.fromkeys(getattr(c, key) for c in cells) for key in ("set", "method"))
-    return ", ".join(sets if len(sets) < len(methods) else methods)
+    return ", ".join(sets if len(sets) == 1 < len(methods) else methods)

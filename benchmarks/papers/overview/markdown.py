@@ -21,7 +21,7 @@ def markdown(overview: Overview) -> str:
     parts = [
         f"# {TITLE}",
         made_from(overview),
-        *overview.remarks,
+        *map(_escape, overview.remarks),
         READ,
         RULE,
         _counts(overview.cells),

@@ -14,7 +14,8 @@ TITLE = "The papers, cell by cell"
 
 READ = (
     "A cell has the paper's number, the measured one, and that of a tuned baseline on the same "
-    "splits, with standard deviations over the splits. Word and colour say whether paper and "
+    "splits, with standard deviations over the splits. Accuracies are in per cent; 1 - R2 is what "
+    "DANK's paper calls RMSE. Word and colour say whether paper and "
     "measurement agree; a number in brackets leads to what is known of the reason."
 )
 

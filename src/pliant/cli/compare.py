@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from pliant.cli import INTERRUPTED
-from pliant.cli.comparing import Plan, method_names, run_plan
+from pliant.cli.comparing import run_plan
+from pliant.cli.comparing_plan import Plan, method_names
 from pliant.cli.comparing_report import all_as_data, all_as_text, ending
 from pliant.cli.outputs import STDOUT, write_json
 from pliant.cli.parameters import whole

@@ -8,12 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from pliant._files import printable, quoted
-from pliant.cli.comparing import Plan
+from pliant.cli.comparing_plan import Plan
 from pliant.cli.comparing_tables import data_over_tables, text_over_tables
 from pliant.cli.outputs import STDOUT
 from pliant.cli.report import facts, paragraph, program, word
 from pliant.comparison import Column, text_table
-from pliant.comparison.report.wording import count, decimals, fixed, p_value, seconds, signed
+from pliant.comparison.report.wording import (
+    count,
+    decimals,
+    fixed,
+    known,
+    p_value,
+    seconds,
+    signed,
+)
 from pliant.comparison.result import LEARNED, ComparisonResult
 from pliant.comparison.standings import Standing
 
@@ -21,6 +29,11 @@ __all__ = ["all_as_data", "all_as_text", "ending"]
 
 COLUMNS = ("method", "score", "difference", "p", "fit", "folds")
 ABSENT = {"skipped": "skipped", "error": "failed"}
+
+DUMMY = "dummy"
+
+LONG = 1e7
+"""Differences from here on are written as powers of ten, as scores are."""
 
 
 def all_as_text(results: Sequence[ComparisonResult]) -> str:
@@ -89,13 +102,20 @@ def _row(standing: Standing, digits: int) -> dict[str, str]:
     error = "" if standing.error is None else f" ± {fixed(standing.error, digits)}"
     cells = {
         "score": fixed(standing.mean, digits) + error,
-        "difference": "" if standing.is_reference else signed(standing.difference, digits),
+        "difference": "" if standing.is_reference else _signed(standing.difference, digits),
         "p": "" if standing.is_reference else p_value(standing.p_value),
         "fit": seconds(standing.seconds["fit"]),
         "folds": ABSENT.get(standing.method.status, f"{standing.folds} of {standing.planned}"),
     }
     plain = {name: text.replace("−", "-") for name, text in cells.items()}  # for ASCII terminals
     return {"method": standing.method.title, **plain}
+
+
+def _signed(difference: float | None, digits: int) -> str:
+    """Return a difference with its sign, as a power of ten where it would be long."""
+    if known(difference) and abs(difference) >= LONG:
+        return f"{difference:+.1e}"
+    return signed(difference, digits)
 
 
 def _gaps(result: ComparisonResult) -> str:
@@ -120,20 +140,22 @@ def _going_on(plan: Plan, results: Sequence[ComparisonResult]) -> list[str]:
 
 def _fits(plan: Plan, results: Sequence[ComparisonResult]) -> list[str]:
     """Return what learns a model by the best method that learns a kernel, and tells of all."""
-    best = [
-        next((each.method for each in result.standings() if _learned(each)), None)
-        for result in results
-    ]
+    best = [(path, _best(result)) for path, result in zip(plan.tables, results, strict=False)]
+    gaps = [result.sample["missing"] > 0 for result in results]
     commands = [
-        _fit(plan, path, method.name, result.sample["missing"] > 0)
-        for path, method, result in zip(plan.tables, best, results, strict=False)
-        if method is not None
+        _fit(plan, path, name, filled)
+        for (path, name), filled in zip(best, gaps, strict=True)
+        if name is not None
     ]
     return [*commands, f"{program()} methods"]
 
 
-def _learned(standing: Standing) -> bool:
-    return standing.method.kind == LEARNED and standing.rank is not None
+def _best(result: ComparisonResult) -> str | None:
+    """Return the best method that learns a kernel, if its mean is better than the dummy's."""
+    ranks = {each.method.name: each.rank for each in result.standings() if each.rank is not None}
+    learned = {each.name for each in result.methods if each.kind == LEARNED}
+    least = ranks.get(DUMMY, len(ranks) + 1)
+    return next((name for name, rank in ranks.items() if name in learned and rank < least), None)
 
 
 def _fit(plan: Plan, path: Path, method: str, gaps: bool) -> str:

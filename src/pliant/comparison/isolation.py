@@ -42,7 +42,11 @@ class _Server:
 
     def __init__(self) -> None:
         self.executor = ProcessPoolExecutor(
-            max_workers=1, timeout=IDLE, env=THREADS, initializer=_begin
+            max_workers=1,
+            timeout=IDLE,
+            env=THREADS,
+            initializer=_begin,
+            initargs=(os.getpid(),),
         )
         self.ends: float | None = None
 
@@ -147,11 +151,11 @@ def _drop(server: _Server) -> None:
     server.kill()
 
 
-def _begin() -> None:
+def _begin(parent: int) -> None:
     """Prepare a process: leave Ctrl-C to the parent, and end when the parent is gone."""
     with suppress(ValueError):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_watch, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
 
 
 def _watch(parent: int) -> None:

@@ -10,13 +10,14 @@ import hashlib
 import json
 import math
 import os
+import warnings
 from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from pliant._exceptions import TableError
-from pliant._files import quoted, replacing
+from pliant._files import printable, quoted, replacing
 from pliant._version import __version__
 from pliant.comparison.cell import Record
 from pliant.comparison.protocol import Cell, Protocol
@@ -84,13 +85,23 @@ class Ledger:
         return self._records.get((method_key, cell))
 
     def add(self, method_key: str, record: Record) -> None:
-        """Keep a record, here and in the file."""
+        """Keep a record, here and in the file.
+
+        Warns
+        -----
+        UserWarning
+            If the file cannot be written any more; records are kept here alone from then on.
+        """
         self._records[method_key, _cell(record)] = record
-        if self._path is not None:
-            line = _line({"method_key": method_key, "record": record})
+        if self._path is None:
+            return
+        try:
             with self._path.open("a", encoding="utf-8", newline="\n") as file:
-                file.write(line)
-                file.flush()
+                file.write(_line({"method_key": method_key, "record": record}))
+        except OSError as error:
+            name, reason = quoted(self._path, 200), error.strerror or printable(error)
+            warnings.warn(f"cannot write {name} any more: {reason}", UserWarning, stacklevel=2)
+            self._path = None
 
     def _load(self, path: Path) -> None:
         header, *lines = _read(path)

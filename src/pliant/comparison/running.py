@@ -1,7 +1,8 @@
 """Which cell comes next, and when to stop: the run of a comparison under a budget.
 
-Next is always the method that has taken the least time so far, with its next fold; so quick methods
-finish all of theirs, and slow ones share what is left. A cell is never changed by the budget: it is
+Next is always the method that will have taken the least time with one more fold; of one that has
+not run yet an equal share of the budget is expected. So quick methods finish all of their folds
+first, and slow ones share what is left. A cell is never changed by the budget: it is
 finished as it would be without, or cut.
 """
 
@@ -25,7 +26,7 @@ from pliant.registry import Method
 
 __all__ = ["Run", "Tell"]
 
-SHARE = 1.5
+SHARES = 1.5
 """A cell may take so many equal shares of the budget: the time of all processes over methods."""
 
 SHORTEST = 20.0
@@ -37,22 +38,26 @@ Tell = Callable[[Record, int, int], object]
 
 @dataclass
 class _Queue:
-    """The cells of one method that are still to be run, and the time that it has taken."""
+    """The cells of one method that are still to be run, and the times of those that were."""
 
     method: Method
     cells: list[Cell]
-    spent: float = 0.0
     runs: list[float] = field(default_factory=list)
     since: dict[Cell, float] = field(default_factory=dict)
     reason: str = ""
 
-    def taken(self, now: float) -> float:
-        """Return the seconds taken so far, those of running cells with them."""
-        return self.spent + sum(now - start for start in self.since.values())
+    def ahead(self, now: float, share: float) -> float:
+        """Return the seconds that it will have taken with one more cell, running ones with it."""
+        running = sum(now - start for start in self.since.values())
+        return sum(self.runs) + running + self.expected(share)
+
+    def expected(self, share: float) -> float:
+        """Return the seconds of a cell: the mean of those that ended, or else `share`."""
+        return sum(self.runs) / len(self.runs) if self.runs else share
 
     def fits(self, left: float) -> bool:
         """Return whether another cell can be expected to end in time."""
-        return not self.runs or sum(self.runs) / len(self.runs) <= left
+        return self.expected(0.0) <= left
 
 
 class Run:
@@ -98,7 +103,9 @@ class Run:
         self.records: dict[Cell, Record] = {}
         self._queues = {method.name: self._queue(method) for method in methods}
         self._total = len(methods) * len(protocol.places())
-        self._cap = None if budget is None else self._share(budget)
+        waiting = sum(bool(queue.cells) for queue in self._queues.values())
+        self._share = (budget or 0.0) * self._n_jobs / max(1, waiting)
+        self._cap = max(SHORTEST, SHARES * self._share)
 
     def reason(self, name: str) -> str:
         """Return why cells of a method are missing; "" if none is."""
@@ -136,10 +143,6 @@ class Run:
                 self.records[cell] = found
         return _Queue(method, [cell for cell in cells if cell not in self.records])
 
-    def _share(self, budget: float) -> float:
-        waiting = sum(bool(queue.cells) for queue in self._queues.values())
-        return max(SHORTEST, SHARE * budget * self._n_jobs / max(1, waiting))
-
     def _tasks(self) -> Iterator[Any]:
         """Yield the next cell whenever joblib asks for one."""
         while chosen := self._next():
@@ -157,10 +160,10 @@ class Run:
             waiting = [queue for queue in waiting if queue.fits(left)]
             if left <= 0 or not waiting:
                 return None
-            queue = min(waiting, key=lambda each: each.taken(now))
+            queue = min(waiting, key=lambda each: each.ahead(now, self._share))
             cell = queue.cells.pop(0)
             queue.since[cell] = now
-            ends = None if self._ends is None or self._cap is None else now + min(left, self._cap)
+            ends = None if self._ends is None else now + min(left, self._cap)
             return queue.method, cell, ends
 
     def _take(self, record: Record) -> None:
@@ -168,9 +171,7 @@ class Run:
         cell = Cell(record["method"], record["repeat"], record["fold"])
         queue = self._queues[cell.method]
         with self._lock:
-            seconds = time.time() - queue.since.pop(cell)
-            queue.spent += seconds
-            queue.runs.append(seconds)
+            queue.runs.append(time.time() - queue.since.pop(cell))
             if record["status"] == CUT:
                 queue.cells.insert(0, cell)
                 if self._ends is not None and time.time() < self._ends:

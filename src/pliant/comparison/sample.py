@@ -13,13 +13,13 @@ import numpy.typing as npt
 from pliant._files import quoted
 from pliant._typing import Array
 from pliant._validation import check_choice
+from pliant.tables._target import FEWEST_ROWS, MAX_CLASSES, ROWS_PER_CLASS
 
 __all__ = ["Sample", "Task", "guess_task"]
 
 Task: TypeAlias = Literal["classification", "regression"]
 
 TASKS = ("classification", "regression")
-MAX_CLASSES = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +136,7 @@ def guess_task(y: npt.NDArray[Any]) -> Task:
         return "classification"
     distinct = np.unique(y).size
     whole = bool(np.isfinite(y).all() and (y == np.floor(y)).all())
-    few = distinct <= MAX_CLASSES and distinct * 10 <= y.size
+    few = distinct <= MAX_CLASSES and distinct * ROWS_PER_CLASS <= y.size
     return "classification" if whole and (few or distinct == 2) else "regression"
 
 
@@ -181,7 +181,7 @@ def _check_target(y: npt.NDArray[Any], task: str) -> None:
     found = np.unique(y)
     if len(found) < 2:
         raise ValueError(f"expected a target that varies, got {quoted(found[0])} in all rows")
-    if task == "classification" and len(found) > max(MAX_CLASSES, len(y) / 2):
+    if task == "classification" and len(found) > max(MAX_CLASSES, len(y) / FEWEST_ROWS):
         raise ValueError(
             f"expected classes that recur, got {len(found)} different ones in {len(y)} rows"
         )

@@ -77,7 +77,9 @@ def search(method: Method, sample: Sample, rows: Indices, protocol: Protocol, se
         return Found({name: values[0] for name, values in grid.items()}, None, 1)
     candidates = min(size, protocol.candidates)
     n_folds = inner_count(sample, rows, protocol)
-    fewest, most = rounds(len(rows), candidates, _rarest(sample, rows), protocol)
+    scorer = METRICS[protocol.metric or metrics_of(sample.task)[0].name].scorer
+    rarest = _rarest(sample, rows) / (n_folds if scorer == "roc_auc" else 1)
+    fewest, most = rounds(len(rows), candidates, rarest, protocol)
     judged = pipeline(method, sample, most, seed, rough=True)
     with shared(judged) as lent:
         halving = HalvingRandomSearchCV(
@@ -87,7 +89,7 @@ def search(method: Method, sample: Sample, rows: Indices, protocol: Protocol, se
             factor=FACTOR,
             min_resources=fewest,
             max_resources=most,
-            scoring=METRICS[protocol.metric or metrics_of(sample.task)[0].name].scorer,
+            scoring=scorer,
             cv=inner_splits(sample, rows, n_folds, seed),
             refit=False,
             return_train_score=False,
@@ -99,7 +101,9 @@ def search(method: Method, sample: Sample, rows: Indices, protocol: Protocol, se
             halving.fit(sample.X[rows], sample.y[rows])
     score = float(halving.best_score_)
     if not math.isfinite(score):
-        raise ValueError("no setting has a score on every inner fold: too few rows, or a rare class")
+        raise ValueError(
+            "no setting has a score on every inner fold: too few rows, or a rare class"
+        )
     return Found(halving.best_params_, score, candidates)
 
 
@@ -114,7 +118,7 @@ def rounds(n_rows: int, candidates: int, rarest: float, protocol: Protocol) -> t
     ----------
     n_rows, candidates : int
     rarest : float
-        The share of the rarest class; 1 for regression.
+        The share of the rarest class, for "auc" in one test part of a fold; 1 for regression.
     """
     most = min(n_rows, protocol.search_rows)
     least = max(FEWEST_ROWS, math.ceil(ROWS_OF_RAREST / rarest))
