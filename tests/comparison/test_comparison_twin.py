@@ -105,6 +105,19 @@ def test_rough_fits_of_a_search_on_features_as_they_are():
     check(table("regression", 60), "forest", 1, 0, folds=2, candidates=2)
 
 
+def test_as_many_inner_folds_as_the_rarest_class_has_rows():
+    made = table("classification", 60)
+    made["y"] = np.where(np.arange(60) % 10 == 3, "yes", "no")
+    for inner_folds in (None, 5):
+        check(made, "linear", 1, 0, inner_folds=inner_folds)
+    made["y"] = np.where(np.arange(60) % 3 == 0, "yes", "no")
+    check(made, "linear", 1, 0, inner_folds=None)
+
+
+def test_as_many_inner_folds_as_there_are_groups():
+    check(table("regression", 60, groups=6), "linear", 1, 0, inner_folds=None)
+
+
 def test_kernels_that_candidates_share():
     check(table("classification", 60), "ldk", 1, 0, folds=2, candidates=8)
 

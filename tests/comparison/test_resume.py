@@ -173,20 +173,20 @@ SCRIPT = """
     from pliant.comparison.comparing import compare_sample
     from tests.comparison.test_resume import METHODS, PROTOCOL, made
 
-    def run(name, after, resume):
+    def run(name, after, resume, n_jobs):
         def tell(record, done, total):
             if done == after:
                 os.kill(os.getpid(), getattr(signal, name))
 
         return compare_sample(
-            made(), METHODS, PROTOCOL, budget=None, n_jobs=2, cache=sys.argv[1], resume=resume,
-            progress=tell,
+            made(), METHODS, PROTOCOL, budget=None, n_jobs=n_jobs, cache=sys.argv[1],
+            resume=resume, progress=tell,
         )
 
     if __name__ == "__main__":
-        found = run("SIGINT", 3, False)
+        found = run("SIGINT", 3, False, 1)
         print(found.interrupted, len(found.records), found.score_text(), flush=True)
-        run("SIGKILL", 6, True)
+        run("SIGKILL", 6, True, 2)
 """
 
 
@@ -195,7 +195,7 @@ SCRIPT = """
 def test_interrupted_then_killed_then_resumed(whole, here, tmp_path):
     """Ctrl-C after 3 of 9 cells, kill -9 after 6: the scores are those of one run, to the last bit.
 
-    Two other processes ran the first cells, this one the others.
+    Other processes ran the first cells, one and then two at a time, and this one the others.
     """
     script, cache = tmp_path / "run.py", tmp_path / "cells.jsonl"
     script.write_text(textwrap.dedent(SCRIPT))

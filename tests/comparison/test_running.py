@@ -45,8 +45,8 @@ class Trouble(ClassifierMixin, BaseEstimator):
         return np.full(len(X), self.classes_[0])
 
 
-def method(name, maker):
-    return Method(name, name, "", maker, None, {}, 10_000, "for tests")
+def method(name, maker, **grid):
+    return Method(name, name, "", maker, None, grid, 10_000, "for tests")
 
 
 def trouble(what, seconds=30.0):
@@ -91,6 +91,14 @@ def test_a_failing_method_is_a_row_with_its_error(sample):
     assert entry(result, "complain").status == "error"
     assert entry(result, "complain").reason == "ValueError: expected better rows, got these"
     assert [record["status"] for record in result.records] == ["error", "error", "done", "done"]
+
+
+@pytest.mark.usefixtures("here")
+def test_a_search_in_which_every_fit_fails_tells_what_they_said(sample):
+    learner = method("complain", lambda: Trouble("complain"), seconds=(1.0, 2.0))
+    result = compare_sample(sample, [learner], PROTOCOL, budget=None, n_jobs=1)
+    said = "ValueError: every fit of the search failed: ValueError: expected better rows, got these"
+    assert entry(result, "complain").reason == said
 
 
 @pytest.mark.usefixtures("here")

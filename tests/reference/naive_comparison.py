@@ -7,6 +7,8 @@ the number of its categories.
 * outer folds of repeat r: shuffled, stratified for classes, with ``random_state = seed + r``
 * the seed of a cell: the first 31 bits below the sign of SHA-256("seed/method/repeat/fold")
 * candidates: ``ParameterSampler`` with the cell's seed; inner folds and the rows of each round too
+* inner folds: as many as asked for, else 5 below 1000 rows and 3 from there on; no more than rows,
+  or groups, of the rarest class, or than half the rows of a regression, or its groups
 * rounds: all candidates on few rows, the best third of them on three times as many, ...; the mean
   score over the inner folds decides, the first of equal candidates in the last round is chosen
 * what a method calls rough holds for the fits of a search only: 50 trees of 200
@@ -114,7 +116,13 @@ def splits(y, task, groups, ordered, n_folds, seed):
 
 def inner_folds(y, task, groups, ordered, protocol, seed):
     """Folds of a search: those that have more than one value to learn from."""
-    found = splits(y, task, groups, ordered, protocol["inner_folds"], seed)
+    wanted = protocol["inner_folds"] or (5 if len(y) < 1000 else 3)
+    labels = np.unique(y) if task == "classification" else [None]
+    for label in labels:  # each class, or the whole, has a row or a group in every fold
+        mine = np.full(len(y), True) if label is None else y == label
+        most = len(set(groups[mine])) if groups is not None else int(mine.sum())
+        wanted = min(wanted, most if label is not None or groups is not None else most // 2)
+    found = splits(y, task, groups, ordered, wanted, seed)
     return [(learn, test) for learn, test in found if len(np.unique(y[learn])) > 1]
 
 

@@ -54,7 +54,8 @@ class XGBoostClassifier(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Array) -> Array:
         """Return probabilities, shape (n, k)."""
-        return np.asarray(self.machine_.predict_proba(X), dtype=np.float64)
+        found = np.asarray(self.machine_.predict_proba(X), dtype=np.float64)  # of single precision
+        return found / found.sum(axis=1, keepdims=True)
 
     def predict(self, X: Array) -> npt.NDArray[Any]:
         """Return labels, shape (n,)."""

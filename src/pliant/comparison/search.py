@@ -69,7 +69,7 @@ def search(method: Method, sample: Sample, rows: Indices, protocol: Protocol, se
     Raises
     ------
     ValueError
-        If no candidate could be fitted; the message is that of the last one.
+        If no candidate could be fitted; the message has that of the last one.
     """
     grid = search_grid(method, sample)
     size = len(ParameterGrid(grid))
@@ -98,13 +98,24 @@ def search(method: Method, sample: Sample, rows: Indices, protocol: Protocol, se
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            halving.fit(sample.X[rows], sample.y[rows])
+            _fit(halving, sample, rows)
     score = float(halving.best_score_)
     if not math.isfinite(score):
         raise ValueError(
             "no setting has a score on every inner fold: too few rows, or a rare class"
         )
     return Found(halving.best_params_, score, candidates)
+
+
+def _fit(halving: Any, sample: Sample, rows: Indices) -> None:
+    """Run a search; if every fit fails, raise what the last one said."""
+    try:
+        halving.fit(sample.X[rows], sample.y[rows])
+    except ValueError as error:
+        text = str(error).strip()
+        if "fits failed" not in text:
+            raise
+        raise ValueError(f"every fit of the search failed: {text.splitlines()[-1]}") from None
 
 
 def rounds(n_rows: int, candidates: int, rarest: float, protocol: Protocol) -> tuple[int, int]:
