@@ -57,6 +57,7 @@ def spoken(model: Any, predicted: npt.NDArray[Any], X: Array) -> Said:
 
 def said(
     model: Any,
+    rough: Any,
     predicted: npt.NDArray[Any],
     sample: Sample,
     train: Indices,
@@ -66,7 +67,8 @@ def said(
 ) -> Said:
     """Return what a fitted model says of the test rows, its probabilities calibrated if need be.
 
-    They are None where the inner folds cannot hold every class.
+    They are None where the inner folds cannot hold every class. What is learned in these folds is
+    `rough`, the model as its search judged it, not fitted.
     """
     found = spoken(model, predicted, sample.X[test])
     if found.classes is None or found.probability is not None or found.decision is None:
@@ -74,7 +76,7 @@ def said(
     if len(train) > protocol.search_rows:
         order = np.random.default_rng(seed).permutation(train)
         train = np.sort(order[: protocol.search_rows])
-    values, rows = _out_of_fold(model, sample, train, protocol, seed)
+    values, rows = _out_of_fold(rough, sample, train, protocol, seed)
     if len(np.unique(sample.y[rows])) < len(found.classes):
         return found
     every = np.arange(len(rows))
@@ -93,7 +95,7 @@ def _out_of_fold(
     values, tested = [], []
     for learn, test in inner_splits(sample, rows, n_folds, seed) if n_folds > 1 else []:
         learn, test = rows[learn], rows[test]
-        if len(np.unique(sample.y[learn])) == len(model.classes_):
+        if len(np.unique(sample.y[learn])) == len(np.unique(sample.y[rows])):
             part = clone(model).fit(sample.X[learn], sample.y[learn])
             values.append(_wide(part.decision_function(sample.X[test])))
             tested.append(test)

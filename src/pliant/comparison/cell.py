@@ -6,39 +6,34 @@ its machine's ``random_state``. So a cell has the same scores whatever ran befor
 
 from __future__ import annotations
 
-import pickle
 import time
 import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from pliant._files import printable
 from pliant._typing import Indices
-from pliant.comparison.calibration import said, spoken
+from pliant.comparison.calibration import said
+from pliant.comparison.curve import learning_curve
 from pliant.comparison.folds import cell_seed, outer_split
-from pliant.comparison.memory import peak_memory, reset_peak_memory
-from pliant.comparison.metrics import METRICS, Metric, Said, metrics_of
+from pliant.comparison.memory import peak_memory, pickled_size, reset_peak_memory
+from pliant.comparison.metrics import metrics_of
 from pliant.comparison.pipeline import fitted_machine, pipeline
 from pliant.comparison.portraits import portraits
 from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.sample import Sample
-from pliant.comparison.search import search
+from pliant.comparison.search import Found, search
 from pliant.registry import Method
 
 __all__ = ["Record", "failed", "perform"]
 
 Record = dict[str, Any]
 """What a cell gave, as plain data; see `perform`."""
-
-SHARES = (0.1, 0.25, 0.5)
-"""Shares of the training rows on a learning curve, before the whole."""
-
-FEWEST_ON_CURVE = 20
-"""Rows of a point on a learning curve at least."""
 
 MOST_PREDICTIONS = 500
 """Predictions that are kept of a fold at most."""
@@ -57,15 +52,15 @@ def perform(sample: Sample, protocol: Protocol, method: Method, cell: Cell) -> R
         ``chosen`` settings, ``inner_score``, ``candidates``; ``support`` (points with a
         coefficient) and ``gap`` (largest relative) where the machine has them; ``curve``, pairs of
         training rows and the metric; ``predictions`` of at most 500 test rows (first repeat);
-        ``seconds``, ``memory_mb`` at the most beyond what was there before, ``size_bytes`` of the
+        ``seconds``, ``memory_mb`` (the most that fit and prediction took), ``size_bytes`` of the
         pickled model; ``warnings``, and ``pictures`` (first cell of a method).
     """
-    reset_peak_memory()
     start = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            record = _performed(sample, protocol, method, cell, start)
+            record = _performed(sample, protocol, method, cell)
+            record["seconds"]["total"] = time.perf_counter() - start
         except Exception as error:
             record = failed(cell, f"{type(error).__name__}: {error}")
     told = dict.fromkeys(printable(" ".join(str(each.message).split()), 300) for each in caught)
@@ -79,15 +74,57 @@ def failed(cell: Cell, error: str) -> Record:
     return {**place, "status": "error", "error": text, "scores": {}, "warnings": []}
 
 
-def _performed(
-    sample: Sample, protocol: Protocol, method: Method, cell: Cell, start: float
-) -> Record:
+@dataclass(frozen=True, eq=False)
+class _Learned:
+    """A model that was tuned and fitted, with what that took."""
+
+    found: Found
+    model: Any
+    rough: Any
+    predicted: npt.NDArray[Any]
+    seconds: dict[str, float]
+    memory: float | None
+
+
+def _performed(sample: Sample, protocol: Protocol, method: Method, cell: Cell) -> Record:
     train, test = outer_split(sample, protocol, *cell.place)
     _check_size(method, len(train))
     seed = cell_seed(protocol, cell)
-    before = peak_memory()
+    learned = _learn(sample, protocol, method, train, test, seed)
+    scores, curve = _judged(learned, sample, protocol, train, test, seed)
+    return {
+        "method": cell.method,
+        "repeat": cell.repeat,
+        "fold": cell.fold,
+        "status": "done",
+        "error": None,
+        "rows": {"train": len(train), "test": len(test)},
+        "scores": scores,
+        "chosen": {_short(name): value for name, value in learned.found.chosen.items()},
+        "inner_score": learned.found.score,
+        "candidates": learned.found.candidates,
+        "curve": curve,
+        "predictions": _kept(test, learned.predicted, seed) if cell.repeat == 0 else None,
+        **_facts(fitted_machine(learned.model)),
+        "seconds": learned.seconds,
+        "memory_mb": learned.memory,
+        "size_bytes": pickled_size(learned.model),
+        "pictures": _pictures(learned.model, sample, train) if cell.place == (0, 0) else [],
+    }
+
+
+def _learn(
+    sample: Sample, protocol: Protocol, method: Method, train: Indices, test: Indices, seed: int
+) -> _Learned:
+    """Tune and fit a method, and let it predict."""
+    start = time.perf_counter()
     found = search(method, sample, train, protocol, seed)
-    model = pipeline(method, sample, len(train), seed).set_params(**found.chosen)
+    model, rough = (
+        pipeline(method, sample, len(train), seed, rough=each).set_params(**found.chosen)
+        for each in (False, True)
+    )
+    reset_peak_memory()
+    before = peak_memory()
     searched = time.perf_counter()
     model.fit(sample.X[train], sample.y[train])
     fitted = time.perf_counter()
@@ -97,35 +134,33 @@ def _performed(
         "fit": fitted - searched,
         "predict": time.perf_counter() - fitted,
     }
-    answers = said(model, predicted, sample, train, test, protocol, seed)
-    scores = {
-        metric.name: _score(metric, sample.y[test], answers) for metric in metrics_of(sample.task)
-    }
-    metric = METRICS[protocol.metric or metrics_of(sample.task)[0].name]
-    curve = _curve(model, sample, train, test, metric.name, seed)
-    record = {
-        "method": cell.method,
-        "repeat": cell.repeat,
-        "fold": cell.fold,
-        "status": "done",
-        "error": None,
-        "rows": {"train": len(train), "test": len(test)},
-        "scores": scores,
-        "chosen": {_short(name): value for name, value in found.chosen.items()},
-        "inner_score": found.score,
-        "candidates": found.candidates,
-        "curve": [*curve, [len(train), scores[metric.name]]],
-        "predictions": _kept(test, predicted, seed) if cell.repeat == 0 else None,
-        **_facts(fitted_machine(model)),
-        "memory_mb": _beyond(before),
-        "size_bytes": _size(model),
-    }
-    first = cell.place == (0, 0)
-    shown = (
-        portraits(model, sample.X[train], sample.y[train], sample.feature_names) if first else []
-    )
-    total = time.perf_counter() - start
-    return {**record, "seconds": {**seconds, "total": total}, "pictures": shown}
+    return _Learned(found, model, rough, predicted, seconds, _beyond(before))
+
+
+def _judged(
+    learned: _Learned,
+    sample: Sample,
+    protocol: Protocol,
+    train: Indices,
+    test: Indices,
+    seed: int,
+) -> tuple[dict[str, float | None], list[list[float]]]:
+    """Return the scores on the test rows by metric, and the learning curve."""
+    metrics = metrics_of(sample.task)
+    name = protocol.metric or metrics[0].name
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # told of the model itself only
+        answers = said(
+            learned.model, learned.rough, learned.predicted, sample, train, test, protocol, seed
+        )
+        curve = learning_curve(learned.model, sample, train, test, name, seed)
+    scores = {metric.name: metric.finite(sample.y[test], answers) for metric in metrics}
+    last = scores[name]
+    return scores, curve if last is None else [*curve, [len(train), last]]
+
+
+def _pictures(model: Any, sample: Sample, train: Indices) -> list[dict[str, str]]:
+    return portraits(model, sample.X[train], sample.y[train], sample.feature_names)
 
 
 def _short(name: str) -> str:
@@ -136,41 +171,6 @@ def _short(name: str) -> str:
 def _check_size(method: Method, n_rows: int) -> None:
     if n_rows > method.max_rows:
         raise ValueError(f"takes at most {method.max_rows} training rows, got {n_rows}")
-
-
-def _curve(
-    model: Any,
-    sample: Sample,
-    train: Indices,
-    test: Indices,
-    metric: str,
-    seed: int,
-) -> list[list[float]]:
-    """Return the metric after learning from shares of the training rows, with settings as chosen.
-
-    The shares are the first rows of one random order; one that cannot be learned from is left out.
-    """
-    order = np.random.default_rng(seed).permutation(train)
-    points: list[list[float]] = []
-    for share in SHARES:
-        rows = np.sort(order[: round(share * len(order))])
-        if len(rows) < FEWEST_ON_CURVE or len(np.unique(sample.y[rows])) < 2:
-            continue
-        try:
-            smaller = clone(model).fit(sample.X[rows], sample.y[rows])
-            answers = spoken(smaller, smaller.predict(sample.X[test]), sample.X[test])
-            value = _score(METRICS[metric], sample.y[test], answers)
-        except ValueError:
-            continue
-        if value is not None:
-            points.append([len(rows), value])
-    return points
-
-
-def _score(metric: Metric, y: npt.NDArray[Any], answers: Said) -> float | None:
-    """Return a metric; None where it is not defined, or not finite."""
-    value = metric.measure(y, answers)
-    return value if value is not None and np.isfinite(value) else None
 
 
 def _kept(test: Indices, predicted: npt.NDArray[Any], seed: int) -> dict[str, list[Any]]:
@@ -190,25 +190,6 @@ def _facts(machine: Any) -> Mapping[str, float | None]:
     if all(hasattr(part, "relative_gap_") for part in parts):
         gap = float(max(part.relative_gap_ for part in parts))
     return {"support": support, "gap": gap if gap is not None and np.isfinite(gap) else None}
-
-
-class _Counter:
-    """A file that forgets what is written, and knows how much it was."""
-
-    def __init__(self) -> None:
-        self.size = 0
-
-    def write(self, data: Any) -> int:
-        written = memoryview(data).nbytes
-        self.size += written
-        return written
-
-
-def _size(model: Any) -> int:
-    """Return the bytes of a model's pickle, without making one in memory."""
-    counter = _Counter()
-    pickle.Pickler(counter, protocol=5).dump(model)
-    return counter.size
 
 
 def _beyond(before: int | None) -> float | None:

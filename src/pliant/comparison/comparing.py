@@ -123,9 +123,7 @@ def compare(
     >>> [standing.method.name for standing in found.standings()]
     ['linear', 'dummy']
     """
-    sample = Sample.of(
-        X, y, task=task, feature_names=feature_names, groups=groups, time=time
-    )
+    sample = Sample.of(X, y, task=task, feature_names=feature_names, groups=groups, time=time)
     protocol = Protocol(folds=folds, repeats=repeats, metric=metric, seed=random_state)
     return compare_sample(
         sample,

@@ -1,14 +1,16 @@
-"""The most memory that this process has held, and starting to count anew."""
+"""The most memory that this process has held, starting to count anew, and the size of an object."""
 
 from __future__ import annotations
 
 import ctypes
 import gc
+import pickle
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-__all__ = ["peak_memory", "reset_peak_memory"]
+__all__ = ["peak_memory", "pickled_size", "reset_peak_memory"]
 
 _STATUS = Path("/proc/self/status")
 _CLEAR = Path("/proc/self/clear_refs")
@@ -39,3 +41,22 @@ def reset_peak_memory() -> None:
         ctypes.CDLL(None).malloc_trim(0)
     with suppress(OSError):
         _CLEAR.write_text("5", encoding="ascii")
+
+
+class _Counter:
+    """A file that forgets what is written, and knows how much it was."""
+
+    def __init__(self) -> None:
+        self.size = 0
+
+    def write(self, data: Any) -> int:
+        written = memoryview(data).nbytes
+        self.size += written
+        return written
+
+
+def pickled_size(value: Any) -> int:
+    """Return the bytes of an object's pickle, without making one in memory."""
+    counter = _Counter()
+    pickle.Pickler(counter, protocol=5).dump(value)
+    return counter.size

@@ -68,6 +68,11 @@ class Metric:
     higher_is_better: bool
     scorer: str
 
+    def finite(self, y: npt.NDArray[Any], said: Said) -> float | None:
+        """Return the number; None where it is not defined, or not finite."""
+        value = self.measure(y, said)
+        return value if value is not None and np.isfinite(value) else None
+
 
 def _log_loss(y: npt.NDArray[Any], said: Said) -> float | None:
     if said.probability is None or said.classes is None or not np.isin(y, said.classes).all():
