@@ -201,6 +201,7 @@ METHODS: dict[str, Method] = {
         summary="a base kernel times a matrix that adapts each of its entries",
         many_rows="add --param partition=kmeans from some 20000 on",
         many=(20_000, {"partition": "kmeans"}),
+        rough={"tau": 0.0, "tol": 1e-3},
     ),
     "knpl": Method(
         name="knpl",
@@ -212,6 +213,7 @@ METHODS: dict[str, Method] = {
         grid=SVM_GRID,
         max_rows=20_000,
         summary="a base kernel times a matrix that adapts each entry and keeps its row sums",
+        rough={"tol": 1e-3},
     ),
     "tkl": Method(
         name="tkl",

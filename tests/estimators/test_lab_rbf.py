@@ -878,7 +878,7 @@ def test_parameters_that_contradict_each_other(options, message):
         {"linear": np.True_},
         {"random_state": np.random.RandomState(3)},
     ],
-    ids=str,
+    ids=lambda options: ", ".join(options),
 )
 def test_extreme_parameters_still_give_a_model(options):
     model = quick(**options).fit(X, Y)

@@ -486,7 +486,9 @@ def test_frames_survive(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "options", [{"random_state": np.random.RandomState(0)}, {"support": range(5)}], ids=str
+    "options",
+    [{"random_state": np.random.RandomState(0)}, {"support": range(5)}],
+    ids=["random_state", "support"],
 )
 def test_a_parameter_that_a_file_cannot_hold_is_named(tmp_path, options):
     model = quick(**options).fit(X, Y)
