@@ -7,7 +7,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-PYTEST_ARGS ?=
+PYTEST_ARGS ?= --numprocesses auto --dist loadfile
 
 .PHONY: demo test lint docs bench clean help
 help:

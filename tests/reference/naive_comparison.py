@@ -11,7 +11,8 @@ the number of its categories.
   or groups, of the rarest class, or than half the rows of a regression, or its groups
 * rounds: all candidates on few rows, the best third of them on three times as many, ...; the mean
   score over the inner folds decides, the first of equal candidates in the last round is chosen
-* what a method calls rough holds for the fits of a search only: 50 trees of 200
+* what a method calls rough holds for the fits of a search, and of the calibration below: 50 trees
+  of 200; DANK of full rank, to a tolerance of .001
 * what is filled in, encoded and scaled is learned from the rows that are fitted, each time anew
 * learning curve: the metric after learning from 10, 25 and 50 % of the training rows (20 at least),
   the first of a permutation by ``default_rng`` with the cell's seed; settings as for the whole
@@ -77,7 +78,7 @@ STRENGTHS = [0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0]
 PRICES = [0.125, 0.5, 2.0, 8.0, 32.0, 128.0, 512.0, 2048.0]
 WIDTHS = [1 / 16, 1 / 4, 1.0, 4.0]
 ANY_SCALE = ("forest",)
-ROUGH = {"forest": {"n_estimators": 50}}
+ROUGH = {"forest": {"n_estimators": 50}, "dank": {"tau": 0.0, "tol": 1e-3}}
 
 
 def grid(method, task, n_columns):
@@ -262,7 +263,8 @@ def calibrated(model, method, settings, table, train, test, protocol, seed):
         learn, held = train[learn], train[held]
         if len(np.unique(y[learn])) < len(model.machine.classes_):
             continue
-        part = Fitted(method, table["task"], settings, X[learn], y[learn], categories, seed)
+        rough = settings | ROUGH.get(method, {})
+        part = Fitted(method, table["task"], rough, X[learn], y[learn], categories, seed)
         values += part.decision(X[held]).tolist()
         truth += y[held].tolist()
     values, truth = np.array(values), np.array(truth)
