@@ -128,7 +128,7 @@ BASELINES: dict[str, Method] = {
             classifier=_process_classifier,
             regressor=_process_regressor,
             grid={},
-            max_rows=1_000,
+            max_rows=1_500,
             summary="one width and the noise chosen by the evidence",
         ),
         Method(

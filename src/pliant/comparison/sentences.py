@@ -145,7 +145,9 @@ def _won(
         gain = f"{metric.title} {against} (difference {change}, {p}{over})"
     rest = ""
     if first.rank != 1 and not ranked[0].is_reference:
-        rest = f"; the best mean, {_owned(ranked[0], metric, digits)}, does not"
+        untested = ranked[0].p_value is None
+        end = "is of too few folds to tell" if untested else "does not"
+        rest = f"; the best mean, {_owned(ranked[0], metric, digits)}, {end}"
     return f"{names} {verb} {_name(reference)} beyond chance, {owner}with {gain}{rest}"
 
 
