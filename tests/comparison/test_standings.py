@@ -255,8 +255,8 @@ def test_sentence_of_methods_that_did_not_finish():
     assert text == (
         "TKL beats the tuned Gaussian SVM beyond chance, with accuracy 0.065 ± 0.004 higher on the "
         "4 folds that have scores of both (p < 0.001); the best mean, DANK's accuracy 0.960, "
-        "is of too few folds to tell. 2 methods (DANK and TKL) did not finish all 10 folds and may be better or "
-        "worse than their rank shows; Ldk finished no fold; Osk failed."
+        "is of too few folds to tell. 2 methods (DANK and TKL) did not finish all 10 folds and may "
+        "be better or worse than their rank shows; Ldk finished no fold; Osk failed."
     )
 
 
