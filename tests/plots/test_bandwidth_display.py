@@ -48,7 +48,7 @@ def test_all_members_that_predict_are_drawn_on_one_scale(fitted, data):
     assert isinstance(display.image_.norm, LogNorm)
     assert display.ax_.get_xticklabels()[0].get_text() == "strong"
     assert [text.get_text() for text in display.ax_.get_yticklabels()] == ["0", "1"]
-    assert display.ax_.get_ylabel() == "24 support points, by member"
+    assert display.ax_.get_ylabel() == "24 support points\nby member"
 
 
 def test_one_member(fitted, data):
@@ -93,7 +93,7 @@ def test_few_features_and_few_points_of_many(fitted, monkeypatch):
     monkeypatch.setattr(_common, "MOST_POINTS", 5)
     display = BandwidthDisplay.from_estimator(fitted, most_features=2)
     assert display.image_.get_array().shape == (5, 2)
-    assert display.ax_.get_ylabel() == "5 of 24 support points, by member"
+    assert display.ax_.get_ylabel() == "5 of 24 support points\nby member"
     assert display.ax_.get_title() == "Bandwidths, 2 of 3 features"
 
 

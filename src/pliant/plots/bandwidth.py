@@ -219,7 +219,7 @@ class BandwidthDisplay:
         self.ax_.set_xticks(np.arange(len(shown)), names, rotation=45, ha="right")
         self._mark_members(self.members[drawn])
         some = "" if len(drawn) == len(rows) else f"{len(drawn)} of "
-        several = "" if len(np.unique(self.members)) == 1 else ", by member"
+        several = "" if len(np.unique(self.members)) == 1 else "\nby member"
         self.ax_.set_ylabel(f"{some}{len(rows)} support points{several}")
 
     def _mark_members(self, members: npt.NDArray[Any]) -> None:
