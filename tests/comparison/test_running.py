@@ -182,3 +182,28 @@ def test_seeds_of_cells_differ_and_stay():
     assert len(set(seeds)) == len(seeds)
     assert all(0 <= seed < 2**31 for seed in seeds)
     assert cell_seed(Protocol(seed=0), Cell("svm", 0, 0)) == 1790142643
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"n_jobs": 0}, "expected n_jobs >= 1, a whole number, got 0"),
+        ({"n_jobs": "two"}, "'two'"),
+        ({"budget": 0.0}, "expected budget > 0"),
+        ({"methods": []}, "expected at least one method, got none"),
+        ({"methods": ["svm", "svm"]}, "expected each method once, got 'svm' twice"),
+        ({"methods": ["dnk"]}, "unknown method 'dnk'; did you mean dank"),
+        ({"protocol": Protocol(metric="r2")}, "expected a metric out of accuracy"),
+        ({"protocol": Protocol(folds=40)}, "expected at least 40 rows of each class for 40 folds"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_before_anything_runs(sample, monkeypatch, options, said):
+    monkeypatch.setattr("pliant.comparison.running.perform_apart", lambda *_: pytest.fail("ran"))
+    with pytest.raises((ValueError, TypeError), match=said):
+        compare_sample(sample, **options)
+
+
+def test_a_search_is_asked_for_a_metric_that_its_classes_allow():
+    X, y = np.arange(60.0)[:, None], np.arange(60) % 3
+    with pytest.raises(ValueError, match="out of accuracy, balanced_accuracy to search by"):
+        compare_sample(Sample.of(X, y), protocol=Protocol(metric="auc"))

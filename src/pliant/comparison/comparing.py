@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import os
-import platform
 import time
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import Any
-
-import numpy as np
-from joblib import cpu_count
 
 from pliant._files import quoted
 from pliant._validation import check_integer, check_real
-from pliant._version import __version__
-from pliant.comparison.baselines import available, installed_for, is_baseline, named
+from pliant.comparison.baselines import available, installed_for, named
 from pliant.comparison.cell import Record
 from pliant.comparison.folds import check_folds, outer_split, settled
 from pliant.comparison.ledger import Ledger, key_of
 from pliant.comparison.metrics import metrics_of
-from pliant.comparison.protocol import Cell, Protocol
-from pliant.comparison.result import BASELINE, LEARNED, ComparisonResult, Entry
+from pliant.comparison.protocol import Protocol
+from pliant.comparison.result import ComparisonResult
 from pliant.comparison.running import Run, Tell
 from pliant.comparison.sample import Sample
+from pliant.comparison.summary import entry_of, environment_of, facts_of, in_order, truth_of
 from pliant.registry import Method
 
 __all__ = ["check_metric", "compare", "compare_sample"]
-
-PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "joblib")
 
 
 def compare(
@@ -83,8 +76,8 @@ def compare(
     random_state : int, default=0
         Decides all draws.
     n_jobs : int, optional
-        Cells at a time; by default one for each core. They run through joblib, each in a process
-        of its own with one thread.
+        Cells at a time; by default, and for -1, one for each core. They run through joblib, each in
+        a process of its own with one thread.
     cache : path-like, optional
         A file that takes each finished cell.
     resume : bool, default=False
@@ -164,7 +157,7 @@ def compare_sample(
     protocol = settled(protocol or Protocol(), sample)
     if budget is not None:
         budget = check_real("budget", budget, above=0)
-    if n_jobs is not None and n_jobs == 0:
+    if n_jobs is not None and n_jobs != -1:
         check_integer("n_jobs", n_jobs, least=1)
     check_metric(protocol, sample)
     check_folds(sample, protocol)
@@ -182,19 +175,19 @@ def compare_sample(
         tell=progress or _silent,
     )
     run()
-    records = _in_order(run, chosen, protocol)
+    records = in_order(run, chosen, protocol)
     return ComparisonResult(
-        sample=_facts(sample),
-        truth=_truth(sample, records),
+        sample=facts_of(sample),
+        truth=truth_of(sample, records),
         protocol=protocol,
         methods=tuple(
-            _entry(method, refused[method.name], run, records, protocol) for method in chosen
+            entry_of(method, refused[method.name], run, records, protocol) for method in chosen
         ),
         records=tuple(records),
         seconds=time.perf_counter() - start,
         budget=budget,
         interrupted=run.interrupted,
-        environment=_environment(key),
+        environment=environment_of(key),
         command=command,
     )
 
@@ -235,62 +228,3 @@ def _refusal(method: Method, sample: Sample, n_train: int) -> str:
     if not available(method):
         return f"is not installed: pip install {method.paper}"
     return ""
-
-
-def _in_order(run: Run, methods: Sequence[Method], protocol: Protocol) -> list[Record]:
-    cells = [Cell(m.name, *place) for m in methods for place in protocol.places()]
-    return [run.records[cell] for cell in cells if cell in run.records]
-
-
-def _entry(
-    method: Method, refused: str, run: Run, records: Sequence[Record], protocol: Protocol
-) -> Entry:
-    """Return what became of a method."""
-    mine = [record for record in records if record["method"] == method.name]
-    failed = [record["error"] for record in mine if record["status"] == "error"]
-    done, wanted = len(mine) - len(failed), len(protocol.places())
-    if refused:
-        status, reason = "skipped", refused
-    elif failed and not done:
-        status, reason = "error", failed[0]
-    elif done + len(failed) < wanted:
-        status, reason = "cut", f"{done} of {wanted} folds: {run.reason(method.name)}"
-    else:
-        status, reason = "done", ""
-    if failed and done:
-        reason = "; ".join(part for part in (reason, f"{len(failed)} failed: {failed[0]}") if part)
-    kind = BASELINE if is_baseline(method.name) else LEARNED
-    return Entry(method.name, method.title, kind, method.summary, status, reason)
-
-
-def _facts(sample: Sample) -> dict[str, Any]:
-    return {
-        "name": sample.name,
-        "target": sample.target,
-        "task": sample.task,
-        "rows": len(sample.y),
-        "features": sample.X.shape[1],
-        "feature_names": list(sample.feature_names),
-        "classes": sample.classes,
-        "categorical": len(sample.categories),
-        "missing": int(np.isnan(sample.X).sum()),
-        "groups": None if sample.groups is None else len(np.unique(sample.groups)),
-        "ordered": sample.ordered,
-    }
-
-
-def _truth(sample: Sample, records: Sequence[Record]) -> dict[str, Any]:
-    """Return the target of the rows that predictions name."""
-    kept = [record["predictions"]["rows"] for record in records if record.get("predictions")]
-    return {str(row): sample.y[row].item() for row in sorted({r for rows in kept for r in rows})}
-
-
-def _environment(key: str) -> dict[str, str]:
-    return {
-        "pliant": __version__,
-        "python": platform.python_version(),
-        **{package: version(package) for package in PACKAGES},
-        "cores": str(cpu_count()),
-        "system": f"{platform.system()} {platform.machine()}",
-        "key": key,
-    }

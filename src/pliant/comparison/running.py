@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from joblib import Parallel, cpu_count, delayed, effective_n_jobs
+from joblib import Parallel, cpu_count, delayed
 
 from pliant.comparison.cell import Record
 from pliant.comparison.isolation import CUT, close_all, perform_apart
@@ -72,7 +72,7 @@ class Run:
     budget : float or None
         Seconds for all cells together, by the clock.
     n_jobs : int or None
-        Cells at a time, as joblib counts; None: one for each core.
+        Cells at a time; None or -1: one for each core.
     tell : callable
         See `Tell`.
 
@@ -94,7 +94,7 @@ class Run:
         tell: Tell = lambda record, done, total: None,
     ) -> None:
         self._sample, self._protocol, self._ledger = sample, protocol, ledger
-        self._n_jobs = cpu_count() if n_jobs is None else effective_n_jobs(n_jobs)
+        self._n_jobs = cpu_count() if n_jobs in (None, -1) else n_jobs
         self._budget = budget
         self._tell = tell
         self._keys = {method.name: method_key(method, sample.task) for method in methods}
