@@ -211,8 +211,11 @@ def test_a_picture_that_fails_is_left_out(data, monkeypatch):
         raise RuntimeError("no picture")
 
     monkeypatch.setattr(module.BandwidthDisplay, "from_estimator", fail)
-    assert [picture["title"] for picture in portraits(model, X, y, NAMES)] == LOCAL[1:]
-    assert portraits(SVC(), X, y, NAMES) == []  # no pipeline, not even fitted
+    with pytest.warns(UserWarning, match="a picture is left out: RuntimeError: no picture"):
+        found = portraits(model, X, y, NAMES)
+    assert [picture["title"] for picture in found] == LOCAL[1:]
+    with pytest.warns(UserWarning, match="a picture is left out"):
+        assert portraits(SVC(), X, y, NAMES) == []  # no pipeline, not even fitted
 
 
 def test_without_matplotlib_there_are_none(data, monkeypatch):

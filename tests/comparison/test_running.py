@@ -1,6 +1,7 @@
 """The order of cells under a budget, and what becomes of cells that are cut, fail or crash."""
 
 import os
+import threading
 import time
 
 import numpy as np
@@ -151,6 +152,15 @@ def test_a_process_that_dies_is_an_error_that_is_tried_again(sample, tmp_path):
     assert entry(result, "die").status == "error"
     assert "the process died" in entry(result, "die").reason
     assert len(cache.read_text().splitlines()) == 1
+
+
+def test_a_method_that_cannot_be_sent_to_a_process_is_a_row_with_its_error(sample):
+    lock = threading.Lock()
+    learner = method("locked", lambda: DummyClassifier() if lock else None)
+    result = compare_sample(sample, [learner], PROTOCOL, budget=None, n_jobs=1)
+    assert entry(result, "locked").status == "error"
+    assert "ickl" in entry(result, "locked").reason  # PicklingError, or cannot pickle
+    assert not result.interrupted
 
 
 def test_a_cell_is_killed_when_its_time_is_up(sample):

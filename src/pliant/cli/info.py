@@ -15,10 +15,10 @@ from pliant.cli.machines import (
     last_step,
     learned_kernel,
     plain_parameters,
-    support_count,
 )
 from pliant.cli.prediction import load_with_schema
 from pliant.cli.report import Fact, facts, kernel_facts, listing, machine_facts, number, score_text
+from pliant.comparison.cell import support_count
 from pliant.persistence import LoadedModel
 from pliant.registry import METHODS
 from pliant.tables import TableSchema

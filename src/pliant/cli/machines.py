@@ -9,7 +9,6 @@ from importlib.metadata import version
 from itertools import combinations
 from typing import Any
 
-import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
@@ -23,7 +22,6 @@ __all__ = [
     "learned_kernel",
     "plain_parameters",
     "settings",
-    "support_count",
     "versions",
 ]
 
@@ -134,13 +132,6 @@ def largest_gap(machine: Any) -> float:
     """Return the largest relative gap of its functions; nan if one has no certificate."""
     gaps = [part["relative_gap"] for part in functions(machine)]
     return math.nan if any(math.isnan(gap) for gap in gaps) else max(gaps)
-
-
-def support_count(machine: Any) -> int:
-    """Return how many training rows have a coefficient in at least one function."""
-    machine = getattr(machine, "machine_", machine)
-    parts = getattr(machine, "estimators_", [machine])
-    return int(np.unique(np.concatenate([part.support_ for part in parts])).size)
 
 
 def settings(machine: Any) -> dict[str, Any]:

@@ -117,17 +117,18 @@ def kernel_facts(kernel: Mapping[str, Any]) -> list[Fact]:
     return found
 
 
-def machine_facts(n_support: int, functions: Sequence[Mapping[str, Any]]) -> list[Fact]:
+def machine_facts(n_support: int | None, functions: Sequence[Mapping[str, Any]]) -> list[Fact]:
     """Return the facts of a fitted machine, from those of its functions."""
-    support = ("support points", f"{n_support} training rows")
+    rows = f"{n_support} training rows"
+    support = [] if n_support is None else [("support points", rows)]
     if len(functions) > 1:
         gap = max((part["relative_gap"] for part in functions), key=_uncertain)
         pairs = ("functions", f"{len(functions)}, one for each pair of classes")
         told = f"relative, in each: {gap_text(gap)}" + _of_parts(functions)
-        return [support, pairs, ("certified gap", told)]
+        return [*support, pairs, ("certified gap", told)]
     (part,) = functions
     own = [(name, _own_fact(part[key])) for name, key in OWN_FACTS.items() if key in part]
-    return [support, *_certificate(part), *own]
+    return [*support, *_certificate(part), *own]
 
 
 def _certificate(part: Mapping[str, Any]) -> list[Fact]:

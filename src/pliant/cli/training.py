@@ -21,10 +21,10 @@ from pliant.cli.machines import (
     learned_kernel,
     plain_parameters,
     settings,
-    support_count,
     versions,
 )
 from pliant.cli.parameters import check_names, parse_parameters
+from pliant.comparison.cell import support_count
 from pliant.persistence import save_model
 from pliant.registry import Method, get_method, is_gamma
 from pliant.tables import TableSchema, map_table, read_table

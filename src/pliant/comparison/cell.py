@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +30,7 @@ from pliant.comparison.sample import Sample
 from pliant.comparison.search import Found, search
 from pliant.registry import Method
 
-__all__ = ["Record", "failed", "perform"]
+__all__ = ["Record", "failed", "perform", "support_count"]
 
 Record = dict[str, Any]
 """What a cell gave, as plain data; see `perform`."""
@@ -105,7 +105,8 @@ def _performed(sample: Sample, protocol: Protocol, method: Method, cell: Cell) -
         "candidates": learned.found.candidates,
         "curve": curve,
         "predictions": _kept(test, learned.predicted, seed) if cell.repeat == 0 else None,
-        **_facts(fitted_machine(learned.model)),
+        "support": support_count(fitted_machine(learned.model)),
+        "gap": _largest_gap(fitted_machine(learned.model)),
         "seconds": learned.seconds,
         "memory_mb": learned.memory,
         "size_bytes": pickled_size(learned.model),
@@ -180,16 +181,25 @@ def _kept(test: Indices, predicted: npt.NDArray[Any], seed: int) -> dict[str, li
     return {"rows": test[places].tolist(), "values": predicted[places].tolist()}
 
 
-def _facts(machine: Any) -> Mapping[str, float | None]:
-    """Return the number of support points, and the largest relative gap, of a fitted machine."""
+def support_count(machine: Any) -> int | None:
+    """Return how many training rows have a coefficient in some function; None if it has no such."""
+    parts = _functions(machine)
+    if not all(hasattr(part, "support_") for part in parts):
+        return None
+    return int(np.unique(np.concatenate([part.support_ for part in parts])).size)
+
+
+def _largest_gap(machine: Any) -> float | None:
+    """Return the largest relative gap of its functions; None if one has no certificate."""
+    gaps = [getattr(part, "relative_gap_", np.nan) for part in _functions(machine)]
+    return float(max(gaps)) if np.isfinite(gaps).all() else None
+
+
+def _functions(machine: Any) -> Sequence[Any]:
+    """Return the fitted parts of a machine, each a function of its own."""
     machine = getattr(machine, "machine_", machine)
-    parts = getattr(machine, "estimators_", [machine])
-    support = gap = None
-    if all(hasattr(part, "support_") for part in parts):
-        support = int(np.unique(np.concatenate([part.support_ for part in parts])).size)
-    if all(hasattr(part, "relative_gap_") for part in parts):
-        gap = float(max(part.relative_gap_ for part in parts))
-    return {"support": support, "gap": gap if gap is not None and np.isfinite(gap) else None}
+    parts: Sequence[Any] = getattr(machine, "estimators_", [machine])
+    return parts
 
 
 def _beyond(before: int | None) -> float | None:

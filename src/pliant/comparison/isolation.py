@@ -113,10 +113,10 @@ def perform_apart(
         return cut(cell)
     except TerminatedWorkerError:
         _drop(server)
-        return {**failed(cell, "the process died: out of memory, or a crash"), "crashed": True}
-    except BaseException:
+        return _crashed(cell, "the process died: out of memory, or a crash")
+    except Exception as error:  # such as a method that cannot be sent, or no memory for a process
         _drop(server)
-        raise
+        return _crashed(cell, f"{type(error).__name__}: {error}")
     with _LOCK:
         _BUSY.discard(server)
         _FREE.append(server)
@@ -126,6 +126,11 @@ def perform_apart(
 def cut(cell: Cell) -> Record:
     """Return the record of a cell whose time was up."""
     return {**failed(cell, "the time was up"), "status": CUT}
+
+
+def _crashed(cell: Cell, error: str) -> Record:
+    """Return the record of a cell that another time may succeed."""
+    return {**failed(cell, error), "crashed": True}
 
 
 def close_all() -> None:

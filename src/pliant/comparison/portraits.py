@@ -55,7 +55,7 @@ def portraits(
 ) -> list[Picture]:
     """Return pictures of a fitted model; none where matplotlib is missing.
 
-    A picture that cannot be made, whatever the reason, is left out.
+    A picture that cannot be made, whatever the reason, is left out, with a warning.
 
     Parameters
     ----------
@@ -72,17 +72,25 @@ def portraits(
     """
     pictures = []
     try:
-        from matplotlib.figure import Figure  # noqa: F401
-
+        import matplotlib  # noqa: F401
+    except ImportError:
+        return []
+    try:
         plans = planned(Subject.of(model, X, y, feature_names))
-    except Exception:
+    except Exception as error:
+        _left_out(error)
         return []
     for plan in plans:
         try:
             pictures.append(plan())
-        except Exception:
-            continue
+        except Exception as error:
+            _left_out(error)
     return pictures
+
+
+def _left_out(error: Exception) -> None:
+    text = f"a picture is left out: {type(error).__name__}: {error}"
+    warnings.warn(text, UserWarning, stacklevel=3)
 
 
 def planned(subject: Subject) -> list[Callable[[], Picture]]:
