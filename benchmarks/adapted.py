@@ -11,11 +11,13 @@ from sklearn.svm import SVC
 from benchmarks.harness.spec import Benchmark, Case, Contestant
 from benchmarks.problems import SPEED, gaussian_gram, two_classes
 from pliant import DANKClassifier, KNPLClassifier
-from pliant._typing import Array
-from pliant.problems.hadamard import AdaptedDual, adapted_dual, automatic_eta
-from pliant.problems.margin import svc_dual
-from pliant.rows import DenseRows
-from pliant.solvers import Result, sequential, smo
+from pliant.core.result import Result
+from pliant.core.typing import Array
+from pliant.methods.hadamard import sequential
+from pliant.methods.hadamard.problem import AdaptedDual, adapted_dual, automatic_eta
+from pliant.methods.svm import smo
+from pliant.methods.svm.dual import svc_dual
+from pliant.methods.svm.rows import DenseRows
 from tests.reference import dank_algorithm1, knpl_admm
 
 Params = Mapping[str, Any]

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pliant._typing import Array, Indices
+from pliant.core.typing import Array, Indices
 
 __all__ = ["Algorithm1", "interpolant", "interpolation_loss", "local_gram", "ridge_loss"]
 

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from sklearn.svm import SVC, SVR
 
-from pliant._typing import Array
+from pliant.core.typing import Array
 
 __all__ = [
     "GRIDS",

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pliant._typing import Array
 from pliant.comparison import holdout
+from pliant.core.typing import Array
 from pliant.datasets import load_local
 
 __all__ = [

@@ -13,16 +13,16 @@ from sklearn.datasets import make_classification
 from benchmarks.harness.spec import Benchmark, Case, Contestant
 from benchmarks.local_sets import ABSENT, named
 from pliant import LogDetLearner, SCGLogDetLearner, SideInformation
-from pliant._typing import Array, Indices
+from pliant.core.typing import Array, Indices
 from pliant.datasets import load_local
 from pliant.kernels import as_kernel
-from pliant.problems.distance_bounds import (
+from pliant.methods.side_information import bregman
+from pliant.methods.side_information.ldk_problem import (
     DistanceBounds,
     apart,
     pair_distances,
     percentile_bounds,
 )
-from pliant.solvers import bregman
 
 Params = Mapping[str, Any]
 Prepared = tuple[Callable[[], Any], Callable[[Any], dict[str, Any]]]

@@ -9,9 +9,14 @@ import numpy as np
 
 from benchmarks.harness.spec import Benchmark, Case, Contestant
 from pliant import SideInformation
-from pliant._typing import Array
-from pliant.problems.spectral_order import OrderCone, SpectralAlignment, best_vertex, graph_losses
-from pliant.side_information.neighbors import NeighborGraph
+from pliant.core.typing import Array
+from pliant.methods.side_information.information.neighbors import NeighborGraph
+from pliant.methods.side_information.osk_problem import (
+    OrderCone,
+    SpectralAlignment,
+    best_vertex,
+    graph_losses,
+)
 
 Params = Mapping[str, Any]
 Prepared = tuple[Callable[[], Any], Callable[[Any], dict[str, Any]]]

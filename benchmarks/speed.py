@@ -10,10 +10,10 @@ from sklearn.svm import SVC
 
 from benchmarks.harness.spec import Benchmark, Case, Contestant
 from benchmarks.problems import SPEED, gaussian_gram, two_classes
-from pliant._typing import Array
-from pliant.problems.margin import MarginDual, svc_dual
-from pliant.rows import DenseRows
-from pliant.solvers.smo import solve
+from pliant.core.typing import Array
+from pliant.methods.svm.dual import MarginDual, svc_dual
+from pliant.methods.svm.rows import DenseRows
+from pliant.methods.svm.smo import solve
 
 Params = Mapping[str, Any]
 Prepared = tuple[Callable[[], Any], Callable[[Any], dict[str, Any]]]

@@ -10,9 +10,9 @@ import numpy as np
 from benchmarks.harness.spec import Benchmark, Case, Contestant
 from benchmarks.supervised_sets import adult, some_known
 from pliant import SCGLogDetLearner, SideInformation
-from pliant._typing import Array
+from pliant.core.typing import Array
 from pliant.kernels import as_kernel
-from pliant.problems.supervision import SCGLogDet
+from pliant.methods.side_information.scg_problem import SCGLogDet
 
 Params = Mapping[str, Any]
 Prepared = tuple[Callable[[], Any], Callable[[Any], dict[str, Any]]]

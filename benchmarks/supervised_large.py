@@ -10,8 +10,8 @@ import numpy as np
 from benchmarks.harness.spec import Benchmark, Case, Contestant
 from benchmarks.supervised_sets import generated, random_pairs
 from pliant import SCGLogDetLearner
-from pliant._typing import Array
 from pliant.comparison.memory import peak_memory
+from pliant.core.typing import Array
 
 Params = Mapping[str, Any]
 Prepared = tuple[Callable[[], Any], Callable[[Any], dict[str, Any]]]

@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.problems import two_classes
 from pliant import SideInformation
-from pliant._typing import Array, Indices
+from pliant.core.typing import Array, Indices
 
 __all__ = ["UNKNOWN", "Labelled", "adult", "generated", "random_pairs", "some_known"]
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.harness.spec import Benchmark, Case, Contestant
-from pliant._typing import Array
+from pliant.core.typing import Array
 from pliant.kernels import TessellatedKernel
 
 Params = Mapping[str, Any]

@@ -18,7 +18,7 @@ from benchmarks.tessellated_sets import (
     named,
     points_and_target,
 )
-from pliant._typing import Array
+from pliant.core.typing import Array
 
 Params = Mapping[str, Any]
 Prepared = tuple[Callable[[], Any], Callable[[Any], dict[str, Any]]]

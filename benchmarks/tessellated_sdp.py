@@ -19,7 +19,7 @@ from benchmarks.tessellated_sets import (
     points_and_target,
     scaled,
 )
-from pliant._typing import Array
+from pliant.core.typing import Array
 from tests.reference import tessellated_sdp
 
 Params = Mapping[str, Any]

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.preprocessing import minmax_scale, scale
 
 from pliant import TKLClassifier, TKLRegressor
-from pliant._typing import Array
+from pliant.core.typing import Array
 from pliant.datasets import load_local
 
 __all__ = ["ABSENT", "SHAPES", "learner", "machine_numbers", "named", "points_and_target", "scaled"]

@@ -14,7 +14,7 @@ from benchmarks.papers.accuracy.protocol import ACCURACY, AccuracyProtocol
 from benchmarks.papers.document import Document
 from benchmarks.papers.measure import LARGE, REPEATS, SETS, Wanted, measure
 from benchmarks.papers.protocol import PROTOCOL, Protocol
-from pliant._files import replacing
+from pliant.core.files import replacing
 
 OUTPUT = ROOT / "benchmarks" / "output" / "papers"
 RESULTS = ROOT / "benchmarks" / "results" / "papers"

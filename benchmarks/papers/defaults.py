@@ -11,7 +11,7 @@ from benchmarks.papers.contestants import CONTESTANTS
 from benchmarks.papers.rendering import words
 from benchmarks.papers.scores import Scores, Way
 from benchmarks.papers.tuning import CHOSEN, FIXED, TUNED, variant
-from pliant.kernels.hadamard import EXTENSIONS
+from pliant.methods.hadamard.kernel import EXTENSIONS
 
 __all__ = ["defaults_sections"]
 

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
-from pliant._typing import Array, Indices
-from pliant.kernels.extension import CoordinateNeighbors, nearest, reciprocal
+from pliant.core.kernels.extension import CoordinateNeighbors, nearest, reciprocal
+from pliant.core.typing import Array, Indices
 
 __all__ = ["Fold", "Places"]
 

@@ -26,7 +26,7 @@ from benchmarks.papers.tables import PaperTable
 from benchmarks.papers.tuning import CHOSEN, FIXED, TUNED, variant
 from pliant.comparison import Column, markdown_table
 from pliant.comparison.rendering import Cell
-from pliant.kernels.hadamard import EXTENSIONS
+from pliant.methods.hadamard.kernel import EXTENSIONS
 
 __all__ = ["page"]
 

@@ -14,8 +14,8 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.preprocessing import MinMaxScaler
 
 from benchmarks.papers.sets import Table
-from pliant._typing import Array, Indices
 from pliant.comparison import holdout, official, random_halves
+from pliant.core.typing import Array, Indices
 
 __all__ = ["PROTOCOL", "Protocol", "Sample", "folds", "losses", "measure", "split", "to_tune_on"]
 

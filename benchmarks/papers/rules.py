@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.papers.fold import Fold, Places
-from pliant._typing import Array
+from pliant.core.typing import Array
 
 __all__ = ["RULES", "by_rules", "set_rule"]
 

@@ -10,7 +10,6 @@ import numpy as np
 from scipy.stats import rankdata
 
 from benchmarks.papers.document import Document
-from pliant._typing import Array
 from pliant.comparison import (
     PairedTest,
     Score,
@@ -18,6 +17,7 @@ from pliant.comparison import (
     paired_t_test,
     wilcoxon_test,
 )
+from pliant.core.typing import Array
 
 __all__ = ["LEVEL", "PLAIN", "Overall", "Scores", "Tests", "Way"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pliant._typing import Array
+from pliant.core.typing import Array
 from pliant.datasets import load_local
 
 __all__ = ["SETS", "PaperSet", "Table", "read"]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from benchmarks.papers.contestants import Contestant, Setting
 from benchmarks.papers.fold import Fold
 from benchmarks.papers.protocol import Protocol, Sample, folds, losses
-from pliant._typing import Array
+from pliant.core.typing import Array
 
 __all__ = ["CHOSEN", "FIXED", "TUNED", "Choice", "choices", "cross_validate", "setting", "variant"]
 

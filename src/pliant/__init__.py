@@ -9,9 +9,10 @@ its Gram matrix.
 
 from typing import TYPE_CHECKING, Any
 
-from pliant._exceptions import ModelFileError, NonPSDWarning, TableError
 from pliant._version import __version__
-from pliant.estimators import (
+from pliant.core.exceptions import ModelFileError, NonPSDWarning, TableError
+from pliant.core.public import set_public_module
+from pliant.methods import (
     AsymmetricKernelRidge,
     C_path,
     DANKClassifier,
@@ -32,7 +33,7 @@ from pliant.estimators import (
     TKLClassifier,
     TKLRegressor,
 )
-from pliant.side_information import SideInformation, kernel_alignment, scg_loss
+from pliant.methods.side_information.information import SideInformation, kernel_alignment, scg_loss
 
 if TYPE_CHECKING:
     from pliant.comparison import compare
@@ -66,6 +67,9 @@ __all__ = [
     "kernel_alignment",
     "scg_loss",
 ]
+
+
+set_public_module(globals(), __all__)
 
 
 def __getattr__(name: str) -> Any:

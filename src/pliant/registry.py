@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
-from pliant.estimators import (
+from pliant.methods import (
     DANKClassifier,
     DANKRegressor,
     KNPLClassifier,

@@ -55,7 +55,7 @@ def test_every_module_can_be_imported_without_the_optional_packages():
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("module", ["pliant", "pliant.estimators"])
+@pytest.mark.parametrize("module", ["pliant", "pliant.methods"])
 def test_importing_the_core_brings_no_optional_package(module):
     # scikit-learn itself imports pandas and rich where they are installed
     watched = {*OPTIONAL, *SOLVERS} - {"pandas", "pyarrow", "rich"}

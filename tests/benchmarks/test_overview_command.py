@@ -12,7 +12,7 @@ from benchmarks.papers.overview import command, measuring
 from benchmarks.papers.overview.command import main
 from benchmarks.papers.overview.measuring import Measured, figures, studies, timings
 from benchmarks.papers.overview.profiles import Part
-from pliant._exceptions import TableError
+from pliant.core.exceptions import TableError
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "papers"
 

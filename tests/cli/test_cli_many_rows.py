@@ -13,10 +13,10 @@ from sklearn.preprocessing import StandardScaler
 
 from pliant import DANKClassifier, DANKRegressor
 from pliant.datasets import make_clowns
-from pliant.estimators import _parted_run
-from pliant.estimators._part import solve_part
 from pliant.kernels import HadamardKernel, PartitionedKernel
-from pliant.partition import Store
+from pliant.methods.hadamard.parts import Store
+from pliant.methods.hadamard.parts import run as _parted_run
+from pliant.methods.hadamard.parts.part import solve_part
 from pliant.persistence import load_model
 from pliant.registry import METHODS
 from pliant.tables import TableSchema

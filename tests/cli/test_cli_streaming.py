@@ -12,7 +12,7 @@ import pytest
 
 from pliant import LABRBFClassifier, LABRBFRegressor
 from pliant.cli.learning import Learner
-from pliant.estimators import _local_member
+from pliant.methods.lab_rbf import member as _local_member
 from pliant.persistence import load_model
 from pliant.registry import METHODS
 from pliant.tables import TableSchema, iter_table, read_table, temporary_map

@@ -14,7 +14,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pliant._exceptions import TableError
 from pliant.comparison import cell as cell_module
 from pliant.comparison import running
 from pliant.comparison.baselines import named
@@ -23,6 +22,7 @@ from pliant.comparison.comparing import compare_sample
 from pliant.comparison.ledger import Ledger, key_of, method_key
 from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.sample import Sample
+from pliant.core.exceptions import TableError
 from tests.comparison.comparison_cases import record
 
 METHODS = ("dummy", "linear", "svm")

@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 from pliant import LogDetLearner, OrderSpectralLearner
 from pliant.comparison.sharing import RecentResults, shared
 from pliant.registry import METHODS
-from tests.estimators.test_scg import data
+from tests.methods.side_information.test_scg import data
 
 LEARNED = ("scg-ldk", "scg-osk", "osk", "ldk")
 

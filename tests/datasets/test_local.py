@@ -9,7 +9,7 @@ import json
 import numpy as np
 import pytest
 
-from pliant._exceptions import TableError
+from pliant.core.exceptions import TableError
 from pliant.datasets import list_local, load_local
 
 BINARY = "a,b,target\n1,0.5,-1\n2,,1\n3,1e-3,1\n"

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.papers.theory.decomposed import between_parts, bound_on_loss, printed_bound
+from benchmarks.papers.theory.screening import safe_zeros, theorem_seven, theorem_seven_threshold
 from pliant.kernels import Gaussian
-from pliant.problems.decomposed import between_parts, bound_on_loss, printed_bound
-from pliant.problems.margin import svc_dual, svr_dual, without_intercept
-from pliant.problems.screening import safe_zeros, theorem_seven, theorem_seven_threshold
-from pliant.rows import DenseRows
-from pliant.solvers import smo
+from pliant.methods.svm import smo
+from pliant.methods.svm.dual import svc_dual, svr_dual, without_intercept
+from pliant.methods.svm.rows import DenseRows
 from tests.papers.hadamard_cases import classification_data, gaussian_gram, regression_data
 from tests.reference.naive_box import (
     block_problem,

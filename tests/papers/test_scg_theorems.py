@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pliant.problems.supervision import SCGLogDet
-from pliant.side_information import SideInformation
+from pliant.methods.side_information.information import SideInformation
+from pliant.methods.side_information.scg_problem import SCGLogDet
 from tests.reference import naive_supervision as naive
 
 TIGHT = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-10)

@@ -26,8 +26,8 @@ from pliant.kernels import (
     Precomputed,
     SpectralKernel,
 )
+from pliant.methods.side_information.information.neighbors import NeighborGraph
 from pliant.persistence import load_model, save_model
-from pliant.side_information.neighbors import NeighborGraph
 
 random = np.random.default_rng(0)
 X, NEW = random.normal(size=(2, 40, 3))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pliant._files import close_names, printable, quoted, replacing
+from pliant.core.files import close_names, printable, quoted, replacing
 
 
 def test_the_new_content_takes_the_name_at_the_end(tmp_path):

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.papers.protocol import Sample
-from pliant._typing import Array
+from pliant.core.typing import Array
 
 __all__ = ["Contestant", "Predictions", "Setting", "listed"]
 

@@ -16,7 +16,7 @@ from sklearn.ensemble import (
 
 from benchmarks.papers.accuracy.contestant import Contestant, Predictions, Setting
 from benchmarks.papers.protocol import Sample
-from pliant._typing import Array
+from pliant.core.typing import Array
 
 __all__ = ["Boosting", "Forest", "first_trees"]
 

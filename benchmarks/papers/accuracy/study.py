@@ -13,7 +13,7 @@ from benchmarks.papers.accuracy.protocol import AccuracyProtocol, measure, split
 from benchmarks.papers.accuracy.sets import read
 from benchmarks.papers.protocol import Sample, folds, losses, to_tune_on
 from benchmarks.papers.study import Record, Run, unconverged
-from pliant._typing import Array
+from pliant.core.typing import Array
 
 __all__ = ["TUNED", "choose", "perform"]
 

@@ -17,7 +17,7 @@ from benchmarks.harness.machine import describe_machine
 from benchmarks.harness.measuring import ROOT
 from benchmarks.papers.figures.catalogue import FIGURES
 from benchmarks.papers.figures.figure import Drawn, PaperFigure
-from pliant._files import replacing
+from pliant.core.files import replacing
 
 OUTPUT = ROOT / "benchmarks" / "output" / "papers" / "figures"
 RESULTS = ROOT / "benchmarks" / "results" / "papers" / "figures"

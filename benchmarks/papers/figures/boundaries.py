@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.papers.figures.figure import LEARNED_LINE, SVM_LINE
 from benchmarks.papers.figures.samples import Sample
-from pliant._typing import Array
+from pliant.core.typing import Array
 from pliant.plots._common import BLUE, GREY, VERMILION
 
 if TYPE_CHECKING:

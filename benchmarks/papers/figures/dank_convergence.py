@@ -14,7 +14,7 @@ from benchmarks.papers.figures.figure import LEARNED_LINE, SVM_LINE, Drawn, canv
 from benchmarks.papers.figures.samples import heart_half
 from benchmarks.papers.figures.tuning import Chosen, Grid, choose, svm
 from pliant import DANKClassifier
-from pliant._typing import Array
+from pliant.core.typing import Array
 from pliant.plots._common import BLUE, GREY, PURPLE, VERMILION
 from tests.reference import dank_algorithm1
 

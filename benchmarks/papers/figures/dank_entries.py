@@ -12,7 +12,7 @@ from benchmarks.papers.figures.figure import Drawn, canvas, diverging, eta_text,
 from benchmarks.papers.figures.samples import Sample, clowns
 from benchmarks.papers.figures.tuning import Grid, choose, svm
 from pliant import DANKClassifier
-from pliant._typing import Array
+from pliant.core.typing import Array
 
 __all__ = ["DankEntries", "heat_map"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from pliant._files import replacing
+from pliant.core.files import replacing
 
 if TYPE_CHECKING:
     from matplotlib.colors import Colormap

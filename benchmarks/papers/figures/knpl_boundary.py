@@ -15,7 +15,7 @@ from benchmarks.papers.figures.figure import Drawn, canvas, eta_text, save
 from benchmarks.papers.figures.samples import Sample
 from benchmarks.papers.figures.tuning import Chosen, Grid, choose, svm
 from pliant import KNPLClassifier
-from pliant._typing import Array
+from pliant.core.typing import Array
 
 __all__ = ["KnplBoundary", "make_sandwich"]
 

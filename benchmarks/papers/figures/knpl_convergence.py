@@ -13,7 +13,7 @@ from benchmarks.papers.figures.figure import Drawn, canvas, eta_text, save
 from benchmarks.papers.figures.samples import heart_half
 from benchmarks.papers.figures.tuning import Chosen, Grid, choose, svm
 from pliant import KNPLClassifier
-from pliant._typing import Array
+from pliant.core.typing import Array
 from pliant.plots._common import BLUE, GREY, PURPLE, VERMILION
 from tests.reference import dank_algorithm1, knpl_admm, naive_hadamard
 

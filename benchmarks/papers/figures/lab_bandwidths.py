@@ -12,7 +12,7 @@ from sklearn.kernel_ridge import KernelRidge
 from benchmarks.papers.figures.figure import Drawn, canvas, save
 from benchmarks.papers.figures.lab_settings import algorithm_1, by_default
 from benchmarks.papers.figures.samples import Sample
-from pliant._typing import Array
+from pliant.core.typing import Array
 from pliant.plots._common import BLUE, GREY, VERMILION
 
 __all__ = ["LabBandwidths", "chirp"]

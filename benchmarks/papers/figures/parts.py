@@ -10,20 +10,25 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.papers.figures.saddle import read
-from pliant._typing import Array, Indices, Mask
-from pliant.kernels import Gaussian
-from pliant.partition import kmeans_partition
-from pliant.problems.decomposed import BetweenParts, between_parts, bound_on_loss, printed_bound
-from pliant.problems.hadamard import automatic_eta
-from pliant.problems.margin import MarginDual, svc_dual, without_intercept
-from pliant.problems.screening import (
+from benchmarks.papers.theory.decomposed import (
+    BetweenParts,
+    between_parts,
+    bound_on_loss,
+    printed_bound,
+)
+from benchmarks.papers.theory.screening import (
     safe_at_bound,
     safe_zeros,
     theorem_seven,
     theorem_seven_threshold,
 )
-from pliant.rows import DenseRows
-from pliant.solvers import smo
+from pliant.core.typing import Array, Indices, Mask
+from pliant.kernels import Gaussian
+from pliant.methods.hadamard.parts import kmeans_partition
+from pliant.methods.hadamard.problem import automatic_eta
+from pliant.methods.svm import smo
+from pliant.methods.svm.dual import MarginDual, svc_dual, without_intercept
+from pliant.methods.svm.rows import DenseRows
 
 __all__ = ["BoxProblem", "Screened", "sample"]
 

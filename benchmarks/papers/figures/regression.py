@@ -13,7 +13,7 @@ from sklearn.svm import SVR
 from benchmarks.papers.figures.samples import Sample
 from benchmarks.papers.figures.tuning import Chosen, Grid, choose, gamma_of
 from pliant import C_path, DANKRegressor
-from pliant._typing import Array
+from pliant.core.typing import Array
 
 __all__ = ["Comparison", "Rivals", "better", "tell"]
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from sklearn.preprocessing import minmax_scale, scale
 
-from pliant._typing import Array
+from pliant.core.typing import Array
 from pliant.datasets import load_local
 from pliant.kernels import GeneralizedKernel, TessellatedKernel
-from pliant.problems import svc_dual, svr_dual
-from pliant.problems.generalized import KernelLearning, Oracle
+from pliant.methods.svm.dual import svc_dual, svr_dual
+from pliant.methods.tessellated.problem import KernelLearning, Oracle
 
 __all__ = ["ClockedLearning", "Rows", "learning", "read", "tessellated"]
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.preprocessing import minmax_scale
 
-from pliant._typing import Array
 from pliant.comparison import random_halves
+from pliant.core.typing import Array
 from pliant.datasets import load_local, make_clowns
 
 __all__ = ["Sample", "clowns", "heart_half"]

@@ -20,8 +20,8 @@ from benchmarks.papers.figures.scg_scatter import (
 from benchmarks.papers.side_information.kernels import Eigenmaps
 from benchmarks.papers.side_information.sets import draw, read
 from pliant import KernelEmbedding, SCGLogDetLearner
-from pliant._typing import Array, Indices
 from pliant.comparison import random_halves
+from pliant.core.typing import Array, Indices
 
 __all__ = ["ScgDigits"]
 

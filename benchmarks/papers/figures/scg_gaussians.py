@@ -16,9 +16,9 @@ from benchmarks.papers.figures.scg_scatter import (
     separation,
 )
 from pliant import SCGLogDetLearner
-from pliant._typing import Array, Indices
+from pliant.core.linalg import top_eigenpairs
+from pliant.core.typing import Array, Indices
 from pliant.kernels import Gaussian
-from pliant.linalg import top_eigenpairs
 
 __all__ = ["ScgGaussians", "bimodal"]
 

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks.papers.figures.figure import Drawn, canvas, save
 from pliant import LogDetLearner, OrderSpectralLearner, SCGLogDetLearner
-from pliant._typing import Array, Indices
+from pliant.core.typing import Array, Indices
 from pliant.datasets import load_local
 from pliant.plots._common import BLUE, VERMILION
 

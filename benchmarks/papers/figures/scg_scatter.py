@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.metrics import silhouette_score
 from sklearn.neighbors import KNeighborsClassifier
 
-from pliant._typing import Array, Indices
+from pliant.core.typing import Array, Indices
 
 __all__ = ["COLORS", "NEIGHBOURS", "accuracy_among", "accuracy_of_new", "scatter", "separation"]
 

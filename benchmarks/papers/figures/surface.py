@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.papers.figures.figure import Drawn, canvas, diverging, save
 from benchmarks.papers.figures.regression import Comparison, Rivals, better, tell
 from benchmarks.papers.figures.samples import Sample
-from pliant._typing import Array
+from pliant.core.typing import Array
 
 __all__ = ["Surface", "cherkassky"]
 

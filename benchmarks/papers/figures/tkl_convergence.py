@@ -12,9 +12,11 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.papers.figures.figure import Drawn, canvas, save
 from benchmarks.papers.figures.saddle import Rows, learning, read, tessellated
-from pliant._typing import Array
+from pliant.core.result import Result
+from pliant.core.typing import Array
+from pliant.methods.tessellated.solvers import frank_wolfe, hybrid, low_rank, primal_dual
+from pliant.methods.tessellated.solvers.saddle import Saddle
 from pliant.plots._common import BLUE, GREY, PURPLE, VERMILION
-from pliant.solvers import Result, Saddle, frank_wolfe, hybrid, low_rank, primal_dual
 
 __all__ = ["METHODS", "TklConvergence"]
 

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.papers.figures.figure import Drawn, canvas, save
 from benchmarks.papers.figures.saddle import Rows, learning, read, tessellated
 from benchmarks.papers.figures.tkl_convergence import METHODS
-from pliant._typing import Array
+from pliant.core.typing import Array
 from pliant.plots._common import BLUE, GREY, PURPLE, VERMILION
 
 __all__ = ["Exponents", "TklCost", "fit_exponents"]

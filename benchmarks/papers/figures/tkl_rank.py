@@ -12,10 +12,11 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.papers.figures.figure import Drawn, canvas, save
 from benchmarks.papers.figures.saddle import learning, read, tessellated
-from pliant._typing import Array
+from pliant.core.typing import Array
+from pliant.methods.svm import smo
+from pliant.methods.tessellated.problem import KernelLearning
+from pliant.methods.tessellated.solvers import low_rank
 from pliant.plots._common import BLUE, GREY, VERMILION
-from pliant.problems.generalized import KernelLearning
-from pliant.solvers import low_rank, smo
 
 __all__ = ["TklRank", "random_factor"]
 

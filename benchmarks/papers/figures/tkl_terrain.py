@@ -15,7 +15,7 @@ from sklearn.svm import SVR
 from benchmarks.papers.figures.figure import Drawn, canvas, save
 from benchmarks.papers.figures.samples import Sample
 from pliant import TKLRegressor
-from pliant._typing import Array, Mask
+from pliant.core.typing import Array, Mask
 from pliant.datasets import make_terrain, terrain_elevation
 
 __all__ = ["TklTerrain", "near_cliffs"]

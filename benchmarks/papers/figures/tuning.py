@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.svm import SVC
 
-from pliant._typing import Array, Indices
+from pliant.core.typing import Array, Indices
 
 __all__ = ["Chosen", "Grid", "Machines", "choose", "gamma_of", "svm"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import eigvalsh
 
-from pliant._typing import Array
+from pliant.core.typing import Array
 from pliant.kernels import HadamardKernel, PartitionedKernel
 
 __all__ = ["LEAST", "counted_rank"]

@@ -11,7 +11,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from benchmarks.papers.local.contestant import Contestant, Setting
 from benchmarks.papers.local.protocol import LocalSample, parts
-from pliant._typing import Indices
+from pliant.core.typing import Indices
 
 __all__ = ["Boosting", "TunedBoosting"]
 

@@ -16,7 +16,7 @@ from sklearn.svm import SVC
 
 from benchmarks.papers.local.contestant import Contestant, Setting
 from benchmarks.papers.local.protocol import Labels, LocalSample
-from pliant._typing import Array
+from pliant.core.typing import Array
 
 __all__ = ["BoostingClassifier", "ForestClassifier", "GaussianSVC"]
 

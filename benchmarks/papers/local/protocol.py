@@ -12,8 +12,8 @@ from sklearn.model_selection import KFold
 from sklearn.preprocessing import MinMaxScaler
 
 from benchmarks.papers.sets import Table
-from pliant._typing import Array, Indices
 from pliant.comparison import holdout
+from pliant.core.typing import Array, Indices
 
 __all__ = ["LOCAL", "Labels", "LocalProtocol", "LocalSample", "parts", "scores", "split"]
 

@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks.papers.local.contestant import Contestant, Setting
 from benchmarks.papers.local.protocol import Labels, LocalSample
-from pliant._typing import Array, Indices
+from pliant.core.typing import Array, Indices
 
 __all__ = ["RecursiveMachine", "TunedRecursiveMachine"]
 

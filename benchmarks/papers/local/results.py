@@ -10,8 +10,8 @@ import numpy as np
 from benchmarks.papers.accuracy.standing import Gain
 from benchmarks.papers.document import Document
 from benchmarks.papers.local.study import MEASURED
-from pliant._typing import Array
 from pliant.comparison import corrected_t_test, paired_t_test
+from pliant.core.typing import Array
 
 __all__ = ["Results"]
 

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks.papers.local.contestant import Contestant, Setting
 from benchmarks.papers.local.protocol import LocalSample, parts
-from pliant._typing import Array, Indices
+from pliant.core.typing import Array, Indices
 
 __all__ = ["GaussianRidge", "NystroemRidge", "typical_gamma"]
 

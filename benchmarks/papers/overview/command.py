@@ -41,7 +41,7 @@ from benchmarks.papers.overview.profiles import (
     quick,
 )
 from benchmarks.papers.overview.words import counted, made_from
-from pliant._files import replacing
+from pliant.core.files import replacing
 
 __all__ = ["main"]
 

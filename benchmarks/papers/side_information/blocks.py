@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from pliant._typing import Array, Indices
+from pliant.core.typing import Array, Indices
 
 __all__ = ["LabelledBlock"]
 

@@ -10,7 +10,7 @@ from benchmarks.papers.side_information.learned import POWERS, GaussianMachine, 
 from benchmarks.papers.side_information.machine import Fold, Learned
 from benchmarks.papers.side_information.protocol import SideProtocol, SideSample
 from pliant import LogDetLearner
-from pliant._typing import Array, Indices
+from pliant.core.typing import Array, Indices
 from pliant.kernels import Kernel
 
 __all__ = ["LogDetMachine"]

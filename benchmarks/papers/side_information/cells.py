@@ -10,9 +10,9 @@ from benchmarks.papers.side_information.peer import DIMENSIONS, variant
 from benchmarks.papers.side_information.printed import EXTENSION, Cells, cell
 from benchmarks.papers.side_information.results import Results
 from benchmarks.papers.side_information.sets import SETS
-from pliant._typing import Array
 from pliant.comparison import LATER, Column, Score, average_ranks, markdown_table
 from pliant.comparison.rendering import Cell
+from pliant.core.typing import Array
 
 __all__ = [
     "ABSENT",

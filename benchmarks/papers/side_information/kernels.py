@@ -14,7 +14,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from benchmarks.papers.side_information.peer import Mapped, Peer
 from benchmarks.papers.side_information.protocol import typical_gamma
-from pliant._typing import Array, Indices
+from pliant.core.typing import Array, Indices
 
 __all__ = ["Eigenmaps", "KernelFisher", "KernelPrincipalComponents", "fisher"]
 

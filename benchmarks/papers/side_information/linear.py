@@ -21,7 +21,7 @@ from benchmarks.papers.side_information.peer import (
     variant,
 )
 from benchmarks.papers.side_information.protocol import SideProtocol, SideSample
-from pliant._typing import Array, Indices
+from pliant.core.typing import Array, Indices
 
 __all__ = ["AllFeatures", "Discriminants", "NeighbourhoodComponents", "PrincipalComponents"]
 

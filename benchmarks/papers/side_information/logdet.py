@@ -16,7 +16,7 @@ from benchmarks.papers.side_information.learned import (
 from benchmarks.papers.side_information.machine import Fold, Learned
 from benchmarks.papers.side_information.protocol import SideProtocol, SideSample
 from pliant import SCGLogDetLearner, SCGLogDetPath, SideInformation
-from pliant._typing import Array, Indices
+from pliant.core.typing import Array, Indices
 from pliant.kernels import Gaussian, Kernel
 
 __all__ = ["LargeSCGLogDetMachine", "SCGLogDetMachine"]

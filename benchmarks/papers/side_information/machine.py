@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.svm import SVC
 
 from benchmarks.papers.side_information.protocol import SideSample
-from pliant._typing import Array, Indices
+from pliant.core.typing import Array, Indices
 
 __all__ = ["CS", "Fold", "Learned", "accuracies", "best", "fit", "right"]
 

@@ -13,7 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from benchmarks.papers.side_information.contestant import Contestant, Variants
 from benchmarks.papers.side_information.machine import best
 from benchmarks.papers.side_information.protocol import SideProtocol, SideSample
-from pliant._typing import Array, Indices
+from pliant.core.typing import Array, Indices
 
 __all__ = ["DIMENSIONS", "NEIGHBOURS", "Mapped", "Peer", "neighbour_accuracy", "variant"]
 

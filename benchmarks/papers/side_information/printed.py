@@ -6,8 +6,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pliant._typing import Array
 from pliant.comparison import wilcoxon_test
+from pliant.core.typing import Array
 
 __all__ = [
     "EXTENSION",

@@ -9,8 +9,8 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks.papers.sets import Table
 from benchmarks.papers.side_information.sets import SETS, draw
-from pliant._typing import Array, Indices
 from pliant.comparison import holdout
+from pliant.core.typing import Array, Indices
 
 __all__ = ["SideProtocol", "SideSample", "divide", "typical_gamma"]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.papers.document import Document
 from benchmarks.papers.side_information.contestant import MEASURED
-from pliant._typing import Array
+from pliant.core.typing import Array
 
 __all__ = ["Results", "judged"]
 

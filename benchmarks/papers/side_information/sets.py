@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from benchmarks.papers.sets import Table
-from pliant._typing import Indices
+from pliant.core.typing import Indices
 from pliant.datasets import load_local
 
 __all__ = ["SETS", "SideSet", "draw", "read"]

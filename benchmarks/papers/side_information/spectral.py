@@ -12,9 +12,9 @@ from benchmarks.papers.side_information.learned import KernelMachine
 from benchmarks.papers.side_information.machine import Fold, Learned
 from benchmarks.papers.side_information.protocol import SideProtocol, SideSample
 from pliant import OrderSpectralLearner, SideInformation
-from pliant._typing import Array, Indices
+from pliant.core.typing import Array, Indices
 from pliant.kernels import Kernel
-from pliant.problems.spectral_order import (
+from pliant.methods.side_information.osk_problem import (
     OrderCone,
     SpectralAlignment,
     best_vertex,

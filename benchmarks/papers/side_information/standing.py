@@ -8,7 +8,6 @@ from itertools import combinations
 from benchmarks.papers.side_information.printed import Cells, Standing, means
 from benchmarks.papers.side_information.results import Results
 from benchmarks.papers.side_information.summary import LEVEL
-from pliant._typing import Array
 from pliant.comparison import (
     Column,
     FriedmanTest,
@@ -18,6 +17,7 @@ from pliant.comparison import (
     wilcoxon_test,
 )
 from pliant.comparison.rendering import Cell
+from pliant.core.typing import Array
 
 __all__ = ["paired", "printed_standing", "standing"]
 

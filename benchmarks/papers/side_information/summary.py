@@ -10,8 +10,8 @@ import numpy as np
 from benchmarks.papers.side_information.peer import DIMENSIONS, variant
 from benchmarks.papers.side_information.printed import Cells, printed_mean
 from benchmarks.papers.side_information.results import Results
-from pliant._typing import Array
 from pliant.comparison import wilcoxon_test
+from pliant.core.typing import Array
 
 __all__ = ["LEVEL", "compared", "embedded", "kernels", "verdict"]
 

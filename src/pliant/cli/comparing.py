@@ -10,8 +10,6 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
-from pliant._exceptions import TableError
-from pliant._files import printable, quoted
 from pliant.cli.comparing_plan import Plan, duration
 from pliant.cli.console import Tick, progress, tell
 from pliant.cli.outputs import STDOUT, check_outputs
@@ -22,6 +20,8 @@ from pliant.comparison.ledger import Ledger, check_ours, key_of
 from pliant.comparison.reading import read_sample
 from pliant.comparison.result import ComparisonResult
 from pliant.comparison.sample import Sample
+from pliant.core.exceptions import TableError
+from pliant.core.files import printable, quoted
 
 __all__ = ["run_plan"]
 

@@ -8,10 +8,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pliant._files import quoted
 from pliant.comparison.baselines import named
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.reading import table_name
+from pliant.core.files import quoted
 
 __all__ = ["Plan", "duration", "method_names"]
 

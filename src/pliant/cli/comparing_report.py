@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pliant._files import printable, quoted
 from pliant.cli.comparing_plan import Plan
 from pliant.cli.comparing_tables import data_over_tables, text_over_tables
 from pliant.cli.outputs import STDOUT
@@ -24,6 +23,7 @@ from pliant.comparison.report.wording import (
 )
 from pliant.comparison.result import LEARNED, ComparisonResult
 from pliant.comparison.standings import Standing
+from pliant.core.files import printable, quoted
 
 __all__ = ["all_as_data", "all_as_text", "ending"]
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from pliant._files import printable
 from pliant.cli.report import paragraph
 from pliant.comparison import Column, text_table
 from pliant.comparison.across import Across, across
 from pliant.comparison.report.wording import p_value
 from pliant.comparison.result import ComparisonResult
+from pliant.core.files import printable
 
 __all__ = ["data_over_tables", "text_over_tables"]
 

@@ -11,7 +11,7 @@ from typing import TextIO, TypeAlias
 
 from sklearn.exceptions import ConvergenceWarning
 
-from pliant._files import printable
+from pliant.core.files import printable
 
 __all__ = ["Tick", "diagnostics", "learning", "progress", "tell"]
 

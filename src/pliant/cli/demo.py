@@ -8,13 +8,13 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from pliant._exceptions import TableError
-from pliant._files import printable, quoted
 from pliant.cli.console import tell
 from pliant.cli.outputs import check_outputs
 from pliant.cli.parameters import whole
 from pliant.cli.report import facts, number, paragraph, program, word
 from pliant.cli.study import TARGET, Study, compare, write_table
+from pliant.core.exceptions import TableError
+from pliant.core.files import printable, quoted
 from pliant.persistence import save_model
 from pliant.tables import write_predictions
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from pliant._files import printable, quoted
+from pliant.core.files import printable, quoted
 
 __all__ = ["READER_GONE", "exit_code", "one_line"]
 

@@ -8,8 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from pliant._exceptions import ModelFileError
-from pliant._files import printable, quoted
 from pliant.cli.machines import (
     functions,
     last_step,
@@ -19,6 +17,8 @@ from pliant.cli.machines import (
 from pliant.cli.prediction import load_with_schema
 from pliant.cli.report import Fact, facts, kernel_facts, listing, machine_facts, number, score_text
 from pliant.comparison.cell import support_count
+from pliant.core.exceptions import ModelFileError
+from pliant.core.files import printable, quoted
 from pliant.persistence import LoadedModel
 from pliant.registry import METHODS
 from pliant.tables import TableSchema

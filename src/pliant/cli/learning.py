@@ -14,9 +14,9 @@ from sklearn.model_selection import GridSearchCV, KFold, ParameterGrid, Stratifi
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pliant._typing import Array, Indices, Mask
 from pliant.cli.console import Tick
-from pliant.side_information.information import where_equal
+from pliant.core.typing import Array, Indices, Mask
+from pliant.methods.side_information.information.information import where_equal
 from pliant.tables import temporary_map
 
 __all__ = ["METRICS", "Fold", "Learner", "check_folds", "labelled", "most_folds"]

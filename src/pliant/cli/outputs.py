@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from pliant._exceptions import TableError
-from pliant._files import quoted, replacing
+from pliant.core.exceptions import TableError
+from pliant.core.files import quoted, replacing
 
 __all__ = ["STDOUT", "check_outputs", "write_json"]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from typer import BadParameter
 
-from pliant._files import close_names, quoted
+from pliant.core.files import close_names, quoted
 
 __all__ = ["check_names", "parse_parameters", "whole"]
 

@@ -12,9 +12,9 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
-from pliant._exceptions import TableError
-from pliant._files import replacing
-from pliant._typing import Array
+from pliant.core.exceptions import TableError
+from pliant.core.files import replacing
+from pliant.core.typing import Array
 from pliant.plots import AdaptationDisplay, BoundaryDisplay, ConvergenceDisplay
 
 __all__ = ["draw"]

@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
-from pliant._files import quoted
 from pliant.cli.console import progress, tell
 from pliant.cli.outputs import STDOUT, check_outputs
 from pliant.cli.prediction import TablePredictor
+from pliant.core.files import quoted
 
 __all__ = ["predict"]
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from pliant._exceptions import ModelFileError
-from pliant._files import printable, quoted
-from pliant._typing import Array
 from pliant.cli.console import Tick
+from pliant.core.exceptions import ModelFileError
+from pliant.core.files import printable, quoted
+from pliant.core.typing import Array
 from pliant.persistence import LoadedModel, load_model
 from pliant.tables import TableSchema
 

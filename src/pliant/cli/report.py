@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from pliant._files import printable, quoted
 from pliant.comparison import Column, Score, text_table
+from pliant.core.files import printable, quoted
 
 __all__ = [
     "Fact",

@@ -11,13 +11,13 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 from sklearn.svm import SVC
 
-from pliant._typing import Array
 from pliant.cli.console import learning, progress
 from pliant.cli.learning import Fold, Learner
 from pliant.cli.machines import largest_gap, last_step, versions
 from pliant.cli.report import gap_text
 from pliant.cli.training import describe, summarise
 from pliant.comparison import Column, Score, corrected_t_test, text_table, verdict
+from pliant.core.typing import Array
 from pliant.registry import METHODS
 from pliant.tables import TableSchema, read_table, write_predictions
 

@@ -10,9 +10,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from pliant._exceptions import TableError
-from pliant._files import quoted
-from pliant._typing import Array, Mask
 from pliant.cli.console import learning, progress
 from pliant.cli.learning import METRICS, Fold, Learner, check_folds, labelled
 from pliant.cli.machines import (
@@ -25,6 +22,9 @@ from pliant.cli.machines import (
 )
 from pliant.cli.parameters import check_names, parse_parameters
 from pliant.comparison.cell import support_count
+from pliant.core.exceptions import TableError
+from pliant.core.files import quoted
+from pliant.core.typing import Array, Mask
 from pliant.persistence import save_model
 from pliant.registry import Method, get_method, is_gamma
 from pliant.tables import TableSchema, map_table, read_table

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pliant._typing import Array
 from pliant.comparison.metrics import Metric
 from pliant.comparison.overall import overall
 from pliant.comparison.ranks import (
@@ -24,6 +23,7 @@ from pliant.comparison.ranks import (
 from pliant.comparison.sentences import listed
 from pliant.comparison.standings import standings
 from pliant.comparison.versus import SIGN_TEST, WILCOXON, Versus, comparable, versus
+from pliant.core.typing import Array
 
 if TYPE_CHECKING:
     from pliant.comparison.result import ComparisonResult, Entry

@@ -18,8 +18,8 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import SVC, SVR
 
-from pliant._files import close_names, quoted
 from pliant.comparison import installed
+from pliant.core.files import close_names, quoted
 from pliant.registry import METHODS, SVM_GRID, Method
 
 __all__ = ["BASELINES", "REFERENCE", "available", "installed_for", "is_baseline", "named"]

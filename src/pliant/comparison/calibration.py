@@ -14,11 +14,11 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 
-from pliant._typing import Array, Indices
 from pliant.comparison.folds import inner_count, inner_splits
 from pliant.comparison.metrics import Said
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.sample import Sample
+from pliant.core.typing import Array, Indices
 
 __all__ = ["said", "spoken"]
 

@@ -16,8 +16,6 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
-from pliant._files import printable
-from pliant._typing import Indices
 from pliant.comparison.calibration import said
 from pliant.comparison.curve import learning_curve
 from pliant.comparison.folds import cell_seed, outer_split
@@ -28,6 +26,8 @@ from pliant.comparison.portraits import portraits
 from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.sample import Sample
 from pliant.comparison.search import Found, search
+from pliant.core.files import printable
+from pliant.core.typing import Indices
 from pliant.registry import Method
 
 __all__ = ["Record", "failed", "perform", "support_count"]

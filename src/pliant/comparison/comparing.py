@@ -7,8 +7,6 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from pliant._files import quoted
-from pliant._validation import check_integer, check_real
 from pliant.comparison.baselines import available, installed_for, named
 from pliant.comparison.cell import Record
 from pliant.comparison.folds import check_folds, outer_split, settled
@@ -19,6 +17,8 @@ from pliant.comparison.result import ComparisonResult
 from pliant.comparison.running import Run, Tell
 from pliant.comparison.sample import Sample
 from pliant.comparison.summary import entry_of, environment_of, facts_of, in_order, truth_of
+from pliant.core.files import quoted
+from pliant.core.validation import check_integer, check_real
 from pliant.registry import Method
 
 __all__ = ["check_metric", "compare", "compare_sample"]

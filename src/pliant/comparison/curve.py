@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from pliant._typing import Indices
 from pliant.comparison.calibration import spoken
 from pliant.comparison.metrics import METRICS
 from pliant.comparison.sample import Sample
+from pliant.core.typing import Indices
 
 __all__ = ["learning_curve"]
 

@@ -22,11 +22,11 @@ from sklearn.model_selection import (
     TimeSeriesSplit,
 )
 
-from pliant._files import quoted
-from pliant._typing import Indices
 from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.sample import Sample
 from pliant.comparison.splits import Split
+from pliant.core.files import quoted
+from pliant.core.typing import Indices
 
 __all__ = ["cell_seed", "check_folds", "inner_count", "inner_splits", "outer_split", "settled"]
 

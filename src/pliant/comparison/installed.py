@@ -9,7 +9,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.model_selection import train_test_split
 
-from pliant._typing import Array
+from pliant.core.typing import Array
 
 __all__ = [
     "PACKAGES",

@@ -18,10 +18,10 @@ from typing import Any
 from joblib.externals.loky import ProcessPoolExecutor
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-from pliant._progress import is_over
 from pliant.comparison.cell import Record, failed, perform
 from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.sample import Sample
+from pliant.core.progress import is_over
 from pliant.registry import Method
 
 __all__ = ["CUT", "close_all", "perform_apart"]

@@ -16,12 +16,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from pliant._exceptions import TableError
-from pliant._files import printable, quoted, replacing
 from pliant._version import __version__
 from pliant.comparison.cell import Record
 from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.sample import Sample
+from pliant.core.exceptions import TableError
+from pliant.core.files import printable, quoted, replacing
 from pliant.registry import Method
 
 __all__ = ["Ledger", "check_ours", "key_of", "method_key", "plain"]

@@ -18,7 +18,7 @@ from sklearn.metrics import (
     root_mean_squared_error,
 )
 
-from pliant._typing import Array
+from pliant.core.typing import Array
 
 __all__ = ["METRICS", "Metric", "Said", "metrics_of"]
 

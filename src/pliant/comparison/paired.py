@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from pliant._typing import Array
+from pliant.core.typing import Array
 
 __all__ = [
     "PairedTest",

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from pliant._typing import Array
 from pliant.comparison.subject import Subject
+from pliant.core.typing import Array
 from pliant.plots import (
     AdaptationDisplay,
     BandwidthDisplay,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from pliant._validation import check_choice, check_integer
 from pliant.comparison.metrics import METRICS
+from pliant.core.validation import check_choice, check_integer
 
 __all__ = ["Cell", "Protocol"]
 

@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from pliant._typing import Array
-from pliant._validation import check_integer, check_real
+from pliant.core.typing import Array
+from pliant.core.validation import check_integer, check_real
 
 __all__ = ["FriedmanTest", "average_ranks", "friedman_test", "nemenyi_critical_difference"]
 

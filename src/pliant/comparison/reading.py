@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from pliant._exceptions import TableError
-from pliant._files import quoted
-from pliant._typing import Array, Indices
 from pliant.comparison.sample import Sample
+from pliant.core.exceptions import TableError
+from pliant.core.files import quoted
+from pliant.core.typing import Array, Indices
 from pliant.tables import Column, TableSchema, read_table
 from pliant.tables._values import Gaps, row_name, texts
 

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from pliant._validation import check_choice
 from pliant.comparison.cell import Record
 from pliant.comparison.metrics import METRICS, Metric, metrics_of
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.sentences import sentence
 from pliant.comparison.standings import Standing, standings
+from pliant.core.validation import check_choice
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,9 +10,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from pliant._files import quoted
-from pliant._typing import Array
-from pliant._validation import check_choice
+from pliant.core.files import quoted
+from pliant.core.typing import Array
+from pliant.core.validation import check_choice
 from pliant.tables._target import FEWEST_ROWS, MAX_CLASSES, ROWS_PER_CLASS
 
 __all__ = ["Sample", "Task", "guess_task"]

@@ -18,13 +18,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.model_selection import HalvingRandomSearchCV, ParameterGrid
 
-from pliant._typing import Indices
 from pliant.comparison.folds import inner_count, inner_splits
 from pliant.comparison.metrics import METRICS, metrics_of
 from pliant.comparison.pipeline import pipeline, search_grid
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.sample import Sample
 from pliant.comparison.sharing import shared
+from pliant.core.typing import Indices
 from pliant.registry import Method
 
 __all__ = ["Found", "rounds", "search"]

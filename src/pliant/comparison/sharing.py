@@ -13,8 +13,8 @@ from typing import Any, Self
 import joblib
 from sklearn.base import clone
 
-from pliant._validation import check_real
-from pliant.estimators._learned_machine import LearnedKernelMachine
+from pliant.core.validation import check_real
+from pliant.methods.side_information.learned_machine import LearnedKernelMachine
 
 __all__ = ["RecentResults", "shared"]
 

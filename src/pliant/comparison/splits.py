@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pliant._typing import Indices
+from pliant.core.typing import Indices
 
 __all__ = ["Split", "holdout", "official", "random_halves"]
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import is_classifier
 
-from pliant._typing import Array, Indices
+from pliant.core.typing import Array, Indices
 from pliant.kernels import Kernel
 
 __all__ = ["MOST_ROWS", "Subject"]

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from pliant._typing import Array
 from pliant.comparison.metrics import Metric
 from pliant.comparison.multiple import holm
 from pliant.comparison.paired import PairedTest, wilcoxon_test
+from pliant.core.typing import Array
 
 __all__ = ["SIGN_TEST", "WILCOXON", "Versus", "comparable", "versus"]
 

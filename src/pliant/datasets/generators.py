@@ -8,8 +8,8 @@ from sklearn.datasets import make_classification
 from sklearn.preprocessing import minmax_scale
 from sklearn.utils import check_random_state
 
-from pliant._typing import Array
-from pliant._validation import check_points
+from pliant.core.typing import Array
+from pliant.core.validation import check_points
 
 __all__ = ["make_clowns", "make_speed_problem", "make_terrain", "terrain_elevation"]
 

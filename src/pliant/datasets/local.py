@@ -21,8 +21,8 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 import numpy as np
 import numpy.typing as npt
 
-from pliant._exceptions import TableError
-from pliant._typing import Array
+from pliant.core.exceptions import TableError
+from pliant.core.typing import Array
 
 __all__ = ["Dataset", "Task", "list_local", "load_local"]
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from pliant._exceptions import ModelFileError
-from pliant._files import printable, quoted
+from pliant.core.exceptions import ModelFileError
+from pliant.core.files import printable, quoted
 
 __all__ = ["MAX_BYTES", "check_array", "members"]
 

@@ -14,9 +14,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 
-from pliant._exceptions import ModelFileError
-from pliant._files import printable, quoted, replacing
 from pliant._version import __version__
+from pliant.core.exceptions import ModelFileError
+from pliant.core.files import printable, quoted, replacing
 from pliant.persistence._archive import MAX_BYTES, members
 from pliant.persistence._nodes import check_nodes
 from pliant.persistence._types import trusted_types

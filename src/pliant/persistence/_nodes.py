@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any, TypeAlias
 
-from pliant._exceptions import ModelFileError
-from pliant._files import quoted
+from pliant.core.exceptions import ModelFileError
+from pliant.core.files import quoted
 from pliant.persistence._archive import check_array
 from pliant.persistence._types import loaders
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pliant import estimators, kernels
+from pliant import kernels, methods
 
 __all__ = ["loaders", "trusted_types"]
 
@@ -44,9 +44,9 @@ KEY_TYPES = frozenset(
 def trusted_types() -> frozenset[str]:
     """Return the full names of pliant's own types that a model file may hold.
 
-    They are the classes that ``pliant.kernels`` and ``pliant.estimators`` export.
+    They are the classes that ``pliant.kernels`` and ``pliant.methods`` export.
     """
-    rooms = (kernels, estimators)
+    rooms = (kernels, methods)
     exported = (getattr(room, name) for room in rooms for name in room.__all__)
     return frozenset(f"{t.__module__}.{t.__name__}" for t in exported if isinstance(t, type))
 

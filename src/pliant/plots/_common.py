@@ -10,8 +10,8 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from pliant._typing import Array, Indices
-from pliant._validation import check_points
+from pliant.core.typing import Array, Indices
+from pliant.core.validation import check_points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

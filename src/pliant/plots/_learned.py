@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pliant._typing import Array
+from pliant.core.typing import Array
 from pliant.kernels import Kernel, Precomputed
 from pliant.plots._common import inner_points
 

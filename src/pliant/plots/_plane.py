@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from sklearn.decomposition import PCA
 
-from pliant._typing import Array
+from pliant.core.typing import Array
 
 __all__ = ["Plane"]
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import is_classifier
 
-from pliant._typing import Array, Indices
+from pliant.core.typing import Array, Indices
 from pliant.kernels import Precomputed
 from pliant.plots._common import (
     GREY,

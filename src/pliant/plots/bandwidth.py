@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.cluster.hierarchy import leaves_list, linkage
 
-from pliant._typing import Array, Indices
-from pliant._validation import check_choice, check_integer, check_points, check_vector
-from pliant.estimators import LABRBFMember
+from pliant.core.typing import Array, Indices
+from pliant.core.validation import check_choice, check_integer, check_points, check_vector
+from pliant.methods.lab_rbf.member import LABRBFMember
 from pliant.plots._common import (
     BLUE,
     feature_labels,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from pliant._typing import Array
-from pliant._validation import check_integer, check_points
+from pliant.core.typing import Array
+from pliant.core.validation import check_integer, check_points
 from pliant.plots._common import (
     BLUE,
     PURPLE,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from pliant._typing import Array, Indices
-from pliant._validation import check_points, check_real
+from pliant.core.typing import Array, Indices
+from pliant.core.validation import check_points, check_real
 from pliant.plots._common import BLUE, GREY, new_axes, text
 
 if TYPE_CHECKING:

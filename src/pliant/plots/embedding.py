@@ -10,10 +10,10 @@ import numpy.typing as npt
 from scipy.stats import rankdata
 from sklearn.utils.validation import check_is_fitted
 
-from pliant._typing import Array, Mask
-from pliant._validation import check_flag, check_points
+from pliant.core.typing import Array, Mask
+from pliant.core.validation import check_flag, check_points
+from pliant.methods.side_information.information.information import where_equal
 from pliant.plots._common import BLUE, GREY, PURPLE, VERMILION, last_step, new_axes, text
-from pliant.side_information.information import where_equal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

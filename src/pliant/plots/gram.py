@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import is_classifier
 
-from pliant._typing import Array, Indices
-from pliant._validation import check_choice, check_flag, check_points, check_vector
+from pliant.core.typing import Array, Indices
+from pliant.core.validation import check_choice, check_flag, check_points, check_vector
 from pliant.kernels import Scaled
 from pliant.plots._common import GREY, last_step, new_axes, text, thinned
 from pliant.plots._learned import coefficient_sizes, kernel_and_base, kernel_points

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from pliant._typing import Array, Indices
-from pliant._validation import check_choice, check_integer
+from pliant.core.typing import Array, Indices
+from pliant.core.validation import check_choice, check_integer
 from pliant.plots._common import BLUE, feature_labels, last_step, new_axes, text, thinned
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from pliant._typing import Array
-from pliant._validation import check_integer, check_points, check_vector
+from pliant.core.typing import Array
+from pliant.core.validation import check_integer, check_points, check_vector
 from pliant.kernels import Kernel, Rescaled, TessellatedKernel
 from pliant.plots._common import feature_labels, inner_points, last_step, new_axes, text
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pliant._exceptions import TableError
-from pliant._files import quoted
+from pliant.core.exceptions import TableError
+from pliant.core.files import quoted
 from pliant.tables._values import number, row_name, texts
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
 import numpy as np
 import numpy.typing as npt
 
-from pliant._exceptions import TableError
-from pliant._files import quoted
-from pliant._typing import Array
+from pliant.core.exceptions import TableError
+from pliant.core.files import quoted
+from pliant.core.typing import Array
 from pliant.tables._categories import MAX_CATEGORIES, TextCounts, check_categories
 from pliant.tables._values import READERS, Kind, kind_of, refuse_missing, texts
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from pliant._exceptions import TableError
-from pliant._files import printable, quoted
+from pliant.core.exceptions import TableError
+from pliant.core.files import printable, quoted
 from pliant.tables._names import MAX_CELLS, check_unique, require
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pliant._exceptions import TableError
-from pliant._typing import Array
+from pliant.core.exceptions import TableError
+from pliant.core.typing import Array
 from pliant.tables._categories import TextCounts
 from pliant.tables._column import ADVICE, Column, Missing, no_value
 from pliant.tables._csv import with_types

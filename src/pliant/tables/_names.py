@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pliant._exceptions import TableError
-from pliant._files import close_names, quoted
+from pliant.core.exceptions import TableError
+from pliant.core.files import close_names, quoted
 
 LISTED = 10
 """The most names that a message lists."""

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from pliant._exceptions import TableError
-from pliant._files import printable, quoted
+from pliant.core.exceptions import TableError
+from pliant.core.files import printable, quoted
 from pliant.tables._names import MAX_CELLS, check_unique, require
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
-from pliant._exceptions import TableError
-from pliant._files import quoted
+from pliant.core.exceptions import TableError
+from pliant.core.files import quoted
 from pliant.tables._csv import csv_frames, with_types
 from pliant.tables._names import require
 from pliant.tables._parquet import parquet_frames

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 import numpy.typing as npt
 
-from pliant._exceptions import TableError
-from pliant._files import quoted
-from pliant._typing import Array
+from pliant.core.exceptions import TableError
+from pliant.core.files import quoted
+from pliant.core.typing import Array
 from pliant.tables._column import Column, Missing
 from pliant.tables._names import check_present, check_unique
 from pliant.tables._target import Target, Task

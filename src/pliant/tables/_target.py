@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-from pliant._exceptions import TableError
-from pliant._files import quoted
+from pliant.core.exceptions import TableError
+from pliant.core.files import quoted
 from pliant.tables._values import (
     kind_of,
     numbers,

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from pliant._exceptions import TableError
-from pliant._files import quoted
-from pliant._typing import Array
+from pliant.core.exceptions import TableError
+from pliant.core.files import quoted
+from pliant.core.typing import Array
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from pliant._exceptions import TableError
-from pliant._files import quoted, replacing
+from pliant.core.exceptions import TableError
+from pliant.core.files import quoted, replacing
 
 if TYPE_CHECKING:
     import pandas as pd

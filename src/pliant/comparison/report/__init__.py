@@ -10,9 +10,9 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pliant._exceptions import TableError
-from pliant._files import replacing
 from pliant.comparison.report.page import page
+from pliant.core.exceptions import TableError
+from pliant.core.files import replacing
 
 if TYPE_CHECKING:
     from pliant.comparison.result import ComparisonResult

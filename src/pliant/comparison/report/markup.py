@@ -6,7 +6,7 @@ import html
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias, Union
 
-from pliant._files import printable
+from pliant.core.files import printable
 
 __all__ = ["Content", "Markup", "clean", "joined", "tag"]
 

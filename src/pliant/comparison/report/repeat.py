@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pliant._files import printable
 from pliant.comparison.report.markup import Markup, clean, joined, tag
 from pliant.comparison.report.view import View
 from pliant.comparison.report.wording import known
+from pliant.core.files import printable
 
 __all__ = ["again", "environment", "json_block"]
 

@@ -1,0 +1,132 @@
+"""Which points are certainly no support vectors of the whole problem, before it is solved.
+
+The problem has no intercept (Liu et al. 2020, problem (18), tau = 0):
+
+    h(beta) = gain(beta) - phi(beta),   phi = 1/2 |w|^2 + (c/4) |W|^2,   c = 1/(4 eta),
+    w = sum_i beta_i x_i,  W = sum_i beta_i^2 x_i x_i',
+
+with x_i the points in the space where K holds inner products, so u_i = (K beta)_i = <x_i, w> and
+v_i = ((K o K) beta^2)_i = <x_i x_i', W>. For a feasible beta with the gap G of its certificate, and
+the optimum beta*,
+
+    G >= |w - w*|^2 + (c/2) |W - W*|^2.                                                     (i)
+
+Proof. Let D(a, b) = phi(a) - phi(b) - grad phi(b)'(a - b). The quadratic part of phi gives
+1/2 |w_a - w_b|^2 of it, the quartic part (c/4) |W_a - W_b|^2 + (c/2) sum_i v_i(b) (a_i - b_i)^2,
+and v >= 0. G is the largest of gain(x) - gain(beta) - grad phi(beta)'(x - beta) over the box;
+x = beta* shows that G - (h(beta*) - h(beta)) >= D(beta*, beta). As beta* is optimal and gain
+concave, h(beta*) - h(beta) >= D(beta, beta*). Add the two. (A bound on h(beta*) - h(beta) of any
+other origin gives half as much: then put twice that bound for G.)
+
+So |u_i - u*_i| <= sqrt(G K_ii), and `safe_zeros` and `safe_at_bound` follow from the optimality
+conditions: alpha_i* > 0 needs y_i u*_i + c alpha_i* v*_i <= 1, alpha_i* < C needs >= 1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pliant.core.typing import Array, Mask
+from pliant.core.validation import check_real
+
+__all__ = ["safe_at_bound", "safe_zeros", "theorem_seven", "theorem_seven_threshold"]
+
+
+def safe_zeros(u: Array, signs: Array, gap: float, diagonal: Array) -> Mask:
+    """Return which alpha_i are certainly zero at the optimum: y_i u_i - sqrt(G K_ii) > 1.
+
+    By (i) of the module's first lines y_i u*_i > 1 there, and alpha_i* > 0 would need
+    y_i u*_i <= 1 - c alpha_i* v*_i <= 1. It holds for every eta.
+
+    Parameters
+    ----------
+    u : array of shape (n,)
+        K beta for a feasible beta.
+    signs : array of shape (n,)
+        y, -1.0 or +1.0.
+    gap : float
+        >= 0. G of the certificate of beta (b = 0), no less than its rounding error.
+    diagonal : array of shape (n,)
+        K_ii >= 0.
+
+    Returns
+    -------
+    array of shape (n,), bool
+    """
+    reach = np.sqrt(check_real("gap", gap, least=0, infinite=True) * diagonal)
+    return np.asarray(signs * u - reach > 1.0)
+
+
+def safe_at_bound(
+    fields: tuple[Array, Array],
+    signs: Array,
+    gap: float,
+    diagonal: Array,
+    C: Array | float,
+    eta: float,
+) -> Mask:
+    """Return which alpha_i are certainly C at the optimum.
+
+    They have y_i u_i + c C v_i + sqrt(G (K_ii + 2 c C^2 K_ii^2)) < 1. By (i) and Cauchy and
+    Schwarz, y_i u*_i + c C v*_i is less than 1 too, and alpha_i* < C would need
+    1 <= y_i u*_i + c alpha_i* v*_i <= y_i u*_i + c C v*_i.
+
+    Parameters
+    ----------
+    fields : pair of arrays of shape (n,)
+        u = K beta and v = (K o K) beta^2 (zeros for eta = inf).
+    signs, gap, diagonal
+        As for `safe_zeros`.
+    C : float or array of shape (n,)
+        > 0.
+    eta : float
+        > 0; inf for the plain SVM.
+    """
+    check_real("gap", gap, least=0, infinite=True)
+    weight = np.asarray(C) / (4.0 * check_real("eta", eta, above=0, infinite=True))
+    u, v = fields
+    reach = np.sqrt(gap * (diagonal + 2.0 * weight * C * diagonal**2))
+    return np.asarray(signs * u + weight * v + reach < 1.0)
+
+
+def theorem_seven_threshold(
+    sums: Array, C: float, F_low: float, F_high: float, kappa: float
+) -> Array:
+    """Return the right side of (21), -(B + B2) C (|K_i|_1 + kappa), shape (n,).
+
+    B = B2 - B1. Figure 5c of the paper drops the minus sign.
+
+    Parameters
+    ----------
+    sums : array of shape (n,)
+        |K-bar_i|_1, the sum of |k(x_i, x_j)| over the part of x_i (the first reading), or
+        |K_i|_1 over all points (the second; the proof needs it, as (21) bounds what the other
+        parts add). Of the two the first is the easier to meet, against the printed order.
+    C : float
+        > 0.
+    F_low, F_high : float
+        B1 and B2, the least and the largest max(F*_ij, F-bar_ij).
+    kappa : float
+        The largest |k(x, x')|.
+    """
+    check_real("C", C, above=0)
+    return -(2.0 * F_high - F_low) * C * (sums + kappa)
+
+
+def theorem_seven(alpha: Array, gradient: Array, threshold: Array) -> Mask:
+    """Return which points Theorem 7 screens: alpha_i = 0 in its part, gradient_i <= threshold_i.
+
+    There are none, ever. If alpha_i = 0, row i of F-bar is 1 and the gradient of the block problem
+    is 1 - y_i sum_j k(x_i, x_j) beta_j >= 1 - C |K-bar_i|_1, over the part of x_i. As F-bar_ii = 1,
+    B2 >= 1, and the threshold is at most -C (|K-bar_i|_1 + kappa), which is less. The theorem is
+    true because its condition (21) is never met. (For tau = 0, which is all it is stated for.) With
+    the sign of Figure 5c every such point would be screened, as its gradient is at most 0.
+
+    Parameters
+    ----------
+    alpha, gradient : arrays of shape (n,)
+        The solutions of the parts, put together, and the gradient of problem (20) there.
+    threshold : array of shape (n,)
+        That of `theorem_seven_threshold`.
+    """
+    return np.asarray((alpha == 0.0) & (gradient <= threshold))

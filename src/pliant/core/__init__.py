@@ -1,0 +1,1 @@
+"""What all methods share: validation, linear algebra, progress, files, results, kernels."""

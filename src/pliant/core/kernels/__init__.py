@@ -1,0 +1,1 @@
+"""Given kernels: what a kernel is, and the kernels that are not learned."""

@@ -1,0 +1,352 @@
+"""The base class of all kernels, and kernels made of kernels: sums, products and the like."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+
+from pliant.core.typing import Array, Between
+from pliant.core.validation import check_points, check_real, check_vector
+
+__all__ = [
+    "Centered",
+    "FunctionKernel",
+    "Kernel",
+    "Normalized",
+    "Product",
+    "Rescaled",
+    "Scaled",
+    "Sum",
+]
+
+
+class Kernel(BaseEstimator, ABC):
+    """A function k(x, y) of two points, evaluated on two sets of points at once.
+
+    A subclass keeps its hyper-parameters under the names of its ``__init__`` and implements
+    `_gram`. It then has ``get_params``, ``set_params`` and cloning as in scikit-learn, ``+`` and
+    ``*`` with kernels, ``*`` with positive numbers, and works as ``SVC(kernel=k)``
+    and ``SVR(kernel=k)``; other machines take its Gram matrix as ``kernel="precomputed"``.
+
+    Attributes
+    ----------
+    symmetric : bool
+        Whether k(x, y) = k(y, x).
+    psd : bool
+        Whether every Gram matrix is positive semi-definite.
+    """
+
+    symmetric: bool = True
+    psd: bool = True
+
+    def __call__(self, X: npt.ArrayLike, Y: npt.ArrayLike | None = None) -> Array:
+        """Return k between each row of X and each row of Y (of X, if Y is None).
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        Y : array-like of shape (m, d), optional
+
+        Returns
+        -------
+        array of shape (n, m), float64
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the points are sparse, not finite numbers, not two-dimensional, or differ in d.
+        """
+        X = check_points(X, "X")
+        Y = X if Y is None else check_points(Y, "Y")
+        self._check_pair(X, Y)
+        if not len(X) or not len(Y):
+            return np.empty((len(X), len(Y)))
+        return self._gram(X, Y)
+
+    def _check_pair(self, X: Array, Y: Array) -> None:
+        if X.shape[1] != Y.shape[1]:
+            raise ValueError(f"expected Y with {X.shape[1]} features, as X, got {Y.shape[1]}")
+
+    @abstractmethod
+    def _gram(self, X: Array, Y: Array) -> Array:
+        """Return k on checked points; Y may be X itself."""
+
+    def prepared(self, points: Array) -> Between | None:
+        """Return k between points of a set, made ready for many calls; None if nothing is gained.
+
+        Parameters
+        ----------
+        points : array of shape (n, d)
+            Checked ones.
+        """
+        return None
+
+    def diag(self, X: npt.ArrayLike) -> Array:
+        """Return k(x, x) for each row of X, shape (n,)."""
+        X = check_points(X, "X")
+        return self._diagonal(X) if len(X) else np.empty(0)
+
+    def _diagonal(self, X: Array) -> Array:
+        return np.array([self._gram(x, x)[0, 0] for x in X[:, None, :]])
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if the hyper-parameters, read from a file, cannot be a kernel's."""
+        for name, value in self.get_params(deep=False).items():
+            wanted = Kernel if name in ("kernel", "left", "right", "base") else object
+            if not isinstance(value, wanted):
+                raise ValueError(f"expected {name} to be a kernel, got {type(value).__name__}")
+
+    def __add__(self, other: Kernel) -> Sum:
+        """Return the kernel k + other."""
+        if not isinstance(other, Kernel):
+            return NotImplemented
+        return Sum(self, other)
+
+    def __mul__(self, other: Kernel | float) -> Product | Scaled:
+        """Return the kernel k * other, for a kernel or a number > 0."""
+        return Product(self, other) if isinstance(other, Kernel) else self.__rmul__(other)
+
+    def __rmul__(self, other: float) -> Scaled:
+        """Return the kernel other * k, for a number > 0."""
+        if not isinstance(other, Real):
+            return NotImplemented
+        return Scaled(self, other)
+
+
+class FunctionKernel(Kernel):
+    """A user's function of two matrices, taken as a symmetric PSD kernel.
+
+    Parameters
+    ----------
+    function : callable
+        (n, d), (m, d) -> (n, m).
+    """
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def _gram(self, X: Array, Y: Array) -> Array:
+        try:
+            gram = np.asarray(self.function(X, Y), dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            name = getattr(self.function, "__name__", repr(self.function))
+            raise ValueError(
+                f"expected kernel={name} to return an array of shape "
+                f"{(len(X), len(Y))} for two matrices, got {type(error).__name__}: {error}"
+            ) from error
+        if gram.shape != (len(X), len(Y)):
+            raise ValueError(
+                f"expected the kernel function to return shape {(len(X), len(Y))}, got {gram.shape}"
+            )
+        if not np.isfinite(gram).all():
+            raise ValueError(
+                "expected the kernel function to return finite numbers, got NaN or inf"
+            )
+        return gram
+
+
+class _Pair(Kernel):
+    """Two kernels; symmetric and PSD if both are."""
+
+    def __init__(self, left: Kernel, right: Kernel) -> None:
+        self.left = left
+        self.right = right
+
+    @property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        """Whether both are symmetric."""
+        return self.left.symmetric and self.right.symmetric
+
+    @property
+    def psd(self) -> bool:  # type: ignore[override]
+        """Whether both are positive semi-definite."""
+        return self.left.psd and self.right.psd
+
+    def _check_pair(self, X: Array, Y: Array) -> None:
+        self.left._check_pair(X, Y)
+        self.right._check_pair(X, Y)
+
+
+class Sum(_Pair):
+    """k(x, y) = left(x, y) + right(x, y).
+
+    Parameters
+    ----------
+    left, right : Kernel
+    """
+
+    def _gram(self, X: Array, Y: Array) -> Array:
+        return self.left._gram(X, Y) + self.right._gram(X, Y)
+
+    def _diagonal(self, X: Array) -> Array:
+        return self.left._diagonal(X) + self.right._diagonal(X)
+
+
+class Product(_Pair):
+    """k(x, y) = left(x, y) right(x, y).
+
+    Parameters
+    ----------
+    left, right : Kernel
+    """
+
+    def _gram(self, X: Array, Y: Array) -> Array:
+        return self.left._gram(X, Y) * self.right._gram(X, Y)
+
+    def _diagonal(self, X: Array) -> Array:
+        return self.left._diagonal(X) * self.right._diagonal(X)
+
+
+class _Wrapped(Kernel):
+    """One kernel; symmetric and PSD if it is."""
+
+    kernel: Kernel
+
+    @property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        """Whether the inner kernel is symmetric."""
+        return self.kernel.symmetric
+
+    @property
+    def psd(self) -> bool:  # type: ignore[override]
+        """Whether the inner kernel is positive semi-definite."""
+        return self.kernel.psd
+
+    def _check_pair(self, X: Array, Y: Array) -> None:
+        self.kernel._check_pair(X, Y)
+
+
+class Scaled(_Wrapped):
+    """k(x, y) = scale * kernel(x, y).
+
+    Parameters
+    ----------
+    kernel : Kernel
+    scale : float
+        > 0.
+    """
+
+    def __init__(self, kernel: Kernel, scale: float = 1.0) -> None:
+        self.kernel = kernel
+        self.scale = scale
+
+    def _gram(self, X: Array, Y: Array) -> Array:
+        return positive(self, "scale") * self.kernel._gram(X, Y)
+
+    def _diagonal(self, X: Array) -> Array:
+        return positive(self, "scale") * self.kernel._diagonal(X)
+
+
+class Normalized(_Wrapped):
+    """k(x, y) = kernel(x, y) / sqrt(kernel(x, x) kernel(y, y)), so that k(x, x) = 1.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        With a positive diagonal.
+    """
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+
+    def _gram(self, X: Array, Y: Array) -> Array:
+        return self.kernel._gram(X, Y) / np.outer(self._length(X), self._length(Y))
+
+    def _diagonal(self, X: Array) -> Array:
+        return self.kernel._diagonal(X) / self._length(X) ** 2
+
+    def _length(self, X: Array) -> Array:
+        diagonal = self.kernel._diagonal(X)
+        if not (diagonal > 0).all():
+            row = int(np.argmin(diagonal))
+            raise ValueError(
+                f"expected k(x, x) > 0 to normalise a kernel, got {diagonal[row]:g} at row {row}"
+            )
+        return np.sqrt(diagonal)
+
+
+class Centered(_Wrapped):
+    """The kernel of the feature vectors minus their mean over given points.
+
+    k(x, y) = kernel(x, y) - mean_i kernel(p_i, y) - mean_j kernel(x, p_j)
+              + mean_ij kernel(p_i, p_j).
+
+    Parameters
+    ----------
+    kernel : Kernel
+    points : array of shape (n, d)
+        The p_i, usually the training points.
+    """
+
+    def __init__(self, kernel: Kernel, points: npt.ArrayLike) -> None:
+        self.kernel = kernel
+        self.points = points
+
+    def _gram(self, X: Array, Y: Array) -> Array:
+        points = check_points(self.points, "points", n_features=X.shape[1])
+        towards_y = self.kernel._gram(points, Y).mean(axis=0)
+        towards_x = self.kernel._gram(X, points).mean(axis=1)
+        centre = self.kernel._gram(points, points).mean()
+        return self.kernel._gram(X, Y) - towards_y - towards_x[:, None] + centre
+
+    def _diagonal(self, X: Array) -> Array:
+        points = check_points(self.points, "points", n_features=X.shape[1])
+        towards_y = self.kernel._gram(points, X).mean(axis=0)
+        towards_x = self.kernel._gram(X, points).mean(axis=1)
+        centre = self.kernel._gram(points, points).mean()
+        return self.kernel._diagonal(X) - towards_y - towards_x + centre
+
+
+class Rescaled(_Wrapped):
+    """k((x - offset)/width, (y - offset)/width).
+
+    Parameters
+    ----------
+    kernel : Kernel
+    offset, width : float or array-like of shape (d,)
+        width != 0.
+    """
+
+    def __init__(self, kernel: Kernel, offset: Any = 0.0, width: Any = 1.0) -> None:
+        self.kernel = kernel
+        self.offset = offset
+        self.width = width
+
+    def rescale(self, X: Array) -> Array:
+        """Return (X - offset)/width, shape (n, d)."""
+        offset = check_vector("offset", self.offset, X.shape[1])
+        width = check_vector("width", self.width, X.shape[1])
+        if (width == 0).any():
+            raise ValueError(f"expected width != 0, got 0 for feature {int(np.argmin(width != 0))}")
+        with np.errstate(over="ignore"):
+            return np.clip((X - offset) / width, -_LARGEST, _LARGEST)
+
+    def _gram(self, X: Array, Y: Array) -> Array:
+        left = self.rescale(X)
+        return self.kernel._gram(left, left if Y is X else self.rescale(Y))
+
+    def _diagonal(self, X: Array) -> Array:
+        return self.kernel._diagonal(self.rescale(X))
+
+
+_LARGEST = float(np.finfo(np.float64).max)
+
+
+def positive(kernel: Kernel, name: str) -> float:
+    """Return the hyper-parameter `name` of `kernel` if it is a finite number > 0."""
+    return check_real(f"{type(kernel).__name__}({name}=...)", getattr(kernel, name), above=0)
+
+
+def check_width(base: Kernel, points: Array, X: Array) -> None:
+    """Raise ValueError if the points that a learned kernel keeps have other features than X."""
+    try:
+        base._check_pair(points, X)
+    except ValueError:
+        raise ValueError(
+            f"expected points with {points.shape[1]} features, as the kernel's, got {X.shape[1]}"
+        ) from None

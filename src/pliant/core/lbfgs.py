@@ -1,0 +1,55 @@
+"""What quasi-Newton methods remember of the curvature."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pliant.core.typing import Array
+
+__all__ = ["InverseHessian"]
+
+CURVED = 1e-12
+"""Pairs with s'y below this share of |s| |y| tell nothing."""
+
+
+class InverseHessian:
+    """The limited-memory BFGS approximation of an inverse Hessian (Nocedal 1980).
+
+    Parameters
+    ----------
+    memory : int
+        Pairs of steps and gradient changes to keep.
+    """
+
+    def __init__(self, memory: int = 10) -> None:
+        self.memory = memory
+        self.pairs: list[tuple[Array, Array]] = []
+
+    def __len__(self) -> int:
+        """Return the number of pairs."""
+        return len(self.pairs)
+
+    def learn(self, step: Array, change: Array) -> None:
+        """Remember that the gradient changed by `change` along `step`, arrays of one shape."""
+        curvature = float(np.vdot(step, change))
+        if curvature > CURVED * np.linalg.norm(step) * np.linalg.norm(change):
+            self.pairs = [*self.pairs, (step, change)][-self.memory :]
+
+    def forget(self) -> None:
+        """Start anew."""
+        self.pairs = []
+
+    def times(self, gradient: Array) -> Array:
+        """Return the approximation times `gradient`; of the size of `gradient` without pairs."""
+        product = gradient.copy()
+        shares = []
+        for step, change in reversed(self.pairs):
+            share = np.vdot(step, product) / np.vdot(change, step)
+            product -= share * change
+            shares.append(share)
+        if self.pairs:
+            step, change = self.pairs[-1]
+            product *= np.vdot(step, change) / np.vdot(change, change)
+        for (step, change), share in zip(self.pairs, reversed(shares), strict=True):
+            product += step * (share - np.vdot(change, product) / np.vdot(change, step))
+        return product

@@ -1,0 +1,319 @@
+"""Linear algebra that kernel learning needs and SciPy does not have in one call."""
+
+from __future__ import annotations
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg
+from scipy.linalg.lapack import dgecon, dgetrf, dgetrs, dpotrf, dpotri
+from scipy.sparse.linalg import ArpackError, eigsh
+from scipy.spatial.distance import cdist
+
+from pliant.core.typing import Array, Indices
+from pliant.core.validation import stack_level
+
+__all__ = [
+    "Eigenpairs",
+    "LUFactors",
+    "eigenpairs_above",
+    "lu_factors",
+    "nearest_rows",
+    "negative_eigenvalue",
+    "none_above",
+    "spd_inverse",
+    "top_eigenpairs",
+]
+
+BLOCK_ENTRIES = 2_000_000
+"""Numbers that are held at once where blocks are enough."""
+
+SMALL = 300
+"""Matrices up to this order are decomposed by LAPACK at once."""
+
+FEW = 0.03
+"""Lanczos is left where more than this share of the eigenvectors is wanted."""
+
+SINGULAR = 1.0 / (10.0 * np.finfo(np.float64).eps)
+"""From this condition number on, 4.5e14, a solution has no digit to rely on."""
+
+ILL_CONDITIONED = 1e12
+"""From this condition number on, it has about four digits at most."""
+
+
+def negative_eigenvalue(matrix: Array, tol: float = 1e-8) -> float | None:
+    """Return the smallest eigenvalue of a symmetric matrix if it is clearly negative.
+
+    That is below -`tol` times the largest diagonal entry. A Cholesky factorisation decides; only
+    where it fails is the eigenvalue computed. O(n^3).
+
+    Parameters
+    ----------
+    matrix : array of shape (n, n)
+        Symmetric.
+    tol : float
+        What counts as clearly negative.
+
+    Returns
+    -------
+    float or None
+        The eigenvalue, or None if there is no such one.
+    """
+    shift = tol * max(float(np.abs(matrix.diagonal()).max()), np.finfo(np.float64).tiny)
+    shifted = np.array(matrix, dtype=np.float64, order="F")
+    shifted[np.diag_indices_from(shifted)] += shift
+    if _is_definite(shifted):
+        return None
+    smallest = float(scipy.linalg.eigvalsh(matrix, subset_by_index=[0, 0])[0])
+    return smallest if smallest < -shift else None
+
+
+class Eigenpairs(NamedTuple):
+    """Eigenvalues above a level, falling, shape (r,), and their orthonormal vectors, (n, r).
+
+    `complete`: whether it is certain that there are no others.
+    """
+
+    values: Array
+    vectors: Array
+    complete: bool
+
+
+def eigenpairs_above(matrix: Array, level: float, guess: int = 8) -> Eigenpairs:
+    """Return the eigenvalues of a symmetric matrix above `level`, and their vectors.
+
+    A few of many are found by Lanczos iterations, O(n^2) each; if they are not few, or the
+    matrix is small, by LAPACK, O(n^3). Lanczos can miss one of several equal eigenvalues:
+    `none_above` tells.
+
+    Parameters
+    ----------
+    matrix : array of shape (n, n)
+        Symmetric; may be overwritten.
+    level : float
+        The eigenvalues wanted are larger.
+    guess : int
+        About how many there are.
+    """
+    n = len(matrix)
+    k = guess + 4
+    while n > SMALL and k <= FEW * n:
+        try:
+            values, vectors = eigsh(matrix, k, which="LA", v0=np.ones(n))
+        except ArpackError:
+            break
+        if values[0] <= level:
+            return _above(values, vectors, level, complete=False)
+        k *= 2
+    if n <= SMALL:
+        return _above(*np.linalg.eigh(matrix), level, complete=True)
+    return _some_by_lapack(matrix, level)
+
+
+def _some_by_lapack(matrix: Array, level: float) -> Eigenpairs:
+    """Return the pairs above `level` by relatively robust representations; by all, if they fail.
+
+    That method can fail on clustered eigenvalues; it has overwritten the upper triangle then.
+    """
+    diagonal = matrix.diagonal().copy()
+    try:
+        found = scipy.linalg.eigh(matrix.T, subset_by_value=(level, np.inf), overwrite_a=True)
+    except np.linalg.LinAlgError:
+        matrix[np.diag_indices_from(matrix)] = diagonal
+        found = np.linalg.eigh(matrix, UPLO="L")
+    return _above(*found, level, complete=True)
+
+
+def _above(values: Array, vectors: Array, level: float, *, complete: bool) -> Eigenpairs:
+    """Return the pairs above `level`, falling, of all of them, rising."""
+    first = int(np.searchsorted(values, level, side="right"))
+    return Eigenpairs(values[first:][::-1], vectors[:, first:][:, ::-1], complete)
+
+
+def none_above(matrix: Array, level: float, values: Array, vectors: Array) -> bool:
+    """Whether all eigenvalues of a symmetric matrix but the given ones are below `level`.
+
+    One Cholesky factorisation decides, O(n^3/3).
+
+    Parameters
+    ----------
+    matrix : array of shape (n, n)
+        Symmetric; overwritten.
+    level : float
+        > 0.
+    values, vectors : arrays of shape (r,) and (n, r)
+        The eigenpairs to leave out.
+    """
+    for low in range(0, len(matrix), 256):
+        rows = slice(low, low + 256)
+        matrix[rows] = (vectors[rows] * values) @ vectors.T - matrix[rows]
+    matrix[np.diag_indices_from(matrix)] += level
+    return _is_definite(matrix.T)
+
+
+def _is_definite(matrix: Array) -> bool:
+    """Whether a symmetric matrix is positive definite; it is overwritten."""
+    try:
+        scipy.linalg.cholesky(matrix, lower=True, overwrite_a=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def top_eigenpairs(matrix: Array, k: int) -> tuple[Array, Array]:
+    """Return the k largest eigenvalues of a symmetric matrix, falling, and their vectors.
+
+    A few of many are found by Lanczos iterations, O(n^2) each; else by LAPACK, O(n^3).
+
+    Parameters
+    ----------
+    matrix : array of shape (n, n)
+        Symmetric; not changed.
+    k : int
+        1 to n.
+    """
+    n = len(matrix)
+    if n > SMALL and k <= FEW * n:
+        try:
+            values, vectors = eigsh(matrix, k, which="LA", v0=np.ones(n))
+        except ArpackError:
+            pass
+        else:
+            order = np.argsort(values)[::-1]
+            return values[order], vectors[:, order]
+    values, vectors = scipy.linalg.eigh(matrix, subset_by_index=[n - k, n - 1])
+    return values[::-1], vectors[:, ::-1]
+
+
+def spd_inverse(matrix: Array) -> tuple[Array, float]:
+    """Return the inverse of a symmetric positive definite matrix, and its log det. O(n^3).
+
+    Parameters
+    ----------
+    matrix : array of shape (n, n)
+        Symmetric; overwritten.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If it is not positive definite to working precision.
+    """
+    factor, place = dpotrf(matrix.T, lower=1, overwrite_a=1)
+    if place:
+        raise np.linalg.LinAlgError(
+            f"expected a positive definite matrix, got a leading block of order {place} that is not"
+        )
+    log_det = 2.0 * float(np.log(factor.diagonal()).sum())
+    inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
+    _mirror(inverse)
+    return inverse, log_det
+
+
+def _mirror(matrix: Array) -> None:
+    """Copy the lower triangle into the upper one, block by block."""
+    n = len(matrix)
+    for low in range(0, n, 256):
+        high = min(low + 256, n)
+        matrix[low:high, high:] = matrix[high:, low:high].T
+        block = np.tril(matrix[low:high, low:high])
+        matrix[low:high, low:high] = block + np.tril(block, -1).T
+
+
+class LUFactors(NamedTuple):
+    """A square matrix A as a product of triangles, and its condition number |A| |A^{-1}|.
+
+    The norms are those of the largest column sum; the second is LAPACK's estimate from below,
+    seldom off by more than a factor of 3.
+    """
+
+    lu: Array
+    pivots: Indices
+    condition: float
+
+    def solve(self, right: Array, *, transposed: bool = False) -> Array:
+        """Return A^{-1} right, or A'^{-1} right; `right` has shape (n,) or (n, k)."""
+        solution: Array = dgetrs(self.lu, self.pivots, right, trans=int(transposed))[0]
+        return solution
+
+
+def lu_factors(matrix: Array, name: str = "the matrix", hint: str = "") -> LUFactors:
+    """Return the triangular factors of a square matrix, symmetric or not. O(n^3).
+
+    Parameters
+    ----------
+    matrix : array of shape (n, n)
+        Finite; overwritten where it is float64 and in Fortran order.
+    name, hint : str
+        What the matrix is and what to try if it cannot be inverted, for the messages.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        A ValueError: the matrix is singular to working precision.
+
+    Warns
+    -----
+    scipy.linalg.LinAlgWarning
+        The condition number is 1e12 or more: few digits of a solution are right.
+    """
+    norm = float(np.linalg.norm(matrix, 1))
+    lu, pivots, zero_pivot = dgetrf(matrix, overwrite_a=True)
+    reciprocal = 0.0 if zero_pivot else float(dgecon(lu, norm, norm="1")[0])
+    condition = 1.0 / reciprocal if reciprocal > 0.0 else np.inf
+    if condition >= SINGULAR:
+        raise np.linalg.LinAlgError(
+            f"expected {name} to be invertible, got a condition number of {condition:.1e}, "
+            f"beyond {SINGULAR:.1e}{hint and '; ' + hint}"
+        )
+    if condition >= ILL_CONDITIONED:
+        warnings.warn(
+            f"{name} has a condition number of {condition:.1e}, beyond {ILL_CONDITIONED:.1e}: "
+            f"few digits of the solution are right{hint and '; ' + hint}",
+            scipy.linalg.LinAlgWarning,
+            stacklevel=stack_level(),
+        )
+    return LUFactors(lu, pivots, condition)
+
+
+def nearest_rows(points: Array, centres: Array) -> Indices:
+    """Return the number of the centre nearest to each point, the first of equals, shape (m,).
+
+    Points are taken in blocks. Where a product of matrices cannot tell two centres apart, for
+    rounding, the distances of that point are summed up one by one, so that a point has the same
+    centre whatever the others are.
+
+    Parameters
+    ----------
+    points : array of shape (m, d)
+    centres : array of shape (v, d)
+    """
+    labels = np.empty(len(points), dtype=np.intp)
+    first = np.sort(np.unique(centres, axis=0, return_index=True)[1])
+    origin = centres.mean(axis=0)
+    scale = float(np.abs(centres - origin).max(initial=0.0)) or 1.0
+    moved = (centres[first] - origin) / scale
+    step = max(1, BLOCK_ENTRIES // (len(centres) + points.shape[1]))
+    for low in range(0, len(points), step):
+        block = points[low : low + step] - origin
+        block /= scale
+        labels[low : low + step] = first[_nearest(block, moved)]
+    return labels
+
+
+def _nearest(points: Array, centres: Array) -> Indices:
+    """Return the nearest of different centres of a size of about one."""
+    sizes = np.einsum("ij,ij->i", centres, centres)
+    scores = points @ centres.T
+    scores -= 0.5 * sizes
+    rows, best = np.arange(len(points)), np.argmax(scores, axis=1)
+    lead = scores[rows, best]
+    scores[rows, best] = -np.inf
+    lead -= scores.max(axis=1)
+    reach = float(sizes.max())
+    lengths = np.sqrt(np.einsum("ij,ij->i", points, points))
+    epsilon = float(np.finfo(np.float64).eps)
+    error = 2.0 * (points.shape[1] + 8) * epsilon * (lengths * np.sqrt(reach) + reach)
+    doubtful = np.flatnonzero(~(lead > error))
+    best[doubtful] = cdist(points[doubtful], centres, "sqeuclidean").argmin(axis=1)
+    return best

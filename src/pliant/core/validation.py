@@ -1,0 +1,216 @@
+"""Checks of what users hand in; each error quotes the value and the expectation."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import sys
+from collections.abc import Collection
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+
+from pliant.core.typing import Array
+
+__all__ = [
+    "check_choice",
+    "check_flag",
+    "check_gram",
+    "check_integer",
+    "check_points",
+    "check_real",
+    "check_targets",
+    "check_vector",
+    "check_weights",
+    "plain",
+    "stack_level",
+]
+
+WRAPPERS = ("pliant.", "sklearn.", "joblib.")
+"""Packages whose frames stand between a user's call and a warning."""
+
+
+def check_real(
+    name: str,
+    value: Any,
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    infinite: bool = False,
+) -> float:
+    """Return `value` as a float, or say what was expected of it.
+
+    Parameters
+    ----------
+    name : str
+        The parameter's name, for the message.
+    value : object
+        What the user gave.
+    above, least : float, optional
+        An open or a closed lower bound.
+    infinite : bool
+        Whether inf is allowed.
+    """
+    bound = f" > {above:g}" if above is not None else f" >= {least:g}" if least is not None else ""
+    number = _as_float(value)
+    fits = (
+        not math.isnan(number)
+        and (infinite or math.isfinite(number))
+        and (above is None or number > above)
+        and (least is None or number >= least)
+    )
+    if not fits:
+        raise ValueError(
+            f"expected {name}{bound}, a {'' if infinite else 'finite '}number, got {plain(value)!r}"
+        )
+    return number
+
+
+def _as_float(value: Any) -> float:
+    """Return `value` as a float; nan for what is no number, or one too large for a float."""
+    if not isinstance(value, Real) or _is_boolean(value):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.nan
+
+
+def _is_boolean(value: object) -> bool:
+    return isinstance(value, bool | np.bool_)
+
+
+def check_integer(name: str, value: Any, *, least: int) -> int:
+    """Return `value` as an int of at least `least`, or say what was expected."""
+    if not isinstance(value, Integral) or _is_boolean(value) or value < least:
+        raise ValueError(f"expected {name} >= {least}, a whole number, got {plain(value)!r}")
+    return int(value)
+
+
+def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
+    """Return `value` if it is among `choices`, or say which there are."""
+    if isinstance(value, str) and value in choices:
+        return value
+    hint = difflib.get_close_matches(str(value), list(choices), n=1)
+    meant = f" (did you mean {hint[0]!r}?)" if hint else ""
+    raise ValueError(f"expected {name} in {sorted(choices)}, got {plain(value)!r}{meant}")
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """Return `value` if it is True or False, or say so."""
+    if not _is_boolean(value):
+        raise ValueError(f"expected {name} True or False, got {plain(value)!r}")
+    return bool(value)
+
+
+def check_points(X: npt.ArrayLike, name: str = "X", n_features: int | None = None) -> Array:
+    """Return points as a finite float64 array of shape (n, d).
+
+    Raises
+    ------
+    TypeError
+        For sparse input.
+    ValueError
+        For text, a wrong number of dimensions or features, NaN or infinity.
+    """
+    if scipy.sparse.issparse(X):
+        raise TypeError(
+            f"expected {name} to be a dense array, got a sparse one; use {name}.toarray()"
+        )
+    points = _as_numbers(X, name)
+    if points.ndim != 2:
+        raise ValueError(f"expected {name} of shape (n_samples, n_features), got {points.shape}")
+    if n_features is not None and points.shape[1] != n_features:
+        raise ValueError(f"expected {name} with {n_features} features, got {points.shape[1]}")
+    if not np.isfinite(points).all():
+        row, column = np.argwhere(~np.isfinite(points))[0]
+        raise ValueError(
+            f"expected finite numbers, got {points[row, column]} in {name} at row {row}, "
+            f"column {column}"
+        )
+    return points
+
+
+def _as_numbers(values: npt.ArrayLike, name: str) -> Array:
+    """Return `values` as a float64 array of any shape, if they are real numbers."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "biufO":
+            raise TypeError(f"got an array of {array.dtype}")
+        return array.astype(np.float64, copy=False)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"expected {name} to hold numbers: {error}") from None
+
+
+def plain(value: object) -> object:
+    """Return a NumPy scalar as Python's, so that messages show 1.0 and not np.float64(1.0)."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def check_gram(gram: Array, *, tol: float = 1e-8) -> Array:
+    """Return a precomputed Gram matrix if it is square and symmetric to `tol`, relative."""
+    if gram.shape[0] != gram.shape[1]:
+        raise ValueError(f"expected a square Gram matrix of shape (n, n), got {gram.shape}")
+    limit = tol * max(float(gram.max()), -float(gram.min()))
+    step = max(1, 4_000_000 // len(gram))
+    for low in range(0, len(gram), step):  # a whole difference would take as much as the Gram
+        skew = np.abs(gram[low : low + step] - gram[:, low : low + step].T)
+        if skew.max() > limit:
+            i, j = np.unravel_index(int(np.argmax(skew)), skew.shape)
+            raise ValueError(
+                f"expected a symmetric Gram matrix, got {gram[low + i, j]:.6g} at "
+                f"({low + i}, {j}) but {gram[j, low + i]:.6g} at ({j}, {low + i})"
+            )
+    return gram
+
+
+def check_vector(name: str, values: npt.ArrayLike, length: int) -> Array:
+    """Return `length` finite numbers, float64; one number stands for as many of itself."""
+    vector = _as_numbers(values, name)
+    if vector.ndim == 0:
+        vector = np.full(length, float(vector))
+    if vector.shape != (length,):
+        raise ValueError(f"expected {name} of shape ({length},), got {vector.shape}")
+    if not np.isfinite(vector).all():
+        place = int(np.argmin(np.isfinite(vector)))
+        raise ValueError(f"expected finite numbers in {name}, got {vector[place]} at {place}")
+    return vector
+
+
+def check_targets(y: npt.ArrayLike) -> Array:
+    """Return real targets, float64, of any shape, or say what was expected."""
+    if scipy.sparse.issparse(y):
+        raise TypeError("expected y to be a dense array, got a sparse one; use y.toarray()")
+    return _as_numbers(y, "y")
+
+
+def check_weights(sample_weight: npt.ArrayLike | None, X: Array) -> Array:
+    """Return one finite weight >= 0 per row of X, float64; ones if none are given."""
+    if sample_weight is None:
+        return np.ones(len(X))
+    weights = _as_numbers(sample_weight, "sample_weight")
+    if weights.shape != (len(X),):
+        raise ValueError(f"expected sample_weight of shape ({len(X)},), got {weights.shape}")
+    if not np.isfinite(weights).all():
+        row = int(np.argmin(np.isfinite(weights)))
+        raise ValueError(f"expected finite sample_weight, got {weights[row]} at row {row}")
+    if (weights < 0).any():
+        raise ValueError(f"expected sample_weight >= 0, got {weights.min():g}")
+    if not (weights > 0).any():
+        raise ValueError("expected some sample_weight > 0, got only zeros")
+    return weights
+
+
+def stack_level() -> int:
+    """Return the `stacklevel` with which a warning points at the caller of pliant.
+
+    That is the nearest frame outside pliant, scikit-learn and joblib, which wrap methods and call
+    them in pipelines, searches and caches.
+    """
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith(WRAPPERS):
+        level, frame = level + 1, frame.f_back
+    return level

@@ -1,0 +1,70 @@
+"""The public door to all kernels, given and learned: functions of two sets of points."""
+
+from pliant.core.kernels.base import (
+    Centered,
+    FunctionKernel,
+    Kernel,
+    Normalized,
+    Product,
+    Rescaled,
+    Scaled,
+    Sum,
+)
+from pliant.core.kernels.extension import batch_reciprocal_neighbors
+from pliant.core.kernels.gaussian_process import GPKernel
+from pliant.core.kernels.named import KERNEL_NAMES, as_kernel
+from pliant.core.kernels.polynomial import Linear, Polynomial
+from pliant.core.kernels.precomputed import Precomputed
+from pliant.core.kernels.stationary import TL1, Gaussian, Laplacian, Matern
+from pliant.core.public import set_public_module
+from pliant.methods.hadamard.adaptive_matrix import AdaptiveMatrix
+from pliant.methods.hadamard.kernel import EXTENSIONS, HadamardKernel
+from pliant.methods.hadamard.partitioned_kernel import PartitionedKernel
+from pliant.methods.lab_rbf.kernel import LocalRBFKernel
+from pliant.methods.lab_rbf.warp import Warp
+from pliant.methods.side_information.landmark_kernel import LandmarkKernel
+from pliant.methods.side_information.logdet_kernel import LogDetKernel
+from pliant.methods.side_information.neighbor_graph_kernel import NeighborGraphKernel
+from pliant.methods.side_information.spectral_kernel import SpectralKernel
+from pliant.methods.tessellated.generalized_kernel import GeneralizedKernel
+from pliant.methods.tessellated.quadrature_kernel import GeneralizedPolynomial, QuadratureKernel
+from pliant.methods.tessellated.tessellated_kernel import BASES, TessellatedKernel
+
+__all__ = [
+    "BASES",
+    "EXTENSIONS",
+    "KERNEL_NAMES",
+    "TL1",
+    "AdaptiveMatrix",
+    "Centered",
+    "FunctionKernel",
+    "GPKernel",
+    "Gaussian",
+    "GeneralizedKernel",
+    "GeneralizedPolynomial",
+    "HadamardKernel",
+    "Kernel",
+    "LandmarkKernel",
+    "Laplacian",
+    "Linear",
+    "LocalRBFKernel",
+    "LogDetKernel",
+    "Matern",
+    "NeighborGraphKernel",
+    "Normalized",
+    "PartitionedKernel",
+    "Polynomial",
+    "Precomputed",
+    "Product",
+    "QuadratureKernel",
+    "Rescaled",
+    "Scaled",
+    "SpectralKernel",
+    "Sum",
+    "TessellatedKernel",
+    "Warp",
+    "as_kernel",
+    "batch_reciprocal_neighbors",
+]
+
+set_public_module(globals(), __all__)

@@ -1,0 +1,59 @@
+"""The rows of a training Gram matrix: all of them at once, or on demand."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pliant.core.kernels.base import Kernel
+from pliant.core.typing import Array
+from pliant.methods.svm.machine import finite_gram
+from pliant.methods.svm.rows import CachedRows, DenseRows, Rows
+
+__all__ = ["PRECISIONS", "SAMPLE", "gram_rows"]
+
+PRECISIONS = ("auto", "float32", "float64")
+
+SAMPLE = 1000
+"""Points on which a kernel is looked at where its Gram matrix is not kept whole."""
+
+FEW = 64
+"""Points between which its values are."""
+
+FLAT = 1e-2
+"""A kernel is flat where its values differ from k(x, x) by less than this share of it."""
+
+
+def gram_rows(
+    kernel: Kernel, points: Array, *, cache_mb: float, dtype: str, whole: int = 0
+) -> Rows:
+    """Return the rows of the Gram matrix of some points.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    points : array of shape (n, d)
+    cache_mb : float
+        What rows on demand may take.
+    dtype : {"auto", "float32", "float64"}
+        Their precision; "auto" is float32 where no digits are lost by it: see `_bears_float32`.
+    whole : int
+        Up to so many points the matrix is kept whole; 0 for never.
+    """
+    if len(points) <= whole:
+        return DenseRows(finite_gram(kernel, points), None if dtype == "auto" else dtype)
+    if dtype == "auto":
+        dtype = "float32" if _bears_float32(kernel, points) else "float64"
+    return CachedRows(kernel, points, cache_mb, dtype)
+
+
+def _bears_float32(kernel: Kernel, points: Array) -> bool:
+    """Whether all k(x, x) are equal, and k between most points clearly smaller, on a sample.
+
+    Values of very different size would cancel; of a flat kernel the differences are all that
+    matters, and rounding would drown them.
+    """
+    sizes = kernel.diag(points[:SAMPLE])
+    top = float(np.abs(sizes).max())
+    some = np.unique(np.linspace(0, len(points) - 1, FEW).astype(np.intp))
+    typical = float(np.median(kernel(points[some])))
+    return bool(np.ptp(sizes) <= 1e-6 * top and top - typical >= FLAT * top)

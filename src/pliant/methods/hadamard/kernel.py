@@ -1,0 +1,301 @@
+"""A base kernel times an adaptive matrix, entry by entry, with a rule for new points.
+
+DANK and KNPL learn a matrix F for the pairs of training points, in one of the closed forms of
+`pliant.methods.hadamard.adaptive`. For any points,
+
+    k_new(x, y) = k(x, y) F(x, y),
+
+where F is the closed form at (x~, y~) with the coefficients b(x), b(y), and the rule (see
+`pliant.core.kernels.extension`) chooses b and x~:
+ "smooth" has x~ = x and b an interpolation of beta;
+"nearest" and "reciprocal" have x~ = x_i and b = beta_i for one training point i; "none" has
+F = 1. Each F is PSD, and so is k_new if k is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pliant.core.kernels.base import Kernel
+from pliant.core.kernels.extension import (
+    CoordinateNeighbors,
+    GramNeighbors,
+    Neighbors,
+    nearest,
+    reciprocal,
+    smooth,
+)
+from pliant.core.kernels.precomputed import Precomputed
+from pliant.core.typing import Array, Indices
+from pliant.core.validation import check_choice, check_integer, check_points, check_real
+from pliant.methods.hadamard.adaptive import (
+    CentredForm,
+    Form,
+    QuarticForm,
+    Spectrum,
+    ThresholdForm,
+    blocks,
+)
+from pliant.methods.hadamard.adaptive_matrix import AdaptiveMatrix
+
+__all__ = ["EXTENSIONS", "HadamardKernel"]
+
+EXTENSIONS = ("none", "nearest", "reciprocal", "smooth")
+"""The rules for new points."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """Points as the rule sees them: where they are, their coefficients b and their profiles."""
+
+    points: Array
+    b: Array
+    profile: Array
+
+
+class HadamardKernel(Kernel):
+    """The kernel that DANK and KNPL learn: k(x, y) F(x, y).
+
+    Parameters
+    ----------
+    base : Kernel
+        k, positive semi-definite.
+    points : array of shape (n, d)
+        The training points, float64.
+    beta : array of shape (n,)
+        Their signed dual coefficients.
+    eta : float
+        >= 1e-300, may be inf: the weight of the penalty of F.
+    extension : {"smooth", "nearest", "reciprocal", "none"}
+        The rule for new points.
+    n_neighbors : int
+        >= 1, for "smooth".
+    tau : float
+        >= 0, < 2n: the weight of the trace of F, relative to eta (DANK).
+    centred : bool
+        Whether the rows of F sum to n (KNPL); then tau = 0.
+    """
+
+    def __init__(
+        self,
+        base: Kernel,
+        points: Array,
+        beta: Array,
+        eta: float = np.inf,
+        extension: str = "smooth",
+        n_neighbors: int = 5,
+        tau: float = 0.0,
+        centred: bool = False,
+    ) -> None:
+        self.base = base
+        self.points = points
+        self.beta = beta
+        self.eta = eta
+        self.extension = extension
+        self.n_neighbors = n_neighbors
+        self.tau = tau
+        self.centred = centred
+
+    @property
+    def psd(self) -> bool:  # type: ignore[override]
+        """Whether the base kernel is positive semi-definite."""
+        return self.base.psd
+
+    @property
+    def quartic(self) -> float:
+        """The factor c = 1/(4 eta) of the learned part."""
+        return 1.0 / (4.0 * check_real("eta", self.eta, least=1e-300, infinite=True))
+
+    @property
+    def _rule(self) -> str:
+        """The rule for new points; "none" where nothing was learned."""
+        rule = check_choice("extension", self.extension, EXTENSIONS)
+        return rule if self.support.size and self.quartic else "none"
+
+    def _check_pair(self, X: Array, Y: Array) -> None:
+        self.base._check_pair(X, Y)
+
+    def _gram(self, X: Array, Y: Array) -> Array:
+        gram = self.base._gram(X, Y)
+        if self._rule == "none":
+            return gram
+        if self._rule == "smooth":
+            right = self._at_support if self._is_support(Y) else self._seen(Y)
+            left = right if Y is X else self._seen(X, gram if right is self._at_support else None)
+            return gram * (1.0 + self._change(gram, left, right))
+        place = self._place(X)
+        return gram * (1.0 + self._copied(place, place if Y is X else self._place(Y)))
+
+    def _diagonal(self, X: Array) -> Array:
+        diagonal = self.base._diagonal(X)
+        if self._rule == "none":
+            return diagonal
+        if self._rule == "smooth":
+            change = self._change_of_each(self._seen(X))
+        else:
+            place, back = np.unique(self._place(X), return_inverse=True)
+            change = self._change_of_each(self._trained(place))[back]
+        return np.asarray(diagonal * (1.0 + change))
+
+    def adaptation(self) -> AdaptiveMatrix:
+        """Return F on the training points."""
+        return AdaptiveMatrix(self)
+
+    def _seen(self, X: Array, cross: Array | None = None) -> _Seen:
+        """Return points by their own coordinates; `cross`, if known, is k(X, support)."""
+        b = self._smooth(X)
+        if cross is None:
+            profile = self._profile(self.form, X, b)
+        else:
+            profile = self.form.profile(b[:, None] * cross * self.beta[self.support])
+        return _Seen(X, b, profile)
+
+    def _profile(self, form: Form, X: Array, b: Array) -> Array:
+        """Return the profiles of points with coefficients b, in blocks of rows."""
+        if isinstance(form, QuarticForm):
+            return form.profile(b)
+        points, beta = self.points[self.support], self.beta[self.support]
+        parts = [
+            form.profile(b[rows, None] * self.base._gram(X[rows], points) * beta)
+            for rows in blocks(len(X), len(points))
+        ]
+        return np.concatenate(parts) if parts else form.profile(np.empty((0, len(points))))
+
+    def _trained(self, indices: Indices) -> _Seen:
+        """Return training points, with the coefficients that were learned."""
+        return _Seen(self.points[indices], self.beta[indices], self.profiles(indices))
+
+    def profiles(self, indices: Indices) -> Array:
+        """Return the profiles of training points, with the coefficients that were learned."""
+        table, row_of = self._table
+        return table[row_of[indices]]
+
+    @cached_property
+    def _table(self) -> tuple[Array, Indices]:
+        """The profiles of the support points and of all others, and where each point's stands."""
+        support = self.support
+        own = self._profile(self.form, self.points[support], self.beta[support])
+        others = self.form.profile(np.zeros((1, len(support))))
+        row_of = np.full(len(self.points), len(support))
+        row_of[support] = np.arange(len(support))
+        return np.vstack([own, others]), row_of
+
+    def _change(self, gram: Array, left: _Seen, right: _Seen) -> Array:
+        """Return F - 1 between points, given k between them."""
+        return self.form.change(left.b[:, None] * gram * right.b, left.profile, right.profile)
+
+    def _change_of_each(self, seen: _Seen) -> Array:
+        learned = seen.b**2 * self.base._diagonal(seen.points)
+        return self.form.change_of_each(learned, seen.profile)
+
+    def _copied(self, rows: Indices, columns: Indices) -> Array:
+        """Return F - 1 between training points that may occur many times."""
+        left, row_of = np.unique(rows, return_inverse=True)
+        right, column_of = np.unique(columns, return_inverse=True)
+        gram = self._between(left, right)
+        change = self._change(gram, self._trained(left), self._trained(right))
+        return change[row_of[:, None], column_of]
+
+    def _between(self, rows: Indices, columns: Indices) -> Array:
+        """Return k between training points."""
+        if not rows.size or not columns.size:
+            return np.empty((rows.size, columns.size))
+        return self.base._gram(self.points[rows], self.points[columns])
+
+    def learned(self, rows: Indices, columns: Indices) -> Array:
+        """Return A_ij = beta_i K_ij beta_j between training points."""
+        gram = self._between(rows, columns)
+        return np.asarray(self.beta[rows, None] * gram * self.beta[columns])
+
+    @cached_property
+    def support(self) -> Indices:
+        """The numbers of the training points with beta != 0."""
+        return np.flatnonzero(self.beta)
+
+    @cached_property
+    def form(self) -> Form:
+        """The closed form of F."""
+        self._check_form()
+        n, c, support, tau = len(self.points), self.quartic, self.support, float(self.tau)
+        if tau and not self.centred and c and support.size:
+            beta = self.beta[support]
+            return ThresholdForm(c, tau, Spectrum.of(self._between, support, beta, c, tau, n))
+        if not self.centred:
+            return QuarticForm(c)
+        form = CentredForm(c, n)
+        means = self._profile(form, self.points[support], self.beta[support])
+        return replace(form, mean=float(means.sum()) / n)
+
+    def _check_form(self) -> None:
+        """Raise ValueError unless eta, tau and centred name one of the closed forms."""
+        check_real("eta", self.eta, least=1e-300, infinite=True)
+        limit = 2 * len(self.points)
+        if check_real("tau", self.tau, least=0) >= limit:
+            raise ValueError(f"expected tau < 2n = {limit}, got {self.tau!r}")
+        if not isinstance(self.centred, bool | np.bool_):
+            raise ValueError(f"expected centred True or False, got {self.centred!r}")
+        if self.centred and self.tau > 0:
+            raise ValueError(f"expected tau = 0 for a centred kernel, got {self.tau!r}")
+
+    @cached_property
+    def _at_support(self) -> _Seen:
+        return self._seen(self.points[self.support])
+
+    def _is_support(self, Y: Array) -> bool:
+        """Whether Y are the support points, of which all is known."""
+        return len(Y) == self.support.size and np.array_equal(Y, self.points[self.support])
+
+    def _smooth(self, X: Array) -> Array:
+        """Return b at each row of X, shape (m,)."""
+        k = check_integer("n_neighbors", self.n_neighbors, least=1)
+        return smooth(self._neighbors, X, self._pooled, k)
+
+    def _place(self, X: Array) -> Indices:
+        """Return the training point whose place each row of X takes, shape (m,)."""
+        rule = nearest if self._rule == "nearest" else reciprocal
+        return rule(self._neighbors, X)
+
+    @cached_property
+    def _neighbors(self) -> Neighbors:
+        if isinstance(self.base, Precomputed):
+            return GramNeighbors(self.base, self.points)
+        return CoordinateNeighbors(self.points)
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if attributes, read from a file, do not belong together."""
+        super()._check_loaded()
+        points, beta = check_points(self.points, "points"), np.asarray(self.beta)
+        if beta.shape != (len(points),) or beta.dtype != np.float64 or not np.isfinite(beta).all():
+            raise ValueError(f"expected {len(points)} finite coefficients, got shape {beta.shape}")
+        check_integer("n_neighbors", self.n_neighbors, least=1)
+        check_choice("extension", self.extension, EXTENSIONS)
+        self._check_form()
+        self._forget(self.__dict__)
+
+    @cached_property
+    def _pooled(self) -> Array:
+        return self._neighbors.pool(self.beta)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Forget what was made of the old value."""
+        self._forget(self.__dict__)
+        super().__setattr__(name, value)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what can be made again."""
+        state = dict(super().__getstate__())
+        self._forget(state)
+        return state
+
+    @staticmethod
+    def _forget(attributes: dict[str, Any]) -> None:
+        for name in _MADE:
+            attributes.pop(name, None)
+
+
+_MADE = ("_neighbors", "_pooled", "support", "form", "_at_support", "_table")
+"""What a kernel makes of its attributes when it is needed."""

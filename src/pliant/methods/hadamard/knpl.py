@@ -1,0 +1,250 @@
+"""KNPL: the kernel with a nonlinear pairwise layer (Liu et al., AAAI 2018)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pliant.methods.hadamard.machine import HadamardClassifier, HadamardMachine, HadamardRegressor
+from pliant.methods.svm.machine import Task
+
+__all__ = ["KNPLClassifier", "KNPLRegressor"]
+
+
+class _KNPL(HadamardMachine):
+    """The centred rule."""
+
+    def _rule(self, task: Task) -> dict[str, Any]:
+        return {"centred": True}
+
+
+class KNPLClassifier(_KNPL, HadamardClassifier):
+    r"""Classification with a kernel that adapts to the data, entry by entry.
+
+    Solves, to a certified gap,
+
+    .. math::
+
+        \max_\alpha \min_{F \succeq 0,\, F1 = n1}\; 1'\alpha
+        - \tfrac12 \beta'(F \circ K)\beta + \eta \left(\|F\|_F^2 - n^2\right),
+        \qquad 0 \le \alpha_i \le C, \; y'\alpha = 0, \; \beta = \alpha \circ y,
+
+    problem (4) of [1]_, less its constant (the paper writes G and gamma for F and eta). F is
+    eliminated in closed form, F = 11' + P A P/(4 eta) with A_ij = beta_i K_ij beta_j and
+    P = I - 11'/n; what remains is solved by a short sequence of SVM duals with one quartic term.
+    The paper's alternation between F and alpha does not converge.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable, default="gaussian"
+        The base kernel: "gaussian", "laplacian", "matern12", "matern32", "matern52",
+        "polynomial", "linear"; a pliant kernel; a function of two matrices; or "precomputed".
+        Positive semi-definite.
+    gamma : float or {"scale", "auto"}, default="scale"
+        > 0, for kernels by name; "scale" is 1/(d var(X)), "auto" is 1/d.
+    C : float, default=1.0
+        > 0: the price of a unit of slack. Multiplied by class and sample weights.
+    eta : float or "auto", default="auto"
+        > 0: the weight that holds F near 11'; the smaller, the more the kernel adapts. "auto" is
+        \|alpha\|^2 of the plain SVM, the scale that DANK uses; inf leaves the plain SVM.
+    eta_scale : float, default=1.0
+        > 0: multiplies eta.
+    extension : {"smooth", "nearest", "reciprocal", "none"}, default="smooth"
+        How a new point shares in the adaptation; see `pliant.kernels.HadamardKernel`.
+    n_neighbors : int, default=5
+        >= 1: neighbours of a new point, for "smooth".
+    tol : float, default=1e-4
+        > 0: the certified gap, relative to 1 + abs(objective).
+    max_iter : int, default=-1
+        Two-coordinate steps at most, for plain SVM and KNPL each; -1 for no limit. Unscaled
+        features, or a linear or polynomial kernel, with C of 1000 and more can take minutes.
+    max_seconds : float, optional
+        > 0: after so long the fit keeps the best so far and warns of the gap that is left.
+    cache_mb : float, default=2000
+        > 0, in units of 2^20 bytes: a Gram matrix that does not fit is not kept; its rows are
+        computed when they are asked for, again for each dual of the sequence.
+    dtype : {"auto", "float32", "float64"}, default="auto"
+        Precision of the Gram matrix; sums are float64. "auto" is float64 for matrices kept whole,
+        and float32 for rows on demand if all k(x, x) are equal and the kernel is not flat.
+    class_weight : dict or "balanced", optional
+        Factors of C, each > 0.
+    random_state : int, RandomState or None, default=None
+        Nothing is drawn at random here; accepted so that all learners take the same parameters.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The labels.
+    kernel_ : HadamardKernel
+        The learned kernel, a function of two sets of points.
+    support_ : array of shape (n_support,)
+        Row numbers of the training points with beta != 0.
+    support_vectors_ : array of shape (n_support, d)
+        Those points; for kernel="precomputed" their row numbers, shape (n_support, 1).
+    dual_coef_ : array of shape (n_support,)
+        Their beta = alpha y.
+    intercept_ : float
+        The b of f(x).
+    objective_ : float
+        The dual objective that was reached, a lower bound of the optimum.
+    dual_gap_ : float
+        The optimum is at most objective_ + dual_gap_; nan if the Gram matrix is not PSD.
+    objective_constant_ : float
+        The part of objective_ that no coefficient changes: 0.
+    eta_ : float
+        The eta that was used; inf if no coefficient is needed.
+    adaptation_ : AdaptiveMatrix
+        F on the training points.
+    n_iter_ : int
+        Two-coordinate steps, of the plain SVM ("auto") and of KNPL together; with more than two
+        classes an array, one number per pair.
+    objective_history_, gap_history_, step_history_ : arrays of shape (n_checks,)
+        Objective and gap each time that they were computed, and the two-coordinate steps done by
+        then (of KNPL alone, where "auto" solves a plain SVM first). One entry for
+        each dual of the sequence.
+    estimators_ : list of KNPLClassifier
+        Only with more than two classes: one machine per pair, in place of the attributes above
+        from ``kernel_`` on.
+    n_features_in_ : int
+        Number of features seen during fit.
+
+    Notes
+    -----
+    Time and memory: O(n^2) for the Gram matrix; two-coordinate steps cost O(n) each and their
+    number grows between n and n^2. ``kernel_`` keeps the training points. A sample of weight 2 is
+    not two samples (the quartic term), and no probabilities are given: wrap the machine in
+    `sklearn.calibration.CalibratedClassifierCV` for them.
+
+    References
+    ----------
+    .. [1] F. Liu, X. Huang, C. Gong, J. Yang, L. Li. Nonlinear Pairwise Layer and Its Training
+       for Kernel Learning. AAAI Conference on Artificial Intelligence (2018).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from pliant import KNPLClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = KNPLClassifier(C=10).fit(X[50:], y[50:])
+    >>> bool(model.dual_gap_ <= 1e-4 * (1 + model.objective_))
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "gaussian",
+        *,
+        gamma: float | str = "scale",
+        C: float = 1.0,
+        eta: float | str = "auto",
+        eta_scale: float = 1.0,
+        extension: str = "smooth",
+        n_neighbors: int = 5,
+        tol: float = 1e-4,
+        max_iter: int = -1,
+        max_seconds: float | None = None,
+        cache_mb: float = 2000.0,
+        dtype: str = "auto",
+        class_weight: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.C = C
+        self.eta = eta
+        self.eta_scale = eta_scale
+        self.extension = extension
+        self.n_neighbors = n_neighbors
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_seconds = max_seconds
+        self.cache_mb = cache_mb
+        self.dtype = dtype
+        self.class_weight = class_weight
+        self.random_state = random_state
+
+
+class KNPLRegressor(_KNPL, HadamardRegressor):
+    r"""Epsilon-regression with a kernel that adapts to the data, entry by entry.
+
+    Solves, to a certified gap,
+
+    .. math::
+
+        \max_\beta \min_{F \succeq 0,\, F1 = n1}\; y'\beta - \varepsilon \|\beta\|_1
+        - \tfrac12 \beta'(F \circ K)\beta + \eta \left(\|F\|_F^2 - n^2\right),
+        \qquad |\beta_i| \le C, \; 1'\beta = 0,
+
+    the method of [1]_, which is for classification, with the loss of regression. F is eliminated
+    in closed form, as in `KNPLClassifier`.
+
+    Parameters
+    ----------
+    kernel, gamma, C, eta, eta_scale, extension, n_neighbors, tol, max_iter, random_state
+        As in `KNPLClassifier`; so are max_seconds, cache_mb and dtype.
+    epsilon : float, default=0.1
+        >= 0: errors up to this size are free, in units of the scaled target.
+    scale_target : bool, default=True
+        Learn (y - mean)/std instead of y, so that C and epsilon mean the same for every unit of
+        y. Predictions are in the units of y.
+
+    Attributes
+    ----------
+    kernel_, support_, support_vectors_, eta_, adaptation_, n_iter_, objective_history_
+        As in `KNPLClassifier`; so are ``gap_history_`` and ``step_history_``.
+    dual_coef_ : array of shape (n_support,)
+        Coefficients in the units of y: kernel_(X, support_vectors_) @ dual_coef_ + intercept_ is
+        the prediction. Divided by std(y), they are the beta of the objective.
+    intercept_ : float
+        In the units of y.
+    objective_, dual_gap_ : float
+        As in `KNPLClassifier`, in units of the scaled target.
+
+    References
+    ----------
+    .. [1] F. Liu, X. Huang, C. Gong, J. Yang, L. Li. Nonlinear Pairwise Layer and Its Training
+       for Kernel Learning. AAAI Conference on Artificial Intelligence (2018).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pliant import KNPLRegressor
+    >>> X = np.linspace(0, 1, 50)[:, None]
+    >>> model = KNPLRegressor(C=100, epsilon=0.01).fit(X, np.sin(6 * X[:, 0]))
+    >>> round(model.score(X, np.sin(6 * X[:, 0])), 2)
+    1.0
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "gaussian",
+        *,
+        gamma: float | str = "scale",
+        C: float = 1.0,
+        epsilon: float = 0.1,
+        eta: float | str = "auto",
+        eta_scale: float = 1.0,
+        extension: str = "smooth",
+        n_neighbors: int = 5,
+        scale_target: bool = True,
+        tol: float = 1e-4,
+        max_iter: int = -1,
+        max_seconds: float | None = None,
+        cache_mb: float = 2000.0,
+        dtype: str = "auto",
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.C = C
+        self.epsilon = epsilon
+        self.eta = eta
+        self.eta_scale = eta_scale
+        self.extension = extension
+        self.n_neighbors = n_neighbors
+        self.scale_target = scale_target
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_seconds = max_seconds
+        self.cache_mb = cache_mb
+        self.dtype = dtype
+        self.random_state = random_state

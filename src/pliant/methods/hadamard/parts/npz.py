@@ -1,0 +1,147 @@
+"""Arrays of known types and shapes in a file that anybody may have written."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import stat
+import struct
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from pliant.core.files import printable, quoted, replacing
+
+__all__ = ["Damaged", "Layout", "read_arrays", "read_bytes", "write_arrays"]
+
+Layout: TypeAlias = Mapping[str, tuple[str, tuple[int | None, ...]]]
+"""The types that each array may have, such as ``<f8`` or ``<f8 <i8``, and its shape.
+
+The first is the type in which it is written. One length may be None: it is not known before.
+"""
+
+OVERHEAD = 1024
+"""Bytes that an array may take in the file beyond its values."""
+
+OPEN_BYTES = 1 << 28
+"""The most that an array of unknown length may take."""
+
+HEADER_BYTES = 128
+"""What stands before the values."""
+
+PLAIN_OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+PLAIN_OPEN |= getattr(os, "O_BINARY", 0)
+"""No links are followed, and nobody waits for the other end of a pipe."""
+
+
+class Damaged(ValueError):
+    """A file does not hold what it should."""
+
+
+def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Write arrays as an npz file, which has its name only once it is whole.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written, or a link stands in its place.
+    """
+    if path.is_symlink():
+        raise OSError(f"cannot write {quoted(path, 200)}: a symbolic link stands there")
+    with replacing(path) as draft, zipfile.ZipFile(draft, "w", zipfile.ZIP_STORED) as archive:
+        for name, values in arrays.items():
+            content = _header(values.dtype.str, values.shape) + values.tobytes()
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), content)
+
+
+def read_arrays(path: Path, layout: Layout) -> dict[str, npt.NDArray[Any]] | None:
+    """Return the arrays of an npz file, or None if there is no such file.
+
+    What does not have the right size is not read, what is compressed is not unpacked, and an
+    array must begin with the very header that belongs to its type and shape. So a hostile file
+    costs no more than a good one.
+
+    Raises
+    ------
+    Damaged
+        If the file holds anything else.
+    """
+    data = read_bytes(path, sum(_most_bytes(*kind) + OVERHEAD for kind in layout.values()))
+    if data is None:
+        return None
+    members = _members(data, list(layout))
+    return {name: _array(name, members[name], *kind) for name, kind in layout.items()}
+
+
+def read_bytes(path: Path, limit: int) -> bytes | None:
+    """Return what is in a file of at most `limit` bytes, or None if there is none.
+
+    Raises
+    ------
+    Damaged
+        If it is larger, a link, a folder or a device, or may not be read.
+    """
+    try:
+        with os.fdopen(os.open(path, PLAIN_OPEN), "rb") as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                raise Damaged("it is not a regular file")
+            if found.st_size > limit:
+                raise Damaged(f"expected at most {limit} bytes, got {found.st_size}")
+            return file.read(limit)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise Damaged(error.strerror or printable(error)) from None
+
+
+def _members(data: bytes, names: list[str]) -> dict[str, bytes]:
+    """Return the members of a zip archive that has just these, uncompressed."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            entries = archive.infolist()
+            if sorted(entry.filename for entry in entries) != sorted(f"{n}.npy" for n in names):
+                raise Damaged(f"expected the arrays {', '.join(names)}")
+            if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
+                raise Damaged("expected the arrays to be uncompressed")
+            return {name: archive.read(f"{name}.npy") for name in names}
+    except Damaged:
+        raise
+    except Exception as error:  # zipfile raises whatever it stumbles on
+        raise Damaged(f"expected a whole npz file: {printable(error)}") from None
+
+
+def _array(
+    name: str, content: bytes, types: str, shape: tuple[int | None, ...]
+) -> npt.NDArray[Any]:
+    """Return an array if it is of one of the types and of that shape."""
+    for dtype in types.split():
+        item = np.dtype(dtype).itemsize * math.prod(n for n in shape if n is not None)
+        free = (len(content) - HEADER_BYTES) // item if item else 0
+        whole = tuple(free if n is None else n for n in shape)
+        header = _header(dtype, whole)
+        values = content[len(header) :]
+        if (
+            content.startswith(header)
+            and len(values) == math.prod(whole) * np.dtype(dtype).itemsize
+        ):
+            return np.frombuffer(values, dtype).reshape(whole).copy()
+    raise Damaged(f"expected array {name} of type {types} and shape {shape}")
+
+
+def _most_bytes(types: str, shape: tuple[int | None, ...]) -> int:
+    if None in shape:
+        return OPEN_BYTES
+    return np.dtype(types.split()[0]).itemsize * math.prod(n for n in shape if n is not None)
+
+
+def _header(dtype: str, shape: tuple[int, ...]) -> bytes:
+    """Return what stands before the values in NumPy's format 1.0, padded to 64 bytes."""
+    text = f"{{'descr': {dtype!r}, 'fortran_order': False, 'shape': {shape!r}, }}"
+    text += " " * (-(len(text) + 11) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode("ascii")

@@ -1,0 +1,139 @@
+"""One part of a training set: the bias-free problem, solved on whatever machine it is sent to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pliant.core.kernels.base import Kernel
+from pliant.core.progress import is_over
+from pliant.core.result import Status
+from pliant.core.typing import Array, Indices
+from pliant.methods.hadamard.gram_rows import gram_rows
+from pliant.methods.hadamard.parts import Partition, PartResult, halted
+from pliant.methods.svm import smo
+from pliant.methods.svm.dual import MarginDual, without_intercept
+from pliant.methods.svm.machine import Task
+from pliant.methods.svm.rows import DenseRows, Rows
+
+__all__ = ["SMALL_PART", "PartOptions", "PartTasks", "solve_part", "some_of"]
+
+SMALL_PART = 2000
+"""Up to so many rows the Gram matrix of a part is computed whole: rows on demand gain nothing."""
+
+
+class PartOptions(NamedTuple):
+    """How a part is solved.
+
+    Attributes
+    ----------
+    tol, max_iter
+        As in `pliant.methods.svm.smo.solve`.
+    ends : float or None
+        When to stop with the best so far, by the clock `time.time`.
+    cache_mb, dtype
+        As in `pliant.methods.hadamard.gram_rows.gram_rows`.
+    """
+
+    tol: float
+    max_iter: int
+    ends: float | None
+    cache_mb: float
+    dtype: str
+
+
+def solve_part(
+    kernel: Kernel,
+    points: Array,
+    margin: Callable[[Rows], MarginDual],
+    quartic: float,
+    start: Array,
+    options: PartOptions,
+) -> PartResult:
+    """Maximise the dual of some points without its equality constraint (problem (19)).
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The base kernel.
+    points : array of shape (m, d)
+    margin : callable
+        Makes the dual of their Gram matrix.
+    quartic : float
+        c = 1/(4 eta).
+    start : array of shape (m,)
+        Where to begin.
+    options : PartOptions
+    """
+    tol, max_iter, ends, cache_mb, dtype = options
+    if is_over(ends) or halted():
+        return _untouched(margin)
+    rows = gram_rows(kernel, points, cache_mb=cache_mb, dtype=dtype, whole=SMALL_PART)
+    result = smo.solve(
+        without_intercept(margin(rows).with_quartic(quartic)),
+        np.append(start, -start.sum()),
+        tol=tol,
+        max_iter=max_iter,
+        callback=lambda _: is_over(ends) or halted(),
+    )
+    return PartResult(
+        result.x[:-1], result.value, result.gap, result.n_iter, result.status.name
+    )  # fmt: skip
+
+
+def _untouched(margin: Callable[[Rows], MarginDual]) -> PartResult:
+    """Return what is known of a part that was not begun: beta = 0, and the gap there."""
+    dual = margin(DenseRows(np.empty((0, 0))))  # the gap at zero does not depend on the rows
+    gap = float(dual.loss(dual.linear).sum()) if dual.psd else np.nan
+    return PartResult(np.zeros_like(dual.linear), 0.0, gap, 0, Status.STOPPED.name)
+
+
+def some_of(task: Task, mine: Indices) -> Task:
+    """Return a task on some of its points, by their positions."""
+    return replace(
+        task, points=task.points[mine], members=task.members[mine],
+        target=task.target[mine], weights=task.weights[mine],
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class PartTasks(Sequence[tuple[Any, ...]]):
+    """The arguments of `solve_part` for each part, made when they are asked for.
+
+    Parameters
+    ----------
+    task : Task
+        Of all points.
+    partition : Partition
+        How they are divided.
+    margin : callable
+        Returns what makes the dual of a task.
+    quartic : float
+    start : array of shape (n,)
+    options : PartOptions
+    """
+
+    task: Task
+    partition: Partition
+    margin: Callable[[Task], Callable[[Rows], MarginDual]]
+    quartic: float
+    start: Array
+    options: PartOptions
+
+    def __len__(self) -> int:
+        """Return the number of parts."""
+        return len(self.partition)
+
+    def __getitem__(self, part: Any) -> Any:
+        """Return the arguments of one part."""
+        mine = self.partition.members(part)
+        some = some_of(self.task, mine)
+        start = self.start[mine]
+        return some.kernel, some.points, self.margin(some), self.quartic, start, self.options
+
+    def untouched(self, part: int) -> PartResult:
+        """Return what is known of a part that was not begun."""
+        return _untouched(self.margin(some_of(self.task, self.partition.members(part))))

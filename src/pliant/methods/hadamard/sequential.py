@@ -1,0 +1,292 @@
+"""Ascent by a sequence of models, each one solved whole.
+
+The problem is to maximise a concave h. At a point x_k it offers a model m_k: a simpler problem,
+concave, with the same feasible set and the same gradient at x_k. Its maximiser x gives an ascent
+direction x - x_k of h, for the model rises along it. The full step is taken unless h peaks well
+before its end; then the secant rule looks for the peak. The curvature of the model is scaled by
+a share in [0, 1], estimated from the last step (as a spectral gradient method estimates one
+number for its step length). Share 1 is the cautious model: where it lies below h, its maximiser
+gains without any search, so that the iterates rise to the optimum (the minorise-maximise, or
+concave-convex, principle).
+
+An SVM dual whose kernel matrix adapts a little is so close to its model that with the defaults of
+the estimators three to ten models suffice, each started where the last one ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from pliant.core.result import Certified, Progress, Result, Status
+from pliant.core.typing import Array
+
+__all__ = ["InnerSolver", "SequentialProblem", "solve"]
+
+COARSEST = 0.1
+"""The relative accuracy of a model is at least this."""
+
+MODEL_SHARE = 0.1
+"""A model is solved to this share of the present relative gap, or of what is asked for."""
+
+ENOUGH = 0.1
+"""A step that gains less than this share of what its model promised brings back share = 1."""
+
+SEARCHES = 6
+"""Points on the way to the model's maximiser that are tried for the peak of h."""
+
+OVERSHOOT = 0.3
+"""At the end of a step h may fall this share as steeply as it rose at its beginning."""
+
+SHORTEST = 0.05
+"""The secant rule shortens a step to this share at most."""
+
+ROUNDING = 1e-12
+"""Relative changes of h below this may be noise."""
+
+PATIENCE = 4
+"""Models in a row, ever finer, that lead nowhere: then the run counts as stalled."""
+
+LONG_PATIENCE = 50
+"""Models in a row that lead to no better value or gap than seen before: stalled as well."""
+
+
+class CertifiedSlope(Certified, Protocol):
+    """What this solver reads besides."""
+
+    @property
+    def slope(self) -> float:
+        """The gap, or what it would be: zero where the point is stationary."""
+
+
+class Valued(Protocol):
+    """A point that a problem has looked at."""
+
+    @property
+    def beta(self) -> Array:
+        """The variables."""
+
+    @property
+    def value(self) -> float:
+        """The objective."""
+
+    @property
+    def f(self) -> Array:
+        """What the gradient lacks of that of the linear gain."""
+
+
+Proof = TypeVar("Proof", bound=CertifiedSlope)
+Proof_co = TypeVar("Proof_co", bound=CertifiedSlope, covariant=True)
+P = TypeVar("P", bound=Valued)
+M = TypeVar("M")
+M_co = TypeVar("M_co", covariant=True)
+M_contra = TypeVar("M_contra", contravariant=True)
+
+
+class SequentialProblem(Protocol[P, M_co, Proof_co]):
+    """What a problem must offer to this solver."""
+
+    @property
+    def psd(self) -> bool:
+        """Whether gaps are certified."""
+
+    def at(self, beta: Array, like: P | None = None, *, certain: bool = False) -> P:
+        """Return value and gradient at a feasible beta; `certain`: nothing left to chance."""
+
+    def certificate(self, point: P) -> Proof_co:
+        """Return a proof of the gap at a point."""
+
+    def model(self, point: P, share: float) -> M_co:
+        """Return the model at a point."""
+
+    def share(self, old: P, new: P) -> float:
+        """Return the share of curvature that was seen between two points."""
+
+    def promise(self, at: P, old: P, new: P) -> float:
+        """Return how much h gains from `old` to `new` if it goes on as steeply as at `at`."""
+
+
+class InnerSolver(Protocol[M_contra]):
+    """How a model is solved."""
+
+    def __call__(
+        self,
+        problem: M_contra,
+        start: Array,
+        *,
+        tol: float,
+        max_iter: int,
+        callback: Callable[[Progress], Any],
+    ) -> Result[Any]:
+        """Maximise `problem` from a feasible `start`, to a gap of `tol` (1 + abs(value))."""
+
+
+def solve(
+    problem: SequentialProblem[P, M, Proof],
+    start: Array,
+    *,
+    inner: InnerSolver[M],
+    tol: float = 1e-4,
+    max_iter: int = -1,
+    callback: Callable[[Progress], Any] | None = None,
+) -> Result[Proof]:
+    """Maximise a concave function to a certified gap by a sequence of models.
+
+    Parameters
+    ----------
+    problem : SequentialProblem
+        Usually a `pliant.methods.hadamard.problem.AdaptedDual`.
+    start : array of shape (n,)
+        Feasible.
+    inner : InnerSolver
+        Such as `pliant.methods.svm.smo.solve`.
+    tol : float
+        Stop when gap <= tol (1 + abs(value)). Where the problem has no certificate, stop when
+        the same sum, a measure of stationarity, is as small.
+    max_iter : int
+        Iterations of the inner solver at most, in all; -1 for no limit.
+    callback : callable, optional
+        Called with a `Progress` whenever the inner solver reports; returning True stops.
+
+    Returns
+    -------
+    Result
+        `n_iter` counts the iterations of the inner solver; `history` has one entry a model.
+    """
+    run = _Run(problem, start, inner, max_iter, callback)
+    while True:
+        certificate, status = run.check(tol)
+        if status is not None:
+            break
+        run.improve(tol)
+    return Result(
+        x=run.point.beta,
+        value=certificate.value,
+        gap=certificate.gap,
+        n_iter=run.n_iter,
+        status=status,
+        history=run.history,
+        certificate=certificate,
+    )
+
+
+class _Run(Generic[P, M, Proof]):
+    """One run: the point, the share of the next model, and what has been seen."""
+
+    def __init__(
+        self,
+        problem: SequentialProblem[P, M, Proof],
+        start: Array,
+        inner: InnerSolver[M],
+        max_iter: int,
+        callback: Callable[[Progress], Any] | None,
+    ) -> None:
+        self.problem = problem
+        self.inner = inner
+        self.limit = max_iter if max_iter >= 0 else int(np.iinfo(np.int64).max)
+        self.callback = callback
+        self.point = problem.at(start)
+        self.share = 1.0
+        self.relative_gap = np.inf
+        self.least = np.inf
+        self.idle = 0
+        self.stuck = 0
+        self.n_iter = 0
+        self.stopped = False
+        self.history: list[Progress] = []
+
+    def check(self, tol: float) -> tuple[Proof, Status | None]:
+        """Certify the present point; say whether, and why, the run is over."""
+        certificate = self._certify()
+        status = self._status(tol)
+        if status is not None:  # trust only what is certain
+            self.point = self.problem.at(self.point.beta, self.point, certain=True)
+            certificate = self._certify()
+            status = self._status(tol)
+        self._note(certificate)
+        return certificate, status
+
+    def improve(self, tol: float) -> None:
+        """Go to the maximiser of the model, or part of the way."""
+        old = self.point
+        model = self.problem.model(old, self.share)
+        result = self.inner(
+            model,
+            old.beta,
+            tol=self._precision(tol),
+            max_iter=self.limit - self.n_iter,
+            callback=self._report,
+        )
+        self.n_iter += result.n_iter
+        new = self._best_between(old, self.problem.at(result.x, old))
+        if new is old:
+            self.stuck += 1
+            self.share = 1.0
+            return
+        self.stuck = 0
+        promised = result.value - result.history[0].objective
+        kept = new.value - old.value >= ENOUGH * promised
+        self.share = self.problem.share(old, new) if kept else 1.0
+        self.point = new
+
+    def _certify(self) -> Proof:
+        certificate = self.problem.certificate(self.point)
+        self.relative_gap = certificate.slope / (1.0 + abs(certificate.value))
+        return certificate
+
+    def _note(self, certificate: Proof) -> None:
+        """Add to the history; count the models that made neither value nor gap better."""
+        values = [step.objective for step in self.history]
+        better = not values or certificate.value > max(values) or certificate.slope < self.least
+        self.least = min(self.least, certificate.slope)
+        self.idle = 0 if better else self.idle + 1
+        self.history.append(Progress(self.n_iter, certificate.value, certificate.gap))
+
+    def _status(self, tol: float) -> Status | None:
+        if self.relative_gap <= tol:
+            return Status.CONVERGED if self.problem.psd else Status.UNCERTIFIED
+        if self.stopped:
+            return Status.STOPPED
+        if self.n_iter >= self.limit:
+            return Status.MAX_ITER
+        stalled = self.stuck >= PATIENCE or self.idle >= LONG_PATIENCE
+        return Status.STALLED if stalled else None
+
+    def _precision(self, tol: float) -> float:
+        """Return the relative accuracy for the next model; finer after each one that failed."""
+        wanted = MODEL_SHARE * max(tol, self.relative_gap)
+        return float(min(COARSEST, wanted) * 0.01**self.stuck)
+
+    def _best_between(self, old: P, end: P) -> P:
+        """Return `end`, or a point on the way there if h has its peak before it; else `old`.
+
+        Along the way h is a concave function, of which the slopes at both ends are known: the
+        secant rule finds its peak.
+        """
+        new = end
+        for _ in range(SEARCHES):
+            rise, final = (self.problem.promise(at, old, new) for at in (old, new))
+            if rise <= 0.0 or final >= -OVERSHOOT * rise:
+                break
+            share = np.clip(rise / (rise - final), SHORTEST, 1.0)
+            new = self.problem.at(old.beta + share * (new.beta - old.beta), old)
+        return new if self._is_better(new, old) else old
+
+    def _is_better(self, new: P, old: P) -> bool:
+        """Whether h is larger, by its values or its slope; if rounding hides that, the gap less."""
+        gain, noise = new.value - old.value, ROUNDING * (1.0 + abs(old.value))
+        if np.array_equal(new.beta, old.beta) or gain < -noise:
+            return False
+        if gain > noise or self.problem.promise(new, old, new) > 0.0:
+            return True
+        before, after = (self.problem.certificate(point).slope for point in (old, new))
+        return after < before
+
+    def _report(self, progress: Progress) -> bool:
+        if self.callback is None:
+            return False
+        seen = self.history[-1]._replace(n_iter=self.n_iter + progress.n_iter)
+        self.stopped = self.callback(seen) is True
+        return self.stopped

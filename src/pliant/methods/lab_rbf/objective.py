@@ -1,0 +1,341 @@
+"""What is minimised over the bandwidths of a LAB-RBF expansion f = K c + X v + b.
+
+With F = [K, X] (X only if asked for), rows and targets y times the roots of their weights, the
+coefficients a = [c; v] are minimised out (variable projection): each objective is a function of
+s = log(theta o theta), shape (m, d), alone.
+
+* ridge: (|F a - y|^2 + alpha |a|^2) / (n v), a = (F'F + alpha I)^-1 F'y
+* evidence: log(R / (n q v)) + (log det A - p log lam) / n with A = F'F + lam I, a = A^-1 F'y,
+  R = |y - F a|^2 + lam |a|^2: minus twice the logarithm of the Gaussian marginal likelihood per
+  row, the noise and lam learned as well
+* interpolation: |K c - y|^2 / (n v), c = (K_cc + alpha I)^-1 y_c, c the centres (He et al., Eq. 9)
+
+v is the mean square of y, so that all are about 1 at f = b. None is convex.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import scipy.linalg
+
+from pliant.core.typing import Array, Indices
+from pliant.methods.lab_rbf.rows import Block, Evaluated, LocalRows
+
+__all__ = [
+    "HIGHEST",
+    "LOWEST",
+    "Bandwidths",
+    "Evidence",
+    "Interpolation",
+    "Objective",
+    "Point",
+    "Problem",
+    "Ridge",
+    "Shared",
+    "ridge_path",
+]
+
+LOWEST, HIGHEST = math.log(1e-6), math.log(1e4)
+"""Bounds on log theta^2, for features on [-1, 1]."""
+
+LEAST_ENERGY = 1e-36
+"""R is held above this, for targets on [-1, 1]: its inverse must fit into float32."""
+
+JITTER = 1e-9
+"""Added to lam, relative to the mean diagonal of F'F: its Cholesky factor must exist."""
+
+
+class Point(NamedTuple):
+    """An objective, its gradient with respect to log theta^2, and to log lam (0 if not learned)."""
+
+    value: float
+    gradient: Array
+    level: float = 0.0
+
+
+class Objective(Protocol):
+    """A function of the bandwidths."""
+
+    @property
+    def rows(self) -> LocalRows:
+        """What it is learned from."""
+
+    def at(self, log_squares: Array, level: float) -> Point:
+        """Return value and gradient at log theta^2, shape (m, d), and log lam."""
+
+    def sample(self, indices: Indices) -> Objective:
+        """Return the objective on some of the rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ridge:
+    """(|F a - y|^2 + alpha |a|^2) / (n v), a its minimiser.
+
+    Parameters
+    ----------
+    rows : LocalRows
+        n rows.
+    alpha : float
+        > 0.
+    scale : float
+        v.
+    """
+
+    rows: LocalRows
+    alpha: float
+    scale: float
+
+    def at(self, log_squares: Array, level: float = 0.0) -> Point:
+        """Return value and gradient; by the envelope theorem, a counts as constant."""
+        features = self.rows.evaluated(log_squares)
+        gram, right = features.normal_equations()
+        a = _solved(_factor(gram, self.alpha), right)
+        residual = _Residual(a, features)
+        gradient = features.gradient(lambda each: residual.times_coefficients(each))
+        factor = 1.0 / (len(self.rows) * self.scale)
+        value = factor * (residual.square() + self.alpha * float(np.vdot(a, a)))
+        return Point(value, 2.0 * factor * gradient)
+
+    def sample(self, indices: Indices) -> Ridge:
+        """Return the objective on some of the rows."""
+        return Ridge(self.rows.take(indices), self.alpha, self.scale)
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """log(R / (n q v)) + (log det A - p log lam) / n, lam learned.
+
+    Parameters
+    ----------
+    rows : LocalRows
+        n rows.
+    scale : float
+        v.
+    """
+
+    rows: LocalRows
+    scale: float
+
+    def at(self, log_squares: Array, level: float) -> Point:
+        """Return value and gradients; `level` is log lam."""
+        n, features = len(self.rows), self.rows.evaluated(log_squares)
+        gram, right = features.normal_equations()
+        lam = math.exp(level) + JITTER * float(gram.diagonal().mean())
+        factor = _factor(gram, lam)
+        a, inverse = _solved(factor, right), _inverse(factor)
+        residual = _Residual(a, features)
+        small = float(np.vdot(a, a))
+        energy = max(residual.square() + lam * small, LEAST_ENERGY)
+        complexity = 2.0 * float(np.log(factor.diagonal()).sum()) - len(a) * math.log(lam)
+        spread = energy / (n * self.rows.outputs * self.scale)
+        weights = self.rows.features.device.array(inverse[:, : len(log_squares)] * (2.0 / n))
+
+        def blame(each: Evaluated) -> Any:
+            direct = residual.times_coefficients(each)
+            direct *= 2.0 / energy
+            direct += each.features @ weights
+            return direct
+
+        gradient = features.gradient(blame)
+        slope = lam * small / energy + (lam * float(inverse.trace()) - len(a)) / n
+        return Point(math.log(spread) + complexity / n, gradient, math.exp(level) / lam * slope)
+
+    def sample(self, indices: Indices) -> Evidence:
+        """Return the objective on some of the rows."""
+        return Evidence(self.rows.take(indices), self.scale)
+
+
+@dataclass(frozen=True, eq=False)
+class Interpolation:
+    """|K c - y|^2 / (n v), c = (K_cc + alpha I)^-1 y_c: He et al., Eq. 9.
+
+    Parameters
+    ----------
+    rows : LocalRows
+        n rows, without linear features.
+    target : array of shape (m, q)
+        The centred targets y_c of the centres.
+    alpha : float
+        > 0.
+    scale : float
+        v.
+    """
+
+    rows: LocalRows
+    target: Array
+    alpha: float
+    scale: float
+
+    def coefficients(self, log_squares: Array) -> Array:
+        """Return c, shape (m, q)."""
+        centres = self._centres(log_squares)
+        factor = scipy.linalg.lu_factor(self._matrix(centres), check_finite=False)
+        return np.asarray(scipy.linalg.lu_solve(factor, self.target))
+
+    def _centres(self, log_squares: Array) -> Evaluated:
+        """Return the kernel values among the centres."""
+        features = self.rows.features
+        block = Block(features.moments(features.centres), None, None)
+        return features.evaluate(block, features.parameters(log_squares))
+
+    def _matrix(self, centres: Evaluated) -> Array:
+        """Return K_cc + alpha I, its diagonal exact."""
+        matrix = self.rows.features.device.numpy(centres.kernel).copy()
+        matrix[np.diag_indices_from(matrix)] = 1.0 + self.alpha
+        return matrix
+
+    def at(self, log_squares: Array, level: float = 0.0) -> Point:
+        """Return value and gradient, by the adjoint of the linear system."""
+        local, device = self.rows.features, self.rows.features.device
+        centres = self._centres(log_squares)
+        factor = scipy.linalg.lu_factor(self._matrix(centres), check_finite=False)
+        c = scipy.linalg.lu_solve(factor, self.target)
+        features = self.rows.evaluated(log_squares)
+        residual = _Residual(c, features)
+        gradient = features.gradient(lambda each: residual.times_coefficients(each))
+        pulled = np.sum([device.numpy(e.features.T @ residual.of(e)) for e in features], axis=0)
+        adjoint = scipy.linalg.lu_solve(factor, pulled, trans=1)
+        derivative = device.array(-adjoint @ c.T)
+        derivative *= local.slopes(centres)
+        derivative[range(len(c)), range(len(c))] = 0.0  # a centre is at distance 0 from itself
+        gradient += local.pull_back(derivative.T @ centres.block.moments, log_squares)
+        scale = len(self.rows) * self.scale
+        return Point(residual.square() / scale, 2.0 / scale * gradient)
+
+    def sample(self, indices: Indices) -> Interpolation:
+        """Return the objective on some of the rows."""
+        return Interpolation(self.rows.take(indices), self.target, self.alpha, self.scale)
+
+
+class _Residual:
+    """F a - y of each block, and what follows from it."""
+
+    def __init__(self, a: Array, features: Any) -> None:
+        self.features = features
+        device = features.features.device
+        self._a = device.array(a)
+        self._c = device.array(a[: len(features.log_squares)].T)
+
+    def of(self, each: Evaluated) -> Any:
+        """Return F a - y, shape (rows, q)."""
+        return each.features @ self._a - each.block.target
+
+    def times_coefficients(self, each: Evaluated) -> Any:
+        """Return (F a - y) c', shape (rows, m)."""
+        return self.of(each) @ self._c
+
+    def square(self) -> float:
+        """Return |F a - y|^2 over all rows."""
+        device = self.features.features.device
+        residuals = (device.numpy(self.of(each)) for each in self.features)
+        return sum(float(np.vdot(r, r)) for r in residuals)
+
+
+def _factor(gram: Array, alpha: float) -> Array:
+    """Return the lower Cholesky factor of F'F + alpha I; a little more if rounding needs it."""
+    p = len(gram)
+    for lift in (0.0, 1e-12, 1e-9, 1e-6):
+        lifted = gram + (alpha + lift * float(gram.diagonal().mean())) * np.eye(p)
+        try:
+            return np.asarray(scipy.linalg.cholesky(lifted, lower=True, check_finite=False))
+        except np.linalg.LinAlgError:
+            continue
+    raise ValueError("expected finite features of moderate size; scale the data")
+
+
+def _solved(factor: Array, right: Array) -> Array:
+    return np.asarray(scipy.linalg.cho_solve((factor, True), right, check_finite=False))
+
+
+def _inverse(factor: Array) -> Array:
+    """Return the inverse of L L'."""
+    inverse, _ = scipy.linalg.lapack.dpotri(factor, lower=1)
+    return np.asarray(np.tril(inverse) + np.tril(inverse, -1).T)
+
+
+def ridge_path(gram: Array, right: Array, alphas: Array) -> Array:
+    """Return (F'F + alpha I)^-1 F'y for each alpha, shape (len(alphas), p, q).
+
+    One eigendecomposition serves all.
+    """
+    values, vectors = np.linalg.eigh(gram)
+    turned = vectors.T @ right
+    shares = [turned / (np.maximum(values, 0.0) + alpha)[:, None] for alpha in alphas]
+    return np.stack([vectors @ share for share in shares])
+
+
+@dataclass(frozen=True, eq=False)
+class Bandwidths:
+    """An objective as a function of one vector: log theta^2, all of them, and log lam.
+
+    A penalty holds them together: shrinkage * mean((s_ij - mean_i s_ij)^2).
+
+    Parameters
+    ----------
+    objective : Objective
+        What is minimised.
+    shrinkage : float
+        >= 0.
+    learns_level : bool
+        Whether log lam is learned.
+    """
+
+    objective: Objective
+    shrinkage: float = 0.0
+    learns_level: bool = False
+
+    def pack(self, log_squares: Array, level: float) -> Array:
+        """Return the vector."""
+        return np.append(log_squares, level) if self.learns_level else log_squares.ravel()
+
+    def unpack(self, x: Array) -> tuple[Array, float]:
+        """Return log theta^2 within its bounds, shape (m, d), and log lam."""
+        shape = self.objective.rows.features.centres.shape
+        s = x[: shape[0] * shape[1]].reshape(shape)
+        return s.clip(LOWEST, HIGHEST), float(x[-1]) if self.learns_level else 0.0
+
+    def value_and_gradient(self, x: Array) -> tuple[float, Array]:
+        """Return the penalised objective and its gradient."""
+        s, level = self.unpack(x)
+        point = self.objective.at(s, level)
+        spread = s - s.mean(axis=0)
+        gradient = point.gradient + (2.0 * self.shrinkage / s.size) * spread
+        value = point.value + self.shrinkage * float((spread * spread).mean())
+        return value, self.pack(gradient, point.level)
+
+    def sample(self, indices: Indices) -> Bandwidths:
+        """Return the problem on some of the rows."""
+        return Bandwidths(self.objective.sample(indices), self.shrinkage, self.learns_level)
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """An objective as a function of one bandwidth per feature, for all centres, and log lam."""
+
+    objective: Objective
+    learns_level: bool = False
+
+    def pack(self, log_squares: Array, level: float) -> Array:
+        """Return the vector for bandwidths that are alike."""
+        row = log_squares.mean(axis=0)
+        return np.append(row, level) if self.learns_level else row
+
+    def unpack(self, x: Array) -> tuple[Array, float]:
+        """Return log theta^2 within its bounds, shape (m, d), and log lam."""
+        m, d = self.objective.rows.features.centres.shape
+        s = np.tile(x[:d].clip(LOWEST, HIGHEST), (m, 1))
+        return s, float(x[-1]) if self.learns_level else 0.0
+
+    def value_and_gradient(self, x: Array) -> tuple[float, Array]:
+        """Return the objective and its gradient."""
+        point = self.objective.at(*self.unpack(x))
+        row = point.gradient.sum(axis=0)
+        return point.value, np.append(row, point.level) if self.learns_level else row
+
+
+Problem = Bandwidths | Shared
+"""What a solver minimises."""

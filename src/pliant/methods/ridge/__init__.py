@@ -1,0 +1,1 @@
+"""Kernel ridge regression with kernels that need not be symmetric."""

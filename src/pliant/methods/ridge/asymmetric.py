@@ -1,0 +1,261 @@
+"""Kernel ridge regression with a kernel that need not be symmetric (He et al.)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pliant.core.blocks import in_blocks
+from pliant.core.kernels.base import Kernel
+from pliant.core.kernels.named import as_kernel
+from pliant.core.linalg import LUFactors, lu_factors
+from pliant.core.typing import Array
+from pliant.core.validation import check_points, check_real, check_weights
+
+__all__ = ["AsymmetricKernelRidge"]
+
+
+class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
+    r"""Ridge regression with any kernel: asymmetric or indefinite ones are welcome.
+
+    With a kernel k(x, t) = phi(x)'psi(t) there are two linear models, w'phi and v'psi, and
+
+    .. math::
+
+        \min_{w, v, e, r} \; \alpha w'v + \sum_i s_i e_i r_i \quad \text{such that} \quad
+        e_i = y_i - \phi(x_i)'w, \; r_i = y_i - \psi(x_i)'v,
+
+    problem (7) of [1]_ with sample weights s. At the stationary point of its Theorem 1 the
+    models are, for K = k(X, X) and weights of 1,
+
+    .. math::
+
+        f_1(t) = k(t, X) (K + \alpha I)^{-1} y, \qquad f_2(t) = k(X, t)' (K' + \alpha I)^{-1} y.
+
+    `predict` gives f1, `predict_second` f2. For a symmetric kernel both are kernel ridge
+    regression. For an asymmetric one, ``sklearn.kernel_ridge.KernelRidge`` reads half of the
+    matrix only and answers wrongly without a word.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable, default="gaussian"
+        A name in ``pliant.kernels.KERNEL_NAMES``, a kernel object, a function of two matrices, or
+        "precomputed" for a square matrix of kernel values k(x_i, x_j).
+    alpha : float, default=1.0
+        > 0: the ridge.
+    gamma : float or {"scale", "auto"}, default="scale"
+        Of kernels by name: "scale" is 1/(d var(X)), "auto" 1/d, for d features.
+
+    Attributes
+    ----------
+    kernel_ : Kernel or None
+        The kernel; None for "precomputed".
+    support_vectors_ : array of shape (n, d) or None
+        The training points; None for "precomputed".
+    dual_coef_ : array of shape (n,) or (n, n_outputs)
+        Of f1: kernel_(t, support_vectors_) @ dual_coef_ is its value.
+    second_dual_coef_ : array of the same shape
+        Of f2: kernel_(support_vectors_, t).T @ second_dual_coef_ is its value.
+    intercept_ : float
+        0.0: there is none. Centre y where it is far from 0.
+    residuals_, second_residuals_ : arrays of the same shape
+        e = y - f1(X) and r = y - f2(X). The paper suggests the model with the smaller ones.
+    multipliers_, second_multipliers_ : arrays of the same shape
+        Lagrange multipliers of the two constraints. By Theorem 3 each is the residual of the
+        *other* model, times the sample weight: those of e are s r, those of r are s e.
+    condition_ : float
+        Estimated condition number of K + alpha I.
+    n_features_in_ : int
+        Number of features seen during fit.
+
+    Notes
+    -----
+    K need not have eigenvalues > 0, so K + alpha I can be singular: it is factored as LU, and its
+    condition is checked. Time O(n^3), memory two matrices of shape (n, n). Two equal rows i and j
+    get coefficients that differ by (y_i - y_j)/alpha.
+
+    Where a kernel knows its second argument at the support points only, as one with a bandwidth
+    per support point, f2 has no value at new points: `predict_second` raises the kernel's error.
+
+    References
+    ----------
+    .. [1] F. He, M. He, L. Shi, X. Huang, J. A. K. Suykens. Enhancing Kernel Flexibility via
+       Learning Asymmetric Locally-Adaptive Kernels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pliant import AsymmetricKernelRidge
+    >>> def leaning(X, Y):
+    ...     return np.exp(-((X - Y.T) ** 2) + 0.3 * (X - Y.T))
+    >>> X = np.linspace(-2, 2, 30)[:, None]
+    >>> y = np.sin(2 * X[:, 0])
+    >>> model = AsymmetricKernelRidge(leaning, alpha=0.01).fit(X, y)
+    >>> round(model.score(X, y), 3)
+    1.0
+    >>> bool(np.allclose(y - model.predict(X), model.second_multipliers_))
+    True
+    """
+
+    def __init__(
+        self, kernel: Any = "gaussian", alpha: float = 1.0, *, gamma: float | str = "scale"
+    ) -> None:
+        self.kernel = kernel
+        self.alpha = alpha
+        self.gamma = gamma
+
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any = None) -> Self:
+        """Solve for the coefficients of both models.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), or (n, n) for kernel="precomputed"
+            The training points, n >= 2; or K, with k(x_i, x_j) in row i, column j.
+        y : array-like of shape (n,) or (n, n_outputs)
+            Targets.
+        sample_weight : array-like of shape (n,), optional
+            Each >= 0. A weight of 2 is the same as the row twice, a weight of 0 as leaving it
+            out, given the kernel (gamma="scale" looks at all rows alike).
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a parameter out of range, data that cannot be learned from, or a matrix
+            K + alpha I that is singular to working precision.
+
+        Warns
+        -----
+        scipy.linalg.LinAlgWarning
+            K + alpha I is ill-conditioned.
+        """
+        alpha = check_real("alpha", self.alpha, above=0)
+        points, targets = validate_data(
+            self, X, y, dtype=np.float64, y_numeric=True, multi_output=True, ensure_min_samples=2
+        )
+        targets = np.asarray(targets, dtype=np.float64)
+        root = np.sqrt(check_weights(sample_weight, points))
+        kernel = as_kernel(self.kernel, points, self.gamma)
+        gram = _square(points) if self._precomputed else _finite(kernel(points), kernel)
+        factors = _factors(gram, root, alpha)
+        self.kernel_ = None if self._precomputed else kernel
+        self.support_vectors_: Any = None if self._precomputed else points.copy()
+        self.dual_coef_, self.second_dual_coef_ = (
+            _scaled(factors.solve(_scaled(targets, root), transposed=second), root)
+            for second in (False, True)
+        )
+        self.intercept_ = 0.0
+        self.residuals_ = targets - gram @ self.dual_coef_
+        self.second_residuals_ = targets - gram.T @ self.second_dual_coef_
+        self.multipliers_ = alpha * self.second_dual_coef_
+        self.second_multipliers_ = alpha * self.dual_coef_
+        self.condition_ = factors.condition
+        return self
+
+    def predict(self, X: npt.ArrayLike) -> Array:
+        """Return f1 at each point, shape (m,) or (m, n_outputs).
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d), or (m, n) for kernel="precomputed"
+            New points t; or k(t_i, x_j) in row i, column j.
+        """
+        check_is_fitted(self)
+        return self._expand(X, self._values, self.dual_coef_)
+
+    def predict_second(self, X: npt.ArrayLike) -> Array:
+        """Return f2 at each point, shape (m,) or (m, n_outputs).
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d), or (m, n) for kernel="precomputed"
+            New points t; or k(x_j, t_i) in row i, column j: the transpose of k(X_train, X).
+
+        Raises
+        ------
+        ValueError
+            If the kernel has no value at new points as its second argument.
+        """
+        check_is_fitted(self)
+        return self._expand(X, self._second_values, self.second_dual_coef_)
+
+    def _expand(
+        self, X: npt.ArrayLike, values: Callable[[Array], Array], coefficients: Array
+    ) -> Array:
+        """Return values(X) @ coefficients, in blocks of rows."""
+        points = validate_data(self, X, reset=False, dtype=np.float64)
+        return in_blocks(points, len(coefficients), lambda block: values(block) @ coefficients)
+
+    def _values(self, X: Array) -> Array:
+        """Return k(X, X_train)."""
+        return X if self.kernel_ is None else self.kernel_(X, self.support_vectors_)
+
+    def _second_values(self, X: Array) -> Array:
+        """Return k(X_train, X)'."""
+        return X if self.kernel_ is None else self.kernel_(self.support_vectors_, X).T
+
+    @property
+    def _precomputed(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn that a precomputed matrix is sliced on both sides."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._precomputed
+        return tags
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if attributes, read from a file, do not belong together."""
+        rows: int = self.n_features_in_
+        if self.kernel_ is not None:
+            rows = len(check_points(self.support_vectors_, "support_vectors_", rows))
+            if not isinstance(self.kernel_, Kernel):
+                raise ValueError(f"expected a kernel, got {type(self.kernel_).__name__}")
+        shape = (rows, *np.shape(self.dual_coef_)[1:])
+        for name in ("dual_coef_", "second_dual_coef_"):
+            coefficients = np.asarray(getattr(self, name))
+            if coefficients.shape != shape or coefficients.ndim > 2:
+                raise ValueError(f"expected {rows} rows in {name}, got shape {coefficients.shape}")
+            if not np.isfinite(coefficients).all():
+                raise ValueError(f"expected finite numbers in {name}")
+
+
+def _square(gram: Array) -> Array:
+    if gram.shape[0] != gram.shape[1]:
+        raise ValueError(f"expected a square Gram matrix of shape (n, n), got {gram.shape}")
+    return gram
+
+
+def _finite(gram: Array, kernel: Kernel) -> Array:
+    if not np.isfinite(gram).all():
+        raise ValueError(
+            f"expected finite kernel values, got inf or NaN from {kernel!r}; scale the features"
+        )
+    return gram
+
+
+def _factors(gram: Array, root: Array, alpha: float) -> LUFactors:
+    """Return the factors of S^{1/2} K S^{1/2} + alpha I, `root` being the diagonal of S^{1/2}."""
+    matrix = np.array(gram, order="F")
+    matrix *= root[:, None]
+    matrix *= root
+    matrix[np.diag_indices_from(matrix)] += alpha
+    return lu_factors(
+        matrix,
+        f"K + alpha I with alpha = {alpha:g}",
+        "K has an eigenvalue near -alpha, try another alpha",
+    )
+
+
+def _scaled(rows: Array, factors: Array) -> Array:
+    """Return each row of a matrix, or each entry of a vector, times its factor."""
+    scaled: Array = (rows.T * factors).T
+    return scaled

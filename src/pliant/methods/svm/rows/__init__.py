@@ -1,0 +1,13 @@
+"""A Gram matrix, seen as rows.
+
+Solvers ask for rows, for small square parts, and for sums of weighted rows; they never see the
+kernel that made them. `DenseRows` holds the whole matrix, `CachedRows` computes rows when they
+are asked for and keeps those that are used most.
+"""
+
+from pliant.methods.svm.rows.base import Pause, Rows
+from pliant.methods.svm.rows.bordered import BorderedRows
+from pliant.methods.svm.rows.cached import CachedRows
+from pliant.methods.svm.rows.dense import DenseRows
+
+__all__ = ["BorderedRows", "CachedRows", "DenseRows", "Pause", "Rows"]

@@ -1,0 +1,74 @@
+"""Where computed rows are kept, and which of them.
+
+How much a row is used is its heat: each use adds one, and with every call the heat of all rows
+falls by half. The hottest are kept. So rows used call after call stay, even where one call needs
+more rows than fit; if the most recent ones were kept, each would be forgotten before its next use.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pliant.core.typing import Array, Indices, Mask
+
+__all__ = ["RowMemory"]
+
+
+class RowMemory:
+    """Some rows of an n x n matrix, and one square part of it, in one piece of memory.
+
+    Parameters
+    ----------
+    n : int
+        Length of a row.
+    entries : int
+        Size of the memory.
+    dtype : dtype
+        Of its entries.
+
+    Attributes
+    ----------
+    rows : array of shape (k, n)
+        The slots for rows: the start of the memory, as far as no square part has been placed.
+    """
+
+    def __init__(self, n: int, entries: int, dtype: np.dtype[Any]) -> None:
+        self._memory: Array = np.empty(entries, dtype)
+        slots = min(entries // max(n, 1), n)
+        self.rows: Array = self._memory[: slots * n].reshape(slots, n)
+        self._slots: Indices = np.full(n, -1)
+        self._heat = np.zeros(n)
+        self._wanted: Mask = np.zeros(n, dtype=bool)
+
+    def find(self, numbers: Indices) -> tuple[Indices, Indices, Indices]:
+        """Return which of the rows are kept, their slots, and which are not kept."""
+        slots = self._slots[numbers]
+        kept = np.flatnonzero(slots >= 0)
+        return kept, slots[kept], np.flatnonzero(slots < 0)
+
+    def make_room(self, used: Indices) -> None:
+        """Warm the rows `used`; of them and the kept ones, forget all but the hottest."""
+        self._heat *= 0.5
+        self._heat[used] += 1.0
+        known = np.union1d(np.flatnonzero(self._slots >= 0), used)
+        order = np.lexsort((self._slots[known] < 0, -self._heat[known]))
+        self._wanted[:] = False
+        self._wanted[known[order[: len(self.rows)]]] = True
+        self._slots[~self._wanted] = -1
+
+    def keep(self, numbers: Indices, rows: Array) -> None:
+        """Keep those of the computed rows for which room was made."""
+        wanted = np.flatnonzero(self._wanted[numbers])
+        taken = self._slots[self._slots >= 0]
+        free = np.setdiff1d(np.arange(len(self.rows)), taken)[: wanted.size]
+        self.rows[free] = rows[wanted]
+        self._slots[numbers[wanted]] = free
+
+    def square(self, size: int) -> Array:
+        """Return the end of the memory as a square; rows kept there are forgotten for good."""
+        start = self._memory.size - size**2
+        self.rows = self.rows[: start // max(len(self._slots), 1)]
+        self._slots[self._slots >= len(self.rows)] = -1
+        return self._memory[start:].reshape(size, size)

@@ -1,0 +1,225 @@
+"""The compiled steps of `pliant.methods.svm.smo`.
+
+State: beta; g = p - u - c beta v, the gradient of the smooth part; v = (K o K) beta^2;
+curvature_s = K_ss + c (v_s + 2 beta_s^2 K_ss^2), the rate at which g_s falls when beta_s grows.
+The kink of epsilon_s |beta_s| and the bounds enter as tolls: g_s - up_s is the rate of gain when
+beta_s grows, g_s - down_s the rate of loss when it shrinks.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pliant.core.jit import compiled
+from pliant.core.typing import Array
+
+__all__ = ["ascend", "tolls"]
+
+FLAT = 1e-12
+"""Curvatures below this are taken as this."""
+
+
+@compiled
+def _toll_up(beta: float, upper: float, epsilon: float) -> float:
+    """Return what the 1-norm takes from the gain when beta grows; inf at the upper bound."""
+    if beta >= upper:
+        return np.inf
+    return epsilon if beta >= 0.0 else -epsilon
+
+
+@compiled
+def _toll_down(beta: float, lower: float, epsilon: float) -> float:
+    """Return what the 1-norm takes from the loss when beta shrinks; -inf at the lower bound."""
+    if beta <= lower:
+        return -np.inf
+    return epsilon if beta > 0.0 else -epsilon
+
+
+@compiled
+def tolls(beta: Array, lower: Array, upper: Array, epsilon: Array) -> tuple[Array, Array]:
+    """Return what the 1-norm takes from the gain upwards and from the loss downwards."""
+    up, down = np.empty(beta.size), np.empty(beta.size)
+    for s in range(beta.size):
+        up[s] = _toll_up(beta[s], upper[s], epsilon[s])
+        down[s] = _toll_down(beta[s], lower[s], epsilon[s])
+    return up, down
+
+
+@compiled
+def ascend(
+    gram: Array,
+    diagonal: Array,
+    lower: Array,
+    upper: Array,
+    epsilon: Array,
+    c: float,
+    beta: Array,
+    g: Array,
+    v: Array,
+    goal: float,
+    steps: int,
+) -> int:
+    """Take steps in place, until the violation is <= `goal`; return how many."""
+    up, down = tolls(beta, lower, upper, epsilon)
+    curvature = diagonal + c * (v + 2.0 * (beta * diagonal) ** 2)
+    i = int(np.argmax(g - up))
+    for done in range(steps):
+        rise = g[i] - up[i]
+        j, least = _partner(gram[i], curvature, g, down, beta, i, rise, c)
+        if j < 0 or rise - least <= goal:
+            return done
+        room = min(upper[i] - beta[i], beta[j] - lower[j])
+        pair = Pair(
+            beta[i], beta[j], diagonal[i], diagonal[j], float(gram[i, j]), v[i], v[j], c
+        )  # fmt: skip
+        step = _line_search(pair, rise - (g[j] - down[j]), epsilon[i], epsilon[j], room)
+        old_i, old_j = beta[i], beta[j]
+        beta[i] = upper[i] if step >= upper[i] - old_i else old_i + step
+        beta[j] = lower[j] if step >= old_j - lower[j] else old_j - step
+        if beta[i] == old_i and beta[j] == old_j:
+            return done
+        for s in (i, j):
+            up[s] = _toll_up(beta[s], upper[s], epsilon[s])
+            down[s] = _toll_down(beta[s], lower[s], epsilon[s])
+        if c > 0.0:
+            _update_quartic(gram, beta, g, v, curvature, i, j, old_i, old_j, c)
+            for s in (i, j):
+                curvature[s] = diagonal[s] + c * (v[s] + 2.0 * (beta[s] * diagonal[s]) ** 2)
+            i = int(np.argmax(g - up))
+        else:
+            i = _update(gram[i], gram[j], g, up, beta[i] - old_i, beta[j] - old_j)
+    return steps
+
+
+@compiled
+def _partner(
+    row: Array, curvature: Array, g: Array, down: Array, beta: Array, i: int, rise: float, c: float
+) -> tuple[int, float]:
+    """Return the j of the largest second-order gain with i, and the least rate of loss."""
+    cross = 4.0 * c * beta[i]
+    least, best, scale, j = np.inf, -1.0, 1.0, -1
+    for s in range(g.size):
+        loss = g[s] - down[s]
+        least = min(least, loss)
+        rate = rise - loss
+        if rate > 0.0:
+            bend = curvature[i] + curvature[s] - row[s] * (2.0 + cross * beta[s] * row[s])
+            bend = max(bend, FLAT)
+            if rate * rate * scale > best * bend:
+                best, scale, j = rate * rate, bend, s
+    return j, least
+
+
+@compiled
+def _update(row_i: Array, row_j: Array, g: Array, up: Array, di: float, dj: float) -> int:
+    """Bring g up to date after beta_i += di, beta_j += dj; return the next i, in one pass."""
+    best, i = -np.inf, 0
+    for s in range(g.size):
+        g[s] -= di * row_i[s] + dj * row_j[s]
+        if g[s] - up[s] > best:
+            best, i = g[s] - up[s], s
+    return i
+
+
+@compiled
+def _update_quartic(
+    gram: Array,
+    beta: Array,
+    g: Array,
+    v: Array,
+    curvature: Array,
+    i: int,
+    j: int,
+    old_i: float,
+    old_j: float,
+    c: float,
+) -> None:
+    """Bring g = p - u - c beta v, v and the curvature up to date, in one pass."""
+    di, dj = beta[i] - old_i, beta[j] - old_j
+    square_i, square_j = beta[i] ** 2 - old_i**2, beta[j] ** 2 - old_j**2
+    g[i] -= c * di * v[i]
+    g[j] -= c * dj * v[j]
+    row_i, row_j = gram[i], gram[j]
+    for s in range(g.size):
+        k_i, k_j = row_i[s], row_j[s]
+        dv = square_i * k_i * k_i + square_j * k_j * k_j
+        v[s] += dv
+        curvature[s] += c * dv
+        g[s] -= di * k_i + dj * k_j + c * beta[s] * dv
+
+
+class Pair(NamedTuple):
+    """Two coordinates, before weight t moves from the second to the first."""
+
+    b_i: float
+    b_j: float
+    k_ii: float
+    k_jj: float
+    k_ij: float
+    v_i: float
+    v_j: float
+    c: float
+
+
+@compiled
+def _line_search(pair: Pair, slope: float, kink_i: float, kink_j: float, room: float) -> float:
+    """Return the t in [0, room] that maximises h(beta + t (e_i - e_j)).
+
+    `slope` is the derivative at 0+. It falls smoothly but for a drop of 2 epsilon_i where b_i + t
+    is zero, and of 2 epsilon_j where b_j - t is.
+    """
+    left, crossed = 0.0, 0.0
+    while True:
+        right = room
+        if kink_i > 0.0 and left < -pair.b_i < right:
+            right = -pair.b_i
+        if kink_j > 0.0 and left < pair.b_j < right:
+            right = pair.b_j
+        t = _root(pair, slope - crossed, left, right)
+        if t < right or right == room:
+            return t
+        drop = kink_i * (right == -pair.b_i) + kink_j * (right == pair.b_j)
+        left, crossed = right, crossed + 2.0 * drop
+        if _slope(pair, slope - crossed, left)[0] <= 0.0:
+            return t
+
+
+@compiled
+def _root(pair: Pair, slope: float, left: float, right: float) -> float:
+    """Return where the derivative vanishes in [left, right], by Newton within a bracket.
+
+    `right` if it is positive throughout.
+    """
+    if _slope(pair, slope, right)[0] >= 0.0:
+        return right
+    t = left
+    for _ in range(200):
+        value, bend = _slope(pair, slope, t)
+        if value > 0.0:
+            left = t
+        else:
+            right = t
+        new = t + value / bend if bend > 0.0 else np.inf
+        if not left <= new <= right:
+            new = 0.5 * (left + right)
+        if abs(new - t) <= 1e-15 * abs(new):
+            return new
+        t = new
+    return t
+
+
+@compiled
+def _slope(pair: Pair, slope: float, t: float) -> tuple[float, float]:
+    """Return the derivative at t and minus the second derivative, between two kinks."""
+    b_i, b_j, k_ii, k_jj, k_ij, v_i, v_j, c = pair
+    a, b = b_i + t, b_j - t
+    square_a, square_b = a * a - b_i * b_i, b * b - b_j * b_j
+    kk_ii, kk_jj, kk_ij = k_ii * k_ii, k_jj * k_jj, k_ij * k_ij
+    w_i = v_i + kk_ii * square_a + kk_ij * square_b
+    w_j = v_j + kk_ij * square_a + kk_jj * square_b
+    quartic = a * w_i - b_i * v_i - b * w_j + b_j * v_j
+    bend = w_i + w_j + 2.0 * (a * a * kk_ii + b * b * kk_jj) - 4.0 * a * b * kk_ij
+    flat = k_ii + k_jj - 2.0 * k_ij
+    return slope - flat * t - c * quartic, flat + c * bend

@@ -1,0 +1,1 @@
+"""Solvers of the saddle problem of kernel learning."""

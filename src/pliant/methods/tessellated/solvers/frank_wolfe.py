@@ -1,0 +1,113 @@
+"""A kernel-learning saddle point, solved by conditional gradients.
+
+Algorithm 2 of Talitckii, Colbert and Peet, with two repairs: P moves towards n_P v v' with v the
+eigenvector of the largest eigenvalue of D(w), not of the smallest; and the line search is exact.
+K_P is linear in the step, and the slope of the objective along it is -<D(w), S - P>/2 at the w of
+that step (Danskin).
+
+It is right and slow: the best P lies on the boundary of the feasible set, mostly with a rank above
+one, where the method zig-zags. A relative gap of 1e-3 then takes tens to hundreds of machines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pliant.core.result import Progress, Result
+from pliant.core.typing import Array
+from pliant.methods.svm import smo
+from pliant.methods.tessellated.solvers.saddle import Saddle, SaddleProblem, factor_of
+from pliant.methods.tessellated.solvers.search import Answer, Search
+
+__all__ = ["advance", "solve"]
+
+FLAT = 0.1
+"""A step is accepted when the slope has fallen to this share of the slope at zero."""
+
+TRIES = 8
+"""Machines in one line search at most."""
+
+
+def solve(
+    problem: SaddleProblem,
+    start: Array | None = None,
+    *,
+    inner: Callable[..., Result[Any]] = smo.solve,
+    tol: float = 1e-3,
+    max_iter: int = 500,
+    callback: Callable[[Progress], Any] | None = None,
+) -> Result[Saddle]:
+    """Learn P by the Frank-Wolfe algorithm; parameters as in `low_rank.solve`, start P = I."""
+    search = Search(problem, inner, tol, max_iter, callback)
+    advance(search, np.eye(problem.size) if start is None else start, tol)
+    return search.result()
+
+
+def advance(search: Search, factor: Array, tol: float) -> None:
+    """Take steps until the relative gap is `tol`, or the search is over."""
+    problem = search.problem
+    factor = problem.scaled(factor)
+    gram = problem.gram(factor)
+    answer = search.of_gram(gram, factor)
+    step = 1.0
+    while search.status is None and search.gap > tol * abs(search.upper):
+        vertex = np.sqrt(problem.size) * answer.oracle.vectors[:, :1]
+        change = problem.gram(vertex)
+        change -= gram
+        step, answer = _line_search(search, gram, change, factor, vertex, answer, step)
+        gram += step * change
+        factor = _towards(factor, vertex, step)
+
+
+def _line_search(
+    search: Search,
+    gram: Array,
+    change: Array,
+    factor: Array,
+    vertex: Array,
+    answer: Answer,
+    guess: float,
+) -> tuple[float, Answer]:
+    """Return the step that minimises the objective in [0, 1], and the machine there."""
+    first = _slope(answer, factor, vertex)
+    low, slope_low, high, slope_high = 0.0, first, 1.0, np.nan
+    step = guess
+    for _ in range(TRIES):
+        here = _towards(factor, vertex, step)
+        answer = search.of_gram(gram + step * change, here, promise=-first * step)
+        slope = _slope(answer, factor, vertex)
+        if search.status is not None or abs(slope) <= FLAT * abs(first):
+            break
+        if slope < 0.0:
+            if step >= 1.0:
+                break
+            low, slope_low = step, slope
+        else:
+            high, slope_high = step, slope
+        step = _between(low, slope_low, high, slope_high)
+    return step, answer
+
+
+def _between(low: float, slope_low: float, high: float, slope_high: float) -> float:
+    """Return where a line through both slopes crosses zero, well inside; `high` if not known."""
+    if np.isnan(slope_high):
+        return high
+    rise = slope_high - slope_low  # > 0 but for rounding
+    crossing = low - slope_low * (high - low) / rise if rise > 0.0 else 0.5 * (low + high)
+    margin = 0.1 * (high - low)
+    return float(np.clip(crossing, low + margin, high - margin))
+
+
+def _slope(answer: Answer, factor: Array, vertex: Array) -> float:
+    """Return -<D, S - P>/2, the slope of the objective towards S = vertex vertex'."""
+    D = answer.oracle.matrix
+    return -0.5 * float(np.vdot(vertex, D @ vertex) - np.vdot(factor, D @ factor))
+
+
+def _towards(factor: Array, vertex: Array, step: float) -> Array:
+    """Return a factor of (1 - step) P + step S."""
+    longer = np.hstack([np.sqrt(1.0 - step) * factor, np.sqrt(step) * vertex])
+    return longer if longer.shape[1] <= 2 * len(longer) else factor_of(longer @ longer.T)

@@ -1,0 +1,351 @@
+"""TKL: tessellated kernel learning (Talitckii, Colbert and Peet, 2024)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pliant.core.kernels.base import Kernel, Rescaled
+from pliant.core.typing import Array
+from pliant.core.validation import check_choice, check_integer, check_vector
+from pliant.methods.svm.margin import MarginClassifier, MarginRegressor
+from pliant.methods.tessellated.machine import GeneralizedMachine, unscaled
+from pliant.methods.tessellated.tessellated_kernel import BASES, TessellatedKernel
+
+__all__ = ["TKLClassifier", "TKLRegressor"]
+
+
+class _TKL(GeneralizedMachine):
+    """Scales the features to [0, 1] and learns a tessellated kernel on the box around."""
+
+    degree: int
+    basis: str
+    delta: Any
+    scale: bool
+    normalize_measure: bool
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if check_integer("degree", self.degree, least=0) > 2:
+            raise ValueError(f"expected degree in [0, 1, 2], got {self.degree}")
+        check_choice("basis", self.basis, BASES)
+        for name in ("scale", "normalize_measure"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise ValueError(f"expected {name} True or False, got {getattr(self, name)!r}")
+
+    def _family(self, X: Array) -> Kernel:
+        below, above = _margins(self.delta, X.shape[1])
+        kernel = TessellatedKernel(
+            -below, 1.0 + above, int(self.degree), self.basis, bool(self.normalize_measure)
+        )
+        if self.scale:
+            return Rescaled(kernel, X.min(axis=0), _widths(X))
+        outside = (kernel.lower > X) | (kernel.upper < X)
+        if outside.any():
+            row, column = np.argwhere(outside)[0]
+            raise ValueError(
+                f"expected features in the box [0 - delta, 1 + delta], got {X[row, column]:g} in "
+                f"column {column}; scale=True brings them there"
+            )
+        return kernel
+
+    @property
+    def lower_(self) -> Array:
+        """The lower corner a of the box, shape (d,), on the scaled features."""
+        return self._box[0]
+
+    @property
+    def upper_(self) -> Array:
+        """The upper corner b of the box, shape (d,), on the scaled features."""
+        return self._box[1]
+
+    @property
+    def _box(self) -> tuple[Array, Array]:
+        machine = self.estimators_[0] if "estimators_" in vars(self) else self
+        kernel: Any = unscaled(machine.kernel_)
+        return kernel.lower, kernel.upper
+
+
+def _margins(delta: Any, n_features: int) -> tuple[Array, Array]:
+    """Return how far the box reaches below 0 and above 1, for each feature."""
+    pair = delta if isinstance(delta, tuple) else (delta, delta)
+    if len(pair) != 2:
+        raise ValueError(
+            f"expected a tuple delta to be a pair (below, above), got {delta!r}; give one number "
+            "per feature as a list or an array"
+        )
+    if isinstance(delta, bool | np.bool_ | None):
+        raise ValueError(f"expected delta to be a number, a pair or a list, got {delta!r}")
+    below, above = (check_vector("delta", part, n_features) for part in pair)
+    if min(below.min(), above.min()) < 0:
+        raise ValueError(f"expected delta >= 0, got {delta!r}")
+    return below, above
+
+
+def _widths(X: Array) -> Array:
+    """Return the range of each feature; 1 for a constant one."""
+    with np.errstate(over="ignore"):
+        widths = X.max(axis=0) - X.min(axis=0)
+    if not np.isfinite(widths).all():
+        column = int(np.argmin(np.isfinite(widths)))
+        raise ValueError(
+            f"expected features of finite range, got {X[:, column].min():g} to "
+            f"{X[:, column].max():g} in column {column}"
+        )
+    return np.where(widths > 0.0, widths, 1.0)
+
+
+class TKLClassifier(_TKL, MarginClassifier):
+    r"""Classification with a learned tessellated kernel.
+
+    Solves, to a certified gap,
+
+    .. math::
+
+        \min_{P \succeq 0, \, \mathrm{tr} P = n_P} \; \max_{0 \le \alpha \le C, \, y'\alpha = 0}
+        \; 1'\alpha - \tfrac12 \beta' K_P \beta, \qquad \beta = \alpha \circ y,
+
+    problem (7) of [1]_, over the kernels
+
+    .. math::
+
+        k_P(x, y) = \int_{[a, b]} N(z, x)' P N(z, y) \, dz, \qquad
+        N(z, x) = [Z \, I(z \ge x); \; Z \, (1 - I(z \ge x))]
+
+    with Z the monomials up to a degree (eq. 13 and 14). Kernels like that are dense among all
+    kernels; each point bisects the box in every direction.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        > 0: the price of a unit of slack. Multiplied by class and sample weights. Worth trying up
+        to 1e5.
+    degree : {0, 1, 2}, default=1
+        Of the monomials.
+    basis : {"x", "xz"}, default="x"
+        Monomials of x alone, n_P = 2 C(d + degree, degree) for d features, or of x and z as in
+        the text of [1]_, n_P = 2 C(2d + degree, degree): slower, and no more accurate.
+    delta : float, list or array of shape (d,), or tuple of two such, default=0.5
+        >= 0: how far the box reaches beyond [0, 1]. A tuple is a pair (below, above), whatever d
+        is; a list or an array has one number per feature.
+    solver : {"lowrank", "frank-wolfe", "apd", "hybrid"}, default="lowrank"
+        "lowrank" is by far the fastest; the others are the algorithms 2, 4 and 6 of [1]_.
+    tol : float, default=1e-3
+        > 0: the certified gap, relative to the objective.
+    max_iter : int, default=500
+        Support vector machines at most on one set of rows (a start or a subsample is another
+        set, with machines of its own); -1 for no limit. A gap left open is a
+        ConvergenceWarning; the machine is usable, and ``dual_gap_`` tells how good P is.
+    prox : float or "auto", default="auto"
+        >= 0: the proximal term of "lowrank", as a share of the objective; 0 for none. Needed
+        where K_P has a low rank (many features, small C).
+    subsample : int, optional
+        >= 2: learn P on so many rows, drawn at random, with C times the number of rows for each
+        of them; then one machine on all rows, whose gap is certified on all.
+    scale : bool, default=True
+        Bring the features to [0, 1] first (a constant one to 0). Otherwise they are taken as they
+        are, and must lie in [0 - delta, 1 + delta].
+    normalize_measure : bool, default=True
+        Integrate over the box with a measure of 1. False is the scaling of [1]_; the optimum for
+        C is then 1/V times the normalised one for C V, V the volume of the box.
+    cache_mb : float, default=2000
+        > 0: memory for a Gram matrix, in units of 2^20 bytes. Where it takes more, its rows are
+        computed when they are needed, and P is learned on 2000 rows as with ``subsample``.
+    dtype : {"float64", "float32"}, default="float64"
+        Precision of Gram matrices. float32 halves the memory. The bounds are those of the
+        unrounded kernel in any case; where rounding leaves the gap open (large C, many rows), a
+        warning says so.
+    class_weight : dict or "balanced", optional
+        Factors of C, each > 0.
+    random_state : int, RandomState or None, default=None
+        Draws the rows of ``subsample``, and of the start that "lowrank" takes with more than 2000
+        rows.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The labels.
+    kernel_ : Rescaled or TessellatedKernel
+        The learned kernel, a function of two sets of points in the user's units. Points outside
+        of the box are moved to its nearest point.
+    shape_matrix_ : array of shape (n_P, n_P)
+        P, of trace n_P.
+    shape_factor_ : array of shape (n_P, rank_)
+        F, with orthogonal columns, P = F F'.
+    rank_ : int
+        The rank of P, small as a rule.
+    lower_, upper_ : arrays of shape (d,)
+        The box [a, b], on the scaled features.
+    support_ : array of shape (n_support,)
+        Row numbers of the training points with beta != 0.
+    support_vectors_ : array of shape (n_support, d)
+        Those points.
+    dual_coef_ : array of shape (n_support,)
+        Their beta = alpha y.
+    intercept_ : float
+        The b of f(x) = kernel_(x, support_vectors_) @ dual_coef_ + intercept_.
+    objective_ : float
+        The primal objective of the machine at P, an upper bound of the optimum.
+    lower_bound_ : float
+        A lower bound of the optimum over all P.
+    dual_gap_ : float
+        Their difference.
+    objective_history_, gap_history_ : arrays
+        Upper bound and gap after each machine on all rows (not those on a part of them).
+    n_svm_solves_, n_iter_ : int
+        Support vector machines solved; an array, one number per pair, with more than two classes.
+    estimators_ : list of TKLClassifier
+        Only with more than two classes: one machine per pair, in place of the attributes above
+        from ``kernel_`` on (but for the box).
+    n_features_in_ : int
+        Number of features seen during fit.
+
+    Notes
+    -----
+    One machine costs O(m^2 (d + rank)) for its Gram matrix and between m^2 and m^3 for its
+    coefficients; 5 to 50 of them are solved, each from the last one's solution. D(w) costs
+    O(m^2 (d + n_P)), its largest eigenvalue O(n_P^3). Memory: 8 m^2 bytes and what two-coordinate
+    ascent copies of them, up to 1.2 m^2 more ("frank-wolfe" and "hybrid" keep three Gram
+    matrices), and for basis "xz" m d n_P/2 numbers. Of many features (more than about 15) the
+    products of one factor each become so small that k_P is nearly linear.
+
+    References
+    ----------
+    .. [1] A. Talitckii, B. Colbert, M. M. Peet. Efficient Convex Algorithms for Universal Kernel
+       Learning. arXiv:2304.07472 (2024).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_circles
+    >>> from pliant import TKLClassifier
+    >>> X, y = make_circles(100, noise=0.1, factor=0.3, random_state=0)
+    >>> model = TKLClassifier(C=10).fit(X, y)
+    >>> bool(model.dual_gap_ <= 1e-3 * model.objective_)
+    True
+    >>> model.score(X, y)
+    1.0
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        degree: int = 1,
+        basis: str = "x",
+        delta: Any = 0.5,
+        solver: str = "lowrank",
+        tol: float = 1e-3,
+        max_iter: int = 500,
+        prox: float | str = "auto",
+        subsample: int | None = None,
+        scale: bool = True,
+        normalize_measure: bool = True,
+        cache_mb: float = 2000.0,
+        dtype: str = "float64",
+        class_weight: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.C = C
+        self.degree = degree
+        self.basis = basis
+        self.delta = delta
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.prox = prox
+        self.subsample = subsample
+        self.scale = scale
+        self.normalize_measure = normalize_measure
+        self.cache_mb = cache_mb
+        self.dtype = dtype
+        self.class_weight = class_weight
+        self.random_state = random_state
+
+
+class TKLRegressor(_TKL, MarginRegressor):
+    r"""Epsilon-regression with a learned tessellated kernel.
+
+    Solves, to a certified gap,
+
+    .. math::
+
+        \min_{P \succeq 0, \, \mathrm{tr} P = n_P} \; \max_{|\beta_i| \le C, \, 1'\beta = 0}
+        \; y'\beta - \varepsilon \|\beta\|_1 - \tfrac12 \beta' K_P \beta,
+
+    problem (7) of [1]_ (with the constraints of regression, where the text has those of
+    classification), over the kernels of `TKLClassifier`.
+
+    Parameters
+    ----------
+    C, degree, basis, delta, solver, tol, max_iter, prox, subsample, scale, normalize_measure
+        As in `TKLClassifier`; so are cache_mb, dtype and random_state.
+    epsilon : float, default=0.1
+        >= 0: errors up to this size are free, in units of the scaled target.
+    scale_target : bool, default=True
+        Learn (y - mean)/std instead of y, so that C and epsilon mean the same for every unit of
+        y. Predictions are in the units of y.
+
+    Attributes
+    ----------
+    kernel_, shape_matrix_, shape_factor_, rank_, lower_, upper_, support_, support_vectors_
+        As in `TKLClassifier`; so are n_svm_solves_, objective_history_ and gap_history_.
+    dual_coef_ : array of shape (n_support,)
+        Coefficients in the units of y: kernel_(X, support_vectors_) @ dual_coef_ + intercept_ is
+        the prediction.
+    intercept_ : float
+        In the units of y.
+    objective_, lower_bound_, dual_gap_ : float
+        As in `TKLClassifier`, in units of the scaled target.
+
+    References
+    ----------
+    .. [1] A. Talitckii, B. Colbert, M. M. Peet. Efficient Convex Algorithms for Universal Kernel
+       Learning. arXiv:2304.07472 (2024).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pliant import TKLRegressor
+    >>> X = np.linspace(0, 1, 50)[:, None]
+    >>> y = np.abs(X[:, 0] - 0.4)
+    >>> round(TKLRegressor(C=100, epsilon=0.01).fit(X, y).score(X, y), 2)
+    1.0
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        epsilon: float = 0.1,
+        degree: int = 1,
+        basis: str = "x",
+        delta: Any = 0.5,
+        solver: str = "lowrank",
+        tol: float = 1e-3,
+        max_iter: int = 500,
+        prox: float | str = "auto",
+        subsample: int | None = None,
+        scale: bool = True,
+        scale_target: bool = True,
+        normalize_measure: bool = True,
+        cache_mb: float = 2000.0,
+        dtype: str = "float64",
+        random_state: Any = None,
+    ) -> None:
+        self.C = C
+        self.epsilon = epsilon
+        self.degree = degree
+        self.basis = basis
+        self.delta = delta
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.prox = prox
+        self.subsample = subsample
+        self.scale = scale
+        self.scale_target = scale_target
+        self.normalize_measure = normalize_measure
+        self.cache_mb = cache_mb
+        self.dtype = dtype
+        self.random_state = random_state

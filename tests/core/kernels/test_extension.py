@@ -1,0 +1,400 @@
+"""The rules for new points, against loops written from their definitions."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.spatial.distance import cdist
+
+from pliant.core.kernels import extension
+from pliant.core.kernels.extension import CoordinateNeighbors, GramNeighbors, nearest, reciprocal
+from pliant.kernels import Gaussian, Precomputed, batch_reciprocal_neighbors
+from tests.reference import naive_kernels as naive
+
+
+def smooth(neighbors, X, values, k):
+    return extension.smooth(neighbors, X, neighbors.pool(values), k)
+
+
+def on_a_grid(n_features):
+    """Points with many ties and duplicates, whose distances are exact in floating point."""
+    return arrays(
+        float,
+        st.tuples(st.integers(2, 14), st.just(n_features)),
+        elements=st.integers(0, 3).map(float),
+    )
+
+
+ties = given(
+    points=on_a_grid(2),
+    new=arrays(float, (6, 2), elements=st.sampled_from([-1.0, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0])),
+)
+
+
+def scattered(seed, n, d):
+    rng = np.random.default_rng(seed)
+    return rng.uniform(size=(n, d)), rng.uniform(size=(12, d)), rng.standard_normal(n)
+
+
+several_sizes = pytest.mark.parametrize(
+    ("seed", "n", "d"), [(0, 5, 1), (1, 40, 1), (2, 40, 3), (3, 90, 8), (4, 60, 20), (5, 1, 2)]
+)
+
+
+@several_sizes
+def test_nearest_and_reciprocal_agree_with_loops(seed, n, d):
+    points, new, _ = scattered(seed, n, d)
+    neighbors = CoordinateNeighbors(points)
+    np.testing.assert_array_equal(nearest(neighbors, new), [naive.nearest(x, points) for x in new])
+    np.testing.assert_array_equal(
+        reciprocal(neighbors, new), [naive.reciprocal(x, points) for x in new]
+    )
+
+
+SHORTLISTED = pytest.mark.parametrize("k", [1, 2, 5])
+
+
+def by_all_distances(points, X, k):
+    """The k nearest, from the definition: of equally near ones the first; a point's twin alone."""
+    every = cdist(X, points)
+    indices = every.argsort(axis=1, kind="stable")[:, :k]
+    distances = np.take_along_axis(every, indices, axis=1)
+    for row, x in enumerate(X):
+        twins = np.flatnonzero((points == x).all(axis=1))
+        if twins.size:
+            distances[row], indices[row] = 0.0, twins[0]
+    return distances, indices
+
+
+def assert_shortlist_is_right(monkeypatch, points, X, k):
+    monkeypatch.setattr(extension, "MANY", 0)
+    assert len(points) > 10 * k  # else no shortlist is made
+    distances, indices = CoordinateNeighbors(points).query(X, k)
+    expected = by_all_distances(points, X, k)
+    np.testing.assert_array_equal(indices, expected[1])
+    np.testing.assert_array_equal(distances, expected[0])
+
+
+@SHORTLISTED
+@pytest.mark.parametrize("d", [1, 3, 30, 600])
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e8])
+def test_a_shortlist_gives_the_nearest_points_to_the_bit(monkeypatch, d, offset, k):
+    r = np.random.default_rng(d)
+    points, new = r.uniform(size=(300, d)) + offset, r.uniform(size=(40, d)) + offset
+    new[:5] = points[[7, 7, 0, 299, 3]]
+    new[5:8] = points[10:13] + 1e-9
+    assert_shortlist_is_right(monkeypatch, points, new, k)
+
+
+@SHORTLISTED
+def test_a_shortlist_is_not_trusted_where_points_are_equally_near(monkeypatch, k):
+    grid = np.stack(np.meshgrid(*2 * [np.arange(12.0)]), axis=-1).reshape(-1, 2)
+    points = np.random.default_rng(0).permutation(np.concatenate([grid, grid, grid[:30]]))
+    new = np.random.default_rng(1).integers(-2, 26, size=(200, 2)) / 2.0
+    assert_shortlist_is_right(monkeypatch, points, new, k)
+    assert_shortlist_is_right(monkeypatch, np.ones((100, 3)), np.zeros((4, 3)), k)
+
+
+@SHORTLISTED
+@pytest.mark.parametrize("far", [1e4, 1e8, 1e12, 1e150])
+def test_a_shortlist_is_not_trusted_where_rounding_hides_the_order(monkeypatch, far, k):
+    r = np.random.default_rng(2)
+    points = r.uniform(size=(200, 4))
+    new = np.concatenate([r.uniform(size=(20, 4)), far * r.standard_normal((20, 4))])
+    assert_shortlist_is_right(monkeypatch, points, new, k)
+    lonely = np.concatenate([points, [[far, 0.0, 0.0, 0.0]]])
+    assert_shortlist_is_right(monkeypatch, lonely, new, k)
+
+
+@SHORTLISTED
+@pytest.mark.parametrize("d", [2, 50, 400])
+def test_a_shortlist_tells_points_apart_that_are_almost_equally_near(monkeypatch, d, k):
+    """Points on a sphere about the new point, up to the last few digits."""
+    r = np.random.default_rng(d)
+    directions = r.standard_normal((150, d))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    for width in (1e-12, 1e-14, 1e-15):
+        centre = r.standard_normal(d)
+        points = centre + directions * (1.0 + width * r.standard_normal((150, 1)))
+        assert_shortlist_is_right(monkeypatch, points, centre[None], k)
+
+
+def test_most_points_are_served_by_the_shortlist(monkeypatch):
+    r = np.random.default_rng(0)
+    points, new = r.uniform(size=(3000, 5)), r.uniform(size=(500, 5))
+    full = []
+    distances = CoordinateNeighbors.distances
+    monkeypatch.setattr(
+        CoordinateNeighbors, "distances", lambda self, X: full.append(len(X)) or distances(self, X)
+    )
+    CoordinateNeighbors(points).query(new, 5)
+    assert sum(full) < 10
+    CoordinateNeighbors(points[:1000]).query(new, 5)
+    assert sum(full) >= 500
+
+
+def test_no_new_points_have_no_shortlist(monkeypatch):
+    monkeypatch.setattr(extension, "MANY", 0)
+    neighbors = CoordinateNeighbors(np.random.default_rng(0).uniform(size=(50, 2)))
+    distances, indices = neighbors.query(np.empty((0, 2)), 3)
+    assert distances.shape == indices.shape == (0, 3)
+
+
+@SHORTLISTED
+@given(data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_with_any_ties_a_shortlist_changes_nothing(k, data):
+    values = st.integers(0, 4).map(float) | st.floats(-1e3, 1e3)
+    points = data.draw(arrays(float, (60, 2), elements=values))
+    new = data.draw(arrays(float, (5, 2), elements=values))
+    with pytest.MonkeyPatch.context() as patch:
+        assert_shortlist_is_right(patch, points, new, k)
+
+
+@several_sizes
+@pytest.mark.parametrize("k", [1, 2, 5, 100])
+def test_smooth_agrees_with_loops(seed, n, d, k):
+    points, new, values = scattered(seed, n, d)
+    expected = [naive.smooth(x, points, values, k) for x in new]
+    np.testing.assert_allclose(
+        smooth(CoordinateNeighbors(points), new, values, k), expected, rtol=1e-10, atol=1e-13
+    )
+
+
+@ties
+@settings(max_examples=150, deadline=None)
+def test_ties_go_to_the_nearer_then_to_the_first_point(points, new):
+    neighbors = CoordinateNeighbors(points)
+    np.testing.assert_array_equal(nearest(neighbors, new), [naive.nearest(x, points) for x in new])
+    np.testing.assert_array_equal(
+        reciprocal(neighbors, new), [naive.reciprocal(x, points) for x in new]
+    )
+
+
+@ties
+@settings(max_examples=100, deadline=None)
+def test_smooth_takes_the_first_of_equally_near_points(points, new):
+    values = np.arange(1.0, len(points) + 1) ** 2
+    for k in (1, 3, 20):
+        expected = [naive.smooth(x, points, values, k) for x in new]
+        np.testing.assert_allclose(
+            smooth(CoordinateNeighbors(points), new, values, k), expected, rtol=1e-12
+        )
+
+
+@ties
+@settings(max_examples=50, deadline=None)
+def test_each_query_begins_with_the_shorter_ones(points, new):
+    neighbors = CoordinateNeighbors(points)
+    distances, indices = neighbors.query(new, len(points))
+    assert (np.diff(distances, axis=1) >= 0).all()
+    for k in range(1, len(points)):
+        shorter = neighbors.query(new, k)
+        np.testing.assert_array_equal(shorter[0], distances[:, :k])
+        np.testing.assert_array_equal(shorter[1], indices[:, :k])
+
+
+@ties
+@settings(max_examples=50, deadline=None)
+def test_one_point_at_a_time_is_the_same_as_a_batch(points, new):
+    neighbors, values = CoordinateNeighbors(points), np.arange(float(len(points)))
+    for rule in (nearest, reciprocal, lambda them, X: smooth(them, X, values, 3)):
+        alone = np.concatenate([rule(neighbors, new[[i]]) for i in range(len(new))])
+        np.testing.assert_array_equal(rule(neighbors, new), alone)
+
+
+@pytest.mark.parametrize(("n", "d"), [(1500, 2), (600, 20)])
+def test_a_large_batch_with_ties_is_the_same_as_its_parts(n, d):
+    rng = np.random.default_rng(d)
+    points = rng.integers(0, 2 if d == 20 else 30, size=(n, d)).astype(float)
+    new = rng.integers(0, 2 if d == 20 else 30, size=(300, d)) + 0.5
+    neighbors, values = CoordinateNeighbors(points), rng.standard_normal(n)
+    for rule in (nearest, reciprocal, lambda them, X: smooth(them, X, values, 5)):
+        whole, order = rule(neighbors, new), rng.permutation(300)
+        np.testing.assert_array_equal(rule(neighbors, new[order]), whole[order])
+        np.testing.assert_array_equal(rule(neighbors, new[:7]), whole[:7])
+
+
+def test_every_rule_is_exact_at_the_training_points():
+    points, _, values = scattered(0, 50, 3)
+    neighbors = CoordinateNeighbors(points)
+    np.testing.assert_array_equal(nearest(neighbors, points), np.arange(50))
+    np.testing.assert_array_equal(reciprocal(neighbors, points), np.arange(50))
+    np.testing.assert_allclose(smooth(neighbors, points, values, 5), values, rtol=1e-14)
+
+
+def test_equal_training_points_are_the_first_of_them_or_their_mean():
+    points = np.array([[0.0], [1.0], [0.0], [-0.0], [2.0]])
+    values = np.array([1.0, 2.0, 3.0, 8.0, 5.0])
+    neighbors = CoordinateNeighbors(points)
+    for rule in (nearest, reciprocal):
+        np.testing.assert_array_equal(rule(neighbors, points), [0, 1, 0, 0, 4])
+    np.testing.assert_allclose(smooth(neighbors, points, values, 2), [4, 2, 4, 4, 5])
+    signed = CoordinateNeighbors(np.array([[-0.0], [0.0], [1.0]]))
+    np.testing.assert_array_equal(nearest(signed, np.array([[0.0], [-0.0]])), [0, 0])
+    # a new point sees the mean in each of them as well
+    np.testing.assert_allclose(smooth(neighbors, np.array([[0.25]]), values, 4), [3.8])
+
+
+@given(
+    points=on_a_grid(2),
+    new=arrays(float, (5, 2), elements=st.floats(-2, 5)),
+    k=st.integers(1, 20),
+    data=st.data(),
+)
+@settings(max_examples=60, deadline=None)
+def test_smooth_is_a_mean_of_values(points, new, k, data):
+    values = data.draw(arrays(float, len(points), elements=st.floats(-10, 10)))
+    smoothed = smooth(CoordinateNeighbors(points), new, values, k)
+    assert (smoothed >= values.min() - 1e-9).all()
+    assert (smoothed <= values.max() + 1e-9).all()
+
+
+def test_smooth_is_continuous_at_a_training_point():
+    points, _, values = scattered(0, 50, 3)
+    for step in (1e-6, 1e-9, 1e-12):
+        moved = smooth(CoordinateNeighbors(points), points + step, values, 5)
+        np.testing.assert_allclose(moved, values, atol=1e3 * step)
+
+
+def test_smooth_with_one_neighbor_is_the_value_of_the_nearest():
+    points, new, values = scattered(0, 50, 3)
+    neighbors = CoordinateNeighbors(points)
+    np.testing.assert_allclose(smooth(neighbors, new, values, 1), values[nearest(neighbors, new)])
+
+
+def test_a_lonely_outlier_is_nobody_s_reciprocal_neighbor():
+    # 5 is nearest to the outlier at 9, but ten points are nearer to 5 than 9 is
+    points = np.array([[4.0], [5.0], [4.1], [4.2], [4.3], [4.4], [4.5], [4.6], [4.7], [9.0]])
+    assert nearest(CoordinateNeighbors(points), np.array([[6.9]]))[0] == 1
+    assert reciprocal(CoordinateNeighbors(points), np.array([[6.9]]))[0] == 9
+
+
+def test_a_reciprocal_neighbor_may_be_far_down_the_list():
+    # to each of the four nearest, seven points are nearer than x = 0 is; to the fifth, none
+    points = np.array([[1.0], [1.01], [1.02], [1.03], [1.5], [1.6], [1.7], [1.8], [-1.2]])
+    assert reciprocal(CoordinateNeighbors(points), np.zeros((1, 1)))[0] == 8
+
+
+def test_a_rank_counts_strictly_nearer_other_points():
+    points = np.array([[0.0], [1.0], [2.0], [2.0], [5.0]])
+    neighbors = CoordinateNeighbors(points)
+    centres = np.array([0, 0, 1, 2, 2, 4])
+    radii = np.array([1.0, 2.5, 1.5, 0.0, 0.5, 100.0])
+    ranks = extension._rank(neighbors, centres, radii)
+    np.testing.assert_array_equal(ranks, [1, 4, 4, 1, 2, 5])
+
+
+@ties
+@settings(max_examples=100, deadline=None)
+def test_ranking_all_points_at_once_gives_the_same_reciprocal_neighbors(points, new):
+    neighbors = CoordinateNeighbors(points)
+    expected = [naive.reciprocal(x, points) for x in new]
+    np.testing.assert_array_equal(extension._reciprocal_of_all(neighbors, new), expected)
+
+
+def test_points_far_outside_are_ranked_at_once(monkeypatch):
+    points = np.random.default_rng(0).normal(size=(200, 3))
+    new = np.random.default_rng(1).normal(scale=6.0, size=(30, 3))
+    whole = extension._reciprocal_of_all
+    seen = []
+    monkeypatch.setattr(
+        extension, "_reciprocal_of_all", lambda them, X: seen.append(len(X)) or whole(them, X)
+    )
+    found = reciprocal(CoordinateNeighbors(points), new)
+    assert sum(seen) > 10
+    np.testing.assert_array_equal(found, [naive.reciprocal(x, points) for x in new])
+
+
+def test_points_with_other_features_are_refused():
+    neighbors = CoordinateNeighbors(np.zeros((4, 3)))
+    with pytest.raises(ValueError, match="expected X with 3 features, got 2"):
+        nearest(neighbors, np.zeros((1, 2)))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_neighbors_by_a_gaussian_gram_are_those_by_coordinates(seed):
+    points, new, _ = scattered(seed, 40, 3)
+    base = Gaussian(0.7)
+    by_gram = GramNeighbors(Precomputed(base(points)), np.arange(40.0)[:, None])
+    by_coordinates = CoordinateNeighbors(points)
+    rows = base(new, points)
+    for rule in (nearest, reciprocal):
+        np.testing.assert_array_equal(rule(by_gram, rows), rule(by_coordinates, new))
+        np.testing.assert_array_equal(rule(by_gram, np.arange(40.0)[:, None]), np.arange(40))
+
+
+def test_distances_by_a_gram_are_those_of_its_feature_space():
+    points, new, values = scattered(0, 30, 3)
+    inner = points / np.linalg.norm(points, axis=1, keepdims=True)
+    new = new / np.linalg.norm(new, axis=1, keepdims=True)
+    neighbors = GramNeighbors(Precomputed(inner @ inner.T), np.arange(30.0)[:, None])
+    distances, indices = neighbors.query(new @ inner.T, 4)
+    expected = [naive.by_distance(x, inner)[:4] for x in new]
+    np.testing.assert_array_equal(indices, expected)
+    np.testing.assert_allclose(
+        distances,
+        [[naive.two_norm(x, inner[i]) for i in row] for x, row in zip(new, expected, strict=True)],
+    )
+    np.testing.assert_allclose(
+        smooth(neighbors, new @ inner.T, values, 4),
+        [naive.smooth(x, inner, values, 4) for x in new],
+        rtol=1e-10,
+    )
+
+
+def test_a_row_number_names_one_of_several_equal_points():
+    points = np.array([[0.0], [1.0], [0.0], [0.0]])
+    gram, numbers = Gaussian()(points), np.arange(4.0)[:, None]
+    neighbors = GramNeighbors(Precomputed(gram), numbers)
+    for rule in (nearest, reciprocal):
+        np.testing.assert_array_equal(rule(neighbors, numbers), [0, 1, 2, 3])
+        np.testing.assert_array_equal(rule(neighbors, gram), [0, 1, 0, 0])
+
+
+def test_kernel_values_up_to_rounding_are_those_of_the_same_point():
+    points, _, values = scattered(0, 30, 3)
+    gram = Gaussian()(points)
+    neighbors = GramNeighbors(Precomputed(gram), np.arange(30.0)[:, None])
+    np.testing.assert_array_equal(nearest(neighbors, gram * (1 - 1e-15)), np.arange(30))
+    np.testing.assert_array_equal(smooth(neighbors, gram * (1 - 1e-15), values, 5), values)
+
+
+def test_neighbors_by_a_gram_need_equal_diagonal_entries():
+    gram = np.diag([1.0, 1.0, 2.0])
+    said = "equal diagonal entries, got entries from 1 to 2: .* use extension='none', or normalise"
+    with pytest.raises(ValueError, match=said):
+        GramNeighbors(Precomputed(gram), np.arange(3.0)[:, None])
+    with pytest.raises(ValueError, match="equal diagonal entries"):
+        GramNeighbors(Precomputed(1e-10 * gram), np.arange(3.0)[:, None])
+
+
+@pytest.mark.parametrize(("seed", "n", "m", "d"), [(0, 12, 9, 2), (1, 3, 10, 1), (2, 9, 1, 3)])
+def test_the_batch_rule_agrees_with_equation_11(seed, n, m, d):
+    rng = np.random.default_rng(seed)
+    train, new = rng.uniform(size=(n, d)), rng.uniform(size=(m, d))
+    M = naive.reciprocal_matrix_of_a_batch(new, train)
+    np.testing.assert_array_equal(batch_reciprocal_neighbors(new, train), M.argmax(axis=0))
+
+
+@ties
+@settings(max_examples=40, deadline=None)
+def test_the_batch_rule_agrees_with_equation_11_where_distances_tie(points, new):
+    M = naive.reciprocal_matrix_of_a_batch(new, points)
+    np.testing.assert_array_equal(batch_reciprocal_neighbors(new, points), M.argmax(axis=0))
+
+
+def test_the_batch_rule_depends_on_the_batch():
+    train = np.array([[0.0], [1.0]])
+    x = np.array([[0.4]])
+    assert batch_reciprocal_neighbors(x, train)[0] == 0
+    crowd = np.array([[0.4], [0.1], [0.0], [-0.1], [0.05]])
+    assert batch_reciprocal_neighbors(crowd, train)[0] == 1
+
+
+def test_the_batch_rule_refuses_what_does_not_fit():
+    with pytest.raises(ValueError, match="expected X_new with 2 features, got 3"):
+        batch_reciprocal_neighbors(np.zeros((4, 3)), np.zeros((5, 2)))
+    with pytest.raises(ValueError, match="expected finite numbers, got nan in X_train at row 1"):
+        batch_reciprocal_neighbors([[0.0]], [[0.0], [np.nan]])

@@ -1,0 +1,15 @@
+import pytest
+
+from pliant.methods.hadamard.parts import Store
+from tests.methods.hadamard.parts.store_cases import MADE, RESULT, part_file
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path, MADE)
+
+
+@pytest.fixture
+def saved(store):
+    store.save("plain", 0, RESULT)
+    return part_file(store.folder)

@@ -1,0 +1,282 @@
+"""Ascent by models: on a problem that can be done by hand, and on the adapted duals."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pliant.core.result import Progress, Result, Status
+from pliant.kernels import TL1, Gaussian
+from pliant.methods.hadamard import sequential
+from pliant.methods.hadamard.problem import adapted_dual
+from pliant.methods.svm import smo
+from pliant.methods.svm.dual import svc_dual, svr_dual
+from pliant.methods.svm.rows import DenseRows
+from tests.reference import naive_hadamard
+
+
+class Proof(NamedTuple):
+    value: float
+    gap: float
+    slope: float
+
+
+class Place(NamedTuple):
+    beta: np.ndarray
+    value: float
+    f: np.ndarray
+
+
+class Bowl:
+    """Maximise g'x - 1/2 x'Hx; the model has the diagonal (1 + share) * row sums of abs(H)."""
+
+    psd = True
+
+    def __init__(self, n=6, seed=0):
+        r = np.random.default_rng(seed)
+        root = r.standard_normal((n, n))
+        self.H, self.g = root @ root.T + 0.1 * np.eye(n), r.standard_normal(n)
+        self.optimum = np.linalg.solve(self.H, self.g)
+        self.certain = []
+
+    def at(self, beta, like=None, *, certain=False):
+        self.certain.append(certain)
+        f = self.H @ beta
+        return Place(beta, float(self.g @ beta - 0.5 * beta @ f), f)
+
+    def certificate(self, point):
+        slope = self.g - point.f
+        gap = 0.5 * slope @ np.linalg.solve(self.H, slope)
+        return Proof(point.value, gap, gap)
+
+    def model(self, point, share):
+        return point, (self.g - point.f), share * np.abs(self.H).sum(axis=1)
+
+    def share(self, old, new):
+        step = new.beta - old.beta
+        found = step @ (new.f - old.f) / (step @ (np.abs(self.H).sum(axis=1) * step))
+        return float(np.clip(found, 0.05, 1.0))
+
+    def promise(self, at, old, new):
+        return float((self.g - at.f) @ (new.beta - old.beta))
+
+
+def exact(model, start, *, tol, max_iter, callback):
+    """The maximiser of a diagonal model."""
+    point, slope, curvature = model
+    step = slope / curvature
+    gain = float(0.5 * slope @ step)
+    history = [Progress(0, point.value, gain), Progress(1, point.value + gain, 0.0)]
+    callback(history[0])
+    return Result(start + step, point.value + gain, 0.0, 1, Status.CONVERGED, history)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_problem_done_by_hand(seed):
+    problem = Bowl(seed=seed)
+    result = sequential.solve(problem, np.zeros(6), inner=exact, tol=1e-10)
+    assert result.status is Status.CONVERGED
+    np.testing.assert_allclose(result.x, problem.optimum, atol=1e-3)
+    assert result.value == pytest.approx(0.5 * problem.g @ problem.optimum, rel=1e-9)
+    assert 0 <= result.gap <= 1e-10 * (1 + abs(result.value))
+    assert np.all(np.diff(result.objectives) >= -1e-12)
+    assert result.n_iter == len(result.history) - 1
+    assert problem.certain[-1]
+    assert result.certificate.gap == result.gap
+
+
+def test_a_start_that_is_good_enough_is_kept():
+    problem = Bowl()
+    result = sequential.solve(problem, problem.optimum, inner=exact, tol=1e-8)
+    assert (result.status, result.n_iter, len(result.history)) == (Status.CONVERGED, 0, 1)
+    np.testing.assert_array_equal(result.x, problem.optimum)
+
+
+def test_an_inner_solver_that_goes_nowhere_is_a_stall():
+    tried = []
+
+    def lazy(model, start, *, tol, max_iter, callback):
+        tried.append(tol)
+        value = model[0].value
+        return Result(start, value, 0.0, 0, Status.CONVERGED, [Progress(0, value, 0.0)])
+
+    result = sequential.solve(Bowl(), np.zeros(6), inner=lazy, tol=1e-8)
+    assert result.status is Status.STALLED
+    assert len(tried) == sequential.PATIENCE
+    assert np.all(np.diff(np.log(tried)) < 0)  # ever finer
+    np.testing.assert_array_equal(result.x, np.zeros(6))
+
+
+def test_an_inner_solver_that_goes_astray_does_no_harm():
+    def astray(model, start, *, tol, max_iter, callback):
+        result = exact(model, start, tol=tol, max_iter=max_iter, callback=callback)
+        return Result(start - (result.x - start), *vars_after_x(result))
+
+    result = sequential.solve(Bowl(), np.zeros(6), inner=astray, tol=1e-8)
+    assert result.status is Status.STALLED
+    assert result.value == 0.0
+
+
+def vars_after_x(result):
+    return result.value, result.gap, result.n_iter, result.status, result.history
+
+
+def test_steps_that_are_much_too_long_are_shortened():
+    def bold(model, start, *, tol, max_iter, callback):
+        result = exact(model, start, tol=tol, max_iter=max_iter, callback=callback)
+        return Result(start + 30 * (result.x - start), *vars_after_x(result))
+
+    problem = Bowl()
+    result = sequential.solve(problem, np.zeros(6), inner=bold, tol=1e-8)
+    assert result.status is Status.CONVERGED
+    assert np.all(np.diff(result.objectives) >= -1e-12)
+
+
+def classification(n=30, seed=0, psd=True):
+    r = np.random.default_rng(seed)
+    X = r.uniform(size=(n, 3))
+    y = np.where(np.sin(6 * X[:, 0]) + X[:, 1] + 0.4 * r.standard_normal(n) > 0.8, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    gram = Gaussian(2.0)(X) if psd else TL1(rho=0.8)(X)
+    return svc_dual(DenseRows(gram), y, 4.0, psd=psd)
+
+
+def regression(n=30, seed=0, epsilon=0.1):
+    r = np.random.default_rng(seed)
+    X = r.uniform(size=(n, 2))
+    y = np.sin(5 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * r.standard_normal(n)
+    return svr_dual(DenseRows(Gaussian(4.0)(X)), y, 4.0, epsilon)
+
+
+RULES = {"tau": {"tau": 0.05}, "large tau": {"tau": 3.0}, "centred": {"centred": True}}
+every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+
+
+def solve(problem, **options):
+    start = np.zeros(len(problem.plain.linear))
+    return sequential.solve(problem, start, inner=smo.solve, **options)
+
+
+@every_rule
+@pytest.mark.parametrize("eta", [0.05, 2.0, 100.0])
+@pytest.mark.parametrize("make", [classification, regression])
+def test_the_optimum_is_that_of_the_dense_twin(make, eta, rule):
+    plain = make()
+    result = solve(adapted_dual(plain, eta, **rule), tol=1e-9)
+    naive = naive_hadamard.NaiveHadamard(
+        plain.rows.gram, plain.linear, plain.lower, plain.upper, 4.0, eta, rule.get("tau", 0.0),
+        plain.epsilon, "knpl" if "centred" in rule else "dank", make is regression,
+    )  # fmt: skip
+    _, value, gap = naive_hadamard.solve(naive, tol=1e-7)
+    value -= naive.value(np.zeros(30))
+    slack = 1e-8 * (1 + abs(value))
+    assert value - slack <= result.value <= value + gap + slack
+    assert result.status is Status.CONVERGED
+    assert result.gap <= 1e-9 * (1 + abs(result.value))
+
+
+@every_rule
+@given(
+    seed=st.integers(0, 10**6),
+    eta=st.sampled_from([1e-3, 0.1, 10.0, 1e4]),
+    C=st.sampled_from([0.01, 1.0, 30.0]),
+    max_iter=st.integers(0, 60),
+)
+@settings(max_examples=15, deadline=None)
+def test_every_point_on_the_way_is_feasible_and_bounded_by_its_gap(rule, seed, eta, C, max_iter):
+    plain = classification(seed=seed)
+    plain = svc_dual(plain.rows, plain.linear, C)
+    problem = adapted_dual(plain, eta, **rule)
+    early, late = solve(problem, max_iter=max_iter), solve(problem, tol=1e-7)
+    slack = 1e-8 * (1 + abs(late.value))
+    assert abs(early.x.sum()) <= 1e-9 * (1 + np.abs(early.x).sum())
+    assert ((plain.lower <= early.x) & (early.x <= plain.upper)).all()
+    assert early.n_iter <= max_iter
+    assert early.gap >= 0
+    assert early.value <= late.value + late.gap + slack
+    assert late.value <= early.value + early.gap + slack
+    assert np.all(np.diff(early.objectives) >= -slack)
+    assert np.all(np.diff(late.objectives) >= -slack)
+    assert [step.n_iter for step in late.history] == sorted(step.n_iter for step in late.history)
+    assert late.history[-1] == (late.n_iter, late.value, late.gap)
+
+
+@every_rule
+def test_an_iteration_limit_is_respected_and_named(rule):
+    result = solve(adapted_dual(classification(), 1.0, **rule), tol=1e-9, max_iter=7)
+    assert result.status is Status.MAX_ITER
+    assert result.n_iter == 7
+    assert result.gap > 0
+
+
+@every_rule
+def test_an_accuracy_beyond_floating_point_is_a_stall(rule):
+    result = solve(adapted_dual(classification(), 1.0, **rule), tol=1e-25)
+    assert result.status is Status.STALLED
+    assert 0 <= result.gap < 1e-9
+
+
+@every_rule
+def test_a_callback_sees_progress_and_can_stop(rule):
+    problem, seen = adapted_dual(classification(n=60), 1.0, **rule), []
+    whole = solve(problem, callback=seen.append)
+    assert whole.status is Status.CONVERGED
+    assert len(seen) >= len(whole.history) - 1
+    assert all(isinstance(step, Progress) for step in seen)
+    assert [step.n_iter for step in seen] == sorted(step.n_iter for step in seen)
+    assert np.isfinite([step.objective for step in seen]).all()
+    stopped = solve(problem, tol=1e-9, callback=lambda _: True)
+    assert stopped.status is Status.STOPPED
+    assert len(stopped.history) <= 2
+    assert stopped.gap > 0
+    truthy = solve(problem, callback=lambda _: 1)  # only True stops
+    assert truthy.status is Status.CONVERGED
+
+
+@every_rule
+@pytest.mark.parametrize("eta", [0.01, 1.0, 100.0])
+def test_without_a_psd_gram_there_is_no_certificate_but_an_end(rule, eta):
+    problem = adapted_dual(classification(psd=False), eta, **rule)
+    result = solve(problem, max_iter=100_000)
+    assert result.status in (Status.UNCERTIFIED, Status.STALLED)
+    assert np.isnan(result.gap)
+    assert np.isfinite(result.value)
+    assert np.isfinite(result.certificate.slope)
+
+
+@pytest.mark.parametrize("scale", [-1.0, -1e-3])
+@pytest.mark.parametrize("eta", [1e-3, 1.0, 100.0])
+@pytest.mark.parametrize("rule", [{"tau": 0.1}, {"tau": 5.0}, {"centred": True}], ids=str)
+@pytest.mark.parametrize("kind", ["svc", "svr"])
+def test_not_even_a_negative_gram_breaks_it(kind, rule, eta, scale):
+    r = np.random.default_rng(0)
+    rows = DenseRows(scale * np.eye(20))
+    y = np.where(np.arange(20) < 8, 1.0, -1.0)
+    if kind == "svc":
+        plain = svc_dual(rows, y, 1.0, psd=False)
+    else:
+        plain = svr_dual(rows, r.standard_normal(20), 1.0, 0.1, psd=False)
+    result = solve(adapted_dual(plain, eta, **rule), max_iter=20_000)
+    assert np.isfinite(result.value)
+    assert np.isnan(result.gap)
+
+
+@every_rule
+def test_a_tube_that_covers_all_needs_no_step(rule):
+    result = solve(adapted_dual(regression(epsilon=50.0), 1.0, **rule))
+    assert (result.status, result.n_iter, result.gap) == (Status.CONVERGED, 0, 0.0)
+    assert result.value == pytest.approx(0.0, abs=1e-14)
+
+
+@every_rule
+def test_any_start_leads_to_the_same_optimum(rule):
+    plain = classification()
+    problem = adapted_dual(plain, 0.5, **rule)
+    cold = solve(problem, tol=1e-9)
+    warm = sequential.solve(problem, smo.solve(plain).x, inner=smo.solve, tol=1e-9)
+    again = sequential.solve(problem, cold.x, inner=smo.solve, tol=1e-9)
+    assert warm.value == pytest.approx(cold.value, rel=1e-8)
+    assert again.n_iter == 0
+    np.testing.assert_array_equal(again.x, cold.x)

@@ -1,0 +1,322 @@
+"""Asymmetric kernel ridge regression: its two models, its corners, its errors."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.linalg import LinAlgWarning
+from sklearn.exceptions import NotFittedError
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.model_selection import GridSearchCV
+
+from pliant import AsymmetricKernelRidge, ModelFileError
+from pliant.kernels import Gaussian, Kernel
+from pliant.methods.svm import machine as _base
+from pliant.persistence import load_model, save_model
+
+
+class Widening(Kernel):
+    """exp(-(1 + |t|^2) |x - t|^2): the bandwidth belongs to the second point."""
+
+    symmetric = False
+    psd = False
+
+    def _gram(self, X, Y):
+        return widening(X, Y)
+
+
+class Fixed(Widening):
+    """The same, but known at some second points only."""
+
+    def __init__(self, centres):
+        self.centres = centres
+
+    def _gram(self, X, Y):
+        if not np.array_equal(Y, self.centres):
+            raise ValueError("bandwidths belong to the support points")
+        return widening(X, Y)
+
+
+def widening(X, Y):
+    return np.exp(-(1 + (Y**2).sum(axis=1)) * ((X[:, None] - Y) ** 2).sum(axis=2))
+
+
+def data(n=20, n_outputs=None, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, size=(n, 2))
+    y = np.sin(3 * X[:, 0]) + X[:, 1] + 0.1 * rng.standard_normal(n)
+    return X, y if n_outputs is None else np.column_stack([y, X[:, 0] * y, y**2][:n_outputs])
+
+
+NEW = np.random.default_rng(9).uniform(-1, 1, size=(7, 2))
+
+
+@pytest.mark.parametrize("n_outputs", [None, 1, 3])
+def test_both_models_are_those_of_equation_6(n_outputs):
+    X, y = data(n_outputs=n_outputs)
+    model = AsymmetricKernelRidge(Widening(), alpha=0.3).fit(X, y)
+    K, ridge = widening(X, X), 0.3 * np.eye(len(X))
+    first = widening(NEW, X) @ np.linalg.solve(K + ridge, y)
+    second = widening(X, NEW).T @ np.linalg.solve(K.T + ridge, y)
+    np.testing.assert_allclose(model.predict(NEW), first, atol=1e-12)
+    np.testing.assert_allclose(model.predict_second(NEW), second, atol=1e-12)
+    assert model.predict(NEW).shape == (7, *y.shape[1:])
+    assert np.abs(first - second).max() > 0.01
+    exact = np.linalg.norm(K + ridge, 1) * np.linalg.norm(np.linalg.inv(K + ridge), 1)
+    assert exact / 10 < model.condition_ < exact * 1.001
+
+
+def test_the_fitted_attributes_give_the_predictions():
+    X, y = data()
+    model = AsymmetricKernelRidge(Widening()).fit(X, y)
+    k, points = model.kernel_, model.support_vectors_
+    np.testing.assert_allclose(
+        k(NEW, points) @ model.dual_coef_ + model.intercept_, model.predict(NEW), atol=1e-14
+    )
+    np.testing.assert_allclose(
+        k(points, NEW).T @ model.second_dual_coef_, model.predict_second(NEW), atol=1e-14
+    )
+
+
+def test_a_function_an_object_and_a_matrix_are_the_same():
+    X, y = data()
+    model = AsymmetricKernelRidge(Widening()).fit(X, y)
+    function = AsymmetricKernelRidge(widening).fit(X, y)
+    matrix = AsymmetricKernelRidge("precomputed").fit(widening(X, X), y)
+    assert matrix.kernel_ is None
+    np.testing.assert_array_equal(function.predict(NEW), model.predict(NEW))
+    np.testing.assert_array_equal(function.predict_second(NEW), model.predict_second(NEW))
+    np.testing.assert_allclose(
+        matrix.predict(widening(NEW, X)), model.predict(NEW), rtol=0, atol=1e-14
+    )
+    np.testing.assert_allclose(
+        matrix.predict_second(widening(X, NEW).T), model.predict_second(NEW), rtol=0, atol=1e-14
+    )
+
+
+def test_kernels_by_name_take_gamma():
+    X, y = data()
+    named = AsymmetricKernelRidge("gaussian", 0.5, gamma=0.7).fit(X, y)
+    theirs = KernelRidge(alpha=0.5, kernel="rbf", gamma=0.7).fit(X, y)
+    np.testing.assert_allclose(named.predict(NEW), theirs.predict(NEW), atol=1e-12)
+    assert AsymmetricKernelRidge().fit(X, y).kernel_.gamma == pytest.approx(1 / (2 * X.var()))
+
+
+@settings(deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    weights=st.lists(st.integers(0, 3), min_size=12, max_size=12).filter(lambda w: sum(w) > 1),
+)
+def test_a_weight_is_a_repeated_row(seed, weights):
+    X, y = data(12, n_outputs=2, seed=seed)
+    rows = np.repeat(np.arange(12), weights)
+    weighted = AsymmetricKernelRidge(Widening(), alpha=4.0).fit(X, y, sample_weight=weights)
+    repeated = AsymmetricKernelRidge(Widening(), alpha=4.0).fit(X[rows], y[rows])
+    scale = 1e-14 * max(weighted.condition_, repeated.condition_) * np.abs(y).max() * 40
+    for method in ("predict", "predict_second"):
+        np.testing.assert_allclose(
+            getattr(weighted, method)(NEW), getattr(repeated, method)(NEW), rtol=0, atol=scale
+        )
+
+
+def test_residuals_and_multipliers_with_weights():
+    X, y = data(n_outputs=2)
+    weights = np.random.default_rng(1).uniform(0.2, 3.0, size=len(X))
+    weights[3] = 0.0
+    model = AsymmetricKernelRidge(Widening(), alpha=0.4).fit(X, y, sample_weight=weights)
+    e, r = y - model.predict(X), y - model.predict_second(X)
+    np.testing.assert_allclose(model.residuals_, e, atol=1e-13)
+    np.testing.assert_allclose(model.second_residuals_, r, atol=1e-13)
+    np.testing.assert_allclose(model.multipliers_, weights[:, None] * r, atol=1e-12)
+    np.testing.assert_allclose(model.second_multipliers_, weights[:, None] * e, atol=1e-12)
+    assert np.abs(model.residuals_[3]).max() > 0.01
+    assert not model.dual_coef_[3].any()
+
+
+def test_prediction_in_blocks_is_prediction_at_once(monkeypatch):
+    X, y = data(n_outputs=2)
+    model = AsymmetricKernelRidge(Widening()).fit(X, y)
+    once = model.predict(NEW), model.predict_second(NEW)
+    monkeypatch.setattr(_base, "BLOCK_ENTRIES", 2 * len(X) + 1)
+    np.testing.assert_allclose(model.predict(NEW), once[0], rtol=0, atol=1e-14)
+    np.testing.assert_allclose(model.predict_second(NEW), once[1], rtol=0, atol=1e-14)
+
+
+def test_a_kernel_of_fixed_second_points_has_no_second_model_elsewhere():
+    X, y = data()
+    model = AsymmetricKernelRidge(Fixed(X)).fit(X, y)
+    free = AsymmetricKernelRidge(Widening()).fit(X, y)
+    np.testing.assert_array_equal(model.predict(NEW), free.predict(NEW))
+    np.testing.assert_array_equal(model.second_residuals_, free.second_residuals_)
+    with pytest.raises(ValueError, match="bandwidths belong to the support points"):
+        model.predict_second(NEW)
+
+
+def test_cross_validation_slices_a_matrix_on_both_sides():
+    X, y = data(40)
+    grid = {"alpha": [0.01, 0.1, 1.0]}
+    by_matrix = GridSearchCV(AsymmetricKernelRidge("precomputed"), grid).fit(widening(X, X), y)
+    by_points = GridSearchCV(AsymmetricKernelRidge(Widening()), grid).fit(X, y)
+    np.testing.assert_allclose(
+        by_matrix.cv_results_["mean_test_score"], by_points.cv_results_["mean_test_score"]
+    )
+
+
+def test_what_is_given_is_neither_changed_nor_kept():
+    X, y = data()
+    gram, target = widening(X, X), y.copy()
+    before = gram.copy()
+    AsymmetricKernelRidge("precomputed").fit(gram, y, sample_weight=np.full(len(y), 2.0))
+    np.testing.assert_array_equal(gram, before)
+    np.testing.assert_array_equal(y, target)
+    points = X.copy()
+    model = AsymmetricKernelRidge(Widening()).fit(points, y)
+    expected = model.predict(NEW)
+    points[:] = 0.0
+    np.testing.assert_array_equal(model.predict(NEW), expected)
+    np.testing.assert_array_equal(model.set_params(alpha=9.0).predict(NEW), expected)
+
+
+def test_a_singular_matrix_is_an_error():
+    K = np.array([[0.0, 4.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 3.0]])  # eigenvalues 2, -2, 3
+    with pytest.raises(ValueError, match=r"K \+ alpha I with alpha = 2 .*condition number of"):
+        AsymmetricKernelRidge("precomputed", alpha=2.0).fit(K, np.ones(3))
+    model = AsymmetricKernelRidge("precomputed", alpha=1.9).fit(K, np.ones(3))
+    np.testing.assert_allclose(K @ model.dual_coef_ + 1.9 * model.dual_coef_, 1.0)
+
+
+@settings(deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_alpha_at_minus_an_eigenvalue_never_goes_unnoticed(seed):
+    rng = np.random.default_rng(seed)
+    K = rng.normal(size=(6, 6))
+    values = np.linalg.eigvals(K)
+    real = values.real[(np.abs(values.imag) == 0) & (values.real < -0.05)]
+    if len(real):
+        with pytest.raises(ValueError, match="K has an eigenvalue near -alpha"):
+            AsymmetricKernelRidge("precomputed", alpha=-real[0]).fit(K, np.ones(6))
+
+
+def test_an_ill_conditioned_matrix_is_a_warning_that_points_here():
+    K = np.diag([1.0, -1.0 + 1e-13])
+    with pytest.warns(LinAlgWarning, match=r"alpha = 1 has a condition number of 2.0e\+13") as seen:
+        model = AsymmetricKernelRidge("precomputed").fit(K, [1.0, 1.0])
+    assert seen[0].filename == __file__
+    assert model.condition_ == pytest.approx(2e13, rel=1e-2)
+
+
+@pytest.mark.parametrize("alpha", [0, -1.0, np.nan, np.inf, "1", None, True])
+def test_alpha_is_a_number_above_zero(alpha):
+    with pytest.raises(
+        ValueError, match=re.escape(f"expected alpha > 0, a finite number, got {alpha!r}")
+    ):
+        AsymmetricKernelRidge(alpha=alpha).fit(*data())
+
+
+@pytest.mark.parametrize(
+    ("kernel", "gamma", "message"),
+    [
+        ("rbf", "scale", "expected kernel='gaussian'"),
+        ("precomputed", 0.5, "gamma"),
+        (Gaussian(1.0), 0.5, "gamma belongs to kernels given by name"),
+        ("gaussian", -1.0, "expected gamma > 0"),
+        (lambda X, Y: np.ones((2, 2)), "scale", "to return shape"),
+        (lambda X, Y: np.full((20, 20), np.nan), "scale", "finite"),
+    ],
+)
+def test_kernels_that_cannot_be_used(kernel, gamma, message):
+    with pytest.raises(ValueError, match=message):
+        AsymmetricKernelRidge(kernel, gamma=gamma).fit(*data())
+
+
+@pytest.mark.parametrize("kernel", [3, Gaussian, None])
+def test_what_is_no_kernel(kernel):
+    with pytest.raises(TypeError, match="expected kernel to be a name"):
+        AsymmetricKernelRidge(kernel).fit(*data())
+
+
+def test_values_that_overflow_are_refused():
+    class Huge(Widening):
+        def _gram(self, X, Y):
+            return np.full((len(X), len(Y)), np.inf)
+
+    with pytest.raises(ValueError, match="expected finite kernel values"):
+        AsymmetricKernelRidge(Huge()).fit(*data())
+
+
+def spoiled(values, bad):
+    values.flat[0] = bad
+    return values
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (spoiled(data()[0], np.nan), data()[1], "NaN"),
+        (data()[0], spoiled(data()[1], np.nan), "NaN"),
+        (data()[0], spoiled(data()[1], np.inf), "infinity"),
+        (data()[0], data()[1][:-1], "inconsistent numbers of samples"),
+        (data()[0][0], data()[1], "2D"),
+        (data()[0][:1], data()[1][:1], "minimum of 2"),
+        (data()[0], data()[1][:, None, None], "dim"),
+        (np.array([["a", "b"], ["c", "d"]]), [0.0, 1.0], "convert"),
+        (data()[0], ["a"] * 20, "convert"),
+    ],
+)
+def test_data_that_cannot_be_learned_from(X, y, message):
+    with pytest.raises(ValueError, match=message):
+        AsymmetricKernelRidge().fit(X, y)
+
+
+def test_a_matrix_that_is_not_square():
+    X, y = data()
+    with pytest.raises(ValueError, match=r"square Gram matrix of shape \(n, n\), got \(20, 7\)"):
+        AsymmetricKernelRidge("precomputed").fit(widening(X, NEW), y)
+    model = AsymmetricKernelRidge("precomputed").fit(widening(X, X), y)
+    for method in (model.predict, model.predict_second):
+        with pytest.raises(ValueError, match="7 features"):
+            method(widening(NEW, NEW))
+
+
+@pytest.mark.parametrize("weights", [np.zeros(20), -np.ones(20), np.ones(19), ["a"] * 20])
+def test_weights_that_cannot_be_used(weights):
+    with pytest.raises(ValueError, match="sample_weight"):
+        AsymmetricKernelRidge().fit(*data(), sample_weight=weights)
+
+
+def test_prediction_needs_a_fit():
+    for method in ("predict", "predict_second"):
+        with pytest.raises(NotFittedError):
+            getattr(AsymmetricKernelRidge(), method)(NEW)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", Gaussian(0.5) + 0.1 * Gaussian(3.0), "precomputed"])
+def test_a_fitted_model_survives_a_file(tmp_path, kernel):
+    X, y = data(n_outputs=2)
+    given = widening(X, X) if kernel == "precomputed" else X
+    model = AsymmetricKernelRidge(kernel).fit(given, y)
+    save_model(model, tmp_path / "m.skops")
+    loaded = load_model(tmp_path / "m.skops").model
+    assert loaded.predict(given).tobytes() == model.predict(given).tobytes()
+    assert loaded.predict_second(given).tobytes() == model.predict_second(given).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("dual_coef_", np.ones(19)),
+        ("dual_coef_", np.full(20, np.nan)),
+        ("second_dual_coef_", np.ones((20, 2))),
+        ("support_vectors_", np.ones((20, 3))),
+        ("support_vectors_", None),
+        ("kernel_", "gaussian"),
+        ("kernel_", None),
+    ],
+)
+def test_a_forged_file_is_refused(tmp_path, name, value):
+    model = AsymmetricKernelRidge().fit(*data())
+    setattr(model, name, value)
+    with pytest.raises(ModelFileError, match="cannot save the model"):
+        save_model(model, tmp_path / "m.skops")

@@ -1,0 +1,316 @@
+"""Bregman projections against a generic solver, a naive twin, and their own certificates."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pliant.core.result import Status
+from pliant.methods.side_information import bregman
+from pliant.methods.side_information import projected as _projected
+from pliant.methods.side_information.ldk_problem import (
+    DistanceBounds,
+    apart,
+    pair_distances,
+    percentile_bounds,
+)
+from tests.methods.side_information.test_distance_bounds import in_sixty_digits
+from tests.reference import naive_logdet as naive
+
+
+def labelled(n=7, features=3, gamma=0.3, seed=0, slack=1.0, count=None, spread=(20, 60)):
+    """Pairs of two classes, their bounds by percentiles."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(n, features)), rng.permutation(np.arange(n) % 2)
+    gram = np.exp(-gamma * ((X[:, None] - X) ** 2).sum(-1))
+    pairs = rng.permutation(np.column_stack(np.triu_indices(n, 1)))[:count]
+    pairs = pairs[apart(gram, pairs)]
+    signs = np.where(y[pairs[:, 0]] == y[pairs[:, 1]], 1.0, -1.0)
+    low, high = percentile_bounds(pair_distances(gram, pairs), spread)
+    return DistanceBounds(gram, pairs, signs, np.where(signs > 0, low, high), slack)
+
+
+def solve(problem, seed=0, **options):
+    return bregman.solve(problem, rng=np.random.RandomState(seed), **options)
+
+
+def parts(problem):
+    return problem.gram, problem.pairs, problem.signs, problem.bounds, problem.slack
+
+
+# The optimum
+
+
+@pytest.mark.parametrize("slack", [0.1, 1.0, 30.0, np.inf])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_optimum_is_that_of_a_generic_solver(slack, seed):
+    problem = labelled(seed=seed, slack=slack, count=10)
+    result = solve(problem, tol=1e-10, max_iter=5000)
+    assert result.status is Status.CONVERGED
+    K, value = naive.by_cvxpy(*parts(problem))
+    assert result.value == pytest.approx(value, abs=2e-7 * (1 + value))
+    np.testing.assert_allclose(result.certificate.gram, K, atol=3e-4)
+    # of two kernels, that of the generic solver is the worse one, by its own objective
+    if np.isfinite(slack):
+        assert result.value <= naive.objective(K, *parts(problem)) + 1e-10 * (1 + value)
+
+
+@pytest.mark.parametrize("slack", [0.5, 5.0, np.inf])
+def test_the_optimum_is_that_of_the_naive_projections(slack):
+    problem = labelled(seed=5, slack=slack, count=10)
+    result = solve(problem, tol=1e-13, max_iter=20_000)
+    K, duals = naive.projections(*parts(problem), sweeps=2000)
+    np.testing.assert_allclose(result.certificate.gram, K, atol=1e-5)
+    assert naive.dual(duals, *parts(problem)) == pytest.approx(result.value, rel=1e-9)
+
+
+@pytest.mark.parametrize("waiting", [1, 3, 64])
+@pytest.mark.parametrize("slack", [2.0, np.inf])
+def test_a_sweep_is_one_projection_after_another(monkeypatch, waiting, slack):
+    monkeypatch.setattr(_projected, "MOST_WAITING", waiting)
+    problem = labelled(n=9, slack=slack)
+    found = solve(problem, seed=3, max_iter=1, tol=1e-12)
+    order = np.random.RandomState(3).permutation(len(problem.pairs))
+    K, duals = naive.projections(
+        problem.gram, problem.pairs[order], problem.signs[order], problem.bounds[order], slack, 1
+    )
+    assert found.n_iter == 1
+    assert np.count_nonzero(duals) > 10
+    np.testing.assert_allclose(found.x[order], duals, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(found.certificate.gram, K, atol=1e-11)
+
+
+def test_a_warm_start_at_the_optimum_takes_no_sweep():
+    problem = labelled()
+    first = solve(problem, tol=1e-9)
+    again = bregman.solve(problem, first.x, rng=np.random.RandomState(1), tol=1e-9)
+    assert again.n_iter == 0
+    assert again.status is Status.CONVERGED
+    np.testing.assert_array_equal(again.x, first.x)
+    np.testing.assert_allclose(again.certificate.gram, first.certificate.gram, atol=1e-13)
+
+
+def test_bounds_that_are_kept_leave_the_kernel_as_it_is():
+    problem = labelled(spread=(0, 100))
+    far = DistanceBounds(
+        problem.gram, problem.pairs, problem.signs, 10.0 ** (2 * problem.signs), np.inf
+    )
+    result = solve(far)
+    assert (result.status, result.n_iter) == (Status.CONVERGED, 0)
+    assert (result.value, result.gap) == (0.0, 0.0)
+    np.testing.assert_array_equal(result.certificate.gram, problem.gram)
+
+
+# Certificates
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    n=st.integers(3, 12),
+    features=st.integers(1, 4),
+    power=st.integers(-4, 1),
+    slack=st.sampled_from([0.01, 1.0, 100.0, np.inf]),
+    sweeps=st.integers(1, 12),
+)
+def test_after_any_number_of_sweeps_the_bounds_hold(seed, n, features, power, slack, sweeps):
+    problem = labelled(n, features, 10.0**power, seed, slack)
+    result, best = solve(problem, max_iter=sweeps), solve(problem, seed=1, max_iter=200)
+    proof, rounding = result.certificate, 1e-8 * (1.0 + abs(result.value))
+    assert proof.lower_bound <= best.certificate.value + rounding or np.isnan(best.gap)
+    assert (result.x >= 0).all()
+    assert np.linalg.eigvalsh(proof.gram).min() >= -1e-12 * proof.gram.max()
+    if not np.isnan(result.gap):
+        assert result.gap >= -rounding
+        assert result.gap == pytest.approx(proof.value - proof.lower_bound, abs=rounding)
+        assert best.certificate.lower_bound <= proof.value + rounding
+
+
+def test_the_dual_value_never_falls():
+    problem = labelled(n=30)
+    results = [solve(problem, max_iter=sweeps, tol=1e-12) for sweeps in range(1, 12)]
+    bounds = [result.certificate.lower_bound for result in results]
+    assert np.all(np.diff(bounds) >= -1e-10 * abs(bounds[-1]))
+
+
+@pytest.mark.parametrize("slack", [1.0, 20.0])
+def test_the_order_of_the_pairs_changes_the_objective_within_tol_only(slack):
+    problem = labelled(n=40, slack=slack, spread=(5, 95))
+    shuffled = np.random.default_rng(0).permutation(len(problem.pairs))
+    other = DistanceBounds(
+        problem.gram,
+        problem.pairs[shuffled][:, ::-1].copy(),
+        problem.signs[shuffled],
+        problem.bounds[shuffled],
+        slack,
+    )
+    results = [solve(problem, seed) for seed in range(4)] + [solve(other, 9)]
+    assert len({result.value for result in results}) == 5
+    lower = max(result.certificate.lower_bound for result in results)
+    for result in results:
+        assert result.status is Status.CONVERGED
+        assert result.gap <= 1e-3 * (1 + result.value)
+        assert lower <= result.value <= lower + 1e-3 * (1 + result.value)
+
+
+def test_the_same_seed_gives_the_same_bytes():
+    problem = labelled(n=30)
+    one, two = solve(problem, 4), solve(problem, 4)
+    assert one.x.tobytes() == two.x.tobytes()
+    assert one.certificate.gram.tobytes() == two.certificate.gram.tobytes()
+
+
+# Hard bounds
+
+
+def test_hard_bounds_are_kept_exactly_at_the_end():
+    problem = labelled(slack=np.inf, count=10, seed=2)
+    result = solve(problem, max_iter=1000)
+    p = pair_distances(result.certificate.gram, problem.pairs)
+    assert result.status is Status.CONVERGED
+    assert np.all(problem.signs * (p - problem.bounds) <= 0)
+    assert result.certificate.max_violation == 0.0
+    assert 0 <= result.gap <= 1e-3 * (1 + result.value)
+    _, value = naive.by_cvxpy(*parts(problem))
+    assert result.certificate.lower_bound <= value + 1e-7 <= result.value + 2e-7
+
+
+TRIANGLE = np.array([[0, 1], [1, 2], [0, 2]]), np.array([1.0, 1.0, -1.0])
+
+
+def triangle(low, high):
+    """Two similar pairs and a dissimilar one: impossible if high > 4 low."""
+    return DistanceBounds(np.eye(3), *TRIANGLE, np.array([low, low, high]), np.inf)
+
+
+def test_hard_bounds_that_contradict_one_another_have_a_dual_without_end():
+    few, many = (solve(triangle(0.1, 0.41), max_iter=count) for count in (50, 500))
+    for result in (few, many):
+        assert result.status is Status.MAX_ITER
+        assert np.isnan(result.gap)
+        assert result.certificate.max_violation > 0.001
+    assert many.certificate.lower_bound > 1.1 * few.certificate.lower_bound
+    possible = solve(triangle(0.1, 0.35), max_iter=5000)
+    assert possible.status is Status.CONVERGED
+    assert possible.value < many.certificate.lower_bound
+
+
+# Ill-conditioned and singular
+
+
+@pytest.mark.parametrize(("features", "gamma"), [(2, 0.1), (3, 0.003)])
+def test_a_condition_number_of_1e16(features, gamma):
+    problem = labelled(45, features, gamma, seed=1, spread=(5, 95))
+    assert np.linalg.cond(problem.gram) > 1e16
+    result = solve(problem, tol=1e-6)
+    assert result.status is Status.CONVERGED
+    exact = in_sixty_digits(problem.gram, problem.laplacian(result.x))
+    np.testing.assert_allclose(result.certificate.gram, exact, atol=1e-9)
+
+
+def test_twins_among_the_points_stay_twins():
+    problem = labelled(n=12)
+    rows = np.array([*range(12), 0, 1, 2])
+    doubled = problem.gram[np.ix_(rows, rows)]
+    pairs = np.concatenate([problem.pairs, [[12, 5], [13, 6]]])
+    signs, bounds = np.append(problem.signs, [1, -1.0]), np.append(problem.bounds, [0.5, 1.5])
+    result = solve(DistanceBounds(doubled, pairs, signs, bounds, 1.0), tol=1e-8)
+    K = result.certificate.gram
+    assert result.status is Status.CONVERGED
+    np.testing.assert_allclose(K[12:], K[:3], atol=1e-12)
+    single = np.concatenate([problem.pairs, [[0, 5], [1, 6]]])
+    other = solve(DistanceBounds(problem.gram, single, signs, bounds, 1.0), tol=1e-8)
+    assert other.value == pytest.approx(result.value, rel=2e-8)
+
+
+def test_rounding_does_not_pile_up(monkeypatch):
+    problem = labelled(n=40, slack=100.0, spread=(5, 95))
+    drifts, renew = [], bregman._Run._renew
+
+    def watched(run):
+        before = run.kernel.gram
+        renew(run)
+        drifts.append(np.abs(before - run.kernel.gram).max() / np.abs(before).max())
+
+    monkeypatch.setattr(bregman._Run, "_renew", watched)
+    result = solve(problem, tol=1e-9, max_iter=300)
+    fresh, _ = problem.learned(result.x)
+    np.testing.assert_array_equal(result.certificate.gram, fresh)
+    assert len(drifts) >= 10
+    assert max(drifts) < 1e-8
+
+
+def test_a_drift_makes_the_kernel_be_computed_anew_more_often(monkeypatch):
+    problem, ages = labelled(n=30, slack=50.0), []
+    renew = bregman._Run._renew
+
+    def watched(run):
+        ages.append(run.age)
+        renew(run)
+
+    monkeypatch.setattr(bregman._Run, "_renew", watched)
+    solve(problem, tol=1e-12, max_iter=40)
+    assert max(ages) == bregman.LONGEST_DRIFT
+    ages.clear()
+    monkeypatch.setattr(bregman, "DRIFTED", 0.0)
+    solve(problem, tol=1e-12, max_iter=40)
+    assert set(ages) == {1}
+
+
+class Broken(DistanceBounds):
+    """Says after some calls that rounding took the duals out of the domain."""
+
+    calls = 0
+
+    def learned(self, duals):
+        Broken.calls += 1
+        if Broken.calls == 2:
+            raise np.linalg.LinAlgError
+        return super().learned(duals)
+
+
+def test_duals_that_left_the_domain_are_taken_back():
+    problem = Broken(*parts(labelled(n=20)))
+    Broken.calls = 0
+    result = solve(problem, tol=1e-12)
+    assert result.status is Status.STALLED
+    assert result.n_iter == len(result.history) - 1
+    np.testing.assert_array_equal(result.certificate.gram, problem.learned(result.x)[0])
+    assert result.gap == pytest.approx(result.value - result.certificate.lower_bound)
+
+
+# Slices
+
+
+def test_callbacks_see_each_sweep_and_can_stop():
+    problem, seen = labelled(n=30), []
+    full = solve(problem, tol=1e-9, callback=seen.append)
+    assert len(seen) == full.n_iter > 3
+    assert [step.n_iter for step in full.history] == list(range(full.n_iter + 1))
+    assert full.objectives[-1] == full.value
+    assert full.gaps[-1] == full.gap
+    stopped = solve(problem, tol=1e-9, callback=lambda step: step.n_iter == 1)
+    assert (stopped.status, stopped.n_iter) == (Status.STOPPED, 2)
+    assert stopped.gap > full.gap
+
+
+def test_within_a_sweep_too(monkeypatch):
+    problem, seen = labelled(n=30), []
+    whole = solve(problem)
+    monkeypatch.setattr(bregman, "SLICE", 20_000.0)
+    sliced = solve(problem, callback=seen.append)
+    assert len(seen) > 5 * sliced.n_iter
+    np.testing.assert_allclose(sliced.x, whole.x, rtol=1e-8, atol=1e-12)
+    stopped = solve(problem, callback=lambda step: True)
+    assert (stopped.status, stopped.n_iter) == (Status.STOPPED, 1)
+    assert 0 < np.count_nonzero(stopped.x) < np.count_nonzero(whole.x)
+
+
+def test_an_interruption_passes_through():
+    def interrupt(step):
+        raise KeyboardInterrupt
+
+    problem = labelled(n=20)
+    with pytest.raises(KeyboardInterrupt):
+        solve(problem, callback=interrupt)
+    np.testing.assert_array_equal(problem.gram, labelled(n=20).gram)

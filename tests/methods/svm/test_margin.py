@@ -1,0 +1,395 @@
+"""The margin duals: their value, gradient and certificate, from the definitions."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.optimize import approx_fprime
+
+from pliant.kernels import Gaussian
+from pliant.methods.svm import smo
+from pliant.methods.svm.dual import (
+    MarginDual,
+    best_intercept,
+    best_multiple,
+    better_start,
+    svc_dual,
+    svr_dual,
+    without_intercept,
+)
+from pliant.methods.svm.rows import BorderedRows, CachedRows, DenseRows
+from pliant.methods.svm.smo.projections import project_box_hyperplane
+from tests.reference.naive_box import box_by_cone, box_classification, box_regression
+
+N = 12
+X = np.random.default_rng(0).uniform(-1, 1, size=(N, 2))
+GRAM = Gaussian(1.5)(X)
+SIGNS = np.where(X[:, 0] + 0.3 * np.random.default_rng(1).standard_normal(N) > 0, 1.0, -1.0)
+TARGET = np.sin(3 * X[:, 0]) + X[:, 1]
+PRICES = np.random.default_rng(2).uniform(0.5, 2, size=N)
+
+PROBLEMS = {
+    "svc": svc_dual(DenseRows(GRAM), SIGNS, 3.0),
+    "svc, quartic": svc_dual(DenseRows(GRAM), SIGNS, 3.0, quartic=0.7),
+    "svc, a price each": svc_dual(DenseRows(GRAM), SIGNS, PRICES, quartic=0.1),
+    "svr": svr_dual(DenseRows(GRAM), TARGET, 3.0, 0.2),
+    "svr, quartic": svr_dual(DenseRows(GRAM), TARGET, PRICES, 0.2, quartic=0.7),
+    "svr, no tube": svr_dual(DenseRows(GRAM), TARGET, 2.0, 0.0, quartic=0.1),
+    "svr, a tube each": replace(
+        svr_dual(DenseRows(GRAM), TARGET, 2.0, 0.0, quartic=0.1),
+        epsilon=np.random.default_rng(3).uniform(0, 0.4, size=N),
+    ),
+}
+every_problem = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
+
+
+def feasible(problem, seed):
+    """A point of the feasible set: inside, or with many coordinates at their bounds."""
+    r = np.random.default_rng(seed)
+    wild = r.choice([0.3, 3.0, 30.0]) * r.standard_normal(N)
+    return project_box_hyperplane(wild, problem.lower, problem.upper)
+
+
+def value_by_loops(problem, beta):
+    """h(beta), term by term."""
+    K, c = problem.rows.gram, problem.quartic
+    epsilon = np.broadcast_to(problem.epsilon, N)
+    total = 0.0
+    for i in range(N):
+        total += problem.linear[i] * beta[i] - epsilon[i] * abs(beta[i])
+        for j in range(N):
+            total -= 0.5 * beta[i] * K[i, j] * beta[j]
+            total -= 0.25 * c * beta[i] ** 2 * K[i, j] ** 2 * beta[j] ** 2
+    return total
+
+
+def loss_by_loops(residual, lower, upper, epsilon, b):
+    """sum_i loss_i(residual_i - b)."""
+    epsilons = np.broadcast_to(epsilon, residual.shape)
+    return math.fsum(
+        high * max(r - b - e, 0.0) - low * max(-(r - b) - e, 0.0)
+        for r, low, high, e in zip(residual, lower, upper, epsilons, strict=True)
+    )
+
+
+@every_problem
+@pytest.mark.parametrize("seed", range(4))
+def test_the_value_is_that_of_the_formula(problem, seed):
+    beta = feasible(problem, seed)
+    assert problem.value(beta) == pytest.approx(value_by_loops(problem, beta), rel=1e-12)
+    assert problem.value(beta, problem.fields(beta)) == problem.value(beta)
+    assert problem.value(np.zeros(N)) == 0.0
+
+
+@every_problem
+@pytest.mark.parametrize("seed", range(4))
+def test_the_gradient_agrees_with_finite_differences(problem, seed):
+    beta = feasible(problem, seed)
+
+    def smooth_part(b):
+        return problem.value(b) + (problem.epsilon * np.abs(b)).sum()
+
+    np.testing.assert_allclose(
+        problem.gradient(beta), approx_fprime(beta, smooth_part, 1e-7), rtol=1e-5, atol=1e-5
+    )
+    np.testing.assert_array_equal(
+        problem.gradient(beta, problem.fields(beta)), problem.gradient(beta)
+    )
+
+
+@every_problem
+def test_fields_are_the_two_products(problem):
+    beta = feasible(problem, 0)
+    u, v = problem.fields(beta)
+    np.testing.assert_allclose(u, GRAM @ beta, atol=1e-13)
+    np.testing.assert_allclose(v, (GRAM**2 @ beta**2) * (problem.quartic > 0), atol=1e-13)
+
+
+@every_problem
+@given(one=st.integers(0, 10**6), other=st.integers(0, 10**6))
+@settings(max_examples=30, deadline=None)
+def test_the_certificate_bounds_every_feasible_value(problem, one, other):
+    beta = feasible(problem, one)
+    certificate = problem.certificate(beta)
+    assert certificate.value == problem.value(beta)
+    assert certificate.gap >= -1e-12 * (1 + abs(certificate.value))
+    bound = certificate.value + certificate.gap
+    assert problem.value(feasible(problem, other)) <= bound + 1e-12 * (1 + abs(bound))
+
+
+@every_problem
+@pytest.mark.parametrize("seed", range(3))
+def test_the_certificate_is_the_formula_of_the_module(problem, seed):
+    beta = feasible(problem, seed)
+    f = GRAM @ beta + problem.quartic * beta * (GRAM**2 @ beta**2)
+    b = problem.certificate(beta).intercept
+    loss = loss_by_loops(problem.linear - f, problem.lower, problem.upper, problem.epsilon, b)
+    gain = problem.linear @ beta - (problem.epsilon * np.abs(beta)).sum()
+    certificate = problem.certificate(beta)
+    assert certificate.gap == pytest.approx(beta @ f + loss - gain, abs=1e-10)
+    np.testing.assert_allclose(certificate.decision, f + b, atol=1e-12)
+
+
+@every_problem
+def test_the_gap_closes_at_the_optimum_and_nowhere_far_from_it(problem):
+    best = smo.solve(problem, tol=1e-10)
+    certificate = problem.certificate(best.x)
+    assert 0 <= certificate.gap + 1e-12 <= 1e-9 * (1 + certificate.value)
+    for seed in range(5):
+        beta = feasible(problem, seed)
+        certificate = problem.certificate(beta)
+        assert certificate.value + certificate.gap >= best.value - 1e-9
+        assert certificate.gap >= best.value - problem.value(beta) - 1e-9
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6, 1e9])
+@pytest.mark.parametrize("gram", [GRAM, np.ones((N, N))], ids=["some points", "one point"])
+def test_the_gap_is_not_negative_however_far_the_targets_are_from_zero(gram, offset):
+    for seed in range(10):
+        target = np.random.default_rng(seed).standard_normal(N) + offset
+        problem = svr_dual(DenseRows(gram), target, 1.0, 0.1)
+        best = smo.solve(problem, tol=1e-6)
+        assert problem.certificate(best.x).gap >= -1e-14 * (1 + best.value)
+
+
+def test_without_psd_there_is_no_gap():
+    problem = svc_dual(DenseRows(GRAM), SIGNS, 3.0, psd=False)
+    certificate = problem.certificate(feasible(problem, 0))
+    assert math.isnan(certificate.gap)
+    assert math.isfinite(certificate.value)
+    assert math.isfinite(certificate.intercept)
+
+
+def test_certificates_are_compared_by_identity():
+    problem = PROBLEMS["svc"]
+    one, other = (problem.certificate(np.zeros(N)) for _ in range(2))
+    assert one != other
+    assert len({one, other, one}) == 2
+
+
+def test_classification_is_stated_in_beta():
+    problem = svc_dual(DenseRows(GRAM), SIGNS, PRICES, quartic=0.5, psd=False)
+    alpha = problem.upper - problem.lower
+    np.testing.assert_array_equal(alpha, PRICES)
+    np.testing.assert_array_equal(problem.linear, SIGNS)
+    assert (problem.lower[SIGNS > 0] == 0).all()
+    assert (problem.upper[SIGNS < 0] == 0).all()
+    assert (problem.epsilon, problem.quartic, problem.psd) == (0.0, 0.5, False)
+    # 1'alpha - 1/2 (y alpha)'K(y alpha), as it is printed everywhere
+    alpha = np.linspace(0, 1, N)
+    plain = svc_dual(DenseRows(GRAM), SIGNS, 1.0)
+    expected = alpha.sum() - 0.5 * (SIGNS * alpha) @ GRAM @ (SIGNS * alpha)
+    assert plain.value(SIGNS * alpha) == pytest.approx(expected, rel=1e-12)
+
+
+def test_regression_has_a_box_around_zero():
+    problem = svr_dual(DenseRows(GRAM), TARGET, 2.5, 0.2, quartic=0.5)
+    np.testing.assert_array_equal(problem.lower, np.full(N, -2.5))
+    np.testing.assert_array_equal(problem.upper, np.full(N, 2.5))
+    assert (problem.epsilon, problem.quartic, problem.psd) == (0.2, 0.5, True)
+    np.testing.assert_array_equal(svr_dual(DenseRows(GRAM), TARGET, PRICES, 0.2).lower, -PRICES)
+
+
+@every_problem
+def test_changed_problems_leave_the_old_one_alone(problem):
+    quartic, upper = problem.quartic, problem.upper.copy()
+    assert problem.with_quartic(9.0).quartic == 9.0
+    assert problem.with_quartic(9.0).rows is problem.rows
+    assert problem.quartic == quartic
+    np.testing.assert_array_equal(problem.upper, upper)
+
+
+@every_problem
+@pytest.mark.parametrize("growth", [0.5, 1.0, 1.2, 3.0])
+def test_a_better_start_is_the_best_of_the_feasible_ones(problem, growth):
+    grown = replace(problem, lower=growth * problem.lower, upper=growth * problem.upper)
+    for seed in range(4):
+        beta = feasible(problem, seed)
+        starts = [growth * beta, np.zeros_like(beta)]
+        if ((grown.lower <= beta) & (beta <= grown.upper)).all():
+            starts.append(beta)
+        start = better_start(grown, beta, growth)
+        assert any(np.array_equal(start, candidate) for candidate in starts)
+        best = max(grown.value(candidate) for candidate in starts)
+        assert grown.value(start) == pytest.approx(best, rel=1e-12, abs=1e-12)
+
+
+@every_problem
+@pytest.mark.parametrize("seed", range(3))
+def test_the_loss_is_that_of_the_formula(problem, seed):
+    residual = np.random.default_rng(seed).normal(scale=2.0, size=N)
+    loss = problem.loss(residual)
+    box = problem.lower, problem.upper, problem.epsilon
+    assert (loss >= 0.0).all()
+    assert math.fsum(loss) == pytest.approx(loss_by_loops(residual, *box, 0.0), rel=1e-13)
+    # the largest value that r_i b - epsilon_i |b| takes over the box: the conjugate of what h loses
+    ends = np.stack([problem.lower, np.zeros(N), problem.upper])
+    best = (residual * ends - problem.epsilon * np.abs(ends)).max(axis=0)
+    np.testing.assert_allclose(loss, best, atol=1e-12)
+
+
+def in_the_box(problem, seed):
+    """A point of the box, whatever its sum: inside, or with many coordinates at their bounds."""
+    r = np.random.default_rng(seed)
+    wild = r.choice([0.3, 3.0, 30.0]) * r.standard_normal(N)
+    return np.clip(wild, problem.lower, problem.upper)
+
+
+def kept_or_computed(problem):
+    """The problem without its constraint, on the matrix and on rows on demand."""
+    on_demand = CachedRows(Gaussian(1.5), X, 1e-3)
+    return [without_intercept(problem), without_intercept(replace(problem, rows=on_demand))]
+
+
+@every_problem
+@pytest.mark.parametrize("seed", range(3))
+def test_without_the_constraint_one_more_coordinate_takes_up_the_sum_at_no_price(problem, seed):
+    beta = in_the_box(problem, seed)
+    u, v = problem.fields(beta)
+    f = u + problem.quartic * beta * v
+    loss = loss_by_loops(problem.linear - f, problem.lower, problem.upper, problem.epsilon, 0.0)
+    gap = beta @ f + loss - problem.gain(beta)
+    for box in kept_or_computed(problem):
+        longer = np.append(beta, -beta.sum())
+        assert (box.lower <= longer).all()
+        assert (longer <= box.upper).all()
+        assert box.value(longer) == pytest.approx(problem.value(beta), rel=1e-13, abs=1e-13)
+        certificate = box.certificate(longer)
+        assert certificate.intercept == 0.0
+        assert certificate.gap == pytest.approx(gap, rel=1e-12, abs=1e-11)
+        np.testing.assert_allclose(certificate.decision[:-1], f, atol=1e-12)
+        assert certificate.decision[-1] == 0.0
+
+
+def test_without_the_constraint_rows_are_bordered_and_the_old_problem_is_left_alone():
+    problem = PROBLEMS["svr, a tube each"]
+    kept, computed = kept_or_computed(problem)
+    assert isinstance(kept.rows, DenseRows)
+    assert isinstance(computed.rows, BorderedRows)
+    np.testing.assert_array_equal(kept.rows.gram, np.pad(GRAM, (0, 1)))
+    np.testing.assert_array_equal(kept.epsilon, [*problem.epsilon, 0.0])
+    assert len(problem.rows) == len(problem.linear) == N
+    single = without_intercept(replace(problem, rows=DenseRows(GRAM, np.float32)))
+    assert single.rows.gram.dtype == np.float32
+    assert without_intercept(PROBLEMS["svc"]).with_quartic(2.0).quartic == 2.0
+
+
+@pytest.mark.parametrize("eta", [0.2, 5.0, np.inf])
+@pytest.mark.parametrize("C", [0.5, 20.0])
+@pytest.mark.parametrize("kind", ["svc", "svr"])
+def test_without_the_constraint_the_optimum_is_that_of_the_box(kind, C, eta):
+    if kind == "svc":
+        problem, naive = (
+            svc_dual(DenseRows(GRAM), SIGNS, C),
+            box_classification(GRAM, SIGNS, C, eta),
+        )
+    else:
+        problem = svr_dual(DenseRows(GRAM), TARGET, C, 0.1)
+        naive = box_regression(GRAM, TARGET, C, 0.1, eta)
+    optimum, beta = box_by_cone(naive)
+    for box in kept_or_computed(problem.with_quartic(1 / (4 * eta))):
+        result = smo.solve(box, tol=1e-10)
+        assert result.value == pytest.approx(optimum, rel=1e-6)
+        assert result.certificate.intercept == 0.0
+        np.testing.assert_allclose(result.certificate.decision[:-1], naive.fields(beta), atol=1e-3)
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_without_the_constraint_one_class_may_be_learned_from(sign):
+    box = without_intercept(svc_dual(DenseRows(GRAM), np.full(N, sign), 1.5))
+    result = smo.solve(box, tol=1e-9)
+    assert result.value == pytest.approx(
+        box_by_cone(box_classification(GRAM, np.full(N, sign), 1.5, np.inf))[0]
+    )
+    assert (sign * result.x[:-1] >= 0).all()
+    assert (sign * result.certificate.decision[:-1]).min() > 0
+
+
+@pytest.mark.parametrize("C", [1e-100, 1e-8, 1e8, 1e100])
+def test_without_the_constraint_the_intercept_is_zero_whatever_the_price(C):
+    box = without_intercept(svc_dual(DenseRows(GRAM), SIGNS, C))
+    for beta in (np.zeros(N + 1), np.append(0.5 * C * SIGNS, -0.5 * C * SIGNS.sum())):
+        assert box.certificate(beta).intercept == 0.0
+
+
+@every_problem
+@pytest.mark.parametrize("seed", range(6))
+def test_the_best_multiple_is_the_best_on_its_ray(problem, seed):
+    beta = in_the_box(problem, seed)
+    best, (u, v) = best_multiple(problem, beta)
+    ray = np.linspace(0.0, 1.0, 2001)
+    values = np.array([problem.value(t * beta) for t in ray])
+    assert problem.value(best) >= values.max() - 1e-12 * (1 + np.abs(values).max())
+    assert problem.value(best) == pytest.approx(values.max(), abs=1e-5 * np.ptp(values))
+    t = (best @ beta) / (beta @ beta)
+    assert 0.0 <= t <= 1.0
+    np.testing.assert_allclose(best, t * beta, atol=1e-14 * np.abs(beta).max())
+    np.testing.assert_allclose(u, problem.fields(best)[0], atol=1e-12 * (1 + np.abs(u).max()))
+    np.testing.assert_allclose(v, problem.fields(best)[1], atol=1e-12 * (1 + np.abs(v).max()))
+
+
+def test_the_best_multiple_of_the_optimum_is_itself_and_of_what_only_loses_is_zero():
+    problem = PROBLEMS["svc, quartic"]
+    optimum = smo.solve(problem, tol=1e-10).x
+    np.testing.assert_allclose(best_multiple(problem, optimum)[0], optimum, atol=1e-4)
+    np.testing.assert_array_equal(best_multiple(problem, -optimum)[0], np.zeros(N))
+    start, (u, v) = best_multiple(problem, np.zeros(N))
+    assert np.count_nonzero([start, u, v]) == 0
+
+
+@st.composite
+def residuals(draw):
+    """Residuals with ties, prices with ties and zeros, and a tube that makes breaks meet."""
+    n = draw(st.integers(1, 9))
+    residual = draw(arrays(float, n, elements=st.integers(-6, 6).map(lambda r: r / 2)))
+    prices = st.sampled_from([0.0, 0.5, 1.0, 1.0, 2.0])
+    upper = draw(arrays(float, n, elements=prices))
+    lower = -draw(arrays(float, n, elements=prices))
+    return residual, lower, upper, draw(st.sampled_from([0.0, 0.5, 0.25]))
+
+
+@given(case=residuals())
+@settings(max_examples=300, deadline=None)
+def test_the_intercept_is_the_middle_of_the_best_break_points(case):
+    residual, lower, upper, epsilon = case
+    above, below = residual[upper > 0] - epsilon, residual[lower < 0] + epsilon
+    breaks = np.unique(np.concatenate([above, below]))
+    if breaks.size == 0:
+        assert best_intercept(*case) == 0.0
+        return
+    losses = np.array([loss_by_loops(residual, lower, upper, epsilon, b) for b in breaks])
+    best = breaks[losses <= losses.min() + 1e-12]
+    assert best_intercept(*case) == pytest.approx(0.5 * (best[0] + best[-1]), abs=1e-12)
+
+
+@given(
+    residual=arrays(float, 7, elements=st.floats(-10, 10)),
+    upper=arrays(float, 7, elements=st.floats(0.1, 5)),
+    lower=arrays(float, 7, elements=st.floats(-5, -0.1)),
+    epsilon=st.floats(0, 2),
+)
+@settings(max_examples=100, deadline=None)
+def test_no_break_point_and_no_shift_is_better(residual, upper, lower, epsilon):
+    b = best_intercept(residual, lower, upper, epsilon)
+    loss = loss_by_loops(residual, lower, upper, epsilon, b)
+    others = np.concatenate([residual - epsilon, residual + epsilon, b + np.array([-1e-3, 1e-3])])
+    for other in others:
+        assert loss <= loss_by_loops(residual, lower, upper, epsilon, other) + 1e-9
+
+
+def test_the_intercept_of_a_flat_stretch_is_its_middle():
+    two = np.array([0.0, 3.0])
+    assert best_intercept(two, -np.ones(2), np.ones(2), 0.5) == 1.5
+    signs = np.array([1.0, -1.0])  # hinge losses, flat for b in [-1, 1]
+    assert best_intercept(signs, np.minimum(signs, 0), np.maximum(signs, 0), 0.0) == 0.0
+
+
+def test_a_problem_is_frozen():
+    problem = PROBLEMS["svr"]
+    assert isinstance(problem, MarginDual)
+    with pytest.raises(AttributeError, match="cannot assign to field 'quartic'"):
+        problem.quartic = 2.0

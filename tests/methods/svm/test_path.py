@@ -1,0 +1,64 @@
+"""Warm-started paths over C equal fits of their own."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_wine
+from sklearn.preprocessing import scale
+
+from pliant import C_path, DANKClassifier, DANKRegressor
+from pliant.datasets import make_speed_problem
+from tests.methods.hadamard.test_dank import classification, regression
+
+
+@pytest.mark.parametrize("eta", ["auto", 3.0])
+@pytest.mark.parametrize("machine", [DANKClassifier, DANKRegressor])
+def test_each_machine_of_a_path_equals_its_own_fit(machine, eta):
+    X, y = classification(n=80) if machine is DANKClassifier else regression(n=80)
+    Cs = [10.0, 0.3, 1.0, 1.2]
+    path = C_path(machine(eta=eta, tol=1e-8), X, y, Cs)
+    for C, fitted in zip(Cs, path, strict=True):
+        alone = machine(C=C, eta=eta, tol=1e-8).fit(X, y)
+        assert fitted.C == C
+        assert fitted.objective_ == pytest.approx(alone.objective_, rel=1e-6)
+        assert fitted.n_features_in_ == alone.n_features_in_
+        np.testing.assert_allclose(fitted.predict(X), alone.predict(X), atol=1e-3)
+
+
+def test_warm_starts_save_steps():
+    X, y = make_speed_problem(1000)
+    Cs = 8.0 * 1.2 ** np.arange(5)
+    machine = DANKClassifier(gamma=3.0, eta=1e4)
+    path = C_path(machine, X, y, Cs)
+    cold = [clone(machine).set_params(C=C).fit(X, y) for C in Cs]
+    assert sum(m.n_iter_ for m in path) < sum(m.n_iter_ for m in cold)
+
+
+@pytest.mark.parametrize("eta", ["auto", 3.0])
+def test_a_path_that_stands_still_takes_no_step(eta):
+    X, y = classification(n=80)
+    first, second, third = C_path(DANKClassifier(eta=eta), X, y, [2.0, 2.0, 2.0])
+    assert first.n_iter_ > 0
+    if eta == "auto":  # the plain SVM is where it was; DANK is started from it again
+        assert second.n_iter_ < first.n_iter_
+    else:
+        assert second.n_iter_ == third.n_iter_ == 0
+        assert third.dual_coef_.tobytes() == first.dual_coef_.tobytes()
+
+
+def test_a_path_serves_many_classes_and_weights():
+    X, y = load_wine(return_X_y=True)
+    X = scale(X)
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, size=len(y))
+    path = C_path(DANKClassifier(tol=1e-6), X, y, [0.1, 1.0], sample_weight=weights)
+    alone = DANKClassifier(C=1.0, tol=1e-6).fit(X, y, weights)
+    np.testing.assert_array_equal(path[1].predict(X), alone.predict(X))
+    assert len(path[0].estimators_) == 3
+
+
+def test_bad_paths_get_a_clear_error():
+    X, y = classification()
+    with pytest.raises(ValueError, match="expected at least one C"):
+        C_path(DANKClassifier(), X, y, [])
+    with pytest.raises(ValueError, match="expected C > 0, a finite number, got -1"):
+        C_path(DANKClassifier(), X, y, [1.0, -1])

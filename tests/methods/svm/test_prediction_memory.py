@@ -1,0 +1,43 @@
+"""Prediction goes by blocks of rows: what it holds does not grow with the rows."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from pliant import DANKClassifier, DANKRegressor
+from pliant.datasets import make_clowns
+
+pytestmark = pytest.mark.slow
+
+X, Y = make_clowns(300, random_state=0)
+WAYS = {
+    "exact": {"tau": 0.0},
+    "low rank": {"tau": 0.01},
+    "part": {"partition": "kmeans", "n_parts": 3, "random_state": 0},
+    "whole": {"partition": "kmeans", "n_parts": 3, "random_state": 0, "prediction": "whole"},
+}
+
+
+def held(call):
+    tracemalloc.start()
+    call()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("extension", ["none", "nearest", "smooth"])
+def test_memory_does_not_grow_with_the_rows(monkeypatch, way, extension):
+    monkeypatch.setattr("pliant.core.blocks.BLOCK_ENTRIES", 2000)
+    monkeypatch.setattr("pliant.core.linalg.BLOCK_ENTRIES", 2000)
+    few = np.random.default_rng(0).normal(size=(2000, 2))
+    many = np.tile(few, (3, 1))
+    for learner, name in ((DANKClassifier, "decision_function"), (DANKRegressor, "predict")):
+        predict = getattr(learner(extension=extension, **WAYS[way]).fit(X, Y), name)
+        predict(few)
+        grown = held(lambda predict=predict: predict(many)) - held(
+            lambda predict=predict: predict(few)
+        )
+        assert grown < 4000 * 8 * 12  # some numbers a row, where a Gram matrix has 600

@@ -1,0 +1,220 @@
+"""Projections: the nearest point of a set, by a generic solver and by what defines it.
+
+x is the projection of v onto a convex set if and only if it lies in the set and
+(v - x)'(z - x) <= 0 for every z in the set.
+"""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from pliant.methods.svm.smo.projections import (
+    project_box_hyperplane,
+    project_psd,
+    project_simplex,
+    project_spectraplex,
+)
+
+often = settings(max_examples=100, deadline=None)
+seeds = pytest.mark.parametrize("seed", range(6))
+real = st.floats(-100, 100)
+
+
+def nearest_by_cvxpy(v, constraints_on, **shape):
+    """The nearest point to v, by a generic conic solver."""
+    x = cp.Variable(v.shape, **shape)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(x - v)), constraints_on(x))
+    tight = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-12)
+    problem.solve(solver=cp.CLARABEL, **tight)
+    return x.value
+
+
+def vector(n, elements=real):
+    return arrays(float, n, elements=elements)
+
+
+def symmetric(n):
+    return vector((n, n)).map(lambda A: 0.5 * (A + A.T))
+
+
+@st.composite
+def boxes(draw):
+    """A point, a box with a hyperplane through it, and a feasible point z."""
+    n = draw(st.integers(1, 9))
+    lower = draw(vector(n, st.integers(-5, 5).map(float)))
+    upper = lower + draw(vector(n, st.sampled_from([0.0, 0.5, 1.0, 30.0])))
+    normal = draw(vector(n, st.sampled_from([-3.0, -1.0, 0.0, 0.25, 1.0, 1.0, 2.0])))
+    z = lower + draw(vector(n, st.floats(0, 1))) * (upper - lower)
+    return draw(vector(n)), lower, upper, normal, float(normal @ z), z
+
+
+class TestBoxAndHyperplane:
+    @seeds
+    @pytest.mark.parametrize("kind", ["svc", "svr", "general"])
+    def test_it_agrees_with_a_generic_solver(self, kind, seed):
+        r = np.random.default_rng(seed)
+        n = 12
+        v, C = 3 * r.standard_normal(n), r.uniform(0.1, 2, n)
+        signs = np.where(r.uniform(size=n) < 0.5, 1.0, -1.0)
+        lower, upper, normal, level = {
+            "svc": (np.zeros(n), C, signs, 0.0),
+            "svr": (-C, C, None, 0.0),
+            "general": (-C, 2 * C, r.standard_normal(n), 0.3),
+        }[kind]
+        a = np.ones(n) if normal is None else normal
+        expected = nearest_by_cvxpy(v, lambda x: [lower <= x, x <= upper, a @ x == level])
+        x = project_box_hyperplane(v, lower, upper, normal, level)
+        np.testing.assert_allclose(x, expected, atol=1e-6)
+        assert a @ x == pytest.approx(level, abs=1e-13)
+
+    @given(case=boxes())
+    @often
+    def test_the_result_is_feasible_and_no_feasible_point_is_nearer(self, case):
+        v, lower, upper, normal, level, z = case
+        x = project_box_hyperplane(v, lower, upper, normal, level)
+        assert (lower <= x).all()
+        assert (x <= upper).all()
+        assert normal @ x == pytest.approx(level, abs=1e-10)
+        assert (v - x) @ (z - x) <= 1e-9 * (1 + np.abs(v).max())
+
+    @given(case=boxes())
+    @often
+    def test_projecting_twice_is_projecting_once(self, case):
+        v, *set_ = case[:-1]
+        x = project_box_hyperplane(v, *set_)
+        np.testing.assert_allclose(project_box_hyperplane(x, *set_), x, atol=1e-10)
+
+    @given(case=boxes())
+    @often
+    def test_a_feasible_point_stays_where_it_is(self, case):
+        _, *set_, z = case
+        x = project_box_hyperplane(z, *set_)
+        np.testing.assert_array_equal(x, z)
+        assert x is not z
+
+    def test_rounding_in_the_sum_does_not_move_a_point_off_its_bounds(self):
+        upper = np.array([0.1, 0.2, 0.4, 0.0])
+        x = np.array([0.1, 0.2, 0.0, -0.3])  # 0.1 + 0.2 - 0.3 is 2.8e-17
+        assert x.sum() != 0
+        projected = project_box_hyperplane(x, np.array([0, 0, 0, -1.0]), upper)
+        np.testing.assert_array_equal(projected, x)
+
+    def test_clipping_and_then_shifting_is_something_else(self):
+        v, lower, upper = np.array([3.0, 0.1, -0.2]), np.full(3, -1.0), np.ones(3)
+        x = project_box_hyperplane(v, lower, upper)
+        np.testing.assert_allclose(x, [1.0, -0.35, -0.65], atol=1e-15)
+        clipped = np.clip(v, lower, upper)
+        assert np.abs(clipped - clipped.mean() - x).max() > 0.1
+
+    def test_the_only_points_of_thin_sets(self):
+        lower, upper = np.array([0.0, -1.0]), np.array([2.0, 3.0])
+        v = np.array([0.3, 0.4])
+        for low, high, level in ((lower, upper, 5.0), (lower, upper, -1.0), (upper, upper, 5.0)):
+            x = project_box_hyperplane(v, low, high, level=level)
+            np.testing.assert_allclose(x, high if level > 0 else low, atol=1e-15)
+
+    def test_a_zero_normal_leaves_the_box(self):
+        x = project_box_hyperplane(np.array([5.0, 0.5]), np.zeros(2), np.ones(2), np.zeros(2))
+        np.testing.assert_array_equal(x, [1.0, 0.5])
+
+    @pytest.mark.parametrize("level", [5.1, -1.1])
+    def test_a_level_out_of_reach_is_refused(self, level):
+        said = rf"expected a level that the box can reach, in \[-1, 5\], got {level}"
+        with pytest.raises(ValueError, match=said):
+            project_box_hyperplane(
+                np.zeros(2), np.array([0.0, -1.0]), np.array([2.0, 3.0]), level=level
+            )
+
+    def test_crossed_bounds_are_refused(self):
+        with pytest.raises(ValueError, match="expected lower <= upper, got 1 and -2 at 1"):
+            project_box_hyperplane(np.zeros(3), np.array([-1.0, 1, 0]), np.array([1.0, -2, 0]))
+
+    def test_the_arguments_are_left_as_they_are(self):
+        v, lower, upper = np.array([3.0, -4.0]), np.full(2, -1.0), np.ones(2)
+        project_box_hyperplane(v, lower, upper)
+        np.testing.assert_array_equal([v, lower, upper], [[3, -4], [-1, -1], [1, 1]])
+
+
+class TestSimplex:
+    @seeds
+    @pytest.mark.parametrize("total", [0.1, 1.0, 50.0])
+    def test_it_agrees_with_a_generic_solver(self, total, seed):
+        v = 2 * np.random.default_rng(seed).standard_normal(11)
+        expected = nearest_by_cvxpy(v, lambda x: [x >= 0, cp.sum(x) == total])
+        np.testing.assert_allclose(project_simplex(v, total), expected, atol=1e-6)
+
+    @given(v=st.integers(1, 9).flatmap(vector), total=st.floats(1e-3, 1e3), data=st.data())
+    @often
+    def test_it_is_feasible_nearest_and_idempotent(self, v, total, data):
+        x = project_simplex(v, total)
+        assert (x >= 0).all()
+        assert x.sum() == pytest.approx(total, rel=1e-12)
+        z = data.draw(vector(v.size, st.floats(0.01, 1)))
+        z *= total / z.sum()
+        assert (v - x) @ (z - x) <= 1e-12 * (1 + np.abs(v).max()) * (1 + total)
+        np.testing.assert_allclose(project_simplex(x, total), x, atol=1e-12 * total)
+
+    def test_a_shift_of_all_coordinates_changes_nothing(self):
+        v = np.array([0.5, 0.25, -3.0])
+        np.testing.assert_array_equal(project_simplex(v + 2.0**40), project_simplex(v))
+
+    def test_very_large_coordinates_are_no_trouble(self):
+        np.testing.assert_array_equal(project_simplex(np.array([1e20, 0.0])), [1.0, 0.0])
+        np.testing.assert_array_equal(project_simplex(np.array([-1e20, -1e20])), [0.5, 0.5])
+
+    @pytest.mark.parametrize("total", [0.0, -1.0, np.nan])
+    def test_an_empty_simplex_is_refused(self, total):
+        with pytest.raises(ValueError, match=f"expected total > 0, got {total}"):
+            project_simplex(np.ones(3), total)
+
+
+class TestCones:
+    @seeds
+    def test_psd_agrees_with_a_generic_solver(self, seed):
+        A = np.random.default_rng(seed).standard_normal((5, 5))
+        expected = nearest_by_cvxpy(A + A.T, lambda x: [x >> 0], symmetric=True)
+        np.testing.assert_allclose(project_psd(A + A.T), expected, atol=1e-6)
+
+    @seeds
+    @pytest.mark.parametrize("trace", [0.1, 1.0, 20.0])
+    def test_spectraplex_agrees_with_a_generic_solver(self, trace, seed):
+        A = np.random.default_rng(seed).standard_normal((4, 4))
+        expected = nearest_by_cvxpy(
+            A + A.T, lambda x: [x >> 0, cp.trace(x) == trace], symmetric=True
+        )
+        np.testing.assert_allclose(project_spectraplex(A + A.T, trace), expected, atol=1e-5)
+
+    @given(A=st.integers(1, 5).flatmap(symmetric), data=st.data())
+    @often
+    def test_psd_is_feasible_nearest_and_idempotent(self, A, data):
+        X = project_psd(A)
+        scale = 1 + np.abs(A).max()
+        np.testing.assert_allclose(X, X.T, atol=1e-12 * scale)
+        assert np.linalg.eigvalsh(X)[0] >= -1e-12 * scale
+        B = data.draw(vector(A.shape, st.floats(-10, 10)))
+        assert np.sum((A - X) * (B @ B.T - X)) <= 1e-9 * scale**2
+        np.testing.assert_allclose(project_psd(X), X, atol=1e-12 * scale)
+
+    @given(A=st.integers(1, 5).flatmap(symmetric), trace=st.floats(0.01, 100), data=st.data())
+    @often
+    def test_spectraplex_is_feasible_nearest_and_idempotent(self, A, trace, data):
+        X = project_spectraplex(A, trace)
+        scale = 1 + np.abs(A).max() + trace
+        assert np.linalg.eigvalsh(X)[0] >= -1e-12 * scale
+        assert np.trace(X) == pytest.approx(trace, rel=1e-10)
+        B = data.draw(vector(A.shape, st.floats(-1, 1))) + np.eye(len(A)) * 1e-3
+        Z = B @ B.T + 1e-6 * np.eye(len(A))
+        Z *= trace / np.trace(Z)
+        assert np.sum((A - X) * (Z - X)) <= 1e-9 * scale**2
+        np.testing.assert_allclose(project_spectraplex(X, trace), X, atol=1e-9 * scale)
+
+    def test_psd_of_a_diagonal_matrix_keeps_its_positive_entries(self):
+        np.testing.assert_allclose(project_psd(np.diag([2.0, -1.0, 0.0])), np.diag([2.0, 0, 0]))
+        np.testing.assert_array_equal(project_psd(-np.eye(3)), np.zeros((3, 3)))
+
+    def test_an_empty_spectraplex_is_refused(self):
+        with pytest.raises(ValueError, match=r"expected total > 0, got -1\.0"):
+            project_spectraplex(np.eye(2), -1.0)

@@ -1,0 +1,428 @@
+"""The two-coordinate solver against scikit-learn, a generic convex solver and itself."""
+
+from dataclasses import replace
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.svm import SVC, SVR
+
+from pliant.core.result import Status
+from pliant.datasets import make_speed_problem
+from pliant.methods.svm import smo
+from pliant.methods.svm.dual import svc_dual, svr_dual
+from pliant.methods.svm.rows import DenseRows
+from pliant.methods.svm.smo.block import Block
+
+
+def classification(seed, n=40, d=3):
+    r = np.random.default_rng(seed)
+    X = r.uniform(size=(n, d))
+    y = np.where(np.sin(6 * X[:, 0]) + X[:, 1] + 0.4 * r.standard_normal(n) > 0.8, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    return X, y
+
+
+def regression(seed, n=40, d=2):
+    r = np.random.default_rng(seed)
+    X = r.uniform(size=(n, d))
+    return X, np.sin(5 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * r.standard_normal(n)
+
+
+def optimum_by_cvxpy(problem):
+    """The same problem, written down once more, for a generic solver."""
+    K = problem.rows.gram
+    beta = cp.Variable(len(problem.rows))
+    epsilon = np.broadcast_to(problem.epsilon, problem.linear.shape)
+    objective = problem.linear @ beta - epsilon @ cp.abs(beta)
+    objective -= 0.5 * cp.quad_form(beta, cp.psd_wrap(K))
+    if problem.quartic:
+        root = np.linalg.cholesky(K * K + 1e-12 * np.eye(len(K)))
+        square = cp.Variable(len(problem.rows), nonneg=True)
+        objective -= 0.25 * problem.quartic * cp.sum_squares(root.T @ square)
+        constraints = [cp.square(beta) <= square]
+    else:
+        constraints = []
+    constraints += [beta >= problem.lower, beta <= problem.upper, cp.sum(beta) == 0]
+    return cp.Problem(cp.Maximize(objective), constraints).solve(solver=cp.CLARABEL)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_svc_dual_agrees_with_scikit_learn(seed):
+    X, y = classification(seed, n=60)
+    K = rbf_kernel(X, gamma=1.0 + seed)
+    C = 10.0 ** (seed % 4 - 1)
+    result = smo.solve(svc_dual(DenseRows(K), y, C), tol=1e-10)
+    peer = SVC(kernel="precomputed", C=C, tol=1e-9).fit(K, y)
+    beta = np.zeros(len(y))
+    beta[peer.support_] = peer.dual_coef_[0]
+    assert result.value == pytest.approx(np.abs(beta).sum() - 0.5 * beta @ K @ beta, rel=1e-6)
+    assert result.status is Status.CONVERGED
+    np.testing.assert_allclose(result.certificate.decision, peer.decision_function(K), atol=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_svr_dual_agrees_with_scikit_learn(seed):
+    X, y = regression(seed, n=60)
+    K = rbf_kernel(X, gamma=1.0 + seed)
+    C, epsilon = 10.0 ** (seed % 4 - 1), 0.02 * (seed + 1)
+    result = smo.solve(svr_dual(DenseRows(K), y, C, epsilon), tol=1e-10)
+    peer = SVR(kernel="precomputed", C=C, epsilon=epsilon, tol=1e-9).fit(K, y)
+    beta = np.zeros(len(y))
+    beta[peer.support_] = peer.dual_coef_[0]
+    value = y @ beta - epsilon * np.abs(beta).sum() - 0.5 * beta @ K @ beta
+    assert result.value == pytest.approx(value, rel=1e-6)
+    np.testing.assert_allclose(result.certificate.decision, peer.predict(K), atol=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("quartic", [0.0, 0.01, 0.5, 20.0])
+@pytest.mark.parametrize("kind", ["svc", "svr"])
+def test_optimum_agrees_with_a_generic_convex_solver(kind, quartic, seed):
+    if kind == "svc":
+        X, y = classification(seed, n=25)
+        C = np.random.default_rng(seed).uniform(0.5, 5.0, size=25)
+        problem = svc_dual(DenseRows(rbf_kernel(X, gamma=3.0)), y, C, quartic=quartic)
+    else:
+        X, y = regression(seed, n=25)
+        problem = svr_dual(DenseRows(rbf_kernel(X, gamma=3.0)), y, 4.0, 0.05, quartic=quartic)
+    result = smo.solve(problem, tol=1e-10)
+    assert result.value == pytest.approx(optimum_by_cvxpy(problem), rel=2e-6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("quartic", [0.0, 0.5])
+def test_each_coordinate_may_have_a_tube_of_its_own(quartic, seed):
+    X, y = regression(seed, n=25)
+    r = np.random.default_rng(seed)
+    tubes = np.where(r.uniform(size=25) < 0.3, 0.0, r.uniform(0, 0.4, size=25))
+    problem = svr_dual(DenseRows(rbf_kernel(X, gamma=3.0)), y, 4.0, 0.0, quartic=quartic)
+    problem = replace(problem, epsilon=tubes)
+    result = smo.solve(problem, tol=1e-10)
+    assert result.value == pytest.approx(optimum_by_cvxpy(problem), rel=2e-6)
+    error = np.abs(y - result.certificate.decision)
+    free = (result.x != 0) & (np.abs(result.x) < 4.0)
+    np.testing.assert_allclose(error[free], tubes[free], atol=1e-4)
+    assert (error[result.x == 0] <= tubes[result.x == 0] + 1e-4).all()
+    assert free.any()
+
+
+@pytest.mark.parametrize("quartic", [0.0, 0.5])
+def test_equal_tubes_are_one_tube_to_the_bit(quartic):
+    X, y = regression(0, n=60)
+    one = svr_dual(DenseRows(rbf_kernel(X, gamma=3.0)), y, 4.0, 0.1, quartic=quartic)
+    each = replace(one, epsilon=np.full(60, 0.1))
+    results = [smo.solve(problem, tol=1e-8) for problem in (one, each)]
+    np.testing.assert_array_equal(results[0].x, results[1].x)
+    assert results[0].n_iter == results[1].n_iter
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    C=st.floats(1e-3, 1e4),
+    quartic=st.sampled_from([0.0, 1e-4, 0.1, 10.0]),
+    kind=st.sampled_from(["svc", "svr"]),
+    max_iter=st.integers(0, 200),
+)
+def test_every_point_on_the_way_is_feasible_and_bounded_by_its_gap(
+    seed, C, quartic, kind, max_iter
+):
+    if kind == "svc":
+        X, y = classification(seed, n=20)
+        problem = svc_dual(DenseRows(rbf_kernel(X)), y, C, quartic=quartic)
+    else:
+        X, y = regression(seed, n=20)
+        problem = svr_dual(DenseRows(rbf_kernel(X)), y, C, 0.1, quartic=quartic)
+    early = smo.solve(problem, max_iter=max_iter, tol=1e-8)
+    late = smo.solve(problem, tol=1e-9, max_iter=200_000)
+    slack = 1e-8 * (1 + abs(late.value))
+    assert abs(early.x.sum()) <= 1e-9 * (1 + np.abs(early.x).sum())
+    assert (problem.lower <= early.x).all()
+    assert (early.x <= problem.upper).all()
+    assert early.gap >= -slack
+    assert early.value <= late.value + late.gap + slack
+    assert late.value <= early.value + early.gap + slack
+    assert np.all(np.diff(early.objectives) >= -slack)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10**6), quartic=st.sampled_from([0.0, 0.1]))
+def test_the_optimum_does_not_depend_on_row_order(seed, quartic):
+    X, y = classification(seed, n=30)
+    order = np.random.default_rng(seed).permutation(30)
+    values = [
+        smo.solve(svc_dual(DenseRows(rbf_kernel(A, gamma=2.0)), b, 3.0, quartic=quartic), tol=1e-8)
+        for A, b in [(X, y), (X[order], y[order])]
+    ]
+    assert values[0].value == pytest.approx(values[1].value, rel=1e-7)
+
+
+def large_problem(n=1500, quartic=0.0, dtype=np.float64):
+    X, y = classification(3, n=n, d=6)
+    return svc_dual(DenseRows(rbf_kernel(X, gamma=3.0), dtype), y, 8.0, quartic=quartic)
+
+
+@pytest.mark.parametrize("quartic", [0.0, 1e-3])
+def test_active_sets_reach_the_optimum_of_all_coordinates(quartic):
+    problem = large_problem(quartic=quartic)
+    result = smo.solve(problem, tol=1e-9)
+    again = problem.certificate(result.x)
+    assert again.gap <= 1e-9 * (1 + again.value)
+    assert result.gap == again.gap
+    everything = Block(problem, result.x, problem.fields(result.x))
+    active = everything.active(result.certificate.intercept, room=len(problem.rows))
+    assert active is not None
+    assert active.size < len(problem.rows)
+
+
+def test_an_active_set_holds_the_worst_violators_and_the_free_coordinates():
+    problem = large_problem(n=300)
+    half_way = smo.solve(problem, max_iter=400)
+    block = Block(problem, half_way.x, problem.fields(half_way.x))
+    b = half_way.certificate.intercept
+    rise, fall = block.rates()
+    violation = np.maximum(rise - b, b - fall)
+    must = np.flatnonzero(violation >= 0)
+    free = np.flatnonzero((half_way.x > problem.lower) & (half_way.x < problem.upper))
+    assert np.isin(free, must).all()
+    assert block.active(b, room=must.size - 1) is None
+    chosen = block.active(b, room=must.size + 5)
+    assert chosen.size <= must.size + 5
+    assert np.isin(must, chosen).all()
+
+
+def test_warm_start_reaches_the_same_optimum_in_fewer_steps():
+    X, y = make_speed_problem(1000)
+    problem = svc_dual(DenseRows(rbf_kernel(X, gamma=3.0)), y, 8.0)
+    cold = smo.solve(problem, tol=1e-6)
+    c = 1 / (4 * cold.x @ cold.x)
+    warm = smo.solve(problem.with_quartic(c), cold.x, tol=1e-6)
+    plain = smo.solve(problem.with_quartic(c), tol=1e-6)
+    assert warm.value == pytest.approx(plain.value, rel=2e-6)
+    assert warm.n_iter < plain.n_iter
+
+
+def test_start_is_projected_onto_the_feasible_set():
+    problem = large_problem(n=100)
+    wild = np.random.default_rng(0).normal(scale=100.0, size=100)
+    result = smo.solve(problem, wild, max_iter=0)
+    assert (problem.lower <= result.x).all()
+    assert (result.x <= problem.upper).all()
+    assert abs(result.x.sum()) < 1e-8
+    with pytest.raises(ValueError, match=r"start of shape \(100,\), got \(3,\)"):
+        smo.solve(problem, np.zeros(3))
+
+
+class Products(DenseRows):
+    """Rows that count the sums over all of them."""
+
+    asked = 0
+
+    def matvec(self, weights, pause=None):
+        self.asked += 1
+        return super().matvec(weights, pause)
+
+    def both_matvecs(self, weights, squares, pause=None):
+        self.asked += 1
+        return super().both_matvecs(weights, squares, pause)
+
+
+@pytest.mark.parametrize("quartic", [0.0, 0.5])
+def test_fields_that_are_known_are_not_summed_up_again(quartic):
+    X, y = classification(3, n=80)
+    problem = svc_dual(Products(rbf_kernel(X, gamma=2.0)), y, 5.0, quartic=quartic)
+    start = smo.solve(problem, tol=1e-3).x
+    fields, problem.rows.asked = problem.fields(start), 0
+    untold = smo.solve(problem, start, tol=1e-3)
+    without, problem.rows.asked = problem.rows.asked, 0
+    told = smo.solve(problem, start, tol=1e-3, fields=fields)
+    assert problem.rows.asked == without - 1
+    np.testing.assert_array_equal(told.x, untold.x)
+    assert told.gap == untold.gap
+
+
+def test_fields_without_a_start_are_not_believed():
+    X, y = classification(3, n=30)
+    problem = svc_dual(DenseRows(rbf_kernel(X, gamma=2.0)), y, 5.0)
+    plain = smo.solve(problem, tol=1e-8)
+    odd = smo.solve(problem, tol=1e-8, fields=(np.zeros(30), np.zeros(30)))
+    assert odd.value == pytest.approx(plain.value, rel=1e-7)
+
+
+@pytest.mark.parametrize("quartic", [0.0, 0.5])
+def test_what_is_kept_is_feasible_never_gets_worse_and_ends_with_the_result(quartic):
+    X, y = classification(1, n=600)
+    problem = svc_dual(DenseRows(rbf_kernel(X, gamma=8.0)), y, 100.0, quartic=quartic)
+    kept = []
+    result = smo.solve(problem, tol=1e-8, keep=lambda beta: kept.append(beta.copy()))
+    assert len(kept) == len(result.history) >= 3
+    np.testing.assert_array_equal(kept[-1], result.x)
+    for beta, step in zip(kept, result.history, strict=True):
+        assert (problem.lower <= beta).all()
+        assert (beta <= problem.upper).all()
+        assert abs(beta.sum()) <= 1e-9 * (1 + np.abs(beta).sum())
+        assert problem.value(beta) == pytest.approx(step.objective, rel=1e-9, abs=1e-9)
+    assert (np.diff([problem.value(beta) for beta in kept]) >= -1e-9 * result.value).all()
+
+
+def test_a_run_that_was_cut_off_goes_on_from_what_was_kept():
+    X, y = classification(1, n=300)
+    problem = svc_dual(DenseRows(rbf_kernel(X, gamma=8.0)), y, 100.0, quartic=0.01)
+    kept = []
+
+    def keep(beta):
+        if len(kept) == 2:
+            raise KeyboardInterrupt
+        kept.append(beta.copy())
+
+    with pytest.raises(KeyboardInterrupt):
+        smo.solve(problem, tol=1e-8, keep=keep)
+    full = smo.solve(problem, tol=1e-8)
+    rest = smo.solve(problem, kept[-1], tol=1e-8)
+    assert rest.value == pytest.approx(full.value, rel=1e-7)
+    assert rest.n_iter < full.n_iter
+
+
+def test_same_input_gives_the_same_bytes():
+    runs = [smo.solve(large_problem(quartic=1e-3), tol=1e-5) for _ in range(2)]
+    assert runs[0].x.tobytes() == runs[1].x.tobytes()
+    assert runs[0].history == runs[1].history
+
+
+def test_float32_rows_give_the_float64_optimum_to_single_precision():
+    exact, single = (smo.solve(large_problem(dtype=t), tol=1e-7) for t in (np.float64, np.float32))
+    assert single.value == pytest.approx(exact.value, rel=1e-5)
+
+
+def test_iteration_limit_and_callback_stop_with_a_valid_certificate():
+    problem = large_problem()
+    short = smo.solve(problem, max_iter=50)
+    assert short.status is Status.MAX_ITER
+    assert short.n_iter == 50
+    assert short.gap > 0
+    seen = []
+    stopped = smo.solve(problem, callback=lambda step: seen.append(step) or True)
+    assert stopped.status is Status.STOPPED
+    assert len(seen) == 1
+    assert problem.certificate(stopped.x).gap == pytest.approx(stopped.gap)
+
+
+def test_callback_that_returns_nothing_sees_the_run_to_its_end():
+    seen = []
+    result = smo.solve(large_problem(), callback=seen.append)
+    assert result.status is Status.CONVERGED
+    assert [s.n_iter for s in seen] == sorted(s.n_iter for s in seen)
+    assert seen[-1].n_iter == result.n_iter
+
+
+def test_an_interrupt_in_a_callback_passes_through():
+    def interrupt(step):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        smo.solve(large_problem(), callback=interrupt)
+
+
+def test_a_tube_that_covers_all_targets_gives_zero():
+    X, y = regression(0)
+    result = smo.solve(svr_dual(DenseRows(rbf_kernel(X)), y, 1.0, epsilon=100.0, quartic=0.1))
+    assert not result.x.any()
+    assert result.gap == 0.0
+    assert result.n_iter == 0
+
+
+def test_duplicate_points_with_opposite_labels_are_solved():
+    X = np.repeat(np.random.default_rng(0).uniform(size=(10, 2)), 2, axis=0)
+    y = np.tile([1.0, -1.0], 10)
+    result = smo.solve(svc_dual(DenseRows(rbf_kernel(X)), y, 2.0), tol=1e-8)
+    assert result.status is Status.CONVERGED
+    assert result.value == pytest.approx(2.0 * 20, rel=1e-6)
+
+
+def test_a_gram_that_is_not_psd_has_no_certificate():
+    K = np.array([[1.0, 2.0, 0.0], [2.0, 1.0, 0.5], [0.0, 0.5, 1.0]])
+    y = np.array([1.0, -1.0, 1.0])
+    result = smo.solve(svc_dual(DenseRows(K), y, 1.0, psd=False))
+    assert result.status is Status.UNCERTIFIED
+    assert np.isnan(result.gap)
+
+
+def test_demanding_more_than_floating_point_can_give_stalls_with_advice():
+    result = smo.solve(large_problem(n=200), tol=1e-18)
+    assert result.status in (Status.STALLED, Status.CONVERGED)
+    assert result.gap < 1e-9
+    assert "raise tol" in Status.STALLED.advice
+
+
+def test_a_step_across_two_kinks_at_once_stops_there():
+    # from (-1, 1) both coordinates reach zero together; further on, |beta|_1 takes 4 epsilon back
+    problem = svr_dual(DenseRows(np.eye(2)), np.array([0.05, -0.05]), 5.0, epsilon=0.1)
+    result = smo.solve(problem, np.array([-1.0, 1.0]), max_iter=1)
+    np.testing.assert_array_equal(result.x, np.zeros(2))
+
+
+@pytest.mark.parametrize("quartic", [1e-3, 360.0, 1e6])
+def test_one_step_finds_a_maximum_far_below_the_bounds(quartic):
+    # opposite labels on one point: h = 2t - c t^4, for t up to C
+    problem = svc_dual(DenseRows(np.ones((2, 2))), np.array([1.0, -1.0]), 1e13, quartic=quartic)
+    step = (1.0 / (2.0 * quartic)) ** (1.0 / 3.0)
+    np.testing.assert_allclose(smo.solve(problem, max_iter=1).x, [step, -step], rtol=1e-9)
+
+
+def test_one_step_solves_a_problem_of_two_points_whatever_the_scale_of_the_kernel():
+    problem = svc_dual(DenseRows(1e-16 * np.eye(2)), np.array([1.0, -1.0]), 1e20)
+    np.testing.assert_allclose(smo.solve(problem, max_iter=1).x, [1e16, -1e16], rtol=1e-9)
+
+
+def with_an_offset(kernel, n, offset, C, quartic, seed):
+    """Targets so far from zero that no gap near 1e-10 can be computed."""
+    X, y = regression(seed, n=n)
+    K = {"linear": X @ X.T, "square": (1 + X @ X.T) ** 2, "gaussian": rbf_kernel(X, gamma=3.0)}
+    return svr_dual(DenseRows(K[kernel]), y + offset, C, 0.01, quartic=quartic)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ("gaussian", 200, 1e6, 400.0, 0.0),
+        ("gaussian", 12, 1e9, 1.0, 0.0),
+        ("square", 200, 1e6, 1.0, 0.0),
+        ("square", 12, 1e9, 400.0, 0.01),
+        ("linear", 12, 1e9, 400.0, 0.0),
+    ],
+    ids=str,
+)
+def test_a_run_ends_where_rounding_hides_the_optimum(settings, seed):
+    problem = with_an_offset(*settings, seed)
+    result = smo.solve(problem, tol=1e-10, callback=lambda step: step.n_iter > 2_000_000)
+    assert result.status in (Status.STALLED, Status.CONVERGED)
+    assert result.gap == problem.certificate(result.x).gap
+
+
+def test_no_coordinate_is_active_where_no_pair_violates_the_conditions():
+    X, y = regression(0)
+    problem = svr_dual(DenseRows(rbf_kernel(X)), y, 1.0, epsilon=100.0)
+    nothing = np.zeros(len(y))
+    block = Block(problem, nothing, problem.fields(nothing))
+    assert block.violation <= 0
+    assert block.active(0.0, room=16) is None
+
+
+@pytest.mark.parametrize("quartic", [0.0, 1e-3])
+def test_the_last_word_is_not_left_to_fields_that_were_summed_step_by_step(quartic):
+    problem = large_problem(n=600, quartic=quartic)
+    ends = [
+        smo.solve(problem, max_iter=299),
+        smo.solve(problem, callback=lambda step: True),
+        smo.solve(problem, violation=1e-3),
+        smo.solve(problem, tol=1e-18),
+    ]
+    for result in ends:
+        certificate = problem.certificate(result.x)
+        assert (result.value, result.gap) == (certificate.value, certificate.gap)
+        assert result.history[-1].gap == result.gap

@@ -1,0 +1,327 @@
+"""The two-coordinate solver where the Gram matrix is never whole: blocks of chosen coordinates."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.svm import SVC
+
+from pliant.core.result import Status
+from pliant.kernels import Gaussian
+from pliant.methods.svm import smo
+from pliant.methods.svm.dual import svc_dual, svr_dual
+from pliant.methods.svm.rows import CachedRows, DenseRows, cached
+from pliant.methods.svm.smo.block import Block
+from pliant.methods.svm.smo.working_set import working_set
+
+KERNEL = Gaussian(2.0)
+
+
+def points_and_labels(n, seed=0):
+    r = np.random.default_rng(seed)
+    X = r.uniform(size=(n, 4))
+    y = np.where(np.sin(6 * X[:, 0]) + X[:, 1] + 0.4 * r.standard_normal(n) > 0.8, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    return X, y
+
+
+def points_and_targets(n, seed=0):
+    r = np.random.default_rng(seed)
+    X = r.uniform(size=(n, 4))
+    return X, np.sin(5 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * r.standard_normal(n)
+
+
+def dual(kind, rows_of, n, C, seed=0, quartic=0.0):
+    """The same problem on rows of either kind."""
+    if kind == "svc":
+        X, y = points_and_labels(n, seed)
+        return svc_dual(rows_of(X), y, C, quartic=quartic)
+    X, y = points_and_targets(n, seed)
+    return svr_dual(rows_of(X), y, C, 0.05, quartic=quartic)
+
+
+def dense(X):
+    return DenseRows(KERNEL(X))
+
+
+def in_cache(mb, dtype=np.float64):
+    return lambda X: CachedRows(KERNEL, X, mb, dtype)
+
+
+class Recorder:
+    """Rows that remember what was asked of them, with room for less than there is."""
+
+    def __init__(self, rows, room):
+        self.rows, self.room, self.squares, self.products = rows, room, [], 0
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getattr__(self, name):
+        return getattr(self.rows, name)
+
+    def square(self, indices, pause=None):
+        self.squares.append(indices.copy())
+        return self.rows.square(indices, pause)
+
+    def matvec(self, weights, pause=None):
+        self.products += bool(np.any(weights))
+        return self.rows.matvec(weights, pause)
+
+
+kinds = pytest.mark.parametrize("kind", ["svc", "svr"])
+
+
+@kinds
+@pytest.mark.parametrize("C", [1.0, 100.0])
+@pytest.mark.parametrize("mb", [1e-3, 0.3, 50.0])
+def test_the_optimum_and_its_proof_are_those_of_the_whole_matrix(kind, C, mb):
+    problem = dual(kind, in_cache(mb), 400, C)
+    whole = dual(kind, dense, 400, C)
+    result, expected = smo.solve(problem, tol=1e-6), smo.solve(whole, tol=1e-6)
+    assert result.status is Status.CONVERGED
+    assert result.gap <= 1e-6 * (1 + abs(result.value))
+    assert result.value == pytest.approx(expected.value, rel=2e-6)
+    proof = whole.certificate(result.x)
+    assert proof.value == pytest.approx(result.value, rel=1e-12)
+    assert proof.gap == pytest.approx(result.gap, rel=1e-4, abs=1e-11 * (1 + abs(result.value)))
+    np.testing.assert_allclose(result.certificate.decision, proof.decision, atol=1e-9 * C)
+
+
+@kinds
+def test_the_quartic_term_is_solved_on_demand_too(kind):
+    problem = dual(kind, in_cache(0.3), 300, 10.0, quartic=0.01)
+    result = smo.solve(problem, tol=1e-6)
+    expected = smo.solve(dual(kind, dense, 300, 10.0, quartic=0.01), tol=1e-6)
+    assert problem.rows.room < 300
+    assert result.value == pytest.approx(expected.value, rel=2e-6)
+
+
+def test_single_precision_gives_the_optimum_to_single_precision():
+    single = smo.solve(dual("svc", in_cache(0.2, np.float32), 400, 8.0), tol=1e-6)
+    exact = smo.solve(dual("svc", dense, 400, 8.0), tol=1e-6)
+    assert single.value == pytest.approx(exact.value, rel=1e-5)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    C=st.floats(1e-2, 1e3),
+    room=st.integers(4, 40),
+    kind=st.sampled_from(["svc", "svr"]),
+    wild=st.booleans(),
+)
+def test_with_any_room_and_start_the_value_never_falls_and_the_bound_holds(
+    seed, C, room, kind, wild
+):
+    problem = dual(kind, lambda X: Recorder(dense(X), room), 40, C, seed)
+    start = C * np.random.default_rng(seed).standard_normal(40) if wild else None
+    result = smo.solve(problem, start, tol=1e-4, max_iter=5_000)
+    best = smo.solve(dual(kind, dense, 40, C, seed), tol=1e-9)
+    slack = 1e-9 * (1 + abs(best.value))
+    assert np.all(np.diff(result.objectives) >= -slack)
+    assert result.value <= best.value + best.gap + slack
+    assert best.value <= result.value + result.gap + slack
+    assert result.status is Status.CONVERGED or result.n_iter == 5_000
+    assert abs(result.x.sum()) <= 1e-9 * (1 + np.abs(result.x).sum())
+    assert ((problem.lower <= result.x) & (result.x <= problem.upper)).all()
+
+
+def test_no_more_than_the_room_is_asked_for_and_the_worst_pair_is_always_in_it():
+    problem = dual("svc", lambda X: Recorder(dense(X), 50), 400, 10.0)
+    beta = np.zeros(400)
+    seen = []
+
+    def look(step):
+        chosen = problem.rows.squares[-1]
+        if not any(chosen is old for old in seen):
+            seen.append(chosen)
+
+    result = smo.solve(problem, tol=1e-5, callback=look)
+    assert result.status is Status.CONVERGED
+    assert len(seen) > 3
+    assert all(2 <= len(np.unique(part)) == len(part) <= 50 for part in problem.rows.squares)
+    block = Block(problem, beta, problem.fields(beta))
+    assert np.array_equal(problem.rows.squares[0], working_set(block, 0.0, 50))
+
+
+@kinds
+@pytest.mark.parametrize("room", [2, 3, 10, 250, 600])
+def test_a_working_set_holds_the_worst_pair_and_fits(kind, room):
+    problem = dual(kind, dense, 600, 20.0)
+    for steps in (0, 30, 3000):
+        at = smo.solve(problem, max_iter=steps)
+        block = Block(problem, at.x, problem.fields(at.x))
+        rise, fall = block.rates()
+        chosen = working_set(block, at.certificate.intercept, room)
+        assert len(np.unique(chosen)) == len(chosen) <= room
+        assert rise[chosen].max() == rise.max()
+        assert fall[chosen].min() == fall.min()
+
+
+def test_a_working_set_has_both_directions_and_free_coordinates():
+    problem = dual("svc", dense, 800, 20.0)
+    at = smo.solve(problem, max_iter=250)
+    block = Block(problem, at.x, problem.fields(at.x))
+    rise, fall = block.rates()
+    chosen = working_set(block, at.certificate.intercept, 100)
+    pairs = (rise > fall.min()) | (fall < rise.max())
+    assert pairs.sum() > 100
+    assert (rise[chosen] > fall.min()).sum() >= 25
+    assert (fall[chosen] < rise.max()).sum() >= 25
+    free = np.flatnonzero((at.x != 0) & (problem.lower < at.x) & (at.x < problem.upper))
+    assert np.isin(free, chosen).sum() >= min(free.size, 50)
+
+
+@pytest.mark.parametrize(
+    ("n", "size"), [(150, 150), (1000, 200), (5000, 500), (30_000, 2000), (100_000, 3000)]
+)
+def test_at_the_start_a_set_is_a_tenth_of_the_rows_then_a_smaller_share(n, size):
+    signs = np.where(np.arange(n) % 3 == 0, 1.0, -1.0)
+    nothing = (np.zeros(n), np.zeros(n))
+    problem = svc_dual(OnlyDiagonal(n), signs, 1.0)
+    assert working_set(Block(problem, np.zeros(n), nothing), 0.0, n).size == size
+
+
+class OnlyDiagonal:
+    def __init__(self, n):
+        self.n = n
+
+    def diagonal(self):
+        return np.ones(self.n)
+
+
+def test_where_no_pair_violates_the_conditions_the_run_is_over_without_rows():
+    X, y = points_and_targets(50)
+    problem = svr_dual(Recorder(dense(X), 10), y, 1.0, epsilon=100.0)
+    result = smo.solve(problem)
+    assert result.gap == 0.0
+    assert not problem.rows.squares
+    nothing = Block(problem, np.zeros(50), problem.fields(np.zeros(50)))
+    assert working_set(nothing, 0.0, 10).size <= 2
+
+
+def test_the_order_of_the_rows_does_not_hide_a_class_at_the_start():
+    X, y = points_and_labels(2000)
+    order = np.argsort(y, kind="stable")
+    rows = Recorder(dense(X[order]), 100)
+    smo.solve(svc_dual(rows, y[order], 1.0), max_iter=1)
+    first = rows.squares[0]
+    low, high = (first[y[order][first] == sign] for sign in (-1.0, 1.0))
+    assert len(low) == len(high) == 50
+    assert np.ptp(low) > 0.8 * (y < 0).sum()
+    assert np.ptp(high) > 0.8 * (y > 0).sum()
+
+
+def test_the_same_input_gives_the_same_bytes():
+    runs = [smo.solve(dual("svc", in_cache(0.3), 500, 10.0), tol=1e-5) for _ in range(2)]
+    assert runs[0].x.tobytes() == runs[1].x.tobytes()
+    assert runs[0].history == runs[1].history
+
+
+def test_few_kernel_values_are_computed_more_than_once():
+    X, y = points_and_labels(1500)
+    computed = [0]
+
+    class Counting(Gaussian):
+        def _gram(self, A, B):
+            computed[0] += len(A) * len(B)
+            return super()._gram(A, B)
+
+    rows = CachedRows(Counting(2.0), X, 30.0)
+    result = smo.solve(svc_dual(rows, y, 10.0), tol=1e-4)
+    support = np.count_nonzero(result.x)
+    assert support < 700
+    assert computed[0] < 2 * support * 1500 < 1500**2
+
+
+def test_a_warm_start_costs_less():
+    X, y = points_and_labels(500)
+    problem = svc_dual(Recorder(dense(X), 100), y, 10.0)
+    cold = smo.solve(problem, tol=1e-5)
+    visits = len(problem.rows.squares)
+    again = smo.solve(problem, cold.x, tol=1e-5)
+    assert again.n_iter == 0
+    assert len(problem.rows.squares) == visits
+    warm = smo.solve(svc_dual(problem.rows, y, 11.0), cold.x, tol=1e-5)
+    assert warm.status is Status.CONVERGED
+    assert len(problem.rows.squares) - visits < visits
+
+
+def test_a_limit_on_the_steps_is_kept():
+    problem = dual("svc", in_cache(0.2), 400, 10.0)
+    for limit in (0, 1, 57):
+        short = smo.solve(problem, max_iter=limit)
+        assert short.status is Status.MAX_ITER
+        assert short.n_iter == limit
+        assert short.gap == pytest.approx(problem.certificate(short.x).gap, rel=1e-9)
+
+
+def test_the_violation_of_libsvm_can_be_the_goal():
+    X, y = points_and_labels(600)
+    result = smo.solve(svc_dual(CachedRows(KERNEL, X, 0.5), y, 10.0), violation=1e-4)
+    peer = SVC(gamma=2.0, C=10.0, tol=1e-4).fit(X, y)
+    block = Block(svc_dual(dense(X), y, 10.0), result.x, (dense(X).matvec(result.x), np.zeros(600)))
+    assert block.violation <= 1e-4 + 1e-9
+    np.testing.assert_allclose(result.certificate.decision, peer.decision_function(X), atol=1e-3)
+
+
+def stop_at(number):
+    calls = []
+
+    def callback(step):
+        calls.append(step)
+        return len(calls) == number
+
+    return callback, calls
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 5, 8, 13, 21])
+def test_a_callback_stops_the_run_anywhere_with_a_valid_proof(number, monkeypatch):
+    monkeypatch.setattr(cached, "BLOCK_ENTRIES", 5_000)
+    whole = dual("svc", dense, 500, 10.0)
+    callback, calls = stop_at(number)
+    result = smo.solve(dual("svc", in_cache(0.2), 500, 10.0), tol=1e-9, callback=callback)
+    assert result.status is Status.STOPPED
+    assert len(calls) == number
+    proof = whole.certificate(result.x)
+    assert proof.value == pytest.approx(result.value, abs=1e-9)
+    assert proof.gap == pytest.approx(result.gap, rel=1e-9)
+    assert abs(result.x.sum()) < 1e-9
+
+
+def test_a_callback_is_asked_while_kernel_values_are_computed(monkeypatch):
+    problem = dual("svc", in_cache(0.2), 500, 10.0)
+    few, many = [], []
+    smo.solve(problem, callback=few.append)
+    monkeypatch.setattr(cached, "BLOCK_ENTRIES", 1_000)
+    smo.solve(dual("svc", in_cache(0.2), 500, 10.0), callback=many.append)
+    assert len(many) > 5 * len(few)
+
+
+def test_an_interrupt_while_kernel_values_are_computed_passes_through():
+    class Interrupted(Gaussian):
+        def _gram(self, A, B):
+            if len(B) == 300:
+                raise KeyboardInterrupt
+            return super()._gram(A, B)
+
+    X, y = points_and_labels(300)
+    with pytest.raises(KeyboardInterrupt):
+        smo.solve(svc_dual(CachedRows(Interrupted(2.0), X), y, 1.0))
+
+
+def test_demanding_more_than_floating_point_can_give_ends():
+    result = smo.solve(dual("svc", in_cache(0.1), 200, 10.0), tol=1e-18)
+    assert result.status in (Status.STALLED, Status.CONVERGED)
+    assert result.gap < 1e-8
+
+
+def test_a_problem_without_a_certificate_is_solved_to_its_violation():
+    X, y = points_and_labels(300)
+    problem = svc_dual(CachedRows(KERNEL, X, 0.2), y, 1.0, psd=False)
+    result = smo.solve(problem, tol=1e-3)
+    assert result.status is Status.UNCERTIFIED
+    assert np.isnan(result.gap)
+    best = smo.solve(svc_dual(dense(X), y, 1.0), tol=1e-6)
+    assert result.value == pytest.approx(best.value, rel=1e-3)
