@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import pytest
 
-from pliant import _jit
+from pliant.core import jit
 from pliant.methods.svm.rows import dense
 from pliant.methods.tessellated import loops as _tessellation
 
@@ -102,7 +102,7 @@ def test_where_no_cache_can_be_written_the_loop_lives_in_memory(monkeypatch):
         return 2 * x
 
     monkeypatch.setattr(numba, "njit", without_cache)
-    compiled = _jit.compiled(double)
+    compiled = jit.compiled(double)
     assert [options.pop("cache", False) for options in asked] == [True, False]
     assert asked[0] == asked[1]
     assert compiled(21) == 42
