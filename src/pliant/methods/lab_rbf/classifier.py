@@ -95,10 +95,10 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         Factor of the scores before they become probabilities.
     validation_score_ : array of shape (n_members,)
         1 - the squared error on the held-out samples, relative to that of a constant.
-    kernel_, support_, support_vectors_, bandwidths_, dual_coef_, coef_, intercept_, alpha_, \
-shrinkage_, objective_history_, feature_relevance_, support_relevance_, members_, averaged_, n_iter_
-        As in `LABRBFRegressor`, with a column of ``dual_coef_``, ``coef_`` and ``intercept_`` for
-        each class where there are more than two.
+    dual_coef_, coef_, intercept_ : arrays
+        With a column for each class where there are more than two.
+    kernel_, support_vectors_, bandwidths_, members_, ...
+        All other attributes are those of `LABRBFRegressor`.
 
     See Also
     --------

@@ -288,7 +288,7 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class EnsembleTrainer:
-    """Trains the members of one model.
+    """Trains the members of one model; attributes are parameters of the model, except these.
 
     Attributes
     ----------
@@ -296,16 +296,8 @@ class EnsembleTrainer:
         Where the large arrays live.
     watch : Watch
         Says when to stop.
-    validation_fraction : float
-        Share of the rows that each member holds out.
-    max_bandwidth_rows : int
-        Maximum number of rows that bandwidths are learned from.
-    scale : bool
-        Whether features are mapped to [-1, 1].
     loss : callable
         See `Loss`.
-    n_jobs : int or None
-        Threads.
     """
 
     device: Device

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -55,20 +55,6 @@ class Point(NamedTuple):
     value: float
     gradient: Array
     level: float = 0.0
-
-
-class Objective(Protocol):
-    """A function of the bandwidths."""
-
-    @property
-    def rows(self) -> LocalRows:
-        """The rows that it is an average over."""
-
-    def at(self, log_squares: Array, level: float) -> Point:
-        """Return value and gradient at log theta^2, shape (m, d), and log lam."""
-
-    def sample(self, indices: Indices) -> Objective:
-        """Return the objective on some of the rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,6 +196,10 @@ class Interpolation:
     def sample(self, indices: Indices) -> Interpolation:
         """Return the objective on some of the rows."""
         return replace(self, rows=self.rows.take(indices))
+
+
+Objective = Ridge | Evidence | Interpolation
+"""A function of the bandwidths, averaged over rows."""
 
 
 class _Residual:

@@ -152,21 +152,10 @@ class Device:
 
 
 def get_device(name: str, dtype: str) -> Device:
-    """Return a device by name.
+    """Return a device by name, as `LABRBFRegressor` describes it, for "float32" or "float64".
 
-    Parameters
-    ----------
-    name : str
-        "cpu" (NumPy), "cuda" or "cuda:N" (PyTorch on a GPU), "torch" (PyTorch on the CPU).
-    dtype : {"float32", "float64"}
-        Floating-point type of its arrays.
-
-    Raises
-    ------
-    ImportError
-        If PyTorch is needed and not installed.
-    ValueError
-        For another name, or a GPU that is not there.
+    Raises ImportError if PyTorch is needed and not installed, and ValueError for another name, or
+    a GPU that is not there.
     """
     if name == "cpu":
         return Device(np, np.dtype(dtype).type)

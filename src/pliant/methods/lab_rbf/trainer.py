@@ -69,32 +69,18 @@ Start = tuple[Array, float]
 
 @dataclass(frozen=True)
 class Recipe:
-    """How one expansion is learned.
+    """How one expansion is learned: parameters of the model, with nothing left automatic.
 
     Attributes
     ----------
-    n_support : int
-        Maximum number of support points.
-    n_draws : int
-        Number of draws of support points; the best draw on the held-out rows is kept.
-    objective : {"ridge", "evidence", "interpolation"}
-    linear : bool
-        Whether the features themselves follow the kernel values.
     alpha : float
         Ridge penalty while bandwidths are learned.
     alphas : tuple of float
         Ridge penalties that the coefficients choose from.
     shrinkages : tuple of float
-        Penalty parameters of the bandwidths, falling.
-    profile, solver : str
+        Penalty parameters of the bandwidths, falling; inf: one bandwidth for each feature.
     support : str or array of int
         A strategy, or places among the training rows.
-    max_iter : int
-        Maximum number of steps of each stage.
-    batch_rows : int
-        Rows per block.
-    learning_rate : float
-        Learning rate of Adam.
     initial_bandwidth : float or None
         First theta of all centres and features; None: the best of a few.
     """

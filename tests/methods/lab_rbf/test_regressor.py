@@ -1,4 +1,4 @@
-"""LABRBFRegressor: one line of prediction, honest stages, stable answers, clear refusals."""
+"""LABRBFRegressor: prediction in one line, stages of learning, stable results, parameters."""
 
 import pickle
 import re
@@ -121,11 +121,11 @@ def test_the_kernel_is_that_of_all_members_together():
 
 
 def test_the_kernel_refuses_other_points():
-    said = "bandwidths belong to the support points; use kernel_(X, model.support_vectors_)"
+    message = "bandwidths belong to the support points; use kernel_(X, model.support_vectors_)"
     for other in (X[:5], fitted().support_vectors_[::-1]):
-        with pytest.raises(ValueError, match=re.escape(said)):
+        with pytest.raises(ValueError, match=re.escape(message)):
             fitted().kernel_(X[:3], other)
-    with pytest.raises(ValueError, match=re.escape(said)):
+    with pytest.raises(ValueError, match=re.escape(message)):
         fitted().kernel_(X)
 
 
@@ -639,13 +639,13 @@ def test_the_relevance_of_a_line_is_its_share_of_the_variance():
 
 def test_slopes_are_those_of_the_expansion():
     member = quick(n_members=1, profile="matern52").fit(X, Y).members_[0]
-    step, found = 1e-6, []
+    step, measured = 1e-6, []
     for j in range(3):
         move = np.zeros(3)
         move[j] = step / member.warp_.slopes[j]
         change = member.expand(NEW + move) - member.expand(NEW - move)
-        found.append(((change / (2 * step)) ** 2).sum(axis=1).mean())
-    expected = np.array(found) * member.warp_(NEW).var(axis=0)
+        measured.append(((change / (2 * step)) ** 2).sum(axis=1).mean())
+    expected = np.array(measured) * member.warp_(NEW).var(axis=0)
     member.measure_slopes(NEW)
     slopes = member.slopes_
     np.testing.assert_allclose(slopes / slopes.sum(), expected / expected.sum(), rtol=1e-5)
@@ -782,8 +782,8 @@ def test_a_gpu_gives_the_same_score():
 
 @pytest.mark.parametrize("device", ["gpu", "CPU", "torch:0", "cuda:x", "cuda:-1", None, 3])
 def test_an_unknown_device(device):
-    said = f"expected device 'cpu', 'torch', 'cuda' or 'cuda:N', got {device!r}"
-    with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
+    message = f"expected device 'cpu', 'torch', 'cuda' or 'cuda:N', got {device!r}"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         quick(device=device).fit(X, Y)
 
 

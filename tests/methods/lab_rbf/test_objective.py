@@ -1,4 +1,4 @@
-"""What LAB-RBF bandwidths minimise: slow twins, gradients, blocks of rows, precision, traps."""
+"""Objectives of the bandwidths: slow twins, gradients, blocks of rows, precision, traps."""
 
 import itertools
 import math
