@@ -25,17 +25,12 @@ from pliant.methods.lab_rbf.trainer import Learned, Recipe, Trainer
 from pliant.methods.lab_rbf.warp import WARPS, Warp
 
 __all__ = [
-    "PROBES",
-    "SLOPE_ROWS",
-    "TINY",
     "EnsembleTrainer",
     "LABRBFMember",
-    "Loss",
     "Run",
     "Watch",
     "comparable_scales",
     "fit_coefficients",
-    "row_blocks",
 ]
 
 TINY = float(np.finfo(np.float64).tiny)

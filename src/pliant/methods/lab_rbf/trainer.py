@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +28,7 @@ from pliant.methods.lab_rbf.objective import (
     Evidence,
     Interpolation,
     Objective,
+    Problem,
     Ridge,
     Shared,
     ridge_path,
@@ -206,13 +207,14 @@ class Learned(NamedTuple):
     mean: Array
 
 
+@dataclass(eq=False)
 class Trainer:
     """Learns the bandwidths of one expansion.
 
-    Parameters
+    Attributes
     ----------
     recipe : Recipe
-    train : Table
+    rows : Table
         Rows that bandwidths are learned from, features mapped and targets scaled.
     held_out : Table or None
         Validation rows.
@@ -222,27 +224,21 @@ class Trainer:
     rng : RandomState
     callback : callable
         Called with a `Progress` after each step; True ends learning with the best so far.
+    history : list of float
+        The objective after each step.
+    stopped : bool
+        Whether the callback has ended learning.
     """
 
-    def __init__(
-        self,
-        recipe: Recipe,
-        train: Table,
-        held_out: Table | None,
-        loss: Callable[[Array], float],
-        device: Device,
-        rng: RandomState,
-        callback: Callable[[Progress], Any],
-    ) -> None:
-        self.recipe = recipe
-        self.rows = train
-        self.held_out = held_out
-        self.loss = loss
-        self.device = device
-        self.rng = rng
-        self.callback = callback
-        self.history: list[float] = []
-        self.stopped = False
+    recipe: Recipe
+    rows: Table
+    held_out: Table | None
+    loss: Callable[[Array], float]
+    device: Device
+    rng: RandomState
+    callback: Callable[[Progress], Any]
+    history: list[float] = field(default_factory=list)
+    stopped: bool = False
 
     def train(self, everything: Table | None) -> Learned:
         """Return the learned bandwidths; the last stage takes the rows `everything`, if given."""
@@ -330,26 +326,24 @@ class Trainer:
         if self.stopped:
             return start
         learns_level = self.recipe.objective == "evidence"
+        problem: Problem = Bandwidths(objective, shrinkage, learns_level)
         if math.isinf(shrinkage):
-            shared = Shared(objective, learns_level)
-            return shared.unpack(self._capped(shared, shared.pack(*start), max_iter))
-        problem = Bandwidths(objective, shrinkage, learns_level)
-        x = problem.pack(*start)
-        if self.recipe.solver == "lbfgs":
-            return problem.unpack(self._capped(problem, x, max_iter))
-        result = adam.solve(
-            problem,
-            x,
-            n_rows=len(objective.rows),
-            rng=self.rng,
-            rate=self.recipe.learning_rate,
-            max_iter=max_iter,
-            callback=self._record,
-        )
+            problem = Shared(objective, learns_level)
+        x, record = problem.pack(*start), self._record
+        if self.recipe.solver == "lbfgs" or isinstance(problem, Shared):
+            result = step_capped.solve(problem, x, tol=TOL, max_iter=max_iter, callback=record)
+        else:
+            n_rows, rate = len(objective.rows), self.recipe.learning_rate
+            result = adam.solve(
+                problem,
+                x,
+                n_rows=n_rows,
+                rng=self.rng,
+                rate=rate,
+                max_iter=max_iter,
+                callback=record,
+            )
         return problem.unpack(result.x)
-
-    def _capped(self, problem: step_capped.Smooth, x: Array, max_iter: int) -> Array:
-        return step_capped.solve(problem, x, tol=TOL, max_iter=max_iter, callback=self._record).x
 
     def _record(self, progress: Progress) -> bool:
         """Keep the objective; return whether to stop."""
