@@ -74,9 +74,10 @@ class _UpToOne(NamedTuple):
     def check(self, name: str, value: Any) -> object:
         """Raise ValueError unless `value` is such a number."""
         self.number.check(name, value)
-        if value > 1 or (value == 1 and not self.closed):
-            raise ValueError(f"expected {name} {'<=' if self.closed else '<'} 1, got {value:g}")
-        return value
+        number = float(value)
+        if number > 1 or (number == 1 and not self.closed):
+            raise ValueError(f"expected {name} {'<=' if self.closed else '<'} 1, got {number:g}")
+        return number
 
 
 class _SupportPoints(NamedTuple):
@@ -198,7 +199,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             support = self.support
             if not isinstance(support, str):
                 n_samples = len(table if sample_weight is None else sample_weight)
-                support = self._support_places(table.numbers, n_samples)
+                support = table.places(support, n_samples)
             progress = FitProgress(self, X, y)
             trainer = EnsembleTrainer(
                 device,
@@ -241,21 +242,6 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         `probe` returns the held-out loss of a small expansion.
         """
         return table
-
-    def _support_places(self, kept: Indices, n_samples: int) -> Indices:
-        """Return the places of the user's support points among the rows with weight."""
-        support = np.asarray(self.support, dtype=np.intp)
-        if not len(support) or support.min() < 0 or support.max() >= n_samples:
-            raise ValueError(
-                f"expected row numbers from 0 to {n_samples - 1} as support, "
-                f"got {self.support!r:.200}"
-            )
-        absent = ~np.isin(support, kept)
-        if absent.any():
-            raise ValueError(
-                f"expected a support point of weight > 0, got row {support[absent][0]}"
-            )
-        return np.searchsorted(kept, support)
 
     def _train(
         self, trainer: EnsembleTrainer, table: Table, support: str | Indices

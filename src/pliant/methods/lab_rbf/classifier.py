@@ -240,7 +240,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
 
     def predict_log_proba(self, X: npt.ArrayLike) -> Array:
         """Return the logarithms of `predict_proba`, shape (n_samples, n_classes)."""
-        return np.asarray(log_softmax(self.sharpness_ * _columns(self._mean(X)), axis=1))
+        return np.asarray(log_softmax(self._sharpened(X), axis=1))
 
     def predict_proba(self, X: npt.ArrayLike) -> Array:
         """Return the probability of each class: softmax(sharpness_ * scores).
@@ -253,7 +253,11 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         -------
         array of shape (n_samples, n_classes)
         """
-        return np.asarray(softmax(self.sharpness_ * _columns(self._mean(X)), axis=1))
+        return np.asarray(softmax(self._sharpened(X), axis=1))
+
+    def _sharpened(self, X: npt.ArrayLike) -> Array:
+        columns = _columns(self._mean(X))  # checks first that the model is fitted
+        return self.sharpness_ * columns
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Return the class of each point, shape (n_samples,).

@@ -239,7 +239,6 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> Table:
         X, Y = self._checked(X, y)
-        self.single_output_, self.n_outputs_ = np.ndim(y) == 1, Y.shape[1]
         table = Table.of(X, Y, sample_weight)
         self.target_low_, self.target_high_ = table.Y.min(axis=0), table.Y.max(axis=0)
         constant = np.flatnonzero(self.target_high_ <= self.target_low_)
@@ -266,6 +265,8 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
             reset=reset,
         )
         Y = check_targets(y)
+        if reset:
+            self.single_output_, self.n_outputs_ = Y.ndim == 1, Y[:1].size
         return X, Y.reshape(len(Y), -1)
 
     def _checked_again(self, X: Any, y: Any, sample_weight: Any) -> Table:
@@ -293,8 +294,9 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
             return table
         if not (skewness(table.Y) > SKEWED_TARGET).all():
             return table
-        logarithmic = table.with_logarithms()
-        return logarithmic if probe(logarithmic) < GAIN * probe(table) else table
+        # The target as it is comes first: once learning is to stop, a probe returns inf.
+        loss, logarithmic = probe(table), table.with_logarithms()
+        return logarithmic if probe(logarithmic) < GAIN * loss else table
 
     def _loss(self, table: Table, rows: Indices) -> Callable[[Array], float]:
         """Return the mean squared error in the units of y, relative to a constant's."""

@@ -87,6 +87,18 @@ class Table:
         """Return the weighted mean of the targets, shape (q,)."""
         return np.asarray(np.average(self.Y, axis=0, weights=self.weights))
 
+    def places(self, support: Any, n_samples: int) -> Indices:
+        """Return the places of support points, given by their row numbers of 0 to n_samples - 1."""
+        chosen = np.asarray(support, dtype=np.intp)
+        if not len(chosen) or chosen.min() < 0 or chosen.max() >= n_samples:
+            raise ValueError(
+                f"expected row numbers from 0 to {n_samples - 1} as support, got {support!r:.200}"
+            )
+        absent = ~np.isin(chosen, self.numbers)
+        if absent.any():
+            raise ValueError(f"expected a support point of weight > 0, got row {chosen[absent][0]}")
+        return np.searchsorted(self.numbers, chosen)
+
     def points(self, rows: Indices) -> Array:
         """Return some of the points, float64."""
         return np.asarray(self.X[rows], dtype=np.float64)
