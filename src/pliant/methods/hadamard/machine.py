@@ -10,12 +10,15 @@ from typing import Any, TypeAlias
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from pliant.core.exceptions import NonPSDWarning
 from pliant.core.kernels.base import FunctionKernel, Kernel
 from pliant.core.kernels.extension import GramNeighbors
 from pliant.core.kernels.precomputed import Precomputed
+from pliant.core.kernels.standard import as_kernel
+from pliant.core.linalg import negative_eigenvalue
 from pliant.core.progress import Deadline, Result, Status
 from pliant.core.typing import Array, Mask
-from pliant.core.validation import check_choice, check_integer, check_real, stack_level
+from pliant.core.validation import check_choice, check_gram, check_integer, check_real, stack_level
 from pliant.methods.hadamard import sequential
 from pliant.methods.hadamard.adaptive_matrix import AdaptiveMatrix
 from pliant.methods.hadamard.gram_rows import PRECISIONS, SAMPLE, gram_rows
@@ -23,7 +26,14 @@ from pliant.methods.hadamard.kernel import EXTENSIONS, HadamardKernel
 from pliant.methods.hadamard.problem import adapted_dual, automatic_eta
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import Certificate, MarginDual, best_multiple, better_start
-from pliant.methods.svm.estimators import BaseSVM, SVMClassifier, SVMRegressor, Task, WarmStart
+from pliant.methods.svm.estimators import (
+    BaseSVM,
+    SVMClassifier,
+    SVMRegressor,
+    Task,
+    WarmStart,
+    finite_gram,
+)
 from pliant.methods.svm.rows import DenseRows, Rows
 from pliant.methods.svm.smo.steps import project_box_hyperplane
 
@@ -43,6 +53,8 @@ Ascend: TypeAlias = Callable[[MarginDual, WarmStart | None, str], Result[Certifi
 class HadamardMachine(BaseSVM):
     """A machine that adapts its kernel matrix entry by entry; a subclass says by which rule."""
 
+    kernel: Any
+    gamma: float | str
     eta: float | str
     eta_scale: float
     extension: str
@@ -83,6 +95,35 @@ class HadamardMachine(BaseSVM):
             rows = f"tested on {len(some)} rows spread evenly over X"
             raise ValueError(f"{error} ({rows})") from None
 
+    def _base_kernel(self, X: Array) -> Kernel:
+        """Return the kernel to start from, if a support vector machine can use it."""
+        kernel = as_kernel(self.kernel, X, self.gamma)
+        for fits, name in (
+            (kernel.symmetric, "symmetric"),
+            (kernel.psd, "positive semi-definite"),
+        ):
+            if not fits:
+                raise ValueError(
+                    f"expected a {name} kernel, which {type(self).__name__} needs for a convex "
+                    f"problem, got {kernel!r}"
+                )
+        return kernel
+
+    def _gram(self, kernel: Kernel, X: Array) -> tuple[Array, bool]:
+        """Return the training Gram matrix, and whether it is positive semi-definite."""
+        gram = finite_gram(kernel, X)
+        if not isinstance(kernel, Precomputed | FunctionKernel):
+            return gram, True
+        smallest = negative_eigenvalue(check_gram(gram))
+        if smallest is not None:
+            warnings.warn(
+                f"the kernel matrix is not positive semi-definite: its smallest eigenvalue is "
+                f"{smallest:.3g}; the problem is not convex and dual_gap_ will be nan",
+                NonPSDWarning,
+                stacklevel=stack_level(),
+            )
+        return gram, smallest is None
+
     def _keeps_whole(self, n: int) -> bool:
         """Whether the Gram matrix of n points is kept."""
         return self._fits(n) and (n <= DENSE_ROWS or self._reads_all)
@@ -98,7 +139,9 @@ class HadamardMachine(BaseSVM):
     def _rows(self, task: Task) -> Rows:
         """Return the Gram matrix of a task, whole or by rows on demand."""
         if task.all_rows is not None:
-            return task.rows
+            if len(task.members) == len(task.all_rows):
+                return task.all_rows
+            return DenseRows(task.all_rows.square(task.members))
         whole = DENSE_ROWS if self._fits(len(task.points)) else 0
         return gram_rows(
             task.kernel, task.points, cache_mb=self.cache_mb, dtype=self.dtype, whole=whole

@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from pliant.core.blocks import in_blocks
 from pliant.core.kernels.precomputed import Precomputed
 from pliant.core.typing import Array
 from pliant.core.validation import check_choice, check_flag, check_integer
-from pliant.methods.hadamard.kernel import HadamardKernel
 from pliant.methods.hadamard.machine import HadamardMachine
 from pliant.methods.hadamard.partitioned_kernel import PartitionedKernel
 from pliant.methods.hadamard.parts.run import PartedLearning
 from pliant.methods.svm.estimators import Task, WarmStart
+from pliant.methods.svm.learned import expansion
 
 __all__ = ["PREDICTIONS", "PartedMachine"]
 
@@ -102,11 +101,5 @@ class PartedMachine(HadamardMachine):
             rows, mine = np.flatnonzero(place == p), owners == p
             if mine.any():
                 vectors, weights = self.support_vectors_[mine], self.dual_coef_[mine]
-                values[rows] += _expansion(kernel.parts[p], X[rows], vectors, weights)
+                values[rows] += expansion(kernel.parts[p], X[rows], vectors, weights)
         return values
-
-
-def _expansion(kernel: HadamardKernel, X: Array, vectors: Array, weights: Array) -> Array:
-    """Return kernel(X, vectors) @ weights, in blocks of rows."""
-    found: Array = in_blocks(X, len(vectors), lambda some: kernel(some, vectors) @ weights)
-    return found

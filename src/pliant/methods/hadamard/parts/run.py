@@ -29,7 +29,6 @@ from pliant.methods.hadamard.parts.part import (
     PartOptions,
     PartTasks,
     solve_part,
-    some_of,
 )
 from pliant.methods.hadamard.problem import automatic_eta
 from pliant.methods.svm import smo
@@ -133,7 +132,7 @@ class PartedLearning:
         machine, support = self.machine, np.flatnonzero(beta)
         if not support.size:
             return beta
-        some = some_of(self.task, support)
+        some = self.task.subset(support)
         margin = machine._margin(some)
         rows = gram_rows(
             some.kernel, some.points, cache_mb=machine.cache_mb, dtype=machine.dtype,
