@@ -200,7 +200,7 @@ class BaseHadamard(BaseSVM):
 
     def _store(self, task: Task, solution: Solution) -> None:
         """Set the fitted attributes, in the user's units."""
-        kernel, result, parts = solution.kernel, solution.result, solution.parts
+        kernel, result = solution.kernel, solution.result
         support = np.flatnonzero(kernel.beta)
         self.kernel_ = kernel
         self.eta_ = kernel.eta
@@ -215,11 +215,11 @@ class BaseHadamard(BaseSVM):
         self.objective_history_ = result.objectives
         self.gap_history_ = result.gaps
         self.step_history_ = np.array([step.n_iter for step in result.history])
-        if parts is not None:
-            self.part_labels_ = parts.labels
-            self.part_centres_ = parts.centres
-            self.part_gaps_ = parts.gaps
-            self.part_seconds_ = parts.seconds
+        if solution.partition is not None:
+            self.part_labels_ = solution.partition.labels
+            self.part_centres_ = solution.partition.centres
+            self.part_gaps_ = np.array([part.gap for part in solution.part_results])
+            self.part_seconds_ = np.array([part.seconds for part in solution.part_results])
 
     def _expand(self, X: Array) -> Array:
         kernel = self.kernel_

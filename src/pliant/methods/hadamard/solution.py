@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pliant.core.progress import Result
-from pliant.core.typing import Array, Indices
+from pliant.core.typing import Array
 from pliant.methods.svm.dual import Certificate
 
 if TYPE_CHECKING:
     from pliant.methods.hadamard.kernel import HadamardKernel
     from pliant.methods.hadamard.partitioned_kernel import PartitionedKernel
+    from pliant.methods.hadamard.parts.divide import Partition
+    from pliant.methods.hadamard.parts.parallel import PartResult
 
-__all__ = ["PartFacts", "Solution"]
-
-
-@dataclass(frozen=True, eq=False)
-class PartFacts:
-    """The parts in which a function was learned.
-
-    Attributes
-    ----------
-    labels, centres : arrays of shape (n_samples,) and (n_parts, n_features)
-        The part of each sample, and the centres of the parts.
-    gaps, seconds : arrays of shape (n_parts,)
-        The certified gap of each part, and the processor time that it took.
-    """
-
-    labels: Indices
-    centres: Array
-    gaps: Array
-    seconds: Array
+__all__ = ["Solution"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +37,7 @@ class Solution:
         The coefficients from which a fit with another C may start.
     constant : float
         The part of the objective that no coefficient changes.
-    parts : PartFacts or None
+    partition, part_results : Partition and list of PartResult, or None
         For functions that were learned in parts.
     """
 
@@ -62,4 +47,5 @@ class Solution:
     n_iter: int
     path_start: Array
     constant: float = 0.0
-    parts: PartFacts | None = None
+    partition: Partition | None = None
+    part_results: Sequence[PartResult] = ()

@@ -25,7 +25,7 @@ from pliant.methods.hadamard.parts.parallel import PartResult, run_parts
 from pliant.methods.hadamard.parts.part import SMALL_PART, PartOptions, PartTasks, solve_part
 from pliant.methods.hadamard.parts.store import Store
 from pliant.methods.hadamard.problem import automatic_eta
-from pliant.methods.hadamard.solution import PartFacts, Solution
+from pliant.methods.hadamard.solution import Solution
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import Certificate, MarginDual
 from pliant.methods.svm.estimators import Task, WarmStart
@@ -68,13 +68,7 @@ def solve_in_parts(estimator: Any, task: Task, callback: Callable[..., Any]) -> 
             steps = _total_steps(results)
             beta, results = run.solve("adapted", eta, beta)
         solution = run.put_together(beta, eta, results, steps)
-    facts = PartFacts(
-        partition.labels,
-        partition.centres,
-        gaps=np.array([result.gap for result in results]),
-        seconds=np.array([result.seconds for result in results]),
-    )
-    return replace(solution, parts=facts)
+    return replace(solution, partition=partition, part_results=results)
 
 
 def _divide(estimator: Any, points: Array, store: Store | None) -> Partition:
