@@ -13,7 +13,7 @@ from pliant.methods.side_information.ldk_problem import (
     pair_distances,
     percentile_bounds,
 )
-from tests.methods.side_information.test_distance_bounds import in_sixty_digits
+from tests.methods.side_information.test_ldk_problem import in_sixty_digits
 from tests.reference import naive_logdet as naive
 
 

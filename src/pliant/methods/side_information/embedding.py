@@ -7,12 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    clone,
-)
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -183,12 +178,8 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            For a learner with kernel="precomputed" kernel values, (n_samples, n_samples).
-        y : array-like of shape (n_samples,), optional
-            Class labels; the value `unlabeled` of the learner for points of unknown class.
-        similar, dissimilar : array-like of shape (n_pairs, 2), optional
-            Pairs of row indices, instead of `y`.
+        X, y, similar, dissimilar
+            As in the ``fit`` of the learner: points, and labels or pairs of row indices.
 
         Returns
         -------
@@ -275,11 +266,11 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             learner._kernel_points(points),
             information,
             self._candidates(learner),
+            ComponentScore(self.n_components, self.n_neighbors),
             graph=learner.graph,
             scale_strength=learner.scale_strength,
             rng=check_random_state(seed),
             max_points=MAX_POINTS,
-            score=ComponentScore(self.n_components, self.n_neighbors),
         )
 
     def _candidates(self, learner: SCGLogDetLearner) -> list[Candidate]:

@@ -243,7 +243,7 @@ def fit_learner(
     """
     del version
     if isinstance(learner, KernelLearner):
-        return learner, learner._fit(points, known, None, None)(rows)
+        return learner, learner._fit(points, known)(rows)
     learner.fit(points, known)
     return learner, learned_kernel(learner)(points[rows])
 

@@ -83,32 +83,19 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self._fit(X, y, similar, dissimilar)
         return self
 
-    def fit_gram(
-        self,
-        X: npt.ArrayLike,
-        y: npt.ArrayLike | None = None,
-        *,
-        similar: npt.ArrayLike | None = None,
-        dissimilar: npt.ArrayLike | None = None,
-    ) -> Array:
+    def fit_gram(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, **pairs: Any) -> Array:
         """Fit, and return the learned kernel matrix of the fit points, (n_samples, n_samples).
 
         This is cheaper than ``kernel_(X)`` after a fit, and equal up to rounding. Parameters as
         in `fit`.
         """
-        learned = self._fit(X, y, similar, dissimilar)
-        return learned(np.arange(len(self.support_vectors_)))
+        return self._fit(X, y, **pairs)(np.arange(len(self.support_vectors_)))
 
     def fit_transform(
-        self,
-        X: npt.ArrayLike,
-        y: npt.ArrayLike | None = None,
-        *,
-        similar: npt.ArrayLike | None = None,
-        dissimilar: npt.ArrayLike | None = None,
+        self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, **pairs: Any
     ) -> Array:
         """Fit, and return what `transform` returns for the fit points. Parameters as in `fit`."""
-        learned = self._fit(X, y, similar, dissimilar)
+        learned = self._fit(X, y, **pairs)
         if not self._gives_gram:
             return self.transform(X)
         return learned(np.arange(len(self.support_vectors_)))
@@ -132,7 +119,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         points = validate_data(self, X, reset=False, dtype=np.float64)
         return np.asarray(in_blocks(points, len(self.support_vectors_), self._outputs))
 
-    def _fit(self, X: Any, y: Any, similar: Any, dissimilar: Any) -> LearnedMatrix:
+    def _fit(self, X: Any, y: Any, similar: Any = None, dissimilar: Any = None) -> LearnedMatrix:
         with fresh(self):
             self._check_parameters()
             points, information = self._checked_data(X, y, similar, dissimilar)

@@ -74,13 +74,8 @@ class LogDetLearner(CallbackSupport, KernelLearner):
 
     Parameters
     ----------
-    kernel : str, Kernel or callable, default="gaussian"
-        k0, symmetric and PSD: a name in ``pliant.kernels.KERNEL_NAMES``, a kernel object, a
-        function of two matrices, "precomputed", or "graph": the
-        `pliant.kernels.NeighborGraphKernel` of the fit points.
-    gamma : float or {"scale", "auto"}, default="scale"
-        Coefficient of kernels given by name: "scale" is 1/(n_features var(X)), "auto" is
-        1/n_features.
+    kernel, gamma
+        The base kernel k0 and its coefficient, as in `SCGLogDetLearner`.
     similar_bound, dissimilar_bound : float, optional
         > 0: u and l, bounds on squared kernel distances; by default from `percentiles`. They may
         overlap, u >= l; then they are weak.
@@ -204,7 +199,7 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         self.random_state = random_state
 
     @with_callbacks
-    def _fit(self, X: Any, y: Any, similar: Any, dissimilar: Any) -> LearnedMatrix:
+    def _fit(self, X: Any, y: Any, similar: Any = None, dissimilar: Any = None) -> LearnedMatrix:
         self._progress = FitProgress(self, X, y)
         try:
             learned = super()._fit(X, y, similar, dissimilar)

@@ -13,11 +13,7 @@ __all__ = ["kernel_alignment", "scg_loss"]
 
 
 def scg_loss(
-    gram: npt.ArrayLike,
-    information: SideInformation,
-    *,
-    beta: float = 1.0,
-    graph: str = "complete",
+    gram: npt.ArrayLike, information: SideInformation, *, beta: float = 1.0, graph: str = "complete"
 ) -> float:
     r"""Return the loss of the supervised complete graph, a linear function of the kernel matrix.
 

@@ -366,11 +366,7 @@ class NeighborGraphKernel(SpectralKernel):
 
     @classmethod
     def from_points(
-        cls,
-        X: npt.ArrayLike,
-        n_neighbors: int = 5,
-        n_components: int = 100,
-        epsilon: float = 0.01,
+        cls, X: npt.ArrayLike, n_neighbors: int = 5, n_components: int = 100, epsilon: float = 0.01
     ) -> Self:
         """Return the kernel of the graph of some points. O(n^2 d), and O(n^3) for small n.
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.random import RandomState
 from sklearn.utils import check_random_state
 
 from pliant.core.kernels.base import Kernel
@@ -209,7 +210,7 @@ class SCGLogDetLearner(KernelLearner):
             )
 
     def _learn(self, points: Array, information: SideInformation) -> LearnedMatrix:
-        rng: np.random.RandomState = check_random_state(self.random_state)
+        rng: RandomState = check_random_state(self.random_state)
         kernel = base_kernel(self.kernel, points, self.gamma)
         graph = information.graph(self.graph, self.beta)
         learn = self._learn_features if self._uses_features(len(graph)) else self._learn_matrix
@@ -236,11 +237,7 @@ class SCGLogDetLearner(KernelLearner):
         return self.solver == "features"
 
     def _learn_matrix(
-        self,
-        kernel: Kernel,
-        information: SideInformation,
-        graph: SupervisedGraph,
-        rng: np.random.RandomState,
+        self, kernel: Kernel, information: SideInformation, graph: SupervisedGraph, rng: RandomState
     ) -> _Learned:
         """Learn Q on the points of the graph."""
         points = self.support_vectors_
@@ -261,11 +258,7 @@ class SCGLogDetLearner(KernelLearner):
         return _Learned(learned, matrix, strength, optimum.value)
 
     def _learn_features(
-        self,
-        kernel: Kernel,
-        information: SideInformation,
-        graph: SupervisedGraph,
-        rng: np.random.RandomState,
+        self, kernel: Kernel, information: SideInformation, graph: SupervisedGraph, rng: RandomState
     ) -> _Learned:
         """Learn a linear map of the features from landmarks."""
         points = self.support_vectors_
@@ -289,7 +282,7 @@ class SCGLogDetLearner(KernelLearner):
         self,
         kernel: Kernel,
         information: SideInformation,
-        rng: np.random.RandomState,
+        rng: RandomState,
         size: float,
         gram: Array | None = None,
     ) -> tuple[float, float]:
@@ -301,10 +294,10 @@ class SCGLogDetLearner(KernelLearner):
                 self.support_vectors_,
                 information,
                 [Candidate(strength, self.beta) for strength in STRENGTHS],
+                score,
                 graph=self.graph,
                 scale_strength=True,  # then the best one on a sample suits all points
                 rng=rng,
-                score=score,
                 gram=gram,
             )
             nothing_hidden = np.isnan(scores).all()

@@ -113,21 +113,12 @@ class Solution:
         return self.make_gram()
 
 
-@dataclass(frozen=True, eq=False)
-class Resolvent:
-    """R = (I + gamma K0)^{-1}, shape (a, a), and log det(I + gamma K0).
-
-    `make_shrunk` computes M = K0 R, shape (a, a), on the first access of `shrunk`.
-    """
+class Resolvent(NamedTuple):
+    """R = (I + gamma K0)^{-1}, log det(I + gamma K0), and a function that returns M = K0 R."""
 
     inverse: Array
     log_det: float
-    make_shrunk: Callable[[], Array]
-
-    @cached_property
-    def shrunk(self) -> Array:
-        """M."""
-        return self.make_shrunk()
+    shrunk: Callable[[], Array]
 
     @classmethod
     def of(cls, gram: Array, strength: float) -> Resolvent:
@@ -210,9 +201,10 @@ def _solution(graph: SupervisedGraph, resolvent: Resolvent, strength: float) -> 
     matrix *= strength
 
     def gram() -> Array:
-        sides = graph.coordinates(resolvent.shrunk)  # K = M + gamma M G M
+        M = resolvent.shrunk()
+        sides = graph.coordinates(M)  # K = M + gamma M G M
         K = strength * (sides.T @ coupling.between @ sides)
-        K += resolvent.shrunk
+        K += M
         return _symmetric(K)
 
     return Solution(_symmetric(matrix), resolvent.log_det + coupling.log_det, gram)
@@ -334,28 +326,6 @@ class SCGLogDetPath:
         -------
         array of shape (n_rows, n_columns)
         """
-        edges, gamma = self._graph_and_gamma(information, strength, beta, graph, scale_strength)
-        every = np.arange(len(self._gram))
-        i = every if rows is None else every[rows]
-        j = every if columns is None else every[columns]
-        left_out = np.setdiff1d(every, edges.members, assume_unique=True)
-        if len(left_out) > len(edges):  # a problem on the few members is cheaper
-            problem = SCGLogDet(self._gram[np.ix_(edges.members, edges.members)], edges, gamma)
-            left, right = self._gram[np.ix_(i, edges.members)], self._gram[np.ix_(edges.members, j)]
-            return self._gram[np.ix_(i, j)] + (left @ problem.solve().matrix) @ right
-        if not len(left_out):
-            return _solution(edges, self._resolvent_for(gamma), gamma).gram[np.ix_(i, j)]
-        return self._without(left_out, edges, gamma, i, j)
-
-    def _graph_and_gamma(
-        self,
-        information: SideInformation,
-        strength: float,
-        beta: float,
-        graph: str,
-        scale_strength: bool,
-    ) -> tuple[SupervisedGraph, float]:
-        """Check the arguments; return the graph and gamma."""
         check_information(information)
         check_flag("scale_strength", scale_strength)
         if information.n_samples != len(self._gram):
@@ -368,7 +338,17 @@ class SCGLogDetPath:
         gamma = check_real("strength", strength, above=0)
         if scale_strength:
             gamma /= graph_size(self._gram.diagonal()[edges.members])
-        return edges, gamma
+        every = np.arange(len(self._gram))
+        i = every if rows is None else every[rows]
+        j = every if columns is None else every[columns]
+        left_out = np.setdiff1d(every, edges.members, assume_unique=True)
+        if len(left_out) > len(edges):  # a problem on the few members is cheaper
+            problem = SCGLogDet(self._gram[np.ix_(edges.members, edges.members)], edges, gamma)
+            left, right = self._gram[np.ix_(i, edges.members)], self._gram[np.ix_(edges.members, j)]
+            return self._gram[np.ix_(i, j)] + (left @ problem.solve().matrix) @ right
+        if not len(left_out):
+            return _solution(edges, self._resolvent_for(gamma), gamma).gram[np.ix_(i, j)]
+        return self._without(left_out, edges, gamma, i, j)
 
     def _resolvent_for(self, gamma: float) -> Resolvent:
         """Return R and M on all points for one gamma; the last pair is cached."""
@@ -388,6 +368,7 @@ class SCGLogDetPath:
         points.
         """
         whole = self._resolvent_for(gamma)
+        M = whole.shrunk()
         among, _ = spd_inverse(whole.inverse[np.ix_(out, out)])  # R_BB^{-1}
         members = edges.members
         towards = whole.inverse[np.ix_(members, out)]  # R_AB
@@ -395,5 +376,5 @@ class SCGLogDetPath:
         coupling = _Coupling.of(edges, _symmetric(inverse))
         left = self._gram[np.ix_(i, members)] @ coupling.left.T
         right = self._gram[np.ix_(j, members)] @ coupling.left.T
-        freed = whole.shrunk[np.ix_(i, out)] @ among @ whole.shrunk[np.ix_(out, j)]
-        return whole.shrunk[np.ix_(i, j)] + gamma * (freed + left @ coupling.between @ right.T)
+        freed = M[np.ix_(i, out)] @ among @ M[np.ix_(out, j)]
+        return M[np.ix_(i, j)] + gamma * (freed + left @ coupling.between @ right.T)

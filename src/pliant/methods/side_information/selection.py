@@ -6,9 +6,11 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.random import RandomState
 from sklearn.metrics import roc_auc_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
@@ -149,11 +151,11 @@ def mean_scores(
     points: Array,
     information: SideInformation,
     candidates: Sequence[Candidate],
+    score: Score,
     *,
     graph: str,
     scale_strength: bool,
-    rng: np.random.RandomState,
-    score: Score,
+    rng: RandomState,
     max_points: int = 500,
     gram: Array | None = None,
 ) -> Array:
@@ -167,10 +169,10 @@ def mean_scores(
     information : SideInformation
         A fifth of the labels, or of the pairs, is hidden at a time.
     candidates : sequence of Candidate
+    score : Score
     graph, scale_strength
         As in `SCGLogDetLearner`.
     rng : RandomState
-    score : Score
     max_points : int
         Maximum number of known points in the comparison (with labels and the complete graph, also
         of unknown points).
@@ -182,108 +184,85 @@ def mean_scores(
     array of shape (n_candidates,)
         nan if nothing can be held out.
     """
-    trials = _Trials.draw(base, points, information, graph, scale_strength, rng, max_points, gram)
-    scores = np.array([trials.scores(candidate, score) for candidate in candidates])
+    rows, known = _sample(information, graph, max_points, rng)
+    folds = _folds(known, rng)
+    if gram is None or len(gram) != len(rows):  # else the sample is the whole graph
+        gram = checked_gram(base(points[rows]), points[rows])
+    path = SCGLogDetPath(gram)
+    score_of_fold = _label_score if known.labels is not None else _pair_score
+
+    def scores_of(candidate: Candidate) -> list[float]:
+        learn = partial(
+            path.gram,
+            strength=candidate.strength,
+            beta=candidate.beta,
+            graph=graph,
+            scale_strength=scale_strength,
+        )
+        return [score_of_fold(learn, known, folds == fold, score) for fold in range(N_FOLDS)]
+
+    scores = np.array([scores_of(candidate) for candidate in candidates])
     scores = scores[:, ~np.isnan(scores).all(axis=0)]
     return scores.mean(axis=1) if scores.size else np.full(len(candidates), np.nan)
 
 
-@dataclass(frozen=True, eq=False)
-class _Trials:
-    """A sample of the points, on which candidates are compared.
-
-    Parameters
-    ----------
-    path : SCGLogDetPath
-        Of the base kernel's values on the sample.
-    information : SideInformation
-        On the sample.
-    graph : str
-    scale_strength : bool
-    folds : array of shape (k,)
-        The fold of each known point, or of each pair.
-    """
-
-    path: SCGLogDetPath
-    information: SideInformation
-    graph: str
-    scale_strength: bool
-    folds: Indices
-
-    @classmethod
-    def draw(
-        cls,
-        base: Callable[[Array], Kernel],
-        points: Array,
-        information: SideInformation,
-        graph: str,
-        scale_strength: bool,
-        rng: np.random.RandomState,
-        max_points: int,
-        gram: Array | None,
-    ) -> _Trials:
-        """Draw the sample and its folds."""
-        if information.labels is None:
-            drawn = _stratified_sample(information.signs, max_points // 4, rng)
-            pairs, signs = information.pairs[drawn], information.signs[drawn]
-            rows, places = np.unique(pairs, return_inverse=True)
-            places = places.reshape(-1, 2)
-            parts = [places[signs == sign] for sign in (1, -1)]
-            known = SideInformation.from_pairs(len(rows), *parts)
-            folds = _stratified_folds(known.signs, rng)
-        else:
-            rows = information.known
-            rows = rows[_stratified_sample(information.labels[rows], max_points, rng)]
-            if graph == "complete":
-                unknown = np.flatnonzero(information.labels < 0)
-                if len(unknown) > max_points:
-                    unknown = np.sort(rng.choice(unknown, max_points, replace=False))
-                rows = np.union1d(rows, unknown)
-            known = SideInformation.from_labels(information.labels[rows], unlabeled=-1)
-            assert known.labels is not None
-            folds = _stratified_folds(known.labels[known.known], rng)
-        if gram is None or len(gram) != len(rows):  # else the sample is the whole graph
-            gram = checked_gram(base(points[rows]), points[rows])
-        return cls(SCGLogDetPath(gram), known, graph, scale_strength, folds)
-
-    def scores(self, candidate: Candidate, score: Score) -> list[float]:
-        """Return the score of each fold; nan for one that cannot be held out."""
-        of_fold = self._pair_score if self.information.labels is None else self._label_score
-        return [of_fold(candidate, score, self.folds == fold) for fold in range(N_FOLDS)]
-
-    def _label_score(self, candidate: Candidate, score: Score, held: Mask) -> float:
-        labels, rows = self.information.labels, self.information.known
-        assert labels is not None
-        out, left = rows[held], rows[~held]
-        if not np.isin(labels[out], labels[left]).any() or len(np.unique(labels[left])) < 2:
-            return math.nan
-        gram = self._gram(self.information.hide(out), candidate, left)
-        return score.of_labels(gram[left], gram[out], labels[left], labels[out])
-
-    def _pair_score(self, candidate: Candidate, score: Score, held: Mask) -> float:
-        pairs, signs = self.information.pairs, self.information.signs
-        if len(np.unique(signs[held])) < 2 or held.all():
-            return math.nan
-        parts = [pairs[~held & (signs == sign)] for sign in (1, -1)]
-        left = SideInformation.from_pairs(self.information.n_samples, *parts)
-        gram = self._gram(left, candidate)
-        return score.of_pairs(gram, left.known, pairs[held], signs[held])
-
-    def _gram(
-        self, known: SideInformation, candidate: Candidate, columns: Indices | None = None
-    ) -> Array:
-        """Return the kernel values that a candidate learns from a part of the information."""
-        return self.path.gram(
-            known,
-            candidate.strength,
-            beta=candidate.beta,
-            graph=self.graph,
-            scale_strength=self.scale_strength,
-            columns=columns,
-        )
+def _sample(
+    information: SideInformation, graph: str, max_points: int, rng: RandomState
+) -> tuple[Indices, SideInformation]:
+    """Return the row indices of a sample of the points, and the side information on it."""
+    if information.labels is None:
+        drawn = _stratified_sample(information.signs, max_points // 4, rng)
+        pairs, signs = information.pairs[drawn], information.signs[drawn]
+        rows, places = np.unique(pairs, return_inverse=True)
+        places = places.reshape(-1, 2)
+        parts = [places[signs == sign] for sign in (1, -1)]
+        return rows, SideInformation.from_pairs(len(rows), *parts)
+    rows = information.known
+    rows = rows[_stratified_sample(information.labels[rows], max_points, rng)]
+    if graph == "complete":
+        unknown = np.flatnonzero(information.labels < 0)
+        if len(unknown) > max_points:
+            unknown = np.sort(rng.choice(unknown, max_points, replace=False))
+        rows = np.union1d(rows, unknown)
+    return rows, SideInformation.from_labels(information.labels[rows], unlabeled=-1)
 
 
-def _stratified_sample(kinds: Indices | Array, most: int, rng: np.random.RandomState) -> Indices:
+def _folds(known: SideInformation, rng: RandomState) -> Indices:
+    """Return the fold of each labelled point, or of each pair, stratified by class or sign."""
+    kinds = known.signs if known.labels is None else known.labels[known.known]
+    order = rng.permutation(len(kinds))
+    order = order[np.argsort(kinds[order], kind="stable")]
+    folds = np.empty(len(kinds), dtype=np.intp)
+    folds[order] = np.arange(len(kinds)) % N_FOLDS
+    return folds
+
+
+def _label_score(
+    learn: Callable[..., Array], known: SideInformation, held: Mask, score: Score
+) -> float:
+    """Return the score on the held-out labels; nan if they cannot be held out."""
+    labels, rows = known.labels, known.known
+    assert labels is not None
+    out, left = rows[held], rows[~held]
+    if not np.isin(labels[out], labels[left]).any() or len(np.unique(labels[left])) < 2:
+        return math.nan
+    gram = learn(known.hide(out), columns=left)
+    return score.of_labels(gram[left], gram[out], labels[left], labels[out])
+
+
+def _pair_score(
+    learn: Callable[..., Array], known: SideInformation, held: Mask, score: Score
+) -> float:
+    """Return the score on the held-out pairs; nan if they cannot be held out."""
+    pairs, signs = known.pairs, known.signs
+    if len(np.unique(signs[held])) < 2 or held.all():
+        return math.nan
+    parts = [pairs[~held & (signs == sign)] for sign in (1, -1)]
+    left = SideInformation.from_pairs(known.n_samples, *parts)
+    return score.of_pairs(learn(left), left.known, pairs[held], signs[held])
+
+
+def _stratified_sample(kinds: Indices | Array, most: int, rng: RandomState) -> Indices:
     """Return the positions of at most `most` items, in proportion to their kinds.
 
     The first `N_FOLDS` items of each kind, in random order, come before all others.
@@ -298,12 +277,3 @@ def _stratified_sample(kinds: Indices | Array, most: int, rng: np.random.RandomS
     rank[by_kind] = np.arange(len(kinds)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     share = np.where(rank < N_FOLDS, 0.0, (rank + 0.5) / sizes[kind])
     return np.sort(order[np.argsort(share, kind="stable")[:most]])
-
-
-def _stratified_folds(kinds: Indices | Array, rng: np.random.RandomState) -> Indices:
-    """Return a fold for each item, so that each kind is spread over the folds."""
-    order = rng.permutation(len(kinds))
-    order = order[np.argsort(kinds[order], kind="stable")]
-    folds = np.empty(len(kinds), dtype=np.intp)
-    folds[order] = np.arange(len(kinds)) % N_FOLDS
-    return folds
