@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from pliant.cli.console import Tick
 from pliant.core.typing import Array, Indices, Mask
-from pliant.methods.side_information.information.information import where_equal
+from pliant.core.validation import where_equal
 from pliant.tables import temporary_map
 
 __all__ = ["METRICS", "Fold", "Learner", "check_folds", "labelled", "most_folds"]
