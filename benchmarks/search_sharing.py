@@ -86,8 +86,8 @@ BENCHMARK = Benchmark(
         "The whole search for the settings of one method on the rows of one outer fold, as "
         "`pliant compare` makes it: at most 32 candidates on five inner folds, in rounds of more "
         "and more rows from 450 rows on. Candidates with the same learner share the kernel "
-        "that it learns (`pliant.comparison.run.sharing`), or learn it each by itself. Both find the "
-        "same, with the same score. The machines and their predictions remain."
+        "that it learns (`pliant.comparison.run.sharing`), or learn it each by itself. Both "
+        "find the same, with the same score. The machines and their predictions remain."
     ),
     cases=_cases,
     quantity="speed-up",

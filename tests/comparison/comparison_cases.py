@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pliant.comparison.metrics import METRICS
 from pliant.comparison.protocol import Protocol
-from pliant.comparison.result import ComparisonResult, Entry
+from pliant.comparison.record import Entry
+from pliant.comparison.result import ComparisonResult
 from pliant.comparison.stats.standings import standings
 
 BASELINES = ("dummy", "linear", "svm", "forest")

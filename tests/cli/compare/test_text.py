@@ -134,7 +134,7 @@ def test_what_is_no_time(text):
 def test_names_of_methods():
     assert method_names(None) is None
     assert method_names("dank, svm") == ("dank", "svm")
-    with pytest.raises(ValueError, match="did you mean dank"):
+    with pytest.raises(ValueError, match="did you mean 'dank'"):
         method_names("dummy,danq")
     with pytest.raises(ValueError, match="each method once in --methods, got svm twice"):
         method_names("svm,dank,svm")

@@ -9,7 +9,8 @@ import zlib
 import numpy as np
 
 from pliant.comparison.protocol import Protocol
-from pliant.comparison.result import BASELINE, LEARNED, ComparisonResult, Entry
+from pliant.comparison.record import BASELINE, LEARNED, Entry
+from pliant.comparison.result import ComparisonResult
 
 HOSTILE = (
     "<script>alert(1)</script>",

@@ -6,10 +6,9 @@ import itertools
 
 import numpy as np
 import pytest
-from pliant.comparison.stats.overall import tables_needed
 from scipy import stats
 
-from pliant.comparison.stats.across import across
+from pliant.comparison.stats.across import across, tables_needed
 from tests.comparison.comparison_cases import result_of
 from tests.comparison.stats.test_ranks import C45
 
