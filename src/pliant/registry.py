@@ -6,13 +6,13 @@ learners it has, what to search when it is tuned, and how many rows it takes.
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
+from pliant.core.text import meant
 from pliant.methods import (
     DANKClassifier,
     DANKRegressor,
@@ -159,9 +159,7 @@ def get_method(name: str) -> Method:
     """
     if name in METHODS:
         return METHODS[name]
-    close = difflib.get_close_matches(name.lower(), METHODS, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(METHODS)}"
-    raise ValueError(f"unknown method {name!r}; {hint}")
+    raise ValueError(f"unknown method {name!r}; {meant(name, METHODS)}")
 
 
 def _on_learned_kernel(

@@ -10,7 +10,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from pliant import DANKClassifier
 from pliant.cli.errors import exit_code, one_line
-from pliant.cli.training import Order
+from pliant.cli.fit.training import Order
 from pliant.persistence import load_model, save_model
 from tests.cli.conftest import patients, write
 
@@ -322,7 +322,7 @@ def test_a_traceback_for_those_who_want_one(pliant, monkeypatch):
     def broken(*_):
         raise KeyError("k")
 
-    monkeypatch.setattr("pliant.cli.fit.train", broken)
+    monkeypatch.setattr("pliant.cli.fit.command.train", broken)
     assert pliant(*FIT).code == 1
     monkeypatch.setenv("PLIANT_TRACEBACK", "1")
     with pytest.raises(KeyError):
@@ -331,6 +331,6 @@ def test_a_traceback_for_those_who_want_one(pliant, monkeypatch):
 
 def test_an_order_has_the_defaults_of_the_command_line(pliant, monkeypatch):
     seen = []
-    monkeypatch.setattr("pliant.cli.fit.train", lambda *words: seen.append(words) or 1 / 0)
+    monkeypatch.setattr("pliant.cli.fit.command.train", lambda *words: seen.append(words) or 1 / 0)
     pliant("fit", "patients.csv", "--target", "sick")
     assert seen == [(Path("patients.csv"), Order("dank", "sick"), None)]

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import typer
 
+from pliant.cli.exit_codes import FAILED, MISUSED
 from pliant.core.files import printable, quoted
 
-__all__ = ["READER_GONE", "exit_code", "one_line"]
-
-FAILED, MISUSED = 1, 2
-
-READER_GONE = 141
-"""What a shell reports for a program that writes into a closed pipe."""
+__all__ = ["exit_code", "one_line"]
 
 USAGE_ERROR = typer.BadParameter.__base__ or typer.BadParameter
 """What the parser raises: click's class, or that of the copy inside newer versions of typer."""

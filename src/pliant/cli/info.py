@@ -16,7 +16,7 @@ from pliant.cli.machines import (
 )
 from pliant.cli.prediction import load_with_schema
 from pliant.cli.report import Fact, facts, kernel_facts, listing, machine_facts, number, score_text
-from pliant.comparison.cell import support_count
+from pliant.comparison.run.cells import support_count
 from pliant.core.exceptions import ModelFileError
 from pliant.core.files import printable, quoted
 from pliant.persistence import LoadedModel

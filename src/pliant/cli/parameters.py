@@ -11,7 +11,8 @@ from typing import Any
 
 from typer import BadParameter
 
-from pliant.core.files import close_names, quoted
+from pliant.core.files import quoted
+from pliant.core.text import close_names
 
 __all__ = ["check_names", "parse_parameters", "whole"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import sys
 from collections.abc import Collection, Iterator, Mapping
@@ -15,6 +14,7 @@ import numpy.typing as npt
 import scipy.sparse
 from sklearn.base import BaseEstimator
 
+from pliant.core.text import close_names
 from pliant.core.typing import Array
 
 __all__ = [
@@ -106,9 +106,9 @@ def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
     """Return `value` if it is among `choices`, or say which there are."""
     if isinstance(value, str) and value in choices:
         return value
-    hint = difflib.get_close_matches(str(value), list(choices), n=1)
-    meant = f" (did you mean {hint[0]!r}?)" if hint else ""
-    raise ValueError(f"expected {name} in {sorted(choices)}, got {plain(value)!r}{meant}")
+    close = close_names(str(value), choices)
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    raise ValueError(f"expected {name} in {sorted(choices)}, got {plain(value)!r}{hint}")
 
 
 def check_flag(name: str, value: Any) -> bool:
