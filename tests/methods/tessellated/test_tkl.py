@@ -22,7 +22,7 @@ from sklearn.svm import SVC
 from pliant import C_path, TKLClassifier, TKLRegressor
 from pliant.core.progress import HAS_CALLBACKS
 from pliant.kernels import GPKernel
-from pliant.methods.tessellated import machine as _generalized
+from pliant.methods.tessellated import base
 from tests.papers.tessellated_cases import BASES, C1, CASES, R1, R3
 
 REFERENCE_DIGITS = 4e-8
@@ -379,7 +379,7 @@ def test_no_limit_is_told_to_the_solver(monkeypatch):
         seen.append(options["max_iter"])
         raise KeyboardInterrupt
 
-    monkeypatch.setitem(_generalized.SOLVERS, "lowrank", solve)
+    monkeypatch.setitem(base.SOLVERS, "lowrank", solve)
     for limit in (-1, 7):
         model = TKLClassifier(max_iter=limit)
         with pytest.raises(KeyboardInterrupt):

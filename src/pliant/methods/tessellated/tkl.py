@@ -2,69 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
 from pliant.core.kernels.base import Kernel, Rescaled
 from pliant.core.typing import Array
-from pliant.core.validation import check_choice, check_integer, check_vector
+from pliant.core.validation import Constraint, Flag, OneOf, check_vector
 from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor
-from pliant.methods.tessellated.machine import GeneralizedMachine, unscaled
-from pliant.methods.tessellated.tessellated_kernel import BASES, TessellatedKernel
+from pliant.methods.tessellated.base import BaseGKL, unscaled
+from pliant.methods.tessellated.tessellated_kernel import BASES, Degree, TessellatedKernel
 
 __all__ = ["TKLClassifier", "TKLRegressor"]
 
+KERNEL_CONSTRAINTS: Mapping[str, Constraint] = {
+    "degree": Degree(),
+    "basis": OneOf(BASES),
+    "scale": Flag(),
+    "normalize_measure": Flag(),
+}
+"""Those of the parameters of the kernel; ``delta`` is checked against the number of features."""
 
-class _TKL(GeneralizedMachine):
-    """Scales the features to [0, 1] and learns a tessellated kernel on the box around."""
 
-    degree: int
-    basis: str
-    delta: Any
-    scale: bool
-    normalize_measure: bool
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if check_integer("degree", self.degree, least=0) > 2:
-            raise ValueError(f"expected degree in [0, 1, 2], got {self.degree}")
-        check_choice("basis", self.basis, BASES)
-        for name in ("scale", "normalize_measure"):
-            if not isinstance(getattr(self, name), bool | np.bool_):
-                raise ValueError(f"expected {name} True or False, got {getattr(self, name)!r}")
-
-    def _family(self, X: Array) -> Kernel:
-        below, above = _margins(self.delta, X.shape[1])
-        kernel = TessellatedKernel(
-            -below, 1.0 + above, int(self.degree), self.basis, bool(self.normalize_measure)
+def _kernel_of(estimator: TKLClassifier | TKLRegressor, X: Array) -> Kernel:
+    """Return the tessellated kernel to learn on the box around the features, with their scaling."""
+    below, above = _margins(estimator.delta, X.shape[1])
+    degree, normalized = int(estimator.degree), bool(estimator.normalize_measure)
+    kernel = TessellatedKernel(-below, 1.0 + above, degree, estimator.basis, normalized)
+    if estimator.scale:
+        return Rescaled(kernel, X.min(axis=0), _widths(X))
+    outside = (kernel.lower > X) | (kernel.upper < X)
+    if outside.any():
+        row, column = np.argwhere(outside)[0]
+        raise ValueError(
+            f"expected features in the box [0 - delta, 1 + delta], got {X[row, column]:g} in "
+            f"column {column}; scale=True brings them there"
         )
-        if self.scale:
-            return Rescaled(kernel, X.min(axis=0), _widths(X))
-        outside = (kernel.lower > X) | (kernel.upper < X)
-        if outside.any():
-            row, column = np.argwhere(outside)[0]
-            raise ValueError(
-                f"expected features in the box [0 - delta, 1 + delta], got {X[row, column]:g} in "
-                f"column {column}; scale=True brings them there"
-            )
-        return kernel
-
-    @property
-    def lower_(self) -> Array:
-        """The lower corner a of the box, shape (d,), on the scaled features."""
-        return self._box[0]
-
-    @property
-    def upper_(self) -> Array:
-        """The upper corner b of the box, shape (d,), on the scaled features."""
-        return self._box[1]
-
-    @property
-    def _box(self) -> tuple[Array, Array]:
-        machine = self.estimators_[0] if "estimators_" in vars(self) else self
-        kernel: Any = unscaled(machine.kernel_)
-        return kernel.lower, kernel.upper
+    return kernel
 
 
 def _margins(delta: Any, n_features: int) -> tuple[Array, Array]:
@@ -96,7 +71,19 @@ def _widths(X: Array) -> Array:
     return np.where(widths > 0.0, widths, 1.0)
 
 
-class TKLClassifier(_TKL, SVMClassifier):
+def _corner(name: str) -> property:
+    """Return a property for the ``lower`` or ``upper`` corner of the box of the learned kernel."""
+
+    def corner(estimator: BaseGKL) -> Array:
+        first = estimator.estimators_[0] if "estimators_" in vars(estimator) else estimator
+        return np.asarray(getattr(unscaled(first.kernel_), name))
+
+    return property(
+        corner, doc=f"The {name} corner of the box, shape (n_features,), on the scaled features."
+    )
+
+
+class TKLClassifier(BaseGKL, SVMClassifier):
     r"""Classification with a learned tessellated kernel.
 
     Solves, to a certified gap,
@@ -227,6 +214,15 @@ class TKLClassifier(_TKL, SVMClassifier):
     1.0
     """
 
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **BaseGKL._constraints,
+        **KERNEL_CONSTRAINTS,
+    }
+    _drawings = BaseGKL._drawings | {"tessellation"}
+
+    lower_ = _corner("lower")
+    upper_ = _corner("upper")
+
     def __init__(
         self,
         C: float = 1.0,
@@ -262,8 +258,11 @@ class TKLClassifier(_TKL, SVMClassifier):
         self.class_weight = class_weight
         self.random_state = random_state
 
+    def _kernel_to_learn(self, X: Array) -> Kernel:
+        return _kernel_of(self, X)
 
-class TKLRegressor(_TKL, SVMRegressor):
+
+class TKLRegressor(BaseGKL, SVMRegressor):
     r"""Epsilon-regression with a learned tessellated kernel.
 
     Solves, to a certified gap,
@@ -313,6 +312,16 @@ class TKLRegressor(_TKL, SVMRegressor):
     1.0
     """
 
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **BaseGKL._constraints,
+        **SVMRegressor._constraints,
+        **KERNEL_CONSTRAINTS,
+    }
+    _drawings = BaseGKL._drawings | {"tessellation"}
+
+    lower_ = _corner("lower")
+    upper_ = _corner("upper")
+
     def __init__(
         self,
         C: float = 1.0,
@@ -349,3 +358,6 @@ class TKLRegressor(_TKL, SVMRegressor):
         self.cache_mb = cache_mb
         self.dtype = dtype
         self.random_state = random_state
+
+    def _kernel_to_learn(self, X: Array) -> Kernel:
+        return _kernel_of(self, X)
