@@ -84,8 +84,8 @@ def test_official_puts_test_rows_behind_training_rows():
     [
         (lambda: random_halves(1), "at least 2 rows to split, got 1"),
         (lambda: random_halves([]), "at least 2 rows to split, got 0"),
-        (lambda: random_halves(10, 0), "repeats to be a whole number >= 1, got 0"),
-        (lambda: random_halves(10, 2.5), "repeats to be a whole number >= 1, got 2.5"),
+        (lambda: random_halves(10, 0), "repeats to be an integer >= 1, got 0"),
+        (lambda: random_halves(10, 2.5), "repeats to be an integer >= 1, got 2.5"),
         (lambda: random_halves(10, random_state=None), "random_state .* got None"),
         (lambda: random_halves(10, random_state=-1), "random_state .* >= 0, got -1"),
         (lambda: random_halves(10, stratify=True), "labels to stratify by, got the number 10"),

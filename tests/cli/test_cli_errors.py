@@ -105,9 +105,9 @@ OPTIONS = {
     ("--cv", "1"): "expected --cv >= 2, or 0 for no cross-validation, got 1",
     ("--cv", "-4"): "expected --cv >= 2, or 0 for no cross-validation, got -4",
     ("--cv", "31"): "--cv 31 needs 31 rows of each class, the smallest has 30: lower it",
-    ("--cv", "x"): "'--cv': expected a whole number, got 'x' (see pliant fit --help)",
-    ("--cv", "2.5"): "'--cv': expected a whole number, got '2.5'",
-    ("--seed", "-1"): "'--seed': expected a whole number from 0 to 4294967295, got '-1'",
+    ("--cv", "x"): "'--cv': expected an integer, got 'x' (see pliant fit --help)",
+    ("--cv", "2.5"): "'--cv': expected an integer, got '2.5'",
+    ("--seed", "-1"): "'--seed': expected an integer from 0 to 4294967295, got '-1'",
     ("--bogus",): "No such option: --bogus",
     ("table2.csv",): " (see pliant fit --help)",
     ("--out", "-"): "expected --out FILE, got '-': a model does not go to stdout",
@@ -129,7 +129,7 @@ def test_commands(refused):
     assert "--target" in refused("fit", "patients.csv")
     assert "MODEL" in refused("predict").upper()
     assert "'patients.csv'" in refused("demo", "--out", "patients.csv")
-    assert "expected a whole number from 2 to 50, got '1'" in refused("demo", "--cv", "1")
+    assert "expected an integer from 2 to 50, got '1'" in refused("demo", "--cv", "1")
 
 
 def test_one_row_of_a_class_cannot_be_tuned_on(refused):

@@ -25,8 +25,8 @@ def exit_code(error: Exception) -> int:
 
 
 def one_line(error: Exception) -> str:
-    """Return what an error says, as one line without control characters."""
-    text = printable(" ".join(_said(error).split()), limit=600)
+    """Return the message of an error as one line without control characters."""
+    text = printable(" ".join(_message(error).split()), limit=600)
     if isinstance(error, MemoryError):
         return f"not enough memory: {text}" if text else "not enough memory"
     if isinstance(error, WRONG_INPUT + SURROUNDINGS):
@@ -34,12 +34,12 @@ def one_line(error: Exception) -> str:
     return f"unexpected {type(error).__name__}: {text} (PLIANT_TRACEBACK=1 shows where)"
 
 
-def _said(error: Exception) -> str:
+def _message(error: Exception) -> str:
     """Return the text of an error; the parser's with where to look, the system's without number."""
     if isinstance(error, USAGE_ERROR):
-        context, told = getattr(error, "ctx", None), getattr(error, "format_message", error.__str__)
+        context, text = getattr(error, "ctx", None), getattr(error, "format_message", error.__str__)
         where = f" (see {context.command_path} --help)" if context else ""
-        return f"{told().rstrip('.')}{where}"
+        return f"{text().rstrip('.')}{where}"
     if isinstance(error, OSError) and error.strerror:
         return ": ".join([*([quoted(error.filename)] if error.filename else []), error.strerror])
     return str(error)

@@ -56,14 +56,14 @@ def _value(text: str) -> Any:
 
 
 def whole(least: float = -math.inf, most: float = math.inf) -> Callable[[str], int]:
-    """Return a parser of whole numbers for an option; its error quotes what was given."""
+    """Return a parser of integers for an option; its error quotes what was given."""
     limits = "" if math.isinf(most) else f" from {least} to {most}"
 
     def parse(text: str) -> int:
         with suppress(ValueError):
             if least <= int(text) <= most:
                 return int(text)
-        raise BadParameter(f"expected a whole number{limits}, got {quoted(text)}")
+        raise BadParameter(f"expected an integer{limits}, got {quoted(text)}")
 
     return parse
 

@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 from pliant.cli.console import learning, progress
 from pliant.cli.fit.learning import Fold, Learner
 from pliant.cli.fit.training import describe, summarise
-from pliant.cli.machines import largest_gap, last_step, versions
+from pliant.cli.model_facts import largest_gap, last_step, versions
 from pliant.cli.report import gap_text
 from pliant.comparison import Column, Score, corrected_t_test, text_table, verdict
 from pliant.core.typing import Array

@@ -88,7 +88,7 @@ def eigenpairs_above(matrix: Array, level: float, guess: int = 8) -> Eigenpairs:
 
     A few of many are found by Lanczos iterations, O(n^2) each; if they are not few, or the
     matrix is small, by LAPACK, O(n^3). Lanczos can miss one of several equal eigenvalues:
-    `none_above` tells.
+    `none_above` checks for that.
 
     Parameters
     ----------
@@ -121,11 +121,11 @@ def _some_by_lapack(matrix: Array, level: float) -> Eigenpairs:
     """
     diagonal = matrix.diagonal().copy()
     try:
-        found = scipy.linalg.eigh(matrix.T, subset_by_value=(level, np.inf), overwrite_a=True)
+        pairs = scipy.linalg.eigh(matrix.T, subset_by_value=(level, np.inf), overwrite_a=True)
     except np.linalg.LinAlgError:
         matrix[np.diag_indices_from(matrix)] = diagonal
-        found = np.linalg.eigh(matrix, UPLO="L")
-    return _above(*found, level, complete=True)
+        pairs = np.linalg.eigh(matrix, UPLO="L")
+    return _above(*pairs, level, complete=True)
 
 
 def _above(values: Array, vectors: Array, level: float, *, complete: bool) -> Eigenpairs:
@@ -282,7 +282,7 @@ def lu_factors(matrix: Array, name: str = "the matrix", hint: str = "") -> LUFac
 def nearest_rows(points: Array, centres: Array) -> Indices:
     """Return the number of the centre nearest to each point, the first of equals, shape (m,).
 
-    Points are taken in blocks. Where a product of matrices cannot tell two centres apart, for
+    Points are taken in blocks. Where a product of matrices cannot distinguish two centres, for
     rounding, the distances of that point are summed up one by one, so that a point has the same
     centre whatever the others are.
 

@@ -39,7 +39,7 @@ def known(value: float | None) -> TypeGuard[float]:
 
 
 def decimals(values: Iterable[float | None], errors: Iterable[float | None]) -> int:
-    """Return how many decimals tell values apart, at most four.
+    """Return how many decimals distinguish the values, at most four.
 
     They show three digits of the largest value and one of the median standard error.
     """
@@ -50,7 +50,7 @@ def decimals(values: Iterable[float | None], errors: Iterable[float | None]) -> 
 
 
 def fixed(value: float | None, digits: int) -> str:
-    """Write a number with so many decimals; powers of ten where they would not fit.
+    """Write a number with `digits` decimals; powers of ten where they would not fit.
 
     Examples
     --------
@@ -169,8 +169,8 @@ def close_names(name: str, names: Iterable[str]) -> list[str]:
     """Return up to three of ``names`` that look like ``name`` whatever the case, closest first."""
     plain = {known: known.strip().casefold() for known in names}
     close = difflib.get_close_matches(name.strip().casefold(), plain.values(), n=3)
-    found = [known for known, text in plain.items() if text in close]
-    return sorted(found, key=lambda known: close.index(plain[known]))[:3]
+    matches = [known for known, text in plain.items() if text in close]
+    return sorted(matches, key=lambda known: close.index(plain[known]))[:3]
 
 
 def meant(name: str, names: Iterable[str]) -> str:

@@ -98,7 +98,7 @@ def _is_boolean(value: object) -> bool:
 def check_integer(name: str, value: Any, *, least: int) -> int:
     """Return `value` as an int of at least `least`, or say what was expected."""
     if not isinstance(value, Integral) or _is_boolean(value) or value < least:
-        raise ValueError(f"expected {name} >= {least}, a whole number, got {plain(value)!r}")
+        raise ValueError(f"expected {name} >= {least}, an integer, got {plain(value)!r}")
     return int(value)
 
 
@@ -261,7 +261,7 @@ def check_gram(gram: Array, *, tol: float = 1e-8) -> Array:
 
 
 def check_vector(name: str, values: npt.ArrayLike, length: int) -> Array:
-    """Return `length` finite numbers, float64; one number stands for as many of itself."""
+    """Return `length` finite numbers, float64; one number stands for `length` equal ones."""
     vector = _as_numbers(values, name)
     if vector.ndim == 0:
         vector = np.full(length, float(vector))

@@ -197,7 +197,7 @@ def test_seeds_of_cells_differ_and_stay():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"n_jobs": 0}, "expected n_jobs >= 1, a whole number, got 0"),
+        ({"n_jobs": 0}, "expected n_jobs >= 1, an integer, got 0"),
         ({"n_jobs": "two"}, "'two'"),
         ({"budget": 0.0}, "expected budget > 0"),
         ({"methods": []}, "expected at least one method, got none"),

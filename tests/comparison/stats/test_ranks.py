@@ -143,7 +143,7 @@ def test_levels_are_probabilities(level):
 
 
 def test_counts_are_checked():
-    with pytest.raises(ValueError, match="n_methods >= 2, a whole number, got 1"):
+    with pytest.raises(ValueError, match="n_methods >= 2, an integer, got 1"):
         nemenyi_critical_difference(1, 10)
-    with pytest.raises(ValueError, match="n_sets >= 1, a whole number, got 0"):
+    with pytest.raises(ValueError, match="n_sets >= 1, an integer, got 0"):
         nemenyi_critical_difference(3, 0)

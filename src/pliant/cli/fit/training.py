@@ -12,7 +12,7 @@ import numpy as np
 
 from pliant.cli.console import learning, progress
 from pliant.cli.fit.learning import METRICS, Fold, Learner, check_folds, labelled
-from pliant.cli.machines import (
+from pliant.cli.model_facts import (
     functions,
     last_step,
     learned_kernel,
