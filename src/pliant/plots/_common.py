@@ -83,7 +83,7 @@ def inner_points(model: Any, X: Any) -> Array:
 
 
 def feature_labels(names: Sequence[str] | None, machine: Any, d: int) -> list[str]:
-    """Return names for d features: those given, those that the estimator was fitted with, or numbers.
+    """Return names of d features: the given ones, those the estimator was fitted with, or numbers.
 
     Raises
     ------

@@ -110,7 +110,7 @@ class ConvergenceDisplay:
     def from_bounds(
         cls, gaps: npt.ArrayLike, objectives: npt.ArrayLike, *, tol: float | None = None
     ) -> Self:
-        """Make a display from the bounds after each solved support vector machine; draw nothing yet.
+        """Make a display from the bounds after each support vector machine; nothing is drawn yet.
 
         Parameters
         ----------

@@ -31,7 +31,7 @@ class CriticalDifferenceDisplay:
 
     The better half is named on the left, the best on top; the worse half on the right, the worst
     on top. The scale above the axis is the critical difference: mean ranks that differ by less do
-    not differ significantly. Each bar joins a largest set of methods whose ranks all differ by less.
+    not differ significantly. Each bar joins a largest set of methods whose ranks differ by less.
 
     Parameters
     ----------

@@ -33,8 +33,8 @@ ROWS_PER_CLASS = 10
 average."""
 
 FEWEST_ROWS = 2
-"""More than `MAX_CLASSES` classes need this number of rows each on average, also where the user chose
-the task."""
+"""More than `MAX_CLASSES` classes need this number of rows each on average, even where the user
+chose the task."""
 
 
 @dataclass(frozen=True)
