@@ -13,7 +13,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from benchmarks.harness.spec import Benchmark, Case, Contestant
 from benchmarks.local_sets import NOISE, Part, generated, r_squared
 from pliant import LABRBFRegressor
-from pliant.comparison.memory import peak_memory
+from pliant.comparison.run.memory import peak_memory
 
 Params = Mapping[str, Any]
 Prepared = tuple[Callable[[], Any], Callable[[Any], dict[str, Any]]]

@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 from benchmarks.harness.spec import Contestant
 from benchmarks.scale_sets import GENERATED, SETS, Halves, prepared
 from pliant import DANKClassifier
-from pliant.comparison.memory import peak_memory
+from pliant.comparison.run.memory import peak_memory
 from pliant.kernels import PartitionedKernel
 
 __all__ = [

@@ -14,8 +14,8 @@ from benchmarks.harness.spec import Benchmark, Case, Contestant
 from benchmarks.problems import two_classes
 from benchmarks.supervised_sets import generated
 from pliant.comparison import Protocol, Sample
-from pliant.comparison.search import Found
-from pliant.comparison.sharing import shared
+from pliant.comparison.run.search import Found
+from pliant.comparison.run.sharing import shared
 from pliant.registry import METHODS
 
 Params = Mapping[str, Any]
@@ -32,7 +32,7 @@ GOALS = {"ldk": 1.3, "osk": 1.3, "scg-osk": 1.3, "scg-ldk": 1.0}
 
 def whole_search(params: Params) -> Prepared:
     """Prepare the search for the settings of a method, as a cell of a comparison makes it."""
-    module = import_module("pliant.comparison.search")
+    module = import_module("pliant.comparison.run.search")
     sample, method = _sample(params), METHODS[params["method"]]
     protocol = Protocol(inner_folds=params["inner_folds"])
     rows, lend = np.arange(len(sample.y)), shared if params["shared"] else nullcontext
@@ -86,8 +86,8 @@ BENCHMARK = Benchmark(
         "The whole search for the settings of one method on the rows of one outer fold, as "
         "`pliant compare` makes it: at most 32 candidates on five inner folds, in rounds of more "
         "and more rows from 450 rows on. Candidates with the same learner share the kernel "
-        "that it learns (`pliant.comparison.sharing`), or learn it each by itself. Both find the "
-        "same, with the same score. The machines and their predictions remain."
+        "that it learns (`pliant.comparison.run.sharing`), or learn it each by itself. Both "
+        "find the same, with the same score. The machines and their predictions remain."
     ),
     cases=_cases,
     quantity="speed-up",

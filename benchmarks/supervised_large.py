@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.harness.spec import Benchmark, Case, Contestant
 from benchmarks.supervised_sets import generated, random_pairs
 from pliant import SCGLogDetLearner
-from pliant.comparison.memory import peak_memory
+from pliant.comparison.run.memory import peak_memory
 from pliant.core.typing import Array
 
 Params = Mapping[str, Any]

@@ -11,12 +11,13 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 MACHINE = re.compile(
-    r"(?<!vector )(?<!kernel )(?<!``)\b(?<!_)machines?\b(?!_)(?! learning| precision| epsilon|``| : )"
+    r"(?<!vector )(?<!kernel )(?<!``)\b(?<!_)machines?\b"
+    r"(?!_)(?! learning| precision| epsilon|``| : )"
 )
 """An estimator is called an estimator or a model; a machine with a processor, a computer."""
 
 INSTEAD = {
-    r"\b(?:so|as) many\b(?! as)": "n_..., 'this many', or a number",
+    r"\bso many\b": "n_..., or the number",
     r"\banew\b": "again",
     r"\bbeyond chance\b": "statistically significant",
     r"\bcom(?:es?|ing) to nothing\b": "fails",

@@ -12,10 +12,10 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.svm import SVC
 
 from pliant.cli.console import learning, progress
-from pliant.cli.learning import Fold, Learner
-from pliant.cli.machines import largest_gap, last_step, versions
+from pliant.cli.fit.learning import Fold, Learner
+from pliant.cli.fit.training import describe, summarise
+from pliant.cli.model_facts import largest_gap, last_step, versions
 from pliant.cli.report import gap_text
-from pliant.cli.training import describe, summarise
 from pliant.comparison import Column, Score, corrected_t_test, text_table, verdict
 from pliant.core.typing import Array
 from pliant.registry import METHODS
@@ -79,7 +79,7 @@ class Study:
         return np.array([fold.scores["accuracy"] for fold in self.folds[name]])
 
     def notes(self) -> dict[str, Any]:
-        """Return what is kept with the model, in the form of `pliant.cli.training.train`."""
+        """Return what is kept with the model, in the form of `pliant.cli.fit.training.train`."""
         return {
             "data": describe(self.schema, self.X, self.y),
             "cross_validation": summarise(self.folds[METHODS["dank"].title], "classification"),

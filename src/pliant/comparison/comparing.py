@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import os
+import platform
 import time
 from collections.abc import Sequence
+from importlib.metadata import version
 from typing import Any
 
-from pliant.comparison.baselines import available, installed_for, named
-from pliant.comparison.cell import Record
-from pliant.comparison.folds import check_folds, outer_split, settled
-from pliant.comparison.ledger import Ledger, key_of
+import numpy as np
+from joblib import cpu_count
+
+from pliant._version import __version__
 from pliant.comparison.metrics import metrics_of
-from pliant.comparison.protocol import Protocol
+from pliant.comparison.protocol import Cell, Protocol
+from pliant.comparison.record import BASELINE, LEARNED, Entry, Record
 from pliant.comparison.result import ComparisonResult
-from pliant.comparison.running import Run, Tell
+from pliant.comparison.run.baselines import available, installed_for, is_baseline, named
+from pliant.comparison.run.folds import check_folds, outer_split, settled
+from pliant.comparison.run.journal import Journal, key_of
+from pliant.comparison.run.running import Run, Tell
 from pliant.comparison.sample import Sample
-from pliant.comparison.summary import entry_of, environment_of, facts_of, in_order, truth_of
 from pliant.core.files import quoted
 from pliant.core.validation import check_integer, check_real
 from pliant.registry import Method
 
 __all__ = ["check_metric", "compare", "compare_sample"]
+
+PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "joblib")
 
 
 def compare(
@@ -169,25 +176,25 @@ def compare_sample(
         sample,
         protocol,
         [method for method in chosen if not refused[method.name]],
-        Ledger(cache, key, resume=resume),
+        Journal(cache, key, resume=resume),
         budget=None if budget is None else budget - (time.perf_counter() - start),
         n_jobs=n_jobs,
         tell=progress or _silent,
     )
     run()
-    records = in_order(run, chosen, protocol)
+    records = _in_order(run, chosen, protocol)
     return ComparisonResult(
-        sample=facts_of(sample),
-        truth=truth_of(sample, records),
+        sample=_facts_of(sample),
+        truth=_truth_of(sample, records),
         protocol=protocol,
         methods=tuple(
-            entry_of(method, refused[method.name], run, records, protocol) for method in chosen
+            _entry_of(method, refused[method.name], run, records, protocol) for method in chosen
         ),
         records=tuple(records),
         seconds=time.perf_counter() - start,
         budget=budget,
         interrupted=run.interrupted,
-        environment=environment_of(key),
+        environment=_environment_of(key),
         command=command,
     )
 
@@ -228,3 +235,65 @@ def _refusal(method: Method, sample: Sample, n_train: int) -> str:
     if not available(method):
         return f"is not installed: pip install {method.paper}"
     return ""
+
+
+def _in_order(run: Run, methods: Sequence[Method], protocol: Protocol) -> list[Record]:
+    """Return the finished cells in the order of methods and folds."""
+    cells = [Cell(m.name, *place) for m in methods for place in protocol.places()]
+    return [run.records[cell] for cell in cells if cell in run.records]
+
+
+def _entry_of(
+    method: Method, refused: str, run: Run, records: Sequence[Record], protocol: Protocol
+) -> Entry:
+    """Return what became of a method that was refused for a reason, or else was run."""
+    mine = [record for record in records if record["method"] == method.name]
+    failed = [record["error"] or "" for record in mine if record["status"] == "error"]
+    done, wanted = len(mine) - len(failed), len(protocol.places())
+    if refused:
+        status, reason = "skipped", refused
+    elif failed and not done:
+        status, reason = "error", failed[0]
+    elif done + len(failed) < wanted:
+        status, reason = "cut", f"{done} of {wanted} folds: {run.reason(method.name)}"
+    else:
+        status, reason = "done", ""
+    if failed and done:
+        reason = "; ".join(part for part in (reason, f"{len(failed)} failed: {failed[0]}") if part)
+    kind = BASELINE if is_baseline(method.name) else LEARNED
+    return Entry(method.name, method.title, kind, method.summary, status, reason)
+
+
+def _facts_of(sample: Sample) -> dict[str, Any]:
+    """Return what a table is."""
+    return {
+        "name": sample.name,
+        "target": sample.target,
+        "task": sample.task,
+        "rows": len(sample.y),
+        "features": sample.X.shape[1],
+        "feature_names": list(sample.feature_names),
+        "classes": sample.classes,
+        "categorical": len(sample.categories),
+        "missing": int(np.isnan(sample.X).sum()),
+        "groups": None if sample.groups is None else len(np.unique(sample.groups)),
+        "ordered": sample.ordered,
+    }
+
+
+def _truth_of(sample: Sample, records: Sequence[Record]) -> dict[str, Any]:
+    """Return the target of the rows that predictions name."""
+    kept = [each["rows"] for record in records if (each := record.get("predictions"))]
+    return {str(row): sample.y[row].item() for row in sorted({r for rows in kept for r in rows})}
+
+
+def _environment_of(key: str) -> dict[str, str]:
+    """Return versions, cores, and the key of a comparison."""
+    return {
+        "pliant": __version__,
+        "python": platform.python_version(),
+        **{package: version(package) for package in PACKAGES},
+        "cores": str(cpu_count()),
+        "system": f"{platform.system()} {platform.machine()}",
+        "key": key,
+    }

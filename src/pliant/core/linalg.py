@@ -196,7 +196,7 @@ def lu_factors(matrix: Array, name: str = "the matrix", hint: str = "") -> LUFac
 def nearest_rows(points: Array, centres: Array) -> Indices:
     """Return the number of the centre nearest to each point, the first of equals, shape (m,).
 
-    Points are taken in blocks. Where a product of matrices cannot tell two centres apart, for
+    Points are taken in blocks. Where a product of matrices cannot distinguish two centres, for
     rounding, the distances of that point are summed up one by one, so that a point has the same
     centre whatever the others are.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import sys
 from collections.abc import Collection, Iterator, Mapping
@@ -15,6 +14,7 @@ import numpy.typing as npt
 import scipy.sparse
 from sklearn.base import BaseEstimator
 
+from pliant.core.text import close_names
 from pliant.core.typing import Array, Mask
 
 __all__ = [
@@ -100,7 +100,7 @@ def _is_boolean(value: object) -> bool:
 def check_integer(name: str, value: Any, *, least: int) -> int:
     """Return `value` as an int of at least `least`, or say what was expected."""
     if not isinstance(value, Integral) or _is_boolean(value) or value < least:
-        raise ValueError(f"expected {name} >= {least}, a whole number, got {plain(value)!r}")
+        raise ValueError(f"expected {name} >= {least}, an integer, got {plain(value)!r}")
     return int(value)
 
 
@@ -108,9 +108,9 @@ def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
     """Return `value` if it is among `choices`, or say which there are."""
     if isinstance(value, str) and value in choices:
         return value
-    hint = difflib.get_close_matches(str(value), list(choices), n=1)
-    meant = f" (did you mean {hint[0]!r}?)" if hint else ""
-    raise ValueError(f"expected {name} in {sorted(choices)}, got {plain(value)!r}{meant}")
+    close = close_names(str(value), choices)
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    raise ValueError(f"expected {name} in {sorted(choices)}, got {plain(value)!r}{hint}")
 
 
 def check_flag(name: str, value: Any) -> bool:
@@ -263,7 +263,7 @@ def check_gram(gram: Array, *, tol: float = 1e-8) -> Array:
 
 
 def check_vector(name: str, values: npt.ArrayLike, length: int) -> Array:
-    """Return `length` finite numbers, float64; one number stands for as many of itself."""
+    """Return `length` finite numbers, float64; one number stands for `length` equal ones."""
     vector = _as_numbers(values, name)
     if vector.ndim == 0:
         vector = np.full(length, float(vector))

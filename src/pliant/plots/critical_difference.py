@@ -1,4 +1,4 @@
-"""Demsar's diagram: mean ranks of methods on an axis, and which of them cannot be told apart."""
+"""Demsar's diagram: mean ranks of methods on an axis, and groups that do not differ."""
 
 from __future__ import annotations
 
@@ -30,9 +30,8 @@ class CriticalDifferenceDisplay:
     """Methods at their mean ranks over data sets; a bar joins those that do not differ.
 
     The better half is named on the left, the best on top; the worse half on the right, the worst
-    on top. Above the axis stands the length of the critical difference: ranks that are closer than
-    that differ by chance alone, as far as the test can tell. Each bar joins a largest set of
-    methods that all lie closer than that.
+    on top. The scale above the axis is the critical difference: mean ranks that differ by less do
+    not differ significantly. Each bar joins a largest set of methods whose ranks differ by less.
 
     Parameters
     ----------
@@ -214,16 +213,16 @@ class CriticalDifferenceDisplay:
         ends, level = [1.0, 1.0 + self.critical_difference], -1.55
         look: dict[str, Any] = {"color": "black", "linewidth": 1.2, "marker": "|", "markersize": 7}
         (self.scale_,) = self.ax_.plot(ends, [level, level], clip_on=False, **look)
-        told = f"critical difference {self.critical_difference:.2f}"
-        self.ax_.text(1.0, level - 0.35, told, size=9, ha="left", va="bottom")
+        label = f"critical difference {self.critical_difference:.2f}"
+        self.ax_.text(1.0, level - 0.35, label, size=9, ha="left", va="bottom")
 
 
 def _checked_ranks(ranks: npt.ArrayLike, k: int) -> Array:
     """Return k mean ranks between 1 and k."""
-    found = np.asarray(ranks)
-    if found.shape != (k,):
-        raise ValueError(f"expected ranks of shape ({k},), one for each name, got {found.shape}")
-    numbers = check_points(found[None], "ranks")[0]
+    given = np.asarray(ranks)
+    if given.shape != (k,):
+        raise ValueError(f"expected ranks of shape ({k},), one for each name, got {given.shape}")
+    numbers = check_points(given[None], "ranks")[0]
     wrong = numbers[(numbers < 1) | (numbers > k)]
     if wrong.size:
         raise ValueError(f"expected mean ranks from 1 to {k}, got {wrong[0]:g}")

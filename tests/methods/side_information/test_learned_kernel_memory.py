@@ -21,7 +21,7 @@ from pliant import (
     TKLClassifier,
     TKLRegressor,
 )
-from pliant.comparison.sharing import RecentResults
+from pliant.comparison.run.sharing import RecentResults
 from pliant.kernels import Gaussian
 from pliant.methods.side_information import learned_kernel
 from pliant.persistence import load_model, save_model

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+from pliant.comparison.record import Record
 from pliant.comparison.report.leaderboard import method_head
 from pliant.comparison.report.markup import Markup, joined, tag
 from pliant.comparison.report.tables import Column, number, table, text
 from pliant.comparison.report.view import View
-from pliant.comparison.report.wording import count, gap, known
-
-if TYPE_CHECKING:
-    from pliant.comparison.standings import Standing
+from pliant.comparison.stats.standings import Standing
+from pliant.core.text import count, gap, known
 
 __all__ = ["certificates"]
 
@@ -47,7 +44,7 @@ def _table(view: View, certified: list[Standing]) -> Markup:
     return table("Certified gaps", columns, rows, sortable=True, look="small")
 
 
-def _row(standing: Standing, records: list[dict[str, Any]]) -> list[Markup]:
+def _row(standing: Standing, records: list[Record]) -> list[Markup]:
     done = [record for record in records if record["status"] == "done"]
     proved = sum(known(record.get("gap")) for record in done)
     return [

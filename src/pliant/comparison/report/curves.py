@@ -10,7 +10,7 @@ from pliant.comparison.report.interval import axis_of
 from pliant.comparison.report.markup import Markup, joined, tag
 from pliant.comparison.report.tables import Column, details, head, number, scrolled, table
 from pliant.comparison.report.view import View
-from pliant.comparison.report.wording import count, fixed, known
+from pliant.core.text import count, fixed, known
 
 __all__ = ["learning_curves"]
 

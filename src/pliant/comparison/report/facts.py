@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from pliant.comparison.report.markup import Markup, joined, tag
+from pliant.comparison.report.sentences import sentence
 from pliant.comparison.report.view import View
-from pliant.comparison.report.wording import count, seconds
-from pliant.comparison.sentences import listed
+from pliant.core.text import count, listed, seconds
 
 __all__ = ["facts", "summary", "verdict"]
 
@@ -26,7 +26,7 @@ def summary(view: View) -> Markup:
         if view.result.interrupted
         else None
     )
-    return joined(verdict(view.result.sentence()), stopped)
+    return joined(verdict(sentence(view.standings, view.metric)), stopped)
 
 
 def verdict(text: str) -> Markup:

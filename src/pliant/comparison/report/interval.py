@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pliant.comparison.report.drawing import Axis, path, written
 from pliant.comparison.report.markup import Markup, tag
-from pliant.comparison.report.wording import known
+from pliant.core.text import known
 
 __all__ = ["Interval", "axis_of", "draw_interval"]
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import TYPE_CHECKING
 
+from pliant.comparison.metrics import Metric
 from pliant.comparison.report.interval import draw_interval
 from pliant.comparison.report.markup import Content, Markup, joined, tag
 from pliant.comparison.report.tables import Column, head, number, table, text
 from pliant.comparison.report.view import View
-from pliant.comparison.report.wording import (
+from pliant.comparison.stats.standings import Standing
+from pliant.core.text import (
     MISSING,
     bytes_of,
     count,
@@ -22,10 +23,6 @@ from pliant.comparison.report.wording import (
     setting,
     signed,
 )
-
-if TYPE_CHECKING:
-    from pliant.comparison.metrics import Metric
-    from pliant.comparison.standings import Standing
 
 __all__ = ["costs", "leaderboard", "method_head"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pliant.comparison.record import called
 from pliant.comparison.report.markup import Markup, tag
 from pliant.comparison.report.view import View
-from pliant.comparison.report.wording import count, seconds
-from pliant.comparison.sentences import called, listed
+from pliant.core.text import count, listed, seconds
 
 __all__ = ["protocol_in_words"]
 

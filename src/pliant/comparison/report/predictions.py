@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pliant.comparison.report.drawing import Axis, Plot, nice_ticks, path, point
 from pliant.comparison.report.markup import Markup, tag
 from pliant.comparison.report.tables import Column, details, head, number, scrolled, table
 from pliant.comparison.report.view import View
-from pliant.comparison.report.wording import count, known
-
-if TYPE_CHECKING:
-    from pliant.comparison.standings import Standing
+from pliant.comparison.stats.standings import Standing
+from pliant.core.text import count, known
 
 __all__ = ["predictions"]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from pliant.comparison.report.markup import Markup, clean, joined, tag
 from pliant.comparison.report.view import View
-from pliant.comparison.report.wording import known
 from pliant.core.files import printable
+from pliant.core.text import known
 
 __all__ = ["again", "environment", "json_block"]
 
@@ -51,12 +51,8 @@ def _scores(view: View) -> dict[str, Any]:
             "method": record["method"],
             "repeat": record["repeat"],
             "fold": record["fold"],
-            **{name: value if known(value) else None for name, value in _of(record).items()},
+            **{name: v if known(v) else None for name, v in record["scores"].items()},
         }
         for record in view.result.records
     ]
     return {"table": clean(view.result.sample["name"]), "scores": rows}
-
-
-def _of(record: dict[str, Any]) -> dict[str, float | None]:
-    return record.get("scores") or {}

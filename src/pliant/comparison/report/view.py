@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
 
+from pliant.comparison.metrics import Metric
+from pliant.comparison.outcome import Outcome
+from pliant.comparison.record import LEARNED, Record
 from pliant.comparison.report.drawing import Axis
 from pliant.comparison.report.interval import Interval, axis_of
 from pliant.comparison.report.markup import Content, Markup, tag
-from pliant.comparison.report.wording import decimals, known
-
-if TYPE_CHECKING:
-    from pliant.comparison.metrics import Metric
-    from pliant.comparison.result import ComparisonResult
-    from pliant.comparison.standings import Standing
+from pliant.comparison.stats.standings import Standing
+from pliant.core.text import decimals, known
 
 __all__ = ["View", "heading"]
 
@@ -28,14 +26,14 @@ class View:
 
     Parameters
     ----------
-    result : ComparisonResult
+    result : Outcome
     prefix : str
         Begins each id of this result.
     level : int
         The level of the headings of its sections.
     """
 
-    result: ComparisonResult
+    result: Outcome
     prefix: str = ""
     level: int = 2
 
@@ -95,7 +93,7 @@ class View:
     @cached_property
     def featured(self) -> list[Standing]:
         """The best method, the best learned kernel and the reference, each once."""
-        learned = [each for each in self.ranked if each.method.kind == "learned kernel"]
+        learned = [each for each in self.ranked if each.method.kind == LEARNED]
         wanted = [*self.ranked[:1], *learned[:1], self.reference]
         return [each for n, each in enumerate(wanted) if each and each not in wanted[:n]]
 
@@ -109,7 +107,7 @@ class View:
         errors = [standing.errors.get(name) for standing in self.standings]
         return decimals([standing.means.get(name) for standing in self.standings], errors)
 
-    def records(self, method: str) -> list[dict[str, Any]]:
+    def records(self, method: str) -> list[Record]:
         """Return the records of a method, in the order of folds."""
         return [record for record in self.result.records if record["method"] == method]
 

@@ -1,0 +1,76 @@
+"""The functions of LAB-RBF's paper, with their noise: sin(x^3) and those of its Appendix E."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from papers.figures.samples import Sample
+from pliant.core.typing import Array
+
+__all__ = ["FUNCTIONS", "Function"]
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function on a cube, and how much noise its values get.
+
+    Attributes
+    ----------
+    formula : str
+        As it stands above a panel.
+    values : callable
+        Points, shape (n, d), -> values, shape (n,).
+    low, high : float
+        Ends of every variable.
+    n_features : int
+    noise : float
+        Variance of the noise over that of the values.
+    """
+
+    formula: str
+    values: Callable[[Array], Array]
+    low: float
+    high: float
+    n_features: int
+    noise: float
+
+    def sample(self, n: int, n_test: int, random: np.random.Generator) -> Sample:
+        """Draw uniform points; those to learn from have noise, those to be judged by have none."""
+        X = random.uniform(self.low, self.high, (n + n_test, self.n_features))
+        y = self.values(X)
+        scale = np.sqrt(self.noise * np.var(y))
+        return Sample(X[:n], y[:n] + scale * random.standard_normal(n), X[n:], y[n:])
+
+
+def _cubed(X: Array) -> Array:
+    return np.asarray(np.sin(X[:, 0] ** 3))
+
+
+def _first(X: Array) -> Array:
+    u, v = X.T
+    return np.asarray((1 + np.sin(2 * u + 3 * v)) / (3.5 + np.sin(u - v)))
+
+
+def _second(X: Array) -> Array:
+    x = X.T
+    return np.asarray(
+        10 * np.sin(np.pi * x[0] * x[1]) + 20 * (x[2] - 0.5) ** 2 + 5 * x[3] + 10 * x[4]
+    )
+
+
+def _third(X: Array) -> Array:
+    x = X.T
+    return np.asarray(np.exp(2 * np.pi * x[0] * np.sin(x[3]) + np.sin(x[1] * x[2])))
+
+
+FUNCTIONS = {
+    "sin(x^3)": Function("$\\sin(x^3)$", _cubed, -2.0, 2.0, 1, 0.4),
+    "f1": Function("$f_1$, two variables", _first, -2.0, 2.0, 2, 0.1),
+    "f2": Function("$f_2$, six variables", _second, -1.0, 1.0, 6, 0.1),
+    "f3": Function("$f_3$, four variables", _third, -0.25, 0.25, 4, 0.1),
+}
+"""With the noise of the paper's Figures 4 and 5. The domain of f1 is printed as [-2, -2]^2, which
+is a point, and read as [-2, 2]^2; that of sin(x^3) is not told."""

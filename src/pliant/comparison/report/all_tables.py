@@ -1,0 +1,193 @@
+"""The part over all tables: ranks, what they mean, and every mean score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pliant.comparison.report.drawing import path, written
+from pliant.comparison.report.facts import verdict
+from pliant.comparison.report.markup import Content, Markup, joined, tag
+from pliant.comparison.report.tables import Column, head, number, scrolled, table
+from pliant.comparison.report.view import View, heading
+from pliant.comparison.stats.across import Across, across
+from pliant.comparison.stats.standings import Standing
+from pliant.core.text import MISSING, fixed, known, p_value
+
+__all__ = ["over_all_tables"]
+
+WIDTH, EDGE, LINE = 860.0, 210.0, 22.0
+"""The size of the diagram: its whole, room for names on either side, the height of a name."""
+
+HINT = (
+    "On each table methods are ranked, 1 the best, and ranks are averaged. Methods under one bar "
+    "are so close that the difference may be chance."
+)
+
+
+def over_all_tables(views: Sequence[View]) -> Markup:
+    """Write what holds over all tables, and the mean scores of each method on each."""
+    return tag(
+        "section",
+        heading(2, "Over all tables", id="all-tables"),
+        _ranks(views),
+        heading(3, "Scores on each table"),
+        tag("p", "Means over test folds; a dash where a method has no score.", class_="hint"),
+        _scores(views),
+        aria_labelledby="all-tables",
+    )
+
+
+def _ranks(views: Sequence[View]) -> Markup:
+    """Write the sentence and the diagram, or why there are none."""
+    try:
+        found = across([view.result for view in views])
+    except ValueError as reason:
+        return tag("p", f"The methods cannot be ranked over all tables: {reason}.", class_="notice")
+    name = "Average ranks and critical difference"
+    return joined(
+        verdict(found.sentence()),
+        tag("p", HINT, class_="hint"),
+        tag("figure", scrolled(_diagram(found), name), class_="card"),
+        _table(found),
+        _left_out(found, views),
+    )
+
+
+def _diagram(found: Across) -> Markup:
+    """Draw average ranks on a line, names below it, a bar over each group."""
+    groups = found.groups()
+    top = 46.0 + 12.0 * len(groups)
+    half = (len(found.methods) + 1) // 2
+    height = top + 24 + LINE * max(half, len(found.methods) - half)
+    k = len(found.methods)
+    pieces = [path([(_across(1, k), top), (_across(k, k), top)], "axis")]
+    for rank in range(1, k + 1):
+        x = _across(rank, k)
+        pieces += [path([(x, top - 5), (x, top)], "axis"), _label(x, top - 9, str(rank), "middle")]
+    pieces += [_named(found, place, half, top) for place in range(k)]
+    pieces += _bars(found, groups, top)
+    pieces.append(_ruler(found))
+    return tag(
+        "svg",
+        tag("title", "Average ranks, the best on the left", id="ranks-name"),
+        pieces,
+        viewBox=f"0 0 {written(WIDTH)} {written(height)}",
+        role="img",
+        aria_labelledby="ranks-name",
+        class_="ranks",
+    )
+
+
+def _across(rank: float, k: int) -> float:
+    return EDGE + (rank - 1) / max(k - 1, 1) * (WIDTH - 2 * EDGE)
+
+
+def _label(x: float, y: float, content: str, anchor: str) -> Markup:
+    return tag("text", content, x=written(x), y=written(y), text_anchor=anchor)
+
+
+def _named(found: Across, place: int, half: int, top: float) -> Markup:
+    """Lead from a rank to a name on the left (better half) or on the right."""
+    rank, k = float(found.ranks[place]), len(found.methods)
+    left = place < half
+    y = top + 24 + LINE * (place if left else k - 1 - place)
+    end = EDGE - 14 if left else WIDTH - EDGE + 14
+    x = _across(rank, k)
+    said = f"{found.methods[place].title}  {rank:.2f}"
+    name = _label(end - 6 if left else end + 6, y + 4, said, "end" if left else "start")
+    return tag("g", path([(x, top), (x, y), (end, y)], "axis"), name)
+
+
+def _bars(found: Across, groups: list[tuple[str, ...]], top: float) -> list[Markup]:
+    """Draw a bar from the best to the worst rank of each group, above the line."""
+    ranks = {entry.name: rank for entry, rank in zip(found.methods, found.ranks, strict=True)}
+    k = len(ranks)
+    ends = [[_across(float(ranks[group[at]]), k) for at in (0, -1)] for group in groups]
+    heights = [top - 30 - 12 * level for level in range(len(groups))]
+    return [path([(a - 3, y), (b + 3, y)], "tie") for (a, b), y in zip(ends, heights, strict=True)]
+
+
+def _ruler(found: Across) -> Markup:
+    """Draw how far apart ranks must be."""
+    k = len(found.methods)
+    start, end = _across(1, k), _across(1 + min(found.critical_difference, k - 1), k)
+    said = f"critical difference {found.critical_difference:.2f}"
+    bar = path([(start, 7), (start, 13), (start, 10), (end, 10), (end, 7), (end, 13)], "axis")
+    return tag("g", bar, _label(end + 8, 14, said, "start"))
+
+
+def _table(found: Across) -> Markup:
+    columns = [
+        Column("Average rank", sorted=True),
+        Column("Method", numeric=False),
+        Column("p", found.test or None),
+        Column("Tables", "won, tied, lost", best_first="descending"),
+    ]
+    rows = [_row(found, place) for place in range(len(found.methods))]
+    return table("Average ranks over all tables", columns, rows, sortable=True, look="small")
+
+
+def _row(found: Across, place: int) -> list[Markup]:
+    entry, rank = found.methods[place], float(found.ranks[place])
+    versus = found.versus.get(entry.name)
+    if versus is None:
+        role = (
+            tag("span", "the reference", class_="note")
+            if entry.name == found.reference
+            else MISSING
+        )
+        tests = [number(role, None), number(MISSING, None)]
+    else:
+        record = f"{versus.wins} – {versus.ties} – {versus.losses}"
+        tests = [
+            number(p_value(versus.p_value), versus.p_value),
+            number(record, versus.wins - versus.losses),
+        ]
+    return [number(f"{rank:.2f}", rank), head(entry.title, value=entry.title), *tests]
+
+
+def _left_out(found: Across, views: Sequence[View]) -> Content:
+    if not found.left_out:
+        return None
+    titles = _entries(views)
+    items = [
+        tag("li", tag("strong", titles[name].title if name in titles else name), ": ", reason)
+        for name, reason in found.left_out.items()
+    ]
+    return tag("p", "Left out of the ranks:"), tag("ul", items, class_="prose")
+
+
+def _entries(views: Sequence[View]) -> dict[str, Any]:
+    """Return every method of every table by its name."""
+    return {each.method.name: each.method for view in views for each in view.standings}
+
+
+def _scores(views: Sequence[View]) -> Markup:
+    columns = [Column("Method", numeric=False)]
+    columns += [
+        Column(
+            view.result.sample["name"],
+            view.metric.title,
+            best_first="descending" if view.metric.higher_is_better else "ascending",
+        )
+        for view in views
+    ]
+    found = [{each.method.name: each for each in view.standings} for view in views]
+    rows = [
+        [
+            head(entry.title, value=entry.title),
+            *(_score(view, table.get(name)) for view, table in zip(views, found, strict=True)),
+        ]
+        for name, entry in _entries(views).items()
+    ]
+    return table("Mean scores on each table", columns, rows, sortable=True)
+
+
+def _score(view: View, standing: Standing | None) -> Markup:
+    if standing is None or not known(standing.mean):
+        return number(MISSING, None)
+    spread = f" ± {fixed(standing.error, view.digits)}" if known(standing.error) else None
+    written_mean = fixed(standing.mean, view.digits)
+    best = tag("strong", written_mean) if standing.rank == 1 else written_mean
+    return number([best, spread and tag("span", spread, class_="error")], standing.mean)

@@ -1,0 +1,201 @@
+"""One cell of a comparison: tune, fit, predict, measure; the result is plain data.
+
+`pliant.comparison.run.folds.cell_seed` decides all draws of a cell: candidates, inner folds, the
+``random_state`` of the estimator. So its scores do not depend on what runs before or beside it.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
+
+from pliant.comparison.metrics import metrics_of
+from pliant.comparison.protocol import Cell, Protocol
+from pliant.comparison.record import Kept, Picture, Record
+from pliant.comparison.run.calibration import said
+from pliant.comparison.run.curve import learning_curve
+from pliant.comparison.run.figures import figures
+from pliant.comparison.run.folds import cell_seed, outer_split
+from pliant.comparison.run.memory import peak_memory, pickled_size, reset_peak_memory
+from pliant.comparison.run.pipeline import fitted_machine, pipeline
+from pliant.comparison.run.search import Found, search
+from pliant.comparison.sample import Sample
+from pliant.core.files import printable
+from pliant.core.typing import Indices
+from pliant.registry import Method
+
+__all__ = ["failed", "perform", "support_count"]
+
+MOST_PREDICTIONS = 500
+"""Predictions that are kept of a fold at most."""
+
+MEGABYTE = 1024**2
+
+
+def perform(sample: Sample, protocol: Protocol, method: Method, cell: Cell) -> Record:
+    """Learn a method on a fold's training rows and measure it on its test rows."""
+    start = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            record = _performed(sample, protocol, method, cell)
+            record["seconds"]["total"] = time.perf_counter() - start
+        except Exception as error:
+            record = failed(cell, f"{type(error).__name__}: {error}")
+    told = dict.fromkeys(printable(" ".join(str(each.message).split()), 300) for each in caught)
+    record["warnings"] = list(told)
+    return record
+
+
+def failed(cell: Cell, error: str) -> Record:
+    """Return the record of a cell that came to nothing."""
+    return {
+        "method": cell.method,
+        "repeat": cell.repeat,
+        "fold": cell.fold,
+        "status": "error",
+        "error": printable(" ".join(error.split()), 400),
+        "scores": {},
+        "warnings": [],
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class _Learned:
+    """A model that was tuned and fitted, with what that took."""
+
+    found: Found
+    model: Any
+    rough: Any
+    predicted: npt.NDArray[Any]
+    seconds: dict[str, float]
+    memory: float | None
+
+
+def _performed(sample: Sample, protocol: Protocol, method: Method, cell: Cell) -> Record:
+    train, test = outer_split(sample, protocol, *cell.place)
+    _check_size(method, len(train))
+    seed = cell_seed(protocol, cell)
+    learned = _learn(sample, protocol, method, train, test, seed)
+    scores, curve = _judged(learned, sample, protocol, train, test, seed)
+    return {
+        "method": cell.method,
+        "repeat": cell.repeat,
+        "fold": cell.fold,
+        "status": "done",
+        "error": None,
+        "rows": {"train": len(train), "test": len(test)},
+        "scores": scores,
+        "chosen": {_short(name): value for name, value in learned.found.chosen.items()},
+        "inner_score": learned.found.score,
+        "candidates": learned.found.candidates,
+        "curve": curve,
+        "predictions": _kept(test, learned.predicted, seed) if cell.repeat == 0 else None,
+        "support": support_count(fitted_machine(learned.model)),
+        "gap": _largest_gap(fitted_machine(learned.model)),
+        "seconds": learned.seconds,
+        "memory_mb": learned.memory,
+        "size_bytes": pickled_size(learned.model),
+        "pictures": _pictures(learned.model, sample, train) if cell.place == (0, 0) else [],
+    }
+
+
+def _learn(
+    sample: Sample, protocol: Protocol, method: Method, train: Indices, test: Indices, seed: int
+) -> _Learned:
+    """Tune and fit a method, and let it predict."""
+    start = time.perf_counter()
+    found = search(method, sample, train, protocol, seed)
+    model, rough = (
+        pipeline(method, sample, len(train), seed, rough=each).set_params(**found.chosen)
+        for each in (False, True)
+    )
+    reset_peak_memory()
+    before = peak_memory()
+    searched = time.perf_counter()
+    model.fit(sample.X[train], sample.y[train])
+    fitted = time.perf_counter()
+    predicted = model.predict(sample.X[test])
+    seconds = {
+        "search": searched - start,
+        "fit": fitted - searched,
+        "predict": time.perf_counter() - fitted,
+    }
+    return _Learned(found, model, rough, predicted, seconds, _beyond(before))
+
+
+def _judged(
+    learned: _Learned,
+    sample: Sample,
+    protocol: Protocol,
+    train: Indices,
+    test: Indices,
+    seed: int,
+) -> tuple[dict[str, float | None], list[list[float]]]:
+    """Return the scores on the test rows by metric, and the learning curve."""
+    metrics = metrics_of(sample.task)
+    name = protocol.metric or metrics[0].name
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # told of the model itself only
+        answers = said(
+            learned.model, learned.rough, learned.predicted, sample, train, test, protocol, seed
+        )
+        curve = learning_curve(learned.model, sample, train, test, name, seed)
+    scores = {metric.name: metric.finite(sample.y[test], answers) for metric in metrics}
+    last = scores[name]
+    return scores, curve if last is None else [*curve, [len(train), last]]
+
+
+def _pictures(model: Any, sample: Sample, train: Indices) -> list[Picture]:
+    return figures(model, sample.X[train], sample.y[train], sample.feature_names)
+
+
+def _short(name: str) -> str:
+    """Return what a parameter of a pipeline is called in its machine."""
+    return name.removeprefix("regressor__").removeprefix("machine__")
+
+
+def _check_size(method: Method, n_rows: int) -> None:
+    if n_rows > method.max_rows:
+        raise ValueError(f"takes at most {method.max_rows} training rows, got {n_rows}")
+
+
+def _kept(test: Indices, predicted: npt.NDArray[Any], seed: int) -> Kept:
+    """Return the predictions of at most 500 test rows, drawn at random, in ascending order."""
+    places = np.random.default_rng(seed).permutation(len(test))[:MOST_PREDICTIONS]
+    places.sort()
+    return {"rows": test[places].tolist(), "values": predicted[places].tolist()}
+
+
+def support_count(machine: Any) -> int | None:
+    """Return how many training rows have a coefficient in some function; None if it has no such."""
+    parts = _functions(machine)
+    if not all(hasattr(part, "support_") for part in parts):
+        return None
+    return int(np.unique(np.concatenate([part.support_ for part in parts])).size)
+
+
+def _largest_gap(machine: Any) -> float | None:
+    """Return the largest relative gap of its functions; None if one has no certificate."""
+    gaps = [getattr(part, "relative_gap_", np.nan) for part in _functions(machine)]
+    return float(max(gaps)) if np.isfinite(gaps).all() else None
+
+
+def _functions(machine: Any) -> Sequence[Any]:
+    """Return the fitted parts of a machine, each a function of its own."""
+    machine = getattr(machine, "machine_", machine)
+    parts: Sequence[Any] = getattr(machine, "estimators_", [machine])
+    return parts
+
+
+def _beyond(before: int | None) -> float | None:
+    """Return the megabytes that were held at the most beyond those of before."""
+    after = peak_memory()
+    return None if before is None or after is None else max(0, after - before) / MEGABYTE

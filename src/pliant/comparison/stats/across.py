@@ -1,0 +1,276 @@
+"""Methods compared over several tables: average ranks and what they show.
+
+Methods are ranked on each table by their mean score, 1 the best, so that tables of different tasks
+and metrics can stand together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import floor, log2
+
+import numpy as np
+
+from pliant.comparison.metrics import Metric
+from pliant.comparison.outcome import Outcome
+from pliant.comparison.record import BASELINE, REFERENCE, Entry, called
+from pliant.comparison.stats.ranks import (
+    FriedmanTest,
+    average_ranks,
+    friedman_test,
+    nemenyi_critical_difference,
+)
+from pliant.comparison.stats.standings import Standing, standings
+from pliant.comparison.stats.versus import SIGN_TEST, WILCOXON, Versus, comparable, versus
+from pliant.core.text import listed, p_equals
+from pliant.core.typing import Array
+
+__all__ = ["Across", "across", "tables_needed"]
+
+
+@dataclass(frozen=True, eq=False)
+class Across:
+    """k methods over N tables.
+
+    Attributes
+    ----------
+    methods : tuple of Entry
+        Those that finished all folds of all tables, the best average rank first.
+    tables : tuple of str
+        Their names; one that recurs has a number.
+    metrics : tuple of Metric
+        What each table was ranked by.
+    means : ndarray of shape (N, k)
+        The mean score of each method on each table.
+    left_out : dict of str to str
+        Why a method, by name, is not among them.
+    friedman : FriedmanTest
+        With Iman and Davenport's F, its p-value, and the average ranks.
+    critical_difference : float
+        Nemenyi's: average ranks further apart than that differ beyond chance.
+    reference : str or None
+        The method that the others are tested against.
+    versus : dict of str to Versus
+        The test of each other method, by name.
+    test : str
+        What that test is.
+    level : float
+        The probability of a false alarm that `critical_difference`, `groups` and `sentence` allow.
+    """
+
+    methods: tuple[Entry, ...]
+    tables: tuple[str, ...]
+    metrics: tuple[Metric, ...]
+    means: Array
+    left_out: dict[str, str]
+    friedman: FriedmanTest
+    critical_difference: float
+    reference: str | None
+    versus: dict[str, Versus]
+    test: str
+    level: float
+
+    @property
+    def ranks(self) -> Array:
+        """The average rank of each method."""
+        return self.friedman.ranks
+
+    def groups(self) -> list[tuple[str, ...]]:
+        """Return the largest sets of methods, by name, with ranks within the critical difference.
+
+        Methods that differ from all others are in none.
+        """
+        names = [entry.name for entry in self.methods]
+        ends = np.searchsorted(self.ranks, self.ranks + self.critical_difference, side="right")
+        found, reached = [], 1
+        for start, end in enumerate(ends.tolist()):
+            if end > max(reached, start + 1):
+                found.append(tuple(names[start:end]))
+                reached = end
+        return found
+
+    def sentence(self) -> str:
+        """Say in plain words what holds over all tables, and what these cannot show."""
+        return _sentence(self)
+
+
+def across(
+    results: Sequence[Outcome], *, reference: str = REFERENCE, level: float = 0.05
+) -> Across:
+    """Compare methods over tables.
+
+    Parameters
+    ----------
+    results : sequence of N >= 2 Outcome
+        A result for each table; their tasks and metrics may differ.
+    reference : str
+        The method to test the others against. If it has not finished all tables, the baseline with
+        the best average rank takes its place.
+    level : float
+        The probability of a false alarm.
+
+    Returns
+    -------
+    Across
+
+    Raises
+    ------
+    ValueError
+        If there are less than two tables, less than two methods finished all of them, or the level
+        is not in (0, 1).
+    """
+    if len(results) < 2:
+        raise ValueError(f"expected at least 2 tables, got {len(results)}")
+    tables = _names(results)
+    places = [_places(result) for result in results]
+    left_out = _left_out(tables, places)
+    found = [name for name in places[0] if name not in left_out]
+    if len(found) < 2:
+        why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
+        raise ValueError(f"expected 2 methods that finished all tables, got {len(found)} ({why})")
+    metrics = tuple(result.metric for result in results)
+    means = np.array([[place[name].mean for name in found] for place in places], dtype=np.float64)
+    order = np.argsort(average_ranks(_oriented(means, metrics)), kind="stable")
+    means, methods = means[:, order], tuple(places[0][found[k]].method for k in order)
+    scores = _oriented(means, metrics)
+    against = _reference(methods, reference)
+    ranked = comparable(metrics)
+    return Across(
+        methods=methods,
+        tables=tables,
+        metrics=metrics,
+        means=means,
+        left_out=left_out,
+        friedman=friedman_test(scores),
+        critical_difference=nemenyi_critical_difference(len(methods), len(tables), level),
+        reference=against,
+        versus=versus([entry.name for entry in methods], scores, against, ranked=ranked),
+        test=WILCOXON if ranked else SIGN_TEST,
+        level=level,
+    )
+
+
+def _names(results: Sequence[Outcome]) -> tuple[str, ...]:
+    """Return the tables' names, with a number behind those that recur."""
+    names = [str(result.sample["name"]) for result in results]
+    numbers = [names[: k + 1].count(name) for k, name in enumerate(names)]
+    return tuple(
+        f"{name} ({number})" if names.count(name) > 1 else name
+        for name, number in zip(names, numbers, strict=True)
+    )
+
+
+def _places(result: Outcome) -> dict[str, Standing]:
+    """Return the standings of a table by method, in the order of its methods."""
+    found = standings(result.methods, result.records, result.metric, result.protocol)
+    by_name = {standing.method.name: standing for standing in found}
+    return {entry.name: by_name[entry.name] for entry in result.methods}
+
+
+def _left_out(tables: Sequence[str], places: Sequence[Mapping[str, Standing]]) -> dict[str, str]:
+    """Return why methods have not finished all tables."""
+    known = dict.fromkeys(name for place in places for name in place)
+    reasons = {
+        name: [
+            f"{table}: {why}"
+            for table, place in zip(tables, places, strict=True)
+            if (why := _missing(place.get(name)))
+        ]
+        for name in known
+    }
+    return {name: listed(found) for name, found in reasons.items() if found}
+
+
+def _missing(standing: Standing | None) -> str:
+    """Return why a method has no score of all folds of a table; "" if it has."""
+    if standing is None:
+        return "not compared"
+    if standing.folds == standing.planned and standing.mean is not None:
+        return ""
+    return standing.method.reason or f"{standing.folds} of {standing.planned} folds"
+
+
+def _oriented(means: Array, metrics: Sequence[Metric]) -> Array:
+    """Return means of which the higher is better; in units of each table's largest if they mix."""
+    signs = np.array([1.0 if metric.higher_is_better else -1.0 for metric in metrics])
+    if comparable(metrics):
+        return means * signs[:, None]
+    largest = np.abs(means).max(axis=1)
+    return means * (signs / np.where(largest > 0, largest, 1.0))[:, None]
+
+
+def _reference(methods: Sequence[Entry], wanted: str) -> str | None:
+    names = [entry.name for entry in methods]
+    baselines = [entry.name for entry in methods if entry.kind == BASELINE]
+    return next((name for name in (wanted, *baselines) if name in names), None)
+
+
+def _sentence(found: Across) -> str:
+    """Say whether the methods differ, whether one beats the reference, and who is left out.
+
+    Returns
+    -------
+    str
+        For example "Over 6 tables the 9 methods differ beyond chance (Friedman's test, p = 0.01);
+        the best average rank is DANK's, 2.1. No method beats the tuned Gaussian SVM beyond chance,
+        and with 6 tables none could be shown to: that takes 9."
+    """
+    said = [_differ(found), _against(found), _mixed(found), _omitted(found)]
+    return " ".join(text[0].upper() + text[1:] + "." for text in said if text)
+
+
+def tables_needed(n_tests: int, level: float) -> int:
+    """Return from how many tables on a method that is better on all of them has p < level.
+
+    Its p-value is then m 2^(1 - N) after Holm's correction over m tests.
+    """
+    return floor(1 + log2(n_tests / level)) + 1
+
+
+def _differ(found: Across) -> str:
+    n, k = len(found.tables), len(found.methods)
+    p = f"Friedman's test, {p_equals(found.friedman.p_value)}"
+    best = f"{found.methods[0].title}'s, {found.ranks[0]:.1f}"
+    rank = f"the best average rank is {best}"
+    if found.friedman.rejects(found.level):
+        far = f"ranks more than {found.critical_difference:.1f} apart differ beyond chance"
+        return f"over {n} tables the {k} methods differ beyond chance ({p}); {rank}, and {far}"
+    return f"over {n} tables the {k} methods do not differ beyond chance ({p}); {rank}"
+
+
+def _against(found: Across) -> str:
+    """Say which methods are better and worse than the reference."""
+    if found.reference is None:
+        return "no baseline finished all tables, so no method is tested against one"
+    titles = {entry.name: entry.title for entry in found.methods}
+    name = called(found.reference, titles[found.reference])
+    beyond = {who: v for who, v in found.versus.items() if v.p_value < found.level}
+    better = [titles[who] for who, v in beyond.items() if v.side > 0]
+    worse = [titles[who] for who, v in beyond.items() if v.side < 0]
+    m = len(found.versus)
+    by = f"({found.test}, Holm's correction over {m} methods)" if m > 1 else f"({found.test})"
+    needed = tables_needed(m, found.level)
+    if len(found.tables) < needed:
+        return (
+            f"no method is shown to beat {name}, or could be with {len(found.tables)} tables: "
+            f"that takes {needed} {by}"
+        )
+    losers = f"{listed(worse)} {'is' if len(worse) == 1 else 'are'} worse" if worse else ""
+    if better:
+        claim = f"{listed(better)} {'beats' if len(better) == 1 else 'beat'} {name} beyond chance"
+        return f"{claim} {by}" + (f"; {losers}" if worse else "")
+    return f"no method beats {name} beyond chance {by}" + (f"; {losers}" if worse else "")
+
+
+def _mixed(found: Across) -> str:
+    titles = list(dict.fromkeys(metric.title for metric in found.metrics))
+    if len(titles) < 2:
+        return ""
+    return f"ranks are taken within each table, so that {listed(titles)} can stand together"
+
+
+def _omitted(found: Across) -> str:
+    if not found.left_out:
+        return ""
+    return f"left out, not having finished all tables: {listed(list(found.left_out))}"
