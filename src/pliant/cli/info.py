@@ -8,15 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from pliant.cli.machines import (
-    functions,
-    last_step,
-    learned_kernel,
-    plain_parameters,
-)
+from pliant.cli.machines import functions, learned_kernel, plain_parameters
 from pliant.cli.prediction import load_with_schema
 from pliant.cli.report import Fact, facts, kernel_facts, listing, machine_facts, number, score_text
 from pliant.comparison.run.cells import support_count
+from pliant.comparison.run.pipeline import last_step
 from pliant.core.exceptions import ModelFileError
 from pliant.core.files import printable, quoted
 from pliant.persistence import LoadedModel

@@ -10,7 +10,6 @@ from itertools import combinations
 from typing import Any
 
 from sklearn.base import BaseEstimator
-from sklearn.pipeline import Pipeline
 
 from pliant._version import __version__
 from pliant.kernels import PartitionedKernel
@@ -18,7 +17,6 @@ from pliant.kernels import PartitionedKernel
 __all__ = [
     "functions",
     "largest_gap",
-    "last_step",
     "learned_kernel",
     "plain_parameters",
     "settings",
@@ -26,11 +24,6 @@ __all__ = [
 ]
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
-
-
-def last_step(model: Any) -> Any:
-    """Return a model, or the last step of a pipeline."""
-    return model[-1] if isinstance(model, Pipeline) else model
 
 
 def functions(machine: Any, feature_names: Sequence[str] = ()) -> list[dict[str, Any]]:

@@ -8,8 +8,8 @@ from importlib.resources import files
 
 import pytest
 
-from pliant.comparison.report import report_html
 from pliant.comparison.record import Entry
+from pliant.comparison.report import report_html
 from tests.comparison.report.report_cases import METHODS, result
 from tests.comparison.report.report_page import Page
 
