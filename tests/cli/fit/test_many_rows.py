@@ -14,8 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from pliant import DANKClassifier, DANKRegressor
 from pliant.datasets import make_clowns
 from pliant.kernels import HadamardKernel, PartitionedKernel
-from pliant.methods.hadamard.parts import Store
-from pliant.methods.hadamard.parts import run as _parted_run
+from pliant.methods.hadamard.parts import Store, run
 from pliant.methods.hadamard.parts.part import solve_part
 from pliant.persistence import load_model
 from pliant.registry import METHODS
@@ -159,7 +158,7 @@ def test_a_part_that_fails_is_one_line(refused, table, monkeypatch):
     frame = pd.read_csv(table).drop(columns="height")
     X = StandardScaler().fit_transform(frame[["x0", "x1"]])
     largest = np.bincount(machine.fit(X, frame.side).part_labels_).max()
-    monkeypatch.setattr(_parted_run, "solve_part", fails)
+    monkeypatch.setattr(run, "solve_part", fails)
     words = ("fit", table, "--target", "side", "--drop", "height", "--cv", 0, "--seed", 3)
     assert re.fullmatch(rf"part \d of 4 \({largest} rows\): no luck", refused(*words, *PARTED))
 

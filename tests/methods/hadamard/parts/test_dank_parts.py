@@ -27,7 +27,6 @@ from pliant.kernels import (
     PartitionedKernel,
 )
 from pliant.methods.hadamard.parts import kmeans_partition
-from pliant.methods.hadamard.parts import part as _part
 from pliant.methods.svm import smo
 from pliant.persistence import load_model, save_model
 from tests.reference import naive_box as naive
@@ -599,7 +598,7 @@ def test_a_precomputed_gram_has_no_coordinates_to_divide_by():
 def test_parts_by_rows_on_demand_are_parts_by_whole_matrices(kind, dense, monkeypatch):
     X, y, model, _ = problem_of(kind, n=300)
     expected = model.fit(X, y)
-    monkeypatch.setattr(_part, "SMALL_PART", dense)
+    monkeypatch.setattr("pliant.methods.hadamard.parts.part.SMALL_PART", dense)
     for dtype, rel in (("float64", 1e-8), ("float32", 1e-6), ("auto", 1e-6)):
         found = clone(model).set_params(dtype=dtype, cache_mb=0.01, tol=1e-7).fit(X, y)
         assert found.objective_ == pytest.approx(expected.objective_, rel=max(rel, 4e-7))

@@ -8,8 +8,7 @@ import joblib
 import numpy as np
 import pytest
 
-from pliant.methods.hadamard.parts import run_parts
-from pliant.methods.hadamard.parts import tasks as _tasks
+from pliant.methods.hadamard.parts import parallel, run_parts
 from tests.methods.hadamard.parts.run_cases import (
     BACKENDS,
     SIZES,
@@ -221,7 +220,7 @@ def test_work_that_returns_something_else_names_its_part():
 
 def test_seconds_are_processor_time(monkeypatch):
     clock = iter([10.0, 12.5])
-    monkeypatch.setattr(_tasks.time, "thread_time", lambda: next(clock))
+    monkeypatch.setattr(parallel.time, "thread_time", lambda: next(clock))
     assert run_parts(solve, [(numbers(3),)], sizes=[3])[0].seconds == 2.5
 
 

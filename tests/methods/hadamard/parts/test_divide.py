@@ -12,9 +12,8 @@ from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans, kmeans_plusplus
 from threadpoolctl import threadpool_limits
 
-from pliant import linalg
+from pliant.core import linalg
 from pliant.methods.hadamard.parts import AUTO_SIZE, Partition, divide, kmeans_partition
-from pliant.methods.hadamard.parts import kmeans as _kmeans
 
 tables = st.tuples(st.integers(1, 40), st.integers(1, 3)).flatmap(
     lambda shape: arrays(float, shape, elements=st.integers(-3, 3).map(float))
@@ -119,12 +118,12 @@ def test_the_same_seed_gives_the_same_parts_whatever_the_number_of_threads():
 
 def test_steps_are_those_of_scikit_learn():
     X = clusters(3000) / 32
-    mine = _kmeans.kmeans(X, 8, np.random.RandomState(4))
+    mine = divide.kmeans(X, 8, np.random.RandomState(4))
     origin = X.mean(axis=0)
     scale = np.abs(X - origin).max()
     start = kmeans_plusplus((X - origin) / scale, 8, random_state=np.random.RandomState(4))[0]
     start = start * scale + origin
-    model = KMeans(8, init=start, n_init=1, max_iter=_kmeans.STEPS, tol=0, algorithm="lloyd")
+    model = KMeans(8, init=start, n_init=1, max_iter=divide.STEPS, tol=0, algorithm="lloyd")
     np.testing.assert_allclose(mine, model.fit(X).cluster_centers_, rtol=0, atol=1e-10)
 
 
@@ -228,7 +227,7 @@ def test_the_table_is_left_alone():
         ({"n_parts": 2.0}, "n_parts >= 1, a whole number, got 2.0"),
         ({"n_parts": True}, "n_parts >= 1, a whole number, got True"),
         ({"n_parts": None}, "n_parts >= 1, a whole number, got None"),
-        ({"n_parts": "many"}, "n_parts a whole number or 'auto', got 'many'"),
+        ({"n_parts": "many"}, "n_parts an integer or 'auto', got 'many'"),
         ({"largest": 0}, "largest >= 1, a whole number, got 0"),
         ({"spread": 0.5}, "spread >= 1, a number, got 0.5"),
         ({"spread": np.nan}, "spread >= 1, a number, got nan"),

@@ -6,10 +6,10 @@ import scipy.linalg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pliant import linalg
-from pliant.core.linalg import eigenpairs_above, none_above
+from pliant.methods.hadamard import problem
+from pliant.methods.hadamard.problem import eigenpairs_above, none_above
 
-LARGE = 400  # beyond linalg.SMALL: Lanczos comes first
+LARGE = 400  # beyond problem.SMALL: Lanczos comes first
 
 
 def matrix_of(spectrum, seed=0):
@@ -53,8 +53,8 @@ def test_whatever_the_guess_the_pairs_are_found(above, guess):
 
 def test_lanczos_is_used_where_few_are_wanted(monkeypatch):
     called = []
-    monkeypatch.setattr(linalg, "FEW", 0.15)
-    monkeypatch.setattr(linalg, "eigsh", lambda *a, **k: called.append(a[1]) or eigsh(*a, **k))
+    monkeypatch.setattr(problem, "FEW", 0.15)
+    monkeypatch.setattr(problem, "eigsh", lambda *a, **k: called.append(a[1]) or eigsh(*a, **k))
     spectrum = np.concatenate([np.linspace(3, 2, 20), np.zeros(LARGE - 20)])
     check(matrix_of(spectrum), 1.5, guess=4)
     assert called == [8, 16, 32]
@@ -63,14 +63,14 @@ def test_lanczos_is_used_where_few_are_wanted(monkeypatch):
     assert called == []
 
 
-eigsh = linalg.eigsh
+eigsh = problem.eigsh
 
 
 def test_where_lanczos_gives_up_lapack_goes_on(monkeypatch):
     def fail(*args, **kwargs):
         raise scipy.sparse.linalg.ArpackError(-9)
 
-    monkeypatch.setattr(linalg, "eigsh", fail)
+    monkeypatch.setattr(problem, "eigsh", fail)
     check(matrix_of(np.linspace(0, 1, LARGE)), 0.99)
 
 
@@ -79,7 +79,7 @@ def test_where_one_lapack_driver_gives_up_another_goes_on(monkeypatch):
         matrix[np.tril_indices_from(matrix)] = np.nan  # what it may overwrite
         raise np.linalg.LinAlgError
 
-    monkeypatch.setattr(linalg.scipy.linalg, "eigh", fail)
+    monkeypatch.setattr(problem.scipy.linalg, "eigh", fail)
     check(matrix_of(np.linspace(0, 1, LARGE)), 0.5)
 
 

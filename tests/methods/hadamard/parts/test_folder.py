@@ -73,7 +73,7 @@ def test_another_version_of_pliant_is_another_run(store):
 def test_the_layout_in_memory_does_not_matter(monkeypatch):
     for same in (np.asfortranarray(X), np.repeat(X, 2, axis=0)[::2], X.tolist()):
         assert fingerprint(same, Y, None, {})["X"] == MADE["X"]
-    monkeypatch.setattr("pliant.methods.hadamard.parts.fingerprint.BLOCK_BYTES", 100)
+    monkeypatch.setattr("pliant.methods.hadamard.parts.folder.BLOCK_BYTES", 100)
     assert fingerprint(X, Y, None, {})["X"] == MADE["X"]
 
 

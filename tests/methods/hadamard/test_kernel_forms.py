@@ -11,8 +11,8 @@ from sklearn.base import clone
 from sklearn.svm import SVC
 
 from pliant.kernels import Gaussian, HadamardKernel, Laplacian, Linear, Precomputed
-from pliant.methods.hadamard import adaptive as module
-from pliant.methods.hadamard.adaptive import Spectrum
+from pliant.methods.hadamard import problem as source
+from pliant.methods.hadamard.problem import Spectrum
 from tests.reference import naive_hadamard, naive_kernels
 
 FORMS = {
@@ -213,7 +213,7 @@ class TestAdaptiveMatrix:
         assert adaptive.radius == pytest.approx(np.linalg.norm(F - 1), rel=1e-12)
         values = np.linalg.eigvalsh(F)
         assert adaptive.rank == (values > 1e-12 * values[-1]).sum()
-        monkeypatch.setattr(module, "BLOCK_ENTRIES", 30)  # by few rows at a time
+        monkeypatch.setattr(source, "BLOCK_ENTRIES", 30)  # by few rows at a time
         again, _ = self.both(form)
         assert again.radius == pytest.approx(adaptive.radius, rel=1e-12)
 
@@ -358,7 +358,7 @@ def test_the_spectrum_is_that_of_the_whole_matrix(seed, n, share, c, tau):
 
 def test_an_eigenvalue_that_lanczos_lost_is_found_again(monkeypatch):
     points, beta, _ = problem(n=400, seed=3)
-    K, honest, calls = Gaussian(2.0)(points), module.eigenpairs_above, []
+    K, honest, calls = Gaussian(2.0)(points), source.eigenpairs_above, []
 
     def forgetful(matrix, level, guess=8):
         found = honest(matrix, level, guess)
@@ -371,7 +371,7 @@ def test_an_eigenvalue_that_lanczos_lost_is_found_again(monkeypatch):
         )
 
     whole = spectrum_of(K, beta, 0.05, 0.5)
-    monkeypatch.setattr(module, "eigenpairs_above", forgetful)
+    monkeypatch.setattr(source, "eigenpairs_above", forgetful)
     certain = spectrum_of(K, beta, 0.05, 0.5)
     np.testing.assert_allclose(certain.values, whole.values, rtol=1e-12)
     assert len(calls) == 2

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pliant.methods.hadamard.parts import Store
-from pliant.methods.hadamard.parts import npz as _npz
 from tests.methods.hadamard.parts.store_cases import MADE, RESULT, X, part_file, unchanged
 
 
@@ -30,7 +29,7 @@ def like(result, **changes):
 
 
 def expect_missing(store, message):
-    with pytest.warns(UserWarning, match="cannot be used and is made anew") as caught:
+    with pytest.warns(UserWarning, match="cannot be used and is written again") as caught:
         assert store.load("plain", 0, 30) is None
     assert len(caught) == 1
     text = str(caught[0].message)
@@ -128,7 +127,9 @@ def test_letters_that_do_not_exist_are_no_status(store):
 def test_an_archive_that_would_unpack_to_much_more_is_not_unpacked(store, monkeypatch):
     zeros = [(name, b"\0" * 10_000_000) for name, _ in members(like(RESULT))]
     part_file(store.folder).write_bytes(packed(zeros, zipfile.ZIP_DEFLATED))
-    monkeypatch.setattr(_npz, "OVERHEAD", 1 << 20)  # as if the file were small enough
+    monkeypatch.setattr(
+        "pliant.methods.hadamard.parts.npz.OVERHEAD", 1 << 20
+    )  # as if the file were small enough
     monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_: pytest.fail("unpacked"))
     expect_missing(store, "uncompressed")
 

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from pliant.methods.hadamard.parts import PartResult, Store, kmeans_partition
-from pliant.methods.hadamard.parts import npz as _npz
+from pliant.methods.hadamard.parts import PartResult, Store, kmeans_partition, npz
 from tests.methods.hadamard.parts.store_cases import MADE, RESULT, X, unchanged
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -107,7 +106,7 @@ def test_a_partition_comes_back(store):
 def test_a_partition_that_does_not_fit_counts_as_missing(store, changes):
     store.save_state("partition", **{"labels": np.arange(30) % 4, "centres": X[:4]} | changes)
     with pytest.warns(
-        UserWarning, match="partition.npz' cannot be used and is made anew"
+        UserWarning, match="partition.npz' cannot be used and is written again"
     ) as caught:
         assert store.load_partition(X.shape) is None
     assert len(caught) == 1
@@ -116,8 +115,8 @@ def test_a_partition_that_does_not_fit_counts_as_missing(store, changes):
 
 def test_an_array_of_any_length_is_not_of_any_size(store, monkeypatch):
     store.save_state("partition", centres=X)
-    monkeypatch.setattr(_npz, "OPEN_BYTES", 10)
-    monkeypatch.setattr(_npz, "OVERHEAD", 100)
+    monkeypatch.setattr(npz, "OPEN_BYTES", 10)
+    monkeypatch.setattr(npz, "OVERHEAD", 100)
     with pytest.warns(UserWarning, match="expected at most 110 bytes"):
         assert store.load_state("partition", {"centres": (None, 3)}) is None
 
