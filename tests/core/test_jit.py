@@ -10,7 +10,7 @@ import pytest
 
 from pliant import _jit
 from pliant.methods.svm.rows import dense
-from pliant.methods.tessellated import loops as _tessellation
+from pliant.methods.tessellated import tessellated_kernel as _tessellation
 
 GRAM = np.random.default_rng(0).uniform(size=(6, 6))
 WEIGHTS = np.array([1.5, -2.0, 0.25])

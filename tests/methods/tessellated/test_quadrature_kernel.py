@@ -121,7 +121,7 @@ def test_a_node_of_no_weight_is_no_node():
 
 
 @pytest.mark.parametrize(
-    ("parameters", "told"),
+    ("parameters", "message"),
     [
         ({"weights": [1.0, -0.5]}, "expected weights >= 0, got -0.5"),
         ({"weights": [1.0, 1.0, 1.0]}, "weights"),
@@ -132,9 +132,9 @@ def test_a_node_of_no_weight_is_no_node():
         ({"factor": np.ones((3, 1))}, "expected a factor of shape (4, r)"),
     ],
 )
-def test_wrong_quadratures_are_told(parameters, told):
+def test_wrong_quadratures_are_refused(parameters, message):
     kernel = QuadratureKernel(lambda z, X: np.ones((2, len(X), 4)), np.eye(2)[:, :1], np.ones(2))
-    with pytest.raises(ValueError, match=re.escape(told)):
+    with pytest.raises(ValueError, match=re.escape(message)):
         kernel.set_params(**parameters).gram(np.zeros((5, 1)))
 
 
@@ -179,7 +179,7 @@ def test_the_polynomial_kernel_is_positive_semi_definite(seed, n, degree, rank):
 
 
 @pytest.mark.parametrize(
-    ("parameters", "told"),
+    ("parameters", "message"),
     [
         ({"degree": -1}, "got -1"),
         ({"degree": 0.5}, "got 0.5"),
@@ -187,9 +187,9 @@ def test_the_polynomial_kernel_is_positive_semi_definite(seed, n, degree, rank):
         ({"factor": np.ones((4, 1))}, "expected a factor of shape (5, r) for 2 features"),
     ],
 )
-def test_wrong_polynomials_are_told(parameters, told):
+def test_wrong_polynomials_are_refused(parameters, message):
     kernel = GeneralizedPolynomial().set_params(**parameters)
-    with pytest.raises(ValueError, match=re.escape(told)):
+    with pytest.raises(ValueError, match=re.escape(message)):
         kernel.gram(np.zeros((3, 2)))
 
 
@@ -210,7 +210,7 @@ def test_rescaled_points():
     np.testing.assert_array_equal(Rescaled(Gaussian())(X, Y), Gaussian()(X, Y))
 
 
-def test_wrong_scales_are_told():
+def test_wrong_scales_are_refused():
     X = np.ones((3, 2))
     with pytest.raises(ValueError, match="expected width != 0, got 0 for feature 1"):
         Rescaled(Gaussian(), 0.0, [1.0, 0.0])(X)
@@ -263,10 +263,10 @@ def test_a_gaussian_process_refuses_what_is_no_covariance():
 def test_the_kernel_works_in_svc_and_svr(learned):
     kernel, X, y, X_test = learned
     labels = y > np.median(y)
-    for machine, target in ((SVC, labels), (SVR, y)):
-        direct = machine(kernel=kernel, C=10.0, tol=1e-8).fit(X, target)
-        by_gram = machine(kernel="precomputed", C=10.0, tol=1e-8).fit(kernel.gram(X), target)
-        predict = "decision_function" if machine is SVC else "predict"
+    for estimator, target in ((SVC, labels), (SVR, y)):
+        direct = estimator(kernel=kernel, C=10.0, tol=1e-8).fit(X, target)
+        by_gram = estimator(kernel="precomputed", C=10.0, tol=1e-8).fit(kernel.gram(X), target)
+        predict = "decision_function" if estimator is SVC else "predict"
         expected = getattr(by_gram, predict)(kernel(X_test, X))
         np.testing.assert_allclose(getattr(direct, predict)(X_test), expected, atol=1e-6)
     assert SVC(kernel=kernel, C=1e3).fit(X, labels).score(X, labels) > 0.9

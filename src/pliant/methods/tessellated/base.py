@@ -1,25 +1,35 @@
-"""What the learners of generalised kernels share: a machine that learns the P of its kernel."""
+"""What the estimators of TKL and GKL share: a support vector machine (SVM) that learns its kernel.
+
+The kernel is linear in a positive semi-definite matrix P, which `BaseGKL` learns. TKL is the case
+of tessellated kernels.
+"""
 
 from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from itertools import combinations
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.kernels.base import Kernel, Rescaled
 from pliant.core.progress import Progress, Result, Status
+from pliant.core.summary import Convergence, FunctionSummary, Summary
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import (
-    check_choice,
-    check_integer,
+    Automatic,
+    Constraint,
+    Integer,
+    OneOf,
+    OptionalTo,
+    RealNumber,
     check_points,
-    check_real,
     stack_level,
 )
 from pliant.methods.svm.estimators import BaseSVM, Task, WarmStart
@@ -33,9 +43,9 @@ from pliant.methods.tessellated.solvers import (
     low_rank,
     primal_dual,
 )
-from pliant.methods.tessellated.solvers.saddle import Saddle
+from pliant.methods.tessellated.solvers.search import Saddle
 
-__all__ = ["SOLVERS", "GeneralizedMachine", "unscaled"]
+__all__ = ["SOLVERS", "BaseGKL", "unscaled"]
 
 SOLVERS: dict[str, Callable[..., Result[Saddle]]] = {
     "lowrank": low_rank.solve,
@@ -45,23 +55,47 @@ SOLVERS: dict[str, Callable[..., Result[Saddle]]] = {
 }
 
 LARGEST_SHAPE = 10_000
-"""The largest n_P: P and D(w) then take .8 GB each."""
+"""Largest n_P: P and D(w) then take .8 GB each."""
 
-MANY, FEW = 2000, 1000
-"""With more than MANY rows, "lowrank" starts from what FEW of them tell."""
+MANY_SAMPLES, START_SAMPLES = 2000, 1000
+"""With more samples than the first, "lowrank" starts from the P of as many as the second."""
 
 SUBSET = 2000
-"""Rows on which P is learned where the Gram matrix of all does not fit."""
+"""Number of samples on which P is learned where the Gram matrix of all does not fit."""
+
+START_TOL = 1e-2
+"""Relative gap to which a start is learned."""
 
 FINITE = ("objective_", "lower_bound_", "dual_gap_", "objective_history_", "gap_history_")
-"""Fitted numbers."""
-
-COARSE = 1e-2
-"""The relative gap to which a start is learned."""
+"""Fitted attributes that hold finite numbers."""
 
 
-class GeneralizedMachine(BaseSVM):
+class Seed(NamedTuple):
+    """Whatever scikit-learn takes as a ``random_state``."""
+
+    def check(self, name: str, value: Any) -> object:
+        """Raise ValueError unless `value` is a seed, a RandomState or None."""
+        try:
+            return check_random_state(value)
+        except ValueError:
+            raise ValueError(
+                f"expected {name} to be a seed, a RandomState or None, got {value!r}"
+            ) from None
+
+
+class BaseGKL(BaseSVM):
     """A support vector machine that learns the matrix P of its kernel."""
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **BaseSVM._constraints,
+        "solver": OneOf(SOLVERS),
+        "dtype": OneOf(("float32", "float64")),
+        "cache_mb": RealNumber(above=0),
+        "prox": Automatic(RealNumber(least=0)),
+        "subsample": OptionalTo(Integer(2)),
+        "random_state": Seed(),
+    }
+    _drawings: ClassVar[frozenset[str]] = frozenset({"gram", "convergence"})
 
     solver: str
     prox: float | str
@@ -71,48 +105,27 @@ class GeneralizedMachine(BaseSVM):
     random_state: Any
 
     @abstractmethod
-    def _family(self, X: Array) -> Kernel:
+    def _kernel_to_learn(self, X: Array) -> Kernel:
         """Return the kernel whose P is to be learned, for points like the rows of X."""
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_choice("solver", self.solver, SOLVERS)
-        check_choice("dtype", self.dtype, ("float32", "float64"))
-        check_real("cache_mb", self.cache_mb, above=0)
-        if isinstance(self.prox, str):
-            check_choice("prox", self.prox, ("auto",))
-        else:
-            check_real("prox", self.prox, least=0)
-        if self.subsample is not None:
-            check_integer("subsample", self.subsample, least=2)
-        try:
-            check_random_state(self.random_state)
-        except ValueError:
-            raise ValueError(
-                f"expected random_state to be a seed, a RandomState or None, got "
-                f"{self.random_state!r}"
-            ) from None
-
     def _common(self, X: Array, used: Mask) -> tuple[Kernel, DenseRows | None, bool]:
-        family = self._family(X[used])
-        size = unscaled(family).shape_size_on(X[:1])
+        kernel = self._kernel_to_learn(X[used])
+        size = unscaled(kernel).shape_size_on(X[:1])
         if size > LARGEST_SHAPE:
             raise ValueError(
                 f"expected n_P <= {LARGEST_SHAPE}, got n_P = {size} for {X.shape[1]} features: P "
                 f"would take {8e-9 * size**2:.3g} GB; lower the degree, or choose features"
             )
-        return family, None, True
+        return kernel, None, True
 
     def _learn(self, task: Task, start: WarmStart | None, callback: Callable[..., Any]) -> Array:
         problem = self._problem(task)
         count = self.subsample or (len(task.target) if problem.fits else SUBSET)
         if count >= len(task.target):
-            result = self._on_all(task, problem, callback)
+            result = self._learn_on_all(task, problem, callback)
         else:
-            result = self._on_some(task, problem, count, callback)
-        self._store(task, result)
-        assert result.certificate is not None
-        return result.certificate.w
+            result = self._learn_on_some(task, problem, count, callback)
+        return self._store(task, result)
 
     def _problem(self, task: Task) -> KernelLearning:
         kernel, points = task.kernel, task.points
@@ -122,25 +135,25 @@ class GeneralizedMachine(BaseSVM):
             unscaled(kernel), points, self._margin(task), np.dtype(self.dtype), self.cache_mb
         )
 
-    def _on_all(self, task: Task, problem: KernelLearning, callback: Any) -> Result[Saddle]:
-        """Learn P on all rows; where they are many, start from what some of them tell."""
+    def _learn_on_all(self, task: Task, problem: KernelLearning, callback: Any) -> Result[Saddle]:
+        """Learn P on all samples; where they are many, start from the P of some of them."""
         start, before, tol = None, 0, float(self.tol)
-        if self.solver == "lowrank" and len(task.target) > MANY:
-            part = self._problem(self._part(task, FEW))
-            first = self._run(part, callback, tol=max(COARSE, tol))
+        if self.solver == "lowrank" and len(task.target) > MANY_SAMPLES:
+            part = self._problem(self._part(task, START_SAMPLES))
+            first = self._solve(part, callback, tol=max(START_TOL, tol))
             start, before = first.x, first.n_iter
-        result = self._run(problem, callback, start=start, tol=tol)
+        result = self._solve(problem, callback, start=start, tol=tol)
         result = _exact(problem, replace(result, n_iter=result.n_iter + before), tol)
         self._warn_if_open(result, result.status.advice)
         return result
 
-    def _on_some(
+    def _learn_on_some(
         self, task: Task, problem: KernelLearning, count: int, callback: Any
     ) -> Result[Saddle]:
-        """Learn P on some rows, then solve machines on all, with the certificate of all."""
+        """Learn P on some samples, then solve SVMs on all, and certify the gap on all."""
         part = self._part(task, count)
         tol = float(self.tol)
-        first = self._run(self._problem(part), callback, tol=tol)
+        first = self._solve(self._problem(part), callback, tol=tol)
         result = fixed_shape.solve(problem, first.x, tol=tol, callback=callback)
         result = _exact(problem, replace(result, n_iter=result.n_iter + first.n_iter), tol)
         advice = "" if first.status is Status.CONVERGED else f" ({first.status.advice})"
@@ -151,17 +164,17 @@ class GeneralizedMachine(BaseSVM):
         )
         return result
 
-    def _run(self, problem: KernelLearning, callback: Any, **options: Any) -> Result[Saddle]:
+    def _solve(self, problem: KernelLearning, callback: Any, **options: Any) -> Result[Saddle]:
         if self.solver == "lowrank":
             options["prox"] = self.prox
         return SOLVERS[self.solver](problem, max_iter=self.max_iter, callback=callback, **options)
 
     def _part(self, task: Task, count: int) -> Task:
-        """Return the task on `count` random rows, weighted so that they stand for all."""
+        """Return the task on `count` random samples, with weights that add up to those of all."""
         m = len(task.target)
         if count >= m:
             return task
-        chosen = _draw(task.target, count, check_random_state(self.random_state))
+        chosen = _drawn(task.target, count, check_random_state(self.random_state))
         weights = task.weights[chosen] * (m / len(chosen))
         return replace(
             task, points=task.points[chosen], members=task.members[chosen],
@@ -182,12 +195,12 @@ class GeneralizedMachine(BaseSVM):
             stacklevel=stack_level(),
         )
 
-    def _store(self, task: Task, result: Result[Saddle]) -> None:
+    def _store(self, task: Task, result: Result[Saddle]) -> Array:
+        """Set the fitted attributes; return the coefficients of all samples."""
         proof = result.certificate
         assert proof is not None
         support = np.flatnonzero(proof.w)
-        factor = _trimmed(result.x)
-        learned = unscaled(task.kernel).with_factor(factor)
+        learned = unscaled(task.kernel).with_factor(_orthogonal(result.x))
         if isinstance(task.kernel, Rescaled):
             self.kernel_: Kernel = Rescaled(learned, task.kernel.offset, task.kernel.width)
         else:
@@ -202,6 +215,7 @@ class GeneralizedMachine(BaseSVM):
         self.n_iter_ = result.n_iter
         self.objective_history_ = result.objectives
         self.gap_history_ = result.gaps
+        return proof.w
 
     @property
     def shape_factor_(self) -> Array:
@@ -220,7 +234,7 @@ class GeneralizedMachine(BaseSVM):
 
     @property
     def n_svm_solves_(self) -> Any:
-        """Support vector machines solved; an array, one number per pair, for many classes."""
+        """Number of SVMs solved; an array with one number per pair for more than two classes."""
         return self.n_iter_
 
     @property
@@ -228,23 +242,70 @@ class GeneralizedMachine(BaseSVM):
         """dual_gap_ as ``tol`` measures it: relative to the objective."""
         return float(self.dual_gap_ / abs(self.objective_)) if self.dual_gap_ else 0.0
 
+    def summary(self) -> Summary:
+        """Return what the fitted estimator has learned.
+
+        Returns
+        -------
+        Summary
+            Each function has the detail ``rank``, the rank of P, and the convergence of its gap
+            in support vector machines solved.
+        """
+        check_is_fitted(self)
+        if "estimators_" not in vars(self):
+            functions = (self._function(),)
+            return Summary(functions, self.kernel_, None, {}, len(self.support_), self._drawings)
+        pairs = combinations(self.classes_.tolist(), 2)
+        functions = tuple(
+            replace(part._function(), classes=pair)
+            for part, pair in zip(self.estimators_, pairs, strict=True)
+        )
+        support = np.unique(np.concatenate([part.support_ for part in self.estimators_]))
+        return Summary(functions, n_support=support.size, drawings=self._drawings)
+
+    def _function(self) -> FunctionSummary:
+        """Return the summary of the only function."""
+        gaps, objectives = self.gap_history_, np.abs(self.objective_history_)
+        relative = np.divide(gaps, objectives, out=np.zeros_like(gaps), where=gaps != 0)
+        return FunctionSummary(
+            self,
+            n_support=len(self.support_),
+            n_iter=int(self.n_iter_),
+            objective=float(self.objective_),
+            gap=float(self.dual_gap_),
+            relative_gap=self.relative_gap_,
+            details={"rank": self.rank_},
+            convergence=Convergence(
+                np.arange(1.0, len(gaps) + 1), relative, float(self.tol),
+                unit="support vector machines solved", scale="|objective|",
+            ),
+        )  # fmt: skip
+
     def _check_loaded(self) -> None:
         super()._check_loaded()
-        for machine in getattr(self, "estimators_", [self]):
-            kernel, vectors = machine.kernel_, machine.support_vectors_
+        for estimator in getattr(self, "estimators_", [self]):
+            kernel, vectors = estimator.kernel_, estimator.support_vectors_
             if not isinstance(kernel, GeneralizedKernel | Rescaled):
                 raise ValueError(f"expected a generalised kernel, got {type(kernel).__name__}")
-            if len(check_points(machine.shape_factor_, "shape_factor_")) > LARGEST_SHAPE:
+            if len(check_points(estimator.shape_factor_, "shape_factor_")) > LARGEST_SHAPE:
                 raise ValueError(f"expected n_P <= {LARGEST_SHAPE}")
-            kernel(vectors[:1])  # says what does not belong together
+            kernel(vectors[:1])  # raises if kernel, factor and points do not fit together
             for name in FINITE:
-                values = np.asarray(getattr(machine, name), dtype=np.float64)
+                values = np.asarray(getattr(estimator, name), dtype=np.float64)
                 if not np.isfinite(values).all():
                     raise ValueError(f"expected finite numbers in {name}, got {values!r}")
 
 
-def _draw(target: Array, count: int, random: Any) -> Indices:
-    """Return about `count` row numbers, rising; with two classes, some of each in proportion."""
+def unscaled(kernel: Kernel) -> GeneralizedKernel:
+    """Return the kernel whose P is learned, without the scaling of features."""
+    inner = kernel.kernel if isinstance(kernel, Rescaled) else kernel
+    if not isinstance(inner, GeneralizedKernel):
+        raise ValueError(f"expected a generalised kernel, got {type(inner).__name__}")
+    return inner
+
+
+def _drawn(target: Array, count: int, random: Any) -> Indices:
+    """Return about `count` random row numbers, sorted; two classes keep their proportion."""
     signs = np.unique(target)
     groups = [np.flatnonzero(target == sign) for sign in signs]
     if len(signs) != 2:
@@ -257,34 +318,29 @@ def _draw(target: Array, count: int, random: Any) -> Indices:
 
 
 def _exact(problem: KernelLearning, result: Result[Saddle], tol: float) -> Result[Saddle]:
-    """Return a result whose upper bound is that of the kernel, where its Gram was rounded."""
+    """Return the result with the upper bound of the unrounded kernel, if its Gram was rounded."""
     proof = result.certificate
     assert proof is not None
     if problem.dtype == np.float64:
         return result
     bound = problem.bound(proof.w, problem.product(result.x, proof.w))
     proof = replace(proof, upper=bound.value + bound.gap, intercept=bound.intercept)
-    open_still = result.status is Status.CONVERGED and proof.gap > tol * abs(proof.upper)
+    still_open = result.status is Status.CONVERGED and proof.gap > tol * abs(proof.upper)
     return replace(
         result,
         value=proof.upper,
         gap=proof.gap,
         certificate=proof,
-        status=Status.ROUNDED if open_still else result.status,
+        status=Status.ROUNDED if still_open else result.status,
         history=[*result.history, Progress(result.n_iter, proof.upper, proof.gap)],
     )
 
 
-def unscaled(kernel: Kernel) -> GeneralizedKernel:
-    """Return the kernel whose P is learned, without the scaling of features."""
-    inner = kernel.kernel if isinstance(kernel, Rescaled) else kernel
-    if not isinstance(inner, GeneralizedKernel):
-        raise ValueError(f"expected a generalised kernel, got {type(inner).__name__}")
-    return inner
+def _orthogonal(factor: Array) -> Array:
+    """Return a factor of the same P with orthogonal columns, as many as the rank of P.
 
-
-def _trimmed(factor: Array) -> Array:
-    """Return a factor of the same P with as many orthogonal columns as P has rank."""
+    With the singular value decomposition F = U S V', F F' = (U S)(U S)'.
+    """
     left, singular, _ = np.linalg.svd(factor, full_matrices=False)
     kept = singular > 1e-8 * singular[0]
     return np.asarray(left[:, kept] * singular[kept])

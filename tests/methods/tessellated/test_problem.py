@@ -1,4 +1,4 @@
-"""The saddle point of kernel learning: its machines, its best P, and its bounds."""
+"""The saddle point of kernel learning: its SVMs, its best P, and its bounds."""
 
 from functools import partial
 
@@ -61,7 +61,7 @@ def test_size_gram_and_quadratic_form_are_those_of_the_twin(case, degree, basis)
 
 
 @every_case
-def test_the_dual_is_that_of_the_machine(case):
+def test_the_dual_is_that_of_the_svm(case):
     problem, G = problem_of(case), case.tensor(1, "x")
     dual = problem.dual(problem.gram(np.eye(problem.size)))
     np.testing.assert_array_equal(dual.linear, case.margin.p)
@@ -115,7 +115,7 @@ def test_more_eigenvectors_than_there_are_is_all_of_them():
     assert oracle.values.shape == (2,)
 
 
-def test_no_weight_says_nothing_about_p():
+def test_no_weight_gives_no_bound():
     problem = problem_of(R1)
     oracle = problem.oracle(np.zeros(30), 0.0)
     assert oracle.lower == 0
@@ -146,7 +146,7 @@ def test_scaled_factors_have_the_trace_of_p():
     np.testing.assert_allclose(scaled / factor, (scaled / factor)[0, 0])
 
 
-def test_a_smoothed_machine_has_the_proximal_term():
+def test_a_smoothed_svm_has_the_proximal_term():
     problem, r = problem_of(C1), np.random.default_rng(0)
     K = problem.gram(np.eye(6))
     w, centre, rho = feasible(C1, r), feasible(C1, r), 0.7

@@ -345,7 +345,7 @@ def test_no_points_give_an_empty_matrix():
 
 
 @pytest.mark.parametrize(
-    ("parameters", "told"),
+    ("parameters", "message"),
     [
         ({"lower": 1.0, "upper": 1.0}, "expected lower < upper, got 1 and 1"),
         ({"lower": [0.0, 2.0], "upper": 1.0}, "got 2 and 1 for feature 1"),
@@ -365,15 +365,15 @@ def test_no_points_give_an_empty_matrix():
         ({"factor": np.full((6, 1), np.nan)}, "factor"),
     ],
 )
-def test_wrong_parameters_are_told(parameters, told):
+def test_wrong_parameters_are_refused(parameters, message):
     X = np.random.default_rng(0).random((3, 2))
     kernel = TessellatedKernel().set_params(**parameters)
     for use in (kernel, kernel.gram, kernel.diag):
-        with pytest.raises((ValueError, TypeError), match=re.escape(told)):
+        with pytest.raises((ValueError, TypeError), match=re.escape(message)):
             use(X)
 
 
-def test_wrong_points_are_told():
+def test_wrong_points_are_refused():
     kernel, X = a_kernel(2, 1, "x", factor=np.ones((6, 1))), np.ones((3, 2))
     with pytest.raises(ValueError, match="expected Y with 2 features, as X, got 3"):
         kernel(X, np.ones((3, 3)))

@@ -84,7 +84,7 @@ def test_low_rank_reaches_the_reference_optimum(case, degree, basis):
 
 @every_case
 @every_basis
-def test_low_rank_needs_few_machines(case, degree, basis):
+def test_low_rank_needs_few_svms(case, degree, basis):
     result = low_rank.solve(problem_of(case, degree, basis))
     assert result.status is Status.CONVERGED
     assert result.gap <= 1e-3 * result.value
@@ -108,7 +108,7 @@ def test_every_start_leads_to_the_same_optimum(name, start):
     assert result.gap <= REACH[name] * result.value
 
 
-# What the certificate says
+# The certificate
 
 
 @cache
@@ -131,7 +131,7 @@ def test_the_optimum_is_between_the_bounds_at_every_check(name, case, degree, ba
 
 @pytest.mark.parametrize("case", [C1, R1], ids=lambda case: case.name)
 @every_solver
-def test_the_certificate_is_what_it_says(name, case):
+def test_the_certificate_holds(name, case):
     result = SOLVERS[name](problem_of(case, 1, "xz"), tol=1e-3, max_iter=40)
     proof, margin = result.certificate, case.margin
     K = gram(case.tensor(1, "xz"), result.x @ result.x.T)
@@ -239,7 +239,7 @@ def test_single_precision_gives_the_optimum_to_its_accuracy():
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 8, 13])
 @every_solver
-def test_no_more_machines_than_allowed(name, limit):
+def test_no_more_svms_than_allowed(name, limit):
     calls = []
 
     def inner(dual, start, **options):
@@ -337,7 +337,7 @@ def test_equal_points_with_opposite_labels_can_be_learned_nothing_of(name):
 
 @pytest.mark.parametrize("C", [1e-3, 1e4])
 @every_case
-def test_extreme_prices_of_the_slack(case, C):
+def test_extreme_penalties(case, C):
     margin = case.margin
     other = classification(case.y, C) if not margin.epsilon else regression(case.y, C, 0.1)
     optimum, _ = by_weights(case.tensor(1, "x"), other)
