@@ -11,10 +11,9 @@ import numpy as np
 from benchmarks.harness.spec import Benchmark, Case, Contestant
 from benchmarks.local_sets import generated
 from pliant.core.typing import Array
-from pliant.methods.lab_rbf.device import get_device
+from pliant.methods.lab_rbf.kernel import PROFILES
 from pliant.methods.lab_rbf.objective import Interpolation, Objective, Ridge
-from pliant.methods.lab_rbf.profiles import PROFILES
-from pliant.methods.lab_rbf.rows import LocalFeatures, LocalRows
+from pliant.methods.lab_rbf.rows import LocalFeatures, LocalRows, get_device
 
 Params = Mapping[str, Any]
 Prepared = tuple[Callable[[], Any], Callable[[Any], dict[str, Any]]]

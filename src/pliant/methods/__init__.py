@@ -4,7 +4,7 @@ from pliant.core.public import set_public_module
 from pliant.methods.hadamard.dank import DANKClassifier, DANKRegressor
 from pliant.methods.hadamard.knpl import KNPLClassifier, KNPLRegressor
 from pliant.methods.lab_rbf.classifier import LABRBFClassifier
-from pliant.methods.lab_rbf.member import LABRBFMember
+from pliant.methods.lab_rbf.ensemble import LABRBFMember
 from pliant.methods.lab_rbf.regressor import LABRBFRegressor
 from pliant.methods.ridge.asymmetric import AsymmetricKernelRidge
 from pliant.methods.side_information.components import Components

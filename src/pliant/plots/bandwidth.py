@@ -11,7 +11,7 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_choice, check_integer, check_points, check_vector
-from pliant.methods.lab_rbf.member import LABRBFMember
+from pliant.methods.lab_rbf.ensemble import LABRBFMember
 from pliant.plots._common import (
     BLUE,
     feature_labels,

@@ -130,16 +130,16 @@ def test_probabilities_are_honest():
     points, y = table(900, noise=0.4)
     model = quick(max_iter=20).fit(points[:300], y[:300])
     probabilities = model.predict_proba(points[300:])
-    found = log_loss(y[300:], probabilities)
+    loss = log_loss(y[300:], probabilities)
     shares = np.bincount(y[:300]) / 300
-    assert found < 0.9 * log_loss(y[300:], np.tile(shares, (600, 1)))
+    assert loss < 0.9 * log_loss(y[300:], np.tile(shares, (600, 1)))
     sure = probabilities.max(axis=1)
     right = probabilities.argmax(axis=1) == y[300:]
     assert abs(sure.mean() - right.mean()) < 0.06
     for factor in (0.3, 3.0):
         other = pickle.loads(pickle.dumps(model))
         other.sharpness_ *= factor
-        assert log_loss(y[300:], other.predict_proba(points[300:])) > found
+        assert log_loss(y[300:], other.predict_proba(points[300:])) > loss
 
 
 def test_probabilities_far_away_are_finite():

@@ -1,4 +1,4 @@
-"""LABRBFRegressor: one line of prediction, honest stages, stable answers, clear refusals."""
+"""LABRBFRegressor: prediction in one line, stages of learning, stable results, parameters."""
 
 import pickle
 import re
@@ -22,9 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from pliant import LABRBFRegressor
 from pliant.core.progress import HAS_CALLBACKS
 from pliant.kernels import LocalRBFKernel, Warp
-from pliant.methods.lab_rbf import member as _local_member
-from pliant.methods.lab_rbf import regressor as lab_rbf
-from pliant.methods.lab_rbf import step_capped
+from pliant.methods.lab_rbf import ensemble, regressor, step_capped
 
 QUICK = {"n_support": 8, "n_members": 2, "max_iter": 10, "random_state": 0}
 FIXED = {"transforms": None, "alpha": 0.01, "shrinkage": 0.01, "validation_fraction": 0}
@@ -71,8 +69,8 @@ def positive_table():
 @pytest.fixture
 def logarithms(monkeypatch):
     """Learn a logarithm wherever it may be learned."""
-    monkeypatch.setattr(lab_rbf, "LEAST_ROWS", 2)
-    monkeypatch.setattr(lab_rbf, "GAIN", np.inf)
+    monkeypatch.setattr(regressor, "LEAST_ROWS", 2)
+    monkeypatch.setattr(regressor, "GAIN", np.inf)
 
 
 def line(model, points):
@@ -123,11 +121,11 @@ def test_the_kernel_is_that_of_all_members_together():
 
 
 def test_the_kernel_refuses_other_points():
-    said = "bandwidths belong to the support points; use kernel_(X, model.support_vectors_)"
+    message = "bandwidths belong to the support points; use kernel_(X, model.support_vectors_)"
     for other in (X[:5], fitted().support_vectors_[::-1]):
-        with pytest.raises(ValueError, match=re.escape(said)):
+        with pytest.raises(ValueError, match=re.escape(message)):
             fitted().kernel_(X[:3], other)
-    with pytest.raises(ValueError, match=re.escape(said)):
+    with pytest.raises(ValueError, match=re.escape(message)):
         fitted().kernel_(X)
 
 
@@ -189,7 +187,7 @@ def test_predictions_do_not_depend_on_the_batch(seed):
 
 def test_predictions_do_not_depend_on_the_blocks(monkeypatch):
     expected = fitted().predict(NEW), fitted().distance_to_support(NEW)
-    monkeypatch.setattr(_local_member, "BLOCK_ENTRIES", 30)
+    monkeypatch.setattr(ensemble, "BLOCK_ENTRIES", 30)
     np.testing.assert_allclose(fitted().predict(NEW), expected[0], rtol=0, atol=1e-12)
     np.testing.assert_allclose(fitted().distance_to_support(NEW), expected[1], rtol=0, atol=1e-7)
 
@@ -221,7 +219,7 @@ def test_the_same_seed_gives_the_same_bytes():
 
 @pytest.mark.parametrize("entries", [4_000_000, 300])
 def test_the_number_of_jobs_changes_no_byte(monkeypatch, entries):
-    monkeypatch.setattr(_local_member, "BLOCK_ENTRIES", entries)
+    monkeypatch.setattr(ensemble, "BLOCK_ENTRIES", entries)
     points, y = table(300)
     one, two = (quick(n_members=3, n_jobs=jobs).fit(points, y) for jobs in (1, 2))
     assert one.predict(points).tobytes() == two.predict(points).tobytes()
@@ -351,7 +349,7 @@ def test_new_rows_give_a_ridge_fit(linear, weighted):
 def test_new_rows_in_blocks_and_threads(monkeypatch):
     points, y = table(500, seed=5)
     one = clone(fitted()).fit(X, Y).refit_coefficients(points, y)
-    monkeypatch.setattr(_local_member, "BLOCK_ENTRIES", 500)
+    monkeypatch.setattr(ensemble, "BLOCK_ENTRIES", 500)
     for jobs in (None, 2):
         other = clone(fitted()).set_params(n_jobs=jobs).fit(X, Y).refit_coefficients(points, y)
         scale = np.abs(one.dual_coef_).max()
@@ -641,13 +639,13 @@ def test_the_relevance_of_a_line_is_its_share_of_the_variance():
 
 def test_slopes_are_those_of_the_expansion():
     member = quick(n_members=1, profile="matern52").fit(X, Y).members_[0]
-    step, found = 1e-6, []
+    step, measured = 1e-6, []
     for j in range(3):
         move = np.zeros(3)
         move[j] = step / member.warp_.slopes[j]
         change = member.expand(NEW + move) - member.expand(NEW - move)
-        found.append(((change / (2 * step)) ** 2).sum(axis=1).mean())
-    expected = np.array(found) * member.warp_(NEW).var(axis=0)
+        measured.append(((change / (2 * step)) ** 2).sum(axis=1).mean())
+    expected = np.array(measured) * member.warp_(NEW).var(axis=0)
     member.measure_slopes(NEW)
     slopes = member.slopes_
     np.testing.assert_allclose(slopes / slopes.sum(), expected / expected.sum(), rtol=1e-5)
@@ -784,8 +782,8 @@ def test_a_gpu_gives_the_same_score():
 
 @pytest.mark.parametrize("device", ["gpu", "CPU", "torch:0", "cuda:x", "cuda:-1", None, 3])
 def test_an_unknown_device(device):
-    said = f"expected device 'cpu', 'torch', 'cuda' or 'cuda:N', got {device!r}"
-    with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
+    message = f"expected device 'cpu', 'torch', 'cuda' or 'cuda:N', got {device!r}"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         quick(device=device).fit(X, Y)
 
 

@@ -1,4 +1,4 @@
-"""What LAB-RBF bandwidths minimise: slow twins, gradients, blocks of rows, precision, traps."""
+"""Objectives of the bandwidths: slow twins, gradients, blocks of rows, precision, traps."""
 
 import itertools
 import math
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.kernel_ridge import KernelRidge
 
 from pliant.kernels import Gaussian, Matern
-from pliant.methods.lab_rbf.device import get_device
+from pliant.methods.lab_rbf.kernel import PROFILES
 from pliant.methods.lab_rbf.objective import (
     HIGHEST,
     JITTER,
@@ -23,8 +23,7 @@ from pliant.methods.lab_rbf.objective import (
     Shared,
     ridge_path,
 )
-from pliant.methods.lab_rbf.profiles import PROFILES
-from pliant.methods.lab_rbf.rows import LocalFeatures, LocalRows
+from pliant.methods.lab_rbf.rows import LocalFeatures, LocalRows, get_device
 from tests.reference import naive_local as naive
 
 OBJECTIVES = ("ridge", "evidence", "interpolation")

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from pliant import LABRBFRegressor, ModelFileError
 from pliant.kernels import Gaussian, Warp
 from pliant.methods import LABRBFMember
-from pliant.methods.lab_rbf import member as _local_member
-from pliant.methods.lab_rbf import regressor as lab_rbf
+from pliant.methods.lab_rbf import ensemble, regressor
 from pliant.persistence import load_model, save_model
 
 QUICK = {"n_support": 8, "n_members": 2, "max_iter": 8, "random_state": 0}
@@ -73,7 +72,7 @@ def peak_of(action):
 def test_points_in_a_file_are_never_copied_as_a_whole(
     tmp_path, monkeypatch, dtype, share, transforms
 ):
-    monkeypatch.setattr(_local_member, "BLOCK_ENTRIES", 200_000)
+    monkeypatch.setattr(ensemble, "BLOCK_ENTRIES", 200_000)
     points = np.random.default_rng(0).normal(size=(400_000, 20)).astype(dtype)
     np.exp(points, out=points)
     y = np.log(points[:, 0]) + points[:, 1]
@@ -463,8 +462,8 @@ def test_a_machine_survives_a_model_file(tmp_path, name, outputs):
 
 
 def test_the_scales_of_features_and_target_survive(tmp_path, monkeypatch):
-    monkeypatch.setattr(lab_rbf, "LEAST_ROWS", 2)
-    monkeypatch.setattr(lab_rbf, "GAIN", np.inf)  # a logarithm is learned wherever it may be
+    monkeypatch.setattr(regressor, "LEAST_ROWS", 2)
+    monkeypatch.setattr(regressor, "GAIN", np.inf)  # a logarithm is learned wherever it may be
     rng = np.random.default_rng(1)
     Z = rng.normal(size=(150, 3))
     points, y = np.exp(2 * Z), np.exp(1.5 * Z[:, 0] + 0.7 * Z[:, 1])
