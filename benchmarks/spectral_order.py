@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.harness.spec import Benchmark, Case, Contestant
 from pliant import SideInformation
 from pliant.core.typing import Array
-from pliant.methods.side_information.information.neighbors import NeighborGraph
+from pliant.methods.side_information.neighbor_graph import NeighborGraph
 from pliant.methods.side_information.osk_problem import (
     OrderCone,
     SpectralAlignment,

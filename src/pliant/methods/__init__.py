@@ -16,7 +16,7 @@ from pliant.methods.side_information.learned_kernel import (
 from pliant.methods.side_information.log_det import LogDetLearner
 from pliant.methods.side_information.order_spectral import OrderSpectralLearner
 from pliant.methods.side_information.scg import SCGLogDetLearner
-from pliant.methods.side_information.scg_path import SCGLogDetPath
+from pliant.methods.side_information.scg_problem import SCGLogDetPath
 from pliant.methods.svm.path import C_path
 from pliant.methods.tessellated.gkl import GKLClassifier, GKLRegressor
 from pliant.methods.tessellated.tkl import TKLClassifier, TKLRegressor

@@ -11,8 +11,7 @@ from scipy.stats import rankdata
 from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.typing import Array, Mask
-from pliant.core.validation import check_flag, check_points
-from pliant.methods.side_information.information.information import where_equal
+from pliant.core.validation import check_flag, check_points, where_equal
 from pliant.plots._common import BLUE, GREY, PURPLE, VERMILION, last_step, new_axes, text
 
 if TYPE_CHECKING:

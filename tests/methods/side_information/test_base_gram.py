@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pliant import NonPSDWarning
 from pliant.kernels import TL1, FunctionKernel, Gaussian, NeighborGraphKernel, Precomputed
-from pliant.methods.side_information.base_gram import PSDPart, base_kernel, checked_gram
+from pliant.methods.side_information.kernels import PSDPart, base_kernel, checked_gram
 
 X = np.random.default_rng(0).normal(size=(12, 3))
 

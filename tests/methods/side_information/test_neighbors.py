@@ -6,8 +6,8 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pliant.methods.side_information.information import neighbors
-from pliant.methods.side_information.information.neighbors import NeighborGraph, links
+from pliant.methods.side_information import neighbor_graph
+from pliant.methods.side_information.neighbor_graph import NeighborGraph, links
 from tests.reference import naive_spectral as naive
 
 seeds = st.integers(0, 2**32 - 1)
@@ -31,7 +31,7 @@ def laplacian(graph):
 @pytest.mark.parametrize("k", [1, 2, 5, 19])
 @pytest.mark.parametrize("block", [1, 57, 10**6])
 def test_the_graph_is_that_of_its_definition(k, block, monkeypatch):
-    monkeypatch.setattr(neighbors, "BLOCK", block)
+    monkeypatch.setattr(neighbor_graph, "BLOCK", block)
     X = cloud(20)
     graph, A = NeighborGraph(X, k), naive.adjacency(X, k)
     assert scipy.sparse.issparse(graph.weights)
@@ -97,17 +97,17 @@ def test_components_of_two_points_have_an_eigenvector_each(drop_null):
 
 @pytest.mark.parametrize("drop_null", [False, True])
 def test_lanczos_iterations_give_the_same(drop_null, monkeypatch):
-    monkeypatch.setattr(neighbors, "SMALL", 20)
+    monkeypatch.setattr(neighbor_graph, "SMALL", 20)
     graph = NeighborGraph(clusters(150, 90), 5)
     check_eigenvectors(graph, 9, drop_null)
 
 
 def test_iterations_that_do_not_settle_give_way_to_lapack(monkeypatch):
     def fails(*args, **kwargs):
-        raise neighbors.ArpackError(-1)
+        raise neighbor_graph.ArpackError(-1)
 
-    monkeypatch.setattr(neighbors, "SMALL", 20)
-    monkeypatch.setattr(neighbors, "eigsh", fails)
+    monkeypatch.setattr(neighbor_graph, "SMALL", 20)
+    monkeypatch.setattr(neighbor_graph, "eigsh", fails)
     check_eigenvectors(NeighborGraph(cloud(120), 5), 6, True)
 
 

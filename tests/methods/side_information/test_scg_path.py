@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from pliant import SCGLogDetLearner, SCGLogDetPath, SideInformation, scg_loss
 from pliant.kernels import Gaussian
+from pliant.methods.side_information import scg_problem
 from tests.methods.side_information.test_scg import assert_close, data, known_of
 
 GRAPHS = ("labeled", "complete")
@@ -127,12 +128,10 @@ def test_matrices_of_low_rank_and_with_equal_points(labelling, graph):
 
 
 def test_the_matrix_is_decomposed_once(monkeypatch):
-    from pliant.methods.side_information import scg_path
-
     calls = []
-    original = scg_path.Spectrum.of.__func__
+    original = scg_problem.Spectrum.of.__func__
     monkeypatch.setattr(
-        scg_path.Spectrum, "of", classmethod(lambda cls, K: calls.append(1) or original(cls, K))
+        scg_problem.Spectrum, "of", classmethod(lambda cls, K: calls.append(1) or original(cls, K))
     )
     X, y = data()
     path = SCGLogDetPath(Gaussian(0.3)(X))

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pliant.methods.side_information.information import SideInformation
-from pliant.methods.side_information.information.neighbors import NeighborGraph
+from pliant.methods.side_information.neighbor_graph import NeighborGraph
 from pliant.methods.side_information.osk_problem import (
     ORDERS,
     OrderCone,

@@ -41,7 +41,7 @@ from pliant.comparison.run.validation import (
 )
 from pliant.comparison.sample import Sample
 from pliant.core.typing import Indices
-from pliant.methods.side_information.information.information import where_equal
+from pliant.core.validation import where_equal
 from pliant.persistence import save_model
 from pliant.registry import Method, get_method, is_gamma
 

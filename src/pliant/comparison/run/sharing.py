@@ -14,7 +14,7 @@ import joblib
 from sklearn.base import clone
 
 from pliant.core.validation import check_real
-from pliant.methods.side_information.learned_machine import LearnedKernelMachine
+from pliant.methods.side_information.learned_kernel import BaseLearnedKernel
 
 __all__ = ["RecentResults", "shared"]
 
@@ -145,5 +145,5 @@ def _memories(estimator: Any) -> list[str]:
     return [
         f"{name}__memory".removeprefix("__")
         for name, part in parts.items()
-        if isinstance(part, LearnedKernelMachine) and part.memory is None
+        if isinstance(part, BaseLearnedKernel) and part.memory is None
     ]

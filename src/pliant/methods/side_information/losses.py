@@ -1,4 +1,4 @@
-"""How well a kernel matrix agrees with what is known of pairs."""
+"""Measures of how well a kernel matrix agrees with side information."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ import numpy.typing as npt
 
 from pliant.core.typing import Array
 from pliant.core.validation import check_gram, check_points
-from pliant.methods.side_information.information.information import (
-    SideInformation,
-    check_information,
-)
+from pliant.methods.side_information.information import SideInformation, check_information
 
 __all__ = ["kernel_alignment", "scg_loss"]
 
@@ -22,7 +19,7 @@ def scg_loss(
     beta: float = 1.0,
     graph: str = "complete",
 ) -> float:
-    r"""Return the supervised-complete-graph loss of a kernel matrix, linear in it.
+    r"""Return the loss of the supervised complete graph, a linear function of the kernel matrix.
 
     .. math::
 
@@ -34,14 +31,14 @@ def scg_loss(
 
     Parameters
     ----------
-    gram : array-like of shape (n, n)
+    gram : array-like of shape (n_samples, n_samples)
         Symmetric kernel values.
     information : SideInformation
-        Of the same n points.
+        On the same points.
     beta : float, default=1.0
-        In (0, 100].
+        Exponent of the weights, in (0, 100].
     graph : {"complete", "labeled"}, default="complete"
-        Over all points, as in the paper, or over those that something is known of.
+        Over all points, as in the paper, or over those with side information.
 
     Examples
     --------
@@ -70,10 +67,10 @@ def kernel_alignment(gram: npt.ArrayLike, target: npt.ArrayLike | SideInformatio
 
     Parameters
     ----------
-    gram : array-like of shape (n, n)
+    gram : array-like of shape (n_samples, n_samples)
         Symmetric kernel values K.
-    target : array-like of shape (n, n), or SideInformation
-        Y. Of side information: T, with +1, -1 and 0, on the points that something is known of.
+    target : array-like of shape (n_samples, n_samples), or SideInformation
+        Y. For side information it is T, with +1, -1 and 0, on the points with side information.
 
     Raises
     ------
@@ -90,11 +87,14 @@ def kernel_alignment(gram: npt.ArrayLike, target: npt.ArrayLike | SideInformatio
     """
     if isinstance(target, SideInformation):
         K, rows = _gram_of(gram, target), target.known
-        return _cosine(K[np.ix_(rows, rows)], target.target()[np.ix_(rows, rows)])
-    K, Y = check_points(gram, "gram"), check_points(target, "target")
-    if K.shape != Y.shape:
-        raise ValueError(f"expected a target of shape {K.shape}, as gram, got {Y.shape}")
-    return _cosine(check_gram(K), Y)
+        K, Y = K[np.ix_(rows, rows)], target.target()[np.ix_(rows, rows)]
+    else:
+        K, Y = check_points(gram, "gram"), check_points(target, "target")
+        if K.shape != Y.shape:
+            raise ValueError(f"expected a target of shape {K.shape}, as gram, got {Y.shape}")
+        check_gram(K)
+    cosine = np.vdot(_normalised("gram", K), _normalised("target", Y))
+    return float(np.clip(cosine, -1.0, 1.0))
 
 
 def _gram_of(gram: npt.ArrayLike, information: SideInformation) -> Array:
@@ -107,15 +107,10 @@ def _gram_of(gram: npt.ArrayLike, information: SideInformation) -> Array:
     return K
 
 
-def _cosine(K: Array, Y: Array) -> float:
-    left, right = _unit("gram", K), _unit("target", Y)
-    return float(np.clip(np.vdot(left, right), -1.0, 1.0))
-
-
-def _unit(name: str, matrix: Array) -> Array:
+def _normalised(name: str, matrix: Array) -> Array:
     """Return a matrix divided by its Frobenius norm."""
     largest = float(np.abs(matrix).max(initial=0.0))
     if largest == 0.0:
         raise ValueError(f"expected {name} with some value other than 0, got zeros only")
-    scaled = matrix / largest
+    scaled = matrix / largest  # so that squares neither overflow nor underflow
     return np.asarray(scaled / np.linalg.norm(scaled))
