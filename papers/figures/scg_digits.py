@@ -10,6 +10,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.decomposition import PCA
 
+from benchmarks.splits import random_halves
+from papers.contestants.embeddings import Eigenmaps
+from papers.data import paper_sets, read
 from papers.figures.figure import Drawn, canvas, save
 from papers.figures.scg_scatter import (
     COLORS,
@@ -17,10 +20,8 @@ from papers.figures.scg_scatter import (
     accuracy_of_new,
     scatter,
 )
-from papers.side_information.kernels import Eigenmaps
-from papers.side_information.sets import draw, read
+from papers.sample import draw
 from pliant import KernelEmbedding, SCGLogDetLearner
-from benchmarks.splits import random_halves
 from pliant.core.typing import Array, Indices
 
 __all__ = ["ScgDigits"]
@@ -79,7 +80,7 @@ class ScgDigits:
 
     def _images(self, data: str | None) -> tuple[Array, Indices]:
         assert data is not None
-        table = draw(read("usps", data), self.per_class, self.seed)
+        table = draw(read(paper_sets("scg")["usps"], data), self.per_class, self.seed)
         return table.X / 255.0, np.unique(table.y, return_inverse=True)[1].reshape(-1)
 
     def _seen(self, X: Array, y: Indices, strength: float) -> Iterator[Panel]:

@@ -14,10 +14,10 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
+from benchmarks.datasets import load_local
 from papers.figures.figure import Drawn, canvas, save
 from pliant import LogDetLearner, OrderSpectralLearner, SCGLogDetLearner
 from pliant.core.typing import Array, Indices
-from benchmarks.datasets import load_local
 from pliant.plots._common import BLUE, VERMILION
 
 __all__ = ["ScgLabels"]
