@@ -14,8 +14,7 @@ import numpy.typing as npt
 from pliant.core.blocks import in_blocks
 from pliant.core.files import quoted
 from pliant.core.typing import Array, Indices, Mask
-from pliant.core.validation import check_choice
-from pliant.core.validation import where_equal
+from pliant.core.validation import check_choice, where_equal
 from pliant.tables import temporary_map
 from pliant.tables._target import FEWEST_ROWS, MAX_CLASSES, ROWS_PER_CLASS
 
