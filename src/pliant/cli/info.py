@@ -11,10 +11,10 @@ import typer
 from pliant.cli.machines import functions, learned_kernel, plain_parameters
 from pliant.cli.prediction import load_with_schema
 from pliant.cli.report import Fact, facts, kernel_facts, listing, machine_facts, number, score_text
-from pliant.comparison.run.cells import support_count
 from pliant.comparison.run.pipeline import last_step
 from pliant.core.exceptions import ModelFileError
 from pliant.core.files import printable, quoted
+from pliant.core.summary import summarize
 from pliant.persistence import LoadedModel
 from pliant.registry import METHODS
 from pliant.tables import TableSchema
@@ -42,7 +42,7 @@ def _known(loaded: LoadedModel, schema: TableSchema) -> list[Fact]:
         ("method", _method(machine)),
         *_table(machine, schema),
         *kernel_facts(learned_kernel(machine)),
-        *machine_facts(support_count(machine), functions(machine, schema.feature_names)),
+        *machine_facts(summarize(machine).n_support, functions(machine, schema.feature_names)),
         ("parameters", ", ".join(parameters)),
         *_noted(loaded),
         ("saved by", f"pliant {loaded.pliant_version}"),

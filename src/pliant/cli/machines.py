@@ -16,7 +16,6 @@ from pliant.kernels import PartitionedKernel
 
 __all__ = [
     "functions",
-    "largest_gap",
     "learned_kernel",
     "plain_parameters",
     "settings",
@@ -119,12 +118,6 @@ def _mean(machine: Any, feature_names: Sequence[str]) -> dict[str, Any]:
         shares = machine.feature_relevance_.tolist()
         known["relevance"] = dict(zip(feature_names, shares, strict=True))
     return known
-
-
-def largest_gap(machine: Any) -> float:
-    """Return the largest relative gap of its functions; nan if one has no certificate."""
-    gaps = [part["relative_gap"] for part in functions(machine)]
-    return math.nan if any(math.isnan(gap) for gap in gaps) else max(gaps)
 
 
 def settings(machine: Any) -> dict[str, Any]:

@@ -13,14 +13,16 @@ from sklearn.datasets import load_breast_cancer
 from pliant.cli.console import learning, progress
 from pliant.cli.fit.tables import FitTable
 from pliant.cli.fit.training import summarise
-from pliant.cli.machines import largest_gap, versions
+from pliant.cli.machines import versions
 from pliant.cli.report import gap_text
 from pliant.comparison import Column, Score, corrected_t_test, text_table, verdict
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.record import REFERENCE
 from pliant.comparison.run.baselines import BASELINES
+from pliant.comparison.run.cells import largest_gap
 from pliant.comparison.run.pipeline import last_step
 from pliant.comparison.run.validation import TestedFold, Tuned, cross_validate, timed_fit
+from pliant.core.summary import summarize
 from pliant.core.typing import Array
 from pliant.registry import METHODS
 from pliant.tables import TableSchema, read_table, write_predictions
@@ -139,12 +141,12 @@ def _accuracies(folds: Sequence[TestedFold]) -> Array:
 
 def _row(name: str, folds: Sequence[TestedFold]) -> dict[str, Any]:
     """Return the summary of one method."""
-    fitted = [last_step(fold.model) for fold in folds]
-    certified = all(hasattr(each, "dual_gap_") for each in fitted)
+    summaries = [summarize(last_step(fold.model)) for fold in folds]
+    gaps = [gap for gap in map(largest_gap, summaries) if gap is not None]
     return {
         "method": name,
         "accuracy": Score.of(_accuracies(folds)),
         "time": Score.of([1e3 * fold.seconds for fold in folds]),
-        "support": Score.of([len(each.support_) for each in fitted]),
-        "gap": gap_text(max(map(largest_gap, fitted))) if certified else None,
+        "support": Score.of([each.n_support or 0 for each in summaries]),
+        "gap": gap_text(max(gaps)) if gaps else None,
     }

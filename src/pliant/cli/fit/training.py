@@ -28,7 +28,6 @@ from pliant.cli.machines import (
 )
 from pliant.cli.parameters import check_names, parse_parameters
 from pliant.comparison.protocol import Protocol
-from pliant.comparison.run.cells import support_count
 from pliant.comparison.run.folds import most_folds
 from pliant.comparison.run.pipeline import last_step
 from pliant.comparison.run.search import Tick
@@ -40,6 +39,7 @@ from pliant.comparison.run.validation import (
     timed_fit,
 )
 from pliant.comparison.sample import Sample
+from pliant.core.summary import summarize
 from pliant.core.typing import Indices
 from pliant.core.validation import where_equal
 from pliant.persistence import save_model
@@ -148,7 +148,7 @@ def train(table: Path, order: Order, out: Path | None) -> dict[str, Any]:
 def _facts(fitted: Any, data: FitTable) -> dict[str, Any]:
     """Return what the fit on all rows has learned."""
     return {
-        "n_support": support_count(fitted),
+        "n_support": summarize(fitted).n_support,
         "functions": functions(fitted, data.schema.feature_names),
         "kernel": learned_kernel(fitted),
     }

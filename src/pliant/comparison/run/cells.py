@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,9 +27,11 @@ from pliant.comparison.run.pipeline import last_step, pipeline
 from pliant.comparison.run.search import SearchResult, search
 from pliant.comparison.sample import Sample
 from pliant.core.files import printable
+from pliant.core.summary import Summary, summarize
+from pliant.core.text import known
 from pliant.registry import Method
 
-__all__ = ["failed", "perform", "support_count"]
+__all__ = ["failed", "largest_gap", "perform"]
 
 MOST_PREDICTIONS = 500
 """The most predictions that are kept of a fold."""
@@ -84,7 +85,7 @@ def _performed(sample: Sample, protocol: Protocol, method: Method, cell: Cell) -
         raise ValueError(f"takes at most {method.max_rows} training rows, got {len(fold.train)}")
     learned = _learn(method, fold)
     scores, curve = _measured(learned, fold)
-    first = cell.place == (0, 0)
+    summary, first = summarize(last_step(learned.model)), cell.place == (0, 0)
     return {
         "method": cell.method,
         "repeat": cell.repeat,
@@ -98,8 +99,8 @@ def _performed(sample: Sample, protocol: Protocol, method: Method, cell: Cell) -
         "candidates": learned.found.candidates,
         "curve": curve,
         "predictions": _kept(fold, learned.predicted) if cell.repeat == 0 else None,
-        "support": support_count(last_step(learned.model)),
-        "gap": _largest_gap(last_step(learned.model)),
+        "support": summary.n_support,
+        "gap": largest_gap(summary),
         "seconds": learned.seconds,
         "memory_mb": learned.memory,
         "size_bytes": pickled_size(learned.model),
@@ -159,25 +160,10 @@ def _kept(fold: CellFold, predicted: npt.NDArray[Any]) -> Kept:
     return {"rows": fold.test[places].tolist(), "values": predicted[places].tolist()}
 
 
-def support_count(machine: Any) -> int | None:
-    """Return how many training rows have a coefficient in some function; None if it has no such."""
-    parts = _functions(machine)
-    if not all(hasattr(part, "support_") for part in parts):
-        return None
-    return int(np.unique(np.concatenate([part.support_ for part in parts])).size)
-
-
-def _largest_gap(machine: Any) -> float | None:
-    """Return the largest relative gap of its functions; None if one has no certificate."""
-    gaps = [getattr(part, "relative_gap_", np.nan) for part in _functions(machine)]
-    return float(max(gaps)) if np.isfinite(gaps).all() else None
-
-
-def _functions(machine: Any) -> Sequence[Any]:
-    """Return the fitted parts of a machine, each a function of its own."""
-    machine = getattr(machine, "machine_", machine)
-    parts: Sequence[Any] = getattr(machine, "estimators_", [machine])
-    return parts
+def largest_gap(summary: Summary) -> float | None:
+    """Return the largest relative gap of the functions; None if one has no certificate."""
+    gaps = [function.relative_gap for function in summary.functions]
+    return float(max(filter(known, gaps))) if gaps and all(map(known, gaps)) else None
 
 
 def _beyond(before: int | None) -> float | None:
