@@ -14,7 +14,7 @@ from benchmarks.harness.spec import Benchmark, Case, Contestant
 from benchmarks.problems import two_classes
 from benchmarks.supervised_sets import generated
 from pliant.comparison import Protocol, Sample
-from pliant.comparison.run.search import Found
+from pliant.comparison.run.search import SearchResult
 from pliant.comparison.run.sharing import shared
 from pliant.registry import METHODS
 
@@ -37,15 +37,15 @@ def whole_search(params: Params) -> Prepared:
     protocol = Protocol(inner_folds=params["inner_folds"])
     rows, lend = np.arange(len(sample.y)), shared if params["shared"] else nullcontext
 
-    def call() -> Found:
+    def call() -> SearchResult:
         with patch.object(module, "shared", lend):
-            found: Found = module.search(method, sample, rows, protocol, params["seed"])
+            found: SearchResult = module.search(method, sample, rows, protocol, params["seed"])
         return found
 
     return call, _describe
 
 
-def _describe(found: Found) -> dict[str, Any]:
+def _describe(found: SearchResult) -> dict[str, Any]:
     chosen = ", ".join(f"{k.rpartition('__')[2]}={v:.3g}" for k, v in found.chosen.items())
     return {"candidates": found.candidates, "score": found.score, "chosen": chosen}
 

@@ -11,6 +11,8 @@ import numpy as np
 from sklearn.decomposition import PCA
 
 from benchmarks.splits import random_halves
+from papers.contestants.embeddings import Eigenmaps
+from papers.data import paper_sets, read
 from papers.figures.figure import Drawn, canvas, save
 from papers.figures.scg_scatter import (
     COLORS,
@@ -18,8 +20,7 @@ from papers.figures.scg_scatter import (
     accuracy_of_new,
     scatter,
 )
-from papers.side_information.kernels import Eigenmaps
-from papers.side_information.sets import draw, read
+from papers.sample import draw
 from pliant import KernelEmbedding, SCGLogDetLearner
 from pliant.core.typing import Array, Indices
 
@@ -79,7 +80,7 @@ class ScgDigits:
 
     def _images(self, data: str | None) -> tuple[Array, Indices]:
         assert data is not None
-        table = draw(read("usps", data), self.per_class, self.seed)
+        table = draw(read(paper_sets("scg")["usps"], data), self.per_class, self.seed)
         return table.X / 255.0, np.unique(table.y, return_inverse=True)[1].reshape(-1)
 
     def _seen(self, X: Array, y: Indices, strength: float) -> Iterator[Panel]:

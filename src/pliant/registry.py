@@ -65,8 +65,10 @@ class Method:
     many : tuple of int and mapping, optional
         The number of training rows from which on a comparison sets these parameters.
     rough : mapping of str to value, optional
-        Parameters of the fits that a comparison's search judges settings by, where rougher ones
-        than the default are enough.
+        Parameters of the fits in a search for settings, where rougher ones than the default are
+        enough.
+    given : mapping of str to value, optional
+        Parameters of every fit; they win over `many` and `rough`.
     """
 
     name: str
@@ -81,6 +83,7 @@ class Method:
     many_rows: str = ""
     many: tuple[int, Mapping[str, Any]] | None = None
     rough: Mapping[str, Any] = field(default_factory=dict)
+    given: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -108,8 +111,10 @@ class Method:
         """Return whether an estimator is one of the method's, fitted or not."""
         return any(_kind(make()) == _kind(estimator) for make in self._learners.values())
 
-    def machine(self, task: str, *, seed: int, n_rows: int) -> Any:
+    def machine(self, task: str, *, seed: int, n_rows: int, rough: bool = False) -> Any:
         """Return a learner for n_rows training rows, whose draws a seed decides.
+
+        A rough one is for a search.
 
         Raises
         ------
@@ -121,7 +126,8 @@ class Method:
         seeds = {name: seed for name in known if name.rpartition("__")[2] == "random_state"}
         fewest, settings = self.many or (0, {})
         many = settings if n_rows >= fewest else {}
-        return made.set_params(**{**seeds, **many})
+        searched = self.rough if rough else {}
+        return made.set_params(**{**seeds, **many, **searched, **self.given})
 
     def param_grid(self, n_features: int, task: str | None = None) -> dict[str, list[Any]]:
         """Return what to search with d = n_features: `grid`, with ``gamma`` as numbers.

@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
 from papers.measure import SETS
 from papers.overview.adapters import ADAPTERS, cells
 from papers.overview.agreement import (
@@ -23,10 +22,11 @@ from papers.overview.estimate import Estimate
 from papers.overview.grids import gaps, grids, numbered
 from papers.overview.known import REASONS
 from papers.overview.missing import MISSING
-from papers.overview.overview import PAPERS, counts, gather, kept_documents
-from papers.overview.profiles import OWN, full, quick
 from papers.overview.reason import OPEN, Reason
 from papers.overview.reasons import UNKNOWN, explained, fits
+
+from papers.overview.overview import PAPERS, counts, gather, kept_documents
+from papers.overview.profiles import OWN, full, quick
 
 RESULTS = Path(__file__).parents[2] / "papers" / "results"
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from papers.overview.command import main
+from papers.overview.measuring import Measured, figures, studies, timings
 
 from benchmarks.__main__ import main as benchmarks
 from papers.overview import command, measuring
-from papers.overview.command import main
-from papers.overview.measuring import Measured, figures, studies, timings
 from papers.overview.profiles import Part
 from pliant.core.exceptions import TableError
 

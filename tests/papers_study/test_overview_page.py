@@ -10,9 +10,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-
 from papers.overview.decisions import DECISIONS, decisions_page
 from papers.overview.evidence import Evidence
+from papers.overview.pictures import MOST_BYTES, embedded
+
 from papers.overview.hypertext import hypertext
 from papers.overview.markdown import markdown
 from papers.overview.overview import (
@@ -23,7 +24,6 @@ from papers.overview.overview import (
     kept_documents,
     kept_figures,
 )
-from papers.overview.pictures import MOST_BYTES, embedded
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "papers" / "results"
@@ -63,9 +63,10 @@ def test_every_row_of_advice_has_a_number_and_says_when_not():
 
 
 def test_advice_is_repeated_by_what_exists():
+    from papers.measure import SETS
+
     from benchmarks.registry import BENCHMARKS
     from papers.figures.catalogue import FIGURES
-    from papers.measure import SETS
 
     known = {
         "study": set(SETS), "benchmark": set(BENCHMARKS), "figure": {f.name for f in FIGURES},

@@ -50,7 +50,7 @@ def demo(
     table, model, predictions, picture = paths
     write_table(table)
     study = compare(table, cv, seed)
-    save_model(study.model, model, schema=study.schema.to_dict(), metadata=study.notes())
+    save_model(study.model, model, schema=study.data.schema.to_dict(), metadata=study.notes())
     write_predictions(predictions, [study.predictions()])
     drawn = _draw(picture, study)
     print(_report(study, cv, paths if drawn else paths[:-1]))
@@ -72,7 +72,7 @@ def _draw(path: Path, study: Study) -> bool:
     try:
         from pliant.cli.picture import draw
 
-        draw(path, study.model, study.X, study.y)
+        draw(path, study.model, study.data.X, study.data.y)
     except ImportError as error:
         tell(f"Note: no picture: {error}")
         return False
@@ -81,13 +81,13 @@ def _draw(path: Path, study: Study) -> bool:
 
 def _report(study: Study, cv: int, paths: list[Path]) -> str:
     """Return what was found, what was written, and what to try next."""
-    n, d = study.X.shape
+    n, d = study.data.X.shape
     machine = study.model[-1]
     change = machine.adaptation_.columns(machine.support_) - 1.0
     blocks = [
         f"Breast cancer: {TARGET} (benign or malignant) of {n} rows from {d} features.\n"
-        f"Tested in {cv} folds; C and gamma chosen in each by a 5-fold cross-validation\n"
-        "of its own.",
+        f"Tested in {cv} folds; C and gamma chosen in each by a search on\n"
+        "inner folds of its own.",
         study.table().rstrip(),
         paragraph(study.verdict()),
         paragraph(

@@ -8,17 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
-from pliant.cli.model_facts import (
-    functions,
-    last_step,
-    learned_kernel,
-    plain_parameters,
-)
+from pliant.cli.model_facts import functions, learned_kernel, plain_parameters
 from pliant.cli.prediction import load_with_schema
 from pliant.cli.report import Fact, facts, function_facts, kernel_facts, listing, number, score_text
-from pliant.comparison.run.cells import support_count
+from pliant.comparison.run.pipeline import last_step
 from pliant.core.exceptions import ModelFileError
 from pliant.core.files import printable, quoted
+from pliant.core.summary import summarize
 from pliant.persistence import LoadedModel
 from pliant.registry import METHODS
 from pliant.tables import TableSchema
@@ -46,7 +42,7 @@ def _known(loaded: LoadedModel, schema: TableSchema) -> list[Fact]:
         ("method", _method(estimator)),
         *_table(estimator, schema),
         *kernel_facts(learned_kernel(estimator)),
-        *function_facts(support_count(estimator), functions(estimator, schema.feature_names)),
+        *function_facts(summarize(estimator).n_support, functions(estimator, schema.feature_names)),
         ("parameters", ", ".join(parameters)),
         *_noted(loaded),
         ("saved by", f"pliant {loaded.pliant_version}"),

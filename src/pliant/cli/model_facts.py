@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import platform
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
 from sklearn.base import BaseEstimator
-from sklearn.pipeline import Pipeline
 
 from pliant._version import __version__
 from pliant.core.summary import FunctionSummary, summarize
 
 __all__ = [
     "functions",
-    "largest_gap",
-    "last_step",
     "learned_kernel",
     "plain_parameters",
     "settings",
@@ -25,11 +21,6 @@ __all__ = [
 ]
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
-
-
-def last_step(model: Any) -> Any:
-    """Return a model, or the last step of a pipeline."""
-    return model[-1] if isinstance(model, Pipeline) else model
 
 
 def functions(estimator: Any, feature_names: Sequence[str] = ()) -> list[dict[str, Any]]:
@@ -63,13 +54,6 @@ def _facts(function: FunctionSummary, feature_names: Sequence[str]) -> dict[str,
 def learned_kernel(estimator: Any) -> dict[str, Any]:
     """Return the facts of a kernel that was learned before the functions; often there is none."""
     return dict(summarize(estimator).learner)
-
-
-def largest_gap(estimator: Any) -> float:
-    """Return the largest relative gap of its functions; nan if one has no certificate."""
-    gaps = [function.relative_gap for function in summarize(estimator).functions]
-    certified = [gap for gap in gaps if gap is not None and not math.isnan(gap)]
-    return max(certified) if certified and len(certified) == len(gaps) else math.nan
 
 
 def settings(estimator: Any) -> dict[str, Any]:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from pliant.core.blocks import in_blocks
 from pliant.core.files import quoted
-from pliant.core.typing import Array
-from pliant.core.validation import check_choice
+from pliant.core.typing import Array, Indices, Mask
+from pliant.core.validation import check_choice, where_equal
+from pliant.tables import temporary_map
 from pliant.tables._target import FEWEST_ROWS, MAX_CLASSES, ROWS_PER_CLASS
 
 __all__ = ["Sample", "Task", "guess_task"]
@@ -20,6 +23,9 @@ __all__ = ["Sample", "Task", "guess_task"]
 Task: TypeAlias = Literal["classification", "regression"]
 
 TASKS = ("classification", "regression")
+
+COPIED = 1_000_000
+"""Numbers of a memory map that are copied at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +48,10 @@ class Sample:
     ordered : bool, default=False
         Whether rows are in the order of time, so that only later rows are tested on.
     name, target : str
-        What to call the table and the column that is learned.
+        The names of the table and of its target.
+    unlabeled : optional
+        The value of the target where the class is unknown. Such rows are learned from, and neither
+        scored nor counted as a class; None: all classes are known.
     """
 
     X: Array
@@ -54,6 +63,7 @@ class Sample:
     ordered: bool = False
     name: str = "table"
     target: str = "y"
+    unlabeled: Any = None
 
     def __post_init__(self) -> None:
         names = tuple(map(str, self.feature_names))
@@ -112,6 +122,22 @@ class Sample:
     def classes(self) -> list[Any] | None:
         """The classes in order; None for regression."""
         return np.unique(self.y).tolist() if self.task == "classification" else None
+
+    @cached_property
+    def has_gaps(self) -> bool:
+        """Whether a feature is missing somewhere."""
+        return bool(in_blocks(self.X, self.X.shape[1], lambda X: np.isnan(X).any(axis=1)).any())
+
+    def features(self, rows: Indices) -> Array:
+        """Return some rows of X; those of a memory map as another one."""
+        if not isinstance(self.X, np.memmap):
+            return self.X[rows]
+        step = max(1, COPIED // self.X.shape[1])
+        return temporary_map(self.X[rows[low : low + step]] for low in range(0, len(rows), step))
+
+    def labelled(self, y: npt.NDArray[Any]) -> Mask:
+        """Return for some targets whether their class is known."""
+        return ~where_equal(y, self.unlabeled)
 
     def fingerprint(self) -> str:
         """Return a hash of everything that a score can depend on."""

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.usefixtures("folder")
 COMPARE = ("compare", "patients.csv", "--target", "sick")
 
 OPTIONS = {
-    ("--methods", "dank,svmm"): "unknown method 'svmm'; did you mean svm",
+    ("--methods", "dank,svmm"): "unknown method 'svmm'; did you mean 'svm'?",
     ("--methods", "dank,dank"): "expected each method once in --methods, got dank twice",
     ("--methods", ""): "unknown method ''; there are: dank, ",
     ("--budget", "10"): "expected --budget TIME, such as 90s, 10m or 1h, or none, got '10'",

@@ -1,6 +1,7 @@
 """``pliant fit`` on tables that can be learned from."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pliant import DANKClassifier, DANKRegressor
-from pliant.cli.fit.learning import Learner
+from pliant.comparison import Protocol, Sample, compare_sample, read_sample
+from pliant.comparison.run.validation import Tuned, cross_validate
 from pliant.persistence import load_model
 from pliant.registry import METHODS
 from pliant.tables import TableSchema
@@ -130,19 +132,55 @@ def test_tuning_chooses_from_the_grid(result):
 
 def test_tuning_counts_its_fits(pliant, folder):
     done = pliant(*FIT, "--tune", "--param", "gamma=0.25", "--cv", 2)
-    assert done.err == "Learning from 60 rows: 51 fits\n"  # 3 times (8 settings by 2 folds, and 1)
+    assert done.err == "Learning from 60 rows: 123 fits\n"  # 3 times (8 settings by 5 folds, and 1)
     assert "2 folds, tuned in each" in done.out
     assert "(chosen)" in done.out
 
 
 def test_the_number_of_fits_is_the_number_of_ticks():
     r = np.random.default_rng(0)
-    X, y = r.normal(size=(30, 2)), np.repeat(["a", "b"], 15)
-    ticks = []
-    learner = Learner(DANKClassifier(), "classification", {"C": [0.5, 1.0]}, 3)
-    learner.cross_validate(X, y, 4, ticks.append)
-    learner.learn(X, y, ticks.append)
-    assert sum(ticks) == 5 * learner.n_fits == 35
+    X, y = r.normal(size=(500, 2)), np.repeat(["a", "b"], 250)
+    sample, protocol, ticks = Sample(X, y, "classification"), Protocol(folds=2, repeats=1), []
+    tuned = Tuned(replace(METHODS["dank"], grid={"C": (0.25, 0.5, 1.0)}), protocol)
+    cross_validate(tuned, sample, protocol, ticks.append)
+    tuned(sample, np.arange(500), None, ticks.append)
+    assert tuned.count_fits(sample, [0]) == 3 * 5
+    assert tuned.count_fits(sample, [None]) == (3 + 1) * 5  # 166 rows, then all
+    assert sum(ticks) == 2 + tuned.count_fits(sample, [0, 1, None])
+
+
+def test_tuned_scores_are_those_of_a_comparison(result):
+    """The same folds, searches, seeds and preprocessing, gaps and texts included."""
+    words = ("--tune", "--cv", 2, "--seed", 4, "--missing", "impute", "--param", "gamma=0.25")
+    found = result(*words)["cross_validation"]["scores"]
+    method = replace(METHODS["dank"], grid={"C": METHODS["dank"].grid["C"]}, given={"gamma": 0.25})
+    sample = read_sample("patients.csv", "sick", drop=["grade", "amount"])
+    protocol = Protocol(folds=2, repeats=1, seed=4)
+    compared = compare_sample(sample, [method], protocol, budget=None, n_jobs=1)
+    for title, name in (("accuracy", "accuracy"), ("balanced accuracy", "balanced_accuracy")):
+        expected = [record["scores"][name] for record in compared.records]
+        assert found[title]["folds"] == expected
+
+
+def test_a_tuned_regression_scales_its_target(pliant, folder):
+    """So the model does not depend on the unit of the target, and is saved with its scale."""
+    lines = Path("patients.csv").read_text(encoding="utf-8").splitlines()
+    cells = [line.split(",") for line in lines]
+    for row in cells[1:]:
+        row[5] = str(1e6 * float(row[5]))
+    write("large.csv", *map(",".join, cells))
+    scores = []
+    for name in ("patients", "large"):
+        words = (f"{name}.csv", "--target", "amount", "--drop", "grade", "--param", "gamma=0.25")
+        done = pliant("fit", *words, "--tune", "--cv", 2, "--out", "m.pliant", "--json", "r.json")
+        assert done.code == 0, done.err
+        found = json.loads(Path("r.json").read_text(encoding="utf-8"))
+        scores.append(found["cross_validation"]["scores"]["R2"]["mean"])
+        assert pliant("predict", "m.pliant", f"{name}.csv", "--out", f"{name}-p.csv").code == 0
+        assert pliant("info", "m.pliant").code == 0
+    assert scores[0] == pytest.approx(scores[1], rel=1e-6)
+    small, large = (pd.read_csv(f"{name}-p.csv").prediction for name in ("patients", "large"))
+    np.testing.assert_allclose(large, 1e6 * small, rtol=1e-6)
 
 
 def test_a_seed_decides_the_folds(result):

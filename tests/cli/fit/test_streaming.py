@@ -9,9 +9,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 from pliant import LABRBFClassifier, LABRBFRegressor
-from pliant.cli.fit.learning import Learner
+from pliant.comparison import Protocol, Sample
+from pliant.comparison.run.search import search
+from pliant.comparison.run.validation import cross_validate
 from pliant.methods.lab_rbf import ensemble
 from pliant.persistence import load_model
 from pliant.registry import METHODS
@@ -161,12 +164,34 @@ def test_folds_of_a_memory_map_are_memory_maps(scratch):
             return super().fit(X, y, sample_weight)
 
     y = np.array(X[:, 0])
-    learner = Learner(Watched(**SMALL, random_state=0), "regression", standardise=False)
-    folds = learner.cross_validate(X, y, 3, lambda _: None)
+    protocol = Protocol(folds=3, repeats=1)
+    watched = Watched(**SMALL, random_state=0)
+
+    def make(*_):
+        return clone(watched)
+
+    folds = cross_validate(make, Sample(X, y, "regression"), protocol, print)
     assert all(isinstance(each, np.memmap) for each in seen)
-    again = Learner(Watched(**SMALL, random_state=0), "regression", standardise=False)
-    for fold, twin in zip(folds, again.cross_validate(np.array(X), y, 3, print), strict=True):
+    held = Sample(np.array(X), y, "regression")
+    for fold, twin in zip(folds, cross_validate(make, held, protocol, print), strict=True):
         np.testing.assert_array_equal(fold.predicted, twin.predicted)
+
+
+def test_a_search_holds_no_more_than_its_rows(scratch):
+    """It reads the rows of a round from the memory map."""
+    r = np.random.default_rng(0)
+    X, rows = temporary_map([r.normal(size=(4000, 3))]), []
+
+    class Counted(LABRBFRegressor):
+        def fit(self, X, y, sample_weight=None):
+            rows.append(len(X))
+            return super().fit(X, y, sample_weight)
+
+    method = replace(METHODS["lab-rbf"], regressor=Counted, grid={"n_support": (4, 6)})
+    method = replace(method, given={"n_members": 1, "max_iter": 2})
+    sample, protocol = Sample(X, np.array(X[:, 0]), "regression"), Protocol(search_rows=300)
+    search(method, sample, np.arange(4000), protocol, 0)
+    assert max(rows) <= 300
 
 
 class Thrifty(LABRBFRegressor):

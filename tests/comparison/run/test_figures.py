@@ -37,7 +37,7 @@ NAMES = ["age", "dose $", "<script>"]
 GRAM, ALONE = "Gram matrix before and after learning", "Gram matrix"
 ADAPTIVE, BOUNDARY = "Adaptive matrix", "Decision boundary"
 TESSELLATED, CONVERGENCE = "Tessellated kernel", "Convergence"
-ON_LEARNED = "Convergence of the machine on the learned kernel"
+ON_LEARNED = "Convergence of the estimator on the learned kernel"
 LOCAL = ["Bandwidths", "Relevance of features"]
 LAB = {"n_support": 8, "n_members": 2, "max_iter": 3, "random_state": 0}
 

@@ -186,8 +186,8 @@ def test_points_of_other_dimensions_are_refused(rule):
         ({"eta": np.nan}, r"eta.* >= 1e-300, a number, got nan"),
         ({"extension": "smoth"}, r"expected extension in .*, got 'smoth' .did you mean 'smooth'"),
         ({"extension": None}, "expected extension in .*, got None"),
-        ({"n_neighbors": 0}, "expected n_neighbors >= 1, a whole number, got 0"),
-        ({"n_neighbors": 2.0}, r"expected n_neighbors >= 1, a whole number, got 2\.0"),
+        ({"n_neighbors": 0}, "expected n_neighbors >= 1, an integer, got 0"),
+        ({"n_neighbors": 2.0}, r"expected n_neighbors >= 1, an integer, got 2\.0"),
     ],
 )
 def test_bad_hyper_parameters_are_refused(call, params, said):

@@ -249,7 +249,7 @@ def test_no_pairs_at_all_are_refused(nothing):
 
 @pytest.mark.parametrize("n", [1, 0, -3, 4.0, "4", None, True])
 def test_the_number_of_points_must_be_a_whole_number(n):
-    said = f"expected n_samples >= 2, a whole number, got {n!r}"
+    said = f"expected n_samples >= 2, an integer, got {n!r}"
     refused(said, SideInformation.from_pairs, n, [(0, 1)])
 
 
@@ -303,7 +303,7 @@ def test_labelled_pairs_are_drawn_alike_often(labelled, most):
 @every_source
 @pytest.mark.parametrize("most", [0, -1, 2.0, None, True])
 def test_a_whole_number_of_pairs_is_drawn(source, most):
-    said = f"expected max_pairs >= 1, a whole number, got {most!r}"
+    said = f"expected max_pairs >= 1, an integer, got {most!r}"
     refused(said, source.sample_pairs, most, np.random.RandomState(0))
 
 

@@ -1,41 +1,54 @@
-"""From a table to a tested, fitted and saved model, with all that is worth telling about it."""
+"""From a table to a tested, fitted and saved model, with all that is worth reporting about it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 
+from pliant.cli.console import Tick as Shown
 from pliant.cli.console import learning, progress
-from pliant.cli.fit.learning import METRICS, Fold, Learner, check_folds, labelled
+from pliant.cli.fit.tables import FitTable
 from pliant.cli.model_facts import (
     functions,
-    last_step,
     learned_kernel,
     plain_parameters,
     settings,
     versions,
 )
 from pliant.cli.parameters import check_names, parse_parameters
-from pliant.comparison.run.cells import support_count
-from pliant.core.exceptions import TableError
-from pliant.core.files import quoted
-from pliant.core.typing import Array, Mask
+from pliant.comparison.protocol import Protocol
+from pliant.comparison.run.folds import most_folds
+from pliant.comparison.run.pipeline import last_step
+from pliant.comparison.run.search import Tick
+from pliant.comparison.run.validation import (
+    Maker,
+    TestedFold,
+    Tuned,
+    cross_validate,
+    timed_fit,
+)
+from pliant.comparison.sample import Sample
+from pliant.core.summary import summarize
+from pliant.core.typing import Indices
+from pliant.core.validation import where_equal
 from pliant.persistence import save_model
 from pliant.registry import Method, get_method, is_gamma
-from pliant.tables import TableSchema, map_table, read_table
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["Order", "describe", "summarise", "train"]
+__all__ = ["Order", "check_folds", "summarise", "train"]
 
 DEFAULT_FOLDS = 5
-"""Folds to tune on when no cross-validation is asked for."""
+"""The folds of a protocol without a cross-validation, which asks for none of them."""
 
 WITHOUT_GAMMA = ("linear", "graph", "precomputed")
 """Kernels that have no gamma to tune."""
@@ -79,7 +92,7 @@ def train(table: Path, order: Order, out: Path | None) -> dict[str, Any]:
     Parameters
     ----------
     table : Path
-        What to learn from.
+        The table to learn from.
     order : Order
     out : Path or None
         Where the model is saved.
@@ -90,108 +103,96 @@ def train(table: Path, order: Order, out: Path | None) -> dict[str, Any]:
         For a table, a target or a parameter that cannot be used; the message quotes it.
     """
     method, given = get_method(order.method), parse_parameters(order.words)
-    schema, X, y = _read(table, order, method)
-    learner = _learner(method, order, given, schema, X.shape[1])
-    known = labelled(y, learner.unlabeled)
-    _check_labels(y, known, learner.unlabeled, order.target)
+    choices: Any = {"task": order.task, "missing": order.missing, "drop": order.drop}
+    data = FitTable.read(table, order.target, method, **choices)
+    learner = _learner(method, order, given, data.task)
+    unlabeled = learner.get_params(deep=False).get("unlabeled")
+    known = ~where_equal(data.y, unlabeled)
+    data.check_labels(known, unlabeled)
     if order.cv:
-        check_folds(y[known], learner.task, order.cv)
+        check_folds(data.y[known], data.task, order.cv)
+    protocol = Protocol(folds=order.cv or DEFAULT_FOLDS, repeats=1, seed=order.seed)
+    sample, maker = data.encoded(unlabeled), _fixed(method, learner)
+    if order.tune:
+        method = _opened(method, given, data.task)
+        sample, maker = data.raw(unlabeled), Tuned(method, protocol)
     start = time.perf_counter()
-    n_fits = learner.n_fits * (1 + order.cv)
-    with progress(learning(len(y), n_fits), n_fits) as tick:
-        folds = learner.cross_validate(X, y, order.cv, tick) if order.cv else []
-        model, seconds = learner.learn(X, y, tick)
+    with _progress(sample, maker, order.cv) as tick:
+        folds = cross_validate(maker, sample, protocol, tick) if order.cv else []
+        model = maker(sample, np.arange(len(data.y)), None, tick)
+        seconds = timed_fit(model, data.X, data.y)
+        tick(1)
+    if isinstance(model, TransformedTargetRegressor):  # a model file holds fitted parts only
+        model.set_params(regressor=model.regressor_, transformer=model.transformer_)
+    fitted = last_step(model)
     result = {
         "method": method.name,
         "seed": order.seed,
-        "data": {**describe(schema, X, y[known]), "rows": len(y)},
-        "parameters": plain_parameters(last_step(model)),
-        "tuned": _chosen(last_step(model), learner),
-        "cross_validation": summarise(folds, learner.task),
-        "fit": _fit(last_step(model), schema, seconds, time.perf_counter() - start),
+        "data": data.describe(known),
+        "parameters": plain_parameters(fitted),
+        "tuned": {name: settings(fitted)[name] for name in method.grid} if order.tune else None,
+        "cross_validation": summarise(folds),
+        "fit": {
+            **_facts(fitted, data),
+            "seconds": seconds,
+            "seconds_total": time.perf_counter() - start,
+        },
         "versions": versions(),
         "model_file": None if out is None else str(out),
     }
     if out is not None:
-        save_model(model, out, schema=schema.to_dict(), metadata=result)
+        save_model(model, out, schema=data.schema.to_dict(), metadata=result)
     return result
 
 
-def _read(table: Path, order: Order, method: Method) -> tuple[TableSchema, Array, Array]:
-    """Return the schema of a table, its features and its target, if they can be learned from.
+def _facts(fitted: Any, data: FitTable) -> dict[str, Any]:
+    """Return what the fit on all rows has learned."""
+    return {
+        "n_support": summarize(fitted).n_support,
+        "functions": functions(fitted, data.schema.feature_names),
+        "kernel": learned_kernel(fitted),
+    }
 
-    The features are a memory map for a method that takes one.
+
+def _learner(method: Method, order: Order, given: dict[str, Any], task: str) -> Any:
+    """Return the estimator with the given parameters, not fitted.
+
+    Raises
+    ------
+    ValueError
+        If it has no parameter of a name, or one belongs to a single fit.
     """
-    task, missing = cast(Any, order.task), cast(Any, order.missing)  # checked where they are used
-    choices = {"task": task, "missing": missing, "drop": order.drop}
-    if method.streams:
-        schema, X, y = map_table(table, order.target, most_rows=method.max_rows, **choices)
-    else:
-        frame = _whole(table, method)
-        schema = TableSchema.fit(frame, order.target, **choices)
-        X, y = schema.features(frame), schema.target_values(frame)
-    return schema, X, y
-
-
-def _check_labels(y: Array, known: Mask, unlabeled: Any, target: str) -> None:
-    """Raise TableError unless the known part of a target varies, and an unknown one is there."""
-    if unlabeled is not None and known.all():
-        raise TableError(
-            f"column {quoted(target)} holds {quoted(unlabeled)} nowhere: expected some rows with "
-            "the value that stands for an unknown class"
-        )
-    found = np.unique(y[known])
-    if len(found) < 2:
-        held = f"{quoted(found[0])} in all {known.sum()} rows" if len(found) else "no known class"
-        raise TableError(f"column {quoted(target)} holds {held}: expected a target that varies")
-
-
-def _whole(table: Path, method: Method) -> pd.DataFrame:
-    """Return a table that is short enough for a method."""
-    frame = read_table(table, stop=method.max_rows + 1)
-    if len(frame) > method.max_rows:
-        raise TableError(
-            f"the table has more than {method.max_rows} rows, the most that {method.name} takes: "
-            "take a sample, or another method (see pliant methods)"
-        )
-    return frame
-
-
-def _learner(
-    method: Method, order: Order, given: dict[str, Any], schema: TableSchema, n_features: int
-) -> Learner:
-    """Return the pipeline to fit, with what is to be tuned."""
-    assert schema.target is not None
-    machine = method.learner(schema.target.task)()
-    known = settings(machine)
-    check_names(given, known, f"{method.name} for {schema.target.task}")
-    _check_checkpoint(order, given)
-    seed = {"random_state": order.seed} if "random_state" in known else {}
-    machine.set_params(**{**seed, **given})
-    grid = _open(method.param_grid(n_features), given) if order.tune else None
-    return Learner(
-        machine,
-        schema.target.task,
-        grid,
-        n_folds=order.cv or DEFAULT_FOLDS,
-        seed=order.seed,
-        standardise=not method.streams,
-    )
-
-
-def _check_checkpoint(order: Order, given: dict[str, Any]) -> None:
-    """Raise ValueError if the folder of one fit is to be that of many."""
+    learner = method.learner(task)()
+    known = settings(learner)
+    check_names(given, known, f"{method.name} for {task}")
     if given.get("checkpoint") is not None and (order.cv or order.tune):
         raise ValueError("--param checkpoint=FOLDER is for one fit: add --cv 0, without --tune")
+    seed = {"random_state": order.seed} if "random_state" in known else {}
+    return learner.set_params(**{**seed, **given})
 
 
-def _open(grid: Mapping[str, Sequence[Any]], given: dict[str, Any]) -> dict[str, Sequence[Any]]:
-    """Return the part of a grid that the given parameters leave open."""
-    taken = {*given, *(name for name in grid if _has_no_gamma(name, given))}
-    free = {name: values for name, values in grid.items() if name not in taken}
+def _fixed(method: Method, learner: Any) -> Maker:
+    """Return what makes the same estimator for all rows."""
+    before = [] if method.streams else [("scaler", StandardScaler())]
+    model = Pipeline([*before, ("machine", learner)])
+
+    def make(sample: Sample, rows: Indices, fold: int | None, tick: Tick) -> Any:
+        return clone(model)
+
+    return make
+
+
+def _opened(method: Method, given: dict[str, Any], task: str) -> Method:
+    """Return a method with some parameters given, and the rest of its grid to choose from."""
+    grid = method.param_grid(1, task)
+    free = {
+        name: method.grid[name]
+        for name in grid
+        if name not in given and not _has_no_gamma(name, given)
+    }
     if not free:
         raise ValueError(f"--tune has nothing to choose: {', '.join(grid)} are given")
-    return free
+    return replace(method, grid=free, given=given)
 
 
 def _has_no_gamma(name: str, given: dict[str, Any]) -> bool:
@@ -200,47 +201,35 @@ def _has_no_gamma(name: str, given: dict[str, Any]) -> bool:
     return is_gamma(name) and (not isinstance(kernel, str) or kernel in WITHOUT_GAMMA)
 
 
-def describe(schema: TableSchema, X: Array, y: Array) -> dict[str, Any]:
-    """Return what a table is about."""
-    assert schema.target is not None
-    kinds = {column.name: column.kind for column in schema.columns}
-    classes = np.unique(y).tolist() if schema.target.task == "classification" else None
-    return {
-        "target": schema.target.name,
-        "task": schema.target.task,
-        "classes": classes,
-        "rows": len(y),
-        "features": X.shape[1],
-        "columns": kinds,
-    }
+def _progress(sample: Sample, maker: Maker, n_folds: int) -> AbstractContextManager[Shown]:
+    """Show the progress of all fits, those of searches too."""
+    places = [*range(n_folds), None]
+    searched = maker.count_fits(sample, places) if isinstance(maker, Tuned) else 0
+    n_fits = len(places) + searched
+    return progress(learning(len(sample.y), n_fits), n_fits)
 
 
-def _chosen(machine: Any, learner: Learner) -> dict[str, Any] | None:
-    """Return the settings that tuning chose, or None if there was none."""
-    if learner.grid is None:
-        return None
-    chosen = settings(machine)
-    return {name: chosen[name] for name in learner.grid}
+def check_folds(y: npt.NDArray[Any], task: str, n_folds: int) -> None:
+    """Raise ValueError unless the rows can be put into `n_folds` >= 2 folds."""
+    most = most_folds(y, task)
+    if n_folds < 2:
+        raise ValueError(f"expected --cv >= 2, or 0 for no cross-validation, got {n_folds}")
+    if n_folds > most:
+        needed = f"{n_folds} rows of each class" if task == "classification" else "2 rows a fold"
+        there = f"the smallest has {most}" if task == "classification" else f"there are {len(y)}"
+        raise ValueError(
+            f"--cv {n_folds} needs {needed}, {there}: lower it, or leave the scores out (--cv 0)"
+        )
 
 
-def summarise(folds: Sequence[Fold], task: str) -> dict[str, Any] | None:
+def summarise(folds: Sequence[TestedFold]) -> dict[str, Any] | None:
     """Return mean, spread (sample standard deviation) and single values of each metric."""
     if not folds:
         return None
-    values = {name: [fold.scores[name] for fold in folds] for name in METRICS[task]}
+    titles = [title for title in folds[0].scores if all(title in fold.scores for fold in folds)]
+    values = {title: [fold.scores[title] for fold in folds] for title in titles}
     scores = {
-        name: {"mean": float(np.mean(v)), "std": float(np.std(v, ddof=1)), "folds": v}
-        for name, v in values.items()
+        title: {"mean": float(np.mean(v)), "std": float(np.std(v, ddof=1)), "folds": v}
+        for title, v in values.items()
     }
     return {"folds": len(folds), "scores": scores}
-
-
-def _fit(machine: Any, schema: TableSchema, seconds: float, total: float) -> dict[str, Any]:
-    """Return what came out of the fit on all rows."""
-    return {
-        "n_support": support_count(machine),
-        "functions": functions(machine, schema.feature_names),
-        "kernel": learned_kernel(machine),
-        "seconds": seconds,
-        "seconds_total": total,
-    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pliant.comparison.record import Entry
 from pliant.comparison.report.drawing import path, written
 from pliant.comparison.report.facts import verdict
 from pliant.comparison.report.markup import Content, Markup, joined, tag
@@ -13,11 +14,12 @@ from pliant.comparison.report.view import View, heading
 from pliant.comparison.stats.across import Across, across
 from pliant.comparison.stats.standings import Standing
 from pliant.core.text import MISSING, fixed, known, p_value
+from pliant.plots.rank_layout import RankLayout, rank_layout
 
 __all__ = ["over_all_tables"]
 
-WIDTH, EDGE, LINE = 860.0, 210.0, 22.0
-"""The size of the diagram: its whole, room for names on either side, the height of a name."""
+WIDTH, EDGE, LINE, BAR = 860.0, 210.0, 22.0, 12.0
+"""Width of the diagram, room for names on either side, the height of a name and of a bar."""
 
 HINT = (
     "On each table methods are ranked, 1 the best, and ranks are averaged. Methods under one bar "
@@ -56,18 +58,16 @@ def _ranks(views: Sequence[View]) -> Markup:
 
 def _diagram(found: Across) -> Markup:
     """Draw average ranks on a line, names below it, a bar over each group."""
-    groups = found.groups()
-    top = 46.0 + 12.0 * len(groups)
-    half = (len(found.methods) + 1) // 2
-    height = top + 24 + LINE * max(half, len(found.methods) - half)
-    k = len(found.methods)
-    pieces = [path([(_across(1, k), top), (_across(k, k), top)], "axis")]
+    layout = rank_layout(found.ranks, found.critical_difference)
+    k, top = len(found.methods), 46.0 + BAR * layout.n_rows
+    pieces = [path([(_across(1, layout), top), (_across(k, layout), top)], "axis")]
     for rank in range(1, k + 1):
-        x = _across(rank, k)
+        x = _across(rank, layout)
         pieces += [path([(x, top - 5), (x, top)], "axis"), _label(x, top - 9, str(rank), "middle")]
-    pieces += [_named(found, place, half, top) for place in range(k)]
-    pieces += _bars(found, groups, top)
-    pieces.append(_ruler(found))
+    pieces += [_named(found.methods[place], layout, place, top) for place in range(k)]
+    pieces += _bars(layout, top)
+    pieces.append(_ruler(found.critical_difference, layout))
+    height = top + 24 + LINE * layout.n_lines
     return tag(
         "svg",
         tag("title", "Average ranks, the best on the left", id="ranks-name"),
@@ -79,42 +79,43 @@ def _diagram(found: Across) -> Markup:
     )
 
 
-def _across(rank: float, k: int) -> float:
-    return EDGE + (rank - 1) / max(k - 1, 1) * (WIDTH - 2 * EDGE)
+def _across(rank: float, layout: RankLayout) -> float:
+    low, high = layout.span
+    return EDGE + (rank - low) / (high - low) * (WIDTH - 2 * EDGE)
 
 
 def _label(x: float, y: float, content: str, anchor: str) -> Markup:
     return tag("text", content, x=written(x), y=written(y), text_anchor=anchor)
 
 
-def _named(found: Across, place: int, half: int, top: float) -> Markup:
+def _named(entry: Entry, layout: RankLayout, place: int, top: float) -> Markup:
     """Lead from a rank to a name on the left (better half) or on the right."""
-    rank, k = float(found.ranks[place]), len(found.methods)
-    left = place < half
-    y = top + 24 + LINE * (place if left else k - 1 - place)
+    rank, left = float(layout.ranks[place]), layout.left[place]
+    y = top + 24 + LINE * layout.lines[place]
     end = EDGE - 14 if left else WIDTH - EDGE + 14
-    x = _across(rank, k)
-    said = f"{found.methods[place].title}  {rank:.2f}"
-    name = _label(end - 6 if left else end + 6, y + 4, said, "end" if left else "start")
+    x = _across(rank, layout)
+    text = f"{entry.title}  {rank:.2f}"
+    name = _label(end - 6 if left else end + 6, y + 4, text, "end" if left else "start")
     return tag("g", path([(x, top), (x, y), (end, y)], "axis"), name)
 
 
-def _bars(found: Across, groups: list[tuple[str, ...]], top: float) -> list[Markup]:
+def _bars(layout: RankLayout, top: float) -> list[Markup]:
     """Draw a bar from the best to the worst rank of each group, above the line."""
-    ranks = {entry.name: rank for entry, rank in zip(found.methods, found.ranks, strict=True)}
-    k = len(ranks)
-    ends = [[_across(float(ranks[group[at]]), k) for at in (0, -1)] for group in groups]
-    heights = [top - 30 - 12 * level for level in range(len(groups))]
-    return [path([(a - 3, y), (b + 3, y)], "tie") for (a, b), y in zip(ends, heights, strict=True)]
+    bars = []
+    for (first, end), row in zip(layout.groups, layout.rows, strict=True):
+        ends = (_across(float(layout.ranks[place]), layout) for place in (first, end - 1))
+        low, high = ends
+        y = top - 30 - BAR * row
+        bars.append(path([(low - 3, y), (high + 3, y)], "tie"))
+    return bars
 
 
-def _ruler(found: Across) -> Markup:
+def _ruler(critical_difference: float, layout: RankLayout) -> Markup:
     """Draw how far apart ranks must be."""
-    k = len(found.methods)
-    start, end = _across(1, k), _across(1 + min(found.critical_difference, k - 1), k)
-    said = f"critical difference {found.critical_difference:.2f}"
+    start, end = _across(1, layout), _across(1 + critical_difference, layout)
+    label = f"critical difference {critical_difference:.2f}"
     bar = path([(start, 7), (start, 13), (start, 10), (end, 10), (end, 7), (end, 13)], "axis")
-    return tag("g", bar, _label(end + 8, 14, said, "start"))
+    return tag("g", bar, _label(end + 8, 14, label, "start"))
 
 
 def _table(found: Across) -> Markup:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,23 +17,24 @@ from sklearn.exceptions import ConvergenceWarning
 
 from pliant.comparison.metrics import metrics_of
 from pliant.comparison.protocol import Cell, Protocol
-from pliant.comparison.record import Kept, Picture, Record
-from pliant.comparison.run.calibration import said
+from pliant.comparison.record import Kept, Record
+from pliant.comparison.run.calibration import calibrated, predictions_of
 from pliant.comparison.run.curve import learning_curve
 from pliant.comparison.run.figures import figures
-from pliant.comparison.run.folds import cell_seed, outer_split
+from pliant.comparison.run.folds import CellFold
 from pliant.comparison.run.memory import peak_memory, pickled_size, reset_peak_memory
-from pliant.comparison.run.pipeline import fitted_machine, pipeline
-from pliant.comparison.run.search import Found, search
+from pliant.comparison.run.pipeline import last_step, pipeline
+from pliant.comparison.run.search import SearchResult, search
 from pliant.comparison.sample import Sample
 from pliant.core.files import printable
-from pliant.core.typing import Indices
+from pliant.core.summary import Summary, summarize
+from pliant.core.text import known
 from pliant.registry import Method
 
-__all__ = ["failed", "perform", "support_count"]
+__all__ = ["failed", "largest_gap", "perform"]
 
 MOST_PREDICTIONS = 500
-"""Predictions that are kept of a fold at most."""
+"""The most predictions that are kept of a fold."""
 
 MEGABYTE = 1024**2
 
@@ -49,13 +49,13 @@ def perform(sample: Sample, protocol: Protocol, method: Method, cell: Cell) -> R
             record["seconds"]["total"] = time.perf_counter() - start
         except Exception as error:
             record = failed(cell, f"{type(error).__name__}: {error}")
-    told = dict.fromkeys(printable(" ".join(str(each.message).split()), 300) for each in caught)
-    record["warnings"] = list(told)
+    texts = dict.fromkeys(printable(" ".join(str(each.message).split()), 300) for each in caught)
+    record["warnings"] = list(texts)
     return record
 
 
 def failed(cell: Cell, error: str) -> Record:
-    """Return the record of a cell that came to nothing."""
+    """Return the record of a cell that failed."""
     return {
         "method": cell.method,
         "repeat": cell.repeat,
@@ -69,9 +69,9 @@ def failed(cell: Cell, error: str) -> Record:
 
 @dataclass(frozen=True, eq=False)
 class _Learned:
-    """A model that was tuned and fitted, with what that took."""
+    """A model that was tuned and fitted, its predictions, and what that took."""
 
-    found: Found
+    found: SearchResult
     model: Any
     rough: Any
     predicted: npt.NDArray[Any]
@@ -80,49 +80,49 @@ class _Learned:
 
 
 def _performed(sample: Sample, protocol: Protocol, method: Method, cell: Cell) -> Record:
-    train, test = outer_split(sample, protocol, *cell.place)
-    _check_size(method, len(train))
-    seed = cell_seed(protocol, cell)
-    learned = _learn(sample, protocol, method, train, test, seed)
-    scores, curve = _judged(learned, sample, protocol, train, test, seed)
+    fold = CellFold.of(sample, protocol, cell)
+    if len(fold.train) > method.max_rows:
+        raise ValueError(f"takes at most {method.max_rows} training rows, got {len(fold.train)}")
+    learned = _learn(method, fold)
+    scores, curve = _measured(learned, fold)
+    summary, first = summarize(last_step(learned.model)), cell.place == (0, 0)
     return {
         "method": cell.method,
         "repeat": cell.repeat,
         "fold": cell.fold,
         "status": "done",
         "error": None,
-        "rows": {"train": len(train), "test": len(test)},
+        "rows": {"train": len(fold.train), "test": len(fold.test)},
         "scores": scores,
         "chosen": {_short(name): value for name, value in learned.found.chosen.items()},
         "inner_score": learned.found.score,
         "candidates": learned.found.candidates,
         "curve": curve,
-        "predictions": _kept(test, learned.predicted, seed) if cell.repeat == 0 else None,
-        "support": support_count(fitted_machine(learned.model)),
-        "gap": _largest_gap(fitted_machine(learned.model)),
+        "predictions": _kept(fold, learned.predicted) if cell.repeat == 0 else None,
+        "support": summary.n_support,
+        "gap": largest_gap(summary),
         "seconds": learned.seconds,
         "memory_mb": learned.memory,
         "size_bytes": pickled_size(learned.model),
-        "pictures": _pictures(learned.model, sample, train) if cell.place == (0, 0) else [],
+        "pictures": figures(learned.model, *fold.learned, sample.feature_names) if first else [],
     }
 
 
-def _learn(
-    sample: Sample, protocol: Protocol, method: Method, train: Indices, test: Indices, seed: int
-) -> _Learned:
+def _learn(method: Method, fold: CellFold) -> _Learned:
     """Tune and fit a method, and let it predict."""
+    sample, n_rows = fold.sample, len(fold.train)
     start = time.perf_counter()
-    found = search(method, sample, train, protocol, seed)
+    found = search(method, sample, fold.train, fold.protocol, fold.seed)
     model, rough = (
-        pipeline(method, sample, len(train), seed, rough=each).set_params(**found.chosen)
+        pipeline(method, sample, n_rows, fold.seed, rough=each).set_params(**found.chosen)
         for each in (False, True)
     )
     reset_peak_memory()
     before = peak_memory()
     searched = time.perf_counter()
-    model.fit(sample.X[train], sample.y[train])
+    model.fit(*fold.learned)
     fitted = time.perf_counter()
-    predicted = model.predict(sample.X[test])
+    predicted = model.predict(fold.tested[0])
     seconds = {
         "search": searched - start,
         "fit": fitted - searched,
@@ -131,68 +131,39 @@ def _learn(
     return _Learned(found, model, rough, predicted, seconds, _beyond(before))
 
 
-def _judged(
-    learned: _Learned,
-    sample: Sample,
-    protocol: Protocol,
-    train: Indices,
-    test: Indices,
-    seed: int,
+def _measured(
+    learned: _Learned, fold: CellFold
 ) -> tuple[dict[str, float | None], list[list[float]]]:
     """Return the scores on the test rows by metric, and the learning curve."""
-    metrics = metrics_of(sample.task)
-    name = protocol.metric or metrics[0].name
+    metrics = metrics_of(fold.sample.task)
+    name = fold.protocol.metric or metrics[0].name
+    X, y = fold.tested
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # told of the model itself only
-        answers = said(
-            learned.model, learned.rough, learned.predicted, sample, train, test, protocol, seed
-        )
-        curve = learning_curve(learned.model, sample, train, test, name, seed)
-    scores = {metric.name: metric.finite(sample.y[test], answers) for metric in metrics}
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the model itself has warned
+        predictions = predictions_of(learned.model, learned.predicted, X)
+        predictions = calibrated(predictions, learned.rough, fold)
+        curve = learning_curve(learned.model, fold, name)
+    scores = {metric.name: metric.finite(y, predictions) for metric in metrics}
     last = scores[name]
-    return scores, curve if last is None else [*curve, [len(train), last]]
-
-
-def _pictures(model: Any, sample: Sample, train: Indices) -> list[Picture]:
-    return figures(model, sample.X[train], sample.y[train], sample.feature_names)
+    return scores, curve if last is None else [*curve, [len(fold.train), last]]
 
 
 def _short(name: str) -> str:
-    """Return what a parameter of a pipeline is called in its machine."""
+    """Return the name of a parameter of a pipeline in its last step."""
     return name.removeprefix("regressor__").removeprefix("machine__")
 
 
-def _check_size(method: Method, n_rows: int) -> None:
-    if n_rows > method.max_rows:
-        raise ValueError(f"takes at most {method.max_rows} training rows, got {n_rows}")
-
-
-def _kept(test: Indices, predicted: npt.NDArray[Any], seed: int) -> Kept:
+def _kept(fold: CellFold, predicted: npt.NDArray[Any]) -> Kept:
     """Return the predictions of at most 500 test rows, drawn at random, in ascending order."""
-    places = np.random.default_rng(seed).permutation(len(test))[:MOST_PREDICTIONS]
+    places = np.random.default_rng(fold.seed).permutation(len(fold.test))[:MOST_PREDICTIONS]
     places.sort()
-    return {"rows": test[places].tolist(), "values": predicted[places].tolist()}
+    return {"rows": fold.test[places].tolist(), "values": predicted[places].tolist()}
 
 
-def support_count(machine: Any) -> int | None:
-    """Return how many training rows have a coefficient in some function; None if it has no such."""
-    parts = _functions(machine)
-    if not all(hasattr(part, "support_") for part in parts):
-        return None
-    return int(np.unique(np.concatenate([part.support_ for part in parts])).size)
-
-
-def _largest_gap(machine: Any) -> float | None:
-    """Return the largest relative gap of its functions; None if one has no certificate."""
-    gaps = [getattr(part, "relative_gap_", np.nan) for part in _functions(machine)]
-    return float(max(gaps)) if np.isfinite(gaps).all() else None
-
-
-def _functions(machine: Any) -> Sequence[Any]:
-    """Return the fitted parts of a machine, each a function of its own."""
-    machine = getattr(machine, "machine_", machine)
-    parts: Sequence[Any] = getattr(machine, "estimators_", [machine])
-    return parts
+def largest_gap(summary: Summary) -> float | None:
+    """Return the largest relative gap of the functions; None if one has no certificate."""
+    gaps = [function.relative_gap for function in summary.functions]
+    return float(max(filter(known, gaps))) if gaps and all(map(known, gaps)) else None
 
 
 def _beyond(before: int | None) -> float | None:

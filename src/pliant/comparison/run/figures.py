@@ -1,4 +1,4 @@
-"""Pictures of what a fitted model has learned, for the report of a comparison."""
+"""Figures of a fitted model, for the report of a comparison."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from pliant.comparison.record import Picture
 from pliant.comparison.run.model_view import ModelView
+from pliant.core.summary import Summary
 from pliant.core.text import listed
 from pliant.core.typing import Array
 from pliant.plots import (
@@ -93,16 +94,15 @@ def _left_out(error: Exception) -> None:
 
 def planned(view: ModelView) -> list[Callable[[], Picture]]:
     """Return functions that draw the pictures that a model has; they may raise."""
-    machine = view.machine
+    drawings, seen = view.summary.drawings, view.points.shape[1]
     has = {
-        _gram: getattr(getattr(machine, "kernel_", None), "symmetric", False) is True,
-        _adaptation: hasattr(machine, "adaptation_"),
-        _tessellation: hasattr(machine, "shape_matrix_") and hasattr(machine, "lower_"),
-        _bandwidths: hasattr(machine, "members_"),
-        _relevance: hasattr(machine, "members_"),
-        _boundary: view.two_classes
-        and (view.X.shape[1] == 2 or (view.learned and view.points.shape[1] >= 2)),
-        _convergence: np.isfinite(getattr(view.solved, "gap_history_", np.nan)).all(),
+        _gram: "gram" in drawings,
+        _adaptation: "adaptation" in drawings,
+        _tessellation: "tessellation" in drawings,
+        _bandwidths: "bandwidths" in drawings,
+        _relevance: "relevance" in drawings,
+        _boundary: view.two_classes and (view.X.shape[1] == 2 or (bool(drawings) and seen >= 2)),
+        _convergence: "convergence" in drawings,
     }
     return [partial(draw, view, each) for each, present in has.items() if present]
 
@@ -125,7 +125,7 @@ Drawer = Callable[[ModelView, "Figure", Any], tuple[str, str]]
 
 def _gram(view: ModelView, figure: Figure, ax: Any) -> tuple[str, str]:
     display = GramDisplay.from_estimator(
-        view.machine,
+        view.estimator,
         view.points,
         view.y,
         n_points=view.n,
@@ -134,20 +134,20 @@ def _gram(view: ModelView, figure: Figure, ax: Any) -> tuple[str, str]:
     )
     _simplify(*display.images_)
     ways = "of one class" if display.by == "class" else "with targets in the same quarter"
-    told = [f"{own:.2g} {ways}, {other:.2g} otherwise" for own, other in display.similarities]
-    if len(told) > 1:
+    similar = [f"{own:.2g} {ways}, {other:.2g} otherwise" for own, other in display.similarities]
+    if len(similar) > 1:
         figure.set_size_inches(7.2, 3.5)
-    before = f" (base kernel: {told[0]})" if len(told) > 1 else ""
+    before = f" (base kernel: {similar[0]})" if len(similar) > 1 else ""
     alt = (
         f"Centred Gram matrix of {len(view.y)} of {view.n} training points, ordered by "
-        f"{display.by}: mean similarity {told[-1]}{before}"
+        f"{display.by}: mean similarity {similar[-1]}{before}"
     )
     return "Gram matrix" + (" before and after learning" if before else ""), alt
 
 
 def _adaptation(view: ModelView, figure: Figure, ax: Any) -> tuple[str, str]:
-    machine = view.machine
-    display = AdaptationDisplay.from_support(machine, view.all_y[machine.support_]).plot(ax)
+    estimator = view.estimator
+    display = AdaptationDisplay.from_support(estimator, view.all_y[estimator.support_]).plot(ax)
     _simplify(display.image_)
     change = display.change
     alt = (
@@ -160,7 +160,7 @@ def _adaptation(view: ModelView, figure: Figure, ax: Any) -> tuple[str, str]:
 
 def _tessellation(view: ModelView, figure: Figure, ax: Any) -> tuple[str, str]:
     display = TessellationDisplay.from_estimator(
-        view.machine,
+        view.estimator,
         view.points,
         feature_names=view.names,
         grid_resolution=100,
@@ -177,7 +177,7 @@ def _tessellation(view: ModelView, figure: Figure, ax: Any) -> tuple[str, str]:
 
 def _bandwidths(view: ModelView, figure: Figure, ax: Any) -> tuple[str, str]:
     display = BandwidthDisplay.from_estimator(
-        view.machine, feature_names=view.names, most_features=MOST_FEATURES, ax=ax
+        view.estimator, feature_names=view.names, most_features=MOST_FEATURES, ax=ax
     )
     medians = np.median(display.bandwidths, axis=0)
     shown = [f"{display.feature_names[j]} {medians[j]:.2g}" for j in display.order[:3]]
@@ -190,14 +190,14 @@ def _bandwidths(view: ModelView, figure: Figure, ax: Any) -> tuple[str, str]:
 
 def _relevance(view: ModelView, figure: Figure, ax: Any) -> tuple[str, str]:
     display = RelevanceDisplay.from_estimator(
-        view.machine, feature_names=view.names, most_features=MOST_FEATURES, ax=ax
+        view.estimator, feature_names=view.names, most_features=MOST_FEATURES, ax=ax
     )
     shown = [f"{display.feature_names[j]} {display.relevance[j]:.0%}" for j in display.order[:3]]
     return "Relevance of features", f"Shares of the squared slope: {', '.join(shown)}"
 
 
 def _boundary(view: ModelView, figure: Figure, ax: Any) -> tuple[str, str]:
-    model, points, names = view.machine, view.points, view.names
+    model, points, names = view.estimator, view.points, view.names
     if view.X.shape[1] == 2 and np.isfinite(view.X).all() and not view.note:
         model, points, names = view.model, view.X, view.own_names
     display = BoundaryDisplay.from_estimator(
@@ -205,22 +205,22 @@ def _boundary(view: ModelView, figure: Figure, ax: Any) -> tuple[str, str]:
         points,
         view.y,
         feature_names=names,
-        grid_resolution=_resolution(view.machine),
+        grid_resolution=_resolution(view.summary),
         ax=ax,
     )
     decision = next(iter(display.decisions.values()))
     alt = (
         f"Decision boundary over {display.names[0]} and {display.names[1]}, with "
         f"{len(view.y)} of {view.n} training points; {np.mean(decision > 0):.0%} of the "
-        f"area belong to class {view.machine.classes_[1]}"
+        f"area belong to class {view.estimator.classes_[1]}"
     )
     return "Decision boundary", alt
 
 
-def _resolution(machine: Any) -> int:
-    """Return how fine a grid may be: a learner's kernel multiplies matrices for each point."""
-    support = float(len(getattr(machine, "support_vectors_", ())) or 1)
-    values = support * (1.0 + support / PRODUCTS) if hasattr(machine, "machine_") else support
+def _resolution(summary: Summary) -> int:
+    """Return how fine a grid may be: a learned kernel multiplies matrices for each point."""
+    support = float(summary.learner.get("rows") or summary.n_support or 1)
+    values = support * (1.0 + support / PRODUCTS) if summary.learner else support
     return int(np.clip(np.sqrt(KERNEL_VALUES / values), COARSEST, FINEST))
 
 
@@ -231,7 +231,7 @@ def _convergence(view: ModelView, figure: Figure, ax: Any) -> tuple[str, str]:
         f"{display.gaps[0]:.2g} down to {display.gaps[-1]:.2g}, where {display.tol:.2g} was "
         f"asked for"
     )
-    of = "" if view.solved is view.machine else " of the machine on the learned kernel"
+    of = "" if view.solved is view.estimator else " of the estimator on the learned kernel"
     return f"Convergence{of}", alt
 
 

@@ -9,8 +9,8 @@ once. Inner folds are of the same kind, drawn with ``random_state = cell_seed``.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
-from typing import Any, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,15 +25,61 @@ from sklearn.model_selection import (
 from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.sample import Sample
 from pliant.core.files import quoted
-from pliant.core.typing import Indices
+from pliant.core.typing import Array, Indices
 
-__all__ = ["cell_seed", "check_folds", "inner_count", "inner_splits", "outer_split", "settled"]
+__all__ = [
+    "CellFold",
+    "Split",
+    "cell_seed",
+    "check_folds",
+    "inner_count",
+    "inner_splits",
+    "most_folds",
+    "outer_split",
+    "settled",
+]
 
 Split: TypeAlias = tuple[Indices, Indices]
 """Row numbers for training and for testing."""
 
 FEW_ROWS = 1000
 """Below so many training rows the search takes five folds, else three."""
+
+
+@dataclass(frozen=True, eq=False)
+class CellFold:
+    """The rows of a cell, with the seed of its draws.
+
+    Parameters
+    ----------
+    sample : Sample
+    protocol : Protocol
+    train, test : arrays of shape (n_train,) and (n_test,)
+        Rows of the sample, ascending.
+    seed : int
+    """
+
+    sample: Sample
+    protocol: Protocol
+    train: Indices
+    test: Indices
+    seed: int
+
+    @classmethod
+    def of(cls, sample: Sample, protocol: Protocol, cell: Cell) -> Self:
+        """Return the fold of a cell."""
+        train, test = outer_split(sample, protocol, *cell.place)
+        return cls(sample, protocol, train, test, cell_seed(protocol, cell))
+
+    @property
+    def learned(self) -> tuple[Array, npt.NDArray[Any]]:
+        """Features and target of the training rows."""
+        return self.sample.features(self.train), self.sample.y[self.train]
+
+    @property
+    def tested(self) -> tuple[Array, npt.NDArray[Any]]:
+        """Features and target of the test rows."""
+        return self.sample.features(self.test), self.sample.y[self.test]
 
 
 def settled(protocol: Protocol, sample: Sample) -> Protocol:
@@ -64,7 +110,9 @@ def inner_count(sample: Sample, rows: Indices, protocol: Protocol) -> int:
     """Return how many folds a search among `rows` takes: those asked for, or as many as can be."""
     wanted = protocol.inner_folds or (5 if len(rows) < FEW_ROWS else 3)
     groups = None if sample.groups is None else sample.groups[rows]
-    return min(wanted, _most_folds(sample.y[rows], sample.task, groups))
+    known = sample.labelled(sample.y[rows])
+    groups = groups if groups is None else groups[known]
+    return min(wanted, most_folds(sample.y[rows][known], sample.task, groups))
 
 
 def cell_seed(protocol: Protocol, cell: Cell) -> int:
@@ -88,13 +136,13 @@ def check_folds(sample: Sample, protocol: Protocol) -> None:
                 f"expected at least {least} {what} of each class for {protocol.folds} folds, got "
                 f"{count} of class {quoted(name)}: leave them out, or lower folds"
             )
-    most = _most_folds(sample.y, sample.task, sample.groups)
+    most = most_folds(sample.y, sample.task, sample.groups)
     if not sample.ordered and protocol.folds > most:
         raise ValueError(f"expected folds <= {most} for so few {what}, got {protocol.folds}")
     for repeat, fold in protocol.places():
         train, test = outer_split(sample, protocol, repeat, fold)
         groups = None if sample.groups is None else sample.groups[train]
-        if not len(test) or _most_folds(sample.y[train], sample.task, groups) < 2:
+        if not len(test) or most_folds(sample.y[train], sample.task, groups) < 2:
             raise ValueError(
                 f"expected more {what}: fold {fold + 1} of {protocol.folds} has {len(train)} rows "
                 f"to learn from and {len(test)} to test on, too few of one class or at all"
@@ -128,8 +176,11 @@ def _splits(
     return [(train, test) for train, test in folds.split(np.zeros(len(y)), y, groups)]
 
 
-def _most_folds(y: npt.NDArray[Any], task: str, groups: npt.NDArray[Any] | None) -> int:
-    """Return into how many folds rows can be put: a row, or a group, of each class in each."""
+def most_folds(y: npt.NDArray[Any], task: str, groups: npt.NDArray[Any] | None = None) -> int:
+    """Return the largest number of folds: each needs a row, or a group, of each class.
+
+    A fold of a regression needs two rows, or a group.
+    """
     if task == "regression":
         return len(np.unique(groups)) if groups is not None else len(y) // 2
     if groups is None:

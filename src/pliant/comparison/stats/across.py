@@ -25,6 +25,7 @@ from pliant.comparison.stats.standings import Standing, standings
 from pliant.comparison.stats.versus import SIGN_TEST, WILCOXON, Versus, comparable, versus
 from pliant.core.text import listed, p_equals
 from pliant.core.typing import Array
+from pliant.plots.rank_layout import joined
 
 __all__ = ["Across", "across", "tables_needed"]
 
@@ -81,14 +82,9 @@ class Across:
 
         Methods that differ from all others are in none.
         """
-        names = [entry.name for entry in self.methods]
-        ends = np.searchsorted(self.ranks, self.ranks + self.critical_difference, side="right")
-        found, reached = [], 1
-        for start, end in enumerate(ends.tolist()):
-            if end > max(reached, start + 1):
-                found.append(tuple(names[start:end]))
-                reached = end
-        return found
+        names = tuple(entry.name for entry in self.methods)
+        runs = joined(self.ranks, self.critical_difference)
+        return [names[first:end] for first, end in runs]
 
     def sentence(self) -> str:
         """Say in plain words what holds over all tables, and what these cannot show."""

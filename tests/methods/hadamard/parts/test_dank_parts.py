@@ -555,8 +555,8 @@ def test_kernel_values_that_are_not_finite_name_their_part():
 BAD = [
     ({"partition": "dask"}, ValueError, r"expected partition in \['kmeans'\], got 'dask'"),
     ({"partition": True}, ValueError, r"expected partition in \['kmeans'\], got True"),
-    ({"n_parts": 0}, ValueError, "expected n_parts >= 1, a whole number, got 0"),
-    ({"n_parts": 2.5}, ValueError, "expected n_parts >= 1, a whole number, got 2.5"),
+    ({"n_parts": 0}, ValueError, "expected n_parts >= 1, an integer, got 0"),
+    ({"n_parts": 2.5}, ValueError, "expected n_parts >= 1, an integer, got 2.5"),
     ({"n_parts": "all"}, ValueError, r"expected n_parts in \['auto'\], got 'all'"),
     ({"n_parts": None}, ValueError, "expected n_parts >= 1"),
     ({"n_parts": 61}, ValueError, "expected n_parts <= 60, the number of rows, got 61"),

@@ -222,13 +222,13 @@ def test_the_table_is_left_alone():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"n_parts": 0}, "n_parts >= 1, a whole number, got 0"),
+        ({"n_parts": 0}, "n_parts >= 1, an integer, got 0"),
         ({"n_parts": 11}, "n_parts <= 10, the number of rows, got 11"),
-        ({"n_parts": 2.0}, "n_parts >= 1, a whole number, got 2.0"),
-        ({"n_parts": True}, "n_parts >= 1, a whole number, got True"),
-        ({"n_parts": None}, "n_parts >= 1, a whole number, got None"),
+        ({"n_parts": 2.0}, "n_parts >= 1, an integer, got 2.0"),
+        ({"n_parts": True}, "n_parts >= 1, an integer, got True"),
+        ({"n_parts": None}, "n_parts >= 1, an integer, got None"),
         ({"n_parts": "many"}, "n_parts an integer or 'auto', got 'many'"),
-        ({"largest": 0}, "largest >= 1, a whole number, got 0"),
+        ({"largest": 0}, "largest >= 1, an integer, got 0"),
         ({"spread": 0.5}, "spread >= 1, a number, got 0.5"),
         ({"spread": np.nan}, "spread >= 1, a number, got nan"),
         ({"X": np.empty((0, 2))}, "at least 1 row to divide, got 0"),
