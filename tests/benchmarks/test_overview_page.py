@@ -63,9 +63,9 @@ def test_every_row_of_advice_has_a_number_and_says_when_not():
 
 
 def test_advice_is_repeated_by_what_exists():
-    from benchmarks.papers.figures.catalogue import FIGURES
     from benchmarks.papers.measure import SETS
     from benchmarks.registry import BENCHMARKS
+    from papers.figures.catalogue import FIGURES
 
     known = {
         "study": set(SETS), "benchmark": set(BENCHMARKS), "figure": {f.name for f in FIGURES},

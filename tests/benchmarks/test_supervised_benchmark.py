@@ -10,10 +10,10 @@ import pytest
 
 from benchmarks import supervised_closed, supervised_growth, supervised_large
 from benchmarks.harness.worker import measure
-from benchmarks.papers.figures.scg_gaussians import bimodal, two_main
-from benchmarks.papers.figures.scg_labels import ScgLabels
-from benchmarks.papers.figures.scg_scatter import accuracy_among, accuracy_of_new, separation
 from benchmarks.supervised_sets import UNKNOWN, adult, generated, random_pairs, some_known
+from papers.figures.scg_gaussians import bimodal, two_main
+from papers.figures.scg_labels import ScgLabels
+from papers.figures.scg_scatter import accuracy_among, accuracy_of_new, separation
 from pliant import SCGLogDetLearner
 from tests.reference.naive_supervision import by_inverses, laplacian, target_of_labels
 

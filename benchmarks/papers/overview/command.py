@@ -15,8 +15,6 @@ from pathlib import Path
 
 from benchmarks.papers.__main__ import OUTPUT, RESULTS
 from benchmarks.papers.document import Document
-from benchmarks.papers.figures.catalogue import FIGURES
-from benchmarks.papers.figures.figure import PaperFigure
 from benchmarks.papers.measure import SETS
 from benchmarks.papers.overview.decisions import decisions_page
 from benchmarks.papers.overview.evidence import Evidence
@@ -41,6 +39,8 @@ from benchmarks.papers.overview.profiles import (
     quick,
 )
 from benchmarks.papers.overview.words import counted, made_from
+from papers.figures.catalogue import FIGURES
+from papers.figures.figure import PaperFigure
 from pliant.core.files import replacing
 
 __all__ = ["main"]

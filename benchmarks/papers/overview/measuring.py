@@ -13,11 +13,11 @@ from benchmarks.harness import report
 from benchmarks.harness.measuring import Settings
 from benchmarks.papers.__main__ import write
 from benchmarks.papers.document import Document
-from benchmarks.papers.figures.__main__ import main as draw
-from benchmarks.papers.figures.figure import PaperFigure
 from benchmarks.papers.measure import Wanted, measure
 from benchmarks.papers.overview.profiles import Part
 from benchmarks.registry import BENCHMARKS
+from papers.figures.__main__ import main as draw
+from papers.figures.figure import PaperFigure
 
 __all__ = ["Measured", "figures", "studies", "timings"]
 

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 from sklearn.svm import SVC
 
-from benchmarks.papers.figures.boundaries import accuracies, compare, legend
-from benchmarks.papers.figures.figure import Drawn, canvas, eta_text, save
-from benchmarks.papers.figures.samples import Sample, clowns
-from benchmarks.papers.figures.tuning import Chosen, Grid, choose, svm
+from papers.figures.boundaries import accuracies, compare, legend
+from papers.figures.figure import Drawn, canvas, eta_text, save
+from papers.figures.samples import Sample, clowns
+from papers.figures.tuning import Chosen, Grid, choose, svm
 from pliant import DANKClassifier
 
 __all__ = ["DankBoundaries"]

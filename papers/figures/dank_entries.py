@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from benchmarks.papers.figures.figure import Drawn, canvas, diverging, eta_text, save
-from benchmarks.papers.figures.samples import Sample, clowns
-from benchmarks.papers.figures.tuning import Grid, choose, svm
+from papers.figures.figure import Drawn, canvas, diverging, eta_text, save
+from papers.figures.samples import Sample, clowns
+from papers.figures.tuning import Grid, choose, svm
 from pliant import DANKClassifier
 from pliant.core.typing import Array
 

@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from benchmarks.papers.figures.figure import Drawn, canvas, save
-from benchmarks.papers.figures.lab_settings import (
+from papers.figures.figure import Drawn, canvas, save
+from papers.figures.lab_settings import (
     algorithm_1,
     by_default,
     mean_and_deviation,
     rsse,
 )
-from benchmarks.papers.figures.synthetic import FUNCTIONS, Function
+from papers.figures.synthetic import FUNCTIONS, Function
 from pliant.plots._common import BLUE, VERMILION
 
 __all__ = ["LabSupport"]

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.papers.figures.saddle import read
 from benchmarks.papers.theory.decomposed import (
     BetweenParts,
     between_parts,
@@ -22,6 +21,7 @@ from benchmarks.papers.theory.screening import (
     theorem_seven,
     theorem_seven_threshold,
 )
+from papers.figures.saddle import read
 from pliant.core.typing import Array, Indices, Mask
 from pliant.kernels import Gaussian
 from pliant.methods.hadamard.parts import kmeans_partition

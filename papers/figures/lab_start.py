@@ -12,15 +12,15 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from benchmarks.papers.figures.figure import Drawn, canvas, save
-from benchmarks.papers.figures.lab_settings import (
+from papers.figures.figure import Drawn, canvas, save
+from papers.figures.lab_settings import (
     PRINTED,
     algorithm_1,
     by_default,
     mean_and_deviation,
     rsse,
 )
-from benchmarks.papers.figures.synthetic import FUNCTIONS, Function
+from papers.figures.synthetic import FUNCTIONS, Function
 from pliant.plots._common import BLUE, GREY, PURPLE, VERMILION
 
 __all__ = ["LabStart"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.papers.figures.samples import Sample
+from papers.figures.samples import Sample
 from pliant import LABRBFRegressor
 
 __all__ = ["PRINTED", "algorithm_1", "by_default", "mean_and_deviation", "rsse"]

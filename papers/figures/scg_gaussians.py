@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from benchmarks.papers.figures.figure import Drawn, canvas, save
-from benchmarks.papers.figures.scg_scatter import (
+from papers.figures.figure import Drawn, canvas, save
+from papers.figures.scg_scatter import (
     accuracy_among,
     accuracy_of_new,
     scatter,

@@ -12,8 +12,8 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
-from benchmarks.papers.figures.figure import Drawn, canvas, save
-from benchmarks.papers.figures.samples import Sample
+from papers.figures.figure import Drawn, canvas, save
+from papers.figures.samples import Sample
 from pliant import TKLRegressor
 from pliant.core.typing import Array, Mask
 from pliant.datasets import make_terrain, terrain_elevation

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.kernel_ridge import KernelRidge
 
-from benchmarks.papers.figures.figure import Drawn, canvas, save
-from benchmarks.papers.figures.lab_settings import algorithm_1, by_default
-from benchmarks.papers.figures.samples import Sample
+from papers.figures.figure import Drawn, canvas, save
+from papers.figures.lab_settings import algorithm_1, by_default
+from papers.figures.samples import Sample
 from pliant.core.typing import Array
 from pliant.plots._common import BLUE, GREY, VERMILION
 

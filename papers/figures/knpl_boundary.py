@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.svm import SVC
 
-from benchmarks.papers.figures.boundaries import accuracies, compare, legend
-from benchmarks.papers.figures.dank_entries import heat_map
-from benchmarks.papers.figures.figure import Drawn, canvas, eta_text, save
-from benchmarks.papers.figures.samples import Sample
-from benchmarks.papers.figures.tuning import Chosen, Grid, choose, svm
+from papers.figures.boundaries import accuracies, compare, legend
+from papers.figures.dank_entries import heat_map
+from papers.figures.figure import Drawn, canvas, eta_text, save
+from papers.figures.samples import Sample
+from papers.figures.tuning import Chosen, Grid, choose, svm
 from pliant import KNPLClassifier
 from pliant.core.typing import Array
 

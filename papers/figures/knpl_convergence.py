@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from benchmarks.papers.figures.dank_convergence import first
-from benchmarks.papers.figures.figure import Drawn, canvas, eta_text, save
-from benchmarks.papers.figures.samples import heart_half
-from benchmarks.papers.figures.tuning import Chosen, Grid, choose, svm
+from papers.figures.dank_convergence import first
+from papers.figures.figure import Drawn, canvas, eta_text, save
+from papers.figures.samples import heart_half
+from papers.figures.tuning import Chosen, Grid, choose, svm
 from pliant import KNPLClassifier
 from pliant.core.typing import Array
 from pliant.plots._common import BLUE, GREY, PURPLE, VERMILION

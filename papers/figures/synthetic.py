@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.papers.figures.samples import Sample
+from papers.figures.samples import Sample
 from pliant.core.typing import Array
 
 __all__ = ["FUNCTIONS", "Function"]

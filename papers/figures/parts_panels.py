@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.papers.figures.parts import Screened
+from papers.figures.parts import Screened
 from pliant.plots._common import BLUE, GREY, PURPLE, VERMILION
 
 __all__ = [

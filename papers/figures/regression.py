@@ -10,8 +10,8 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
-from benchmarks.papers.figures.samples import Sample
-from benchmarks.papers.figures.tuning import Chosen, Grid, choose, gamma_of
+from papers.figures.samples import Sample
+from papers.figures.tuning import Chosen, Grid, choose, gamma_of
 from pliant import C_path, DANKRegressor
 from pliant.core.typing import Array
 

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.papers.figures.figure import Drawn, canvas, save
+from papers.figures.figure import Drawn, canvas, save
 from pliant import LogDetLearner, OrderSpectralLearner, SCGLogDetLearner
 from pliant.core.typing import Array, Indices
 from pliant.datasets import load_local

@@ -12,30 +12,30 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from benchmarks.papers.figures import __main__ as command_line
-from benchmarks.papers.figures.catalogue import FIGURES
-from benchmarks.papers.figures.dank_boundaries import DankBoundaries
-from benchmarks.papers.figures.dank_convergence import DankConvergence
-from benchmarks.papers.figures.dank_entries import DankEntries
-from benchmarks.papers.figures.dank_parts import DankParts, PartedSet
-from benchmarks.papers.figures.knpl_boundary import KnplBoundary, make_sandwich
-from benchmarks.papers.figures.knpl_convergence import KnplConvergence
-from benchmarks.papers.figures.lab_bandwidths import LabBandwidths
-from benchmarks.papers.figures.lab_start import LabStart
-from benchmarks.papers.figures.lab_support import LabSupport
-from benchmarks.papers.figures.regression import Rivals
-from benchmarks.papers.figures.samples import Sample, clowns
-from benchmarks.papers.figures.scg_digits import ScgDigits
-from benchmarks.papers.figures.scg_gaussians import ScgGaussians
-from benchmarks.papers.figures.scg_labels import ScgLabels
-from benchmarks.papers.figures.step_function import StepFunction, steps
-from benchmarks.papers.figures.surface import Surface, cherkassky
-from benchmarks.papers.figures.synthetic import FUNCTIONS
-from benchmarks.papers.figures.tkl_convergence import TklConvergence
-from benchmarks.papers.figures.tkl_cost import TklCost, fit_exponents
-from benchmarks.papers.figures.tkl_rank import TklRank, random_factor
-from benchmarks.papers.figures.tkl_terrain import TklTerrain, near_cliffs
-from benchmarks.papers.figures.tuning import Grid, choose, gamma_of, svm
+from papers.figures import __main__ as command_line
+from papers.figures.catalogue import FIGURES
+from papers.figures.dank_boundaries import DankBoundaries
+from papers.figures.dank_convergence import DankConvergence
+from papers.figures.dank_entries import DankEntries
+from papers.figures.dank_parts import DankParts, PartedSet
+from papers.figures.knpl_boundary import KnplBoundary, make_sandwich
+from papers.figures.knpl_convergence import KnplConvergence
+from papers.figures.lab_bandwidths import LabBandwidths
+from papers.figures.lab_start import LabStart
+from papers.figures.lab_support import LabSupport
+from papers.figures.regression import Rivals
+from papers.figures.samples import Sample, clowns
+from papers.figures.scg_digits import ScgDigits
+from papers.figures.scg_gaussians import ScgGaussians
+from papers.figures.scg_labels import ScgLabels
+from papers.figures.step_function import StepFunction, steps
+from papers.figures.surface import Surface, cherkassky
+from papers.figures.synthetic import FUNCTIONS
+from papers.figures.tkl_convergence import TklConvergence
+from papers.figures.tkl_cost import TklCost, fit_exponents
+from papers.figures.tkl_rank import TklRank, random_factor
+from papers.figures.tkl_terrain import TklTerrain, near_cliffs
+from papers.figures.tuning import Grid, choose, gamma_of, svm
 
 GRID = Grid(sigmas=(2.0, 0.5), Cs=(1.0, 8.0), folds=3)
 RIVALS = Rivals(grid=replace(GRID, eta_scales=(1.0, 0.1)))

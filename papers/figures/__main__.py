@@ -1,4 +1,4 @@
-"""``python -m benchmarks.papers.figures [NAME ...] [--data DIR] [--keep]``: draw figures again.
+"""``python -m papers.figures [NAME ...] [--data DIR] [--keep]``: draw figures again.
 
 Without names, all of them; with names, the others in the folder stay as they are.
 """
@@ -15,12 +15,12 @@ from typing import Any
 
 from benchmarks.harness.machine import describe_machine
 from benchmarks.harness.measuring import ROOT
-from benchmarks.papers.figures.catalogue import FIGURES
-from benchmarks.papers.figures.figure import Drawn, PaperFigure
+from papers.figures.catalogue import FIGURES
+from papers.figures.figure import Drawn, PaperFigure
 from pliant.core.files import replacing
 
-OUTPUT = ROOT / "benchmarks" / "output" / "papers" / "figures"
-RESULTS = ROOT / "benchmarks" / "results" / "papers" / "figures"
+OUTPUT = ROOT / "papers" / "output" / "figures"
+RESULTS = ROOT / "papers" / "results" / "figures"
 
 
 def main(arguments: Sequence[str] | None = None, figures: Sequence[PaperFigure] = FIGURES) -> int:
@@ -93,7 +93,7 @@ def _section(entry: dict[str, Any]) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.papers.figures")
+    parser = argparse.ArgumentParser(prog="python -m papers.figures")
     parser.description = "Draw the papers' figures again, with captions and numbers."
     add = parser.add_argument
     add("names", nargs="*", metavar="NAME", help="only these figures (default: all)")
@@ -104,7 +104,7 @@ def _parser() -> argparse.ArgumentParser:
         help="folder of NAME.csv.gz sets; figures that need it are left out without",
     )
     add("--out", type=Path, default=OUTPUT, metavar="DIR", help="where the pictures go")
-    add("--keep", action="store_true", help="write to benchmarks/results/papers/figures instead")
+    add("--keep", action="store_true", help="write to papers/results/figures instead")
     return parser
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from scipy.stats import t as student
 from threadpoolctl import threadpool_limits
 
-from benchmarks.papers.figures.figure import Drawn, canvas, save
-from benchmarks.papers.figures.saddle import learning, read, tessellated
+from papers.figures.figure import Drawn, canvas, save
+from papers.figures.saddle import learning, read, tessellated
 from pliant.core.typing import Array
 from pliant.methods.svm import smo
 from pliant.methods.tessellated.problem import KernelLearning

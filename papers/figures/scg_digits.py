@@ -10,15 +10,15 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.decomposition import PCA
 
-from benchmarks.papers.figures.figure import Drawn, canvas, save
-from benchmarks.papers.figures.scg_scatter import (
+from benchmarks.papers.side_information.kernels import Eigenmaps
+from benchmarks.papers.side_information.sets import draw, read
+from papers.figures.figure import Drawn, canvas, save
+from papers.figures.scg_scatter import (
     COLORS,
     accuracy_among,
     accuracy_of_new,
     scatter,
 )
-from benchmarks.papers.side_information.kernels import Eigenmaps
-from benchmarks.papers.side_information.sets import draw, read
 from pliant import KernelEmbedding, SCGLogDetLearner
 from pliant.comparison import random_halves
 from pliant.core.typing import Array, Indices

@@ -1,4 +1,4 @@
-"""The papers' figures, drawn again: ``python -m benchmarks.papers.figures --data DIR``.
+"""The papers' figures, drawn again: ``python -m papers.figures --data DIR``.
 
 One file a figure; each has its setting as fields, and ``draw(folder, data)``, which writes a
 picture and returns a caption with what was measured (`figure`). What figures share: samples

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.papers.figures.figure import LEARNED_LINE, SVM_LINE, Drawn, canvas, save
-from benchmarks.papers.figures.samples import heart_half
-from benchmarks.papers.figures.tuning import Chosen, Grid, choose, svm
+from papers.figures.figure import LEARNED_LINE, SVM_LINE, Drawn, canvas, save
+from papers.figures.samples import heart_half
+from papers.figures.tuning import Chosen, Grid, choose, svm
 from pliant import DANKClassifier
 from pliant.core.typing import Array
 from pliant.plots._common import BLUE, GREY, PURPLE, VERMILION

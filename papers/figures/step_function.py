@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from benchmarks.papers.figures.figure import LEARNED_LINE, SVM_LINE, Drawn, canvas, save
-from benchmarks.papers.figures.regression import Comparison, Rivals, better, tell
-from benchmarks.papers.figures.samples import Sample
+from papers.figures.figure import LEARNED_LINE, SVM_LINE, Drawn, canvas, save
+from papers.figures.regression import Comparison, Rivals, better, tell
+from papers.figures.samples import Sample
 from pliant.core.typing import Array
 from pliant.plots._common import BLUE, GREY, VERMILION
 

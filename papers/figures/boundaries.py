@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.papers.figures.figure import LEARNED_LINE, SVM_LINE
-from benchmarks.papers.figures.samples import Sample
+from papers.figures.figure import LEARNED_LINE, SVM_LINE
+from papers.figures.samples import Sample
 from pliant.core.typing import Array
 from pliant.plots._common import BLUE, GREY, VERMILION
 

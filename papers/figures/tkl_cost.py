@@ -9,9 +9,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks.papers.figures.figure import Drawn, canvas, save
-from benchmarks.papers.figures.saddle import Rows, learning, read, tessellated
-from benchmarks.papers.figures.tkl_convergence import METHODS
+from papers.figures.figure import Drawn, canvas, save
+from papers.figures.saddle import Rows, learning, read, tessellated
+from papers.figures.tkl_convergence import METHODS
 from pliant.core.typing import Array
 from pliant.plots._common import BLUE, GREY, PURPLE, VERMILION
 

@@ -9,9 +9,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks.papers.figures import parts_panels
-from benchmarks.papers.figures.figure import Drawn, canvas, save
-from benchmarks.papers.figures.parts import BoxProblem, Screened, sample
+from papers.figures import parts_panels
+from papers.figures.figure import Drawn, canvas, save
+from papers.figures.parts import BoxProblem, Screened, sample
 
 __all__ = ["DankParts", "PartedSet"]
 
