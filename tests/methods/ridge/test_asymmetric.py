@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV
 
 from pliant import AsymmetricKernelRidge, ModelFileError
 from pliant.kernels import Gaussian, Kernel
-from pliant.methods.svm import machine as _base
+from pliant.methods.svm import estimators as _base
 from pliant.persistence import load_model, save_model
 
 
