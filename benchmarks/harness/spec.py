@@ -6,17 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-__all__ = ["Benchmark", "Case", "Contestant", "Prepare", "Quantity"]
+__all__ = ["Benchmark", "Case", "Contestant", "Params", "Prepare", "Prepared", "Quantity"]
 
 Params: TypeAlias = Mapping[str, Any]
 """What JSON can hold: contestants live in other processes."""
 
-Prepare: TypeAlias = Callable[[Params], tuple[Callable[[], Any], Callable[[Any], dict[str, Any]]]]
-"""What a contestant names: a function that gets the data ready and returns two others.
+Prepared: TypeAlias = tuple[Callable[[], Any], Callable[[Any], dict[str, Any]]]
+"""The measured call, and a function that describes what it returned.
 
-The first is the measured call. The second gets what the call returned and, outside the measurement,
-turns it into a dictionary of numbers and short texts: objective, iterations, accuracy.
+The second one runs outside the measurement and returns numbers and short texts: objective,
+iterations, accuracy.
 """
+
+Prepare: TypeAlias = Callable[[Params], Prepared]
+"""What a contestant names: a function that gets the data ready and returns both."""
 
 Quantity: TypeAlias = Literal["time ratio", "speed-up"]
 """How a contestant is compared: its time over its baseline's, or the other way round."""

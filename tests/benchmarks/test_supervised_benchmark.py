@@ -11,9 +11,6 @@ import pytest
 from benchmarks import supervised_closed, supervised_growth, supervised_large
 from benchmarks.harness.worker import measure
 from benchmarks.supervised_sets import UNKNOWN, adult, generated, random_pairs, some_known
-from papers.figures.scg_gaussians import bimodal, two_main
-from papers.figures.scg_labels import ScgLabels
-from papers.figures.scg_scatter import accuracy_among, accuracy_of_new, separation
 from pliant import SCGLogDetLearner
 from tests.reference.naive_supervision import by_inverses, laplacian, target_of_labels
 
@@ -139,35 +136,3 @@ def test_so_many_labels_are_known():
     known = some_known(y, 17, seed=0)
     assert np.sum(known.labels == UNKNOWN) == 33
     assert np.array_equal(known.classes[known.labels[known.known]], y[known.known])
-
-
-def test_halves_of_a_class_are_at_opposite_corners():
-    X, y = bimodal(2000, 0.4, seed=0)
-    means = [X[(y == c) & (np.arange(len(y)) % 2 == s)].mean(axis=0) for c, s in np.ndindex(2, 2)]
-    np.testing.assert_allclose(means, [[1, 1], [-1, -1], [1, -1], [-1, 1]], atol=0.06)
-
-
-def test_new_points_are_mapped_as_the_points_themselves():
-    A = np.random.default_rng(0).standard_normal((12, 5))
-    own, new = two_main(A @ A.T, A @ A.T)
-    np.testing.assert_allclose(new, own, atol=1e-10)
-    values = np.linalg.eigvalsh(A @ A.T)
-    np.testing.assert_allclose((own**2).sum(axis=0), values[[-1, -2]])
-
-
-def test_neighbours_are_others_or_the_points_learned_from():
-    points = np.concatenate([np.arange(6.0), 100 + np.arange(6.0)])[:, None]
-    y = np.repeat([0, 1], 6)
-    assert accuracy_among(points, y) == 1.0
-    assert accuracy_among(points, np.eye(12, dtype=int)[0]) == 11 / 12
-    assert accuracy_of_new(points, y, np.array([[50.0], [99.0]]), np.array([1, 1])) == 0.5
-    assert separation(points, y) > 0.9
-
-
-def test_labels_of_both_classes_are_known_and_grow():
-    y = np.repeat([0, 1], [20, 5])
-    few, more = (ScgLabels()._some(y, count, 1) for count in (2, 12))
-    assert sorted(few[few >= 0]) == [0, 1]
-    assert np.sum(more >= 0) == 12
-    assert np.array_equal(more[few >= 0], few[few >= 0])
-    assert np.array_equal(more[more >= 0], y[more >= 0])
