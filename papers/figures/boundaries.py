@@ -33,21 +33,15 @@ LINES = ((BLUE, SVM_LINE), (VERMILION, LEARNED_LINE))
 
 @dataclass(frozen=True)
 class DankBoundaries(PaperFigure):
-    """A column for each width of the kernel, a row for each eta; SVM and DANK have the same C.
-
-    Attributes
-    ----------
-    sigmas : tuple of float or None
-        None is the one that cross-validation of the SVM chooses. C always is.
-    eta_scales : tuple of float
-        Multiples of the paper's eta.
-    """
+    """A column for each width of the kernel, a row for each eta; SVM and DANK have the same C."""
 
     n_per_class: int = 100
     n_test_per_class: int = 5000
     seed: int = 0
     sigmas: tuple[float | None, ...] = (1.0, None, 16.0)
+    """None is the one that cross-validation of the SVM chooses. C always is."""
     eta_scales: tuple[float, ...] = (1.0, 0.01)
+    """Multiples of the paper's eta."""
     tau: float = 0.01
     grid: Grid = field(default_factory=Grid)
     resolution: int = 250
@@ -65,7 +59,7 @@ class DankBoundaries(PaperFigure):
             chosen, plain = tuned_svm(sample, grid)
             found = {"sigma": chosen.sigma, "C": chosen.C, "SVM": accuracies(plain, sample)}
             for ax, scale in zip(column, self.eta_scales, strict=True):
-                learned = self._dank(chosen, scale, sample)
+                learned = _learned(DANKClassifier(tau=self.tau), chosen, scale, sample)
                 _draw_boundaries(ax, plain, learned, sample, self.resolution)
                 found[_key("DANK", scale)] = numbers = _dank_numbers(learned, sample)
                 heading = f"SVM {_percent(found['SVM'])}, DANK {_percent(numbers)}"
@@ -78,10 +72,6 @@ class DankBoundaries(PaperFigure):
             ax.set_xlabel("x₁ (standard deviations)")
         _legend(figure, "SVM", "DANK")
         return figure, {"columns": measured}
-
-    def _dank(self, chosen: Chosen, eta_scale: float, sample: Sample) -> DANKClassifier:
-        parameters = {"gamma": chosen.gamma, "C": chosen.C, "eta_scale": eta_scale}
-        return DANKClassifier(**parameters, tau=self.tau).fit(sample.X, sample.y)
 
     def _words(self, measured: dict[str, Any]) -> dict[str, Any]:
         found = measured["columns"]
@@ -123,9 +113,7 @@ class DankEntries(PaperFigure):
         figure, ((*panels,),) = canvas(4.6 * len(self.eta_scales), 4.2, 1, len(self.eta_scales))
         measured: dict[str, Any] = {"C": chosen.C}
         for ax, scale in zip(panels, self.eta_scales, strict=True):
-            model = DANKClassifier(
-                gamma=chosen.gamma, C=chosen.C, eta_scale=scale, tau=self.tau
-            ).fit(sample.X, sample.y)
+            model = _learned(DANKClassifier(tau=self.tau), chosen, scale, sample)
             F = model.adaptation_.toarray()
             found = _entry_numbers(model, sample)
             _draw_entries(ax, F, "F")
@@ -137,35 +125,24 @@ class DankEntries(PaperFigure):
         return figure, measured
 
     def _words(self, measured: dict[str, Any]) -> dict[str, Any]:
-        parts = "; ".join(
-            f"with {eta_text(scale)} the rank is "
-            f"{m['rank of F']} and the entries lie between {m['least entry of F']:.3f} and "
-            f"{m['largest entry of F']:.3f} (without the trace term, τ = 0, the rank is "
-            f"{m['rank of F for tau = 0']})"
+        parts = [
+            {"eta": eta_text(scale), "m": measured[f"eta_scale {scale:g}"]}
             for scale in self.eta_scales
-            for m in [measured[f"eta_scale {scale:g}"]]
-        )
+        ]
         return {"points": 2 * self.n_per_class, "parts": parts}
 
 
 @dataclass(frozen=True)
 class KnplBoundary(PaperFigure):
-    """A row for each eta: boundaries on the left, G on the right; SVM and KNPL share C.
-
-    Attributes
-    ----------
-    seed, draws : int
-        The training points that are drawn have this seed; accuracies are averaged over `draws`
-        seeds from there on.
-    test_seed : int
-        Of the test points; not among those.
-    """
+    """A row for each eta: boundaries on the left, G on the right; SVM and KNPL share C."""
 
     n_per_class: int = 100
     n_test_per_class: int = 5000
     seed: int = 0
     test_seed: int = 1000
+    """Of the test points; not among those."""
     draws: int = 10
+    """Accuracies are averaged over so many seeds, from the `seed` of the points that are drawn."""
     eta_scales: tuple[float, ...] = (1.0, 0.1)
     grid: Grid = field(default_factory=Grid)
     resolution: int = 250
@@ -178,7 +155,7 @@ class KnplBoundary(PaperFigure):
         measured = {**chosen._asdict(), "SVM-CV": accuracies(plain, sample)}
         figure, panels = canvas(10.0, 4.0 * len(self.eta_scales) + 0.4, len(self.eta_scales), 2)
         for (left, right), scale in zip(panels, self.eta_scales, strict=True):
-            learned = _knpl(chosen, scale, sample)
+            learned = _learned(KNPLClassifier(), chosen, scale, sample)
             G = learned.adaptation_.toarray()
             _draw_boundaries(left, plain, learned, sample, self.resolution)
             _draw_entries(right, G, "G")
@@ -207,7 +184,7 @@ class KnplBoundary(PaperFigure):
             chosen, plain = tuned_svm(sample, self.grid)
             found.setdefault("SVM-CV", []).append(accuracies(plain, sample))
             for scale in self.eta_scales:
-                learned = _knpl(chosen, scale, sample)
+                learned = _learned(KNPLClassifier(), chosen, scale, sample)
                 found.setdefault(_key("KNPL", scale), []).append(accuracies(learned, sample))
         return {
             name: {part: float(np.mean([each[part] for each in all_])) for part in all_[0]}
@@ -216,19 +193,16 @@ class KnplBoundary(PaperFigure):
 
     def _words(self, measured: dict[str, Any]) -> dict[str, Any]:
         knpl = {_key("KNPL", scale): eta_text(scale) for scale in self.eta_scales}
-        parts = "; ".join(
-            f"KNPL with {eta} {_percent(m, 2)}, G from {m['least entry of G']:.3f} to "
-            f"{m['largest entry of G']:.3f}"
-            for key, eta in knpl.items()
-            for m in [measured[key]]
-        )
         means = measured[f"means of {self.draws} draws"]
         learned = (f"KNPL with {eta} {_percent(means[key], 2)}" for key, eta in knpl.items())
         return {
             "points": 2 * self.n_per_class,
             "fresh": 2 * self.n_test_per_class,
             "svm": _percent(measured["SVM-CV"], 2),
-            "parts": parts,
+            "parts": [
+                {"eta": eta, "accuracy": _percent(measured[key], 2), "m": measured[key]}
+                for key, eta in knpl.items()
+            ],
             "means": ", ".join([f"SVM-CV {_percent(means['SVM-CV'], 2)}", *learned]),
         }
 
@@ -277,9 +251,10 @@ def _entry_numbers(model: DANKClassifier, sample: Sample) -> dict[str, Any]:
     }
 
 
-def _knpl(chosen: Chosen, eta_scale: float, sample: Sample) -> KNPLClassifier:
-    learned = KNPLClassifier(gamma=chosen.gamma, C=chosen.C, eta_scale=eta_scale)
-    return learned.fit(sample.X, sample.y)
+def _learned(model: Any, chosen: Chosen, eta_scale: float, sample: Sample) -> Any:
+    """Return the model, fitted with the gamma and the C of the SVM."""
+    model.set_params(gamma=chosen.gamma, C=chosen.C, eta_scale=eta_scale)
+    return model.fit(sample.X, sample.y)
 
 
 def _key(method: str, eta_scale: float) -> str:

@@ -9,14 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from papers.figures.figure import (
-    LEARNED_LINE,
-    SVM_LINE,
-    PaperFigure,
-    canvas,
-    eta_text,
-    legend_of,
-)
+from papers.figures.figure import LEARNED_LINE, SVM_LINE, PaperFigure, canvas, eta_text, legend_of
 from papers.figures.samples import heart_half
 from papers.figures.tuning import Chosen, Grid, choose, svm
 from pliant import DANKClassifier, KNPLClassifier
@@ -35,23 +28,16 @@ METHODS = {
 
 @dataclass(frozen=True)
 class DankConvergence(PaperFigure):
-    """Both methods of the paper from alpha = 0, and the sequence of SVM duals beside them.
-
-    Attributes
-    ----------
-    iterations : int
-        Of either method; neither stops early.
-    eps : float
-        The paper's stopping rule: the first move that is no larger.
-    tol : float
-        Relative gap of the certified optimum.
-    """
+    """Both methods of the paper from alpha = 0, and the sequence of SVM duals beside them."""
 
     seed: int = 0
     tau: float = 0.01
     iterations: int = 2000
+    """Of either method; neither stops early."""
     eps: float = 1e-4
+    """The paper's stopping rule: the first move that is no larger."""
     tol: float = 1e-9
+    """Relative gap of the certified optimum."""
     grid: Grid = field(default_factory=Grid)
 
     name = "dank-figure-4"
@@ -130,27 +116,19 @@ class DankConvergence(PaperFigure):
 
 @dataclass(frozen=True)
 class KnplConvergence(PaperFigure):
-    """Algorithm 1 at the alpha of the SVM, and Algorithm 2 for two values of eta.
-
-    Attributes
-    ----------
-    iterations, limit : int
-        Of the ADMM: drawn, and allowed by the paper.
-    eps : float
-        The paper's stopping rule for Diff.
-    rounds : int
-        Of Algorithm 2.
-    tol : float
-        Relative gap of the certified optimum.
-    """
+    """Algorithm 1 at the alpha of the SVM, and Algorithm 2 for two values of eta."""
 
     seed: int = 0
     iterations: int = 40
     limit: int = 15
+    """Iterations of the ADMM that the paper allows; `iterations` are drawn."""
     eps: float = 1e-4
+    """The paper's stopping rule for Diff."""
     rounds: int = 10
+    """Of Algorithm 2."""
     eta_scales: tuple[float, ...] = (1.0, 0.1)
     tol: float = 1e-9
+    """Relative gap of the certified optimum."""
     grid: Grid = field(default_factory=Grid)
 
     name = "knpl-figure-3"
@@ -204,13 +182,11 @@ class KnplConvergence(PaperFigure):
 
     def _words(self, measured: dict[str, Any]) -> dict[str, Any]:
         admm = measured["ADMM"]
-        cycles = "; ".join(
-            f"with {eta_text(scale)} its last rounds swing "
-            f"between {m['after G'][-1]:.2f} and {m['after alpha'][-1]:.2f}, where the optimum is "
-            f"{m['optimum']:.2f}"
+        cycles = [
+            {"eta": eta_text(scale), "G": m["after G"][-1], "alpha": m["after alpha"][-1], "m": m}
             for scale in self.eta_scales
             for m in [measured[f"eta_scale {scale:g}"]]
-        )
+        ]
         return {
             "iterations": admm[f"iterations to Diff {self.eps:g}"],
             "distance": admm[f"distance from G after {self.limit}"],

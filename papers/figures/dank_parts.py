@@ -34,36 +34,24 @@ class PartedSet(NamedTuple):
 
 @dataclass(frozen=True)
 class DankParts(PaperFigure):
-    """Six panels: Q(pi) for few and for many parts, losses, bounds, gradients, safe screening.
-
-    Attributes
-    ----------
-    sets : tuple of PartedSet
-        Two; bounds and gradients are of the first.
-    count : int
-        Rows of each, drawn at random, as in the paper.
-    few, many : tuple of int
-        Numbers of parts.
-    draws : int
-        Starts of k-means; Q(pi) for few parts is averaged over them, all else is of the first.
-    parts : int
-        Of the bounds and gradients, as in the paper.
-    C : float
-    etas : tuple of float
-        For which bounds are drawn.
-    tolerances : tuple of float
-        Relative gaps at which the safe rule is tried.
-    """
+    """Six panels: Q(pi) for few and for many parts, losses, bounds, gradients, safe screening."""
 
     sets: tuple[PartedSet, ...] = (PartedSet("ijcnn1_val", 2.0), PartedSet("eeg_eye_state", 100.0))
+    """Two; bounds and gradients are of the first."""
     count: int = 2000
+    """Rows of each, drawn at random, as in the paper."""
     few: tuple[int, ...] = tuple(range(1, 11))
     many: tuple[int, ...] = (20, 50, 100, 200, 400, 1000)
+    """Numbers of parts."""
     draws: int = 20
+    """Starts of k-means; Q(pi) for few parts is averaged over them, all else is of the first."""
     parts: int = 10
+    """Of the bounds and gradients, as in the paper."""
     C: float = 32.0
     etas: tuple[float, ...] = tuple(10.0**k for k in range(11))
+    """For which bounds are drawn."""
     tolerances: tuple[float, ...] = tuple(10.0 ** (-k / 2) for k in range(19))
+    """Relative gaps at which the safe rule is tried."""
     seed: int = 0
 
     name = "dank-figure-5"
@@ -156,13 +144,12 @@ class DankParts(PaperFigure):
         false = [eta for eta, each in bounds.items() if each["printed bound"] < each["loss"]]
         spreads = [each for m in found.values() for each in m["Q of few parts"].values()]
         ratios = [each["largest"] / each["least"] for each in spreads if each["least"] > 0]
-        lines = "; ".join(
-            f"{name}: {few['2']['mean'] / m['Q(K)']:.3f} to "
-            f"{few[last]['mean'] / m['Q(K)']:.3f} of the limit from 2 to {last} parts, R² of "
-            f"the line through the means {m['R2 of a line']:.2f}"
+        lines = [
+            {"name": name, "two": few["2"]["mean"] / m["Q(K)"], "last": last,
+             "many": few[last]["mean"] / m["Q(K)"], "m": m}
             for name, m in found.items()
             for few in [m["Q of few parts"]]
-        )
+        ]  # fmt: skip
         return {
             "names": " and ".join(found),
             "lines": lines,

@@ -40,18 +40,12 @@ _CAPTIONS = tomllib.loads(Path(__file__).with_name("captions.toml").read_text("u
 
 @dataclass(frozen=True)
 class PaperFigure(ABC):
-    """A figure of a paper; the fields of a subclass are its setting.
-
-    Attributes
-    ----------
-    name : str
-        Of the picture's file, without ``.png``, and of its caption in captions.toml.
-    needs_data : bool
-        Whether it reads a set from the data folder.
-    """
+    """A figure of a paper; the fields of a subclass are its setting."""
 
     name: ClassVar[str]
+    """Of the picture's file, without ``.png``, and of its caption in captions.toml."""
     needs_data: ClassVar[bool] = False
+    """Whether it reads a set from the data folder."""
 
     @property
     def title(self) -> str:
@@ -80,8 +74,11 @@ class PaperFigure(ABC):
 
     def caption(self, measured: dict[str, Any]) -> str:
         """Return what is seen, with the paper's and the measured numbers, in plain text."""
-        template = " ".join(_CAPTIONS[self.name]["caption"].split())
-        return template.format(s=self, m=measured, **self._words(measured))
+        texts, words = _CAPTIONS[self.name], self._words(measured)
+        for key, phrase in texts.get("each", {}).items():
+            line = " ".join(phrase.split())
+            words[key] = "; ".join(line.format(**item) for item in words[key])
+        return " ".join(texts["caption"].split()).format(s=self, m=measured, **words)
 
     @abstractmethod
     def _plot(self, data: str | None) -> tuple[Figure, dict[str, Any]]:
@@ -89,7 +86,10 @@ class PaperFigure(ABC):
 
     @abstractmethod
     def _words(self, measured: dict[str, Any]) -> dict[str, Any]:
-        """Return what the caption takes from the numbers besides setting and results."""
+        """Return what the caption takes from the numbers besides setting and results.
+
+        Where captions.toml has a phrase for `each` item, the value is a list of dicts.
+        """
 
 
 def canvas(

@@ -19,32 +19,22 @@ __all__ = ["LabBandwidths"]
 
 @dataclass(frozen=True)
 class LabBandwidths(PaperFigure):
-    """A column for each model: what it learned, what it misses, and its bandwidths.
-
-    Attributes
-    ----------
-    gammas : tuple of float
-        Of exp(-gamma (x - z)^2), the paper's two fixed bandwidths.
-    low, high : float
-        Ends of x; the paper does not tell its own.
-    n : int
-        Training points, uniform.
-    noise : float
-        Standard deviation.
-    n_support : int
-        Support points where bandwidths are learned; of each member.
-    start : float
-        theta at the start of Algorithm 1, x on [-1, 1].
-    """
+    """A column for each model: what it learned, what it misses, and its bandwidths."""
 
     gammas: tuple[float, ...] = (20.0, 100.0)
+    """Of exp(-gamma (x - z)^2), the paper's two fixed bandwidths."""
     low: float = 0.0
     high: float = 3.0
+    """Ends of x; the paper does not tell its own."""
     n: int = 300
+    """Training points, uniform."""
     noise: float = 0.1
+    """Standard deviation."""
     ridge: float = 0.01
     n_support: int = 80
+    """Support points where bandwidths are learned; of each member."""
     start: float = 10.0
+    """theta at the start of Algorithm 1, x on [-1, 1]."""
     max_iter: int = 1000
     resolution: int = 1001
     seed: int = 0
@@ -105,16 +95,8 @@ class LabBandwidths(PaperFigure):
         }
 
     def _words(self, measured: dict[str, Any]) -> dict[str, Any]:
-        errors = "; ".join(
-            f"{name}: {found['rms error, slow half']:.2g} and {found['rms error, fast half']:.2g}"
-            for name, found in measured.items()
-        )
-        medians = "; ".join(
-            f"{name} {found['median gamma, slow half']:.0f} and "
-            f"{found['median gamma, fast half']:.0f}"
-            for name, found in list(measured.items())[len(self.gammas) :]
-        )
-        return {"errors": errors, "medians": medians}
+        models = [{"name": name, "m": found} for name, found in measured.items()]
+        return {"errors": models, "medians": models[len(self.gammas) :]}
 
 
 def _chirp(x: Array) -> Array:

@@ -38,21 +38,14 @@ Model: TypeAlias = Callable[[float, int, int], Any]
 
 @dataclass(frozen=True)
 class ErrorCurves(PaperFigure):
-    """A panel for each function: mean and standard deviation of 1 - R2 over samples.
-
-    Attributes
-    ----------
-    n_test : int
-        Test points, as in the paper.
-    repeats : int
-        Samples, each with its own noise.
-    max_iter : int
-        Steps of Algorithm 1, in a stage.
-    """
+    """A panel for each function: mean and standard deviation of 1 - R2 over samples."""
 
     n_test: int = 800
+    """Test points, as in the paper."""
     repeats: int = 10
+    """Samples, each with its own noise."""
     max_iter: int = 500
+    """Steps of Algorithm 1, in a stage."""
     seed: int = 0
 
     def _measure(
@@ -95,18 +88,12 @@ class ErrorCurves(PaperFigure):
 
 @dataclass(frozen=True)
 class LabSupport(ErrorCurves):
-    """The error against the share of the training points that are support points.
-
-    Attributes
-    ----------
-    shares : tuple of float
-        Support points over training points.
-    n : int
-        Training points, as in the paper.
-    """
+    """The error against the share of the training points that are support points."""
 
     shares: tuple[float, ...] = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
+    """Support points over training points."""
     n: int = 200
+    """Training points, as in the paper."""
 
     name = "lab-rbf-figure-4"
 
@@ -129,29 +116,22 @@ class LabSupport(ErrorCurves):
         return figure, measured
 
     def _words(self, measured: dict[str, Any]) -> dict[str, Any]:
-        best = "; ".join(
-            f"{name}: {_best(found[ALGORITHM_1])} (Algorithm 1), "
-            f"{_best(found[DEFAULTS])} (defaults)"
+        best = [
+            {"name": name, "printed": _best(found[ALGORITHM_1]), "ours": _best(found[DEFAULTS])}
             for name, found in measured.items()
-        )
+        ]
         return {"noise": [FUNCTIONS[name].noise for name in ("sin(x^3)", "f1")], "best": best}
 
 
 @dataclass(frozen=True)
 class LabStart(ErrorCurves):
-    """The error against the bandwidth that learning starts from.
-
-    Attributes
-    ----------
-    sigmas : tuple of float
-        theta = sigma/M for all points and features, M the number of features.
-    n_support, n_more : int
-        Support points and other training points, as in the paper.
-    """
+    """The error against the bandwidth that learning starts from."""
 
     sigmas: tuple[float, ...] = (0.001, 0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+    """theta = sigma/M for all points and features, M the number of features."""
     n_support: int = 100
     n_more: int = 100
+    """Support points and other training points, as in the paper."""
 
     name = "lab-rbf-figure-5"
 
@@ -183,11 +163,14 @@ class LabStart(ErrorCurves):
         return {**lines, DEFAULTS: {f"{sigma:g}": found for sigma in self.sigmas}}
 
     def _words(self, measured: dict[str, Any]) -> dict[str, Any]:
-        parts = "; ".join(
-            f"{name}: {_span(found[FIXED])}, {_span(found[ALGORITHM_1])}, "
-            f"{_span(found[STARTED])}, and {_least(found[DEFAULTS]):.2g} for the defaults"
+        parts = [
+            {
+                "name": name,
+                "spans": ", ".join(_span(found[each]) for each in (FIXED, ALGORITHM_1, STARTED)),
+                "ours": _least(found[DEFAULTS]),
+            }
             for name, found in measured.items()
-        )
+        ]
         return {"rate": PRINTED["learning_rate"], "parts": parts}
 
 

@@ -42,27 +42,18 @@ def by_default(n_support: int, seed: int, **options: Any) -> LABRBFRegressor:
 
 @dataclass(frozen=True)
 class Function:
-    """A function on a cube, and how much noise its values get.
-
-    Attributes
-    ----------
-    formula : str
-        As it stands above a panel.
-    values : callable
-        Points, shape (n, d), -> values, shape (n,).
-    low, high : float
-        Ends of every variable.
-    n_features : int
-    noise : float
-        Variance of the noise over that of the values.
-    """
+    """A function on a cube, and how much noise its values get."""
 
     formula: str
+    """As it stands above a panel."""
     values: Callable[[Array], Array]
+    """Points, shape (n, d), -> values, shape (n,)."""
     low: float
     high: float
+    """Ends of every variable."""
     n_features: int
     noise: float
+    """Variance of the noise over that of the values."""
 
     def sample(self, n: int, n_test: int, random: np.random.Generator) -> Sample:
         """Draw uniform points; those to learn from have noise, those to be judged by have none."""

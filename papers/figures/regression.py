@@ -4,21 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
-from papers.figures.figure import (
-    LEARNED_LINE,
-    SVM_LINE,
-    PaperFigure,
-    canvas,
-    diverging,
-    places,
-)
+from papers.figures.figure import LEARNED_LINE, SVM_LINE, PaperFigure, canvas, diverging, places
 from papers.figures.samples import Sample
 from papers.figures.tuning import Chosen, Grid, adaptation_numbers, choose, gamma_of
 from pliant import C_path, DANKRegressor
@@ -31,42 +24,24 @@ SVR_CV, DANK = "SVR-CV", "DANK"
 SAME, BEST = "DANK with the parameters of SVR-CV", "SVR, best of the grid on the test points"
 MISSED = "test 1 - R2"
 
-
-@dataclass(frozen=True)
-class Comparison:
-    """Both models, fitted, and what was measured of them."""
-
-    plain: TransformedTargetRegressor
-    learned: DANKRegressor
-    measured: dict[str, dict[str, Any]]
-
-    def errors(self) -> tuple[float, float]:
-        """Return 1 - R2 of SVR-CV and of DANK on the test points."""
-        return self.measured[SVR_CV][MISSED], self.measured[DANK][MISSED]
+Measured: TypeAlias = dict[str, dict[str, Any]]
+"""Numbers of each model."""
 
 
 @dataclass(frozen=True)
 class Rivals:
-    """SVR-CV and DANK, which differ in the kernel only.
-
-    Attributes
-    ----------
-    grid : Grid
-        Its `eta_scales` are DANK's.
-    epsilon : float
-        Errors that are free, in standard deviations of the training target.
-    tau : float
-    tuning_tol : float
-        Relative gap to which DANK is solved while choosing.
-    """
+    """SVR-CV and DANK, which differ in the kernel only."""
 
     grid: Grid = field(default_factory=lambda: Grid(eta_scales=(1.0, 0.1, 0.01)))
+    """Its `eta_scales` are DANK's."""
     epsilon: float = 0.01
+    """Errors that are free, in standard deviations of the training target."""
     tau: float = 0.01
     tuning_tol: float = 1e-3
+    """Relative gap to which DANK is solved while choosing."""
 
-    def compare(self, sample: Sample) -> Comparison:
-        """Tune both on the training points, fit them there, and measure."""
+    def compare(self, sample: Sample) -> tuple[tuple[Any, Any], Measured]:
+        """Return both, tuned and fitted on the training points, and what was measured of them."""
         plain = choose(self._svrs, sample.X, sample.y, replace(self.grid, eta_scales=(1.0,)))
         learned = choose(self._danks, sample.X, sample.y, self.grid)
         (svr,) = self._svrs(plain.gamma, 1.0, [plain.C], sample.X, sample.y)
@@ -80,7 +55,7 @@ class Rivals:
             SAME: _dank_numbers(same, plain, sample),
             BEST: self._best_svr(sample),
         }
-        return Comparison(svr, dank, measured)
+        return (svr, dank), measured
 
     def _svrs(
         self, gamma: float, _: float, Cs: Sequence[float], X: Array, y: Array
@@ -114,19 +89,14 @@ class Rivals:
 
 @dataclass(frozen=True)
 class StepFunction(PaperFigure):
-    """A column for each a: the printed one, and its inverse, which gives steps.
-
-    Attributes
-    ----------
-    n, n_test : int
-        Evenly spaced training and test points on [-5, 5]; the paper does not tell its own.
-    """
+    """A column for each a: the printed one, and its inverse, which gives steps."""
 
     s: float = 3.0
     w: float = 2.0
     sharpness: tuple[float, ...] = (0.05, 20.0)
     n: int = 100
     n_test: int = 1001
+    """Evenly spaced training and test points on [-5, 5]; the paper does not tell its own."""
     rivals: Rivals = field(default_factory=Rivals)
 
     name = "dank-figure-6a"
@@ -137,13 +107,13 @@ class StepFunction(PaperFigure):
         measured = {}
         for column, a in zip(panels.T, self.sharpness, strict=True):
             sample = self._sample(a)
-            found = self.rivals.compare(sample)
-            _draw_column(column, sample, found)
-            plain, learned = found.errors()
+            models, found = self.rivals.compare(sample)
+            _draw_column(column, sample, models)
+            plain, learned = (found[name][MISSED] for name in (SVR_CV, DANK))
             column[0].set_title(f"a = {a:g}; 1 − R²: SVR-CV {plain:.2g}, DANK {learned:.2g}")
             straight = self.s / self.w * sample.X_test[:, 0]
             bend = float(np.abs(sample.y_test - straight).max())
-            measured[f"a = {a:g}"] = {"distance from the line s x/w": bend, **found.measured}
+            measured[f"a = {a:g}"] = {"distance from the line s x/w": bend, **found}
         panels[0, 0].legend(fontsize=8)
         return figure, measured
 
@@ -159,21 +129,14 @@ class StepFunction(PaperFigure):
 
 @dataclass(frozen=True)
 class Surface(PaperFigure):
-    """A row for each square: the function, and what SVR-CV and DANK miss of it.
-
-    Attributes
-    ----------
-    squares : tuple of (float, float)
-        Ends of both variables: the printed ones, and those for which u - 0.5 is centred.
-    n : int
-        Training points, uniform in the square.
-    resolution : int
-        The test points are a grid of its square many.
-    """
+    """A row for each square: the function, and what SVR-CV and DANK miss of it."""
 
     squares: tuple[tuple[float, float], ...] = ((-0.5, 0.5), (0.0, 1.0))
+    """Ends of both variables: the printed ones, and those for which u - 0.5 is centred."""
     n: int = 400
+    """Training points, uniform in the square."""
     resolution: int = 50
+    """The test points are a grid of its square many."""
     seed: int = 0
     rivals: Rivals = field(default_factory=Rivals)
 
@@ -184,9 +147,9 @@ class Surface(PaperFigure):
         measured = {}
         for (low, high), row in zip(self.squares, rows, strict=True):
             sample = self._sample(low, high)
-            found = self.rivals.compare(sample)
-            self._draw_row(row, sample, found)
-            measured[f"square [{low:g}, {high:g}]^2"] = found.measured
+            models, found = self.rivals.compare(sample)
+            self._draw_row(row, sample, dict(zip((SVR_CV, DANK), models, strict=True)), found)
+            measured[f"square [{low:g}, {high:g}]^2"] = found
         return figure, measured
 
     def _sample(self, low: float, high: float) -> Sample:
@@ -195,7 +158,7 @@ class Surface(PaperFigure):
         grid = places(ends, ends)
         return Sample(points, cherkassky(*points.T), grid, cherkassky(*grid.T))
 
-    def _draw_row(self, row: Any, sample: Sample, found: Comparison) -> None:
+    def _draw_row(self, row: Any, sample: Sample, models: dict[str, Any], found: Measured) -> None:
         """Draw the surface, and both errors with one scale of colours, but for the worst 1 %."""
         u, v, g = (
             values.reshape(self.resolution, self.resolution)
@@ -207,17 +170,16 @@ class Surface(PaperFigure):
         surface.plot_surface(u, v, g, cmap="viridis", linewidth=0)
         surface.set(xlabel="u", ylabel="v", title="g(u, v)")
         surface.set_box_aspect(None, zoom=0.85)
-        errors = [
-            (model.predict(sample.X_test) - sample.y_test).reshape(u.shape)
-            for model in (found.plain, found.learned)
-        ]
-        limit = max(np.percentile(np.abs(each), 99) for each in errors)
-        for ax, label, error, score in zip(
-            row[1:], (SVR_CV, DANK), errors, found.errors(), strict=True
-        ):
+        errors = {
+            label: (model.predict(sample.X_test) - sample.y_test).reshape(u.shape)
+            for label, model in models.items()
+        }
+        limit = max(np.percentile(np.abs(each), 99) for each in errors.values())
+        for ax, (label, error) in zip(row[1:], errors.items(), strict=True):
             image = ax.pcolormesh(u, v, error, cmap=diverging(), vmin=-limit, vmax=limit)
             ax.scatter(*sample.X.T, 2, color="black", linewidths=0)
-            ax.set(xlabel="u", ylabel="v", title=f"{label}: 1 − R² = {score:.2g}", aspect="equal")
+            ax.set(xlabel="u", ylabel="v", aspect="equal")
+            ax.set_title(f"{label}: 1 − R² = {found[label][MISSED]:.2g}")
             figure.colorbar(image, ax=ax, label="prediction − g(u, v)", shrink=0.85, extend="both")
 
     def _words(self, measured: dict[str, Any]) -> dict[str, Any]:
@@ -257,15 +219,13 @@ def _dank_numbers(model: DANKRegressor, chosen: Chosen, sample: Sample) -> dict[
     return {**_numbers(model, len(model.support_), chosen, sample), **adaptation_numbers(model)}
 
 
-def _draw_column(column: Any, sample: Sample, found: Comparison) -> None:
+def _draw_column(column: Any, sample: Sample, models: tuple[Any, Any]) -> None:
     upper, lower = column
     x = sample.X_test[:, 0]
     upper.plot(x, sample.y_test, color=GREY, linewidth=4, alpha=0.35, label="g")
     lower.axhline(0, color=GREY, linewidth=4, alpha=0.35)
-    for model, label, color, dash in (
-        (found.plain, SVR_CV, BLUE, SVM_LINE),
-        (found.learned, DANK, VERMILION, LEARNED_LINE),
-    ):
+    looks = ((SVR_CV, BLUE, SVM_LINE), (DANK, VERMILION, LEARNED_LINE))
+    for model, (label, color, dash) in zip(models, looks, strict=True):
         predicted = model.predict(sample.X_test)
         upper.plot(x, predicted, color=color, linestyle=dash, linewidth=1.2, label=label)
         lower.plot(x, predicted - sample.y_test, color=color, linestyle=dash, linewidth=1.2)

@@ -41,24 +41,16 @@ COLORS = (
 
 @dataclass(frozen=True)
 class ScgGaussians(PaperFigure):
-    """The data; the Gaussian kernel; the learned kernel on its points, on fresh ones, and centred.
-
-    Attributes
-    ----------
-    n_per_class : int
-        As in the paper.
-    deviation : float
-        Of each Gaussian; the paper does not tell its own.
-    gamma : float
-        Of the Gaussian kernel.
-    strength : float
-        Of SCG-LDK, divided by the number of points.
-    """
+    """The data; the Gaussian kernel; the learned one on its points, on fresh ones, and centred."""
 
     n_per_class: int = 100
+    """As in the paper."""
     deviation: float = 0.4
+    """Of each Gaussian; the paper does not tell its own."""
     gamma: float = 0.5
+    """Of the Gaussian kernel."""
     strength: float = 100.0
+    """Of SCG-LDK, divided by the number of points."""
     seed: int = 0
 
     name = "scg-figure-1"
@@ -93,11 +85,7 @@ class ScgGaussians(PaperFigure):
         return figure, measured
 
     def _words(self, measured: dict[str, Any]) -> dict[str, Any]:
-        panels = "; ".join(
-            f"{name} {found['accuracy']:.3f}, {found['silhouette']:.2f}, {found['halves']:.2f}"
-            for name, found in measured.items()
-        )
-        return {"panels": panels}
+        return {"panels": [{"name": name, "m": found} for name, found in measured.items()]}
 
 
 class Panel(NamedTuple):
@@ -111,18 +99,12 @@ class Panel(NamedTuple):
 
 @dataclass(frozen=True)
 class ScgDigits(PaperFigure):
-    """Above, the points that each embedding is learned from; below, held-out points.
-
-    Attributes
-    ----------
-    per_class : int
-        Images of each digit, as in the paper.
-    neighbours : int
-        Of the graph of the eigenmaps, as in the paper.
-    """
+    """Above, the points that each embedding is learned from; below, held-out points."""
 
     per_class: int = 400
+    """Images of each digit, as in the paper."""
     neighbours: int = 5
+    """Of the graph of the eigenmaps, as in the paper."""
     seed: int = 0
 
     name = "scg-figure-2"

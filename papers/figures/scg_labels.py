@@ -26,24 +26,16 @@ PRINTED = {"OSK": 3.62, "LDK": 11.03, "SCG-OSK": 0.53, "SCG-LDK": 0.06}
 
 @dataclass(frozen=True)
 class ScgLabels(PaperFigure):
-    """A panel for each learner, on heart.
-
-    Attributes
-    ----------
-    shares : int
-        So many equally spaced shares up to 1, as in the paper: .05, .1, ..., 1.
-    repeats : int
-        Median processor time of so many fits, each with its own labels.
-    sweeps : int
-        Of LDK, at most, over all pairs of the labelled points.
-    strength : float
-        Of SCG-LDK.
-    """
+    """A panel for each learner, on heart."""
 
     shares: int = 20
+    """So many equally spaced shares up to 1, as in the paper: .05, .1, ..., 1."""
     repeats: int = 5
+    """Median processor time of so many fits, each with its own labels."""
     sweeps: int = 20
+    """Of LDK, at most, over all pairs of the labelled points."""
     strength: float = 100.0
+    """Of SCG-LDK."""
     seed: int = 0
 
     name = "scg-figure-3"

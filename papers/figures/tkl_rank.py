@@ -31,37 +31,25 @@ def random_factor(size: int, rank: int, rng: np.random.Generator) -> Array:
 
 @dataclass(frozen=True)
 class TklRank(PaperFigure):
-    """A panel for each set: mean steps with a 95 % interval, their line, and the learned P.
-
-    Attributes
-    ----------
-    sets : tuple of str
-        As in the paper.
-    count : int
-        Rows of each, drawn at random.
-    ranks : tuple of int
-        And n_P after them.
-    draws : int
-        Random P of each rank.
-    C : float
-        Of what is drawn.
-    Cs : tuple of float
-        For which the learned P is compared with the random ones.
-    violation : float
-        The paper's tolerance: of the optimality conditions, as in libsvm.
-    tol : float
-        Relative gap to which P is learned.
-    """
+    """A panel for each set: mean steps with a 95 % interval, their line, and the learned P."""
 
     sets: tuple[str, ...] = ("california_housing", "shill_bidding")
+    """As in the paper."""
     count: int = 1000
+    """Rows of each, drawn at random."""
     ranks: tuple[int, ...] = (1, 2, 4, 8, 12, 16)
+    """And n_P after them."""
     draws: int = 20
+    """Random P of each rank."""
     C: float = 10.0
+    """Of what is drawn."""
     Cs: tuple[float, ...] = (1.0, 100.0)
+    """For which the learned P is compared with the random ones."""
     epsilon: float = 0.1
     violation: float = 0.1
+    """The paper's tolerance: of the optimality conditions, as in libsvm."""
     tol: float = 1e-3
+    """Relative gap to which P is learned."""
     seed: int = 0
 
     name = "tkl-figure-4"
@@ -107,14 +95,12 @@ class TklRank(PaperFigure):
         return smo.solve(dual, violation=self.violation).n_iter
 
     def _words(self, measured: dict[str, Any]) -> dict[str, Any]:
-        compared = "; ".join(
-            f"{name} at {C}: {found['learned P']} for the learned P of rank "
-            f"{found['rank of the learned P']}, "
-            f"{min(means):.0f} to {max(means):.0f} for random ones"
+        compared = [
+            {"name": name, "C": C, "m": found, "least": min(means), "largest": max(means)}
             for name, each in measured.items()
             for C, found in each.items()
             for means in [[s["mean"] for s in found["random P"].values()]]
-        )
+        ]
         return {"compared": compared}
 
 

@@ -43,30 +43,22 @@ PRINTED = {
 
 @dataclass(frozen=True)
 class TklConvergence(PaperFigure):
-    """A column for each set: above, the gap against machines, below, against time.
-
-    Attributes
-    ----------
-    panels : tuple of (str, float)
-        Sets, and the C that is drawn.
-    Cs : tuple of float
-        For which machines and seconds to a gap of `goal` are counted.
-    machines : int
-        Support vector machines solved at most.
-    tol : float
-        The relative gap at which a solver stops.
-    """
+    """A column for each set: above, the gap against machines, below, against time."""
 
     panels: tuple[tuple[str, float], ...] = (
         ("breast_cancer_original_complete", 1.0),
         ("pima_diabetes", 1.0),
         ("boston_housing", 10.0),
     )
+    """Sets, and the C that is drawn."""
     Cs: tuple[float, ...] = (1.0, 10.0, 100.0)
+    """For which machines and seconds to a gap of `goal` are counted."""
     epsilon: float = 0.1
     delta: float = 0.5
     machines: int = 300
+    """Support vector machines solved at most."""
     tol: float = 1e-5
+    """The relative gap at which a solver stops."""
     goal: float = 1e-3
 
     name = "tkl-figure-1"
@@ -161,32 +153,22 @@ def fit_exponents(m: Array, order: Array, seconds: Array) -> Exponents:
 
 @dataclass(frozen=True)
 class TklCost(PaperFigure):
-    """A row for each task, a column for each solver, a line for each n_P.
-
-    Attributes
-    ----------
-    data_set : str
-        For regression; labels say whether its target is at least the median.
-    counts : tuple of int
-        Rows.
-    features : tuple of int
-        The first so many; more than there are: copies.
-    degree : int
-        Of the monomials of x, n_P = 2 C(features + degree, degree).
-    machines : int
-        Averaged over, after the first one.
-    fitted_from : int
-        The least number of rows that the fits take in.
-    """
+    """A row for each task, a column for each solver, a line for each n_P."""
 
     data_set: str = "california_housing"
+    """For regression; labels say whether its target is at least the median."""
     counts: tuple[int, ...] = (500, 1000, 2000, 4000)
+    """Rows."""
     features: tuple[int, ...] = (2, 4, 8, 16)
+    """The first so many; more than there are: copies."""
     degree: int = 2
+    """Of the monomials of x, n_P = 2 C(features + degree, degree)."""
     C: float = 1.0
     epsilon: float = 0.1
     machines: int = 5
+    """Averaged over, after the first one."""
     fitted_from: int = 1000
+    """The least number of rows that the fits take in."""
 
     name = "tkl-figure-2"
     needs_data = True

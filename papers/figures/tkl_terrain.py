@@ -37,29 +37,20 @@ def near_cliffs(X: Array, angle: float) -> Mask:
 
 @dataclass(frozen=True)
 class TklTerrain(PaperFigure):
-    """A row for each angle of the canyon: the terrain, and what both models make of it.
-
-    Attributes
-    ----------
-    angles : tuple of float
-        Degrees by which the canyon is turned.
-    n : int
-        Training points, as in the paper.
-    resolution : int
-        Errors are measured on a grid of its square many.
-    gammas, deltas, Cs : tuple of float
-        What is tried in five-fold cross-validation.
-    epsilon : float
-        In standard deviations of the training target.
-    """
+    """A row for each angle of the canyon: the terrain, and what both models make of it."""
 
     angles: tuple[float, ...] = (0.0, 30.0)
+    """Degrees by which the canyon is turned."""
     n: int = 750
+    """Training points, as in the paper."""
     resolution: int = 120
+    """Errors are measured on a grid of its square many."""
     gammas: tuple[float, ...] = (4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0)
     deltas: tuple[float, ...] = (0.1, 0.3, 1.0)
     Cs: tuple[float, ...] = (1.0, 10.0, 100.0)
+    """What is tried in five-fold cross-validation."""
     epsilon: float = 0.03
+    """In standard deviations of the training target."""
     folds: int = 5
     seed: int = 0
 
@@ -116,11 +107,10 @@ class TklTerrain(PaperFigure):
         ax.set_yticks([0, 0.5, 1])
 
     def _words(self, measured: dict[str, Any]) -> dict[str, Any]:
-        parts = "; ".join(
-            f"{place}: {GAUSSIAN} {_errors(found[GAUSSIAN])}, {TESSELLATED} "
-            f"{_errors(found[TESSELLATED])}"
+        parts = [
+            {"place": place, "gaussian": found[GAUSSIAN], "tkl": found[TESSELLATED]}
             for place, found in measured.items()
-        )
+        ]
         return {"parts": parts}
 
 
@@ -140,7 +130,3 @@ def _numbers(model: GridSearchCV, errors: Array, sample: Sample, angle: float) -
 
 def _root_mean_square(errors: Array) -> float:
     return float(np.sqrt(np.mean(errors**2)))
-
-
-def _errors(found: dict[str, Any]) -> str:
-    return " / ".join(f"{found[key]:.0f}" for key in ("RMSE", "RMSE near cliffs", "RMSE elsewhere"))

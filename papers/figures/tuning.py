@@ -31,20 +31,13 @@ Machines: TypeAlias = Callable[[float, float, Sequence[float], Array, Array], Se
 
 @dataclass(frozen=True)
 class Grid:
-    """What is tried; of equal losses the first is taken.
-
-    Attributes
-    ----------
-    sigmas, Cs : tuple of float
-        The papers' 2^-5, ..., 2^5; the widest kernel first, the least C first.
-    eta_scales : tuple of float
-        Multiples of the automatic eta.
-    folds, seed : int
-    """
+    """What is tried; of equal losses the first is taken."""
 
     sigmas: tuple[float, ...] = tuple(2.0**p for p in range(5, -6, -1))
     Cs: tuple[float, ...] = tuple(2.0**p for p in range(-5, 6))
+    """The papers' 2^-5, ..., 2^5; the widest kernel first, the least C first."""
     eta_scales: tuple[float, ...] = (1.0,)
+    """Multiples of the automatic eta."""
     folds: int = 5
     seed: int = 0
 

@@ -241,7 +241,7 @@ def test_of_equal_losses_the_widest_kernel_and_the_least_C_are_chosen():
 def test_rivals_are_tuned_on_training_points_only():
     x = np.linspace(0, 3, 24)[:, None]
     first, second = (
-        RIVALS.compare(Sample(x, np.sin(3 * x[:, 0]), x_test, np.cos(x_test[:, 0]))).measured
+        RIVALS.compare(Sample(x, np.sin(3 * x[:, 0]), x_test, np.cos(x_test[:, 0])))[1]
         for x_test in (x[:5], x[5:9])
     )
     for name in ("SVR-CV", "DANK"):
