@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return 0, or 1 if a measurement failed."""
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments[:1] == [PAPERS]:
-        from benchmarks.papers.overview.command import main as papers
+        from papers.overview.command import main as papers
 
         return papers(arguments[1:])
     parser = _parser()

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pliant.comparison import holdout
+from benchmarks.datasets import load_local
+from benchmarks.splits import holdout
 from pliant.core.typing import Array
-from pliant.datasets import load_local
 
 __all__ = [
     "ABSENT",

@@ -10,11 +10,11 @@ import numpy as np
 from scipy.linalg.blas import dger
 from sklearn.datasets import make_classification
 
+from benchmarks.datasets import load_local
 from benchmarks.harness.spec import Benchmark, Case, Contestant
 from benchmarks.local_sets import ABSENT, named
 from pliant import LogDetLearner, SCGLogDetLearner, SideInformation
 from pliant.core.typing import Array, Indices
-from pliant.datasets import load_local
 from pliant.kernels import as_kernel
 from pliant.methods.side_information import bregman
 from pliant.methods.side_information.ldk_problem import (

@@ -9,8 +9,9 @@ import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import minmax_scale
 
+from benchmarks.datasets import load_local
 from pliant.core.typing import Array
-from pliant.datasets import load_local, make_speed_problem
+from pliant.datasets import make_speed_problem
 
 __all__ = ["SPEED", "gaussian_gram", "two_classes"]
 

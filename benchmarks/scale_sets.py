@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.preprocessing import MinMaxScaler
 
-from pliant.comparison import random_halves
+from benchmarks.datasets import load_local
+from benchmarks.splits import random_halves
 from pliant.core.typing import Array
-from pliant.datasets import load_local
 
 __all__ = ["GENERATED", "SETS", "Halves", "ScaleSet", "generated", "halves", "prepared"]
 

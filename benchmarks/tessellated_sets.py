@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.preprocessing import minmax_scale, scale
 
+from benchmarks.datasets import load_local
 from pliant import TKLClassifier, TKLRegressor
 from pliant.core.typing import Array
-from pliant.datasets import load_local
 
 __all__ = ["ABSENT", "SHAPES", "learner", "machine_numbers", "named", "points_and_target", "scaled"]
 

@@ -14,7 +14,8 @@ from benchmarks.harness.machine import describe_machine, load_average
 from benchmarks.harness.measuring import Settings, measure_case
 from benchmarks.harness.spec import Benchmark, Case
 from benchmarks.harness.summary import goal_met, overall, summarise
-from pliant.comparison.rendering import Cell, Column, markdown_table
+from benchmarks.markdown import markdown_table
+from pliant.comparison.rendering import Cell, Column
 from pliant.core.files import replacing
 
 __all__ = ["has_failures", "run", "to_markdown", "write"]

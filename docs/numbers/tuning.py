@@ -1,6 +1,6 @@
 """Measure how long it takes to choose C, gamma, eta_scale and the rule for new points together.
 
-    PLIANT_DATA=folder python docs/numbers/tuning.py
+    PYTHONPATH=. PLIANT_DATA=folder python docs/numbers/tuning.py
 
 scikit-learn's GridSearchCV over 300 settings, five folds, in one process and one thread: 1500
 fits. Writes tuning.csv beside this file.
@@ -17,8 +17,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler
 from threadpoolctl import threadpool_limits
 
+from benchmarks.datasets import load_local
 from pliant import DANKClassifier, KNPLClassifier
-from pliant.datasets import load_local
 from pliant.kernels import EXTENSIONS
 
 SETS = ("sonar", "heart_statlog", "ionosphere")

@@ -9,19 +9,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.papers.theory.decomposed import (
+from papers.figures.saddle import read
+from papers.theory.decomposed import (
     BetweenParts,
     between_parts,
     bound_on_loss,
     printed_bound,
 )
-from benchmarks.papers.theory.screening import (
+from papers.theory.screening import (
     safe_at_bound,
     safe_zeros,
     theorem_seven,
     theorem_seven_threshold,
 )
-from papers.figures.saddle import read
 from pliant.core.typing import Array, Indices, Mask
 from pliant.kernels import Gaussian
 from pliant.methods.hadamard.parts import kmeans_partition

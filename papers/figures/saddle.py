@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.preprocessing import minmax_scale, scale
 
+from benchmarks.datasets import load_local
 from pliant.core.typing import Array
-from pliant.datasets import load_local
 from pliant.kernels import GeneralizedKernel, TessellatedKernel
 from pliant.methods.svm.dual import svc_dual, svr_dual
 from pliant.methods.tessellated.problem import KernelLearning, Oracle

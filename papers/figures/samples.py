@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.preprocessing import minmax_scale
 
-from pliant.comparison import random_halves
+from benchmarks.datasets import load_local
+from benchmarks.splits import random_halves
 from pliant.core.typing import Array
-from pliant.datasets import load_local, make_clowns
+from pliant.datasets import make_clowns
 
 __all__ = ["Sample", "clowns", "heart_half"]
 

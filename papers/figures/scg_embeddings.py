@@ -11,11 +11,11 @@ from sklearn.decomposition import PCA
 from sklearn.metrics import silhouette_score
 from sklearn.neighbors import KNeighborsClassifier
 
-from benchmarks.papers.side_information.kernels import Eigenmaps
-from benchmarks.papers.side_information.sets import draw, read
+from benchmarks.splits import random_halves
 from papers.figures.figure import PaperFigure, canvas, lettered
+from papers.side_information.kernels import Eigenmaps
+from papers.side_information.sets import draw, read
 from pliant import KernelEmbedding, SCGLogDetLearner
-from pliant.comparison import random_halves
 from pliant.core.linalg import top_eigenpairs
 from pliant.core.typing import Array, Indices
 from pliant.kernels import Gaussian

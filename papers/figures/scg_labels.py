@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
+from benchmarks.datasets import load_local
 from benchmarks.harness.calls import exponent, fit_quietly, processor_seconds
 from papers.figures.figure import PaperFigure, canvas
 from pliant import LogDetLearner, OrderSpectralLearner, SCGLogDetLearner
 from pliant.core.typing import Array, Indices
-from pliant.datasets import load_local
 from pliant.plots._common import BLUE, VERMILION
 
 __all__ = ["ScgLabels"]

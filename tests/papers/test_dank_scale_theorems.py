@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.papers.theory.decomposed import between_parts, bound_on_loss, printed_bound
-from benchmarks.papers.theory.screening import safe_zeros, theorem_seven, theorem_seven_threshold
+from papers.theory.decomposed import between_parts, bound_on_loss, printed_bound
+from papers.theory.screening import safe_zeros, theorem_seven, theorem_seven_threshold
 from pliant.kernels import Gaussian
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import svc_dual, svr_dual, without_intercept

@@ -2,9 +2,9 @@
 
 `compare` runs methods and baselines on one table under one protocol, cell by cell: `folds` and
 `search` say which rows and settings, `cell` what is measured, `isolation`, `running` and `ledger`
-how cells are run and kept, `result` and `report` what is shown. `splits` draws train and test rows,
-`paired` tests scores measured on the same splits, `ranks` and `across` compare many methods over
-many data sets, and `rendering` writes tables of results.
+how cells are run and kept, `result` and `report` what is shown. `paired` tests scores measured on
+the same splits, `ranks` and `across` compare many methods over many data sets, and `rendering`
+writes tables of results.
 """
 
 from pliant.comparison.across import Across, across
@@ -13,7 +13,6 @@ from pliant.comparison.comparing import compare, compare_sample
 from pliant.comparison.paired import (
     PairedTest,
     corrected_t_test,
-    paired_t_test,
     verdict,
     wilcoxon_test,
 )
@@ -25,15 +24,13 @@ from pliant.comparison.ranks import (
     nemenyi_critical_difference,
 )
 from pliant.comparison.reading import read_sample
-from pliant.comparison.rendering import LATER, Column, Score, markdown_table, text_table
+from pliant.comparison.rendering import Column, Score, text_table
 from pliant.comparison.result import ComparisonResult, Entry
 from pliant.comparison.sample import Sample
-from pliant.comparison.splits import holdout, official, random_halves
 from pliant.comparison.standings import Standing
 
 __all__ = [
     "BASELINES",
-    "LATER",
     "Across",
     "Cell",
     "Column",
@@ -51,12 +48,7 @@ __all__ = [
     "compare_sample",
     "corrected_t_test",
     "friedman_test",
-    "holdout",
-    "markdown_table",
     "nemenyi_critical_difference",
-    "official",
-    "paired_t_test",
-    "random_halves",
     "read_sample",
     "text_table",
     "verdict",

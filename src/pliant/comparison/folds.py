@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,11 +24,13 @@ from sklearn.model_selection import (
 
 from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.sample import Sample
-from pliant.comparison.splits import Split
 from pliant.core.files import quoted
 from pliant.core.typing import Indices
 
 __all__ = ["cell_seed", "check_folds", "inner_count", "inner_splits", "outer_split", "settled"]
+
+Split: TypeAlias = tuple[Indices, Indices]
+"""Row numbers for training and for testing."""
 
 FEW_ROWS = 1000
 """Below so many training rows the search takes five folds, else three."""

@@ -19,7 +19,6 @@ from pliant.core.typing import Array
 __all__ = [
     "PairedTest",
     "corrected_t_test",
-    "paired_t_test",
     "verdict",
     "wilcoxon_test",
 ]
@@ -64,35 +63,6 @@ class PairedTest:
         if not 0 < level < 1:
             raise ValueError(f"expected 0 < level < 1, got {level}")
         return int(np.sign(self.statistic)) if self.p_value < level else 0
-
-
-def paired_t_test(first: npt.ArrayLike, second: npt.ArrayLike) -> PairedTest:
-    """Test mean(d) = 0 with Student's paired t test.
-
-    Parameters
-    ----------
-    first, second : array-like of shape (r,)
-        Scores on the same r >= 2 splits.
-
-    Returns
-    -------
-    PairedTest
-
-    Raises
-    ------
-    ValueError
-        If the scores don't pair up, or one is not a finite number.
-
-    Notes
-    -----
-    Splits of one table share rows, so their differences are not independent and this test finds
-    too many; `corrected_t_test` makes up for it.
-    """
-    d = _differences(first, second)
-    if np.ptp(d) == 0:
-        return _t_test("paired t test", d, standard_error=0.0)
-    found = stats.ttest_1samp(d, 0.0)
-    return _report("paired t test", d, float(found.statistic), float(found.pvalue), _sem(d))
 
 
 def corrected_t_test(

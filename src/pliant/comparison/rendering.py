@@ -1,4 +1,4 @@
-"""Tables of results as Markdown or plain text.
+"""Tables of results as plain text.
 
 A table is a sequence of rows, each a mapping from column key to cell. Cells are numbers, text,
 `Score` (mean ± spread, with a mark) or None for what is missing; text is made harmless first.
@@ -6,8 +6,6 @@ A table is a sequence of rows, each a mapping from column key to cell. Cells are
 
 from __future__ import annotations
 
-import html
-import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,13 +15,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["LATER", "Cell", "Column", "Score", "markdown_table", "text_table"]
-
-LATER = "later"
-"""The cell of a method or data set that is not there yet."""
-
-# Punctuation that starts markup; an underscore only where it doesn't stand inside a word.
-_MARKUP = re.compile(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])")
+__all__ = ["Cell", "Column", "Score", "laid_out", "text_table"]
 
 
 @dataclass(frozen=True)
@@ -78,10 +70,10 @@ class Column:
     missing: str = "–"
 
 
-def markdown_table(
+def text_table(
     rows: Sequence[Mapping[str, Cell]], columns: Sequence[Column | str] | None = None
 ) -> str:
-    """Render rows as a GitHub-style Markdown table.
+    """Render rows as plain text, with two spaces between columns.
 
     Parameters
     ----------
@@ -93,31 +85,28 @@ def markdown_table(
     Returns
     -------
     str
-        Lines ending in a newline; columns of numbers are aligned to the right. Text cannot break
-        the table: pipes, brackets, emphasis, code and HTML are escaped, control characters
-        removed.
+        Lines ending in a newline; columns of numbers are aligned to the right, and control
+        characters are removed.
 
     Raises
     ------
     ValueError
         If there is no column to show.
     """
-    blocks = [_block(rows, column, _escape) for column in _columns(rows, columns)]
-    lines = [[head, rule, *body] for head, rule, body in blocks]
-    return "".join(f"| {' | '.join(line)} |\n" for line in zip(*lines, strict=True))
-
-
-def text_table(
-    rows: Sequence[Mapping[str, Cell]], columns: Sequence[Column | str] | None = None
-) -> str:
-    """Render rows as plain text, with two spaces between columns.
-
-    Parameters and errors are those of `markdown_table`; control characters are removed and
-    nothing else is changed.
-    """
-    blocks = [_block(rows, column, str) for column in _columns(rows, columns)]
-    lines = [[head, "-" * len(head), *body] for head, _, body in blocks]
+    lines = [[head, "-" * len(head), *body] for head, _, body in laid_out(rows, columns, str)]
     return "".join(f"{'  '.join(line).rstrip()}\n" for line in zip(*lines, strict=True))
+
+
+def laid_out(
+    rows: Sequence[Mapping[str, Cell]],
+    columns: Sequence[Column | str] | None,
+    escape: Callable[[str], str],
+) -> list[tuple[str, bool, list[str]]]:
+    """Return for each column its heading, whether it holds numbers, and its cells, equally wide.
+
+    `escape` is applied to all texts, after control characters are removed.
+    """
+    return [_block(rows, column, escape) for column in _columns(rows, columns)]
 
 
 def _columns(
@@ -132,8 +121,8 @@ def _columns(
 
 def _block(
     rows: Sequence[Mapping[str, Cell]], column: Column, escape: Callable[[str], str]
-) -> tuple[str, str, list[str]]:
-    """Lay out one column: its heading, its Markdown rule, and its cells, equally wide."""
+) -> tuple[str, bool, list[str]]:
+    """Lay out one column."""
     cells = [row.get(column.key) for row in rows]
     cut = [tuple(escape(_clean(part)) for part in _parts(cell, column)) for cell in cells]
     numeric = _is_numeric(cells)
@@ -141,8 +130,7 @@ def _block(
     title = escape(_clean(column.key if column.title is None else column.title))
     width = max(3, len(title), *map(len, body))
     justify = str.rjust if numeric else str.ljust
-    rule = "-" * (width - 1) + (":" if numeric else "-")
-    return justify(title, width), rule, [justify(line, width) for line in body]
+    return justify(title, width), numeric, [justify(line, width) for line in body]
 
 
 def _parts(cell: object, column: Column) -> tuple[str, str, str]:
@@ -161,7 +149,7 @@ def _parts(cell: object, column: Column) -> tuple[str, str, str]:
 
 def _is_numeric(cells: Iterable[Cell]) -> bool:
     """Tell whether a column holds numbers, and besides them nothing but gaps."""
-    kinds = {type(cell) for cell in cells if cell is not None and cell != LATER}
+    kinds = {type(cell) for cell in cells if cell is not None}
     return bool(kinds) and not any(issubclass(kind, str | bool | np.bool_) for kind in kinds)
 
 
@@ -175,8 +163,3 @@ def _align(cut: Sequence[tuple[str, ...]]) -> list[str]:
 def _clean(text: str) -> str:
     """Turn runs of white space into single spaces and drop control and format characters."""
     return "".join(c for c in " ".join(text.split()) if unicodedata.category(c)[0] != "C")
-
-
-def _escape(text: str) -> str:
-    """Make text mean itself inside a Markdown table."""
-    return _MARKUP.sub(r"\\\g<0>", html.escape(text, quote=False))
