@@ -60,23 +60,15 @@ def tessellated_blocks(X: Array, lower: float, upper: float) -> tuple[Array, Blo
 
 @dataclass(frozen=True)
 class Machine:
-    """A support vector machine in w: its model, and its objectives.
-
-    Attributes
-    ----------
-    model : callable
-        () -> an unfitted estimator of scikit-learn with a precomputed kernel.
-    y : array of shape (m,)
-    gain : callable
-        w -> kappa(w).
-    loss : callable
-        The values of the decision function -> C times the sum of the losses.
-    """
+    """A support vector machine in w: its model, and its objectives."""
 
     model: Callable[[], Any]
+    """Makes an unfitted estimator of scikit-learn with a precomputed kernel."""
     y: Array
     gain: Callable[[Array], float]
+    """w -> kappa(w)."""
     loss: Callable[[Array], float]
+    """The values of the decision function -> C times the sum of the losses."""
 
 
 def classifier(y: Array, C: float) -> Machine:
@@ -110,46 +102,28 @@ class _Solved:
 
 @dataclass
 class Algorithm2:
-    """The iteration, and what it has found so far.
-
-    Parameters
-    ----------
-    Z, blocks : array, nested tuple of arrays
-        From `tessellated_blocks`.
-    machine : Machine
-    steps : array
-        The candidates of the line search.
-    tol : float
-        Stop when upper - lower <= tol * upper: upper is the objective of the primal at (P_k, w),
-        lower is kappa(w) - n_P/2 lambda_max(D(w)), the best so far of each.
-    max_iter : int
-    seconds : float
-        Stop after so long, too, by the processor's clock.
-
-    Attributes
-    ----------
-    P : array of shape (n_P, n_P)
-    upper, lower : float
-    n_iter, n_machines : int
-    seconds_in_D : float
-        Spent on D and its eigenvector.
-    stopped : str
-        Why: "gap", "iterations" or "time".
-    """
+    """The iteration, and what it has found so far: ``P``, its bounds and its counts."""
 
     Z: Array
     blocks: Blocks
+    """From `tessellated_blocks`, as Z."""
     machine: Machine
     steps: Array
+    """The candidates of the line search."""
     tol: float = 1e-3
+    """Stop when upper - lower <= tol * upper: upper is the objective of the primal at (P_k, w),
+    lower is kappa(w) - n_P/2 lambda_max(D(w)), the best so far of each."""
     max_iter: int = 100
     seconds: float = 600.0
+    """Stop after so long, too, by the processor's clock."""
     upper: float = field(default=np.inf, init=False)
     lower: float = field(default=-np.inf, init=False)
     n_iter: int = field(default=0, init=False)
     n_machines: int = field(default=0, init=False)
     seconds_in_D: float = field(default=0.0, init=False)
+    """Spent on D and its eigenvector."""
     stopped: str = field(default="", init=False)
+    """Why: "gap", "iterations" or "time"."""
 
     def __post_init__(self) -> None:
         self.size = 2 * self.Z.shape[1]

@@ -14,9 +14,9 @@ from typing import Any
 
 from benchmarks.harness.machine import describe_machine
 from benchmarks.harness.measuring import ROOT
+from benchmarks.harness.report import write_texts
 from papers.figures.catalogue import FIGURES
 from papers.figures.figure import PaperFigure
-from pliant.core.files import replacing
 
 OUTPUT = ROOT / "papers" / "output" / "figures"
 RESULTS = ROOT / "papers" / "results" / "figures"
@@ -76,9 +76,7 @@ def _write(entries: dict[str, dict[str, Any]], folder: Path) -> list[Path]:
         folder / "numbers.json": json.dumps(numbers, indent=1, allow_nan=False) + "\n",
         folder / "captions.md": "\n".join(map(_section, entries.values())),
     }
-    for path, content in texts.items():
-        with replacing(path) as draft:
-            draft.write_text(content, encoding="utf-8", newline="\n")
+    write_texts(texts)
     return list(texts)
 
 
