@@ -1,6 +1,7 @@
 """``python -m benchmarks NAME``: run one benchmark and write JSON and Markdown.
 
-``python -m benchmarks papers`` reruns the papers' tables and figures onto one page.
+``python -m benchmarks papers`` reruns the papers' tables and figures onto one page,
+``python -m benchmarks numbers NAME`` measures a small table of the documentation again.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from benchmarks.registry import BENCHMARKS
 OUTPUT = ROOT / "benchmarks" / "output"
 RESULTS = ROOT / "benchmarks" / "results"
 
-PAPERS = "papers"
-"""The name that has a command line of its own."""
+PAPERS, NUMBERS = "papers", "numbers"
+"""Names that have a command line of their own."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -30,6 +31,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from papers.overview.command import main as papers
 
         return papers(arguments[1:])
+    if arguments[:1] == [NUMBERS]:
+        from benchmarks.numbers import main as numbers
+
+        return numbers(arguments[1:])
     options = _options(arguments)
     if options.list:
         print("\n".join(f"{b.name:<20} {b.title}" for b in BENCHMARKS.values()))

@@ -28,6 +28,7 @@ __all__ = [
     "Blocks",
     "Machine",
     "classifier",
+    "measures",
     "regressor",
     "tessellated_blocks",
 ]
@@ -43,6 +44,18 @@ Blocks: TypeAlias = tuple[tuple[Array, Array], tuple[Array, Array]]
 """A Gram-size matrix for each quarter of P."""
 
 
+def measures(X: Array, lower: float, upper: float) -> tuple[Array, Array]:
+    """Return p and B: the measure of {z >= x_k}, and of {z >= x_k and z >= x_l}, in the box.
+
+    B is made feature by feature: one array (m, m, n) would not fit.
+    """
+    p = np.prod((upper - X) / (upper - lower), axis=1)
+    both = np.ones((len(X), len(X)), dtype=X.dtype)
+    for x in X.T:
+        both *= (upper - np.maximum(x[:, None], x)) / (upper - lower)
+    return p, both
+
+
 def tessellated_blocks(X: Array, lower: float, upper: float) -> tuple[Array, Blocks]:
     """Return Z and T with G_ij(x_k, x_l) = Z_ki Z_lj T_kl, T of the block that (i, j) is in.
 
@@ -50,10 +63,7 @@ def tessellated_blocks(X: Array, lower: float, upper: float) -> tuple[Array, Blo
     the box [lower, upper]^n, whose whole measure is 1.
     """
     Z = np.column_stack([np.ones(len(X)), X])
-    p = np.prod((upper - X) / (upper - lower), axis=1)
-    both = np.ones((len(X), len(X)))
-    for x in X.T:
-        both *= (upper - np.maximum(x[:, None], x)) / (upper - lower)
+    p, both = measures(X, lower, upper)
     rows, columns = p[:, None], p[None, :]
     return Z, ((both, rows - both), (columns - both, 1.0 - rows - columns + both))
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.algorithm2 import measures
 from benchmarks.harness.spec import Case, Contestant, Params, Prepared
 from pliant.core.typing import Array
 from pliant.kernels import TessellatedKernel
@@ -51,28 +52,18 @@ def gram_expression(X: Array, F: Array) -> Array:
     Z = np.column_stack([np.ones(len(X), dtype=X.dtype), X])
     above, below = np.split(F, 2)
     U, H = Z @ (above - below), Z @ below
-    pU = _above(X)[:, None] * U
-    return np.asarray(_overlap(X) * (U @ U.T) + pU @ H.T + H @ pU.T + H @ H.T)
+    p, B = measures(X, LOWER, UPPER)
+    pU = p[:, None] * U
+    return np.asarray(B * (U @ U.T) + pU @ H.T + H @ pU.T + H @ H.T)
 
 
 def quadratic_expression(X: Array, w: Array) -> Array:
     """Return D(w) from S = Zw'B Zw, z = Zw'1 and q = Zw'p."""
     Zw = np.column_stack([np.ones(len(X)), X]) * w[:, None]
-    S, z, q = Zw.T @ _overlap(X) @ Zw, Zw.sum(axis=0), Zw.T @ _above(X)
+    p, B = measures(X, LOWER, UPPER)
+    S, z, q = Zw.T @ B @ Zw, Zw.sum(axis=0), Zw.T @ p
     D12 = np.outer(q, z) - S
     return np.block([[S, D12], [D12.T, np.outer(z, z) - np.outer(z, q) - np.outer(q, z) + S]])
-
-
-def _above(X: Array) -> Array:
-    return np.asarray(np.prod((UPPER - X) / (UPPER - LOWER), axis=1))
-
-
-def _overlap(X: Array) -> Array:
-    """Return B, feature by feature: one array (m, m, n) would not fit."""
-    B = np.ones((len(X), len(X)), dtype=X.dtype)
-    for x in X.T:
-        B *= (UPPER - np.maximum(x[:, None], x)) / (UPPER - LOWER)
-    return B
 
 
 def _given(params: Params) -> tuple[Array, Array, Array]:
