@@ -1,41 +1,80 @@
-"""One measurement: a contestant on one repeat of a set, with all its ways to choose."""
+"""A study: sets, contestants, how rows are split; one measurement of a contestant on a set."""
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from papers.contestants import CONTESTANTS, Contestant, dank, predictions
-from papers.protocol import Protocol, Sample, measure, split, to_tune_on
-from papers.sets import SETS, read
-from papers.tuning import (
-    CHOSEN,
-    FIXED,
-    Choice,
-    choices,
-    cross_validate,
-    setting,
-    variant,
-)
+from papers.data import PaperSet, paper_sets
+from papers.sample import Sample
 
-__all__ = ["TAUS", "Record", "Run", "perform", "unconverged"]
+if TYPE_CHECKING:
+    from papers.beside import Beside
+    from papers.results import Results
 
-Record = dict[str, Any]
+Record: TypeAlias = dict[str, Any]
 
-TAUS = (0.0, 0.001, 0.01, 0.1, 1.0)
-"""The tau of the table on the rank of F."""
+Variants: TypeAlias = dict[str, dict[str, Any]]
+"""What was chosen and measured, under the name of each variant."""
 
-AT_TAUS = "dank-taus"
-"""In place of a contestant: DANK at all `TAUS`, with the sigma and C chosen at tau = .01."""
+MEASURED = "measured"
+"""The name where there is only one variant."""
 
-CHOSEN_AT = "dank-0.01"
+
+@dataclass(frozen=True)
+class Protocol(ABC):
+    """What a study holds fixed, in the fields of a frozen dataclass."""
+
+    @abstractmethod
+    def sample(
+        self, name: str, chosen: PaperSet, folder: str, repeat: int, contestant: Contestant
+    ) -> Sample:
+        """Return the rows of one repeat."""
+
+
+class Contestant(ABC):
+    """A method under comparison: a frozen dataclass whose fields say how it is tuned and fitted.
+
+    Attributes
+    ----------
+    name, title : str
+        In the records and on the pages.
+    package : str or None
+        What has to be installed besides this project's own requirements.
+    needs : Contestant or None
+        The one whose choices it takes over.
+    """
+
+    name: str
+    title: str
+    package: ClassVar[str | None] = None
+    needs: ClassVar[Contestant | None] = None
+
+    @abstractmethod
+    def measure(
+        self, sample: Sample, protocol: Any, repeat: int, needed: Record | None
+    ) -> Variants:
+        """Choose parameters by the training rows, fit, and judge by the test rows.
+
+        `needed` is the record of the contestant in `needs`.
+        """
+
+    def words(self) -> str:
+        """Say how it is tuned and fitted."""
+        return ""
+
+    def installed(self) -> bool:
+        """Return whether the package it needs is installed."""
+        return self.package is None or find_spec(self.package) is not None
 
 
 @dataclass(frozen=True)
@@ -46,91 +85,141 @@ class Run:
     set: str
     repeat: int
 
+
+@dataclass(frozen=True)
+class Entry:
+    """A contestant in a study.
+
+    Attributes
+    ----------
+    contestant : Contestant
+    sets : tuple of str
+        Those that it is measured on.
+    most_repeats : tuple of (set, int)
+        The largest number of repeats on some sets.
+    exceptions : tuple of (set, fields)
+        Fields that are different on one set.
+    """
+
+    contestant: Contestant
+    sets: tuple[str, ...]
+    most_repeats: tuple[tuple[str, int], ...] = ()
+    exceptions: tuple[tuple[str, tuple[tuple[str, Any], ...]], ...] = ()
+
+    def on(self, name: str) -> Contestant:
+        """Return the contestant as it is tuned and fitted on a set."""
+        fields = dict(dict(self.exceptions).get(name, ()))
+        return replace(self.contestant, **fields) if fields else self.contestant  # type: ignore
+
+
+@dataclass(frozen=True)
+class Study:
+    """A table of a paper, or a study of our own.
+
+    Attributes
+    ----------
+    name, title : str
+        On the command line and on the page.
+    group : str
+        Of its sets and texts: files in `papers/sets` and `papers/texts`.
+    repeats : int
+        Splits, unless the command line says otherwise.
+    protocol : Protocol
+    entries : tuple of Entry
+        The first one is measured on all sets.
+    sections : callable
+        Returns the parts of the page between title and provenance; see `papers.page`.
+    beside : Beside
+        What stands beside the printed cells; see `papers.beside`.
+    percent : bool
+        Whether the pages show accuracies in per cent.
+    """
+
+    name: str
+    title: str
+    group: str
+    repeats: int
+    protocol: Protocol
+    entries: tuple[Entry, ...]
+    sections: Callable[[Study, Results], Sequence[str]]
+    beside: Beside
+    percent: bool = True
+
     @property
-    def needs(self) -> Run | None:
-        """The run whose choices this one takes over."""
-        if self.contestant != AT_TAUS:
-            return None
-        return Run(CHOSEN_AT, self.set, self.repeat)
+    def sets(self) -> tuple[str, ...]:
+        """The sets, in the order of the page."""
+        return self.entries[0].sets
+
+    @property
+    def contestants(self) -> tuple[Contestant, ...]:
+        """The contestants, in the order of the page."""
+        return tuple(each.contestant for each in self.entries)
+
+    def chosen(self, name: str) -> PaperSet:
+        """Return what is known of a set."""
+        return paper_sets(self.group)[name]
+
+    def measured_for(self, row: str) -> list[str]:
+        """Return the sets that stand beside a row of the paper."""
+        return [name for name in self.sets if (self.chosen(name).printed or name) == row]
+
+    def runs(self, sets: Sequence[str], repeats: int) -> list[tuple[Contestant, Run]]:
+        """Return all measurements for some of the sets, repeat by repeat."""
+        return [
+            (entry.on(name), Run(entry.contestant.name, name, repeat))
+            for repeat in range(repeats)
+            for name in sets
+            for entry in self.entries
+            if name in entry.sets and repeat < self._most(entry, name, repeats)
+        ]
+
+    def _most(self, entry: Entry, name: str, repeats: int) -> int:
+        limits = (dict(entry.most_repeats).get(name), self.chosen(name).most_repeats)
+        return min(repeats, *(each for each in limits if each is not None), repeats)
+
+    def held(self) -> dict[str, Any]:
+        """Return what a document says was held fixed."""
+        exceptions = [
+            {"set": name, "contestant": entry.contestant.name, "fields": fields}
+            for entry in self.entries
+            for name, fields in entry.exceptions
+        ]
+        return {
+            "protocol": asdict(self.protocol),
+            "contestants": [asdict(each) for each in self.contestants],  # type: ignore
+            **({"exceptions": exceptions} if exceptions else {}),
+        }
 
 
-def perform(run: Run, folder: str, protocol: Protocol, needed: Record | None = None) -> Record:
-    """Measure, in one thread.
+def perform(
+    run: Run,
+    contestant: Contestant,
+    protocol: Protocol,
+    chosen: PaperSet,
+    folder: str,
+    needed: Record | None = None,
+) -> Record:
+    """Measure a contestant on one repeat of a set, in one thread.
 
     Returns
     -------
     dict
-        The run; ``variants``, which holds for each way to choose what was chosen, its loss, and
-        ``train`` and ``test``: accuracies, or 1 - R2; the rows on both sides; ``seconds``; and
-        ``unconverged``, the number of solves that ended before their tolerance was reached.
+        The run; the rows on both sides; ``seconds`` of the whole; ``unconverged``, the number of
+        solves that ended before their tolerance was reached; and under ``variants`` what was
+        chosen and measured.
     """
     start = time.perf_counter()
-    sample = split(read(run.set, folder), run.repeat, clipped=SETS[run.set].clipped)
+    sample = protocol.sample(run.set, chosen, folder, run.repeat, contestant)
     with threadpool_limits(1), unconverged() as early:
-        if needed is not None:
-            variants = _at_taus(sample, protocol, needed["variants"])
-        else:
-            variants = _tuned(CONTESTANTS[run.contestant], sample, protocol, run.repeat)
+        variants = contestant.measure(sample, protocol, run.repeat, needed)
     return {
         **asdict(run),
         "variants": variants,
         "task": sample.task,
-        "n_train": len(sample.y),
-        "n_test": len(sample.y_test),
-        "d": sample.X.shape[1],
+        **sample.sizes(),
         "seconds": round(time.perf_counter() - start, 2),
-        "unconverged": len(early),
+        "unconverged": len(early) + sum(each.get("early", 0) for each in variants.values()),
     }
-
-
-def _tuned(
-    contestant: Contestant, sample: Sample, protocol: Protocol, repeat: int
-) -> dict[str, Record]:
-    """Let every variant choose; fit what was chosen, each combination once."""
-    tune_on = to_tune_on(sample, protocol.tuning_rows, repeat)
-    loss = cross_validate(contestant, tune_on, protocol, repeat)
-    chosen = choices(contestant, protocol, loss)
-    variants: dict[str, Record] = {}
-    for sigma, C, scale in dict.fromkeys((c.sigma, c.C, c.eta_scale) for c in chosen.values()):
-        alike = {
-            name: c
-            for name, c in chosen.items()
-            if (c.sigma, c.C, c.eta_scale) == (sigma, C, scale)
-        }
-        rules = list(dict.fromkeys(c.rule for c in alike.values()))
-        given = setting(protocol, sigma, C, scale, protocol.final_tol)
-        found = contestant.final(sample, rules, given)
-        variants |= {name: _score(sample, c, *found[c.rule]) for name, c in alike.items()}
-    return {name: variants[name] for name in chosen}
-
-
-def _score(sample: Sample, choice: Choice, train: Any, test: Any) -> Record:
-    return {
-        **asdict(choice),
-        "train": measure(sample.task, sample.y, train),
-        "test": measure(sample.task, sample.y_test, test),
-    }
-
-
-def _at_taus(sample: Sample, protocol: Protocol, chosen: Mapping[str, Record]) -> dict[str, Record]:
-    """Score DANK and count the rank of F at each tau; eta is the papers', by either rule."""
-    variants = {}
-    for rule in ("reciprocal", CHOSEN):
-        at = chosen[variant(FIXED, rule)]
-        choice = Choice(at["sigma"], at["C"], at["eta_scale"], at["rule"], at["loss"])
-        given = setting(protocol, choice.sigma, choice.C, choice.eta_scale, protocol.final_tol)
-        for tau in TAUS:
-            machine = dank(tau).fit(sample, given)
-            found = predictions(machine, sample, [choice.rule])
-            score = _score(sample, choice, *found[choice.rule])
-            variants[f"{tau:g}/{rule}"] = {**score, "rank": _rank(machine)}
-    return variants
-
-
-def _rank(machine: Any) -> float:
-    """Return the rank of F; with more than two classes, the mean over the pairs."""
-    machines = getattr(machine, "estimators_", [machine])
-    return sum(m.adaptation_.rank for m in machines) / len(machines)
 
 
 @contextmanager

@@ -12,9 +12,10 @@ from sklearn.metrics import silhouette_score
 from sklearn.neighbors import KNeighborsClassifier
 
 from benchmarks.splits import random_halves
+from papers.contestants.embeddings import Eigenmaps
+from papers.data import paper_sets, read
 from papers.figures.figure import PaperFigure, canvas, lettered
-from papers.side_information.kernels import Eigenmaps
-from papers.side_information.sets import draw, read
+from papers.sample import draw
 from pliant import KernelEmbedding, SCGLogDetLearner
 from pliant.core.linalg import top_eigenpairs
 from pliant.core.typing import Array, Indices
@@ -142,7 +143,7 @@ class ScgDigits(PaperFigure):
 
     def _images(self, data: str | None) -> tuple[Array, Indices]:
         assert data is not None
-        table = draw(read("usps", data), self.per_class, self.seed)
+        table = draw(read(paper_sets("scg")["usps"], data), self.per_class, self.seed)
         return table.X / 255.0, np.unique(table.y, return_inverse=True)[1].reshape(-1)
 
     def _seen(self, X: Array, y: Indices, strength: float) -> Iterator[Panel]:

@@ -5,17 +5,26 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+import io
 import re
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
-from papers.overview.agreement import VERDICTS, Agreement
-from papers.overview.averages import averages
-from papers.overview.grids import Grid, Shown, gaps, grids, numbered
-from papers.overview.overview import PAPERS, Figure, Overview, counts
-from papers.overview.words import READ, RULE, TITLE, counted, made_from, missing
-
-__all__ = ["hypertext"]
+from papers.agreement import VERDICTS, Agreement
+from papers.overview.overview import (
+    PAPERS,
+    READ,
+    RULE,
+    TITLE,
+    Figure,
+    Overview,
+    counted,
+    counts,
+    made_from,
+    missing,
+)
+from papers.overview.tables import AVERAGES, Grid, Shown, averages, gaps, grids, numbered
 
 STYLE = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
 
@@ -52,7 +61,7 @@ def hypertext(overview: Overview, pictures: Mapping[str, str]) -> str:
         f"<p>{_text(READ)}</p>",
         f"<p>{_text(RULE)}</p>",
         _counts(overview.cells),
-        f"<nav><ul>{''.join(_link(paper, paper) for paper in PAPERS)}</ul></nav>",
+        f"<nav><ul>{''.join(map(_link, PAPERS))}</ul></nav>",
     ]
     for paper, citation in PAPERS.items():
         body += _paper(overview, paper, citation, notes, pictures)
@@ -72,11 +81,11 @@ def _counts(cells: Sequence[Agreement]) -> str:
     rows = [
         f'<tr><td class="{_class(verdict)}"><b>{verdict}</b></td>'
         f"{''.join(f'<td>{count}</td>' for count in found[verdict].values())}"
-        f"<td>{html.escape(said)}</td></tr>"
-        for verdict, said in VERDICTS.items()
+        f"<td>{html.escape(meaning)}</td></tr>"
+        for verdict, meaning in VERDICTS.items()
     ]
     head = ["cells", *found[next(iter(VERDICTS))], "meaning"]
-    return _table("Cells by verdict, and by what they tell", head, rows)
+    return _table("Cells by verdict, and by quantity", head, rows)
 
 
 def _paper(
@@ -114,17 +123,11 @@ def _list(lines: Sequence[str]) -> str:
 
 
 def _averages(cells: Sequence[Agreement]) -> str:
-    head = ["place", "quantity", "method", "sets", "paper", "measured", "tuned baseline"]
     rows = [
-        "".join(f"<td>{html.escape(str(text))}</td>" for text in (
-            each.place, each.quantity, each.method, each.sets, each.printed, each.measured,
-            f"{each.baseline} ({each.baseline_name})" if each.baseline_name else "–",
-        ))
+        f"<tr>{''.join(f'<td>{html.escape(text)}</td>' for text in each.texts())}</tr>"
         for each in averages(cells)
-    ]  # fmt: skip
-    if not rows:
-        return ""
-    return _table("Means over the sets", head, [f"<tr>{row}</tr>" for row in rows])
+    ]
+    return _table("Means over the sets", ["place", *AVERAGES], rows) if rows else ""
 
 
 def _grid(grid: Grid, paper: str, profile: str) -> str:
@@ -169,8 +172,8 @@ def _text(line: str) -> str:
     return re.sub(r"\*([^*]+)\*", r"<em>\1</em>", html.escape(line))
 
 
-def _link(paper: str, text: str) -> str:
-    return f'<li><a href="#{html.escape(paper)}">{html.escape(text)}</a></li>'
+def _link(paper: str) -> str:
+    return f'<li><a href="#{html.escape(paper)}">{html.escape(paper)}</a></li>'
 
 
 def _anchor(paper: str, note: int) -> str:
@@ -179,3 +182,36 @@ def _anchor(paper: str, note: int) -> str:
 
 def _class(verdict: str) -> str:
     return verdict.replace(" ", "-")
+
+
+WIDTH = 720
+"""Of a picture, in pixels."""
+
+COLOURS = 48
+
+MOST_BYTES = 1_000_000
+"""Of all pictures together; what comes later has its caption alone."""
+
+
+def embedded(figures: Sequence[Figure]) -> dict[str, str]:
+    """Return the figures as data URIs by name; none where Pillow is not installed."""
+    if find_spec("PIL") is None:
+        return {}
+    found: dict[str, str] = {}
+    for figure in figures:
+        picture = _reduced(figure)
+        if sum(map(len, found.values())) + len(picture) <= MOST_BYTES:
+            found[figure.name] = picture
+    return found
+
+
+def _reduced(figure: Figure) -> str:
+    """Return a picture of few colours."""
+    from PIL import Image
+
+    with Image.open(figure.path) as whole:
+        small = whole.convert("RGB")
+    small.thumbnail((WIDTH, 4 * WIDTH))
+    target = io.BytesIO()
+    small.quantize(COLOURS).save(target, "PNG", optimize=True)
+    return f"data:image/png;base64,{base64.b64encode(target.getvalue()).decode()}"

@@ -5,40 +5,42 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from papers.overview.agreement import VERDICTS, Agreement
-from papers.overview.averages import averages
-from papers.overview.grids import Grid, Shown, gaps, grids, numbered
-from papers.overview.overview import PAPERS, Overview, counts
-from papers.overview.words import READ, RULE, TITLE, counted, made_from, missing
-
-__all__ = ["markdown"]
+from papers.agreement import VERDICTS, Agreement
+from papers.overview.overview import (
+    PAPERS,
+    READ,
+    RULE,
+    TITLE,
+    Overview,
+    counted,
+    counts,
+    made_from,
+    missing,
+)
+from papers.overview.tables import AVERAGES, Grid, Shown, averages, gaps, grids, numbered
 
 _MARKUP = re.compile(r"[\\`*\[\]|<>]")
 
 
 def markdown(overview: Overview) -> str:
     """Return the page."""
+    found = counts(overview.cells)
+    verdicts = [
+        [f"**{verdict}**", *map(str, found[verdict].values()), meaning]
+        for verdict, meaning in VERDICTS.items()
+    ]
     parts = [
         f"# {TITLE}",
         made_from(overview),
         *map(_escape, overview.remarks),
         READ,
         RULE,
-        _counts(overview.cells),
+        rows(["cells", *found[next(iter(VERDICTS))], "meaning"], verdicts),
     ]
     notes = numbered(overview.cells)
     for paper, citation in PAPERS.items():
         parts += _paper(overview, paper, citation, notes)
     return "\n\n".join(part.rstrip("\n") for part in parts if part) + "\n"
-
-
-def _counts(cells: Sequence[Agreement]) -> str:
-    found = counts(cells)
-    rows = [
-        [f"**{verdict}**", *map(str, found[verdict].values()), said]
-        for verdict, said in VERDICTS.items()
-    ]
-    return _table(["cells", *found[next(iter(VERDICTS))], "meaning"], rows)
 
 
 def _paper(overview: Overview, paper: str, citation: str, notes: dict[str, int]) -> list[str]:
@@ -61,24 +63,17 @@ def _paper(overview: Overview, paper: str, citation: str, notes: dict[str, int])
 
 
 def _averages(cells: Sequence[Agreement]) -> str:
-    rows = [
-        [_escape(text) for text in (
-            each.place, each.quantity, each.method, str(each.sets), each.printed, each.measured,
-            f"{each.baseline} ({each.baseline_name})" if each.baseline_name else "–",
-        )]
-        for each in averages(cells)
-    ]  # fmt: skip
-    head = ["mean over sets", "quantity", "method", "sets", "paper", "measured", "tuned baseline"]
-    return _table(head, rows) if rows else ""
+    found = [[_escape(text) for text in each.texts()] for each in averages(cells)]
+    return rows(["mean over sets", *AVERAGES], found) if found else ""
 
 
 def _grid(grid: Grid, paper: str, profile: str) -> list[str]:
     baseline = f" / {grid.baseline}" if grid.baseline else ""
-    rows = [[_escape(name), *(_cell(each, profile) for each in row)] for name, row in grid.rows]
+    lines = [[_escape(name), *(_cell(each, profile) for each in row)] for name, row in grid.rows]
     return [
         f"### {paper}, {_escape(grid.title)}",
         f"Paper / measured{_escape(baseline)}.",
-        _table(["set", *map(_escape, grid.columns)], rows),
+        rows(["set", *map(_escape, grid.columns)], lines),
     ]
 
 
@@ -90,9 +85,9 @@ def _cell(shown: Shown, profile: str) -> str:
     return " ".join(parts)
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+def rows(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """Return a table of texts that are Markdown already."""
+    return "".join(f"| {' | '.join(line)} |\n" for line in [head, ["---"] * len(head), *lines])
 
 
 def _bullets(lines: Sequence[str]) -> str:

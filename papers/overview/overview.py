@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from papers.document import Document
-from papers.overview.adapters import ADAPTERS, cells
-from papers.overview.agreement import QUANTITIES, VERDICTS, Agreement
-from papers.overview.reasons import explained
-
-__all__ = [
-    "ALL",
-    "BENCHMARKS",
-    "PAPERS",
-    "Figure",
-    "Overview",
-    "counts",
-    "gather",
-    "kept_documents",
-    "kept_figures",
-]
+from papers.agreement import (
+    QUANTITIES,
+    STANDARD_ERRORS,
+    VERDICTS,
+    Agreement,
+    explained,
+)
+from papers.beside import cells as study_cells
+from papers.beside import timing_cells
+from papers.data import text, toml
+from papers.results import Results
+from papers.runner import Document
+from papers.studies import STUDIES
 
 PAPERS = {
     "DANK": "Liu, Huang, Gong, Yang, Li: Learning Data-adaptive Non-parametric Kernels (2020)",
@@ -42,8 +39,23 @@ PAPERS = {
 BENCHMARKS = ("tessellated-sdp",)
 """Results of speed benchmarks that repeat a paper's table."""
 
-
 ALL = "all"
+
+TITLE = "The papers, cell by cell"
+
+TOLERANCES = {
+    "accuracy": "1 point of accuracy",
+    "R2": ".01 of R2",
+    "mean squared error": "5 % of a mean squared error",
+    "rank of F": "20 % of a rank",
+    "seconds": "a factor of 3 of a time, on another computer",
+}
+
+READ = text("overview", "read")
+"""How to read a cell."""
+
+RULE = text("overview", "rule", errors=STANDARD_ERRORS, tolerances=", ".join(TOLERANCES.values()))
+"""When numbers agree."""
 
 
 @dataclass(frozen=True)
@@ -118,10 +130,49 @@ def _plain(cell: Agreement) -> dict[str, Any]:
 
 def counts(found: Sequence[Agreement]) -> dict[str, dict[str, int]]:
     """Return how many cells of each kind have each verdict, and all together."""
-    counted = Counter((cell.verdict, QUANTITIES[cell.quantity].kind) for cell in found)
+    number = Counter((cell.verdict, QUANTITIES[cell.quantity].kind) for cell in found)
     kinds = dict.fromkeys(each.kind for each in QUANTITIES.values())
-    rows = {each: {kind: counted[each, kind] for kind in kinds} for each in VERDICTS}
+    rows = {each: {kind: number[each, kind] for kind in kinds} for each in VERDICTS}
     return {each: {**row, ALL: sum(row.values())} for each, row in rows.items()}
+
+
+def counted(found: Sequence[Agreement]) -> str:
+    """Return how many cells have each verdict, in a line."""
+    totals = {verdict: row[ALL] for verdict, row in counts(found).items()}
+    return ", ".join(f"{count} {verdict}" for verdict, count in totals.items() if count)
+
+
+def made_from(overview: Overview) -> str:
+    """Say which profile made the page."""
+    if overview.profile == "kept":
+        return text("overview", "kept")
+    fresh = sum(cell.source == overview.profile for cell in overview.cells)
+    total = sum(cell.measured is not None for cell in overview.cells)
+    return text("overview", "fresh", profile=overview.profile, fresh=fresh, total=total)
+
+
+def missing(paper: str) -> list[str]:
+    """Say which tables and figures of a paper have no cells."""
+    entries = toml("missing")["missing"]
+    return [
+        f"{each['place']}: {' '.join(each['reason'].split())}."
+        for each in entries
+        if each["paper"] == paper
+    ]
+
+
+def cells(
+    document: Document, documents: Mapping[str, Document], source: str = "kept"
+) -> Iterator[Agreement]:
+    """Return the cells of a study or benchmark, marked with the profile that measured them."""
+    if "benchmark" in document:
+        found = timing_cells(document)
+    else:
+        study = STUDIES[document["study"]]
+        names = {document["study"], study.beside.baseline_in} & set(documents)
+        others = {name: Results(documents[name]) for name in names}
+        found = study_cells(study, Results(document, study.percent), others)
+    return (replace(cell, source=source) for cell in found)
 
 
 def gather(
@@ -141,17 +192,19 @@ def _order(cell: Agreement) -> tuple[int, str, int]:
     return list(PAPERS).index(cell.paper), cell.place, list(QUANTITIES).index(cell.quantity)
 
 
-def kept_documents(folder: Path) -> dict[str, Document]:
-    """Return the documents of a folder of results, and of the benchmarks above it, by name."""
-    paths = sorted(folder.glob("*.json"))
-    paths += [folder.parent / f"{name}.json" for name in BENCHMARKS]
-    read = [json.loads(path.read_text(encoding="utf-8")) for path in paths if path.exists()]
-    named = {each.get("table") or each.get("benchmark"): each for each in read}
-    return {name: each for name, each in named.items() if name in ADAPTERS}
+def kept_documents(folder: Path, benchmarks: Path) -> dict[str, Document]:
+    """Return the documents of a folder of results, and of benchmarks, by name."""
+    paths = {name: folder / f"{name}.json" for name in sorted(STUDIES)}
+    paths |= {name: benchmarks / f"{name}.json" for name in BENCHMARKS}
+    return {
+        name: json.loads(path.read_text(encoding="utf-8"))
+        for name, path in paths.items()
+        if path.exists()
+    }
 
 
 def kept_figures(folder: Path, source: str = "kept") -> list[Figure]:
-    """Return the figures that a folder's numbers.json tells of."""
+    """Return the figures in a folder's numbers.json."""
     path = folder / "numbers.json"
     if not path.exists():
         return []
