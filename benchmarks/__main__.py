@@ -1,7 +1,7 @@
 """``python -m benchmarks NAME``: run one benchmark and write JSON and Markdown.
 
-``python -m benchmarks papers`` reruns the papers' tables and figures onto one page,
-``python -m benchmarks numbers NAME`` measures a small table of the documentation again.
+``python -m benchmarks numbers NAME`` measures a small table of the documentation again. The papers'
+tables and figures have a command of their own: ``python -m papers``.
 """
 
 from __future__ import annotations
@@ -20,17 +20,13 @@ from benchmarks.registry import BENCHMARKS
 OUTPUT = ROOT / "benchmarks" / "output"
 RESULTS = ROOT / "benchmarks" / "results"
 
-PAPERS, NUMBERS = "papers", "numbers"
-"""Names that have a command line of their own."""
+NUMBERS = "numbers"
+"""The name that has a command line of its own."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return 0, or 1 if a measurement failed."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    if arguments[:1] == [PAPERS]:
-        from papers.overview.command import main as papers
-
-        return papers(arguments[1:])
     if arguments[:1] == [NUMBERS]:
         from benchmarks.numbers import main as numbers
 
@@ -59,9 +55,9 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line; leave with a message if it makes no sense."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks")
     parser.description = "Measure pliant beside others, each call in a process of its own."
-    parser.epilog = f"{parser.prog} {PAPERS} --help: the papers' tables and figures on one page"
+    parser.epilog = f"{parser.prog} {NUMBERS} NAME: a small table of the documentation"
     add = parser.add_argument
-    add("name", metavar="NAME", nargs="?", choices=sorted(BENCHMARKS), help="or papers")
+    add("name", metavar="NAME", nargs="?", choices=sorted(BENCHMARKS), help="or numbers")
     add("--list", action="store_true", help="name the benchmarks and stop")
     add(
         "--data", type=Path, metavar="DIR", default=os.environ.get("PLIANT_DATA"),
