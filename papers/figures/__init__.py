@@ -1,9 +1,7 @@
 """The papers' figures, drawn again: ``python -m papers.figures --data DIR``.
 
-One file a figure; each has its setting as fields, and ``draw(folder, data)``, which writes a
-picture and returns a caption with what was measured (`figure`). What figures share: samples
-(`samples`), cross-validation (`tuning`), decision boundaries (`boundaries`), the comparison of two
-regressions (`regression`), the saddle point of TKL with a clock (`saddle`), the measures and panels
-of what DANK loses between parts (`parts`, `parts_panels`), and LAB-RBF's functions and settings
-(`synthetic`, `lab_settings`).
+A `figure.PaperFigure` has its setting as fields; it measures, draws a picture, and puts its numbers
+into the caption that captions.toml has for it. Figures that share their measures share a module;
+`catalogue` has all of them. What several modules need: `samples`, cross-validation (`tuning`), the
+saddle point of TKL with a clock (`saddle`), and LAB-RBF's settings and functions (`lab_settings`).
 """

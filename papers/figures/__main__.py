@@ -6,7 +6,6 @@ Without names, all of them; with names, the others in the folder stay as they ar
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import sys
 from collections.abc import Sequence
@@ -15,9 +14,9 @@ from typing import Any
 
 from benchmarks.harness.machine import describe_machine
 from benchmarks.harness.measuring import ROOT
+from benchmarks.harness.report import write_texts
 from papers.figures.catalogue import FIGURES
-from papers.figures.figure import Drawn, PaperFigure
-from pliant.core.files import replacing
+from papers.figures.figure import PaperFigure
 
 OUTPUT = ROOT / "papers" / "output" / "figures"
 RESULTS = ROOT / "papers" / "results" / "figures"
@@ -36,8 +35,7 @@ def main(arguments: Sequence[str] | None = None, figures: Sequence[PaperFigure] 
             print(f"{figure.name}: left out, it needs --data", file=sys.stderr, flush=True)
             continue
         print(f"{figure.name} ...", file=sys.stderr, flush=True)
-        data = None if options.data is None else str(options.data)
-        entries[figure.name] = _entry(figure, figure.draw(folder, data))
+        entries[figure.name] = figure.draw(folder, options.data and str(options.data))
         print(f"Written: {folder / figure.name}.png")
     order = [figure.name for figure in figures if figure.name in entries]
     for path in _write({name: entries[name] for name in order}, folder):
@@ -47,7 +45,13 @@ def main(arguments: Sequence[str] | None = None, figures: Sequence[PaperFigure] 
 
 def _options(arguments: Sequence[str] | None, figures: Sequence[PaperFigure]) -> argparse.Namespace:
     """Read the command line; leave with a message if it makes no sense."""
-    parser = _parser()
+    parser = argparse.ArgumentParser(prog="python -m papers.figures")
+    parser.description = "Draw the papers' figures again, with captions and numbers."
+    add = parser.add_argument
+    add("names", nargs="*", metavar="NAME", help="only these figures (default: all)")
+    add("--data", type=Path, metavar="DIR", help="folder of NAME.csv.gz sets, which some need")
+    add("--out", type=Path, default=OUTPUT, metavar="DIR", help="where the pictures go")
+    add("--keep", action="store_true", help="write to papers/results/figures instead")
     options = parser.parse_args(arguments)
     if options.data is not None and not options.data.is_dir():
         parser.error(f"expected --data to be an existing folder, got {str(options.data)!r}")
@@ -60,12 +64,9 @@ def _options(arguments: Sequence[str] | None, figures: Sequence[PaperFigure]) ->
 
 
 def _entries_in(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return what numbers.json tells of each figure; nothing if there is none."""
+    """Return the entries of numbers.json; none if there is no such file."""
     path = folder / "numbers.json"
-    if not path.exists():
-        return {}
-    entries: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["figures"]
-    return entries
+    return json.loads(path.read_text(encoding="utf-8"))["figures"] if path.exists() else {}
 
 
 def _write(entries: dict[str, dict[str, Any]], folder: Path) -> list[Path]:
@@ -75,37 +76,13 @@ def _write(entries: dict[str, dict[str, Any]], folder: Path) -> list[Path]:
         folder / "numbers.json": json.dumps(numbers, indent=1, allow_nan=False) + "\n",
         folder / "captions.md": "\n".join(map(_section, entries.values())),
     }
-    for path, content in texts.items():
-        with replacing(path) as draft:
-            draft.write_text(content, encoding="utf-8", newline="\n")
+    write_texts(texts)
     return list(texts)
-
-
-def _entry(figure: PaperFigure, drawn: Drawn) -> dict[str, Any]:
-    setting = dataclasses.asdict(figure)
-    told = {"title": figure.title, "file": f"{figure.name}.png", "caption": drawn.caption}
-    return {**told, "setting": setting, "measured": drawn.measured}
 
 
 def _section(entry: dict[str, Any]) -> str:
     title = entry["title"]
     return f"## {title}\n\n![{title}]({entry['file']})\n\n{entry['caption']}\n"
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m papers.figures")
-    parser.description = "Draw the papers' figures again, with captions and numbers."
-    add = parser.add_argument
-    add("names", nargs="*", metavar="NAME", help="only these figures (default: all)")
-    add(
-        "--data",
-        type=Path,
-        metavar="DIR",
-        help="folder of NAME.csv.gz sets; figures that need it are left out without",
-    )
-    add("--out", type=Path, default=OUTPUT, metavar="DIR", help="where the pictures go")
-    add("--keep", action="store_true", help="write to papers/results/figures instead")
-    return parser
 
 
 if __name__ == "__main__":

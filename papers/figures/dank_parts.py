@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from papers.figures import parts_panels
-from papers.figures.figure import Drawn, canvas, save
+from papers.figures.figure import PaperFigure, canvas, lettered
 from papers.figures.parts import BoxProblem, Screened, sample
+from pliant.plots._common import BLUE, GREY, PURPLE, VERMILION
 
 __all__ = ["DankParts", "PartedSet"]
+
+LOOKS = ((BLUE, "o", "-"), (VERMILION, "s", "--"))
+"""Colour, marker and line of each set."""
+
+BOUNDS = {
+    "bound": ("Theorem 6, corrected", BLUE, "s-"),
+    "certified gap": ("gap of (18) at the parts", PURPLE, "^-"),
+    "loss": ("true loss", "black", "o-"),
+    "printed bound": ("Theorem 6 as printed", VERMILION, "x--"),
+}
 
 
 class PartedSet(NamedTuple):
@@ -24,64 +33,47 @@ class PartedSet(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DankParts:
-    """Six panels: Q(pi) for few and for many parts, losses, bounds, gradients, safe screening.
-
-    Attributes
-    ----------
-    sets : tuple of PartedSet
-        Two; bounds and gradients are of the first.
-    count : int
-        Rows of each, drawn at random, as in the paper.
-    few, many : tuple of int
-        Numbers of parts.
-    draws : int
-        Starts of k-means; Q(pi) for few parts is averaged over them, all else is of the first.
-    parts : int
-        Of the bounds and gradients, as in the paper.
-    C : float
-    etas : tuple of float
-        For which bounds are drawn.
-    tolerances : tuple of float
-        Relative gaps at which the safe rule is tried.
-    """
+class DankParts(PaperFigure):
+    """Six panels: Q(pi) for few and for many parts, losses, bounds, gradients, safe screening."""
 
     sets: tuple[PartedSet, ...] = (PartedSet("ijcnn1_val", 2.0), PartedSet("eeg_eye_state", 100.0))
+    """Two; bounds and gradients are of the first."""
     count: int = 2000
+    """Rows of each, drawn at random, as in the paper."""
     few: tuple[int, ...] = tuple(range(1, 11))
     many: tuple[int, ...] = (20, 50, 100, 200, 400, 1000)
+    """Numbers of parts."""
     draws: int = 20
+    """Starts of k-means; Q(pi) for few parts is averaged over them, all else is of the first."""
     parts: int = 10
+    """Of the bounds and gradients, as in the paper."""
     C: float = 32.0
     etas: tuple[float, ...] = tuple(10.0**k for k in range(11))
+    """For which bounds are drawn."""
     tolerances: tuple[float, ...] = tuple(10.0 ** (-k / 2) for k in range(19))
+    """Relative gaps at which the safe rule is tried."""
     seed: int = 0
 
-    name: ClassVar[str] = "dank-figure-5"
-    title: ClassVar[str] = "DANK, Figure 5: parts, bounds and screening"
-    needs_data: ClassVar[bool] = True
+    name = "dank-figure-5"
+    needs_data = True
 
-    def draw(self, folder: Path, data: str | None) -> Drawn:
-        """Draw ``dank-figure-5.png``."""
+    def _plot(self, data: str | None) -> tuple[Any, dict[str, Any]]:
         with threadpool_limits(1):
-            problems = [
-                sample(each.name, data, self.count, each.gamma, self.C, self.seed)
-                for each in self.sets
-            ]
-            first, labels = problems[0], problems[0].labels(self.parts, self.seed)
-            screened = first.theorem_7(labels)
-            measured = {
-                each.name: self._set(problem)
-                for each, problem in zip(self.sets, problems, strict=True)
+            problems = {
+                name: sample(name, data, self.count, gamma, self.C, self.seed)
+                for name, gamma in self.sets
             }
+            first = problems[self.sets[0].name]
+            labels = first.labels(self.parts, self.seed)
+            screened = first.theorem_7(labels)
+            measured = {name: self._measure(problem) for name, problem in problems.items()}
             measured["bounds"] = {
                 f"{eta:g}": first.with_eta(eta).losses(labels) for eta in self.etas
             }
             measured["Theorem 7"] = screened.numbers()
-        self._draw(folder, measured, screened)
-        return Drawn(self._caption(measured), measured)
+        return self._draw(measured, screened), measured
 
-    def _set(self, problem: BoxProblem) -> dict[str, Any]:
+    def _measure(self, problem: BoxProblem) -> dict[str, Any]:
         """Return Q(pi) for each number of parts, the losses for each, and the safe screening."""
         labels = {v: problem.labels(v, self.seed) for v in (*self.few, *self.many)}
         few = {
@@ -93,125 +85,154 @@ class DankParts:
             "eta": problem.eta,
             "Q(K)": float(np.abs(problem.K).sum()),
             "Q": {f"{v}": problem.between(each).total for v, each in labels.items()},
-            "Q of few parts": {f"{v}": _spread(each) for v, each in few.items()},
+            "Q of few parts": {
+                f"{v}": {"mean": float(np.mean(Q)), "least": min(Q), "largest": max(Q)}
+                for v, Q in few.items()
+            },
             "R2 of a line": float(np.corrcoef([v for v in few if v > 1], means)[0, 1] ** 2),
             "losses": {f"{v}": problem.losses(each) for v, each in labels.items() if v > 1},
             "zeros": int((problem.optimum == 0).sum()),
             "safe": list(problem.screening(self.tolerances)),
         }
 
-    def _draw(self, folder: Path, measured: dict[str, Any], screened: Screened) -> None:
-        figure = canvas(13.5, 7.6)
-        panels = figure.subplots(2, 3)
-        for each, look in zip(self.sets, parts_panels.LOOKS, strict=False):
+    def _draw(self, measured: dict[str, Any], screened: Screened) -> Any:
+        figure, panels = canvas(13.5, 7.6, 2, 3)
+        (few, many, loss), (bounds, gradients, safe) = panels
+        for each, (color, marker, dash) in zip(self.sets, LOOKS, strict=False):
             found = measured[each.name]
-            parts_panels.draw_few(panels[0, 0], found, each.name, look)
-            parts_panels.draw_many(panels[0, 1], found, each.name, look)
-            parts_panels.draw_loss(panels[0, 2], found, each.name, look)
-            parts_panels.draw_safe(panels[1, 2], found, each.name, look)
-        panels[0, 0].set_ylim(bottom=0.0)
-        parts_panels.draw_bounds(
-            panels[1, 0], measured["bounds"], measured[self.sets[0].name]["eta"]
-        )
-        parts_panels.draw_gradients(panels[1, 1], screened)
-        titles = (
+            look = {"color": color, "marker": marker}
+            _draw_few(few, found, {**look, "linestyle": dash, "label": each.name})
+            many.plot(
+                *_curve(found["Q"], found["Q(K)"]),
+                **look, linestyle=dash, label=each.name, markersize=4,
+            )  # fmt: skip
+            for key, style, more in (("loss", dash, ""), ("certified gap", ":", ": gap")):
+                shares = {v: 100 * m[key] / m["optimum"] for v, m in found["losses"].items()}
+                style_of = {**look, "linestyle": style, "label": each.name + more}
+                loss.plot(*_curve(shares), **style_of, markersize=4)
+            _draw_safe(safe, found, color, marker, {"linestyle": dash, "label": each.name})
+        few.set(xlabel="number of parts v", ylabel="Q(π)/Q(K)")
+        few.set_ylim(bottom=0.0)
+        many.axhline(1.0, color=GREY, linewidth=0.8)
+        many.annotate("limit Q(K)", (1, 1.0), va="bottom", fontsize=8, color=GREY)
+        many.set(xlabel="number of parts v", xscale="log", ylim=(0.0, 1.1))
+        loss.set(xlabel="number of parts v", ylabel="% of the optimum h(α*)")
+        loss.set(xscale="log", yscale="log")
+        safe.set(xlabel="certified gap/h(α*)", ylabel="% of the zeros that are screened")
+        safe.set_xscale("log")
+        safe.invert_xaxis()
+        _draw_bounds(bounds, measured["bounds"], measured[self.sets[0].name]["eta"])
+        _draw_gradients(gradients, screened)
+        first = self.sets[0].name
+        lettered(panels.flat, [
             "Q(π), few parts", "Q(π), up to many parts", "what the parts lose",
-            f"{self.sets[0].name}: loss and bounds, {self.parts} parts",
-            f"{self.sets[0].name}: gradients and Theorem 7", "the safe rule",
-        )  # fmt: skip
-        for ax, part, title in zip(panels.flat, "abcdef", titles, strict=True):
-            ax.set_title(f"({part}) {title}", fontsize=10)
-        save(figure, folder, self.name)
+            f"{first}: loss and bounds, {self.parts} parts", f"{first}: gradients and Theorem 7",
+            "the safe rule",
+        ])  # fmt: skip
+        corners = ("upper left", "center left", "best", "best", "center right", "lower right")
+        for ax, corner in zip(panels.flat, corners, strict=True):
+            size = {"fontsize": 7, "markerscale": 2} if ax is gradients else {"fontsize": 8}
+            ax.legend(loc=corner, **size)
+        return figure
 
-    def _caption(self, measured: dict[str, Any]) -> str:
-        names = [each.name for each in self.sets]
-        return (
-            f"{self.count} random rows of {' and '.join(names)} (the paper has ijcnn1 and covtype, "
-            f"which is not at hand), C = {self.C:g}, η = |α|² of the SVM unless it is varied, "
-            f"problem (18) without an intercept, parts by k-means. "
-            f"{self._about_sums(measured)} {self._about_bounds(measured)} "
-            f"{self._about_theorem_7(measured)} {self._about_the_safe_rule(measured)}"
-        )
-
-    def _about_sums(self, measured: dict[str, Any]) -> str:
-        last = f"{self.few[-1]}"
-        lines = "; ".join(
-            f"{each.name}: {few['2']['mean'] / found['Q(K)']:.3f} to "
-            f"{few[last]['mean'] / found['Q(K)']:.3f} of the limit from 2 to {last} parts, R² of "
-            f"the line through the means {found['R2 of a line']:.2f}"
-            for each in self.sets
-            for found in [measured[each.name]]
-            for few in [found["Q of few parts"]]
-        )
-        return (
-            f"(a), (b) Q(π) over its limit Q(K); (a) mean and range of {self.draws} starts of "
-            f"k-means, dotted the line through the means from 2 parts on. The paper: almost linear "
-            f"in v up to 10, then slowly to the limit. Measured: {lines}. Starts of k-means "
-            f"differ by a factor of up to {self._largest_ratio(measured):.1f}."
-        )
-
-    def _largest_ratio(self, measured: dict[str, Any]) -> float:
-        few = [each for name, _ in self.sets for each in measured[name]["Q of few parts"].values()]
-        return max(
-            (each["largest"] / each["least"] for each in few if each["least"] > 0), default=1
-        )
-
-    def _about_bounds(self, measured: dict[str, Any]) -> str:
-        at, most = (measured[self.sets[0].name]["losses"][f"{v}"] for v in (self.parts, self._most))
-        bounds = measured["bounds"]
+    def _words(self, measured: dict[str, Any]) -> dict[str, Any]:
+        found = {each.name: measured[each.name] for each in self.sets}
+        first, *_ = found
+        most, last = (*self.few, *self.many)[-1], f"{self.few[-1]}"
+        at, at_most = (found[first]["losses"][f"{v}"] for v in (self.parts, most))
+        bounds, rule = measured["bounds"], measured["Theorem 7"]
         false = [eta for eta, each in bounds.items() if each["printed bound"] < each["loss"]]
-        end = bounds[f"{self.etas[-1]:g}"]
-        return (
-            f"(c) h(α*) − h(parts) as a share of h(α*), and the certified gap of the whole problem "
-            f"at the parts. With {self._most} parts {self.sets[0].name} loses "
-            f"{most['loss'] / most['optimum']:.3g} times the optimum. (d) At η = |α|² and "
-            f"{self.parts} parts the loss is {at['loss']:.3g} of {at['optimum']:.4g}, the gap "
-            f"{at['certified gap']:.3g}, the corrected bound of Theorem 6 {at['bound']:.2g}: "
-            f"true, but of no use. The bound as printed, {at['printed bound']:.2g}, is below "
-            f"the loss {f'from η = {false[0]} on' if false else 'nowhere here'}: at "
-            f"{self.etas[-1]:g} it is {end['printed bound']:.2g} for a loss of {end['loss']:.3g}."
-        )
-
-    @property
-    def _most(self) -> int:
-        return (*self.few, *self.many)[-1]
-
-    def _about_theorem_7(self, measured: dict[str, Any]) -> str:
-        rule = measured["Theorem 7"]
-        zeros = self.count - rule["support vectors of the parts"]
-        return (
-            f"(e) The gradients of problem (20), sorted, and the right side of condition (21) in "
-            f"two readings of its norm. The paper: 723 of 1786 non-support vectors are screened "
-            f"by a threshold of +442.3. Measured: {rule['screened, its part']} and "
-            f"{rule['screened, all points']} of {zeros}; the gradients are "
-            f"{rule['least gradient']:.1f} to {rule['largest gradient']:.1f}, the thresholds at "
-            f"most {rule['largest threshold, its part']:.0f} and "
-            f"{rule['largest threshold, all points']:.0f}. No data meet condition (21). With a "
-            f"plus sign all {zeros} would be screened, "
-            f"{rule['zero in its part, not in the whole']} support vectors of the whole among them."
-        )
-
-    def _about_the_safe_rule(self, measured: dict[str, Any]) -> str:
-        found = "; ".join(f"{each.name}: {_known(measured[each.name])}" for each in self.sets)
-        wrong = sum(step["wrong"] for each in self.sets for step in measured[each.name]["safe"])
-        return (
-            f"(f) What is certainly zero at the optimum, by the gap G of a feasible point: "
-            f"y u − √(G k(x, x)) > 1 (dotted: with 2 G, which needs less proof). Known zeros: "
-            f"{found}. Support vectors among them: {wrong}. The gap at the parts themselves is too "
-            f"large to tell any."
-        )
-
-
-def _spread(values: list[float]) -> dict[str, float]:
-    return {"mean": float(np.mean(values)), "least": min(values), "largest": max(values)}
+        spreads = [each for m in found.values() for each in m["Q of few parts"].values()]
+        ratios = [each["largest"] / each["least"] for each in spreads if each["least"] > 0]
+        lines = [
+            {"name": name, "two": few["2"]["mean"] / m["Q(K)"], "last": last,
+             "many": few[last]["mean"] / m["Q(K)"], "m": m}
+            for name, m in found.items()
+            for few in [m["Q of few parts"]]
+        ]  # fmt: skip
+        return {
+            "names": " and ".join(found),
+            "lines": lines,
+            "ratio": max(ratios, default=1),
+            "most": most,
+            "first": first,
+            "share": at_most["loss"] / at_most["optimum"],
+            "at": at,
+            "false": f"from η = {false[0]} on" if false else "nowhere here",
+            "last_eta": self.etas[-1],
+            "end": bounds[f"{self.etas[-1]:g}"],
+            "rule": rule,
+            "zeros": self.count - rule["support vectors of the parts"],
+            "known": "; ".join(f"{name}: {_known(m)}" for name, m in found.items()),
+            "wrong": sum(step["wrong"] for m in found.values() for step in m["safe"]),
+        }
 
 
 def _known(found: dict[str, Any]) -> str:
     """Return how many zeros are known at relative gaps of at most 1e-3 and 1e-5."""
     best = next(iter(found["losses"].values()))["optimum"]
-    told = []
+    known = []
     for level in (1e-3, 1e-5):
         near = next((each for each in found["safe"] if each["gap"] <= level * best), None)
         if near is not None:
-            told.append(f"{near['zeros']} at a relative gap of {near['gap'] / best:.0e}")
-    return f"{' and '.join(told) or 'none'} of {found['zeros']}"
+            known.append(f"{near['zeros']} at a relative gap of {near['gap'] / best:.0e}")
+    return f"{' and '.join(known) or 'none'} of {found['zeros']}"
+
+
+def _curve(values: dict[str, float], unit: float = 1.0) -> tuple[Any, Any]:
+    """Return the keys as numbers, and the values in multiples of a unit."""
+    return np.array([float(v) for v in values]), np.array([*values.values()]) / unit
+
+
+def _draw_few(ax: Any, found: dict[str, Any], look: dict[str, Any]) -> None:
+    """Draw means, least and largest over the starts of k-means, and a line through the means."""
+    (v, mean), (_, low), (_, high) = (
+        _curve({v: each[key] for v, each in found["Q of few parts"].items()}, found["Q(K)"])
+        for key in ("mean", "least", "largest")
+    )
+    ax.plot(v, mean, **look)
+    ax.fill_between(v, low, high, color=look["color"], alpha=0.2, linewidth=0)
+    slope, start = np.polyfit(v[v > 1], mean[v > 1], 1)
+    ax.plot(v, np.maximum(start + slope * v, 0.0), color=GREY, linewidth=0.9, linestyle=":")
+
+
+def _draw_bounds(ax: Any, bounds: dict[str, Any], automatic: float) -> None:
+    """Draw loss and bounds against eta; `automatic` is the paper's."""
+    for key, (label, color, style) in BOUNDS.items():
+        curve = _curve({eta: each[key] for eta, each in bounds.items()})
+        ax.plot(*curve, style, color=color, label=label, markersize=5)
+    ax.axvline(automatic, color=GREY, linewidth=0.8, linestyle=":")
+    ax.annotate(" η = |α|²", (automatic, 1.0), fontsize=8, color=GREY)
+    ax.set(xlabel="η", ylabel="h(α*) − h(parts), and bounds", xscale="log", yscale="log")
+
+
+def _draw_gradients(ax: Any, screened: Screened) -> None:
+    """Draw the gradients in rising order, and the thresholds of both readings."""
+    order = np.argsort(screened.gradient)
+    place = np.empty(len(order))
+    place[order] = np.arange(len(order))
+    lost = screened.zero & ~screened.whole_zero
+    for chosen, color, size, label in (
+        (screened.zero & ~lost, BLUE, 3, "zero in its part"),
+        (~screened.zero, VERMILION, 3, "support vector of its part"),
+        (lost, "black", 8, "zero in its part, not in the whole"),
+    ):
+        look = {"color": color, "markersize": size, "label": label}
+        ax.plot(place[chosen], screened.gradient[chosen], ".", **look)
+    for threshold, color, label in (
+        (screened.inside, PURPLE, "(21), norm over the part"),
+        (screened.everywhere, GREY, "(21), norm over all points"),
+    ):
+        ax.plot(place, threshold, ".", color=color, markersize=1.5, label=label)
+    ax.set(xlabel="point, by its gradient", ylabel="gradient of (20) and thresholds")
+    ax.set_yscale("symlog", linthresh=1.0)
+
+
+def _draw_safe(ax: Any, found: dict[str, Any], color: str, marker: str, look: Any) -> None:
+    """Draw the share of the zeros that is known, against the gap; dotted, with twice the gap."""
+    best = next(iter(found["losses"].values()))["optimum"]
+    gaps = [each["gap"] / best for each in found["safe"]]
+    plain = {**look, "marker": marker, "label": f"{look['label']} ({found['zeros']} zeros)"}
+    for key, style in (("zeros", plain), ("zeros with twice the gap", {"linestyle": ":"})):
+        shares = [100 * each[key] / max(found["zeros"], 1) for each in found["safe"]]
+        ax.plot(gaps, shares, color=color, markersize=4, **style)

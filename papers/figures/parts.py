@@ -86,10 +86,6 @@ class BoxProblem:
         """Return h."""
         return self.whole.value(np.append(beta, 0.0))
 
-    def gap(self, beta: Array) -> float:
-        """Return the certified gap of (18)."""
-        return self.whole.certificate(np.append(beta, 0.0)).gap
-
     def F(self, beta: Array) -> Array:
         """Return 11' + D K D/(4 eta)."""
         return 1.0 + np.outer(beta, beta) * self.K / (4.0 * self.eta)
@@ -101,13 +97,13 @@ class BoxProblem:
         return float(larger.min()), float(larger.max())
 
     def losses(self, labels: Indices) -> dict[str, float]:
-        """Return what the parts lose, and what is said of it."""
+        """Return what the parts lose, and the bounds on it."""
         beta, between = self.parted(labels), self.between(labels)
         best = self.value(self.optimum)
         return {
             "optimum": best,
             "loss": best - self.value(beta),
-            "certified gap": self.gap(beta),
+            "certified gap": self.whole.certificate(np.append(beta, 0.0)).gap,
             "bound": bound_on_loss(between, self.C, self.eta),
             "printed bound": printed_bound(between, self.C, *self.range_of_F(labels, beta)),
         }
@@ -143,23 +139,16 @@ class BoxProblem:
 
 
 class Screened(NamedTuple):
-    """What Theorem 7 needs, an entry for each point.
-
-    Attributes
-    ----------
-    gradient : array of shape (n,)
-        Of (20) at the solutions of the parts.
-    zero, whole_zero : arrays of shape (n,), bool
-        Whether alpha_i is zero in its part, and in the whole problem.
-    inside, everywhere : arrays of shape (n,)
-        The right side of (21), with the norm over the part and over all points.
-    """
+    """What Theorem 7 needs, an entry for each point."""
 
     gradient: Array
+    """Of (20) at the solutions of the parts."""
     zero: Mask
     whole_zero: Mask
+    """Whether alpha_i is zero in its part, and in the whole problem."""
     inside: Array
     everywhere: Array
+    """The right side of (21), with the norm over the part and over all points."""
 
     def numbers(self) -> dict[str, Any]:
         """Return counts and ranges."""

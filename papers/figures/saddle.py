@@ -21,19 +21,12 @@ __all__ = ["ClockedLearning", "Rows", "learning", "read", "tessellated"]
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of a data set, as `pliant.TKLClassifier` and `pliant.TKLRegressor` see them.
-
-    Attributes
-    ----------
-    X : array of shape (m, n)
-        Scaled to [0, 1].
-    y : array of shape (m,)
-        Labels -1.0 and 1.0, or a target of mean 0 and standard deviation 1.
-    is_classification : bool
-    """
+    """Rows of a data set, as `pliant.TKLClassifier` and `pliant.TKLRegressor` see them."""
 
     X: Array
+    """Scaled to [0, 1]."""
     y: Array
+    """Labels -1.0 and 1.0, or a target of mean 0 and standard deviation 1."""
     is_classification: bool
 
 

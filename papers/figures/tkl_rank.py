@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.stats import t as student
 from threadpoolctl import threadpool_limits
 
-from papers.figures.figure import Drawn, canvas, save
+from papers.figures.figure import PaperFigure, canvas, lettered
 from papers.figures.saddle import learning, read, tessellated
 from pliant.core.typing import Array
 from pliant.methods.svm import smo
@@ -31,61 +30,45 @@ def random_factor(size: int, rank: int, rng: np.random.Generator) -> Array:
 
 
 @dataclass(frozen=True)
-class TklRank:
-    """A panel for each set: mean steps with a 95 % interval, their line, and the learned P.
-
-    Attributes
-    ----------
-    sets : tuple of str
-        As in the paper.
-    count : int
-        Rows of each, drawn at random.
-    ranks : tuple of int
-        And n_P after them.
-    draws : int
-        Random P of each rank.
-    C : float
-        Of what is drawn.
-    Cs : tuple of float
-        For which the learned P is compared with the random ones.
-    violation : float
-        The paper's tolerance: of the optimality conditions, as in libsvm.
-    tol : float
-        Relative gap to which P is learned.
-    """
+class TklRank(PaperFigure):
+    """A panel for each set: mean steps with a 95 % interval, their line, and the learned P."""
 
     sets: tuple[str, ...] = ("california_housing", "shill_bidding")
+    """As in the paper."""
     count: int = 1000
+    """Rows of each, drawn at random."""
     ranks: tuple[int, ...] = (1, 2, 4, 8, 12, 16)
+    """And n_P after them."""
     draws: int = 20
+    """Random P of each rank."""
     C: float = 10.0
+    """Of what is drawn."""
     Cs: tuple[float, ...] = (1.0, 100.0)
+    """For which the learned P is compared with the random ones."""
     epsilon: float = 0.1
     violation: float = 0.1
+    """The paper's tolerance: of the optimality conditions, as in libsvm."""
     tol: float = 1e-3
+    """Relative gap to which P is learned."""
     seed: int = 0
 
-    name: ClassVar[str] = "tkl-figure-4"
-    title: ClassVar[str] = "TKL, Figure 4: rank of P and the steps of one machine"
-    needs_data: ClassVar[bool] = True
+    name = "tkl-figure-4"
+    needs_data = True
 
-    def draw(self, folder: Path, data: str | None) -> Drawn:
-        """Draw ``tkl-figure-4.png``."""
-        figure = canvas(5.6 * len(self.sets), 4.0)
-        panels = figure.subplots(1, len(self.sets), squeeze=False)[0]
+    def _plot(self, data: str | None) -> tuple[Any, dict[str, Any]]:
+        figure, (panels,) = canvas(5.6 * len(self.sets), 4.0, 1, len(self.sets))
         measured: dict[str, Any] = {}
-        for ax, name, part in zip(panels, self.sets, "abcd", strict=False):
+        for ax, name in zip(panels, self.sets, strict=True):
             measured[name] = {}
             for C in sorted({*self.Cs, self.C}):
                 problem = self._problem(name, data, C)
                 found = measured[name][f"C = {C:g}"] = self._measure(problem)
                 if self.C == C:
                     _draw(ax, found)
-            ax.set_title(f"({part}) {name}: {self.count} rows, C = {self.C:g}", fontsize=10)
+        lettered(panels, [f"{name}: {self.count} rows, C = {self.C:g}" for name in self.sets])
         panels[0].set_ylabel("two-coordinate steps")
         panels[0].legend(frameon=False)
-        save(figure, folder, self.name)
-        return Drawn(self._caption(measured), measured)
+        return figure, measured
 
     def _problem(self, name: str, data: str | None, C: float) -> KernelLearning:
         return learning(read(name, data, self.count, self.seed), C, self.epsilon, tessellated())
@@ -111,24 +94,14 @@ class TklRank:
         dual = problem.dual(problem.gram(problem.scaled(factor)))
         return smo.solve(dual, violation=self.violation).n_iter
 
-    def _caption(self, measured: dict[str, Any]) -> str:
-        compared = "; ".join(
-            f"{name} at {C}: {found['learned P']} for the learned P of rank "
-            f"{found['rank of the learned P']}, "
-            f"{min(means):.0f} to {max(means):.0f} for random ones"
+    def _words(self, measured: dict[str, Any]) -> dict[str, Any]:
+        compared = [
+            {"name": name, "C": C, "m": found, "least": min(means), "largest": max(means)}
             for name, each in measured.items()
             for C, found in each.items()
             for means in [[s["mean"] for s in found["random P"].values()]]
-        )
-        return (
-            f"Two-coordinate steps from zero until no pair violates the optimality conditions by "
-            f"more than {self.violation:g}, the paper's tolerance for libsvm, for {self.draws} "
-            f"random P of each rank and trace n_P (mean, 95 % interval and line), and for the P "
-            f"that was learned (star). The paper: the learned P, of rank one, needs "
-            f"significantly fewer than random ones of any rank. Measured: {compared}. So it does "
-            f"where it separates the classes well; it does not where it follows a noisy target "
-            f"more closely. Among random P a higher rank needs fewer steps, if it matters."
-        )
+        ]
+        return {"compared": compared}
 
 
 def _summary(steps: list[int]) -> dict[str, float]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.compose import TransformedTargetRegressor
@@ -12,7 +11,7 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
-from papers.figures.figure import Drawn, canvas, save
+from papers.figures.figure import PaperFigure, canvas, places
 from papers.figures.samples import Sample
 from pliant import TKLRegressor
 from pliant.core.typing import Array, Mask
@@ -37,76 +36,59 @@ def near_cliffs(X: Array, angle: float) -> Mask:
 
 
 @dataclass(frozen=True)
-class TklTerrain:
-    """A row for each angle of the canyon: the terrain, and what both machines make of it.
-
-    Attributes
-    ----------
-    angles : tuple of float
-        Degrees by which the canyon is turned.
-    n : int
-        Training points, as in the paper.
-    resolution : int
-        Errors are measured on a grid of its square many.
-    gammas, deltas, Cs : tuple of float
-        What is tried in five-fold cross-validation.
-    epsilon : float
-        In standard deviations of the training target.
-    """
+class TklTerrain(PaperFigure):
+    """A row for each angle of the canyon: the terrain, and what both models make of it."""
 
     angles: tuple[float, ...] = (0.0, 30.0)
+    """Degrees by which the canyon is turned."""
     n: int = 750
+    """Training points, as in the paper."""
     resolution: int = 120
+    """Errors are measured on a grid of its square many."""
     gammas: tuple[float, ...] = (4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0)
     deltas: tuple[float, ...] = (0.1, 0.3, 1.0)
     Cs: tuple[float, ...] = (1.0, 10.0, 100.0)
+    """What is tried in five-fold cross-validation."""
     epsilon: float = 0.03
+    """In standard deviations of the training target."""
     folds: int = 5
     seed: int = 0
 
-    name: ClassVar[str] = "tkl-figure-3"
-    title: ClassVar[str] = "TKL, Figure 3: a terrain with sharp edges"
-    needs_data: ClassVar[bool] = False
+    name = "tkl-figure-3"
 
-    def draw(self, folder: Path, data: str | None) -> Drawn:
-        """Draw ``tkl-figure-3.png``."""
-        figure = canvas(11.6, 3.9 * len(self.angles))
-        axes = figure.subplots(len(self.angles), 3, sharex=True, sharey=True, squeeze=False)
+    def _plot(self, data: str | None) -> tuple[Any, dict[str, Any]]:
+        rows = len(self.angles)
+        figure, axes = canvas(11.6, 3.9 * rows, rows, 3, sharex=True, sharey=True)
         measured: dict[str, Any] = {}
         for panels, angle in zip(axes, self.angles, strict=True):
             sample = self._sample(angle)
-            machines = {GAUSSIAN: self._gaussian(), TESSELLATED: self._tessellated()}
             found: dict[str, Any] = {}
             self._show(panels[0], sample.y_test, f"terrain, turned by {angle:g}°")
             panels[0].plot(*sample.X.T, ".", color="black", markersize=1.5)
-            for ax, (label, machine) in zip(panels[1:], machines.items(), strict=True):
-                machine.fit(sample.X, sample.y)
-                predicted = machine.predict(sample.X_test)
-                found[label] = _numbers(machine, predicted - sample.y_test, sample, angle)
+            for ax, (label, model) in zip(panels[1:], self._models().items(), strict=True):
+                predicted = model.fit(sample.X, sample.y).predict(sample.X_test)
+                found[label] = _numbers(model, predicted - sample.y_test, sample, angle)
                 self._show(ax, predicted, f"{label}: {found[label]['RMSE']:.0f} m")
             measured[f"turned by {angle:g} degrees"] = found
-        save(figure, folder, self.name)
-        return Drawn(self._caption(measured), measured)
+        return figure, measured
 
     def _sample(self, angle: float) -> Sample:
         X, y = make_terrain(self.n, angle=angle, random_state=self.seed)
         ends = (np.arange(self.resolution) + 0.5) / self.resolution
-        grid = np.stack(np.meshgrid(ends, ends), axis=-1).reshape(-1, 2)
+        grid = places(ends, ends)
         return Sample(X, y, grid, terrain_elevation(grid, angle))
 
-    def _gaussian(self) -> GridSearchCV:
-        machine = TransformedTargetRegressor(
-            SVR(epsilon=self.epsilon), transformer=StandardScaler()
-        )
-        return self._search(machine, {"regressor__gamma": self.gammas, "regressor__C": self.Cs})
-
-    def _tessellated(self) -> GridSearchCV:
-        machine = TKLRegressor(degree=2, epsilon=self.epsilon)
-        return self._search(machine, {"delta": self.deltas, "C": self.Cs})
-
-    def _search(self, machine: Any, grid: dict[str, tuple[float, ...]]) -> GridSearchCV:
+    def _models(self) -> dict[str, GridSearchCV]:
+        """Return both models, with what is tried in cross-validation."""
+        svr = TransformedTargetRegressor(SVR(epsilon=self.epsilon), transformer=StandardScaler())
+        tkl = TKLRegressor(degree=2, epsilon=self.epsilon)
         folds = KFold(self.folds, shuffle=True, random_state=self.seed)
-        return GridSearchCV(machine, grid, cv=folds, scoring="neg_root_mean_squared_error")
+        options = {"cv": folds, "scoring": "neg_root_mean_squared_error"}
+        grid = {"regressor__gamma": self.gammas, "regressor__C": self.Cs}
+        return {
+            GAUSSIAN: GridSearchCV(svr, grid, **options),
+            TESSELLATED: GridSearchCV(tkl, {"delta": self.deltas, "C": self.Cs}, **options),
+        }
 
     def _show(self, ax: Any, heights: Array, title: str) -> None:
         """Draw a shaded relief, as on a map."""
@@ -124,31 +106,21 @@ class TklTerrain:
         ax.set_xticks([0, 0.5, 1])
         ax.set_yticks([0, 0.5, 1])
 
-    def _caption(self, measured: dict[str, Any]) -> str:
-        parts = "; ".join(
-            f"{place}: {GAUSSIAN} {_errors(found[GAUSSIAN])}, {TESSELLATED} "
-            f"{_errors(found[TESSELLATED])}"
+    def _words(self, measured: dict[str, Any]) -> dict[str, Any]:
+        parts = [
+            {"place": place, "gaussian": found[GAUSSIAN], "tkl": found[TESSELLATED]}
             for place, found in measured.items()
-        )
-        return (
-            f"Elevations at {self.n} points (dots) of a generated canyon, `make_terrain`, in place "
-            f"of the paper's Grand Canyon, seen as shaded reliefs; parameters by {self.folds}-fold "
-            f"cross-validation for both machines, epsilon {self.epsilon:g} standard deviations. "
-            f"The paper, from the look of the surfaces: a hand-tuned Gaussian represents the rims "
-            f"poorly, the tessellated kernel accurately. Measured on a grid of {self.resolution} "
-            f"by {self.resolution}, RMSE in metres over all / near the cliffs / away from them: "
-            f"{parts}. A tessellated kernel cuts the plane along the axes: edges "
-            f"in those directions it reproduces far better than the Gaussian, oblique ones worse."
-        )
+        ]
+        return {"parts": parts}
 
 
-def _numbers(machine: GridSearchCV, errors: Array, sample: Sample, angle: float) -> dict[str, Any]:
+def _numbers(model: GridSearchCV, errors: Array, sample: Sample, angle: float) -> dict[str, Any]:
     """Return what was chosen, and root mean squared errors."""
     near = near_cliffs(sample.X_test, angle)
-    chosen = {key.rpartition("__")[2]: float(value) for key, value in machine.best_params_.items()}
+    chosen = {key.rpartition("__")[2]: float(value) for key, value in model.best_params_.items()}
     return {
         **chosen,
-        "RMSE in cross-validation": float(-machine.best_score_),
+        "RMSE in cross-validation": float(-model.best_score_),
         "RMSE": _root_mean_square(errors),
         "RMSE near cliffs": _root_mean_square(errors[near]),
         "RMSE elsewhere": _root_mean_square(errors[~near]),
@@ -158,7 +130,3 @@ def _numbers(machine: GridSearchCV, errors: Array, sample: Sample, angle: float)
 
 def _root_mean_square(errors: Array) -> float:
     return float(np.sqrt(np.mean(errors**2)))
-
-
-def _errors(found: dict[str, Any]) -> str:
-    return " / ".join(f"{found[key]:.0f}" for key in ("RMSE", "RMSE near cliffs", "RMSE elsewhere"))

@@ -1,4 +1,4 @@
-"""How the width of the Gaussian, C and eta_scale are chosen: by cross-validation."""
+"""Tuning by cross-validation: the width of the Gaussian, C, eta_scale; and what models are like."""
 
 from __future__ import annotations
 
@@ -10,9 +10,20 @@ import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.svm import SVC
 
+from papers.figures.samples import Sample
 from pliant.core.typing import Array, Indices
 
-__all__ = ["Chosen", "Grid", "Machines", "choose", "gamma_of", "svm"]
+__all__ = [
+    "Chosen",
+    "Grid",
+    "Machines",
+    "accuracies",
+    "adaptation_numbers",
+    "choose",
+    "gamma_of",
+    "svm",
+    "tuned_svm",
+]
 
 Machines: TypeAlias = Callable[[float, float, Sequence[float], Array, Array], Sequence[Any]]
 """(gamma, eta_scale, Cs, X, y) -> one fitted machine for each C."""
@@ -20,20 +31,13 @@ Machines: TypeAlias = Callable[[float, float, Sequence[float], Array, Array], Se
 
 @dataclass(frozen=True)
 class Grid:
-    """What is tried; of equal losses the first is taken.
-
-    Attributes
-    ----------
-    sigmas, Cs : tuple of float
-        The papers' 2^-5, ..., 2^5; the widest kernel first, the least C first.
-    eta_scales : tuple of float
-        Multiples of the automatic eta.
-    folds, seed : int
-    """
+    """What is tried; of equal losses the first is taken."""
 
     sigmas: tuple[float, ...] = tuple(2.0**p for p in range(5, -6, -1))
     Cs: tuple[float, ...] = tuple(2.0**p for p in range(-5, 6))
+    """The papers' 2^-5, ..., 2^5; the widest kernel first, the least C first."""
     eta_scales: tuple[float, ...] = (1.0,)
+    """Multiples of the automatic eta."""
     folds: int = 5
     seed: int = 0
 
@@ -77,3 +81,27 @@ def choose(machines: Machines, X: Array, y: Array, grid: Grid) -> Chosen:
 def svm(gamma: float, _: float, Cs: Sequence[float], X: Array, y: Array) -> list[SVC]:
     """Fit the plain Gaussian SVM for each C."""
     return [SVC(gamma=gamma, C=C).fit(X, y) for C in Cs]
+
+
+def tuned_svm(sample: Sample, grid: Grid) -> tuple[Chosen, SVC]:
+    """Return the parameters of the plain Gaussian SVM, and that SVM, by the training points."""
+    chosen = choose(svm, sample.X, sample.y, grid)
+    return chosen, SVC(gamma=chosen.gamma, C=chosen.C).fit(sample.X, sample.y)
+
+
+def accuracies(model: Any, sample: Sample) -> dict[str, float]:
+    """Return the share of training and of test points that are classified correctly."""
+    return {
+        "training accuracy": model.score(sample.X, sample.y),
+        "test accuracy": model.score(sample.X_test, sample.y_test),
+    }
+
+
+def adaptation_numbers(model: Any, name: str = "F") -> dict[str, Any]:
+    """Return rank and range of the adaptive matrix that the paper calls `name`."""
+    entries = model.adaptation_.toarray()
+    return {
+        f"rank of {name}": model.adaptation_.rank,
+        f"least entry of {name}": float(entries.min()),
+        f"largest entry of {name}": float(entries.max()),
+    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -13,27 +13,27 @@ import pytest
 pytest.importorskip("matplotlib")
 
 from papers.figures import __main__ as command_line
+from papers.figures.boundaries import DankBoundaries, DankEntries, KnplBoundary, make_sandwich
 from papers.figures.catalogue import FIGURES
-from papers.figures.dank_boundaries import DankBoundaries
-from papers.figures.dank_convergence import DankConvergence
-from papers.figures.dank_entries import DankEntries
+from papers.figures.convergence import DankConvergence, KnplConvergence
 from papers.figures.dank_parts import DankParts, PartedSet
-from papers.figures.knpl_boundary import KnplBoundary, make_sandwich
-from papers.figures.knpl_convergence import KnplConvergence
 from papers.figures.lab_bandwidths import LabBandwidths
-from papers.figures.lab_start import LabStart
-from papers.figures.lab_support import LabSupport
-from papers.figures.regression import Rivals
+from papers.figures.lab_errors import LabStart, LabSupport
+from papers.figures.lab_settings import FUNCTIONS
+from papers.figures.regression import Rivals, StepFunction, Surface, cherkassky, steps
 from papers.figures.samples import Sample, clowns
-from papers.figures.scg_digits import ScgDigits
-from papers.figures.scg_gaussians import ScgGaussians
+from papers.figures.scg_embeddings import (
+    ScgDigits,
+    ScgGaussians,
+    accuracy_among,
+    accuracy_of_new,
+    bimodal,
+    separation,
+    two_main,
+)
 from papers.figures.scg_labels import ScgLabels
-from papers.figures.step_function import StepFunction, steps
-from papers.figures.surface import Surface, cherkassky
-from papers.figures.synthetic import FUNCTIONS
-from papers.figures.tkl_convergence import TklConvergence
-from papers.figures.tkl_cost import TklCost, fit_exponents
 from papers.figures.tkl_rank import TklRank, random_factor
+from papers.figures.tkl_solvers import TklConvergence, TklCost, fit_exponents
 from papers.figures.tkl_terrain import TklTerrain, near_cliffs
 from papers.figures.tuning import Grid, choose, gamma_of, svm
 
@@ -241,7 +241,7 @@ def test_of_equal_losses_the_widest_kernel_and_the_least_C_are_chosen():
 def test_rivals_are_tuned_on_training_points_only():
     x = np.linspace(0, 3, 24)[:, None]
     first, second = (
-        RIVALS.compare(Sample(x, np.sin(3 * x[:, 0]), x_test, np.cos(x_test[:, 0]))).measured
+        RIVALS.compare(Sample(x, np.sin(3 * x[:, 0]), x_test, np.cos(x_test[:, 0])))[1]
         for x_test in (x[:5], x[5:9])
     )
     for name in ("SVR-CV", "DANK"):
@@ -291,3 +291,44 @@ def test_cliffs_are_where_the_ground_is_steep():
     assert near_cliffs(np.array([on_cliff, on_plateau, in_river]), 0.0).tolist() == [
         True, False, False,
     ]  # fmt: skip
+
+
+def test_halves_of_a_class_are_at_opposite_corners():
+    X, y = bimodal(2000, 0.4, seed=0)
+    means = [X[(y == c) & (np.arange(len(y)) % 2 == s)].mean(axis=0) for c, s in np.ndindex(2, 2)]
+    np.testing.assert_allclose(means, [[1, 1], [-1, -1], [1, -1], [-1, 1]], atol=0.06)
+
+
+def test_new_points_are_mapped_as_the_points_themselves():
+    A = np.random.default_rng(0).standard_normal((12, 5))
+    own, new = two_main(A @ A.T, A @ A.T)
+    np.testing.assert_allclose(new, own, atol=1e-10)
+    values = np.linalg.eigvalsh(A @ A.T)
+    np.testing.assert_allclose((own**2).sum(axis=0), values[[-1, -2]])
+
+
+def test_neighbours_are_others_or_the_points_learned_from():
+    points = np.concatenate([np.arange(6.0), 100 + np.arange(6.0)])[:, None]
+    y = np.repeat([0, 1], 6)
+    assert accuracy_among(points, y) == 1.0
+    assert accuracy_among(points, np.eye(12, dtype=int)[0]) == 11 / 12
+    assert accuracy_of_new(points, y, np.array([[50.0], [99.0]]), np.array([1, 1])) == 0.5
+    assert separation(points, y) > 0.9
+
+
+def test_labels_of_both_classes_are_known_and_grow():
+    y = np.repeat([0, 1], [20, 5])
+    few, more = (ScgLabels()._some(y, count, 1) for count in (2, 12))
+    assert sorted(few[few >= 0]) == [0, 1]
+    assert np.sum(more >= 0) == 12
+    assert np.array_equal(more[few >= 0], few[few >= 0])
+    assert np.array_equal(more[more >= 0], y[more >= 0])
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.name)
+def test_the_kept_captions_are_those_of_the_kept_numbers(figure):
+    kept = json.loads((command_line.RESULTS / "numbers.json").read_text("utf-8"))["figures"]
+    entry = kept[figure.name]
+    assert json.loads(json.dumps(asdict(figure))) == entry["setting"]
+    assert figure.title == entry["title"]
+    assert figure.caption(entry["measured"]) == entry["caption"]
