@@ -1,7 +1,4 @@
-"""``python -m benchmarks NAME``: run one benchmark and write JSON and Markdown.
-
-``python -m benchmarks papers`` reruns the papers' tables and figures onto one page.
-"""
+"""``python -m benchmarks NAME``: run one benchmark and write JSON and Markdown."""
 
 from __future__ import annotations
 
@@ -18,17 +15,9 @@ from benchmarks.registry import BENCHMARKS
 OUTPUT = ROOT / "benchmarks" / "output"
 RESULTS = ROOT / "benchmarks" / "results"
 
-PAPERS = "papers"
-"""The name that has a command line of its own."""
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return 0, or 1 if a measurement failed."""
-    arguments = sys.argv[1:] if arguments is None else arguments
-    if arguments[:1] == [PAPERS]:
-        from papers.overview.command import main as papers
-
-        return papers(arguments[1:])
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.list:
@@ -64,14 +53,14 @@ def _run(name: str, settings: Settings, out: Path, keep: bool) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=main.__doc__)
     parser.description = "Measure pliant beside others, each call in a process of its own."
-    parser.epilog = f"{parser.prog} {PAPERS} --help: the papers' tables and figures on one page"
+    parser.epilog = "The papers' tables and figures: python -m papers --help"
     add = parser.add_argument
     add(
         "name",
         metavar="NAME",
         nargs="?",
         choices=sorted(BENCHMARKS),
-        help="the benchmark, or papers",
+        help="the benchmark",
     )
     add("--list", action="store_true", help="name the benchmarks and stop")
     add(
