@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from papers.data import PaperSet, paper_sets
+from papers.data import PaperSet, paper_sets, text
 from papers.sample import Sample
 
 if TYPE_CHECKING:
@@ -39,6 +39,19 @@ class Protocol(ABC):
         self, name: str, chosen: PaperSet, folder: str, repeat: int, contestant: Contestant
     ) -> Sample:
         """Return the rows of one repeat."""
+
+
+class Listed:
+    """A tuple in a text: ``{Cs}``, ``{Cs.least:g}``, ``{Cs.most:g}``, ``{Cs.count}``."""
+
+    def __init__(self, values: tuple[Any, ...]) -> None:
+        self.values, self.count = values, len(values)
+        self.least, self.most = min(values, default=None), max(values, default=None)
+
+    def __format__(self, joined: str) -> str:
+        """Join the values by commas, or by the word after the colon."""
+        texts = [each if isinstance(each, str) else f"{each:g}" for each in self.values]
+        return (f" {joined} " if joined else ", ").join(texts)
 
 
 class Contestant(ABC):
@@ -68,9 +81,16 @@ class Contestant(ABC):
         `needed` is the record of the contestant in `needs`.
         """
 
+    @property
+    def kind(self) -> str:
+        """The key of its text in `papers/texts/contestants.toml`."""
+        return type(self).__name__
+
     def words(self) -> str:
         """Say how it is tuned and fitted."""
-        return ""
+        found = {name: getattr(self, name) for name in dir(self) if not name.startswith("_")}
+        values = {k: Listed(v) if isinstance(v, tuple) else v for k, v in found.items()}
+        return text("contestants", self.kind, **values)
 
     def installed(self) -> bool:
         """Return whether the package it needs is installed."""

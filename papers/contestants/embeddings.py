@@ -24,7 +24,7 @@ from sklearn.neighbors import (
 
 from papers.contestants.learned_kernels import POWERS, Divided, best
 from papers.sample import Sample, typical_gamma
-from papers.study import Contestant, Record, Variants
+from papers.study import Contestant, Variants
 from pliant import KernelEmbedding, SCGLogDetLearner
 from pliant.core.typing import Array, Indices
 
@@ -72,9 +72,7 @@ class Embedding(Contestant):
     ) -> Iterator[Mapped]:
         """Learn from X and y, with each of the settings in turn; map X and new points."""
 
-    def measure(
-        self, sample: Sample, protocol: Divided, repeat: int, needed: Record | None
-    ) -> Variants:
+    def measure(self, sample: Sample, protocol: Divided, repeat: int, needed: Any) -> Variants:
         """Judge the chosen setting on the test half, in each number of dimensions."""
         scores = self._validate(sample, protocol.first_seed + repeat)
         found = {}
@@ -127,9 +125,11 @@ class Embedded(Contestant):
     name: str = "scg-ldk"
     title: str = "KernelEmbedding"
 
-    def measure(
-        self, sample: Sample, protocol: Divided, repeat: int, needed: Record | None
-    ) -> Variants:
+    @property
+    def kind(self) -> str:
+        return f"Embedded, {self.kernel}"
+
+    def measure(self, sample: Sample, protocol: Divided, repeat: int, needed: Any) -> Variants:
         """Judge it on the test half, in each number of dimensions."""
         seed = protocol.first_seed + repeat
         return {variant(d): self._in_dimensions(sample, d, seed) for d in DIMENSIONS}
@@ -150,18 +150,6 @@ class Embedded(Contestant):
             "kernel_seconds": seconds,
         }
 
-    def words(self) -> str:
-        if self.kernel is None:
-            return (
-                "KernelEmbedding with its defaults: inside fit it chooses whether SCG-LDK adapts a "
-                "Gaussian kernel (of its default width) or that of a neighbour graph, its strength "
-                "and beta"
-            )
-        return (
-            f"the same of SCGLogDetLearner(kernel={self.kernel!r}), which chooses strength and "
-            "beta alone"
-        )
-
 
 @dataclass(frozen=True)
 class AllFeatures(Contestant):
@@ -170,15 +158,10 @@ class AllFeatures(Contestant):
     name: str = "features"
     title: str = "All features"
 
-    def measure(
-        self, sample: Sample, protocol: Divided, repeat: int, needed: Record | None
-    ) -> Variants:
+    def measure(self, sample: Sample, protocol: Divided, repeat: int, needed: Any) -> Variants:
         """Judge the features themselves, whatever the number of dimensions."""
         test = neighbour_accuracy((sample.X, sample.X_test), sample.y, sample.y_test)
         return {variant(d): {"test": test, "kernel_seconds": 0.0} for d in DIMENSIONS}
-
-    def words(self) -> str:
-        return "no embedding, for comparison: neighbours in the features themselves, not ranked"
 
 
 @dataclass(frozen=True)
@@ -198,9 +181,6 @@ class PrincipalComponents(Embedding):
         for setting in settings:
             found = PCA(dimension, svd_solver="full", **setting).fit(X)
             yield found.transform(X), found.transform(new)
-
-    def words(self) -> str:
-        return "scikit-learn's PCA, whitened or not"
 
 
 @dataclass(frozen=True)
@@ -222,13 +202,6 @@ class Discriminants(Embedding):
             found = LinearDiscriminantAnalysis("eigen", **setting, n_components=dimension)
             found.fit(X, y)
             yield found.transform(X), found.transform(new)
-
-    def words(self) -> str:
-        return (
-            "scikit-learn's LinearDiscriminantAnalysis, "
-            f"{len(self.shrinkages)} shrinkages from {min(self.shrinkages):g} to "
-            f"{max(self.shrinkages):g}"
-        )
 
 
 @dataclass(frozen=True)
@@ -267,13 +240,6 @@ class NeighbourhoodComponents(Embedding):
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 found.fit(Z, y)
             yield found.transform(Z), found.transform(first.transform(new))
-
-    def words(self) -> str:
-        return (
-            f"scikit-learn's NeighborhoodComponentsAnalysis after PCA to {self.components} "
-            f"components at most; started from {' or '.join(self.starts)}, "
-            f"{' or '.join(map(str, self.rounds))} rounds at most"
-        )
 
 
 def centred(X: Array, new: Array, gamma: float) -> Mapped:
@@ -314,9 +280,6 @@ class KernelPrincipalComponents(Embedding):
             directions = vectors / np.sqrt(values)
             yield gram @ directions, cross @ directions
 
-    def words(self) -> str:
-        return f"a Gaussian kernel of {len(self.powers)} widths"
-
 
 @dataclass(frozen=True)
 class KernelFisher(Embedding):
@@ -353,13 +316,6 @@ class KernelFisher(Embedding):
                 F_new = cross @ (vectors / np.sqrt(values))
             W = fisher(F, values, y, setting["ridge"], dimension)
             yield F @ W, F_new @ W
-
-    def words(self) -> str:
-        return (
-            f"Gaussian kernel of {len(self.powers)} widths, {len(self.ridges)} ridges from "
-            f"{min(self.ridges):g} to {max(self.ridges):g} on the within-class covariance; it has "
-            "no more coordinates than classes less one"
-        )
 
 
 def fisher(F: Array, values: Array, y: Indices, ridge: float, dimension: int) -> Array:
@@ -409,9 +365,3 @@ class Eigenmaps(Embedding):
             f = vectors[:, 1:] / root[:, None]
             near = np.argpartition(distances, k - 1, axis=1)[:, :k]
             yield f, f[near].mean(axis=1) / values[1:]
-
-    def words(self) -> str:
-        return (
-            f"0/1 graph of {min(self.neighbours)} to {max(self.neighbours)} nearest neighbours, "
-            "normalised; Nystroem's extension"
-        )

@@ -14,7 +14,7 @@ from sklearn.model_selection import KFold
 from benchmarks.splits import holdout
 from papers.data import PaperSet, Table, read
 from papers.sample import Sample, rescaled
-from papers.study import MEASURED, Contestant, Protocol, Record, Variants
+from papers.study import MEASURED, Contestant, Protocol, Variants
 from pliant.core.typing import Indices
 
 Setting: TypeAlias = dict[str, Any]
@@ -97,9 +97,7 @@ class Fitted(Contestant):
         """Return numbers of a fitted model that are worth keeping."""
         return {}
 
-    def measure(
-        self, sample: Sample, protocol: HeldOut, repeat: int, needed: Record | None
-    ) -> Variants:
+    def measure(self, sample: Sample, protocol: HeldOut, repeat: int, needed: Any) -> Variants:
         """Choose, fit, and judge by the test rows; seconds are process seconds."""
         seed = protocol.first_seed + repeat
         began = time.process_time()

@@ -87,12 +87,3 @@ class GaussianSVC(Fitted):
     def model(self, sample: Sample, setting: Setting, seed: int) -> Any:
         """Return the support vector machine with its calibrated twin."""
         return PlainAndCalibrated(**setting, folds=self.folds)
-
-    def words(self) -> str:
-        return (
-            f"scikit-learn's SVC on standardised features, C from {min(self.Cs):g} to "
-            f"{max(self.Cs):g} and {len(self.powers)} widths, by {self.folds}-fold "
-            f"cross-validation on {self.tuning_rows} training rows at most; the log loss is that "
-            "of CalibratedClassifierCV (sigmoid) around the same model, and the seconds are of "
-            "both"
-        )

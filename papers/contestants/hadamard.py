@@ -191,9 +191,7 @@ class Searched(Contestant):
         """Fit once; return for each rule the predictions of training and test rows."""
         raise NotImplementedError
 
-    def measure(
-        self, sample: Sample, protocol: Tuning, repeat: int, needed: Record | None
-    ) -> Variants:
+    def measure(self, sample: Sample, protocol: Tuning, repeat: int, needed: Any) -> Variants:
         """Let every variant choose; fit what was chosen, each combination once."""
         tune_on = to_tune_on(sample, protocol.tuning_rows, repeat)
         chosen = choices(self, protocol, cross_validate(self, tune_on, protocol, repeat))
@@ -314,9 +312,7 @@ class AllTaus(Contestant):
         """DANK at tau = .01."""
         return CONTESTANTS["dank-0.01"]
 
-    def measure(
-        self, sample: Sample, protocol: Tuning, repeat: int, needed: Record | None
-    ) -> Variants:
+    def measure(self, sample: Sample, protocol: Tuning, repeat: int, needed: Any) -> Variants:
         """Score DANK and count the rank of F at each tau; eta is the papers', by either rule."""
         assert needed is not None
         variants = {}

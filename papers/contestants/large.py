@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 from benchmarks.scale_sets import SETS, ScaleSet, halves
 from papers.data import PaperSet, paper_sets
 from papers.sample import Sample
-from papers.study import MEASURED, Contestant, Protocol, Record, Variants, unconverged
+from papers.study import MEASURED, Contestant, Protocol, Variants, unconverged
 from pliant import DANKClassifier
 from pliant.core.typing import Array
 from pliant.kernels import HadamardKernel, PartitionedKernel
@@ -64,9 +64,7 @@ class LargeModel(Contestant):
         ``test`` is by the paper's rule and stands beside the paper's.
         """
 
-    def measure(
-        self, sample: Sample, protocol: LargeHalves, repeat: int, needed: Record | None
-    ) -> Variants:
+    def measure(self, sample: Sample, protocol: LargeHalves, repeat: int, needed: Any) -> Variants:
         """Fit, and judge; ``fit_seconds`` are process seconds."""
         n_parts = protocol.n_parts or paper_sets("large")[sample.name].n_parts
         given = (SETS[sample.name], n_parts, protocol.tol)
@@ -93,9 +91,6 @@ class Libsvm(LargeModel):
     def details(self, fitted: SVC, sample: Sample) -> dict[str, Any]:
         return {"test": _accuracy(fitted, sample), "support": len(fitted.support_)}
 
-    def words(self) -> str:
-        return f"scikit-learn's SVC, cache {self.cache_mb:g} MB"
-
 
 @dataclass(frozen=True)
 class Exact(LargeModel):
@@ -119,12 +114,6 @@ class Exact(LargeModel):
             **_numbers(fitted, rank),
         }
 
-    def words(self) -> str:
-        return (
-            f"DANK on all rows, tau = {self.tau:g}, eta = |alpha|^2 of the plain SVM, cache "
-            f"{self.cache_mb:g} MB"
-        )
-
 
 @dataclass(frozen=True)
 class Scalable(LargeModel):
@@ -133,6 +122,10 @@ class Scalable(LargeModel):
     refine: bool = False
     name: str = "scalable"
     title: str = "DANK decomposed"
+
+    @property
+    def kind(self) -> str:
+        return f"Scalable, {self.refine}"
 
     def model(self, given: ScaleSet, n_parts: int, tol: float) -> DANKClassifier:
         return DANKClassifier(
@@ -149,11 +142,6 @@ class Scalable(LargeModel):
             "by parts": _accuracy(fitted, sample, between="zero", extension="smooth"),
             **_numbers(fitted, counted_rank(fitted.kernel_)),
         }
-
-    def words(self) -> str:
-        if self.refine:
-            return "the same, refined to the optimum of the exact problem"
-        return "DANK part by part without b, tau = 0, eta = |alpha|^2 of the parts' plain SVMs"
 
 
 def _accuracy(fitted: Any, sample: Sample, **rule: str) -> float:

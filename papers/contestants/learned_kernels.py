@@ -16,7 +16,7 @@ from sklearn.svm import SVC
 from benchmarks.splits import holdout
 from papers.data import PaperSet, Table, read
 from papers.sample import Sample, draw, typical_gamma
-from papers.study import MEASURED, Contestant, Protocol, Record, Variants
+from papers.study import MEASURED, Contestant, Protocol, Variants
 from pliant import (
     LogDetLearner,
     OrderSpectralLearner,
@@ -167,9 +167,7 @@ class KernelMachine(Contestant):
             scores += list(accuracies(sample, folds, learned))
         return best(settings, scores)
 
-    def measure(
-        self, sample: Sample, protocol: Divided, repeat: int, needed: Record | None
-    ) -> Variants:
+    def measure(self, sample: Sample, protocol: Divided, repeat: int, needed: Any) -> Variants:
         """Judge the chosen setting on unlabelled points, and on test points where there are any."""
         seed = protocol.first_seed + repeat
         setting = self.choose(sample, protocol, seed)
@@ -206,9 +204,6 @@ class GaussianKernel(KernelMachine):
     def learn(self, sample: Sample, setting: dict[str, Any], seed: int) -> Kernel:
         return Gaussian(setting["gamma"])
 
-    def words(self) -> str:
-        return f"scikit-learn's SVC with a Gaussian kernel of {len(self.powers)} widths"
-
 
 @dataclass(frozen=True)
 class SCGLogDet(KernelMachine):
@@ -231,6 +226,10 @@ class SCGLogDet(KernelMachine):
     strengths: tuple[float, ...] = STRENGTHS
     name: str = "scg-ldk"
     title: str = "SCG-LDK"
+
+    @property
+    def kind(self) -> str:
+        return f"SCGLogDet, {self.graph}, {self.joint}"
 
     def candidates(self, sample: Sample, protocol: Divided, seed: int) -> Tried:
         """Yield widths and strengths."""
@@ -273,14 +272,6 @@ class SCGLogDet(KernelMachine):
             unlabeled=-1,
         )
         return learner.fit(sample.X, sample.partial(sample.known)).kernel_
-
-    def words(self) -> str:
-        over = "all points, as in the paper" if self.graph == "complete" else "the labelled points"
-        width = f"{len(self.powers)} widths" if self.joint else "the plain model's width"
-        return (
-            f"SCGLogDetLearner with the graph over {over}, {width}, and the paper's gamma from "
-            f"{min(self.strengths):g} to {max(self.strengths):g}"
-        )
 
 
 @dataclass(frozen=True)
@@ -420,13 +411,6 @@ class LogDet(KernelMachine):
         )
         return learner.fit(sample.X, sample.partial(rows)).kernel_
 
-    def words(self) -> str:
-        return (
-            f"LogDetLearner with its default bounds and tolerance, {self.max_pairs} random pairs "
-            "of labelled points at most (the paper takes all), the plain model's width, slack "
-            f"from {min(self.slacks):g} to {max(self.slacks):g}"
-        )
-
 
 @dataclass(frozen=True)
 class OrderSpectral(KernelMachine):
@@ -445,6 +429,10 @@ class OrderSpectral(KernelMachine):
     n_neighbors: int = 5
     name: str = "osk"
     title: str = "OSK"
+
+    @property
+    def kind(self) -> str:
+        return f"OrderSpectral, {self.drop_null}"
 
     def candidates(self, sample: Sample, protocol: Divided, seed: int) -> Tried:
         """Yield the only kernel that is tried."""
@@ -473,11 +461,3 @@ class OrderSpectral(KernelMachine):
             self.loss, n_neighbors=self.n_neighbors, drop_null=self.drop_null, unlabeled=-1
         )
         return learner.fit(sample.X, sample.partial(sample.known))
-
-    def words(self) -> str:
-        null = "without" if self.drop_null else "with"
-        return (
-            f"OrderSpectralLearner(loss={self.loss!r}) on the 0/1 graph of {self.n_neighbors} "
-            f"nearest neighbours of all points, 100 eigenvectors {null} the constant ones of the "
-            "graph's components"
-        )

@@ -43,6 +43,7 @@ class DefaultLAB(Fitted):
     """LABRBFRegressor with its default settings; it scales features and target itself."""
 
     scaled: ClassVar[bool] = False
+    own_units: ClassVar[str] = OWN_UNITS
     name: str = "lab"
     title: str = "LAB-RBF"
 
@@ -54,9 +55,6 @@ class DefaultLAB(Fitted):
     def details(self, model: Any) -> dict[str, float]:
         """Return the number of support points, over all members."""
         return {"support": float(len(model.support_))}
-
-    def words(self) -> str:
-        return f"LABRBFRegressor with its defaults; {OWN_UNITS}"
 
 
 @dataclass(frozen=True)
@@ -85,12 +83,6 @@ class PaperLAB(DefaultLAB):
             random_state=seed,
         )
 
-    def words(self) -> str:
-        return (
-            f"LABRBFRegressor(n_support=the paper's number, n_members=1, n_draws={self.draws}, "
-            "linear=False, transforms=None)"
-        )
-
 
 @dataclass(frozen=True)
 class LABClassifier(DefaultLAB):
@@ -104,9 +96,6 @@ class LABClassifier(DefaultLAB):
 
         return LABRBFClassifier(random_state=seed)
 
-    def words(self) -> str:
-        return f"LABRBFClassifier with its defaults; {OWN_UNITS}"
-
 
 @dataclass(frozen=True)
 class Boosting(Fitted):
@@ -117,9 +106,6 @@ class Boosting(Fitted):
 
     def model(self, sample: Sample, setting: Setting, seed: int) -> Any:
         return HistGradientBoostingRegressor(random_state=seed)
-
-    def words(self) -> str:
-        return "scikit-learn's HistGradientBoostingRegressor with its defaults"
 
 
 SHAPES = (
@@ -192,15 +178,6 @@ class TunedBoosting(Fitted):
         """Return the booster, which makes all its rounds."""
         return HistGradientBoostingRegressor(**setting, early_stopping=False, random_state=seed)
 
-    def words(self) -> str:
-        return (
-            f"the same, one of {len(self.shapes)} settings of learning_rate, max_leaf_nodes, "
-            f"min_samples_leaf, l2_regularization and max_features, each with up to "
-            f"{self.max_iter} rounds and stopped early, by {self.folds}-fold cross-validation up "
-            f"to 2000 rows and by a hold-out of a fifth beyond; then fitted to all training rows "
-            "with the chosen number of rounds"
-        )
-
 
 @dataclass(frozen=True)
 class GaussianRidge(Fitted):
@@ -254,15 +231,6 @@ class GaussianRidge(Fitted):
         ridge = KernelRidge(kernel="rbf", gamma=setting["gamma"], alpha=setting["alpha"])
         return TransformedTargetRegressor(ridge, transformer=StandardScaler(with_std=False))
 
-    def words(self) -> str:
-        return (
-            f"scikit-learn's KernelRidge, fitted to {self.most_rows} rows at most; "
-            f"gamma from 2^{min(self.powers)} to 2^{max(self.powers)} over the median squared "
-            f"distance and alpha from {min(self.alphas):g} to {max(self.alphas):g}, chosen by "
-            f"{self.folds}-fold cross-validation up to 2000 rows and by a hold-out beyond "
-            f"({self.tuning_rows} rows on either side at most), one eigendecomposition a gamma"
-        )
-
 
 def ridge_path(
     X: Array, y: Array, X_new: Array, gamma: float, alphas: Sequence[float]
@@ -296,13 +264,6 @@ class NystroemRidge(GaussianRidge):
         centres = min(self.centres, len(sample.y))
         features = Nystroem(gamma=setting["gamma"], n_components=centres, random_state=seed)
         return make_pipeline(features, Ridge(alpha=setting["alpha"]))
-
-    def words(self) -> str:
-        return (
-            f"scikit-learn's Nystroem with {self.centres} random centres at most and Ridge, "
-            "fitted to all rows; gamma and alpha as kernel ridge chooses them, on "
-            f"{self.tuning_rows} rows on either side at most"
-        )
 
 
 @dataclass(frozen=True)
@@ -356,14 +317,6 @@ class GaussianSVR(Fitted):
         """Return the number of support vectors."""
         return {"support": float(len(model.support_))}
 
-    def words(self) -> str:
-        return (
-            f"scikit-learn's SVR with a Gaussian kernel, fitted to {self.most_rows} rows at most; "
-            f"{len(self.Cs)} values of C from {min(self.Cs):g} to {max(self.Cs):g}, epsilon "
-            f"{min(self.epsilons):g} or {max(self.epsilons):g} and {len(self.powers)} widths, by "
-            f"{self.folds}-fold cross-validation on {self.tuning_rows} rows at most"
-        )
-
 
 @dataclass(frozen=True)
 class GaussianProcess(Fitted):
@@ -378,13 +331,6 @@ class GaussianProcess(Fitted):
         noise = WhiteKernel(1e-2, (1e-8, 1e1))
         return GaussianProcessRegressor(kernel + noise, normalize_y=True, random_state=seed)
 
-    def words(self) -> str:
-        return (
-            "scikit-learn's GaussianProcessRegressor, Gaussian covariance with one length a "
-            "feature and noise, by the marginal likelihood from one start; sets of at most 600 "
-            "rows only"
-        )
-
 
 @dataclass(frozen=True)
 class Forest(Fitted):
@@ -396,9 +342,6 @@ class Forest(Fitted):
 
     def model(self, sample: Sample, setting: Setting, seed: int) -> Any:
         return RandomForestRegressor(self.trees, random_state=seed)
-
-    def words(self) -> str:
-        return f"scikit-learn's RandomForestRegressor, {self.trees} trees"
 
 
 @dataclass(frozen=True)
@@ -412,9 +355,6 @@ class ExtraTrees(Fitted):
     def model(self, sample: Sample, setting: Setting, seed: int) -> Any:
         return ExtraTreesRegressor(self.trees, random_state=seed)
 
-    def words(self) -> str:
-        return f"scikit-learn's ExtraTreesRegressor, {self.trees} trees"
-
 
 @dataclass(frozen=True)
 class BoostingClassifier(Fitted):
@@ -425,9 +365,6 @@ class BoostingClassifier(Fitted):
 
     def model(self, sample: Sample, setting: Setting, seed: int) -> Any:
         return HistGradientBoostingClassifier(random_state=seed)
-
-    def words(self) -> str:
-        return "scikit-learn's HistGradientBoostingClassifier with its defaults"
 
 
 @dataclass(frozen=True)
@@ -440,6 +377,3 @@ class ForestClassifier(Fitted):
 
     def model(self, sample: Sample, setting: Setting, seed: int) -> Any:
         return RandomForestClassifier(self.trees, random_state=seed)
-
-    def words(self) -> str:
-        return f"scikit-learn's RandomForestClassifier, {self.trees} trees"

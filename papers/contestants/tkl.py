@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -24,7 +24,7 @@ from sklearn.svm import SVC, SVR
 from benchmarks.splits import holdout
 from papers.data import PaperSet, Table, read
 from papers.sample import Labels, Sample, folds, losses, to_tune_on
-from papers.study import MEASURED, Contestant, Protocol, Record, Variants, unconverged
+from papers.study import MEASURED, Contestant, Protocol, Variants, unconverged
 from pliant import TKLClassifier, TKLRegressor
 from pliant.core.typing import Array
 
@@ -86,15 +86,20 @@ class Tuned(Contestant):
         """Return numbers of a fitted model that are worth keeping."""
         return {}
 
+    @property
+    def kind(self) -> str:
+        """The key of its text; two classes have names that other studies use as well."""
+        name = type(self).__name__
+        return f"tkl-{name}" if name in ("Forest", "Boosting") else name
+
+    @property
     def chosen_on(self) -> str:
         """Say which rows the parameters are chosen on."""
         if self.rows is None:
             return "chosen on all training rows"
         return f"chosen on at most {self.rows} random training rows"
 
-    def measure(
-        self, sample: Sample, protocol: HoldOut, repeat: int, needed: Record | None
-    ) -> Variants:
+    def measure(self, sample: Sample, protocol: HoldOut, repeat: int, needed: Any) -> Variants:
         """Choose, fit to all training rows, and judge; ``early`` counts what the last fit warns."""
         start = time.perf_counter()
         setting, loss = choose(self, sample, protocol.folds, repeat)
@@ -126,11 +131,6 @@ def judge(task: str, y: Labels, predicted: npt.NDArray[Any]) -> float:
     """Return the accuracy, or the mean squared error in the units of the target."""
     mean = float(losses(task, y, predicted).mean())
     return 1.0 - mean if task == "classification" else mean
-
-
-def listed(values: Sequence[float]) -> str:
-    """Return ``0.1, 0.5, 1``."""
-    return ", ".join(f"{value:g}" for value in values)
 
 
 @dataclass(frozen=True)
@@ -178,15 +178,6 @@ class TKL(Tuned):
         """Return the certified relative gap and the rank of P."""
         return {"gap": float(model.dual_gap_ / model.objective_), "rank": float(model.rank_)}
 
-    def words(self) -> str:
-        """Say how it is tuned and fitted."""
-        return (
-            f"degree {self.degree}, features scaled to [0, 1], C in {listed(self.Cs)} (the least "
-            f"first), delta in {listed(self.deltas)}, {self.chosen_on()}; certified relative gap "
-            f"{self.tuning_tol:g} while choosing and {self.tol:g} at last, or at most "
-            f"{self.tuning_max_iter} and {self.max_iter} support vector machines"
-        )
-
 
 @dataclass(frozen=True)
 class GaussianSVM(Tuned):
@@ -224,16 +215,6 @@ class GaussianSVM(Tuned):
         model = make_pipeline(MinMaxScaler(), SVR(**options, epsilon=self.epsilon))
         return TransformedTargetRegressor(model, transformer=StandardScaler())
 
-    def words(self) -> str:
-        """Say how it is tuned and fitted."""
-        return (
-            "scikit-learn's SVC or SVR on features scaled to [0, 1], C in "
-            f"{listed(self.Cs)} (the least first), {len(self.gammas)} values of gamma from "
-            f"{min(self.gammas):.2g} to {max(self.gammas):.2g} (the widest kernel first), "
-            f"{self.chosen_on()}; at most {self.tuning_max_iter} steps while choosing and "
-            f"{self.max_iter} at last"
-        )
-
 
 @dataclass(frozen=True)
 class Forest(Tuned):
@@ -257,13 +238,6 @@ class Forest(Tuned):
         """Grow the largest forest; predict by its first trees (see `first_trees`)."""
         forest = self.model(sample.task, self.settings()[-1], seed).fit(sample.X, sample.y)
         yield from first_trees(forest, X_new, self.sizes)
-
-    def words(self) -> str:
-        """Say how it is tuned."""
-        return (
-            f"scikit-learn's, {min(self.sizes)} to {max(self.sizes)} trees in "
-            f"{len(self.sizes)} even steps (the fewest first), {self.chosen_on()}"
-        )
 
 
 def first_trees(forest: Any, X: Array, sizes: tuple[int, ...]) -> Iterator[npt.NDArray[Any]]:
@@ -305,10 +279,3 @@ class Boosting(Tuned):
         for k, predicted in enumerate(model.staged_predict(X_new), start=1):
             if k in self.sizes:
                 yield predicted
-
-    def words(self) -> str:
-        """Say how it is tuned, and what the paper has in its place."""
-        return (
-            f"scikit-learn's histogram boosting, {min(self.sizes)} to {max(self.sizes)} rounds "
-            f"likewise, {self.chosen_on()}; the paper has XGBoost in its place"
-        )

@@ -110,12 +110,6 @@ class Recursive(Fitted):
         """Return the model."""
         return RecursiveModel(setting, seed)
 
-    def words(self) -> str:
-        return (
-            "the package xrfm with its defaults, features and target standardised; a fifth of the "
-            "training rows chooses the iteration"
-        )
-
 
 @dataclass(frozen=True)
 class TunedRecursive(Recursive):
@@ -152,10 +146,3 @@ class TunedRecursive(Recursive):
     def model(self, sample: Sample, setting: Setting, seed: int) -> Any:
         """Return the model, which makes the chosen number of iterations on all rows."""
         return RecursiveModel(setting, seed, setting["iters"])
-
-    def words(self) -> str:
-        return (
-            "the same; kernel and exponent, then bandwidth, then reg, then bandwidth again chosen "
-            "by the held-out fifth (21 fits), then fitted to all training rows with the chosen "
-            "number of iterations"
-        )

@@ -7,10 +7,10 @@ from functools import partial
 
 import numpy as np
 
+from papers import page as md
 from papers.beside import Beside, Shown
 from papers.contestants.hadamard import CHOSEN, CONTESTANTS, FIXED, TAUS, TUNED, AllTaus, Tuning
 from papers.data import paper_sets, printed, text
-from papers.page import LATER, Row, compared_table, left_out, mark, p_text, set_notes, spread, table
 from papers.results import Overall, Results, Way
 from papers.study import Contestant, Entry, Study
 from pliant.comparison import Column
@@ -52,7 +52,7 @@ def digits(results: Results) -> int:
     return 1 if results.task(results.sets[0]) == "classification" else 3
 
 
-def named(who: Way) -> Row:
+def named(who: Way) -> md.Row:
     """Return a way's method, eta and rule."""
     eta, _, rule = who.variant.partition("/")
     return {"method": CONTESTANTS[who.contestant].title, "eta": eta, "rule": rule}
@@ -79,8 +79,8 @@ def framed(
         n_train = results.groups(name)[0]["n_train"]
         return [f"parameters chosen on {most} of {n_train} training rows"] * (n_train > most)
 
-    notes = set_notes(study, results, cut)
-    return [protocol, left_out(study, results), *middle(study, results), "## Notes", notes]
+    notes = md.set_notes(study, results, cut)
+    return [protocol, md.left_out(study, results), *middle(study, results), "## Notes", notes]
 
 
 def tables(study: Study, results: Results, compared: Sequence[Way]) -> Iterator[str]:
@@ -107,11 +107,11 @@ def _printed(study: Study, results: Results, measured: str, reference: Way) -> l
     """The paper's table, each cell paper / measured."""
     unit = "Accuracy in per cent" if results.sets_of("classification") else "1 - R2"
     against = "SVM-CV" if reference == PLAIN else "tau = 0.01"
-    rows: list[Row] = []
+    rows: list[md.Row] = []
     for name, quantities in printed(study.name).items():
         if name not in results.sets:
             continue
-        row: Row = {"set": name}
+        row: md.Row = {"set": name}
         for method in max(quantities.values(), key=len):
             for quantity, cells in quantities.items():
                 part = "training" if quantity.startswith("training") else "test"
@@ -121,26 +121,26 @@ def _printed(study: Study, results: Results, measured: str, reference: Way) -> l
                     row[heading] = f"{cells[method]} / {beside}"
         rows.append(row)
     legend = text(GROUP, "legend", unit=unit, measured=measured, against=against)
-    return ["## Paper / measured", legend, table(rows)]
+    return ["## Paper / measured", legend, md.table(rows)]
 
 
 def _beside(
     study: Study, results: Results, name: str, method: str, part: str, reference: Way
 ) -> str:
     if method not in study.beside.columns:
-        return LATER
+        return md.LATER
     who = study.beside.columns[method][0].way
     assert isinstance(who, Way)
-    shown = spread(
+    shown = md.spread(
         results.values(name, who, "train" if part == "training" else part), digits(results)
     )
     if "rank" in results.group(name, who)["variants"][who.variant]:
         shown += f" ({results.numbers(name, who, 'rank').mean():.0f})"
-    return shown + mark(side(results, name, who, reference) if part == "test" else 0)
+    return shown + md.mark(side(results, name, who, reference) if part == "test" else 0)
 
 
 def _measured(ways: dict[str, Way], results: Results, reference: Way) -> str:
-    return compared_table(
+    return md.compared_table(
         results, ways, digits(results), lambda name, key: side(results, name, ways[key], reference)
     )
 
@@ -175,21 +175,24 @@ def _tests(who: Way, results: Results) -> Iterator[str]:
         *map(Column, ("t", "corrected t", "Wilcoxon", "better–equal–worse")),
     ]
     for each in dict.fromkeys([who, Way(who.contestant, f"{TUNED}/{CHOSEN}")]):
-        rows: list[Row] = []
+        rows: list[md.Row] = []
         for name, gain in results.compared(each, PLAIN, signs=signs(results)).items():
-            row: Row = {"set": name, "gain": gain.mean, "t": p_text(gain.p_value)}
-            row |= {"corrected t": p_text(gain.corrected_p), "Wilcoxon": p_text(gain.wilcoxon_p)}
+            row: md.Row = {"set": name, "gain": gain.mean, "t": md.p_text(gain.p_value)}
+            row |= {
+                "corrected t": md.p_text(gain.corrected_p),
+                "Wilcoxon": md.p_text(gain.wilcoxon_p),
+            }
             if gain.p_value is not None:
                 row["better–equal–worse"] = "–".join(map(str, gain.splits))
             rows.append(row)
-        yield f"{words(each)}:\n\n{table(rows, columns)}"
+        yield f"{words(each)}:\n\n{md.table(rows, columns)}"
 
 
 def averages(ways: Sequence[Way], results: Results) -> str:
     """Return a table with a row for each way to choose, over the sets of each task."""
     tasks = {task: results.sets_of(task) for task in SCORES if results.sets_of(task)}
     ranks = results.ranks(ways, results.sets, signs(results)).mean(axis=1)
-    rows: list[Row] = [named(who) for who in ways]
+    rows: list[md.Row] = [named(who) for who in ways]
     columns = [Column("method"), Column("eta"), Column("rule")]
     for task, sets in tasks.items():
         over = results.overall(ways, sets, PLAIN, signs(results))
@@ -205,16 +208,16 @@ def averages(ways: Sequence[Way], results: Results) -> str:
     if len(tasks) > 1:
         rows = [row | {"rank": rank} for row, rank in zip(rows, ranks, strict=True)]
         columns.append(Column("rank", "rank, all sets", 2))
-    return table(rows, columns)
+    return md.table(rows, columns)
 
 
-def _overall(task: str, found: Overall) -> Row:
+def _overall(task: str, found: Overall) -> md.Row:
     return {
         f"{task} mean": found.mean,
         f"{task} gain": found.gain,
         f"{task} rank": found.rank,
         f"{task} sides": f"{found.better} / {found.worse}",
-        f"{task} p": p_text(found.p_value),
+        f"{task} p": md.p_text(found.p_value),
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
+from papers import page as md
 from papers.beside import Beside, Shown
 from papers.contestants.fitted import HeldOut
 from papers.contestants.gaussian_svc import GaussianSVC
@@ -25,21 +26,6 @@ from papers.contestants.regressors import (
 )
 from papers.contestants.xrfm import Recursive, TunedRecursive
 from papers.data import paper_sets, printed, text
-from papers.page import (
-    LATER,
-    NONE,
-    Row,
-    contestants_note,
-    differences,
-    fewer,
-    left_out,
-    mark,
-    set_notes,
-    shape,
-    spread,
-    table,
-    wins,
-)
 from papers.results import Gain, Results
 from papers.studies.bars import LAB, bars
 from papers.study import Contestant, Entry, Study
@@ -69,8 +55,8 @@ def sections(
     lines = "\n".join(map(str, bars(study, results)))
     return [
         _protocol(study, results),
-        contestants_note(study),
-        left_out(study, results),
+        md.contestants_note(study),
+        md.left_out(study, results),
         text(GROUP, "draws") if draws else "",
         *(["## What was asked for", lines] if lines else []),
         *middle(study, results),
@@ -98,10 +84,10 @@ def notes(study: Study, results: Results) -> str:
     """List what is particular to a set."""
 
     def few(name: str) -> list[str]:
-        said = ", ".join(f"{title} on the first {k}" for title, k in fewer(results, name))
+        said = ", ".join(f"{title} on the first {k}" for title, k in md.fewer(results, name))
         return [f"measured on fewer splits: {said}"] if said else []
 
-    return set_notes(study, results, few, by_contestant=True)
+    return md.set_notes(study, results, few, by_contestant=True)
 
 
 def tables(study: Study, results: Results) -> Iterator[str]:
@@ -129,7 +115,7 @@ def classes(study: Study, results: Results) -> Iterator[str]:
     yield _score_table(study, results, "log_loss", 3)
     yield from _against(results)
     yield "Of the log loss, positive where it is lower:"
-    yield from differences(results, _gains(results, "log_loss"), lambda name: 3)
+    yield from md.differences(results, _gains(results, "log_loss"), lambda name: 3)
 
 
 def _gains(results: Results, part: str = "test") -> dict[str, dict[str, Gain]]:
@@ -147,30 +133,30 @@ def _scores(study: Study, results: Results) -> list[str]:
 def _score_table(study: Study, results: Results, part: str = "test", digits: int = 4) -> str:
     """Mean ± standard deviation of every contestant on every set, marked against the first."""
     gains = _gains(results, part)
-    rows: list[Row] = []
+    rows: list[md.Row] = []
     for name in results.sets:
-        row: Row = {"set": name}
+        row: md.Row = {"set": name}
         for entry in study.entries:
             who = entry.contestant.name
             side = -gains[who][name].verdict if name in gains.get(who, ()) else 0
-            missing = NOT_INSTALLED if name in entry.sets else NONE
+            missing = NOT_INSTALLED if name in entry.sets else md.NONE
             row[entry.contestant.title] = (
-                spread(results.values(name, who, part), digits) + mark(side)
+                md.spread(results.values(name, who, part), digits) + md.mark(side)
                 if results.has(name, who)
                 else missing
             )
         rows.append(row)
-    return table(rows)
+    return md.table(rows)
 
 
 def _against(results: Results) -> list[str]:
     first, gains = next(iter(results.all_titles.values())), _gains(results)
     return [
         "## Wins, ties and losses",
-        wins(results, gains, WINS),
+        md.wins(results, gains, WINS),
         "## Paired differences",
         text(GROUP, "paired", first=first),
-        *differences(results, gains, lambda name: 4),
+        *md.differences(results, gains, lambda name: 4),
     ]
 
 
@@ -178,58 +164,58 @@ def _printed(results: Results) -> str:
     """Paper / measured: our models, what stands beside a method of the paper, and the others."""
     paper = printed("lab-rbf-tables-1-2")
     others = [m for m in paper["Tecator"]["R2"] if m not in PRINTED_AS.values()]
-    rows: list[Row] = []
+    rows: list[md.Row] = []
     for name in results.sets:
         row_name = paper_sets(GROUP)[name].printed or ""
         cells = paper[row_name]["R2"]
-        row: Row = {"set": name, "paper's name": row_name}
+        row: md.Row = {"set": name, "paper's name": row_name}
         for who, method in PRINTED_AS.items():
-            measured = spread(results.values(name, who), 4)
-            row[f"{method} / {results.titles[who]}"] = f"{cells.get(method, NONE)} / {measured}"
-        row |= {m: f"{cells[m]} / {LATER}" if m in cells else NONE for m in others}
+            measured = md.spread(results.values(name, who), 4)
+            row[f"{method} / {results.titles[who]}"] = f"{cells.get(method, md.NONE)} / {measured}"
+        row |= {m: f"{cells[m]} / {md.LATER}" if m in cells else md.NONE for m in others}
         rows.append(row)
-    return table(rows)
+    return md.table(rows)
 
 
 def _support(results: Results) -> str:
     """Support points, the paper's and those measured."""
     held = {each["name"]: each for each in results.held["contestants"]}
     limits = {"nystroem": held["nystroem"]["centres"], "krr": held["krr"]["most_rows"]}
-    rows: list[Row] = []
+    rows: list[md.Row] = []
     for name in results.sets:
         cells = printed("lab-rbf-tables-1-2")[paper_sets(GROUP)[name].printed or ""]
-        points, row = cells["support points"], Row(set=name)
+        points, row = cells["support points"], md.Row(set=name)
         methods = ("R-SVR-MKL", "SVR-MKL", "Falkon", LAB)
-        row |= {f"{method} (paper)": points.get(method, NONE) for method in methods}
+        row |= {f"{method} (paper)": points.get(method, md.NONE) for method in methods}
         for who in ("paper-lab", "lab", "svr"):
             row[results.titles[who]] = f"{results.numbers(name, who, 'support').mean():.0f}"
         n_train = results.group(name, "krr")["n_train"]
         row |= {results.titles[who]: f"{min(most, n_train)}" for who, most in limits.items()}
         rows.append(row)
-    return table(rows)
+    return md.table(rows)
 
 
 def _seeds(results: Results) -> str:
     """The score on every split, one column a contestant; then the least and the mean."""
     first = results.held["protocol"]["first_seed"]
     labels = [*(str(first + k) for k in range(results.repeats)), "least", "mean"]
-    rows: list[Row] = [{"seed": label} for label in labels]
+    rows: list[md.Row] = [{"seed": label} for label in labels]
     for who in ("paper-lab-one-draw", "paper-lab", "lab"):
         title, values = results.titles[who], results.values(PARKINSON, who)
         for repeat, value in zip(results.group(PARKINSON, who)["repeat"], values, strict=True):
             rows[repeat][title] = f"{value:.4f}"
         rows[-2][title] = f"{values.min():.4f}"
         rows[-1][title] = f"{values.mean():.4f}"
-    return table(rows)
+    return md.table(rows)
 
 
 def _times(results: Results) -> str:
     """Process seconds of the fit, and in brackets of the choice of parameters."""
-    rows: list[Row] = []
+    rows: list[md.Row] = []
     for name in results.sets:
-        row: Row = {"set": name, "train × d": shape(results, name)}
+        row: md.Row = {"set": name, "train × d": md.shape(results, name)}
         for who, title in results.all_titles.items():
-            row[title] = NONE
+            row[title] = md.NONE
             if results.has(name, who):
                 fit, choice = (
                     results.numbers(name, who, f"{part}_seconds").mean()
@@ -237,7 +223,7 @@ def _times(results: Results) -> str:
                 )
                 row[title] = f"{fit:.2f}" + (f" ({choice:.1f})" if choice >= 0.05 else "")
         rows.append(row)
-    return table(rows)
+    return md.table(rows)
 
 
 _ALL = tuple(paper_sets(GROUP))

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from papers import page as md
 from papers.beside import Beside, Shown
 from papers.contestants.large import LEAST, Exact, LargeHalves, Libsvm, Scalable
 from papers.data import paper_sets, printed, text
-from papers.page import ABSENT, LATER, NONE, Row, left_out, set_notes, spread, table
 from papers.results import Results
 from papers.study import Entry, Study
 from pliant.comparison import Column, Score
@@ -37,7 +37,7 @@ def sections(study: Study, results: Results) -> list[str]:
     who = "; ".join(f"*{each.title}*: {each.words()}" for each in study.contestants)
     return [
         text(GROUP, "protocol", repeats=results.repeats, who=who),
-        left_out(study, results),
+        md.left_out(study, results),
         "## Accuracy in per cent, and the rank of F",
         text(GROUP, "beside", least=LEAST),
         _table("accuracy", study, results),
@@ -48,13 +48,13 @@ def sections(study: Study, results: Results) -> list[str]:
         text(GROUP, "besides"),
         _besides(results),
         "## Notes",
-        f"{set_notes(study, results, lambda name: [_rows(results, name)])}\n"
+        f"{md.set_notes(study, results, lambda name: [_rows(results, name)])}\n"
         "* covtype: no copy of it is at hand.",
     ]
 
 
 def _table(quantity: str, study: Study, results: Results) -> str:
-    rows: list[Row] = []
+    rows: list[md.Row] = []
     for row, quantities in printed(study.name).items():
         for name in study.measured_for(row) or [""]:
             beside = {
@@ -62,22 +62,22 @@ def _table(quantity: str, study: Study, results: Results) -> str:
                 for method, said in quantities[quantity].items()
             }
             rows.append({"set": name or row, **beside})
-    return table(rows)
+    return md.table(rows)
 
 
 def _measured(quantity: str, name: str, method: str, results: Results) -> str:
     if method not in MEASURED_AS:
-        return LATER
+        return md.LATER
     if not name:
-        return ABSENT
+        return md.ABSENT
     who = MEASURED_AS[method]
     if not results.has(name, who):
-        return NONE
+        return md.NONE
     numbers = _found(results, name, who)
     if quantity == "seconds":
         return f"{np.median(numbers['fit_seconds']):.2g}"
     rank = f" ({np.mean(numbers['rank']):.0f})" if "rank" in numbers else ""
-    return spread(numbers["test"], 1) + rank
+    return md.spread(numbers["test"], 1) + rank
 
 
 def _found(results: Results, name: str, who: str) -> dict[str, list[Any]]:
@@ -92,11 +92,11 @@ def _besides(results: Results) -> str:
         for who, title in results.titles.items()
         if results.has(name, who)
     ]
-    return table(rows, COLUMNS)
+    return md.table(rows, COLUMNS)
 
 
-def _row(numbers: dict[str, list[Any]]) -> Row:
-    row: Row = {
+def _row(numbers: dict[str, list[Any]]) -> md.Row:
+    row: md.Row = {
         key: Score.of(numbers[key]) for key in ("test", "smooth", "by parts") if key in numbers
     }
     for key in ("rank", "support"):

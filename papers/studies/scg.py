@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
+from papers import page as md
 from papers.beside import Beside, Shown
 from papers.contestants.embeddings import (
     DIMENSIONS,
@@ -35,25 +34,12 @@ from papers.contestants.learned_kernels import (
     SCGLogDet,
 )
 from papers.data import Estimate, paper_sets, printed, text
-from papers.page import (
-    ABSENT,
-    LATER,
-    NONE,
-    Row,
-    contestants_note,
-    fewer,
-    left_out,
-    set_notes,
-    spread,
-    table,
-)
 from papers.results import LEVEL, Results, Way
+from papers.studies.embeddings import embedding
 from papers.study import Contestant, Entry, Study
 from pliant.comparison import (
     Column,
     FriedmanTest,
-    Score,
-    average_ranks,
     friedman_test,
     nemenyi_critical_difference,
     wilcoxon_test,
@@ -63,9 +49,6 @@ from pliant.core.typing import Array
 GROUP = "scg"
 
 OURS, PLAIN = "scg-ldk", "gaussian"
-
-REFERENCE = "features"
-"""The contestant that is no embedding, and has no rank."""
 
 MEASURED_AS = {
     "Gaussian": "gaussian",
@@ -115,18 +98,18 @@ def sections(
     first, *tables = middle(study, results)
 
     def few(name: str) -> list[str]:
-        return [f"{title} on the first {k} divisions only" for title, k in fewer(results, name)]
+        return [f"{title} on the first {k} divisions only" for title, k in md.fewer(results, name)]
 
     return [
         first,
         "## Protocol",
         _protocol(study, results),
-        left_out(study, results),
-        contestants_note(study, results),
+        md.left_out(study, results),
+        md.contestants_note(study, results),
         *tables,
         "## Notes",
         text(GROUP, f"{study.name}-note"),
-        set_notes(study, results, few),
+        md.set_notes(study, results, few),
     ]
 
 
@@ -196,26 +179,26 @@ def _summary(study: Study, results: Results) -> str:
 
 def _beside(quantity: str, study: Study, results: Results) -> str:
     """Return a table of the paper's sets and methods, each cell paper / measured."""
-    rows: list[Row] = []
+    rows: list[md.Row] = []
     for name, quantities in printed(study.name).items():
-        row: Row = {"set": name}
+        row: md.Row = {"set": name}
         for method in quantities["accuracy"]:
-            said = quantities[quantity].get(method, NONE)
+            said = quantities[quantity].get(method, md.NONE)
             row[method] = f"{said} / {_measured(quantity, name, MEASURED_AS.get(method), results)}"
         rows.append(row)
-    return table(rows)
+    return md.table(rows)
 
 
 def _measured(quantity: str, name: str, who: str | None, results: Results) -> str:
     if who is None or who not in results.titles:
-        return LATER
+        return md.LATER
     if name not in results.sets:
-        return NONE if name in paper_sets(GROUP) else ABSENT
+        return md.NONE if name in paper_sets(GROUP) else md.ABSENT
     if not results.has(name, who) or (quantity == "seconds" and who == PLAIN):
-        return NONE
+        return md.NONE
     if quantity == "seconds":
         return f"{_seconds(results, name, who):.2g}"
-    return spread(results.values(name, who, "unlabelled"), 1)
+    return md.spread(results.values(name, who, "unlabelled"), 1)
 
 
 def _seconds(results: Results, name: str, who: str) -> float:
@@ -228,15 +211,15 @@ def _variants(results: Results, contestants: Sequence[str]) -> str:
     columns = [Column("set")]
     for who in contestants:
         columns += [Column(results.titles[who], digits=1), Column(f"{who} seconds", "seconds")]
-    rows: list[Row] = []
+    rows: list[md.Row] = []
     for name in results.sets:
-        row: Row = {"set": name}
+        row: md.Row = {"set": name}
         for who in contestants:
             if results.has(name, who):
                 row[results.titles[who]] = results.score(name, who, "unlabelled")
                 row[f"{who} seconds"] = f"{_seconds(results, name, who):.2g}"
         rows.append(row)
-    return table(rows, columns)
+    return md.table(rows, columns)
 
 
 def _tests(means: Array) -> tuple[FriedmanTest, float]:
@@ -288,7 +271,7 @@ def paired(results: Results, first: str, others: Sequence[str]) -> str:
         Column("p", "Wilcoxon p over sets", 4),
         Column("h", "h"),
     ]
-    rows: list[Row] = []
+    rows: list[md.Row] = []
     for other in others:
         a, b = results.means([first, other], "unlabelled").T
         shared = [results.shared(name, [first, other], "unlabelled") for name in results.sets]
@@ -301,7 +284,7 @@ def paired(results: Results, first: str, others: Sequence[str]) -> str:
             "p": None if test is None else test.p_value,
             "h": None if test is None else int(test.p_value < LEVEL),
         })  # fmt: skip
-    return table(rows, columns)
+    return md.table(rows, columns)
 
 
 def _counts(gains: Array) -> str:
@@ -330,86 +313,20 @@ def extension(study: Study, results: Results) -> Iterator[str]:
         printed=wilcoxon_test(*paper.T).p_value, off=-test.mean_difference,
     )  # fmt: skip
     yield from ("## Accuracy on unlabelled and on later points", text(GROUP, "later_points"))
-    rows: list[Row] = []
+    rows: list[md.Row] = []
     for name, cells in printed(study.name).items():
-        row: Row = {"set": name}
+        row: md.Row = {"set": name}
         for (title, part), said in zip(EXTENSION.items(), cells["accuracy"].values(), strict=True):
             there = name in results.sets
-            absent = NONE if name in paper_sets(GROUP) else ABSENT
-            found = spread(results.values(name, OURS, part), 1) if there else absent
+            absent = md.NONE if name in paper_sets(GROUP) else md.ABSENT
+            found = md.spread(results.values(name, OURS, part), 1) if there else absent
             row[title] = f"{said} / {found}"
         rows.append(row)
-    last: Row = {"set": "Average (paper: ten sets)"}
+    last: md.Row = {"set": "Average (paper: ten sets)"}
     for (title, part), said in zip(EXTENSION.items(), paper.mean(axis=0), strict=True):
         last[title] = f"{said:.1f} / {np.mean(means[part]):.1f}"
-    yield table([*rows, last])
+    yield md.table([*rows, last])
     yield f"The paper's gamma, as chosen: {_chosen(results, OURS, 'strength')}."
-
-
-def embedding(study: Study, results: Results) -> Iterator[str]:
-    """Return accuracies in few dimensions, and what is gained."""
-    ranked = [who for who in results.titles if who != REFERENCE]
-    leaders = []
-    for k, name in enumerate(results.sets):
-        for d in DIMENSIONS:
-            means = results.means(_in(ranked, d))[k]
-            order = np.argsort(-means, kind="stable")[:2]
-            first, second = (f"{results.titles[ranked[i]]} {means[i]:.1f} %" for i in order)
-            leaders.append(f"{name}, {variant(d)}: {first} before {second}")
-    yield f"First and second by the mean: {'; '.join(leaders)}."
-    yield "## Accuracy of the nearest neighbours"
-    yield "Of held-out points, mean ± standard deviation in per cent."
-    yield _embeddings(results, ranked)
-    if OURS in results.titles:
-        first = results.titles[OURS]
-        others = [who for who in results.titles if who != OURS]
-        yield from (f"## {first} against the others", text(GROUP, "gains", first=first))
-        yield _gains(results, others)
-        found = []
-        for name in results.sets:
-            for d in DIMENSIONS:
-                counts = Counter(results.entries(name, Way(OURS, variant(d)), "kernel"))
-                said = ", ".join(f"{kernel} {count}" for kernel, count in counts.most_common())
-                found.append(f"{name}, {variant(d)}: {said}")
-        chosen = "The base kernel that it chose, and in how many divisions"
-        yield f"{chosen}: {'; '.join(found)}."
-
-
-def _in(contestants: Sequence[str], dimension: int) -> list[Way]:
-    return [Way(who, variant(dimension)) for who in contestants]
-
-
-def _embeddings(results: Results, ranked: Sequence[str]) -> str:
-    """Return the accuracies in few dimensions, and the mean rank of each way to embed."""
-    ranks: dict[str, Any] = {}
-    if len(ranked) > 1:
-        means = np.concatenate([results.means(_in(ranked, d)) for d in DIMENSIONS])
-        ranks = dict(zip(ranked, average_ranks(means).tolist(), strict=True))
-    keys = {f"{name}, {variant(d)}": (name, d) for name in results.sets for d in DIMENSIONS}
-    rows: list[Row] = []
-    for who, title in results.titles.items():
-        row: Row = {"embedding": title, "mean rank": ranks.get(who)}
-        for key, (name, d) in keys.items():
-            row[key] = Score.of(results.values(name, Way(who, variant(d))))
-        rows.append(row)
-    heads = [Column(key, digits=1) for key in keys]
-    return table(rows, [Column("embedding"), *heads, Column("mean rank", digits=2)])
-
-
-def _gains(results: Results, others: Sequence[str]) -> str:
-    """Return the mean gain of our embedding over others, split by split."""
-    rows: list[Row] = []
-    for other in others:
-        row: Row = {"against": results.titles[other]}
-        for name in results.sets:
-            for d in DIMENSIONS:
-                a, b = results.shared(name, _in([OURS, other], d))
-                gains, n = a - b, len(a)
-                error = gains.std(ddof=1) / np.sqrt(n) if n > 1 else 0.0
-                won = int(np.sum(gains > 1e-9))
-                row[f"{name}, {variant(d)}"] = f"{gains.mean():+.1f}±{error:.1f} ({won} of {n})"
-        rows.append(row)
-    return table(rows)
 
 
 SMALL = ("Wine", "Iris", "Sonar", "Glass", "Heart", "Liver", "Ionosphere", "Breast", "Balance")
@@ -433,9 +350,9 @@ def _study(
     contestants: tuple[Contestant, ...],
     middle: Callable[[Study, Results], Iterator[str]],
     beside: Beside,
-    fewer: dict[str, tuple[tuple[str, int], ...]] | None = None,
+    rare: dict[str, tuple[tuple[str, int], ...]] | None = None,
 ) -> Study:
-    entries = tuple(Entry(each, sets, (fewer or {}).get(each.name, ())) for each in contestants)
+    entries = tuple(Entry(each, sets, (rare or {}).get(each.name, ())) for each in contestants)
     shown = partial(sections, middle=middle)
     return Study(name, title, GROUP, repeats, protocol, entries, shown, beside)
 

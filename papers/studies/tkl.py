@@ -4,25 +4,10 @@ from __future__ import annotations
 
 from math import floor, log10
 
+from papers import page as md
 from papers.beside import Beside, Shown
 from papers.contestants.tkl import TKL, Boosting, Forest, GaussianSVM, HoldOut
 from papers.data import paper_sets, printed, text
-from papers.page import (
-    LATER,
-    NONE,
-    Row,
-    contestants_note,
-    differences,
-    left_out,
-    mark,
-    mean_of,
-    set_notes,
-    several,
-    shape,
-    spread,
-    table,
-    wins,
-)
 from papers.results import Gain, Results, Standing, standings
 from papers.studies.hadamard import signs
 from papers.study import Contestant, Entry, Study
@@ -60,17 +45,17 @@ def sections(study: Study, results: Results) -> list[str]:
     tasks = [task for task in TABLES if results.sets_of(task)]
     return [
         _protocol(study, results),
-        contestants_note(study),
-        left_out(study, results),
+        md.contestants_note(study),
+        md.left_out(study, results),
         *_standing(study, results, gains),
         *(part for task in tasks for part in _table(task, results, gains)),
         "## Paired differences",
         text(GROUP, "paired"),
-        *differences(results, gains, lambda name: _digits(results, name) + 1),
+        *md.differences(results, gains, lambda name: _digits(results, name) + 1),
         *("## Time of training", text(GROUP, "times"), _times(results)),
         *("## What TKL chose", text(GROUP, "chosen"), _chosen(results)),
         "## Notes",
-        set_notes(study, results, lambda name: _exceptional(results, name), by_contestant=True),
+        md.set_notes(study, results, lambda name: _exceptional(results, name), by_contestant=True),
     ]
 
 
@@ -86,7 +71,7 @@ def _protocol(study: Study, results: Results) -> str:
 def _standing(study: Study, results: Results, gains: Gains) -> list[str]:
     """Wins, ties and losses against each peer; the aim is judged over all sets."""
     parts = [f"## Wins, ties and losses over {len(results.sets)} sets", text(GROUP, "rule")]
-    parts.append(wins(results, gains, WINS))
+    parts.append(md.wins(results, gains, WINS))
     if set(results.sets) == set(study.sets) and "forest" in gains:
         parts.append(aim_note(standings(list(gains["forest"].values()))["rule"]))
     return parts
@@ -103,17 +88,17 @@ def aim_note(count: Standing) -> str:
 
 def _table(task: str, results: Results, gains: Gains) -> list[str]:
     """One of the paper's tables, each cell paper / measured."""
-    rows: list[Row] = []
+    rows: list[md.Row] = []
     for name in results.sets_of(task):
         cells = next(iter(printed(NAME).get(name, {}).values()), {})
-        row: Row = {"set": name}
+        row: md.Row = {"set": name}
         for who, title in results.titles.items():
             side = -gains[who][name].verdict if who in gains else 0
-            shown = spread(results.values(name, who), _digits(results, name)) + mark(side)
-            row[title] = f"{cells.get(PRINTED_AS.get(who, ''), NONE)} / {shown}"
+            shown = md.spread(results.values(name, who), _digits(results, name)) + md.mark(side)
+            row[title] = f"{cells.get(PRINTED_AS.get(who, ''), md.NONE)} / {shown}"
         later = {key: text for key, text in cells.items() if key not in PRINTED_AS.values()}
-        rows.append(row | {key: f"{text} / {LATER}" for key, text in later.items()})
-    return [f"## {TABLES[task]}", text(GROUP, "beside"), table(rows)]
+        rows.append(row | {key: f"{text} / {md.LATER}" for key, text in later.items()})
+    return [f"## {TABLES[task]}", text(GROUP, "beside"), md.table(rows)]
 
 
 def _digits(results: Results, name: str) -> int:
@@ -126,32 +111,32 @@ def _digits(results: Results, name: str) -> int:
 
 def _times(results: Results) -> str:
     """The seconds of each contestant."""
-    rows: list[Row] = []
+    rows: list[md.Row] = []
     for name in results.sets:
-        row: Row = {"set": name, "shape": shape(results, name)}
+        row: md.Row = {"set": name, "shape": md.shape(results, name)}
         seconds = printed(NAME).get(name, {}).get("seconds", {})
         for who, title in results.titles.items():
             values = results.numbers(name, who, "fit_seconds")
-            shown = spread(values, 2 if values.mean() > 0.1 else 3)
-            choice = mean_of(results.entries(name, who, "tuning_seconds"))
-            row[title] = f"{seconds.get(PRINTED_AS.get(who, ''), NONE)} / {shown} ({choice:.1f})"
+            shown = md.spread(values, 2 if values.mean() > 0.1 else 3)
+            choice = md.mean_of(results.entries(name, who, "tuning_seconds"))
+            row[title] = f"{seconds.get(PRINTED_AS.get(who, ''), md.NONE)} / {shown} ({choice:.1f})"
         rows.append(row)
     columns = [Column("set"), Column("shape", "train × d"), *map(Column, results.titles.values())]
-    return table(rows, columns)
+    return md.table(rows, columns)
 
 
 def _chosen(results: Results) -> str:
     """What TKL chose on each split, and how far its last fits went."""
-    rows: list[Row] = []
+    rows: list[md.Row] = []
     for name in results.sets:
         found = results.group(name, "tkl")["variants"]["measured"]
         settings = found["setting"]
-        row: Row = {"set": name}
-        row |= {key: several([each[key] for each in settings]) for key in settings[0]}
-        row |= {"rank": several(found["rank"])} if "rank" in found else {}
+        row: md.Row = {"set": name}
+        row |= {key: md.several([each[key] for each in settings]) for key in settings[0]}
+        row |= {"rank": md.several(found["rank"])} if "rank" in found else {}
         row |= {"largest gap": f"{max(found['gap']):.1e}"} if "gap" in found else {}
         rows.append(row | {"early ends": f"{sum(found['early'])} of {len(settings)}"})
-    return table(rows)
+    return md.table(rows)
 
 
 def _exceptional(results: Results, name: str) -> list[str]:

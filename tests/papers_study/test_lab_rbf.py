@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import sys
 from dataclasses import dataclass, replace
@@ -11,39 +10,37 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from papers.document import document
-from papers.local import measuring
-from papers.local.bars import bars
-from papers.local.boosting import Boosting, TunedBoosting
-from papers.local.classifiers import (
-    BoostingClassifier,
-    ForestClassifier,
-    GaussianSVC,
-)
-from papers.local.contestant import Contestant
-from papers.local.measuring import Entry
-from papers.local.notes import set_notes
-from papers.local.printed import ELSEWHERE, LAB, R2, SUPPORT, printed_mean
-from papers.local.protocol import LOCAL, LocalSample, parts, scores, split
-from papers.local.recursive import TunedRecursiveMachine
-from papers.local.results import Results
-from papers.local.ridge import GaussianRidge, NystroemRidge, ridge_path
-from papers.local.scikit import ExtraTrees, Forest, GaussianProcess, GaussianSVR
-from papers.local.sets import SETS, read
-from papers.local.studies import (
-    CLASSIFICATION,
-    DEFAULTS,
-    STUDIES,
-    TABLES,
-    Held,
-)
-from papers.local.study import perform
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
-from papers import __main__ as command_line
-from papers.study import Run
+from papers import runner
+from papers.contestants.fitted import Fitted, HeldOut, parts, scores
+from papers.contestants.gaussian_svc import GaussianSVC
+from papers.contestants.regressors import (
+    Boosting,
+    BoostingClassifier,
+    ExtraTrees,
+    Forest,
+    ForestClassifier,
+    GaussianProcess,
+    GaussianRidge,
+    GaussianSVR,
+    NystroemRidge,
+    TunedBoosting,
+    ridge_path,
+)
+from papers.contestants.xrfm import TunedRecursive
+from papers.data import Estimate, paper_sets, printed, read
+from papers.results import Results
+from papers.runner import Cache, complete, document
+from papers.sample import Sample
+from papers.studies.bars import LAB, bars, paper_mean
+from papers.studies.lab_rbf import CLASSIFICATION, DEFAULTS, STUDIES, TABLES, notes
+from papers.study import Entry, Run, perform
+from tests.papers_study import made_up
 
+SETS = paper_sets("lab")
+PAPER = printed("lab-rbf-tables-1-2")
 FEW_SHAPES = ((0.1, 8, 5, 0.0, 1.0), (0.2, 3, 2, 0.0, 0.5))
 PEERS = (
     GaussianRidge(powers=(-3, -1, 1), alphas=(1e-3, 1e-1), folds=3),
@@ -58,7 +55,7 @@ PEERS = (
 
 
 @dataclass(frozen=True)
-class Quick(Contestant):
+class Quick(Fitted):
     """The nearest neighbours, under the name of a real contestant."""
 
     name: str = "lab"
@@ -67,11 +64,11 @@ class Quick(Contestant):
     centres: int = 7
     most_rows: int | None = 20
 
-    def machine(self, sample, setting, seed):
+    def model(self, sample, setting, seed):
         kind = KNeighborsClassifier if sample.task == "classification" else KNeighborsRegressor
         return kind(n_neighbors=self.k)
 
-    def details(self, machine):
+    def details(self, model):
         return {"support": 5.0 + self.k}
 
     def words(self):
@@ -102,53 +99,61 @@ def rows(n, classes, seed=0):
 
 def sample_of(task="regression", n=60):
     X, y = rows(n, task == "classification")
-    return LocalSample("yacht", task, X[::2], y[::2], X[1::2], y[1::2])
+    return Sample("yacht", task, X[::2], y[::2], X[1::2], y[1::2])
 
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
-    path = tmp_path_factory.mktemp("sets")
-    for seed, (name, chosen) in enumerate(SETS.items()):
-        X, y = rows(40, name in CLASSIFICATION.sets, seed)
-        lines = [",".join(map(repr, row)) for row in np.column_stack([X, y]).tolist()]
-        with gzip.open(path / f"{chosen.file or name}.csv.gz", "wt") as target:
-            target.write("\n".join(["a,b,c,target", *lines]) + "\n")
-    return path
+    tables = {
+        chosen.file: rows(40, name in CLASSIFICATION.sets, seed)
+        for seed, (name, chosen) in enumerate(SETS.items())
+    }
+    return made_up.write_sets(tmp_path_factory.mktemp("sets"), tables)
 
 
 def run(study, folder, out, *more):
-    studies = {study.name: study}
-    arguments = [study.name, "--data", str(folder), "--out", str(out), "--repeats", "3", *more]
-    assert command_line.main(arguments, local_studies=studies) == 0
-    text = (out / f"{study.name}.md").read_text(encoding="utf-8")
-    return text, json.loads((out / f"{study.name}.json").read_text(encoding="utf-8"))
+    return made_up.run(study, folder, out, *more)
+
+
+def split(name, folder, repeat=0, *, held=HeldOut(), **options):  # noqa: B008 (it is frozen)
+    return held.split(name, read(SETS[name], str(folder)), repeat, **options)
+
+
+def measure(contestant, name, folder):
+    run = Run(contestant.name, name, 0)
+    return perform(run, contestant, HeldOut(), SETS[name], str(folder))
 
 
 def test_the_paper_is_transcribed():
-    assert {len(R2[method]) for method in ("Falkon", "ResNet", "WNN", LAB)} == {9}
-    assert {len(R2[method]) for method in ("RBF KRR", "TL1 KRR", "SVR-MKL")} == {6}
-    assert (printed_mean(LAB, "Airfoil"), printed_mean(LAB, "Electrical")) == (0.9608, 0.9642)
-    assert printed_mean(LAB, None) is None
-    assert ELSEWHERE == ("TL1 KRR", "R-SVR-MKL", "SVR-MKL", "ResNet", "WNN")
-    assert all(0.8 < printed_mean(m, each) < 1 for m, cells in R2.items() for each in cells)
-    counts = {chosen.printed: chosen.support for chosen in SETS.values() if chosen.printed}
-    assert counts == {
-        name: int(text) for name, text in SUPPORT[LAB].items() if name != "TomsHardware"
+    numbers = {
+        (method, name): Estimate.printed(text, 50).mean
+        for name, quantities in PAPER.items()
+        for method, text in quantities["R2"].items()
+    }
+    counts = {each: sum(method == each for method, _ in numbers) for each, _ in numbers}
+    assert {counts[method] for method in ("Falkon", "ResNet", "WNN", LAB)} == {9}
+    assert {counts[method] for method in ("RBF KRR", "TL1 KRR", "SVR-MKL")} == {6}
+    assert (paper_mean("airfoil"), paper_mean("grid_stability")) == (0.9608, 0.9642)
+    assert tuple(counts) == (
+        LAB, "RBF KRR", "TL1 KRR", "R-SVR-MKL", "SVR-MKL", "Falkon", "ResNet", "WNN",
+    )  # fmt: skip
+    assert all(0.8 < mean < 1 for mean in numbers.values())
+    points = {name: int(cells["support points"][LAB]) for name, cells in PAPER.items()}
+    assert {chosen.printed: chosen.support for chosen in SETS.values() if chosen.printed} == {
+        name: count for name, count in points.items() if name != "TomsHardware"
     }
 
 
 def test_the_studies_hold_what_was_asked_for():
-    assert [len(study.sets) for study in STUDIES.values()] == [8, 14, 10]
-    assert [study.repeats for study in STUDIES.values()] == [10, 10, 5]
-    assert all(set(e.sets) <= set(s.sets) <= set(SETS) for s in STUDIES.values() for e in s.entries)
+    assert [len(study.sets) for study in STUDIES] == [8, 14, 10]
+    assert [study.repeats for study in STUDIES] == [10, 10, 5]
+    assert all(set(e.sets) <= set(s.sets) <= set(SETS) for s in STUDIES for e in s.entries)
     assert set(TABLES.sets) == {name for name, chosen in SETS.items() if chosen.support}
-    assert LOCAL.first_seed == 100
+    assert all(study.protocol.first_seed == 100 for study in STUDIES)
 
 
 def test_splits_are_scaled_by_their_training_rows(folder):
-    first, again, other = (
-        split("yacht", read("yacht", str(folder)), LOCAL, repeat) for repeat in (0, 0, 1)
-    )
+    first, again, other = (split("yacht", folder, repeat) for repeat in (0, 0, 1))
     assert (len(first.y), len(first.y_test)) == (32, 8)
     for part in (first.X, first.y[:, None]):
         np.testing.assert_allclose(part.min(axis=0), -1.0, atol=1e-12)
@@ -158,9 +163,8 @@ def test_splits_are_scaled_by_their_training_rows(folder):
 
 
 def test_a_contestant_may_get_the_rows_in_their_own_units(folder):
-    table = read("yacht", str(folder))
-    raw = split("yacht", table, LOCAL, 0, scaled=False)
-    scaled = split("yacht", table, LOCAL, 0)
+    table = read(SETS["yacht"], str(folder))
+    raw, scaled = split("yacht", folder, scaled=False), split("yacht", folder)
     every = np.concatenate([raw.X, raw.X_test])
     np.testing.assert_array_equal(np.sort(every, axis=0), np.sort(table.X, axis=0))
     np.testing.assert_allclose(np.corrcoef(raw.y_test, scaled.y_test)[0, 1], 1.0)
@@ -174,20 +178,19 @@ def test_a_contestant_may_get_the_rows_in_their_own_units(folder):
             seen.append(sample.X.max())
             return {}
 
-    perform(Run("lab", "yacht", 0), str(folder), LOCAL, Own())
+    measure(Own(), "yacht", folder)
     assert seen == [raw.X.max()]
 
 
 def test_classes_keep_their_labels_and_shares(folder):
-    sample = split("sonar", read("sonar", str(folder)), LOCAL, 0)
+    sample = split("sonar", folder)
     assert sample.task == "classification"
     assert sorted(sample.y_test) == [-1] * 4 + [1] * 4
 
 
 def test_some_sets_are_cut_to_random_training_rows(folder):
-    table = read("california_housing", str(folder))
     whole, cut = (
-        split("california_housing", table, replace(LOCAL, most_rows=most), 0)
+        split("california_housing", folder, held=HeldOut(most_rows=most))
         for most in ((), (("california_housing", 10),))
     )
     assert (len(whole.y), len(cut.y), len(cut.y_test)) == (32, 10, 8)
@@ -223,7 +226,7 @@ def test_test_rows_are_not_looked_at(contestant):
 
 @pytest.mark.parametrize("contestant", PEERS, ids=lambda c: c.name)
 def test_every_regressor_is_measured(contestant, folder):
-    found = perform(Run(contestant.name, "yacht", 0), str(folder), LOCAL, contestant)
+    found = measure(contestant, "yacht", folder)
     measured = found["variants"]["measured"]
     assert -1.0 < measured["test"] <= 1.0
     assert measured["fit_seconds"] >= 0 <= measured["tuning_seconds"]
@@ -236,7 +239,7 @@ def test_boosting_takes_the_best_number_of_rounds():
     contestant = TunedBoosting(shapes=FEW_SHAPES, max_iter=15, folds=2)
     setting = contestant.choose(sample_of(n=200), 0)
     assert 1 <= setting["max_iter"] <= 15
-    assert contestant.machine(sample_of(), setting, 0).early_stopping is False
+    assert contestant.model(sample_of(), setting, 0).early_stopping is False
 
 
 def test_a_machine_may_be_fitted_to_fewer_rows():
@@ -251,8 +254,7 @@ def test_a_machine_may_be_fitted_to_fewer_rows():
     ids=lambda c: c.name,
 )
 def test_classifiers_have_an_accuracy_and_a_log_loss(contestant, folder):
-    measured = perform(Run(contestant.name, "sonar", 0), str(folder), LOCAL, contestant)
-    found = measured["variants"]["measured"]
+    found = measure(contestant, "sonar", folder)["variants"]["measured"]
     assert 0 <= found["test"] <= 1
     assert found["log_loss"] > 0
 
@@ -297,7 +299,7 @@ def test_xrfm_is_searched_in_turn_and_fitted_to_all_rows(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", torch)
     monkeypatch.setitem(sys.modules, "xrfm", SimpleNamespace(xRFM=FakeRecursive))
     monkeypatch.setattr(FakeRecursive, "calls", [])
-    contestant, sample = TunedRecursiveMachine(), sample_of()
+    contestant, sample = TunedRecursive(), sample_of()
     setting = contestant.choose(sample, 0)
     assert (setting["kernel"], setting["bandwidth"], setting["reg"]) == ("l1", 5.0, 1e-2)
     assert {n for n, _ in FakeRecursive.calls} == {24}
@@ -308,14 +310,12 @@ def test_xrfm_is_searched_in_turn_and_fitted_to_all_rows(monkeypatch):
 
 def results_of(values, study=TABLES, name="yacht", part="test"):
     """Results of made-up numbers, by contestant and then by repeat."""
-    records = [
-        {"contestant": who, "set": name, "repeat": repeat, "task": "regression", "d": 2}
-        | {"n_train": 80, "n_test": 20, "seconds": 1.0, "unconverged": 0}
-        | {"variants": {"measured": {part: value}}}
-        for who, found in values.items()
-        for repeat, value in found.items()
-    ]
-    return Results(document(study.name, [name], 4, Held(LOCAL, study.contestants), records))
+    found = made_up.records(
+        {who: {name: each} for who, each in values.items()},
+        lambda value: {"measured": {part: value}},
+        "regression",
+    )
+    return Results(document(study, [name], 4, found), study.percent)
 
 
 def test_gains_are_over_common_splits():
@@ -329,7 +329,7 @@ def test_gains_are_over_common_splits():
 
 def test_a_lower_log_loss_is_better():
     values = {"lab": {0: 0.2, 1: 0.3}, "krr": {0: 0.3, 1: 0.5}}
-    found = results_of(values, part="log_loss").gain("yacht", "lab", "krr", "log_loss")
+    found = results_of(values, part="log_loss").gain("yacht", "lab", "krr", "log_loss", -1.0)
     assert found.mean == pytest.approx(0.15)
 
 
@@ -343,23 +343,20 @@ def test_equal_differences_need_no_test(second, verdict):
 
 def judged(study, means, repeats=2):
     """The bars of a study whose contestants have given means on every set."""
-    groups = []
-    for entry in study.entries:
-        for name in entry.sets:
-            value = means(entry.contestant.name, name)
-            groups += [
-                {"contestant": entry.contestant.name, "set": name, "repeat": repeat, "d": 2}
-                | {"task": "", "n_train": 80, "n_test": 20, "seconds": 1.0, "unconverged": 0}
-                | {"variants": {"measured": {"test": value, "log_loss": 1.0 - value}}}
-                for repeat in range(repeats)
-            ]
-    held = Held(LOCAL, study.contestants)
-    results = Results(document(study.name, list(study.sets), repeats, held, groups))
-    return bars(study.name, results, study.sets)
+    values = {
+        entry.contestant.name: {
+            name: [means(entry.contestant.name, name)] * repeats for name in entry.sets
+        }
+        for entry in study.entries
+    }
+    found = made_up.records(
+        values, lambda value: {"measured": {"test": value, "log_loss": 1.0 - value}}
+    )
+    return bars(study, Results(document(study, study.sets, repeats, found), study.percent))
 
 
 def test_the_bars_of_the_tables():
-    paper = {name: printed_mean(LAB, SETS[name].printed) for name in TABLES.sets}
+    paper = {name: paper_mean(name) for name in TABLES.sets}
     assert [bar.met for bar in judged(TABLES, lambda who, name: paper[name] + 0.001)] == [True] * 13
     below = {"airfoil": 0.005, "yacht": 0.0005, "kc_house": 0.01}
     found = judged(TABLES, lambda who, name: paper[name] + 0.001 - below.get(name, 0.0))
@@ -398,12 +395,14 @@ def test_one_split_decides_nothing():
 
 def test_fewer_splits_are_told():
     results = results_of({"lab": dict.fromkeys(range(4), 0.5), "krr": {0: 0.4, 1: 0.3}})
-    assert "* yacht: measured on fewer splits: Kernel ridge on the first 2.\n" in set_notes(results)
+    assert "* yacht: measured on fewer splits: Kernel ridge on the first 2." in notes(
+        TABLES, results
+    )
 
 
 def test_bars_need_all_sets():
     results = results_of({"paper-lab": {0: 0.9}})
-    assert bars(TABLES.name, results, TABLES.sets) == []
+    assert bars(TABLES, results) == []
 
 
 def test_the_tables_show_paper_and_measured(folder, tmp_path):
@@ -411,8 +410,8 @@ def test_the_tables_show_paper_and_measured(folder, tmp_path):
     text, found = run(study, folder, tmp_path, "--keep", "--results", str(tmp_path / "kept"))
     assert (tmp_path / "kept" / f"{TABLES.name}.md").read_text(encoding="utf-8") == text
     table = text.split("## Tables 1 and 3")[1].split("##")[0]
-    assert f"{R2[LAB]['Tecator']} / " in table
-    assert f"{R2['WNN']['KC House']} / later" in table
+    assert f"{PAPER['Tecator']['R2'][LAB]} / " in table
+    assert f"{PAPER['KC House']['R2']['WNN']} / later" in table
     assert text.count("* Met:") + text.count("* Missed:") == 13
     points = next(line for line in text.split("## Table 2")[1].splitlines() if "tecator" in line)
     assert [cell.strip() for cell in points.strip("|").split("|")][-5:] == [
@@ -450,22 +449,20 @@ def test_some_sets_alone_are_measured_without_bars(folder, tmp_path):
 
 
 def test_the_first_split_of_all_sets_comes_first_and_nothing_twice(folder, tmp_path, monkeypatch):
-    measured = []
+    done = []
 
     def counted(run, *more):
-        measured.append((run.repeat, run.set, run.contestant))
+        done.append((run.repeat, run.set, run.contestant))
         return perform(run, *more)
 
-    monkeypatch.setattr(measuring, "perform", counted)
+    monkeypatch.setattr(runner, "perform", counted)
     one = replace(DEFAULTS, entries=(Entry(Quick("lab"), ("yacht", "ccpp")),))
-    entries, path = one.entries, tmp_path / "cache.jsonl"
-    first = measuring.complete(entries, one.sets, 2, path, str(folder), LOCAL)
-    assert [each[:2] for each in measured] == [
-        (0, "yacht"), (0, "ccpp"), (1, "yacht"), (1, "ccpp")
-    ]  # fmt: skip
-    again = measuring.complete(entries, one.sets, 2, path, str(folder), LOCAL)
-    assert len(measured) == 4
+    path = tmp_path / "cache.jsonl"
+    first = complete(one, one.sets, 2, Cache(path), str(folder))
+    assert [each[:2] for each in done] == [(0, "yacht"), (0, "ccpp"), (1, "yacht"), (1, "ccpp")]
+    again = complete(one, one.sets, 2, Cache(path), str(folder))
+    assert len(done) == 4
     assert again == first
-    other = (Entry(Quick("lab", k=2), ("yacht",)),)
-    measuring.complete(other, one.sets, 1, path, str(folder), LOCAL)
-    assert measured[4:] == [(0, "yacht", "lab")]
+    other = replace(DEFAULTS, entries=(Entry(Quick("lab", k=2), ("yacht",)),))
+    complete(other, other.sets, 1, Cache(path), str(folder))
+    assert done[4:] == [(0, "yacht", "lab")]

@@ -1,4 +1,4 @@
-"""``python -m benchmarks papers``, with measurements that take no time."""
+"""``python -m papers overview``, with measurements that take no time."""
 
 import json
 import shutil
@@ -6,15 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from papers.overview.command import main
-from papers.overview.measuring import Measured, figures, studies, timings
 
-from benchmarks.__main__ import main as benchmarks
-from papers.overview import command, measuring
-from papers.overview.profiles import Part
+from papers import __main__ as command
+from papers.__main__ import main
+from papers.overview import profiles
+from papers.overview.profiles import Measured, Part, figures, studies, timings
+from papers.studies import STUDIES
 from pliant.core.exceptions import TableError
 
-RESULTS = Path(__file__).parents[2] / "papers" / "results"
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "papers" / "results"
+SPEED = ROOT / "benchmarks" / "results"
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +27,7 @@ def document():
 @pytest.fixture
 def results(tmp_path, document):
     """A folder of kept results with one study and nothing else."""
-    folder = tmp_path / "results" / "papers"
+    folder = tmp_path / "results"
     folder.mkdir(parents=True)
     (folder / "scg-table-4.json").write_text(json.dumps(document), "utf-8")
     return folder
@@ -36,21 +38,24 @@ def measured(monkeypatch, document):
     """Take the place of the measurements: what was asked for, set by set."""
     asked = []
 
-    def measure(wanted):
-        asked.append((wanted.name, tuple(wanted.sets), wanted.repeats, wanted.jobs))
-        if "Iris" in wanted.sets:
+    def measure(study, sets, repeats, data, out, jobs):
+        asked.append((study.name, tuple(sets), repeats, jobs))
+        if "Iris" in sets:
             raise TableError("no file iris")
-        if "Sonar" in wanted.sets:
+        if "Sonar" in sets:
             raise KeyboardInterrupt
-        rows = [r for r in document["results"] if r["set"] in wanted.sets]
-        return {**document, "sets": list(wanted.sets), "results": rows}, "# page\n"
+        rows = [r for r in document["results"] if r["set"] in sets]
+        return {**document, "sets": list(sets), "results": rows}
 
-    monkeypatch.setattr(measuring, "measure", measure)
+    monkeypatch.setattr(profiles, "measure", measure)
+    monkeypatch.setattr(profiles, "page", lambda study, document: "# page\n")
     return asked
 
 
 def run(results, out, *more):
-    return main(["--results", str(results), "--out", str(out), *more])
+    speed = results / "speed"  # there are no results of speed benchmarks
+    options = ["--results", str(results), "--speed", str(speed), "--out", str(out)]
+    return main(["overview", *options, *more])
 
 
 def test_without_data_the_page_is_of_kept_results(results, tmp_path, capsys):
@@ -66,13 +71,39 @@ def test_without_data_the_page_is_of_kept_results(results, tmp_path, capsys):
     assert data["explanations"][data["cells"][0]["explanation"]]
 
 
-def test_the_benchmarks_command_has_it(results, tmp_path, capsys):
-    arguments = ["papers", "--results", str(results), "--out", str(tmp_path)]
-    assert benchmarks(arguments) == 0
-    assert (tmp_path / "overview.html").exists()
+def test_the_command_names_what_it_can_do(capsys):
+    assert main(["list"]) == 0
+    listed = capsys.readouterr().out
+    assert all(study.name in listed and study.title in listed for study in STUDIES.values())
     with pytest.raises(SystemExit):
-        benchmarks(["--help"])
-    assert "python -m benchmarks papers --help" in capsys.readouterr().out
+        main(["--help"])
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in ("list", "run", "pages", "overview", "figures"))
+
+
+def test_figures_have_a_command_of_their_own(capsys):
+    with pytest.raises(SystemExit):
+        main(["figures", "--help"])
+    assert "captions" in capsys.readouterr().out
+
+
+def test_pages_are_written_from_kept_results(tmp_path):
+    folder = copied(tmp_path)
+    before = {each: each.read_bytes() for each in folder.rglob("*.json")}
+    speed = str(tmp_path / "speed")
+    assert main(["pages", "--results", str(folder), "--speed", speed]) == 0
+    for name in (*STUDIES, "overview", "decisions"):
+        kept = (RESULTS / f"{name}.md").read_text("utf-8")
+        assert (folder / f"{name}.md").read_text("utf-8") == kept
+    assert {each: each.read_bytes() for each in before} == before
+
+
+def copied(tmp_path):
+    """A copy of the kept results, without what is made of them, beside those of benchmarks."""
+    ignored = shutil.ignore_patterns("*.md", "overview.json")
+    shutil.copytree(RESULTS, tmp_path / "kept", ignore=ignored)
+    shutil.copytree(SPEED, tmp_path / "speed", ignore=ignored)
+    return tmp_path / "kept"
 
 
 def test_quick_writes_a_page_of_its_own(results, tmp_path, measured, monkeypatch):
@@ -112,19 +143,18 @@ def test_ctrl_c_leaves_a_page_of_what_is_done(results, tmp_path, measured, monke
 
 
 def test_keep_writes_kept_results_only(tmp_path, measured, monkeypatch):
-    folder = tmp_path / "results"
-    ignored = shutil.ignore_patterns("*.png", "*.md", "overview.json")
-    shutil.copytree(RESULTS.parent, folder, ignore=ignored)
+    folder = copied(tmp_path)
     monkeypatch.setattr(command, "quick", lambda kept: [Part("scg-table-4", ("Wine",), 3)])
     monkeypatch.setattr(command, "QUICK_FIGURES", ())
     before = {each: each.read_bytes() for each in folder.rglob("*.json")}
     out = tmp_path / "out"
-    assert run(folder / "papers", out, "--data", str(tmp_path), "--keep") == 0
+    arguments = ["overview", "--results", str(folder), "--speed", str(tmp_path / "speed")]
+    assert main([*arguments, "--out", str(out), "--data", str(tmp_path), "--keep"]) == 0
     assert "Profile quick" in (out / "overview-quick.md").read_text("utf-8")
-    kept = (folder / "papers" / "overview.md").read_text("utf-8")
+    kept = (folder / "overview.md").read_text("utf-8")
     assert "nothing was measured" in kept
     assert "quick" not in kept
-    assert (folder / "papers" / "decisions.md").exists()
+    assert (folder / "decisions.md").exists()
     assert {each: each.read_bytes() for each in before} == before
 
 
@@ -140,7 +170,7 @@ def test_keep_writes_kept_results_only(tmp_path, measured, monkeypatch):
 )
 def test_wrong_options_are_quoted(arguments, said, capsys):
     with pytest.raises(SystemExit) as left:
-        main(arguments)
+        main(["overview", *arguments])
     assert left.value.code == 2
     assert said in capsys.readouterr().err
 
@@ -165,7 +195,7 @@ def test_a_figure_is_drawn_once_for_a_setting(tmp_path, monkeypatch):
         (tmp_path / "numbers.json").write_text(json.dumps({"figures": {"a": entry}}), "utf-8")
         (tmp_path / "a.png").touch()
 
-    monkeypatch.setattr(measuring, "draw", draw)
+    monkeypatch.setattr(profiles, "draw", draw)
     for figure in (Drawing(), Drawing(), Drawing(size=(3,))):
         figures([figure], tmp_path, tmp_path, Measured(), lambda line: None)
     assert drawn == ["a", "a"]
@@ -175,7 +205,7 @@ def test_a_figure_that_fails_is_told(tmp_path, monkeypatch):
     def draw(arguments):
         raise ValueError("expected more,\ngot less")
 
-    monkeypatch.setattr(measuring, "draw", draw)
+    monkeypatch.setattr(profiles, "draw", draw)
     found = Measured()
     figures([Drawing()], tmp_path, tmp_path, found, lambda line: None)
     assert found.troubles == ["a: ValueError: expected more, got less"]
@@ -192,6 +222,6 @@ def test_a_speed_benchmark_that_is_there_is_read(tmp_path):
 def test_a_study_without_any_set_has_no_document(tmp_path, measured):
     found = Measured()
     part = Part("scg-table-4", ("Iris",), 3)
-    studies([part], tmp_path, tmp_path, tmp_path, jobs=1, found=found, tell=lambda line: None)
+    studies([part], tmp_path, tmp_path, tmp_path, jobs=1, found=found, log=lambda line: None)
     assert found.documents == {}
     assert len(found.troubles) == 1

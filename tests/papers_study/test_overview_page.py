@@ -10,11 +10,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from papers.overview.decisions import DECISIONS, decisions_page
-from papers.overview.evidence import Evidence
-from papers.overview.pictures import MOST_BYTES, embedded
 
-from papers.overview.hypertext import hypertext
+from papers.overview.advice import Evidence, decisions, decisions_page
+from papers.overview.hypertext import MOST_BYTES, embedded, hypertext
 from papers.overview.markdown import markdown
 from papers.overview.overview import (
     PAPERS,
@@ -24,16 +22,22 @@ from papers.overview.overview import (
     kept_documents,
     kept_figures,
 )
+from papers.page import page as study_page
+from papers.studies import STUDIES
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "papers" / "results"
 
-REFRESH = "python -m benchmarks papers --keep writes it anew"
+SPEED = ROOT / "benchmarks" / "results"
+
+REFRESH = "python -m papers pages writes it again"
 
 
 @pytest.fixture(scope="module")
 def overview():
-    return Overview(gather(kept_documents(RESULTS), {}, "kept"), kept_figures(RESULTS / "figures"))
+    return Overview(
+        gather(kept_documents(RESULTS, SPEED), {}, "kept"), kept_figures(RESULTS / "figures")
+    )
 
 
 @pytest.fixture(scope="module")
@@ -47,14 +51,21 @@ def test_the_kept_page_is_that_of_the_kept_results(overview):
     assert data == json.loads(json.dumps(overview.to_dict())), REFRESH
 
 
+@pytest.mark.parametrize("name", STUDIES)
+def test_the_kept_pages_of_studies_are_those_of_the_kept_results(name):
+    document = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
+    text = (RESULTS / f"{name}.md").read_text("utf-8")
+    assert text == study_page(STUDIES[name], document), REFRESH
+
+
 def test_the_kept_advice_is_that_of_the_kept_results():
-    evidence = Evidence(RESULTS.parent)
+    evidence = Evidence(RESULTS, SPEED)
     assert (RESULTS / "decisions.md").read_text("utf-8") == decisions_page(evidence), REFRESH
 
 
 def test_every_row_of_advice_has_a_number_and_says_when_not():
-    evidence = Evidence(RESULTS.parent)
-    rows = [row(evidence) for _, group in DECISIONS for row in group]
+    evidence = Evidence(RESULTS, SPEED)
+    rows = [row for _, group in decisions(evidence) for row in group]
     assert len(rows) >= 12
     for row in rows:
         assert re.search(r"\d", row.measured)
@@ -63,17 +74,15 @@ def test_every_row_of_advice_has_a_number_and_says_when_not():
 
 
 def test_advice_is_repeated_by_what_exists():
-    from papers.measure import SETS
-
     from benchmarks.registry import BENCHMARKS
     from papers.figures.catalogue import FIGURES
 
     known = {
-        "study": set(SETS), "benchmark": set(BENCHMARKS), "figure": {f.name for f in FIGURES},
+        "study": set(STUDIES), "benchmark": set(BENCHMARKS), "figure": {f.name for f in FIGURES},
     }  # fmt: skip
-    evidence = Evidence(RESULTS.parent)
-    for _, group in DECISIONS:
-        for part in "; ".join(row(evidence).repeat for row in group).split("; "):
+    evidence = Evidence(RESULTS, SPEED)
+    for _, group in decisions(evidence):
+        for part in "; ".join(row.repeat for row in group).split("; "):
             kind, _, names = part.partition(" ")
             assert kind == "the" or set(re.findall(r"`([^`]+)`", names)) <= known[kind]
 

@@ -2,88 +2,70 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 import scipy.linalg
-from papers.document import document
-from papers.side_information import measuring
-from papers.side_information.blocks import LabelledBlock
-from papers.side_information.bounds import LogDetMachine
-from papers.side_information.contestant import MEASURED, Contestant
-from papers.side_information.embedded import Embedded
-from papers.side_information.kernels import (
-    Eigenmaps,
-    KernelFisher,
-    KernelPrincipalComponents,
-    centred,
-    fisher,
-    spectrum,
-)
-from papers.side_information.learned import GaussianMachine
-from papers.side_information.linear import (
-    AllFeatures,
-    Discriminants,
-    NeighbourhoodComponents,
-    PrincipalComponents,
-)
-from papers.side_information.logdet import LargeSCGLogDetMachine, SCGLogDetMachine
-from papers.side_information.machine import accuracies
-from papers.side_information.measuring import Entry
-from papers.side_information.peer import DIMENSIONS, variant
-from papers.side_information.printed import (
-    EXTENSION,
-    EXTENSION_P_VALUE,
-    LARGE,
-    LARGE_STANDING,
-    SMALL,
-    SMALL_STANDING,
-    cell,
-    means,
-    printed_mean,
-    printed_p_value,
-)
-from papers.side_information.protocol import (
-    SideProtocol,
-    SideSample,
-    divide,
-    typical_gamma,
-)
-from papers.side_information.results import Results
-from papers.side_information.sets import SETS, draw, read
-from papers.side_information.spectral import OrderSpectralMachine
-from papers.side_information.standing import paired, standing
-from papers.side_information.studies import (
-    EMBEDDING,
-    STUDIES,
-    TABLE_3,
-    TABLE_4,
-    TABLE_5,
-    Held,
-)
 from scipy.stats import wilcoxon
 from sklearn.decomposition import KernelPCA
 
-from papers import __main__ as command_line
-from papers.study import Run
+from papers import runner
+from papers.contestants.embeddings import (
+    DIMENSIONS,
+    AllFeatures,
+    Discriminants,
+    Eigenmaps,
+    Embedded,
+    KernelFisher,
+    KernelPrincipalComponents,
+    NeighbourhoodComponents,
+    PrincipalComponents,
+    centred,
+    fisher,
+    spectrum,
+    variant,
+)
+from papers.contestants.learned_kernels import (
+    Divided,
+    GaussianKernel,
+    LabelledBlock,
+    LargeSCGLogDet,
+    LogDet,
+    OrderSpectral,
+    SCGLogDet,
+    accuracies,
+)
+from papers.data import paper_sets, printed, read
+from papers.results import Results
+from papers.runner import Cache, complete, document
+from papers.sample import Sample, draw, typical_gamma
+from papers.studies.scg import EXTENSION_P_VALUE, SAID, STUDIES, paired, paper_means, standing
+from papers.study import MEASURED, Contestant, Entry, Run, perform
 from pliant import SCGLogDetPath, SideInformation
-from pliant.comparison import average_ranks, friedman_test, nemenyi_critical_difference
+from pliant.comparison import (
+    average_ranks,
+    friedman_test,
+    nemenyi_critical_difference,
+    wilcoxon_test,
+)
 from pliant.kernels import Gaussian
+from tests.papers_study import made_up
 
-TRANSDUCTIVE = SideProtocol(unlabelled=0.3, test=0.0, folds=3)
-HALVES = SideProtocol(unlabelled=0.0, test=0.5, folds=3)
+SETS = paper_sets("scg")
+TABLE_3, TABLE_4, TABLE_5, EMBEDDING = STUDIES
+TRANSDUCTIVE = Divided(unlabelled=0.3, test=0.0, folds=3)
+HALVES = Divided(unlabelled=0.0, test=0.5, folds=3)
 WIDTHS = (-2, 0)
 MACHINES = (
-    GaussianMachine(WIDTHS),
-    SCGLogDetMachine(powers=WIDTHS, strengths=(0.1, 10.0)),
-    SCGLogDetMachine("labeled", joint=False, powers=WIDTHS, strengths=(1.0,), name="labelled"),
-    LargeSCGLogDetMachine(powers=WIDTHS, strengths=(1.0, 100.0), name="large"),
-    OrderSpectralMachine(),
-    OrderSpectralMachine("scg", drop_null=True, name="scg-osk"),
-    LogDetMachine(slacks=(1.0,), max_pairs=50, powers=WIDTHS),
+    GaussianKernel(WIDTHS),
+    SCGLogDet(powers=WIDTHS, strengths=(0.1, 10.0)),
+    SCGLogDet("labeled", joint=False, powers=WIDTHS, strengths=(1.0,), name="labelled"),
+    LargeSCGLogDet(powers=WIDTHS, strengths=(1.0, 100.0), name="large"),
+    OrderSpectral(),
+    OrderSpectral("scg", drop_null=True, name="scg-osk"),
+    LogDet(slacks=(1.0,), max_pairs=50, powers=WIDTHS),
 )
 PEERS = (
     PrincipalComponents(),
@@ -103,8 +85,8 @@ class Quick(Contestant):
     name: str = "scg-ldk"
     title: str = "Quick"
 
-    def measure(self, sample, protocol, seed):
-        share = (len(self.name) + seed % 3) / 40
+    def measure(self, sample, protocol, repeat, needed):
+        share = (len(self.name) + (protocol.first_seed + repeat) % 3) / 40
         found = {"strength": 0.1, "unlabelled": share, "test": share / 2, "kernel_seconds": 0.25}
         found["kernel"] = "graph"
         return dict.fromkeys((MEASURED, *map(variant, DIMENSIONS)), found)
@@ -132,54 +114,54 @@ def points(n=90, d=11, seed=0):
 def sample_of(n=90, labelled=60, test=0):
     X, y = points(n + test)
     order = np.random.default_rng(1).permutation(n)
-    return SideSample("Wine", X[:n], y[:n], np.sort(order[:labelled]), X[n:], y[n:])
+    labelled = np.sort(order[:labelled])
+    return Sample("Wine", "classification", X[:n], y[:n], X[n:], y[n:], labelled)
 
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
-    path = tmp_path_factory.mktemp("sets")
+    tables = {}
     for seed, chosen in enumerate(SETS.values()):
-        if chosen.file is None:
-            continue
-        n = 60 if chosen.labels is None else chosen.labels + 30
-        X, y = points(n, 3, seed)
-        lines = [",".join(map(repr, row)) for row in np.column_stack([X, y % 2]).tolist()]
-        with gzip.open(path / f"{chosen.file}.csv.gz", "wt") as target:
-            target.write("\n".join(["a,b,c,target", *lines]) + "\n")
-    return path
+        if chosen.file:
+            n = 60 if chosen.labels is None else chosen.labels + 30
+            X, y = points(n, 3, seed)
+            tables[chosen.file] = (X, y % 2)
+    return made_up.write_sets(tmp_path_factory.mktemp("sets"), tables)
 
 
 def run(study, folder, out, *more):
-    studies = {study.name: study}
-    arguments = [study.name, "--data", str(folder), "--out", str(out), "--repeats", "3", *more]
-    assert command_line.main(arguments, side_studies=studies) == 0
-    text = (out / f"{study.name}.md").read_text(encoding="utf-8")
-    return text, json.loads((out / f"{study.name}.json").read_text(encoding="utf-8"))
+    return made_up.run(study, folder, out, *more)
+
+
+def table_of(name, folder):
+    return read(SETS[name], str(folder))
 
 
 def test_the_paper_is_transcribed():
-    assert [len(cells) for cells in (SMALL, EXTENSION, LARGE)] == [10, 10, 6]
-    assert {len(row) for row in SMALL.values()} == {8}
-    assert {len(row) for row in LARGE.values()} == {6}
-    assert cell(SMALL["Breast"]["LDK"]) == ("96.6±1.6", "252.14")
-    assert cell(SMALL["Wine"]["Gaussian"]) == ("95.7±2.0", "")
-    assert cell(LARGE["Adult-a6a"]["IR-Gaussian"]) == ("80.7±0.7", "4575.80")
-    averages = [np.mean([printed_mean(row[part]) for row in EXTENSION.values()])
-                for part in ("unlabelled", "test")]  # fmt: skip
+    small, extension, large = (printed(f"scg-table-{k}") for k in (3, 4, 5))
+    assert [len(cells) for cells in (small, extension, large)] == [10, 10, 6]
+    assert {len(row["accuracy"]) for row in small.values()} == {8}
+    assert {len(row["accuracy"]) for row in large.values()} == {6}
+    breast = {quantity: cells.get("LDK") for quantity, cells in small["Breast"].items()}
+    assert breast == {"accuracy": "96.6±1.6", "seconds": "252.14"}
+    assert small["Wine"]["accuracy"]["Gaussian"] == "95.7±2.0"
+    assert "Gaussian" not in small["Wine"]["seconds"]
+    assert large["Adult-a6a"]["accuracy"]["IR-Gaussian"] == "80.7±0.7"
+    assert large["Adult-a6a"]["seconds"]["IR-Gaussian"] == "4575.80"
+    averages = paper_means("scg-table-4").mean(axis=0)
     np.testing.assert_allclose(averages, [83.3, 83.7], atol=0.05)
 
 
 def test_the_ranks_that_the_paper_prints_follow_from_its_accuracies():
     small = [5.35, 4.25, 5.20, 3.50, 6.10, 3.45, 6.20, 1.95]
-    np.testing.assert_allclose(average_ranks(means(SMALL)), small, atol=1e-9)
-    np.testing.assert_allclose(
-        average_ranks(means(LARGE)), [5.50, 3.00, 4.17, 2.00, 5.33, 1.00], atol=5e-3
-    )
+    np.testing.assert_allclose(average_ranks(paper_means("scg-table-3")), small, atol=1e-9)
+    large = [5.50, 3.00, 4.17, 2.00, 5.33, 1.00]
+    np.testing.assert_allclose(average_ranks(paper_means("scg-table-5")), large, atol=5e-3)
 
 
-@pytest.mark.parametrize(("cells", "said"), [(SMALL, SMALL_STANDING), (LARGE, LARGE_STANDING)])
-def test_the_tests_that_the_paper_prints_follow_from_its_accuracies(cells, said):
-    table = means(cells)
+@pytest.mark.parametrize("study", SAID)
+def test_the_tests_that_the_paper_prints_follow_from_its_accuracies(study):
+    table, said = paper_means(study), SAID[study]
     found = friedman_test(table)
     assert found.statistic == pytest.approx(said["F"], abs=5e-3)
     assert found.critical_value() == pytest.approx(said["critical F"], abs=5e-3)
@@ -188,27 +170,27 @@ def test_the_tests_that_the_paper_prints_follow_from_its_accuracies(cells, said)
 
 
 def test_the_wilcoxon_test_that_the_paper_prints_is_only_nearly_what_its_accuracies_give():
-    first, second = means(EXTENSION).T
+    first, second = paper_means("scg-table-4").T
     assert wilcoxon(first, second).pvalue == pytest.approx(0.6758, abs=5e-5)
-    assert printed_p_value() == pytest.approx(0.6758, abs=5e-5)
+    assert wilcoxon_test(first, second).p_value == pytest.approx(0.6758, abs=5e-5)
     assert EXTENSION_P_VALUE == 0.6785
 
 
 def test_the_studies_hold_what_was_asked_for():
-    assert [len(study.sets) for study in STUDIES.values()] == [9, 9, 6, 2]
-    assert [study.repeats for study in STUDIES.values()] == [20, 20, 10, 5]
-    assert all(set(e.sets) <= set(s.sets) <= set(SETS) for s in STUDIES.values() for e in s.entries)
-    assert set(TABLE_3.sets) == set(SMALL) - {"Protein"} == set(TABLE_4.sets)
-    assert set(TABLE_5.sets) == set(LARGE)
-    for study in STUDIES.values():
+    assert [len(study.sets) for study in STUDIES] == [9, 9, 6, 2]
+    assert [study.repeats for study in STUDIES] == [20, 20, 10, 5]
+    assert all(set(e.sets) <= set(s.sets) <= set(SETS) for s in STUDIES for e in s.entries)
+    assert set(TABLE_3.sets) == set(printed("scg-table-3")) - {"Protein"} == set(TABLE_4.sets)
+    assert set(TABLE_5.sets) == set(printed("scg-table-5"))
+    for study in STUDIES:
         names = [each.name for each in study.contestants]
         assert len(set(names)) == len(names)
 
 
 def test_points_are_divided_with_all_classes_in_proportion(folder):
-    table = read("Wine", str(folder))
+    table = table_of("Wine", folder)
     first, again, other = (
-        divide("Wine", table, SideProtocol(0.3, 0.3), repeat) for repeat in (0, 0, 1)
+        Divided(0.3, 0.3).divide("Wine", SETS["Wine"], table, repeat) for repeat in (0, 0, 1)
     )
     assert (len(first.labelled), len(first.unlabelled), len(first.y_test)) == (24, 18, 18)
     share = np.mean(table.y)
@@ -221,14 +203,14 @@ def test_points_are_divided_with_all_classes_in_proportion(folder):
 
 
 def test_adult_has_a_number_of_labels_and_its_own_units(folder):
-    table = read("Adult-a2a", str(folder))
-    sample = divide("Adult-a2a", table, TABLE_5.protocol, 0)
+    table = table_of("Adult-a2a", folder)
+    sample = TABLE_5.protocol.divide("Adult-a2a", SETS["Adult-a2a"], table, 0)
     assert (len(sample.labelled), len(sample.unlabelled), len(sample.y_test)) == (400, 30, 0)
     np.testing.assert_array_equal(sample.X, table.X)
 
 
 def test_some_rows_of_each_class_are_drawn(folder):
-    table = read("usps", str(folder))
+    table = table_of("usps", folder)
     few = draw(table, 7, 0)
     np.testing.assert_array_equal(np.unique(few.y, return_counts=True)[1], [7, 7])
     assert not np.array_equal(few.X, draw(table, 7, 1).X)
@@ -238,7 +220,7 @@ def test_some_rows_of_each_class_are_drawn(folder):
 
 def test_folds_hide_every_label_once():
     sample = sample_of()
-    folds = sample.folds(3, 0)
+    folds = sample.labelled_folds(3, 0)
     judged = np.concatenate([held for _, held in folds])
     np.testing.assert_array_equal(np.sort(judged), sample.labelled)
     for rows, held in folds:
@@ -251,7 +233,7 @@ def test_folds_hide_every_label_once():
 
 def test_a_kernel_is_learned_again_in_every_fold():
     sample = sample_of()
-    folds = sample.folds(3, 0)
+    folds = sample.labelled_folds(3, 0)
     seen = []
 
     def learn(rows):
@@ -268,7 +250,7 @@ def test_a_kernel_is_learned_again_in_every_fold():
 @pytest.mark.parametrize("contestant", MACHINES, ids=lambda c: c.name)
 def test_every_machine_is_measured(contestant):
     sample = sample_of(test=20)
-    measured = contestant.measure(sample, TRANSDUCTIVE, 0)[MEASURED]
+    measured = contestant.measure(sample, TRANSDUCTIVE, 0, None)[MEASURED]
     assert 0.0 <= measured["unlabelled"] <= 1.0
     assert 0.0 <= measured["test"] <= 1.0
     assert measured["kernel_seconds"] >= 0.0
@@ -289,8 +271,7 @@ def test_hidden_labels_and_later_points_are_not_looked_at(contestant):
 @pytest.mark.parametrize("contestant", MACHINES[:-1], ids=lambda c: c.name)
 def test_what_is_cross_validated_is_what_is_learned_in_the_end(contestant):
     sample = sample_of()
-    folds = sample.folds(3, 0)
-    for setting, learned in contestant.candidates(sample, folds, TRANSDUCTIVE, 0):
+    for setting, learned in contestant.candidates(sample, TRANSDUCTIVE, 0):
         kernel = contestant.learn(sample, setting, 0)
         labelled = sample.X[sample.labelled]
         gram = learned(sample.labelled)
@@ -302,7 +283,7 @@ def test_what_is_cross_validated_is_what_is_learned_in_the_end(contestant):
 def test_the_labelled_block_is_that_of_the_whole_kernel(gamma, beta):
     sample = sample_of(labelled=40)
     gram = Gaussian(0.05)(sample.X)
-    rows, _ = sample.folds(4, 0)[0]
+    rows, _ = sample.labelled_folds(4, 0)[0]
     partial = sample.partial(rows)
     block = LabelledBlock.of(gram, sample.labelled, gamma)
     whole = SCGLogDetPath(gram).gram(
@@ -320,21 +301,21 @@ def test_the_labelled_block_is_that_of_the_whole_kernel(gamma, beta):
 @pytest.mark.parametrize("contestant", PEERS, ids=lambda c: c.name)
 def test_every_embedding_is_judged_by_points_it_did_not_see(contestant):
     sample = sample_of(labelled=90, test=40)
-    found = contestant.measure(sample, HALVES, 0)
+    found = contestant.measure(sample, HALVES, 0, None)
     assert list(found) == ["2-D", "9-D"]
     assert all(0.0 <= each["test"] <= 1.0 for each in found.values())
     assert found["9-D"]["test"] > 1 / 11
     json.dumps(found)
     assert contestant.words()
     blind = replace(sample, y_test=np.zeros_like(sample.y_test))
-    other = contestant.measure(blind, HALVES, 0)
+    other = contestant.measure(blind, HALVES, 0, None)
     for each in found:
         assert found[each]["validation"] == other[each]["validation"]
 
 
 def test_all_features_are_not_ranked(folder, tmp_path):
     sample = sample_of(labelled=90, test=40)
-    found = AllFeatures().measure(sample, HALVES, 0)
+    found = AllFeatures().measure(sample, HALVES, 0, None)
     assert found["2-D"]["test"] == found["9-D"]["test"] > 1 / 11
     text, _ = run(quick(EMBEDDING), folder, tmp_path)
     rows = [line for line in text.splitlines() if "| All features" in line]
@@ -379,17 +360,8 @@ def test_eigenmaps_average_over_neighbours():
 
 def results_of(values, study=TABLE_3, part="unlabelled"):
     """Results of made-up numbers, by contestant, set and repeat."""
-    records = [
-        {"contestant": who, "set": name, "repeat": repeat, "task": "classification", "d": 2}
-        | {"n_train": 70, "n_test": 30, "seconds": 1.0, "unconverged": 0}
-        | {"variants": {MEASURED: {part: value}}}
-        for who, sets in values.items()
-        for name, found in sets.items()
-        for repeat, value in enumerate(found)
-    ]
-    sets = list(next(iter(values.values())))
-    held = Held(study.protocol, study.contestants)
-    return Results(document(study.name, sets, 3, held, records))
+    found = made_up.records(values, lambda value: {MEASURED: {part: value}}, n_train=70, n_test=30)
+    return Results(document(study, list(next(iter(values.values()))), 3, found))
 
 
 def test_ranks_are_of_the_mean_accuracies():
@@ -413,9 +385,11 @@ def test_one_set_has_no_ranks():
 
 def test_means_are_compared_on_common_repeats():
     results = results_of({"scg-ldk": {"Wine": [0.9]}, "gaussian": {"Wine": [0.8, 0.7]}})
-    np.testing.assert_allclose(results.shared("Wine", ["scg-ldk", "gaussian"]), [[90], [80]])
-    np.testing.assert_allclose(results.means(["scg-ldk", "gaussian"]), [[90, 80]])
-    np.testing.assert_allclose(results.means(["gaussian"]), [[75]])
+    np.testing.assert_allclose(
+        results.shared("Wine", ["scg-ldk", "gaussian"], "unlabelled"), [[90], [80]]
+    )
+    np.testing.assert_allclose(results.means(["scg-ldk", "gaussian"], "unlabelled"), [[90, 80]])
+    np.testing.assert_allclose(results.means(["gaussian"], "unlabelled"), [[75]])
 
 
 def test_table_3_shows_paper_and_measured(folder, tmp_path):
@@ -475,25 +449,26 @@ def test_some_sets_alone_are_measured(folder, tmp_path):
 
 
 def test_nothing_is_measured_twice(folder, tmp_path, monkeypatch):
-    measured = []
-    perform = measuring.perform
+    done = []
 
     def counted(run, *more):
-        measured.append((run.repeat, run.set))
+        done.append((run.repeat, run.set))
         return perform(run, *more)
 
-    monkeypatch.setattr(measuring, "perform", counted)
+    monkeypatch.setattr(runner, "perform", counted)
     entries = (Entry(Quick(), ("Wine", "Iris"), (("Iris", 1),)),)
+    study = replace(TABLE_3, entries=entries, protocol=TRANSDUCTIVE)
     path = tmp_path / "cache.jsonl"
-    arguments = (entries, ("Wine", "Iris"), 2, path, str(folder), TRANSDUCTIVE)
-    first = measuring.complete(*arguments)
-    assert measured == [(0, "Wine"), (0, "Iris"), (1, "Wine")]
-    assert measuring.complete(*arguments) == first
-    assert len(measured) == 3
-    measuring.complete(*arguments[:-1], HALVES)
-    assert len(measured) == 6
+    first = complete(study, ("Wine", "Iris"), 2, Cache(path), str(folder))
+    assert done == [(0, "Wine"), (0, "Iris"), (1, "Wine")]
+    assert complete(study, ("Wine", "Iris"), 2, Cache(path), str(folder)) == first
+    assert len(done) == 3
+    other = replace(study, protocol=HALVES)
+    complete(other, ("Wine", "Iris"), 2, Cache(path), str(folder))
+    assert len(done) == 6
 
 
 def test_a_record_counts_its_points(folder):
-    found = measuring.perform(Run("scg-ldk", "Wine", 0), str(folder), TRANSDUCTIVE, Quick())
+    run = Run("scg-ldk", "Wine", 0)
+    found = perform(run, Quick(), TRANSDUCTIVE, SETS["Wine"], str(folder))
     assert (found["n_train"], found["n_test"], found["d"]) == (42, 18, 3)
