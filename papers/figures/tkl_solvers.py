@@ -14,7 +14,7 @@ from papers.figures.saddle import Rows, learning, read, tessellated
 from pliant.core.progress import Result
 from pliant.core.typing import Array
 from pliant.methods.tessellated.solvers import frank_wolfe, hybrid, low_rank, primal_dual
-from pliant.methods.tessellated.solvers.saddle import Saddle
+from pliant.methods.tessellated.solvers.search import Saddle
 from pliant.plots._common import BLUE, GREY, PURPLE, VERMILION
 
 __all__ = ["Exponents", "TklConvergence", "TklCost", "fit_exponents"]
