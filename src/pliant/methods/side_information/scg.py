@@ -305,7 +305,7 @@ class SCGLogDetLearner(KernelLearner):
             strength = strength if self.scale_strength else strength / size
         else:
             strength = float(self.strength)
-        return strength, strength / size if self.scale_strength else strength
+        return strength, (strength / size if self.scale_strength else strength)
 
     def _members(self) -> Indices:
         return self.members_
