@@ -32,7 +32,7 @@ class CriticalDifferenceDisplay:
 
     The better half is named on the left, the best on top; the worse half on the right, the worst
     on top. Above the axis stands the length of the critical difference: ranks that are closer than
-    that differ by chance alone, as far as the test can tell. Each bar joins a largest set of
+    do not differ significantly. Each bar joins a largest set of
     methods that all lie closer than that.
 
     Parameters

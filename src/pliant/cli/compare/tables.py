@@ -32,7 +32,7 @@ def text_over_tables(results: Sequence[ComparisonResult]) -> str:
         return paragraph(f"{title}: no ranks, {printable(reason, 400)}")
     rows = [_row(found, place) for place in range(len(found.methods))]
     note = (
-        f"ranks differ beyond chance if more than {found.critical_difference:.2f} apart (Nemenyi)"
+        f"ranks differ significantly if more than {found.critical_difference:.2f} apart (Nemenyi)"
     )
     table = text_table(rows, COLUMNS).rstrip()
     return "\n\n".join([title, f"{table}\n{note}", paragraph(found.sentence())])

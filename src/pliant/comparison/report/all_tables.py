@@ -1,4 +1,4 @@
-"""The part over all tables: ranks, what they mean, and every mean score."""
+"""The part over all tables: ranks, their tests, and every mean score."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WIDTH, EDGE, LINE, BAR = 860.0, 210.0, 22.0, 12.0
 
 HINT = (
     "On each table methods are ranked, 1 the best, and ranks are averaged. Methods under one bar "
-    "are so close that the difference may be chance."
+    "do not differ significantly."
 )
 
 

@@ -1,4 +1,4 @@
-"""Methods compared over several tables: average ranks and what they show.
+"""Methods compared over several tables: average ranks and tests.
 
 Methods are ranked on each table by their mean score, 1 the best, so that tables of different tasks
 and metrics can stand together.
@@ -41,7 +41,7 @@ class Across:
     tables : tuple of str
         Their names; one that recurs has a number.
     metrics : tuple of Metric
-        What each table was ranked by.
+        The metric of the ranks on each table.
     means : ndarray of shape (N, k)
         The mean score of each method on each table.
     left_out : dict of str to str
@@ -49,13 +49,13 @@ class Across:
     friedman : FriedmanTest
         With Iman and Davenport's F, its p-value, and the average ranks.
     critical_difference : float
-        Nemenyi's: average ranks further apart than that differ beyond chance.
+        Nemenyi's: average ranks further apart than that differ significantly.
     reference : str or None
         The method that the others are tested against.
     versus : dict of str to Versus
         The test of each other method, by name.
     test : str
-        What that test is.
+        The name of that test.
     level : float
         The probability of a false alarm that `critical_difference`, `groups` and `sentence` allow.
     """
@@ -87,7 +87,7 @@ class Across:
         return [names[first:end] for first, end in runs]
 
     def sentence(self) -> str:
-        """Say in plain words what holds over all tables, and what these cannot show."""
+        """Return the result over all tables in words, and what these tables cannot show."""
         return _sentence(self)
 
 
@@ -203,17 +203,17 @@ def _reference(methods: Sequence[Entry], wanted: str) -> str | None:
 
 
 def _sentence(found: Across) -> str:
-    """Say whether the methods differ, whether one beats the reference, and who is left out.
+    """Return whether methods differ, which are better than the reference, and what is left out.
 
     Returns
     -------
     str
-        For example "Over 6 tables the 9 methods differ beyond chance (Friedman's test, p = 0.01);
-        the best average rank is DANK's, 2.1. No method beats the tuned Gaussian SVM beyond chance,
-        and with 6 tables none could be shown to: that takes 9."
+        For example "Over 6 tables the 9 methods differ significantly (Friedman's test, p = 0.01);
+        the best average rank is DANK's, 2.1. No method is significantly better than the tuned
+        Gaussian SVM, nor could one be with 6 tables: that takes 9."
     """
-    said = [_differ(found), _against(found), _mixed(found), _omitted(found)]
-    return " ".join(text[0].upper() + text[1:] + "." for text in said if text)
+    texts = [_differ(found), _against(found), _mixed(found), _omitted(found)]
+    return " ".join(text[0].upper() + text[1:] + "." for text in texts if text)
 
 
 def tables_needed(n_tests: int, level: float) -> int:
@@ -230,33 +230,33 @@ def _differ(found: Across) -> str:
     best = f"{found.methods[0].title}'s, {found.ranks[0]:.1f}"
     rank = f"the best average rank is {best}"
     if found.friedman.rejects(found.level):
-        far = f"ranks more than {found.critical_difference:.1f} apart differ beyond chance"
-        return f"over {n} tables the {k} methods differ beyond chance ({p}); {rank}, and {far}"
-    return f"over {n} tables the {k} methods do not differ beyond chance ({p}); {rank}"
+        far = f"ranks more than {found.critical_difference:.1f} apart differ significantly"
+        return f"over {n} tables the {k} methods differ significantly ({p}); {rank}, and {far}"
+    return f"over {n} tables the {k} methods do not differ significantly ({p}); {rank}"
 
 
 def _against(found: Across) -> str:
-    """Say which methods are better and worse than the reference."""
+    """Return which methods are significantly better and worse than the reference."""
     if found.reference is None:
         return "no baseline finished all tables, so no method is tested against one"
     titles = {entry.name: entry.title for entry in found.methods}
     name = called(found.reference, titles[found.reference])
-    beyond = {who: v for who, v in found.versus.items() if v.p_value < found.level}
-    better = [titles[who] for who, v in beyond.items() if v.side > 0]
-    worse = [titles[who] for who, v in beyond.items() if v.side < 0]
+    significant = {who: v for who, v in found.versus.items() if v.p_value < found.level}
+    better = [titles[who] for who, v in significant.items() if v.side > 0]
+    worse = [titles[who] for who, v in significant.items() if v.side < 0]
     m = len(found.versus)
     by = f"({found.test}, Holm's correction over {m} methods)" if m > 1 else f"({found.test})"
     needed = tables_needed(m, found.level)
     if len(found.tables) < needed:
         return (
-            f"no method is shown to beat {name}, or could be with {len(found.tables)} tables: "
-            f"that takes {needed} {by}"
+            f"no method is significantly better than {name}, nor could one be with "
+            f"{len(found.tables)} tables: that takes {needed} {by}"
         )
     losers = f"{listed(worse)} {'is' if len(worse) == 1 else 'are'} worse" if worse else ""
-    if better:
-        claim = f"{listed(better)} {'beats' if len(better) == 1 else 'beat'} {name} beyond chance"
-        return f"{claim} {by}" + (f"; {losers}" if worse else "")
-    return f"no method beats {name} beyond chance {by}" + (f"; {losers}" if worse else "")
+    winners = f"{listed(better)} {'is' if len(better) == 1 else 'are'}" if better else ""
+    claim = winners or "no method is"
+    rest = f"; {losers}" if worse else ""
+    return f"{claim} significantly better than {name} {by}{rest}"
 
 
 def _mixed(found: Across) -> str:
