@@ -43,7 +43,7 @@ def test_a_comparison_is_told(run):
     assert (done.out + done.err).replace("\n", "").isprintable()
     told = done.out.splitlines()
     assert told[0] == "t: classification of 'sick', 60 rows, 3 features, 2 classes"
-    assert told[1] == "Tested on 2 folds; settings chosen inside each anew."
+    assert told[1] == "Tested on 2 folds; settings chosen inside each fold."
     assert [line.split()[0] for line in told[5:8]] != []
     assert {line.split()[0] for line in told[5:8]} == {"DANK", "Linear", "Dummy"}
     assert all(line.endswith("2 of 2") for line in told[5:8])

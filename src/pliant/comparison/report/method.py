@@ -56,8 +56,8 @@ def _search(view: View) -> str:
         "A method's settings were chosen by "
         f"{view.metric.title} inside the training rows, split into {inner}, among at most "
         f"{count(protocol.candidates, 'candidate')} and on at most "
-        f"{count(protocol.search_rows, 'row')}. So no test row had a say in the settings that it "
-        "was tested with: this is nested cross-validation."
+        f"{count(protocol.search_rows, 'row')}. So the settings do not depend on the test rows: "
+        "this is nested cross-validation."
     )
 
 

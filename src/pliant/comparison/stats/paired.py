@@ -201,8 +201,8 @@ def _signed_rank_p(moved: Array, ranks: Array) -> float:
     if n > ALL_SIGNS or len(np.unique(ranks)) == n:
         return float(stats.wilcoxon(moved).pvalue)
     signs = np.arange(2**n)[:, None] >> np.arange(n) & 1
-    sums, found = signs @ ranks, float(ranks[moved > 0].sum())
-    return min(1.0, 2 * min(float(np.mean(sums >= found)), float(np.mean(sums <= found))))
+    sums, observed = signs @ ranks, float(ranks[moved > 0].sum())
+    return min(1.0, 2 * min(float(np.mean(sums >= observed)), float(np.mean(sums <= observed))))
 
 
 def _report(
