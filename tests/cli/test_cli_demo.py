@@ -48,7 +48,7 @@ def test_the_demo_compares_both_methods(demo):
     assert all(" 0.9" in row for row in rows)
     assert "<= " in rows[0]
     assert rows[1].endswith("–")
-    assert "beyond chance (mean" in " ".join(demo.out.split())
+    assert "the other (mean" in " ".join(demo.out.split())
     assert "3 folds" in demo.out
     table = demo.out.partition("Next:")[0]
     assert max(map(len, table.splitlines())) < 80

@@ -132,8 +132,9 @@ def test_the_sentence_claims_no_more_than_the_tests(scores, metric):
     found = placed(scores, metric)
     text = sentence(found, METRICS[metric])
     better = [s for s in found if s.p_value is not None and s.p_value < 0.05 and s.difference > 0]
-    assert (" beyond chance, " in text and " beat" in text.split(" beyond")[0]) >= bool(better)
-    assert text.startswith("No method beats") <= (not better)
+    claims = not text.startswith("No method") and " significantly better than " in text
+    assert claims >= bool(better)
+    assert text.startswith("No method is significantly better") <= (not better)
     assert text.count(". ") <= 2
     assert text.endswith(".")
     assert "nan" not in text

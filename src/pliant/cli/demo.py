@@ -23,10 +23,10 @@ __all__ = ["demo"]
 FILES = {
     "breast_cancer.csv": "the table",
     "dank.pliant": "the model, learned from all rows",
-    "predictions.csv": "what either method said of each row without having seen it",
+    "predictions.csv": "predictions of both methods for each row, from the other folds",
     "picture.png": "boundary, adaptive matrix, convergence",
 }
-"""What the demo writes."""
+"""The files that the demo writes."""
 
 
 def demo(
@@ -68,7 +68,7 @@ def _paths(folder: Path) -> list[Path]:
 
 
 def _draw(path: Path, study: Study) -> bool:
-    """Draw the picture; without matplotlib, say so and go on."""
+    """Draw the picture; without matplotlib, print a note instead."""
     try:
         from pliant.cli.picture import draw
 
@@ -80,10 +80,10 @@ def _draw(path: Path, study: Study) -> bool:
 
 
 def _report(study: Study, cv: int, paths: list[Path]) -> str:
-    """Return what was found, what was written, and what to try next."""
+    """Return the result, the files written, and what to try next."""
     n, d = study.data.X.shape
-    machine = study.model[-1]
-    change = machine.adaptation_.columns(machine.support_) - 1.0
+    fitted = study.model[-1]
+    change = fitted.adaptation_.columns(fitted.support_) - 1.0
     blocks = [
         f"Breast cancer: {TARGET} (benign or malignant) of {n} rows from {d} features.\n"
         f"Tested in {cv} folds; C and gamma chosen in each by a search on\n"
@@ -92,8 +92,8 @@ def _report(study: Study, cv: int, paths: list[Path]) -> str:
         paragraph(study.verdict()),
         paragraph(
             "Relative gap: how far the objective is at most from the optimum, relative to "
-            f"1 + |objective|. Learned from all rows, DANK has C = {number(machine.C)}, gamma = "
-            f"{number(machine.gamma)} and {len(machine.support_)} support points; its adaptive "
+            f"1 + |objective|. Learned from all rows, DANK has C = {number(fitted.C)}, gamma = "
+            f"{number(fitted.gamma)} and {len(fitted.support_)} support points; its adaptive "
             f"matrix F changes entries of the kernel by up to {np.abs(change).max():.1%}."
         ),
         facts((printable(path, 200), FILES[path.name]) for path in paths),

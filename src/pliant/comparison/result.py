@@ -1,4 +1,4 @@
-"""What a comparison found: every method asked for, every cell that was finished, as plain data."""
+"""The result of a comparison: every method asked for and every finished cell, as plain data."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class ComparisonResult(Outcome):
     Parameters
     ----------
     sample : dict
-        What the table is: name, target, task, rows, features, feature_names, classes, categorical,
-        missing, groups, ordered.
+        The facts of the table: name, target, task, rows, features, feature_names, classes,
+        categorical, missing, groups, ordered.
     truth : dict
         The target of the rows that predictions name, by row number as text.
     protocol : Protocol
@@ -48,11 +48,11 @@ class ComparisonResult(Outcome):
     environment : dict
         Versions, cores, and the key of the comparison.
     command : str or None
-        What repeats it.
+        The command that repeats it.
     """
 
     def sentence(self) -> str:
-        """Say in plain words what was found."""
+        """Return the result in one to three sentences."""
         return sentence(self.standings(), self.metric)
 
     @property

@@ -1,4 +1,4 @@
-"""A table to compare methods on, as numbers that a worker process can hold."""
+"""A table as numbers, to compare methods on."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ COPIED = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Rows to learn from and to test on, with all that decides which rows those may be.
+    """Samples with their target, and the groups or the order that folds must respect.
 
     Parameters
     ----------
-    X : array of shape (n, d)
+    X : array of shape (n_samples, n_features)
         Features; NaN where one is missing. A categorical feature holds the number of its text.
-    y : array of shape (n,)
+    y : array of shape (n_samples,)
         The target: float64 for regression, labels of one type for classification.
     task : {"classification", "regression"}
-    feature_names : sequence of d str, optional
+    feature_names : sequence of n_features str, optional
         By default ``feature 0`` and so on.
     categories : mapping of int to tuple of str
-        For each categorical feature, by its column, the texts that it numbers.
-    groups : array of shape (n,), optional
+        The texts of each categorical feature, by its column.
+    groups : array of shape (n_samples,), optional
         Rows of one group are never both learned from and tested on.
     ordered : bool, default=False
         Whether rows are in the order of time, so that only later rows are tested on.
@@ -99,8 +99,8 @@ class Sample:
             check_choice("task", task, TASKS)
         features, names = _features(X, feature_names)
         labels = _column("y", y, len(features))
-        found: Any = task or guess_task(labels)
-        if found == "regression":
+        kind: Any = task or guess_task(labels)
+        if kind == "regression":
             labels = _numbers("y", labels)
         groups = None if groups is None else _column("groups", groups, len(features))
         if time is not None:
@@ -110,7 +110,7 @@ class Sample:
         return cls(
             features,
             labels,
-            found,
+            kind,
             names,
             groups=groups,
             ordered=time is not None,
@@ -155,7 +155,7 @@ class Sample:
 def guess_task(y: npt.NDArray[Any]) -> Task:
     """Return "regression" for numbers that are no labels: fractions, or many different ones.
 
-    Whole numbers are labels if there are two different ones, or at most 20 with ten rows each on
+    Integers are labels if there are two different ones, or at most 20 with ten rows each on
     average, as for the target of a table.
     """
     if y.dtype.kind not in "iuf":
@@ -186,14 +186,14 @@ def _features(X: Any, names: Sequence[str] | None) -> tuple[Array, tuple[str, ..
 
 
 def _column(name: str, values: Any, n: int) -> npt.NDArray[Any]:
-    found = np.asarray(values)
-    if found.shape != (n,):
-        raise ValueError(f"expected {name} of shape ({n},), got {found.shape}")
-    if found.dtype.kind == "O":
-        found = np.array([str(value) for value in found])
-    if found.dtype.kind == "f" and not np.isfinite(found).all():
+    column = np.asarray(values)
+    if column.shape != (n,):
+        raise ValueError(f"expected {name} of shape ({n},), got {column.shape}")
+    if column.dtype.kind == "O":
+        column = np.array([str(value) for value in column])
+    if column.dtype.kind == "f" and not np.isfinite(column).all():
         raise ValueError(f"expected finite values in {name}, got nan or inf")
-    return found
+    return column
 
 
 def _numbers(name: str, values: npt.NDArray[Any]) -> Array:
@@ -203,11 +203,11 @@ def _numbers(name: str, values: npt.NDArray[Any]) -> Array:
 
 
 def _check_target(y: npt.NDArray[Any], task: str) -> None:
-    """Raise ValueError unless there is something to learn."""
-    found = np.unique(y)
-    if len(found) < 2:
-        raise ValueError(f"expected a target that varies, got {quoted(found[0])} in all rows")
-    if task == "classification" and len(found) > max(MAX_CLASSES, len(y) / FEWEST_ROWS):
+    """Raise ValueError for a target of one value, or of too many classes."""
+    distinct = np.unique(y)
+    if len(distinct) < 2:
+        raise ValueError(f"expected a target that varies, got {quoted(distinct[0])} in all rows")
+    if task == "classification" and len(distinct) > max(MAX_CLASSES, len(y) / FEWEST_ROWS):
         raise ValueError(
-            f"expected classes that recur, got {len(found)} different ones in {len(y)} rows"
+            f"expected classes that recur, got {len(distinct)} different ones in {len(y)} rows"
         )

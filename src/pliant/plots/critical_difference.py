@@ -31,8 +31,9 @@ class CriticalDifferenceDisplay:
     """Methods at their mean ranks over data sets; a bar joins those that do not differ.
 
     The better half is named on the left, the best on top; the worse half on the right, the worst
-    on top. The scale above the axis is the critical difference: mean ranks that differ by less do
-    not differ significantly. Each bar joins a largest set of methods whose ranks differ by less.
+    on top. Above the axis stands the length of the critical difference: ranks that are closer than
+    do not differ significantly. Each bar joins a largest set of
+    methods that all lie closer than that.
 
     Parameters
     ----------

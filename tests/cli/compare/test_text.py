@@ -17,7 +17,7 @@ def test_the_leaderboard():
     lines = all_as_text([result()]).splitlines()
     assert lines[:2] == [
         "iris-like: classification of 'kind', 500 rows, 13 features, 3 classes",
-        "Tested on 5 folds, drawn 2 times; settings chosen inside each anew.",
+        "Tested on 5 folds, drawn 2 times; settings chosen inside each fold.",
     ]
     head = lines[3].split("  ")
     assert [word.strip() for word in head if word.strip()] == [

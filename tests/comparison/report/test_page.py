@@ -23,7 +23,7 @@ SECTIONS = [
     "Warnings and errors",
     "How it was measured",
     "Environment",
-    "Do it again",
+    "Repeat it",
 ]
 
 CASES = {

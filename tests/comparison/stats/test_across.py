@@ -127,9 +127,10 @@ def test_the_reference_is_the_svm_or_the_best_baseline_or_none():
 def test_sentence_of_few_tables_says_what_they_cannot_show():
     text = across(tables([[0.8, 0.9, 0.7]] * 3, METHODS[:3])).sentence()
     assert text == (
-        "Over 3 tables the 3 methods differ beyond chance (Friedman's test, p < 0.001); the best "
-        "average rank is DANK's, 1.0, and ranks more than 1.9 apart differ beyond chance. No "
-        "method is shown to beat the tuned Gaussian SVM, or could be with 3 tables: that takes 7 "
+        "Over 3 tables the 3 methods differ significantly (Friedman's test, p < 0.001); the best "
+        "average rank is DANK's, 1.0, and ranks more than 1.9 apart differ significantly. No "
+        "method is significantly better than the tuned Gaussian SVM, nor could one be with 3 "
+        "tables: that takes 7 "
         "(Wilcoxon's signed-rank test, Holm's correction over 2 methods)."
     )
 
@@ -140,14 +141,15 @@ def test_sentence_of_enough_tables():
     steps = rng.uniform(0.9, 1.1, (9, 3))
     text = across(tables(base + [0, 0.1, -0.1] * steps, METHODS[:3])).sentence()
     assert (
-        "DANK beats the tuned Gaussian SVM beyond chance (Wilcoxon's signed-rank test, Holm's "
-        "correction over 2 methods); TKL is worse." in text
+        "DANK is significantly better than the tuned Gaussian SVM (Wilcoxon's signed-rank test, "
+        "Holm's correction over 2 methods); TKL is worse." in text
     )
     noise = np.resize([0.01, -0.02, 0.015, -0.005], (9, 1))
     text = across(tables(np.hstack([base, base + noise]), METHODS[:2])).sentence()
-    assert "the 2 methods do not differ beyond chance (Friedman's test, p = " in text
+    assert "the 2 methods do not differ significantly (Friedman's test, p = " in text
     assert text.endswith(
-        "No method beats the tuned Gaussian SVM beyond chance (Wilcoxon's signed-rank test)."
+        "No method is significantly better than the tuned Gaussian SVM (Wilcoxon's signed-rank "
+        "test)."
     )
 
 

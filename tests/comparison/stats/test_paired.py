@@ -126,18 +126,20 @@ def test_favours_asks_for_a_level_between_0_and_1(any_test):
 def test_verdict_names_the_winner_and_the_numbers():
     a, b = [0.9, 0.8, 0.9, 0.8], [0.5, 0.5, 0.4, 0.8]
     assert verdict(plain(a, b), "A", "B", level=0.1) == (
-        "A beats B beyond chance (mean difference +0.3000, p = 0.0691, corrected paired t "
+        "A is significantly better than B (mean difference +0.3000, p = 0.0691, corrected paired t "
         "test; A has 3 wins, 1 tie, 0 losses)."
     )
-    assert verdict(plain(b, a), "A", "B", level=0.1).startswith("B beats A beyond chance")
+    assert verdict(plain(b, a), "A", "B", level=0.1).startswith(
+        "B is significantly better than A ("
+    )
     assert verdict(plain(a, b), "A", "B").startswith(
-        "Neither A nor B beats the other beyond chance ("
+        "Neither A nor B is significantly better than the other ("
     )
 
 
 def test_verdict_on_errors_prefers_the_smaller():
     sentence = verdict(plain([1.0, 1.1, 1.3], [3.0, 2.9, 3.2]), "A", "B", higher_is_better=False)
-    assert sentence.startswith("A beats B beyond chance (mean difference -1.9")
+    assert sentence.startswith("A is significantly better than B (mean difference -1.9")
     assert sentence.endswith("A has 3 wins, 0 ties, 0 losses).")
 
 

@@ -177,30 +177,30 @@ def test_scores_beyond_all_bounds_break_nothing():
 def test_sentence_of_a_winner():
     scores = {"dummy": DUMMY, "svm": SVM, "dank": ALIKE, "tkl": BETTER}
     assert said(scores) == (
-        "TKL beats the tuned Gaussian SVM beyond chance, with accuracy 0.957 against 0.898 "
-        "(difference 0.059 ± 0.006, p < 0.001 after Holm's correction over 3 methods)."
+        "TKL is significantly better than the tuned Gaussian SVM, with accuracy 0.957 against "
+        "0.898 (difference 0.059 ± 0.006, p < 0.001 after Holm's correction over 3 methods)."
     )
     assert said({**scores, "knpl": BETTER}).startswith(
-        "Knpl and TKL beat the tuned Gaussian SVM beyond chance, Knpl with accuracy 0.957 against"
+        "Knpl and TKL are significantly better than the tuned Gaussian SVM, Knpl with accuracy"
     )
     four = dict.fromkeys(("knpl", "osk", "ldk", "tkl"), BETTER)
-    assert said({"svm": SVM, **four}).startswith("Knpl, Ldk, Osk and 1 more beat the tuned")
+    assert said({"svm": SVM, **four}).startswith("Knpl, Ldk, Osk and 1 more are significantly")
 
 
 def test_sentence_of_no_winner():
     scores = {"dummy": DUMMY, "linear": WORSE, "svm": SVM, "dank": ALIKE}
     assert said(scores) == (
-        "No method beats the tuned Gaussian SVM here beyond chance: the best mean, DANK's accuracy "
-        "0.900, is 0.002 ± 0.006 above its 0.898. Linear is worse than the tuned Gaussian SVM "
-        "beyond chance."
+        "No method is significantly better than the tuned Gaussian SVM here: the best mean, DANK's "
+        "accuracy 0.900, is 0.002 ± 0.006 above its 0.898. Linear is significantly worse than the "
+        "tuned Gaussian SVM."
     )
     assert said({"svm": SVM, "linear": WORSE}) == (
-        "No method beats the tuned Gaussian SVM here beyond chance, and no mean is better than its "
-        "accuracy 0.898. Linear is worse than the tuned Gaussian SVM beyond chance."
+        "No method is significantly better than the tuned Gaussian SVM here, and no mean is better "
+        "than its accuracy 0.898. Linear is significantly worse than the tuned Gaussian SVM."
     )
     names = ("a", "b", "c", "d", "e")
     many = {name: [score - k / 100 for score in WORSE] for k, name in enumerate(names)}
-    assert "A, B, C and 2 more are worse than the tuned" in said({"svm": SVM, **many})
+    assert "A, B, C and 2 more are significantly worse than" in said({"svm": SVM, **many})
 
 
 def test_sentence_of_errors_says_below():
@@ -213,19 +213,19 @@ def test_sentence_of_errors_says_below():
 def test_sentence_about_the_dummy():
     poor = [score - 0.1 for score in DUMMY]
     assert said({"dummy": DUMMY, "svm": SVM, "ldk": poor}).endswith(
-        "Ldk is worse than the tuned Gaussian SVM beyond chance; Ldk has no better mean than the "
+        "Ldk is significantly worse than the tuned Gaussian SVM; Ldk has no better mean than the "
         "dummy."
     )
     barely = [0.51, 0.50, 0.52, 0.49, 0.51, 0.52, 0.50, 0.53, 0.49, 0.51]
     assert said({"dummy": DUMMY, "svm": barely}).endswith(
-        "The tuned Gaussian SVM itself is not better than the dummy beyond chance."
+        "The tuned Gaussian SVM itself is not significantly better than the dummy."
     )
     assert said({"dummy": DUMMY, "ldk": poor}) == (
-        "No method beats the dummy here beyond chance, and no mean is better than its accuracy "
-        "0.504. Ldk is worse than the dummy beyond chance."
+        "No method is significantly better than the dummy here, and no mean is better than its "
+        "accuracy 0.504. Ldk is significantly worse than the dummy."
     )
     assert said({"dummy": DUMMY, "dank": BETTER}).startswith(
-        "DANK beats the dummy beyond chance, with accuracy 0.957 against 0.504 (difference"
+        "DANK is significantly better than the dummy, with accuracy 0.957 against 0.504 (difference"
     )
 
 
@@ -234,7 +234,7 @@ def test_sentence_of_too_few_folds(folds):
     scores = {"svm": SVM[:folds], "dank": BETTER[:folds]}
     expected = {
         0: "No method has a score.",
-        1: "Too few folds are finished to say what is beyond chance; the best mean so far is "
+        1: "Too few folds are finished to test differences; the best mean so far is "
         "DANK's accuracy 0.960; the tuned Gaussian SVM has 0.900.",
     }
     assert said(scores).startswith(expected[folds])
@@ -245,7 +245,9 @@ def test_sentence_without_a_reference():
         "No baseline has a score to test against; the best mean is TKL's accuracy 0.957."
     )
     assert said({"svm": SVM}) == "Only the tuned Gaussian SVM has a score: accuracy 0.898."
-    assert "beats the baseline Random forest beyond chance" in said({"forest": SVM, "tkl": BETTER})
+    assert "is significantly better than the baseline Random forest" in said(
+        {"forest": SVM, "tkl": BETTER}
+    )
 
 
 def test_sentence_of_methods_that_did_not_finish():
@@ -254,10 +256,11 @@ def test_sentence_of_methods_that_did_not_finish():
     scores = {"svm": SVM, "tkl": cut, "dank": [*BETTER[:1], *none[1:]], "osk": none, "ldk": none}
     text = said(scores, status={"tkl": "cut", "dank": "cut", "osk": "error", "ldk": "cut"})
     assert text == (
-        "TKL beats the tuned Gaussian SVM beyond chance, with accuracy 0.065 ± 0.004 higher on the "
-        "4 folds that have scores of both (p < 0.001); the best mean, DANK's accuracy 0.960, "
-        "is of too few folds to tell. 2 methods (DANK and TKL) did not finish all 10 folds and may "
-        "be better or worse than their rank shows; Ldk finished no fold; Osk failed."
+        "TKL is significantly better than the tuned Gaussian SVM, with accuracy 0.065 ± 0.004 "
+        "higher on the 4 folds that have scores of both (p < 0.001); the best mean, DANK's "
+        "accuracy 0.960, has too few folds to be tested. 2 methods (DANK and TKL) did not finish "
+        "all 10 folds and may be better or worse than their rank shows; Ldk finished no fold; "
+        "Osk failed."
     )
 
 
@@ -278,6 +281,8 @@ def test_sentence_asks_for_a_level_between_0_and_1():
 def test_a_level_decides_what_is_beyond_chance():
     found = ranked({"svm": SVM, "tkl": BETTER})
     p_value = place(found, "tkl").p_value
-    assert sentence(found, METRICS["accuracy"], level=p_value).startswith("No method beats")
+    assert sentence(found, METRICS["accuracy"], level=p_value).startswith(
+        "No method is significantly"
+    )
     larger = [replace(each, p_value=each.p_value and 0.04) for each in found]
     assert "p = 0.04)" in sentence(larger, METRICS["accuracy"])

@@ -1,4 +1,4 @@
-"""``pliant compare``: which methods do better on a table, told honestly."""
+"""``pliant compare``: methods tested beside each other on one table or several."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ def compare(
     """Compare methods on one table or several, by nested cross-validation.
 
     All methods, and plain ones beside them, learn from the same rows and are
-    tested on the same others. In each fold settings are chosen anew, and so is
-    what fills in, encodes and scales features. Ctrl-C keeps what is finished.
+    tested on the same others. Each fold chooses its settings again, and learns
+    again how to fill in, encode and scale features. Ctrl-C keeps finished folds.
 
     Example:  pliant compare patients.csv --target diagnosis --report report.html
     """

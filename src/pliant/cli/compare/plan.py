@@ -1,4 +1,4 @@
-"""What ``pliant compare`` is asked to do."""
+"""The options of ``pliant compare``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECONDS = (3600.0, 60.0, 1.0)
 
 @dataclass(frozen=True)
 class Plan:
-    """What ``pliant compare`` is asked to do.
+    """The options of ``pliant compare``.
 
     Parameters
     ----------
@@ -38,10 +38,10 @@ class Plan:
     jobs : int or None
         Cells at a time.
     cache : Path or None
-        Where finished cells are kept; None: a file for each table in the current folder.
+        The journal of finished cells; None: a file for each table in the current folder.
     resume : bool
     report, json : Path or None
-        What is written in the end.
+        The files to write in the end.
     """
 
     tables: tuple[Path, ...]
@@ -62,24 +62,24 @@ class Plan:
 
     @property
     def names(self) -> list[str]:
-        """What to call each table: its file's name, numbered where several share one."""
-        found = [table_name(path) for path in self.tables]
+        """The name of each table: that of its file, numbered where several share one."""
+        names = [table_name(path) for path in self.tables]
         seen = Counter[str]()
-        for place, name in enumerate(found):
+        for place, name in enumerate(names):
             seen[name] += 1
-            found[place] = name if seen[name] == 1 else f"{name}-{seen[name]}"
-        return found
+            names[place] = name if seen[name] == 1 else f"{name}-{seen[name]}"
+        return names
 
     @property
     def caches(self) -> list[Path]:
-        """Where the finished cells of each table are kept."""
+        """The journal of finished cells of each table."""
         if self.cache is not None:
             return [self.cache]
         return [Path(f"{name}.compare.jsonl") for name in self.names]
 
     @property
     def command(self) -> str:
-        """What to type to repeat this."""
+        """The command that repeats this."""
         given = {
             "--methods": None if self.methods is None else ",".join(self.methods),
             "--budget": self.budget,
@@ -100,11 +100,11 @@ class Plan:
 
 def duration(text: str) -> float | None:
     """Return the seconds of a time such as ``90s``, ``10m`` or ``1h30m``; None for ``none``."""
-    found = DURATION.fullmatch(text.strip().lower())
+    match = DURATION.fullmatch(text.strip().lower())
     if text.strip().lower() == "none":
         return None
     try:
-        parts = [float(part or 0) for part in found.groups()] if found else []
+        parts = [float(part or 0) for part in match.groups()] if match else []
     except ValueError:
         parts = []
     seconds = sum(part * unit for part, unit in zip(parts, SECONDS, strict=False))

@@ -1,4 +1,4 @@
-"""Behind ``pliant compare``: what is checked first, then table after table under one budget."""
+"""Behind ``pliant compare``: checks first, then table after table under one budget."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _samples(plan: Plan) -> list[Sample]:
 
 
 def _sample(plan: Plan, path: Path) -> Sample:
-    """Read a table; if there are several, say which one cannot be used."""
+    """Read a table; of several, the error names the one that cannot be used."""
     try:
         sample = read_sample(
             path,
@@ -96,7 +96,7 @@ def _sample(plan: Plan, path: Path) -> Sample:
 
 
 def _prepare(plan: Plan, samples: Sequence[Sample]) -> None:
-    """Refuse to go on with cells of another comparison, and say what is kept and what lacks."""
+    """Refuse journals of another comparison, and print notes on what is kept and missing."""
     for sample, cache in zip(samples, plan.caches, strict=True):
         if plan.resume:
             Journal(cache, key_of(sample, settled(plan.protocol, sample)), resume=True)

@@ -1,4 +1,4 @@
-"""What ``pliant compare`` found over several tables, as text and as plain data."""
+"""The results of ``pliant compare`` over several tables, as text and as plain data."""
 
 from __future__ import annotations
 
@@ -27,44 +27,44 @@ def text_over_tables(results: Sequence[ComparisonResult]) -> str:
     """Return the ranks over all tables and what they show; or why there are none."""
     title = f"Over {len(results)} tables"
     try:
-        found = across(results)
+        ranking = across(results)
     except ValueError as reason:
         return paragraph(f"{title}: no ranks, {printable(reason, 400)}")
-    rows = [_row(found, place) for place in range(len(found.methods))]
+    rows = [_row(ranking, place) for place in range(len(ranking.methods))]
     note = (
-        f"ranks differ beyond chance if more than {found.critical_difference:.2f} apart (Nemenyi)"
+        f"ranks differ significantly if more than {ranking.critical_difference:.2f} apart (Nemenyi)"
     )
     table = text_table(rows, COLUMNS).rstrip()
-    return "\n\n".join([title, f"{table}\n{note}", paragraph(found.sentence())])
+    return "\n\n".join([title, f"{table}\n{note}", paragraph(ranking.sentence())])
 
 
 def data_over_tables(results: Sequence[ComparisonResult]) -> dict[str, Any]:
     """Return the ranks and tests over all tables as plain data; or the reason for none."""
     try:
-        found = across(results)
+        ranking = across(results)
     except ValueError as reason:
         return {"reason": str(reason)}
-    names = [entry.name for entry in found.methods]
+    names = [entry.name for entry in ranking.methods]
     return {
-        "tables": found.tables,
-        "ranks": dict(zip(names, found.ranks.tolist(), strict=True)),
-        "friedman": {"statistic": found.friedman.statistic, "p_value": found.friedman.p_value},
-        "critical_difference": found.critical_difference,
-        "level": found.level,
-        "reference": found.reference,
-        "test": found.test,
-        "versus": {name: asdict(test) for name, test in found.versus.items()},
-        "left_out": found.left_out,
-        "sentence": found.sentence(),
+        "tables": ranking.tables,
+        "ranks": dict(zip(names, ranking.ranks.tolist(), strict=True)),
+        "friedman": {"statistic": ranking.friedman.statistic, "p_value": ranking.friedman.p_value},
+        "critical_difference": ranking.critical_difference,
+        "level": ranking.level,
+        "reference": ranking.reference,
+        "test": ranking.test,
+        "versus": {name: asdict(test) for name, test in ranking.versus.items()},
+        "left_out": ranking.left_out,
+        "sentence": ranking.sentence(),
     }
 
 
-def _row(found: Across, place: int) -> dict[str, Any]:
+def _row(ranking: Across, place: int) -> dict[str, Any]:
     """Return the cells of a method."""
-    entry, rank = found.methods[place], float(found.ranks[place])
-    test = found.versus.get(entry.name)
+    entry, rank = ranking.methods[place], float(ranking.ranks[place])
+    test = ranking.versus.get(entry.name)
     if test is None:
-        role = "the reference" if entry.name == found.reference else None
+        role = "the reference" if entry.name == ranking.reference else None
         return {"method": entry.title, "rank": rank, "record": role}
     record = f"{test.wins}, {test.ties}, {test.losses}"
     return {"method": entry.title, "rank": rank, "record": record, "p": p_value(test.p_value)}

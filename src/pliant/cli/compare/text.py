@@ -1,4 +1,4 @@
-"""What ``pliant compare`` found, as short text for a terminal of 80 columns."""
+"""The results of ``pliant compare`` as short text for a terminal of 80 columns."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ LONG = 1e7
 
 
 def all_as_text(results: Sequence[ComparisonResult]) -> str:
-    """Return what was found on each table, and then over all of them."""
+    """Return the results on each table, and then over all of them."""
     over_all = [text_over_tables(results)] if len(results) > 1 else []
     return "\n\n\n".join([*map(_text, results), *over_all])
 
 
 def all_as_data(results: Sequence[ComparisonResult]) -> dict[str, Any]:
     """Return the same as plain data: that of one table, or of each under "tables"."""
-    found = [result.to_dict() for result in results]
-    if len(found) == 1:
-        return found[0]
-    return {"tables": found, "across": data_over_tables(results)}
+    data = [result.to_dict() for result in results]
+    if len(data) == 1:
+        return data[0]
+    return {"tables": data, "across": data_over_tables(results)}
 
 
 def _text(result: ComparisonResult) -> str:
-    """Return what was found on one table: the leaderboard, in words, and what is missing."""
+    """Return the result on one table: the leaderboard, in words, and what is missing."""
     blocks = [_headline(result), _leaderboard(result), paragraph(result.sentence()), _gaps(result)]
     return "\n\n".join(block for block in blocks if block)
 
@@ -66,7 +66,7 @@ def ending(plan: Plan, results: Sequence[ComparisonResult]) -> str:
 
 
 def _headline(result: ComparisonResult) -> str:
-    """Say what was compared on what, and how."""
+    """Return what was compared on what, and how."""
     sample, protocol = result.sample, result.protocol
     classes = "" if sample["classes"] is None else f", {len(sample['classes'])} classes"
     size = f"{count(sample['rows'], 'row')}, {count(sample['features'], 'feature')}{classes}"
@@ -74,7 +74,7 @@ def _headline(result: ComparisonResult) -> str:
     drawn = "" if protocol.repeats == 1 else f", drawn {protocol.repeats} times"
     kept = "" if sample["groups"] is None else f" of {count(sample['groups'], 'group')}"
     kept = " of later rows" if sample["ordered"] else kept
-    how = f"Tested on {protocol.folds} folds{kept}{drawn}; settings chosen inside each anew."
+    how = f"Tested on {protocol.folds} folds{kept}{drawn}; settings chosen inside each fold."
     return f"{name}: {result.task} of {target}, {size}\n{how}"
 
 
@@ -118,12 +118,12 @@ def _signed(difference: float | None, digits: int) -> str:
 
 
 def _gaps(result: ComparisonResult) -> str:
-    """Say why methods are not complete, once for those with the same reason."""
-    found: dict[str, list[str]] = {}
+    """Return why methods are not complete, once for those with the same reason."""
+    titles: dict[str, list[str]] = {}
     for each in result.methods:
         if each.reason:
-            found.setdefault(printable(each.reason, 300), []).append(each.title)
-    lines = [paragraph(f"{', '.join(names)}: {why}") for why, names in found.items()]
+            titles.setdefault(printable(each.reason, 300), []).append(each.title)
+    lines = [paragraph(f"{', '.join(names)}: {why}") for why, names in titles.items()]
     ended = f"Interrupted after {seconds(result.seconds)}: this is what was finished."
     return "\n".join([*lines, *([ended] if result.interrupted else [])])
 
@@ -138,7 +138,7 @@ def _going_on(plan: Plan, results: Sequence[ComparisonResult]) -> list[str]:
 
 
 def _fits(plan: Plan, results: Sequence[ComparisonResult]) -> list[str]:
-    """Return what learns a model by the best method that learns a kernel, and tells of all."""
+    """Return the commands that learn a model by the best method, and that list all methods."""
     best = [(path, _best(result)) for path, result in zip(plan.tables, results, strict=False)]
     gaps = [result.sample["missing"] > 0 for result in results]
     commands = [
@@ -164,5 +164,5 @@ def _fit(plan: Plan, path: Path, method: str, gaps: bool) -> str:
     words += ["--missing", "impute"] if gaps else []
     words += [word for name in drop for word in ("--drop", name)]
     words += ["--task", plan.task] if plan.task else []
-    told = " ".join(shlex.quote(printable(each, 200)) for each in words)
-    return f"{program()} fit {word(path)} {told} --out model.pliant"
+    typed = " ".join(shlex.quote(printable(each, 200)) for each in words)
+    return f"{program()} fit {word(path)} {typed} --out model.pliant"

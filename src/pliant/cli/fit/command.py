@@ -1,4 +1,4 @@
-"""``pliant fit``: learn a model from a table, and say how good it is."""
+"""``pliant fit``: learn a model from a table, and test it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,10 @@ def fit(
         ),
     ] = 5,
     tune: Annotated[
-        bool, typer.Option("--tune", help="Choose settings from the method's grid first.")
+        bool,
+        typer.Option(
+            "--tune", help="Choose settings from the method's grid, as in pliant compare."
+        ),
     ] = False,
     seed: Annotated[
         int,
@@ -62,7 +65,8 @@ def fit(
     """Learn a model from a table.
 
     Text columns are one-hot encoded, and features brought to mean 0 and standard deviation 1 for
-    methods that do not scale them. Where pliant methods says so, a table may be larger than memory.
+    methods that do not scale them; with --tune the target of a regression too. A table may be
+    larger than memory for methods that read it in chunks (see pliant methods).
 
     Example:  pliant fit patients.csv --target diagnosis --tune --out model.pliant
     """

@@ -1,4 +1,4 @@
-"""From a table to a tested, fitted and saved model, with all that is worth reporting about it."""
+"""From a table to a tested, fitted and saved model, with all that is worth reporting."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ WITHOUT_GAMMA = ("linear", "graph", "precomputed")
 
 @dataclass(frozen=True)
 class Order:
-    """What ``pliant fit`` is asked to do.
+    """The options of ``pliant fit``.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class Order:
 
 
 def train(table: Path, order: Order, out: Path | None) -> dict[str, Any]:
-    """Do what is asked; return the full result as plain data.
+    """Tune, test, fit and save a model; return the full result as plain data.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The part over all tables: ranks, what they mean, and every mean score."""
+"""The part over all tables: ranks, their tests, and every mean score."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WIDTH, EDGE, LINE, BAR = 860.0, 210.0, 22.0, 12.0
 
 HINT = (
     "On each table methods are ranked, 1 the best, and ranks are averaged. Methods under one bar "
-    "are so close that the difference may be chance."
+    "do not differ significantly."
 )
 
 
@@ -43,30 +43,30 @@ def over_all_tables(views: Sequence[View]) -> Markup:
 def _ranks(views: Sequence[View]) -> Markup:
     """Write the sentence and the diagram, or why there are none."""
     try:
-        found = across([view.result for view in views])
+        ranking = across([view.result for view in views])
     except ValueError as reason:
         return tag("p", f"The methods cannot be ranked over all tables: {reason}.", class_="notice")
     name = "Average ranks and critical difference"
     return joined(
-        verdict(found.sentence()),
+        verdict(ranking.sentence()),
         tag("p", HINT, class_="hint"),
-        tag("figure", scrolled(_diagram(found), name), class_="card"),
-        _table(found),
-        _left_out(found, views),
+        tag("figure", scrolled(_diagram(ranking), name), class_="card"),
+        _table(ranking),
+        _left_out(ranking, views),
     )
 
 
-def _diagram(found: Across) -> Markup:
+def _diagram(ranking: Across) -> Markup:
     """Draw average ranks on a line, names below it, a bar over each group."""
-    layout = rank_layout(found.ranks, found.critical_difference)
-    k, top = len(found.methods), 46.0 + BAR * layout.n_rows
+    layout = rank_layout(ranking.ranks, ranking.critical_difference)
+    k, top = len(ranking.methods), 46.0 + BAR * layout.n_rows
     pieces = [path([(_across(1, layout), top), (_across(k, layout), top)], "axis")]
     for rank in range(1, k + 1):
         x = _across(rank, layout)
         pieces += [path([(x, top - 5), (x, top)], "axis"), _label(x, top - 9, str(rank), "middle")]
-    pieces += [_named(found.methods[place], layout, place, top) for place in range(k)]
+    pieces += [_named(ranking.methods[place], layout, place, top) for place in range(k)]
     pieces += _bars(layout, top)
-    pieces.append(_ruler(found.critical_difference, layout))
+    pieces.append(_ruler(ranking.critical_difference, layout))
     height = top + 24 + LINE * layout.n_lines
     return tag(
         "svg",
@@ -118,24 +118,24 @@ def _ruler(critical_difference: float, layout: RankLayout) -> Markup:
     return tag("g", bar, _label(end + 8, 14, label, "start"))
 
 
-def _table(found: Across) -> Markup:
+def _table(ranking: Across) -> Markup:
     columns = [
         Column("Average rank", sorted=True),
         Column("Method", numeric=False),
-        Column("p", found.test or None),
+        Column("p", ranking.test or None),
         Column("Tables", "won, tied, lost", best_first="descending"),
     ]
-    rows = [_row(found, place) for place in range(len(found.methods))]
+    rows = [_row(ranking, place) for place in range(len(ranking.methods))]
     return table("Average ranks over all tables", columns, rows, sortable=True, look="small")
 
 
-def _row(found: Across, place: int) -> list[Markup]:
-    entry, rank = found.methods[place], float(found.ranks[place])
-    versus = found.versus.get(entry.name)
+def _row(ranking: Across, place: int) -> list[Markup]:
+    entry, rank = ranking.methods[place], float(ranking.ranks[place])
+    versus = ranking.versus.get(entry.name)
     if versus is None:
         role = (
             tag("span", "the reference", class_="note")
-            if entry.name == found.reference
+            if entry.name == ranking.reference
             else MISSING
         )
         tests = [number(role, None), number(MISSING, None)]
@@ -148,13 +148,13 @@ def _row(found: Across, place: int) -> list[Markup]:
     return [number(f"{rank:.2f}", rank), head(entry.title, value=entry.title), *tests]
 
 
-def _left_out(found: Across, views: Sequence[View]) -> Content:
-    if not found.left_out:
+def _left_out(ranking: Across, views: Sequence[View]) -> Content:
+    if not ranking.left_out:
         return None
     titles = _entries(views)
     items = [
         tag("li", tag("strong", titles[name].title if name in titles else name), ": ", reason)
-        for name, reason in found.left_out.items()
+        for name, reason in ranking.left_out.items()
     ]
     return tag("p", "Left out of the ranks:"), tag("ul", items, class_="prose")
 
@@ -174,11 +174,11 @@ def _scores(views: Sequence[View]) -> Markup:
         )
         for view in views
     ]
-    found = [{each.method.name: each for each in view.standings} for view in views]
+    places = [{each.method.name: each for each in view.standings} for view in views]
     rows = [
         [
             head(entry.title, value=entry.title),
-            *(_score(view, table.get(name)) for view, table in zip(views, found, strict=True)),
+            *(_score(view, table.get(name)) for view, table in zip(views, places, strict=True)),
         ]
         for name, entry in _entries(views).items()
     ]

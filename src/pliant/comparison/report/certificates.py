@@ -1,4 +1,4 @@
-"""How far each method's solver has proved itself from the best solution, at most."""
+"""The certified gaps of each method's solver."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pliant.core.text import count, gap, known
 __all__ = ["certificates"]
 
 CERTIFIED = (
-    "A certified gap is proved by the solver, not estimated: no solution of the method's own "
-    "training problem is better than the one found by more than this share of its objective. "
-    "It says that training ended well, not that predictions are good."
+    "A certified gap is proved by the solver, not estimated: no solution of the method's "
+    "training problem is better than its own by more than this share of its objective. "
+    "A small gap shows that training ended well, not that predictions are good."
 )
 
 
@@ -56,7 +56,7 @@ def _row(standing: Standing, records: list[Record]) -> list[Markup]:
 
 
 def _in_words(size: float | None) -> str:
-    """Say a gap as a percentage of the objective."""
+    """Return a gap as a percentage of the objective."""
     if not known(size):
         return ""
     if size < 1e-8:

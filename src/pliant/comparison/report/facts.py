@@ -1,4 +1,4 @@
-"""What was compared, on what: the first thing on the page."""
+"""The facts and the result of a comparison, the first part of its page."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def summary(view: View) -> Markup:
 
 
 def verdict(text: str) -> Markup:
-    """Write the first sentence large, and what to beware of below."""
+    """Write the first sentence large, and warnings below."""
     claim, *rest = SENTENCE_END.split(text, maxsplit=1)
     beware = tag("p", rest, class_="beware") if rest else None
     return joined(tag("p", claim, class_="verdict"), beware)

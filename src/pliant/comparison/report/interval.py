@@ -22,7 +22,7 @@ REACH = 3.0
 def axis_of(
     intervals: Sequence[Interval], higher_is_better: bool, reach: float = REACH
 ) -> Axis | None:
-    """Return a scale that tells good methods apart; much worse ones lie outside of it.
+    """Return a scale for the good methods; much worse ones lie outside of it.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ STATUS = {"done": "complete", "cut": "cut short", "error": "failed", "skipped": 
 MEGABYTE = 1024**2
 
 LEVEL = 0.05
-"""A smaller p is called a difference."""
+"""A difference with a smaller p is called significant."""
 
 
 def leaderboard(view: View) -> Markup:
@@ -130,11 +130,11 @@ def _difference(view: View, standing: Standing) -> Markup:
 
 
 def _verdict(standing: Standing) -> Content:
-    """Say what the difference means, if it was tested."""
+    """Return whether the difference is significant, if it was tested."""
     if not (known(standing.difference) and known(standing.p_value)):
         return None
     if standing.p_value >= LEVEL:
-        return tag("span", "within chance", class_="note")
+        return tag("span", "not significant", class_="note")
     word = "better" if standing.difference > 0 else "worse"
     return tag("span", word, class_=f"note {word}")
 

@@ -78,13 +78,13 @@ PARTS = (
     Part(
         "kernels",
         "Learned kernels",
-        "What each method made of its kernel on the first fold's training rows.",
+        "The kernel that each method learned from the training rows of the first fold.",
         learned_kernels,
     ),
     Part(
         "certificates",
         "Convergence and certificates",
-        "Whether training came to its end.",
+        "Whether training converged.",
         certificates,
     ),
     Part(
@@ -96,13 +96,13 @@ PARTS = (
     Part(
         "protocol",
         "How it was measured",
-        "The rules that all methods had in common.",
+        "The protocol that all methods had in common.",
         protocol_in_words,
     ),
-    Part("environment", "Environment", "Versions and machine of this run.", environment),
+    Part("environment", "Environment", "Versions and computer of this run.", environment),
     Part(
         "again",
-        "Do it again",
+        "Repeat it",
         "The same command on the same table gives the same scores.",
         again,
     ),

@@ -17,10 +17,10 @@ END = b"IEND\xaeB`\x82"
 BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 PARTS = ("title", "alt", "png")
 WIDE = 1.6
-"""A picture that is so many times as wide as high takes two columns."""
+"""A picture with a larger ratio of width to height takes two columns."""
 
 LARGEST = 20_000
-"""Pixels of a picture's side at most."""
+"""The most pixels of a side of a picture."""
 
 
 def learned_kernels(view: View) -> Markup:
@@ -43,7 +43,7 @@ def picture(title: str, alt: str, png: str) -> Markup:
     Returns
     -------
     Markup
-        In place of a picture that is damaged or something else, a line that says so.
+        A message in place of a picture that is damaged or of another format.
     """
     size = _size(png)
     look = "card picture"

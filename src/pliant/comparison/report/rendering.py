@@ -59,9 +59,9 @@ class Column:
     title : str or None
         The heading; None takes the key.
     digits : int
-        Decimals of floats; whole numbers have none.
+        Decimals of floats; integers have none.
     missing : str
-        What stands where a row has None, or nothing, under this key.
+        The text where a row has None, or nothing, under this key.
     """
 
     key: str
@@ -148,7 +148,7 @@ def _parts(cell: object, column: Column) -> tuple[str, str, str]:
 
 
 def _is_numeric(cells: Iterable[Cell]) -> bool:
-    """Tell whether a column holds numbers, and besides them nothing but gaps."""
+    """Return whether a column holds numbers, and besides them nothing but gaps."""
     kinds = {type(cell) for cell in cells if cell is not None}
     return bool(kinds) and not any(issubclass(kind, str | bool | np.bool_) for kind in kinds)
 

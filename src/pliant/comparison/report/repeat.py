@@ -1,4 +1,4 @@
-"""What is needed to do it again: versions, the command, the scores as data."""
+"""What repeats a comparison: versions, the command, the scores as data."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pliant.core.text import known
 __all__ = ["again", "environment", "json_block"]
 
 ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
-"""What could end a script element, written so that it cannot."""
+"""Characters that could end a script element, and their escapes."""
 
 
 def environment(view: View) -> Markup:
-    """List versions and the machine."""
-    found = view.result.environment
-    pairs = [tag("div", tag("dt", name), tag("dd", value)) for name, value in found.items()]
+    """List versions and the computer."""
+    facts = view.result.environment
+    pairs = [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts.items()]
     return tag("dl", pairs, class_="facts small") if pairs else tag("p", "Nothing was recorded.")
 
 

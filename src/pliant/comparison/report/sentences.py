@@ -1,4 +1,4 @@
-"""What a reader should know of a comparison, in one to three sentences."""
+"""The result of a comparison in one to three sentences."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["sentence"]
 
 
 def sentence(standings: Sequence[Standing], metric: Metric, *, level: float = 0.05) -> str:
-    """Say whether a method beats the reference beyond chance, and what to beware of.
+    """Return whether a method is significantly better than the reference, with warnings.
 
     Parameters
     ----------
@@ -23,14 +23,14 @@ def sentence(standings: Sequence[Standing], metric: Metric, *, level: float = 0.
     metric : Metric
         What they were ranked by.
     level : float
-        p-values below it are beyond chance.
+        Differences with smaller p-values are called significant.
 
     Returns
     -------
     str
-        For example "No method beats the tuned Gaussian SVM here beyond chance: the best mean,
-        DANK's accuracy 0.912, is 0.004 ± 0.006 above its 0.908. Linear is worse than the tuned
-        Gaussian SVM beyond chance."
+        For example "No method is significantly better than the tuned Gaussian SVM here: the best
+        mean, DANK's accuracy 0.912, is 0.004 ± 0.006 above its 0.908. Linear is significantly worse
+        than the tuned Gaussian SVM."
 
     Raises
     ------
@@ -41,18 +41,18 @@ def sentence(standings: Sequence[Standing], metric: Metric, *, level: float = 0.
         raise ValueError(f"expected 0 < level < 1, got {level}")
     ranked = [standing for standing in standings if standing.rank is not None]
     reference = next((standing for standing in ranked if standing.is_reference), None)
-    said = [
+    texts = [
         _claim(ranked, reference, metric, level),
         _warnings(ranked, reference, level),
         _unfinished(standings),
     ]
-    return " ".join(text[0].upper() + text[1:] + "." for text in said if text)
+    return " ".join(text[0].upper() + text[1:] + "." for text in texts if text)
 
 
 def _claim(
     ranked: Sequence[Standing], reference: Standing | None, metric: Metric, level: float
 ) -> str:
-    """Say whether something beats the reference."""
+    """Return whether a method is significantly better than the reference."""
     if not ranked:
         return "no method has a score"
     best = ranked[0]
@@ -64,7 +64,7 @@ def _claim(
         return f"only {_name(reference)} has a score: {_score(reference, metric, digits)}"
     if not any(standing.p_value is not None for standing in ranked):
         return _too_early(best, reference, metric, digits)
-    winners = [each for each in ranked if _beyond(each, level) > 0]
+    winners = [each for each in ranked if _side(each, level) > 0]
     if not winners:
         return _no_winner(best, reference, metric, digits)
     return _won(ranked, winners, reference, metric, digits)
@@ -73,13 +73,13 @@ def _claim(
 def _too_early(best: Standing, reference: Standing, metric: Metric, digits: int) -> str:
     rest = "" if best.is_reference else f"; {_name(reference)} has {reference.mean:.{digits}f}"
     return (
-        "too few folds are finished to say what is beyond chance; the best mean so far is "
+        "too few folds are finished to test differences; the best mean so far is "
         f"{_owned(best, metric, digits)}{rest}"
     )
 
 
 def _no_winner(best: Standing, reference: Standing, metric: Metric, digits: int) -> str:
-    claim = f"no method beats {_name(reference)} here beyond chance"
+    claim = f"no method is significantly better than {_name(reference)} here"
     if reference.rank == 1:
         return f"{claim}, and no mean is better than its {_score(reference, metric, digits)}"
     return (
@@ -89,7 +89,7 @@ def _no_winner(best: Standing, reference: Standing, metric: Metric, digits: int)
 
 
 def _margin(best: Standing, reference: Standing, metric: Metric, digits: int) -> str:
-    """Say how far a mean is from the reference's, on the folds of both."""
+    """Return how far a mean is from the reference's, on the folds of both."""
     if best.difference is None:
         return "has too few folds in common with it to be tested"
     raw = best.difference if metric.higher_is_better else -best.difference
@@ -108,10 +108,10 @@ def _won(
     metric: Metric,
     digits: int,
 ) -> str:
-    """Name the winners, and say by how much the first of them is better."""
+    """Name the winners, and the difference of the first of them."""
     first = winners[0]
-    verb, owner = ("beats", "") if len(winners) == 1 else ("beat", f"{first.method.title} ")
-    names = listed([each.method.title for each in winners])
+    owner = "" if len(winners) == 1 else f"{first.method.title} "
+    names = [each.method.title for each in winners]
     tested = sum(each.p_value is not None for each in ranked)
     p = p_equals(first.p_value or 0.0)
     over = f" after Holm's correction over {tested} methods" if tested > 1 else ""
@@ -124,22 +124,23 @@ def _won(
     rest = ""
     if first.rank != 1 and not ranked[0].is_reference:
         untested = ranked[0].p_value is None
-        end = "is of too few folds to tell" if untested else "does not"
+        end = "has too few folds to be tested" if untested else "is not"
         rest = f"; the best mean, {_owned(ranked[0], metric, digits)}, {end}"
-    return f"{names} {verb} {_name(reference)} beyond chance, {owner}with {gain}{rest}"
+    claim = f"{listed(names)} {_be(names)} significantly better than {_name(reference)}"
+    return f"{claim}, {owner}with {gain}{rest}"
 
 
 def _warnings(ranked: Sequence[Standing], reference: Standing | None, level: float) -> str:
-    """Say what is worse than the reference, and what is no better than the dummy."""
+    """Return what is significantly worse than the reference, and no better than the dummy."""
     if reference is None:
         return ""
-    losers = [s.method.title for s in ranked if _beyond(s, level) < 0 and s.method.name != DUMMY]
-    worse = f"{listed(losers)} {_be(losers)} worse than {_name(reference)} beyond chance"
+    losers = [s.method.title for s in ranked if _side(s, level) < 0 and s.method.name != DUMMY]
+    worse = f"{listed(losers)} {_be(losers)} significantly worse than {_name(reference)}"
     dummy = next((each for each in ranked if each.method.name == DUMMY), None)
-    said = [worse] if losers else []
+    texts = [worse] if losers else []
     if not (losers and reference is dummy):
-        said.append(_about_dummy(ranked, reference, dummy, level))
-    return "; ".join(text for text in said if text)
+        texts.append(_about_dummy(ranked, reference, dummy, level))
+    return "; ".join(text for text in texts if text)
 
 
 def _about_dummy(
@@ -152,33 +153,33 @@ def _about_dummy(
     if below:
         verb = "has" if len(below) == 1 else "have"
         return f"{listed(below)} {verb} no better mean than the dummy"
-    if dummy.p_value is not None and _beyond(dummy, level) >= 0:
-        return f"{_name(reference)} itself is not better than the dummy beyond chance"
+    if dummy.p_value is not None and _side(dummy, level) >= 0:
+        return f"{_name(reference)} itself is not significantly better than the dummy"
     return ""
 
 
 def _unfinished(standings: Sequence[Standing]) -> str:
-    """Say whose rank rests on fewer folds, who has none, and what failed."""
+    """Return whose rank rests on fewer folds, who has none, and what failed."""
     cut = [each for each in standings if 0 < each.folds < each.planned]
     none = [s.method.title for s in standings if s.method.status == "cut" and not s.folds]
     failed = [each.method.title for each in standings if each.method.status == "error"]
-    said = []
+    texts = []
     if cut:
         count, whose = ("1 method", "its") if len(cut) == 1 else (f"{len(cut)} methods", "their")
         names = listed([each.method.title for each in cut])
-        said.append(
+        texts.append(
             f"{count} ({names}) did not finish all {cut[0].planned} folds and may be better or "
             f"worse than {whose} rank shows"
         )
     if none:
-        said.append(f"{listed(none)} finished no fold")
+        texts.append(f"{listed(none)} finished no fold")
     if failed:
-        said.append(f"{listed(failed)} failed")
-    return "; ".join(said)
+        texts.append(f"{listed(failed)} failed")
+    return "; ".join(texts)
 
 
-def _beyond(standing: Standing, level: float) -> int:
-    """Return 1 if better than the reference beyond chance, -1 if worse, else 0."""
+def _side(standing: Standing, level: float) -> int:
+    """Return 1 if significantly better than the reference, -1 if worse, else 0."""
     if standing.p_value is None or standing.difference is None or standing.p_value >= level:
         return 0
     return 1 if standing.difference > 0 else -1

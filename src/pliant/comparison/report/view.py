@@ -43,7 +43,7 @@ class View:
 
     @property
     def metric(self) -> Metric:
-        """What methods are ranked by."""
+        """The metric of the ranks."""
         return self.result.metric
 
     @property
@@ -68,7 +68,7 @@ class View:
 
     @cached_property
     def reference(self) -> Standing | None:
-        """What the others are tested against: the tuned Gaussian SVM if it has a score."""
+        """The method that the others are tested against: the Gaussian SVM if it has a score."""
         return next((each for each in self.standings if each.is_reference), None)
 
     @cached_property
@@ -79,7 +79,7 @@ class View:
 
     @cached_property
     def scale(self) -> Axis | None:
-        """Where the means and their errors lie, but for those far behind."""
+        """The axis of the means and their errors, without those far behind."""
         intervals: list[Interval] = [
             (each.mean, each.error or 0.0) for each in self.ranked if known(each.mean)
         ]
@@ -119,7 +119,7 @@ class View:
         return f"series-{shown.index(method) + 1}" if method in shown else "others"
 
     def heading(self, title: Content, below: int = 0) -> Markup:
-        """Write a heading of this result's sections, or so many levels below."""
+        """Write a heading of this result's sections, or some levels below."""
         return heading(self.level + below, title)
 
 

@@ -30,7 +30,7 @@ DECADES = tuple(10.0**power for power in range(-3, 4))
 SCIKIT = "scikit-learn"
 
 WIDTH = 5.0
-"""Where a Gaussian process starts from: about the distance of standardised points in 12 features.
+"""The first width of a Gaussian process: about the distance of standardised points in 12 features.
 From a width of 1, all points are far apart in many features, and the evidence is flat."""
 
 
@@ -180,7 +180,7 @@ BASELINES: dict[str, Method] = {
             regressor=installed.XRFMRegressor,
             grid={"bandwidth": (2.5, 5.0, 10.0, 20.0), "reg": (1e-5, 1e-3, 1e-1)},
             max_rows=100_000,
-            summary="a kernel machine with a learned metric, of the package xrfm",
+            summary="a kernel method with a learned metric, of the package xrfm",
         ),
     )
 }
@@ -193,7 +193,7 @@ def is_baseline(name: str) -> bool:
 
 
 def available(method: Method) -> bool:
-    """Return whether the package that a method needs is installed."""
+    """Return whether the package of a method is installed."""
     return method.paper not in installed.PACKAGES or find_spec(method.paper) is not None
 
 

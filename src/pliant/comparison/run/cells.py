@@ -71,7 +71,7 @@ def failed(cell: Cell, error: str) -> Record:
 class _Learned:
     """A model that was tuned and fitted, its predictions, and what that took."""
 
-    found: SearchResult
+    choice: SearchResult
     model: Any
     rough: Any
     predicted: npt.NDArray[Any]
@@ -94,9 +94,9 @@ def _performed(sample: Sample, protocol: Protocol, method: Method, cell: Cell) -
         "error": None,
         "rows": {"train": len(fold.train), "test": len(fold.test)},
         "scores": scores,
-        "chosen": {_short(name): value for name, value in learned.found.chosen.items()},
-        "inner_score": learned.found.score,
-        "candidates": learned.found.candidates,
+        "chosen": {_short(name): value for name, value in learned.choice.chosen.items()},
+        "inner_score": learned.choice.score,
+        "candidates": learned.choice.candidates,
         "curve": curve,
         "predictions": _kept(fold, learned.predicted) if cell.repeat == 0 else None,
         "support": summary.n_support,
@@ -112,9 +112,9 @@ def _learn(method: Method, fold: CellFold) -> _Learned:
     """Tune and fit a method, and let it predict."""
     sample, n_rows = fold.sample, len(fold.train)
     start = time.perf_counter()
-    found = search(method, sample, fold.train, fold.protocol, fold.seed)
+    choice = search(method, sample, fold.train, fold.protocol, fold.seed)
     model, rough = (
-        pipeline(method, sample, n_rows, fold.seed, rough=each).set_params(**found.chosen)
+        pipeline(method, sample, n_rows, fold.seed, rough=each).set_params(**choice.chosen)
         for each in (False, True)
     )
     reset_peak_memory()
@@ -128,7 +128,7 @@ def _learn(method: Method, fold: CellFold) -> _Learned:
         "fit": fitted - searched,
         "predict": time.perf_counter() - fitted,
     }
-    return _Learned(found, model, rough, predicted, seconds, _beyond(before))
+    return _Learned(choice, model, rough, predicted, seconds, _beyond(before))
 
 
 def _measured(

@@ -35,7 +35,7 @@ __all__ = ["draw", "figures", "planned"]
 DOTS_PER_INCH = 110
 
 COLOURS, SHADES = 96, 25
-"""Of a picture, and of a heat map in it, so that its file stays small."""
+"""The colours of a figure, and of a heat map in it, so that its file stays small."""
 
 KERNEL_VALUES = 6_000_000
 """Kernel values that a decision boundary may cost, about."""
@@ -47,7 +47,7 @@ FINEST, COARSEST = 64, 32
 """Places along each side of the grid of a boundary, at most and at least."""
 
 MOST_FEATURES = 12
-"""Features on the axis of a picture at most."""
+"""The most features on an axis."""
 
 
 def figures(
@@ -60,7 +60,7 @@ def figures(
     Parameters
     ----------
     model : fitted pipeline, or TransformedTargetRegressor around one
-        Ends in a machine that learns a kernel, or in any other.
+        Its last step is an estimator that learns a kernel, or any other.
     X, y : arrays of shape (n, d) and (n,)
         What it was fitted on.
     feature_names : sequence of d str

@@ -43,7 +43,7 @@ Split: TypeAlias = tuple[Indices, Indices]
 """Row numbers for training and for testing."""
 
 FEW_ROWS = 1000
-"""Below so many training rows the search takes five folds, else three."""
+"""With fewer training rows the search takes five folds, else three."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,8 +102,8 @@ def inner_splits(sample: Sample, rows: Indices, n_folds: int, seed: int) -> list
     """
     groups = None if sample.groups is None else sample.groups[rows]
     y = sample.y[rows]
-    found = _splits(y, sample.task, groups, sample.ordered, n_folds, seed)
-    return [(learn, test) for learn, test in found if len(np.unique(y[learn])) > 1]
+    splits = _splits(y, sample.task, groups, sample.ordered, n_folds, seed)
+    return [(learn, test) for learn, test in splits if len(np.unique(y[learn])) > 1]
 
 
 def inner_count(sample: Sample, rows: Indices, protocol: Protocol) -> int:
@@ -185,5 +185,5 @@ def most_folds(y: npt.NDArray[Any], task: str, groups: npt.NDArray[Any] | None =
         return len(np.unique(groups)) if groups is not None else len(y) // 2
     if groups is None:
         return int(np.unique(y, return_counts=True)[1].min()) if len(np.unique(y)) > 1 else 0
-    found = np.unique(y)
-    return min(len(np.unique(groups[y == label])) for label in found) if len(found) > 1 else 0
+    labels = np.unique(y)
+    return min(len(np.unique(groups[y == label])) for label in labels) if len(labels) > 1 else 0

@@ -54,13 +54,15 @@ class XGBoostClassifier(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Array) -> Array:
         """Return probabilities, shape (n, k)."""
-        found = np.asarray(self.machine_.predict_proba(X), dtype=np.float64)  # of single precision
-        return found / found.sum(axis=1, keepdims=True)
+        probability = np.asarray(
+            self.machine_.predict_proba(X), dtype=np.float64
+        )  # of single precision
+        return probability / probability.sum(axis=1, keepdims=True)
 
     def predict(self, X: Array) -> npt.NDArray[Any]:
         """Return labels, shape (n,)."""
-        found: npt.NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
-        return found
+        labels: npt.NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return labels
 
 
 def xgboost_regressor() -> Any:
@@ -107,7 +109,7 @@ class XRFMRegressor(RegressorMixin, BaseEstimator):
         from xrfm import xRFM
 
         parts = train_test_split(X, y[:, None], test_size=0.2, random_state=self.random_state)
-        X, judge, y, truth = (_tensor(part) for part in parts)
+        X, validation, y, truth = (_tensor(part) for part in parts)
         model = {"kernel": "l2", "bandwidth": self.bandwidth, "exponent": 1.0, "diag": False}
         fit = {"reg": self.reg, "iters": 5, "early_stop_rfm": True, "verbose": False}
         self.machine_ = xRFM(
@@ -117,7 +119,7 @@ class XRFMRegressor(RegressorMixin, BaseEstimator):
             random_state=self.random_state,
             verbose=False,
         )
-        self.machine_.fit(X, y, judge, truth)
+        self.machine_.fit(X, y, validation, truth)
         return self
 
     def predict(self, X: Array) -> Array:

@@ -54,7 +54,7 @@ class _Server:
     def serve(
         self, sample: Sample, protocol: Protocol, key: str, method: Method, cell: Cell
     ) -> Record:
-        """Return the record of a cell; what all cells need is handed over first, if it has to be.
+        """Return the record of a cell; the table is handed over first, if need be.
 
         The process may be a new one: one ends after a minute without work, or when it has grown.
         """
@@ -130,17 +130,17 @@ def cut(cell: Cell) -> Record:
 
 
 def _crashed(cell: Cell, error: str) -> Record:
-    """Return the record of a cell that another time may succeed."""
+    """Return the record of a cell that may succeed another time."""
     return failed(cell, error) | {"crashed": True}
 
 
 def close_all() -> None:
-    """End all processes, at once; a cell that one is serving comes to nothing."""
+    """End all processes, at once; the cells that they serve are lost."""
     with _LOCK:
-        found = [*_BUSY, *_FREE]
+        servers = [*_BUSY, *_FREE]
         _BUSY.clear()
         _FREE.clear()
-    for server in found:
+    for server in servers:
         server.kill()
 
 

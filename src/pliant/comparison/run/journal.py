@@ -1,6 +1,6 @@
-"""Finished cells in a file of JSON lines, one a line, so that an interrupted comparison goes on.
+"""The journal: finished cells in a file of JSON lines, to continue an interrupted comparison.
 
-The first line names the key: a hash of the table, the protocol, and the versions of what computes.
+The first line names the key: a hash of the table, the protocol, and the versions of the packages.
 A file of another key is refused. A last line that was cut off while it was written is dropped.
 """
 
@@ -31,19 +31,19 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 
 def key_of(sample: Sample, protocol: Protocol) -> str:
-    """Return a hash of all that decides the score of a cell, its method aside."""
+    """Return a hash of everything but the method that decides the score of a cell."""
     versions = [__version__, *(version(package) for package in PACKAGES)]
     plain = json.dumps([FORMAT, sample.fingerprint(), protocol.to_dict(), versions], sort_keys=True)
     return hashlib.sha256(plain.encode()).hexdigest()[:32]
 
 
 def method_key(method: Method, task: str) -> str:
-    """Return a hash of a method: its learner's settings and its grid."""
+    """Return a hash of a method: the settings of its estimator and its grid."""
     try:
-        machine: Any = method.machine(task, seed=0, n_rows=0)
+        learner: Any = method.machine(task, seed=0, n_rows=0)
     except (ValueError, ImportError):
-        machine = None
-    plain = repr((method.name, machine, sorted(method.grid.items()), method.many, method.rough))
+        learner = None
+    plain = repr((method.name, learner, sorted(method.grid.items()), method.many, method.rough))
     return hashlib.sha256(plain.encode()).hexdigest()[:16]
 
 
@@ -108,7 +108,7 @@ class Journal:
         if header.get("key") != self.key:
             raise TableError(
                 f"{quoted(path, 200)} is of another table, other options or other versions: choose "
-                "another file, or leave --resume out to begin anew"
+                "another file, or leave --resume out to start again"
             )
         for number, entry in enumerate(lines, start=2):
             record: Any = entry.get("record")
@@ -178,7 +178,7 @@ def _cell(record: Record) -> Cell:
 
 
 def _is_record(record: Any) -> bool:
-    """Return whether this can be what a cell gave."""
+    """Return whether this can be the record of a cell."""
     if not isinstance(record, dict) or record.get("status") not in ("done", "error"):
         return False
     place = (record.get("repeat"), record.get("fold"))

@@ -1,4 +1,4 @@
-"""The most memory that this process has held, starting to count anew, and the size of an object."""
+"""The peak memory of this process, which can be reset, and the size of an object."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CLEAR = Path("/proc/self/clear_refs")
 
 
 def peak_memory() -> int | None:
-    """Return the largest resident size so far, in bytes; None where the system doesn't tell."""
+    """Return the largest resident size so far, in bytes; None where it is not known."""
     with suppress(OSError):
         for line in _STATUS.read_text(encoding="ascii", errors="replace").splitlines():
             if line.startswith("VmHWM:"):
@@ -31,10 +31,10 @@ def peak_memory() -> int | None:
 
 
 def reset_peak_memory() -> None:
-    """Give back what is free and let the peak start again from there, where that is possible.
+    """Release free memory and reset the peak, where that is possible.
 
-    Without it (outside Linux) the peak is that of the whole process, and what a call needs beyond
-    an earlier, higher peak is all that can be seen.
+    Elsewhere (outside Linux) the peak is that of the whole process, so a call shows only what
+    exceeds an earlier peak.
     """
     gc.collect()
     with suppress(OSError, AttributeError, TypeError):
@@ -44,7 +44,7 @@ def reset_peak_memory() -> None:
 
 
 class _Counter:
-    """A file that forgets what is written, and knows how much it was."""
+    """A file that counts the bytes written to it and keeps none."""
 
     def __init__(self) -> None:
         self.size = 0

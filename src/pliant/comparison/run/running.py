@@ -1,9 +1,9 @@
-"""Which cell comes next, and when to stop: the run of a comparison under a budget.
+"""The order of cells under a budget, and the end of a run.
 
-Next is always the method that will have taken the least time with one more fold; of one that has
-not run yet an equal share of the budget is expected. So quick methods finish all of their folds
-first, and slow ones share what is left. A cell is never changed by the budget: it is
-finished as it would be without, or cut.
+The next cell is of the method that will have taken the least time with one more fold; a method that
+has not run yet is expected to take an equal share of the budget. So quick methods finish all of
+their folds first, and slow ones share the rest. The budget never changes a cell: it is finished as
+it would be without a budget, or cut.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from pliant.comparison.run.journal import Journal, method_key
 from pliant.comparison.sample import Sample
 from pliant.registry import Method
 
-__all__ = ["Run", "Tell"]
+__all__ = ["Progress", "Run"]
 
 SHARES = 1.5
-"""A cell may take so many equal shares of the budget: the time of all processes over methods."""
+"""The most equal shares of the budget (time of all processes over methods) of one cell."""
 
 SHORTEST = 20.0
 """Seconds that any cell may take, if the budget has them."""
 
-Tell = Callable[[Record, int, int], object]
+Progress = Callable[[Record, int, int], object]
 """Called after each cell with its record, the number of cells done, and that of all."""
 
 
@@ -61,7 +61,7 @@ class _Queue:
 
 
 class Run:
-    """Runs the cells of some methods, and knows why cells are missing.
+    """Run the cells of some methods, and keep why cells are missing.
 
     Parameters
     ----------
@@ -73,8 +73,8 @@ class Run:
         Seconds for all cells together, by the clock.
     n_jobs : int or None
         Cells at a time; None or -1: one for each core.
-    tell : callable
-        See `Tell`.
+    progress : callable
+        See `Progress`.
 
     Attributes
     ----------
@@ -91,12 +91,12 @@ class Run:
         *,
         budget: float | None,
         n_jobs: int | None = None,
-        tell: Tell = lambda record, done, total: None,
+        progress: Progress = lambda record, done, total: None,
     ) -> None:
         self._sample, self._protocol, self._journal = sample, protocol, journal
         self._n_jobs = cpu_count() if n_jobs in (None, -1) else n_jobs
         self._budget = budget
-        self._tell = tell
+        self._progress = progress
         self._keys = {method.name: method_key(method, sample.task) for method in methods}
         self._lock = threading.Lock()
         self.interrupted = False
@@ -136,11 +136,11 @@ class Run:
                 raise
 
     def _queue(self, method: Method) -> _Queue:
-        """Return what is to be run of a method; what the journal holds is taken from there."""
+        """Return the cells of a method to run; those in the journal are taken from there."""
         cells = [Cell(method.name, *place) for place in self._protocol.places()]
         for cell in cells:
-            if found := self._journal.find(self._keys[method.name], cell):
-                self.records[cell] = found
+            if record := self._journal.find(self._keys[method.name], cell):
+                self.records[cell] = record
         return _Queue(method, [cell for cell in cells if cell not in self.records])
 
     def _tasks(self) -> Iterator[Any]:
@@ -167,7 +167,7 @@ class Run:
             return queue.method, cell, ends
 
     def _take(self, record: Record) -> None:
-        """Keep what a cell gave, and what it took."""
+        """Keep the record of a cell and its time."""
         cell = Cell(record["method"], record["repeat"], record["fold"])
         queue = self._queues[cell.method]
         with self._lock:
@@ -182,4 +182,4 @@ class Run:
             self.records[cell] = record
             if not record.pop("crashed", False):
                 self._journal.add(self._keys[cell.method], record)
-        self._tell(record, len(self.records), self._total)
+        self._progress(record, len(self.records), self._total)

@@ -110,8 +110,8 @@ def shared(estimator: Any, cache_mb: float = CACHE_MB) -> Iterator[Any]:
     Parameters
     ----------
     estimator : estimator
-        A machine on a learned kernel, or what has one as a part, such as a pipeline; any other is
-        cloned, no more. A part with a ``memory`` keeps that.
+        An estimator on a learned kernel, or one with such a part, such as a pipeline; any other is
+        only cloned. A part with a ``memory`` keeps that.
     cache_mb : float, default=100
         > 0: memory for learned kernels, in units of 2^20 bytes.
 

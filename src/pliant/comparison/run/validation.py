@@ -45,9 +45,9 @@ class Tuned:
         Without a fold it is for the final model, on features that the schema of the table encodes.
         """
         seed = self._seed(fold)
-        found = search(self.method, sample, rows, self.protocol, seed, tick)
+        choice = search(self.method, sample, rows, self.protocol, seed, tick)
         model = pipeline(self.method, sample, len(rows), seed, encoded=fold is None)
-        return model.set_params(**found.chosen)
+        return model.set_params(**choice.chosen)
 
     def count_fits(self, sample: Sample, folds: Iterable[int | None]) -> int:
         """Return the number of fits of the searches in these folds; None is all rows."""

@@ -1,4 +1,4 @@
-"""Methods compared over several tables: average ranks and what they show.
+"""Methods compared over several tables: average ranks and tests.
 
 Methods are ranked on each table by their mean score, 1 the best, so that tables of different tasks
 and metrics can stand together.
@@ -41,7 +41,7 @@ class Across:
     tables : tuple of str
         Their names; one that recurs has a number.
     metrics : tuple of Metric
-        What each table was ranked by.
+        The metric of the ranks on each table.
     means : ndarray of shape (N, k)
         The mean score of each method on each table.
     left_out : dict of str to str
@@ -49,13 +49,13 @@ class Across:
     friedman : FriedmanTest
         With Iman and Davenport's F, its p-value, and the average ranks.
     critical_difference : float
-        Nemenyi's: average ranks further apart than that differ beyond chance.
+        Nemenyi's: average ranks further apart than that differ significantly.
     reference : str or None
         The method that the others are tested against.
     versus : dict of str to Versus
         The test of each other method, by name.
     test : str
-        What that test is.
+        The name of that test.
     level : float
         The probability of a false alarm that `critical_difference`, `groups` and `sentence` allow.
     """
@@ -87,7 +87,7 @@ class Across:
         return [names[first:end] for first, end in runs]
 
     def sentence(self) -> str:
-        """Say in plain words what holds over all tables, and what these cannot show."""
+        """Return the result over all tables in words, and what these tables cannot show."""
         return _sentence(self)
 
 
@@ -121,14 +121,14 @@ def across(
     tables = _names(results)
     places = [_places(result) for result in results]
     left_out = _left_out(tables, places)
-    found = [name for name in places[0] if name not in left_out]
-    if len(found) < 2:
+    names = [name for name in places[0] if name not in left_out]
+    if len(names) < 2:
         why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
-        raise ValueError(f"expected 2 methods that finished all tables, got {len(found)} ({why})")
+        raise ValueError(f"expected 2 methods that finished all tables, got {len(names)} ({why})")
     metrics = tuple(result.metric for result in results)
-    means = np.array([[place[name].mean for name in found] for place in places], dtype=np.float64)
+    means = np.array([[place[name].mean for name in names] for place in places], dtype=np.float64)
     order = np.argsort(average_ranks(_oriented(means, metrics)), kind="stable")
-    means, methods = means[:, order], tuple(places[0][found[k]].method for k in order)
+    means, methods = means[:, order], tuple(places[0][names[k]].method for k in order)
     scores = _oriented(means, metrics)
     against = _reference(methods, reference)
     ranked = comparable(metrics)
@@ -159,8 +159,8 @@ def _names(results: Sequence[Outcome]) -> tuple[str, ...]:
 
 def _places(result: Outcome) -> dict[str, Standing]:
     """Return the standings of a table by method, in the order of its methods."""
-    found = standings(result.methods, result.records, result.metric, result.protocol)
-    by_name = {standing.method.name: standing for standing in found}
+    places = standings(result.methods, result.records, result.metric, result.protocol)
+    by_name = {standing.method.name: standing for standing in places}
     return {entry.name: by_name[entry.name] for entry in result.methods}
 
 
@@ -175,7 +175,7 @@ def _left_out(tables: Sequence[str], places: Sequence[Mapping[str, Standing]]) -
         ]
         for name in known
     }
-    return {name: listed(found) for name, found in reasons.items() if found}
+    return {name: listed(causes) for name, causes in reasons.items() if causes}
 
 
 def _missing(standing: Standing | None) -> str:
@@ -202,18 +202,18 @@ def _reference(methods: Sequence[Entry], wanted: str) -> str | None:
     return next((name for name in (wanted, *baselines) if name in names), None)
 
 
-def _sentence(found: Across) -> str:
-    """Say whether the methods differ, whether one beats the reference, and who is left out.
+def _sentence(ranking: Across) -> str:
+    """Return whether methods differ, which are better than the reference, and what is left out.
 
     Returns
     -------
     str
-        For example "Over 6 tables the 9 methods differ beyond chance (Friedman's test, p = 0.01);
-        the best average rank is DANK's, 2.1. No method beats the tuned Gaussian SVM beyond chance,
-        and with 6 tables none could be shown to: that takes 9."
+        For example "Over 6 tables the 9 methods differ significantly (Friedman's test, p = 0.01);
+        the best average rank is DANK's, 2.1. No method is significantly better than the tuned
+        Gaussian SVM, nor could one be with 6 tables: that takes 9."
     """
-    said = [_differ(found), _against(found), _mixed(found), _omitted(found)]
-    return " ".join(text[0].upper() + text[1:] + "." for text in said if text)
+    texts = [_differ(ranking), _against(ranking), _mixed(ranking), _omitted(ranking)]
+    return " ".join(text[0].upper() + text[1:] + "." for text in texts if text)
 
 
 def tables_needed(n_tests: int, level: float) -> int:
@@ -224,49 +224,49 @@ def tables_needed(n_tests: int, level: float) -> int:
     return floor(1 + log2(n_tests / level)) + 1
 
 
-def _differ(found: Across) -> str:
-    n, k = len(found.tables), len(found.methods)
-    p = f"Friedman's test, {p_equals(found.friedman.p_value)}"
-    best = f"{found.methods[0].title}'s, {found.ranks[0]:.1f}"
+def _differ(ranking: Across) -> str:
+    n, k = len(ranking.tables), len(ranking.methods)
+    p = f"Friedman's test, {p_equals(ranking.friedman.p_value)}"
+    best = f"{ranking.methods[0].title}'s, {ranking.ranks[0]:.1f}"
     rank = f"the best average rank is {best}"
-    if found.friedman.rejects(found.level):
-        far = f"ranks more than {found.critical_difference:.1f} apart differ beyond chance"
-        return f"over {n} tables the {k} methods differ beyond chance ({p}); {rank}, and {far}"
-    return f"over {n} tables the {k} methods do not differ beyond chance ({p}); {rank}"
+    if ranking.friedman.rejects(ranking.level):
+        far = f"ranks more than {ranking.critical_difference:.1f} apart differ significantly"
+        return f"over {n} tables the {k} methods differ significantly ({p}); {rank}, and {far}"
+    return f"over {n} tables the {k} methods do not differ significantly ({p}); {rank}"
 
 
-def _against(found: Across) -> str:
-    """Say which methods are better and worse than the reference."""
-    if found.reference is None:
+def _against(ranking: Across) -> str:
+    """Return which methods are significantly better and worse than the reference."""
+    if ranking.reference is None:
         return "no baseline finished all tables, so no method is tested against one"
-    titles = {entry.name: entry.title for entry in found.methods}
-    name = called(found.reference, titles[found.reference])
-    beyond = {who: v for who, v in found.versus.items() if v.p_value < found.level}
-    better = [titles[who] for who, v in beyond.items() if v.side > 0]
-    worse = [titles[who] for who, v in beyond.items() if v.side < 0]
-    m = len(found.versus)
-    by = f"({found.test}, Holm's correction over {m} methods)" if m > 1 else f"({found.test})"
-    needed = tables_needed(m, found.level)
-    if len(found.tables) < needed:
+    titles = {entry.name: entry.title for entry in ranking.methods}
+    name = called(ranking.reference, titles[ranking.reference])
+    significant = {who: v for who, v in ranking.versus.items() if v.p_value < ranking.level}
+    better = [titles[who] for who, v in significant.items() if v.side > 0]
+    worse = [titles[who] for who, v in significant.items() if v.side < 0]
+    m = len(ranking.versus)
+    by = f"({ranking.test}, Holm's correction over {m} methods)" if m > 1 else f"({ranking.test})"
+    needed = tables_needed(m, ranking.level)
+    if len(ranking.tables) < needed:
         return (
-            f"no method is shown to beat {name}, or could be with {len(found.tables)} tables: "
-            f"that takes {needed} {by}"
+            f"no method is significantly better than {name}, nor could one be with "
+            f"{len(ranking.tables)} tables: that takes {needed} {by}"
         )
     losers = f"{listed(worse)} {'is' if len(worse) == 1 else 'are'} worse" if worse else ""
-    if better:
-        claim = f"{listed(better)} {'beats' if len(better) == 1 else 'beat'} {name} beyond chance"
-        return f"{claim} {by}" + (f"; {losers}" if worse else "")
-    return f"no method beats {name} beyond chance {by}" + (f"; {losers}" if worse else "")
+    winners = f"{listed(better)} {'is' if len(better) == 1 else 'are'}" if better else ""
+    claim = winners or "no method is"
+    rest = f"; {losers}" if worse else ""
+    return f"{claim} significantly better than {name} {by}{rest}"
 
 
-def _mixed(found: Across) -> str:
-    titles = list(dict.fromkeys(metric.title for metric in found.metrics))
+def _mixed(ranking: Across) -> str:
+    titles = list(dict.fromkeys(metric.title for metric in ranking.metrics))
     if len(titles) < 2:
         return ""
     return f"ranks are taken within each table, so that {listed(titles)} can stand together"
 
 
-def _omitted(found: Across) -> str:
-    if not found.left_out:
+def _omitted(ranking: Across) -> str:
+    if not ranking.left_out:
         return ""
-    return f"left out, not having finished all tables: {listed(list(found.left_out))}"
+    return f"left out, not having finished all tables: {listed(list(ranking.left_out))}"

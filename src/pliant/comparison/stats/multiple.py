@@ -13,7 +13,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     """Return p-values adjusted by Holm's method.
 
     The i-th smallest of m p-values becomes the largest of (m - j + 1) p_(j) over j <= i, at most 1.
-    Calling those below a level real is wrong about one or more of them with at most that
+    Calling those below a level significant is wrong about one or more of them with at most that
     probability, however the tests depend on each other.
 
     Parameters
@@ -47,5 +47,5 @@ def holm(p_values: Sequence[float]) -> list[float]:
     order = np.argsort(p, kind="stable")
     adjusted = np.empty(len(p))
     adjusted[order] = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
-    found: list[float] = np.minimum(adjusted, 1.0).tolist()
-    return found
+    bounded: list[float] = np.minimum(adjusted, 1.0).tolist()
+    return bounded

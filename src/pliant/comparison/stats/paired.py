@@ -1,4 +1,4 @@
-"""Paired tests of two methods measured on the same splits, and what they say in words.
+"""Paired tests of two methods measured on the same splits, and their results in words.
 
 Every test takes the scores of two methods, split by split, and compares their differences
 d_k = first_k - second_k with zero, two-sided. Differences are rounded at 1e-12 of the largest
@@ -32,7 +32,7 @@ ALL_SIGNS = 13
 
 @dataclass(frozen=True)
 class PairedTest:
-    """What a paired test found.
+    """The result of a paired test.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class PairedTest:
     losses: int
 
     def favours(self, level: float = 0.05) -> int:
-        """Return 1 if the first method scores higher beyond chance, -1 if the second, else 0."""
+        """Return 1 if the first method scores significantly higher, -1 if the second, else 0."""
         if not 0 < level < 1:
             raise ValueError(f"expected 0 < level < 1, got {level}")
         return int(np.sign(self.statistic)) if self.p_value < level else 0
@@ -137,30 +137,30 @@ def verdict(
     level: float = 0.05,
     higher_is_better: bool = True,
 ) -> str:
-    """Say in one sentence whether one method beats the other beyond chance.
+    """Return in one sentence whether one method is significantly better than the other.
 
     Parameters
     ----------
     test : PairedTest
         The test of `first` against `second`.
     first, second : str
-        What to call the two methods.
+        The names of the two methods.
     level : float
-        Probability of calling a difference real when there is none.
+        Probability of calling a difference significant when there is none.
     higher_is_better : bool
         False if the scores are errors or times.
 
     Returns
     -------
     str
-        For example ``"DANK beats SVM beyond chance (mean difference +0.0120, p = 0.0311, paired
-        t test; 8 wins, 0 ties, 2 losses)."``
+        For example ``"DANK is significantly better than SVM (mean difference +0.0120, p = 0.0311,
+        corrected paired t test; DANK has 8 wins, 0 ties, 2 losses)."``
     """
     side = test.favours(level) * (1 if higher_is_better else -1)
     winner, loser = (first, second) if side >= 0 else (second, first)
-    claim = f"{winner} beats {loser} beyond chance"
+    claim = f"{winner} is significantly better than {loser}"
     if side == 0:
-        claim = f"Neither {first} nor {second} beats the other beyond chance"
+        claim = f"Neither {first} nor {second} is significantly better than the other"
     wins, losses = (test.wins, test.losses) if higher_is_better else (test.losses, test.wins)
     numbers = f"mean difference {test.mean_difference:+.4f}, {p_equals(test.p_value)}, {test.name}"
     record = f"{count(wins, 'win')}, {count(test.ties, 'tie')}, {count(losses, 'loss', 'losses')}"
@@ -201,8 +201,8 @@ def _signed_rank_p(moved: Array, ranks: Array) -> float:
     if n > ALL_SIGNS or len(np.unique(ranks)) == n:
         return float(stats.wilcoxon(moved).pvalue)
     signs = np.arange(2**n)[:, None] >> np.arange(n) & 1
-    sums, found = signs @ ranks, float(ranks[moved > 0].sum())
-    return min(1.0, 2 * min(float(np.mean(sums >= found)), float(np.mean(sums <= found))))
+    sums, observed = signs @ ranks, float(ranks[moved > 0].sum())
+    return min(1.0, 2 * min(float(np.mean(sums >= observed)), float(np.mean(sums <= observed))))
 
 
 def _report(

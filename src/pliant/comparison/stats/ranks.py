@@ -2,7 +2,7 @@
 
 Rank the k methods on each of the N data sets, 1 the best, equal scores sharing the mean of their
 ranks, and let R_j be the mean rank of method j. Friedman's test asks whether all methods are
-equivalent on average; if not, two of them differ beyond chance where their mean ranks differ by
+equivalent on average; if not, two of them differ significantly where their mean ranks differ by
 more than Nemenyi's critical difference.
 
 References
@@ -30,7 +30,7 @@ _DIGITS = 12
 
 @dataclass(frozen=True)
 class FriedmanTest:
-    """What Friedman's test found.
+    """The result of Friedman's test.
 
     Attributes
     ----------
@@ -53,11 +53,11 @@ class FriedmanTest:
     ranks: Array
 
     def critical_value(self, level: float = 0.05) -> float:
-        """Return the F that chance exceeds with probability `level`."""
+        """Return the F that equivalent methods exceed with probability `level`."""
         return float(stats.f.ppf(1.0 - _level(level), *self.degrees))
 
     def rejects(self, level: float = 0.05) -> bool:
-        """Return whether the methods differ beyond chance."""
+        """Return whether the methods differ significantly."""
         return self.p_value < _level(level)
 
 
@@ -121,7 +121,7 @@ def friedman_test(scores: npt.ArrayLike, *, higher_is_better: bool = True) -> Fr
 
 
 def nemenyi_critical_difference(n_methods: int, n_sets: int, level: float = 0.05) -> float:
-    """Return q sqrt(k (k + 1) / (6 N)): mean ranks further apart than that differ beyond chance.
+    """Return q sqrt(k (k + 1) / (6 N)): mean ranks further apart differ significantly.
 
     q is the studentised range of k methods with infinitely many degrees of freedom, exceeded with
     probability `level`, divided by sqrt(2).
@@ -131,7 +131,7 @@ def nemenyi_critical_difference(n_methods: int, n_sets: int, level: float = 0.05
     n_methods, n_sets : int
         k >= 2 methods, N >= 1 data sets.
     level : float
-        Probability of calling any of the differences real when there is none.
+        Probability of calling any of the differences significant when there is none.
 
     Returns
     -------
@@ -161,7 +161,6 @@ def _table(scores: npt.ArrayLike) -> Array:
 
 
 def _level(level: float) -> float:
-    found = check_real("level", level)
-    if not 0 < found < 1:
-        raise ValueError(f"expected 0 < level < 1, got {found}")
-    return found
+    if not 0 < check_real("level", level) < 1:
+        raise ValueError(f"expected 0 < level < 1, got {level}")
+    return float(level)

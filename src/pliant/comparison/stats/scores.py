@@ -26,7 +26,7 @@ Scores: TypeAlias = dict[tuple[int, int], float]
 """Records and scores of one method by repeat and fold, ascending."""
 
 LARGEST = 1e100
-"""What larger scores count as, so that their squares are finite."""
+"""The bound on scores, so that their squares are finite."""
 
 
 def finished(methods: Sequence[Entry], records: Iterable[Record]) -> dict[str, Cells]:
@@ -35,7 +35,7 @@ def finished(methods: Sequence[Entry], records: Iterable[Record]) -> dict[str, C
     for record in records:
         if record["status"] == "done" and record["method"] in cells:
             cells[record["method"]][record["repeat"], record["fold"]] = record
-    return {name: dict(sorted(found.items())) for name, found in cells.items()}
+    return {name: dict(sorted(numbers.items())) for name, numbers in cells.items()}
 
 
 def scores_of(cells: Cells, metric: str) -> Scores:
@@ -46,8 +46,8 @@ def scores_of(cells: Cells, metric: str) -> Scores:
 
 def mean_of(values: Iterable[float]) -> float | None:
     """Return the mean, the same in any order; None of no values."""
-    found = list(values)
-    return fsum(found) / len(found) if found else None
+    numbers = list(values)
+    return fsum(numbers) / len(numbers) if numbers else None
 
 
 def standard_error(cells: Cells, values: Scores) -> float | None:
@@ -65,9 +65,9 @@ def held_out_share(records: Iterable[Record]) -> float:
 
 
 def median_of(values: Iterable[object]) -> float | None:
-    """Return the median of what is a number; None if nothing is."""
-    found = [float(value) for value in values if is_number(value)]
-    return median(found) if found else None
+    """Return the median of the numbers among some values; None of none."""
+    numbers = [float(value) for value in values if is_number(value)]
+    return median(numbers) if numbers else None
 
 
 def is_number(value: object) -> TypeGuard[float]:

@@ -125,7 +125,7 @@ def standings(
         Methods of one mean are in the order of their names.
     """
     cells = finished(methods, records)
-    values = {name: scores_of(found, metric.name) for name, found in cells.items()}
+    values = {name: scores_of(mine, metric.name) for name, mine in cells.items()}
     places = {name: _place(values[name], metric) for name in cells}
     best_first = sorted(methods, key=lambda entry: (places[entry.name], entry.name))
     against = _reference(best_first, values, reference)
@@ -147,7 +147,7 @@ def standings(
 
 @dataclass(frozen=True)
 class _Test:
-    """What the tests against the reference found."""
+    """The results of the tests against the reference."""
 
     difference: float | None = None
     difference_error: float | None = None
@@ -195,24 +195,24 @@ def _test(cells: Cells, mine: Scores, theirs: Scores, metric: Metric) -> _Test |
     sign = 1 if metric.higher_is_better else -1
     first, second = ([sign * values[place] for place in common] for values in (mine, theirs))
     share = held_out_share(cells[place] for place in common)
-    found = corrected_t_test(first, second, n_train=1, n_test=share)
+    test = corrected_t_test(first, second, n_train=1, n_test=share)
     return _Test(
-        found.mean_difference,
-        found.standard_error,
-        _p_value(found),
+        test.mean_difference,
+        test.standard_error,
+        _p_value(test),
         wilcoxon_test(first, second).p_value,
-        found.wins,
-        found.ties,
-        found.losses,
+        test.wins,
+        test.ties,
+        test.losses,
     )
 
 
-def _p_value(found: PairedTest) -> float:
+def _p_value(test: PairedTest) -> float:
     """Return the p-value; where all differences are equal, that of a sign test.
 
     Without a variance to go by, two folds that differ alike would be certain.
     """
-    return found.p_value if isfinite(found.statistic) else 2.0 ** (1 - found.wins - found.losses)
+    return test.p_value if isfinite(test.statistic) else 2.0 ** (1 - test.wins - test.losses)
 
 
 def _adjusted(tests: Mapping[str, _Test]) -> dict[str, _Test]:
@@ -225,7 +225,7 @@ def _adjusted(tests: Mapping[str, _Test]) -> dict[str, _Test]:
 
 
 def _standing(entry: Entry, cells: Cells, metric: Metric, *, test: _Test, **place: Any) -> Standing:
-    """Put a method's place, its scores and what it took together."""
+    """Return the place of a method with its scores and costs."""
     scores = {each.name: scores_of(cells, each.name) for each in metrics_of(metric.task)}
     means = {name: mean_of(values.values()) for name, values in scores.items()}
     errors = {name: standard_error(cells, values) for name, values in scores.items()}
