@@ -6,7 +6,7 @@ import scipy.linalg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pliant import linalg
+from pliant.core import linalg
 from pliant.core.linalg import eigenpairs_above, none_above
 
 LARGE = 400  # beyond linalg.SMALL: Lanczos comes first

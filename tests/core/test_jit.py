@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import pytest
 
-from pliant import _jit
+from pliant.core import jit as _jit
 from pliant.methods.svm.rows import sums as _sums
 from pliant.methods.tessellated import loops as _tessellation
 

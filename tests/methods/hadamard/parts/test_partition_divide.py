@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans, kmeans_plusplus
 from threadpoolctl import threadpool_limits
 
-from pliant import linalg
+from pliant.core import linalg
 from pliant.methods.hadamard.parts import AUTO_SIZE, Partition, divide, kmeans_partition
 from pliant.methods.hadamard.parts import kmeans as _kmeans
 
