@@ -11,7 +11,7 @@ from sklearn.svm import SVC
 from benchmarks.harness.spec import Benchmark, Case, Contestant
 from benchmarks.problems import SPEED, gaussian_gram, two_classes
 from pliant import DANKClassifier, KNPLClassifier
-from pliant.core.result import Result
+from pliant.core.progress import Result
 from pliant.core.typing import Array
 from pliant.methods.hadamard import sequential
 from pliant.methods.hadamard.problem import AdaptedDual, adapted_dual, automatic_eta

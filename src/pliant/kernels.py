@@ -12,10 +12,17 @@ from pliant.core.kernels.base import (
 )
 from pliant.core.kernels.extension import batch_reciprocal_neighbors
 from pliant.core.kernels.gaussian_process import GPKernel
-from pliant.core.kernels.named import KERNEL_NAMES, as_kernel
-from pliant.core.kernels.polynomial import Linear, Polynomial
 from pliant.core.kernels.precomputed import Precomputed
-from pliant.core.kernels.stationary import TL1, Gaussian, Laplacian, Matern
+from pliant.core.kernels.standard import (
+    KERNEL_NAMES,
+    TL1,
+    Gaussian,
+    Laplacian,
+    Linear,
+    Matern,
+    Polynomial,
+    as_kernel,
+)
 from pliant.core.public import set_public_module
 from pliant.methods.hadamard.adaptive_matrix import AdaptiveMatrix
 from pliant.methods.hadamard.kernel import EXTENSIONS, HadamardKernel

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pliant.core import jit as _jit
-from pliant.methods.svm.rows import sums as _sums
+from pliant.methods.svm.rows import dense
 from pliant.methods.tessellated import loops as _tessellation
 
 GRAM = np.random.default_rng(0).uniform(size=(6, 6))
@@ -20,7 +20,7 @@ USED = np.array([0, 3, 5])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_part_of_a_gram_is_what_its_python_says(dtype):
     gram = GRAM.astype(dtype)
-    compiled, written = _sums.part(gram, USED, USED), _sums.part.py_func(gram, USED, USED)
+    compiled, written = dense.part(gram, USED, USED), dense.part.py_func(gram, USED, USED)
     assert compiled.dtype == written.dtype == dtype
     np.testing.assert_array_equal(compiled, written)
 
@@ -28,7 +28,7 @@ def test_a_part_of_a_gram_is_what_its_python_says(dtype):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
     ("loop", "weights"),
-    [(_sums.add_rows, [WEIGHTS]), (_sums.add_both, [WEIGHTS, WEIGHTS**2])],
+    [(dense.add_rows, [WEIGHTS]), (dense.add_both, [WEIGHTS, WEIGHTS**2])],
     ids=["add_rows", "add_both"],
 )
 def test_sums_over_a_gram_are_what_their_python_says(loop, weights, dtype):
@@ -48,7 +48,7 @@ def test_overlaps_of_boxes_are_what_their_python_says():
 
 
 def test_loops_are_compiled_without_the_lock_and_in_the_written_order():
-    options = _sums.add_rows.targetoptions
+    options = dense.add_rows.targetoptions
     assert options["nogil"]
     assert not options["fastmath"]
 
@@ -110,4 +110,4 @@ def test_where_no_cache_can_be_written_the_loop_lives_in_memory(monkeypatch):
 
 
 def test_a_loop_is_cached_where_a_cache_can_be_written():
-    assert _sums.add_rows._cache.cache_path
+    assert dense.add_rows._cache.cache_path

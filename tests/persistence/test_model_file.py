@@ -177,7 +177,7 @@ def test_a_refused_model_leaves_the_old_file(tmp_path):
 def test_trusted_types_are_classes_of_pliant():
     for name in trusted_types():
         module, _, cls = name.rpartition(".")
-        assert module.startswith("pliant.")
+        assert module.split(".")[0] == "pliant"
         assert cls.isidentifier()
 
 

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.papers.figures.figure import Drawn, canvas, save
 from benchmarks.papers.figures.saddle import Rows, learning, read, tessellated
-from pliant.core.result import Result
+from pliant.core.progress import Result
 from pliant.core.typing import Array
 from pliant.methods.tessellated.solvers import frank_wolfe, hybrid, low_rank, primal_dual
 from pliant.methods.tessellated.solvers.saddle import Saddle

@@ -22,6 +22,9 @@ __all__ = [
     "nearest_rows",
     "negative_eigenvalue",
     "none_above",
+    "project_psd",
+    "project_simplex",
+    "project_spectraplex",
     "spd_inverse",
     "top_eigenpairs",
 ]
@@ -317,3 +320,32 @@ def _nearest(points: Array, centres: Array) -> Indices:
     doubtful = np.flatnonzero(~(lead > error))
     best[doubtful] = cdist(points[doubtful], centres, "sqeuclidean").argmin(axis=1)
     return best
+
+
+def project_simplex(point: Array, total: float = 1.0) -> Array:
+    """Return the nearest x to `point` with x >= 0 and sum(x) = `total` > 0."""
+    if not total > 0:
+        raise ValueError(f"expected total > 0, got {total}")
+    point = point - point.max()  # the same x, from smaller numbers
+    falling = np.sort(point)[::-1]
+    thresholds = (np.cumsum(falling) - total) / np.arange(1, point.size + 1)
+    kept = np.flatnonzero(falling > thresholds)[-1]
+    return np.maximum(point - thresholds[kept], 0.0)
+
+
+def project_psd(matrix: Array) -> Array:
+    """Return the nearest positive semi-definite matrix to a symmetric `matrix`."""
+    values, vectors = scipy.linalg.eigh(matrix)
+    kept = values > 0
+    half = vectors[:, kept] * np.sqrt(values[kept])
+    return half @ half.T
+
+
+def project_spectraplex(matrix: Array, trace: float = 1.0) -> Array:
+    """Return the nearest PSD matrix of trace `trace` > 0 to a symmetric `matrix`.
+
+    Its eigenvalues are the projection of the eigenvalues of `matrix` onto the simplex.
+    """
+    values, vectors = scipy.linalg.eigh(matrix)
+    half = vectors * np.sqrt(project_simplex(values, trace))
+    return half @ half.T

@@ -1,30 +1,42 @@
-"""Checks of what users hand in; each error quotes the value and the expectation."""
+"""Checks of parameters and data; each error quotes the value and the expectation."""
 
 from __future__ import annotations
 
 import difflib
 import math
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
+from sklearn.base import BaseEstimator
 
 from pliant.core.typing import Array
 
 __all__ = [
+    "Automatic",
+    "Constraint",
+    "Flag",
+    "Integer",
+    "OneOf",
+    "OptionalTo",
+    "RealNumber",
     "check_choice",
     "check_flag",
     "check_gram",
     "check_integer",
+    "check_parameters",
     "check_points",
     "check_real",
     "check_targets",
     "check_vector",
     "check_weights",
+    "forget",
+    "fresh",
     "plain",
     "stack_level",
 ]
@@ -104,6 +116,87 @@ def check_flag(name: str, value: Any) -> bool:
     if not _is_boolean(value):
         raise ValueError(f"expected {name} True or False, got {plain(value)!r}")
     return bool(value)
+
+
+class Constraint(Protocol):
+    """What a parameter must be; tables of them stand beside the signature of an estimator."""
+
+    def check(self, name: str, value: Any) -> object:
+        """Raise ValueError, quoting the value and the expectation, unless the value fits."""
+
+
+class RealNumber(NamedTuple):
+    """A number: finite unless `infinite`, above an open or from a closed lower bound on."""
+
+    above: float | None = None
+    least: float | None = None
+    infinite: bool = False
+
+    def check(self, name: str, value: Any) -> object:
+        """Raise ValueError unless `value` is such a number."""
+        return check_real(name, value, **self._asdict())
+
+
+class Integer(NamedTuple):
+    """An integer of at least `least`."""
+
+    least: int
+
+    def check(self, name: str, value: Any) -> object:
+        """Raise ValueError unless `value` is such an integer."""
+        return check_integer(name, value, least=self.least)
+
+
+class OneOf(NamedTuple):
+    """One of several words."""
+
+    words: Collection[str]
+
+    def check(self, name: str, value: Any) -> object:
+        """Raise ValueError unless `value` is one of the words."""
+        return check_choice(name, value, self.words)
+
+
+class Flag(NamedTuple):
+    """True or False."""
+
+    def check(self, name: str, value: Any) -> object:
+        """Raise ValueError unless `value` is True or False."""
+        return check_flag(name, value)
+
+
+class OptionalTo(NamedTuple):
+    """None, or what another constraint asks for."""
+
+    constraint: Constraint
+
+    def check(self, name: str, value: Any) -> object:
+        """Raise ValueError unless `value` is None or fits."""
+        return None if value is None else self.constraint.check(name, value)
+
+
+class Automatic(NamedTuple):
+    """A word, "auto" by default, or what another constraint asks for.
+
+    Text other than the words is an error that lists the words, unless `named`: then errors speak
+    of ``name = 'auto' or`` the other constraint.
+    """
+
+    constraint: Constraint
+    words: Collection[str] = ("auto",)
+    named: bool = False
+
+    def check(self, name: str, value: Any) -> object:
+        """Raise ValueError unless `value` is a word or fits."""
+        if isinstance(value, str) and (value in self.words or not self.named):
+            return check_choice(name, value, self.words)
+        return self.constraint.check(f"{name} = 'auto' or" if self.named else name, value)
+
+
+def check_parameters(estimator: object, constraints: Mapping[str, Constraint]) -> None:
+    """Check the parameters of an estimator, in the order of the table."""
+    for name, constraint in constraints.items():
+        constraint.check(name, getattr(estimator, name))
 
 
 def check_points(X: npt.ArrayLike, name: str = "X", n_features: int | None = None) -> Array:
@@ -214,3 +307,23 @@ def stack_level() -> int:
     while frame.f_back and frame.f_globals.get("__name__", "").startswith(WRAPPERS):
         level, frame = level + 1, frame.f_back
     return level
+
+
+@contextmanager
+def fresh(estimator: BaseEstimator) -> Iterator[None]:
+    """Drop the fitted attributes of an estimator; again, if what is done then does not end well.
+
+    So a fit that fails, or is broken off, leaves an estimator that is not fitted.
+    """
+    forget(estimator)
+    try:
+        yield
+    except BaseException:
+        forget(estimator)
+        raise
+
+
+def forget(estimator: BaseEstimator) -> None:
+    """Drop the fitted attributes of an estimator."""
+    for name in [name for name in vars(estimator) if name.endswith("_") and name[0] != "_"]:
+        delattr(estimator, name)

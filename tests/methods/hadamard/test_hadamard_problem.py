@@ -11,7 +11,7 @@ from pliant.methods.hadamard.problem import AdaptedDual, adapted_dual, automatic
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import MarginDual, svc_dual, svr_dual
 from pliant.methods.svm.rows import DenseRows
-from pliant.methods.svm.smo.projections import project_box_hyperplane
+from pliant.methods.svm.smo.steps import project_box_hyperplane
 from tests.reference import naive_hadamard
 
 N = 14

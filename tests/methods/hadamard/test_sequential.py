@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pliant.core.result import Progress, Result, Status
+from pliant.core.progress import Progress, Result, Status
 from pliant.kernels import TL1, Gaussian
 from pliant.methods.hadamard import sequential
 from pliant.methods.hadamard.problem import adapted_dual

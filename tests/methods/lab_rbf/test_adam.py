@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pliant.core.result import Status
+from pliant.core.progress import Status
 from pliant.methods.lab_rbf.adam import solve
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import rosen, rosen_der
 
-from pliant.core.result import Status
+from pliant.core.progress import Status
 from pliant.methods.lab_rbf.step_capped import FIRST, IDLE, solve
 
 

@@ -12,8 +12,8 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import GridSearchCV
 
 from pliant import AsymmetricKernelRidge, ModelFileError
+from pliant.core import blocks
 from pliant.kernels import Gaussian, Kernel
-from pliant.methods.svm import machine as _base
 from pliant.persistence import load_model, save_model
 
 
@@ -139,7 +139,7 @@ def test_prediction_in_blocks_is_prediction_at_once(monkeypatch):
     X, y = data(n_outputs=2)
     model = AsymmetricKernelRidge(Widening()).fit(X, y)
     once = model.predict(NEW), model.predict_second(NEW)
-    monkeypatch.setattr(_base, "BLOCK_ENTRIES", 2 * len(X) + 1)
+    monkeypatch.setattr(blocks, "BLOCK_ENTRIES", 2 * len(X) + 1)
     np.testing.assert_allclose(model.predict(NEW), once[0], rtol=0, atol=1e-14)
     np.testing.assert_allclose(model.predict_second(NEW), once[1], rtol=0, atol=1e-14)
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pliant.core.result import Status
+from pliant.core.progress import Status
 from pliant.methods.side_information import bregman
 from pliant.methods.side_information import projected as _projected
 from pliant.methods.side_information.ldk_problem import (

@@ -22,7 +22,7 @@ from pliant.methods.svm.dual import (
     without_intercept,
 )
 from pliant.methods.svm.rows import BorderedRows, CachedRows, DenseRows
-from pliant.methods.svm.smo.projections import project_box_hyperplane
+from pliant.methods.svm.smo.steps import project_box_hyperplane
 from tests.reference.naive_box import box_by_cone, box_classification, box_regression
 
 N = 12

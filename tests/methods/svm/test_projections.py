@@ -11,12 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from pliant.methods.svm.smo.projections import (
-    project_box_hyperplane,
-    project_psd,
-    project_simplex,
-    project_spectraplex,
-)
+from pliant.core.linalg import project_psd, project_simplex, project_spectraplex
+from pliant.methods.svm.smo.steps import project_box_hyperplane
 from tests.reference import conic
 
 often = settings(max_examples=100, deadline=None)

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC, SVR
 
-from pliant.core.result import Status
+from pliant.core.progress import Status
 from pliant.datasets import make_speed_problem
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import svc_dual, svr_dual
 from pliant.methods.svm.rows import DenseRows
-from pliant.methods.svm.smo.block import Block
+from pliant.methods.svm.smo.solver import Block
 from tests.reference import conic
 
 

@@ -6,13 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.svm import SVC
 
-from pliant.core.result import Status
+from pliant.core.progress import Status
 from pliant.kernels import Gaussian
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import svc_dual, svr_dual
 from pliant.methods.svm.rows import CachedRows, DenseRows, cached
-from pliant.methods.svm.smo.block import Block
-from pliant.methods.svm.smo.working_set import working_set
+from pliant.methods.svm.smo.solver import Block, working_set
 
 KERNEL = Gaussian(2.0)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pliant.core.result import Progress, Status
+from pliant.core.progress import Progress, Status
 from pliant.kernels import GeneralizedPolynomial, TessellatedKernel
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import svc_dual, svr_dual

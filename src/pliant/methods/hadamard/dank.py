@@ -9,7 +9,7 @@ import numpy as np
 from pliant.core.validation import check_choice, check_real
 from pliant.methods.hadamard.machine import HadamardClassifier, HadamardRegressor
 from pliant.methods.hadamard.parts.machine import PartedMachine
-from pliant.methods.svm.machine import Task
+from pliant.methods.svm.estimators import Task
 
 __all__ = ["DANKClassifier", "DANKRegressor"]
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from pliant.core.kernels.base import Kernel
 from pliant.core.typing import Array
-from pliant.methods.svm.machine import finite_gram
+from pliant.methods.svm.estimators import finite_gram
 from pliant.methods.svm.rows import CachedRows, DenseRows, Rows
 
 __all__ = ["PRECISIONS", "SAMPLE", "gram_rows"]

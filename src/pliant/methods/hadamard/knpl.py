@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pliant.methods.hadamard.machine import HadamardClassifier, HadamardMachine, HadamardRegressor
-from pliant.methods.svm.machine import Task
+from pliant.methods.svm.estimators import Task
 
 __all__ = ["KNPLClassifier", "KNPLRegressor"]
 

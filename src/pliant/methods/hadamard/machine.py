@@ -13,8 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from pliant.core.kernels.base import FunctionKernel, Kernel
 from pliant.core.kernels.extension import GramNeighbors
 from pliant.core.kernels.precomputed import Precomputed
-from pliant.core.progress import Deadline
-from pliant.core.result import Result, Status
+from pliant.core.progress import Deadline, Result, Status
 from pliant.core.typing import Array, Mask
 from pliant.core.validation import check_choice, check_integer, check_real, stack_level
 from pliant.methods.hadamard import sequential
@@ -24,10 +23,9 @@ from pliant.methods.hadamard.kernel import EXTENSIONS, HadamardKernel
 from pliant.methods.hadamard.problem import adapted_dual, automatic_eta
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import Certificate, MarginDual, best_multiple, better_start
-from pliant.methods.svm.machine import Task, WarmStart
-from pliant.methods.svm.margin import MarginClassifier, MarginMachine, MarginRegressor
+from pliant.methods.svm.estimators import BaseSVM, SVMClassifier, SVMRegressor, Task, WarmStart
 from pliant.methods.svm.rows import DenseRows, Rows
-from pliant.methods.svm.smo.projections import project_box_hyperplane
+from pliant.methods.svm.smo.steps import project_box_hyperplane
 
 __all__ = ["HadamardClassifier", "HadamardMachine", "HadamardRegressor"]
 
@@ -42,7 +40,7 @@ Ascend: TypeAlias = Callable[[MarginDual, WarmStart | None, str], Result[Certifi
 """Solves a margin dual from a start; the word says which one, "plain" or "adapted"."""
 
 
-class HadamardMachine(MarginMachine):
+class HadamardMachine(BaseSVM):
     """A machine that adapts its kernel matrix entry by entry; a subclass says by which rule."""
 
     eta: float | str
@@ -249,9 +247,9 @@ def _start(dual: MarginDual, start: WarmStart | None) -> tuple[Array, tuple[Arra
     return project_box_hyperplane(beta, dual.lower, dual.upper), None
 
 
-class HadamardClassifier(HadamardMachine, MarginClassifier):
+class HadamardClassifier(HadamardMachine, SVMClassifier):
     """Classification, with one machine per pair of classes."""
 
 
-class HadamardRegressor(HadamardMachine, MarginRegressor):
+class HadamardRegressor(HadamardMachine, SVMRegressor):
     """Epsilon-regression."""

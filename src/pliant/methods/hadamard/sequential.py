@@ -20,7 +20,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from pliant.core.result import Certified, Progress, Result, Status
+from pliant.core.progress import Certified, Progress, Result, Status
 from pliant.core.typing import Array
 
 __all__ = ["InnerSolver", "SequentialProblem", "solve"]

@@ -9,7 +9,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.random import RandomState
 
-from pliant.core.result import Progress, Result, Status
+from pliant.core.progress import Progress, Result, Status
 from pliant.core.typing import Array, Indices
 
 __all__ = ["Sampled", "solve"]

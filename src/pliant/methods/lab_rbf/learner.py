@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import RandomState
 
-from pliant.core.result import Progress, Result
+from pliant.core.progress import Progress, Result
 from pliant.core.typing import Array, Indices
 from pliant.methods.lab_rbf import adam, step_capped
 from pliant.methods.lab_rbf.device import Device

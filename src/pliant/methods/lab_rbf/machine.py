@@ -16,10 +16,9 @@ from numpy.random import RandomState
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from pliant.core.fitted import forget
 from pliant.core.progress import CallbackSupport, FitProgress, with_callbacks
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import check_weights
+from pliant.core.validation import check_weights, forget
 from pliant.methods.lab_rbf.data import Table, Watch
 from pliant.methods.lab_rbf.device import get_device
 from pliant.methods.lab_rbf.member import LABRBFMember, fit_coefficients

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from pliant.core.lbfgs import InverseHessian
-from pliant.core.result import Progress, Result, Status
+from pliant.core.progress import Progress, Result, Status
 from pliant.core.typing import Array
 
 __all__ = ["Smooth", "solve"]

@@ -14,7 +14,7 @@ from typing import Any
 
 from numpy.random import RandomState
 
-from pliant.core.result import Progress
+from pliant.core.progress import Progress
 from pliant.core.typing import Array, Indices
 from pliant.methods.lab_rbf.device import Device
 from pliant.methods.lab_rbf.growth import begin

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pliant.core.blocks import in_blocks
 from pliant.core.kernels.base import Kernel
-from pliant.core.kernels.named import as_kernel
+from pliant.core.kernels.standard import as_kernel
 from pliant.core.linalg import LUFactors, lu_factors
 from pliant.core.typing import Array
 from pliant.core.validation import check_points, check_real, check_weights

@@ -9,9 +9,15 @@ import numpy as np
 
 from pliant.core.exceptions import NonPSDWarning
 from pliant.core.kernels.base import Kernel
-from pliant.core.kernels.named import KERNEL_NAMES, as_kernel
-from pliant.core.kernels.polynomial import Linear, Polynomial
-from pliant.core.kernels.stationary import Gaussian, Laplacian, Matern
+from pliant.core.kernels.standard import (
+    KERNEL_NAMES,
+    Gaussian,
+    Laplacian,
+    Linear,
+    Matern,
+    Polynomial,
+    as_kernel,
+)
 from pliant.core.linalg import negative_eigenvalue
 from pliant.core.typing import Array
 from pliant.core.validation import check_choice, check_gram, stack_level

@@ -27,7 +27,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.random import RandomState
 
-from pliant.core.result import Progress, Result, Status
+from pliant.core.progress import Progress, Result, Status
 from pliant.core.typing import Array, Indices
 from pliant.methods.side_information.projected import ProjectedGram
 

@@ -16,10 +16,9 @@ from sklearn.base import (
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pliant.core.fitted import fresh
 from pliant.core.kernels.base import Kernel
 from pliant.core.typing import Array
-from pliant.core.validation import check_integer, check_real
+from pliant.core.validation import check_integer, check_real, fresh
 from pliant.methods.side_information.base_gram import GRAPH_NEIGHBORS, base_kernel
 from pliant.methods.side_information.hidden_scores import ComponentScore
 from pliant.methods.side_information.information.graph import check_beta

@@ -17,9 +17,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from pliant.core.fitted import fresh
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import check_integer, plain
+from pliant.core.validation import check_integer, fresh, plain
 from pliant.methods.side_information.information.information import label_vector, where_equal
 from pliant.methods.side_information.learned_machine import LearnedKernelMachine, machine_has
 

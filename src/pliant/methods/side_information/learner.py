@@ -12,10 +12,9 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pliant.core.blocks import in_blocks
-from pliant.core.fitted import fresh
 from pliant.core.kernels.base import Kernel
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import check_gram
+from pliant.core.validation import check_gram, fresh
 from pliant.methods.side_information.components import Components
 from pliant.methods.side_information.information import SideInformation
 from pliant.methods.side_information.landmark_kernel import LandmarkKernel

@@ -10,8 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from pliant.core.progress import CallbackSupport, FitProgress, with_callbacks
-from pliant.core.result import Result, Status
+from pliant.core.progress import CallbackSupport, FitProgress, Result, Status, with_callbacks
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_integer, check_real, stack_level
 from pliant.methods.side_information import bregman

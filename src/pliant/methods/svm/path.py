@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from pliant.methods.svm.machine import KernelMachine, WarmStart
+from pliant.methods.svm.estimators import BaseSVM, WarmStart
 
 __all__ = ["C_path"]
 
 
 def C_path(
-    machine: KernelMachine,
+    machine: BaseSVM,
     X: npt.ArrayLike,
     y: npt.ArrayLike,
     Cs: Sequence[float],
@@ -30,7 +30,7 @@ def C_path(
 
     Parameters
     ----------
-    machine : KernelMachine
+    machine : BaseSVM
         Such as a `DANKClassifier`; it is cloned, not changed.
     X, y, sample_weight : array-like
         As in its ``fit``.

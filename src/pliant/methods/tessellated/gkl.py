@@ -6,7 +6,7 @@ from typing import Any
 
 from pliant.core.kernels.base import Kernel
 from pliant.core.typing import Array
-from pliant.methods.svm.margin import MarginClassifier, MarginRegressor
+from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor
 from pliant.methods.tessellated.generalized_kernel import GeneralizedKernel
 from pliant.methods.tessellated.machine import GeneralizedMachine
 from pliant.methods.tessellated.quadrature_kernel import GeneralizedPolynomial
@@ -32,7 +32,7 @@ class _GKL(GeneralizedMachine):
         return kernel.with_factor(None)
 
 
-class GKLClassifier(_GKL, MarginClassifier):
+class GKLClassifier(_GKL, SVMClassifier):
     r"""Classification with a kernel that is learned from a family of the user's choice.
 
     Solves, to a certified gap,
@@ -107,7 +107,7 @@ class GKLClassifier(_GKL, MarginClassifier):
         self.random_state = random_state
 
 
-class GKLRegressor(_GKL, MarginRegressor):
+class GKLRegressor(_GKL, SVMRegressor):
     r"""Epsilon-regression with a kernel that is learned from a family of the user's choice.
 
     Solves the saddle point of `GKLClassifier` with the objective

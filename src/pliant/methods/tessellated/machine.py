@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from pliant.core.kernels.base import Kernel, Rescaled
-from pliant.core.result import Progress, Result, Status
+from pliant.core.progress import Progress, Result, Status
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import (
     check_choice,
@@ -22,8 +22,7 @@ from pliant.core.validation import (
     check_real,
     stack_level,
 )
-from pliant.methods.svm.machine import Task, WarmStart
-from pliant.methods.svm.margin import MarginMachine
+from pliant.methods.svm.estimators import BaseSVM, Task, WarmStart
 from pliant.methods.svm.rows import DenseRows
 from pliant.methods.tessellated.generalized_kernel import GeneralizedKernel
 from pliant.methods.tessellated.problem import KernelLearning
@@ -61,7 +60,7 @@ COARSE = 1e-2
 """The relative gap to which a start is learned."""
 
 
-class GeneralizedMachine(MarginMachine):
+class GeneralizedMachine(BaseSVM):
     """A support vector machine that learns the matrix P of its kernel."""
 
     solver: str

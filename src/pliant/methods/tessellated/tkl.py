@@ -9,7 +9,7 @@ import numpy as np
 from pliant.core.kernels.base import Kernel, Rescaled
 from pliant.core.typing import Array
 from pliant.core.validation import check_choice, check_integer, check_vector
-from pliant.methods.svm.margin import MarginClassifier, MarginRegressor
+from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor
 from pliant.methods.tessellated.machine import GeneralizedMachine, unscaled
 from pliant.methods.tessellated.tessellated_kernel import BASES, TessellatedKernel
 
@@ -96,7 +96,7 @@ def _widths(X: Array) -> Array:
     return np.where(widths > 0.0, widths, 1.0)
 
 
-class TKLClassifier(_TKL, MarginClassifier):
+class TKLClassifier(_TKL, SVMClassifier):
     r"""Classification with a learned tessellated kernel.
 
     Solves, to a certified gap,
@@ -263,7 +263,7 @@ class TKLClassifier(_TKL, MarginClassifier):
         self.random_state = random_state
 
 
-class TKLRegressor(_TKL, MarginRegressor):
+class TKLRegressor(_TKL, SVMRegressor):
     r"""Epsilon-regression with a learned tessellated kernel.
 
     Solves, to a certified gap,

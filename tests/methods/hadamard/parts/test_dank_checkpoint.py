@@ -319,7 +319,7 @@ def run_until(machine, X, y, number):
 @pytest.mark.parametrize("eta", [100.0, "auto"])
 def test_a_refinement_that_is_stopped_again_and_again_comes_to_its_end(tmp_path, eta, monkeypatch):
     monkeypatch.setattr(
-        "pliant.methods.svm.smo.rounds.SLICE_READS", 4e3
+        "pliant.methods.svm.smo.solver.SLICE_READS", 4e3
     )  # so that it is asked often
     X, y = classification(400)
     machine = machine_in(tmp_path, C=100.0, gamma=20.0, eta=eta, tol=1e-8, refine=True)

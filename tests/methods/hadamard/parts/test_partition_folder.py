@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -73,7 +74,7 @@ def test_another_version_of_pliant_is_another_run(store):
 def test_the_layout_in_memory_does_not_matter(monkeypatch):
     for same in (np.asfortranarray(X), np.repeat(X, 2, axis=0)[::2], X.tolist()):
         assert fingerprint(same, Y, None, {})["X"] == MADE["X"]
-    monkeypatch.setattr("pliant.methods.hadamard.parts.fingerprint.BLOCK_BYTES", 100)
+    monkeypatch.setattr(import_module(fingerprint.__module__), "BLOCK_BYTES", 100)
     assert fingerprint(X, Y, None, {})["X"] == MADE["X"]
 
 

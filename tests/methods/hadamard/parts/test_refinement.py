@@ -206,7 +206,7 @@ def fit_late(machine, X, y, seconds):
 def test_when_time_is_up_the_best_so_far_has_a_valid_certificate(
     kind, refine, eta, seconds, monkeypatch
 ):
-    monkeypatch.setattr("pliant.methods.svm.smo.rounds.SLICE_READS", 800)  # ten steps
+    monkeypatch.setattr("pliant.methods.svm.smo.solver.SLICE_READS", 800)  # ten steps
     machine, X, y = machine_for(kind, eta=eta)
     kernel = slow_kernel(0.01)  # so that .05 s are too few for ten parts
     found = refined(machine, 10, kernel=kernel, gamma="scale", refine=refine)
@@ -231,7 +231,7 @@ def test_when_time_is_up_the_best_so_far_has_a_valid_certificate(
 
 @pytest.mark.parametrize("refine", [False, True])
 def test_where_no_eta_is_known_when_time_is_up_a_plain_machine_is_left(refine, monkeypatch):
-    monkeypatch.setattr("pliant.methods.svm.smo.rounds.SLICE_READS", 800)
+    monkeypatch.setattr("pliant.methods.svm.smo.solver.SLICE_READS", 800)
     machine, X, y = machine_for("classification", eta="auto")
     found = refined(machine, refine=refine, max_seconds=1e-9)
     with pytest.warns(ConvergenceWarning, match="max_seconds") as told:
@@ -259,7 +259,7 @@ def test_steps_are_those_on_the_whole_problem_and_on_the_support_points(monkeypa
 
 
 def test_what_the_parts_found_is_not_thrown_away_when_time_is_up(monkeypatch):
-    monkeypatch.setattr("pliant.methods.svm.smo.rounds.SLICE_READS", 80)  # one step
+    monkeypatch.setattr("pliant.methods.svm.smo.solver.SLICE_READS", 80)  # one step
     machine, X, y = machine_for("classification", eta=3.0)
     parts = refined(machine, refine=False).fit(X, y)
     beta = parts.kernel_.beta
@@ -286,7 +286,7 @@ def test_what_the_parts_found_is_not_thrown_away_when_time_is_up(monkeypatch):
 
 
 def test_warnings_of_a_late_run_may_be_errors_and_nothing_is_half_fitted(monkeypatch):
-    monkeypatch.setattr("pliant.methods.svm.smo.rounds.SLICE_READS", 800)
+    monkeypatch.setattr("pliant.methods.svm.smo.solver.SLICE_READS", 800)
     machine, X, y = machine_for("classification")
     for refine in (False, True):
         found = refined(machine, refine=refine, max_seconds=1e-9)

@@ -11,7 +11,7 @@ import numpy as np
 from pliant.core.kernels.base import Kernel
 from pliant.core.typing import Array
 from pliant.methods.hadamard.parts import Store, fingerprint
-from pliant.methods.svm.machine import Task, finite_gram
+from pliant.methods.svm.estimators import Task, finite_gram
 
 __all__ = ["Keeper", "open_store"]
 

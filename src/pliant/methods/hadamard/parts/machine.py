@@ -17,7 +17,7 @@ from pliant.methods.hadamard.kernel import HadamardKernel
 from pliant.methods.hadamard.machine import HadamardMachine
 from pliant.methods.hadamard.partitioned_kernel import PartitionedKernel
 from pliant.methods.hadamard.parts.run import PartedLearning
-from pliant.methods.svm.machine import Task, WarmStart
+from pliant.methods.svm.estimators import Task, WarmStart
 
 __all__ = ["PREDICTIONS", "PartedMachine"]
 

@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pliant.core.kernels.base import Kernel
-from pliant.core.progress import is_over
-from pliant.core.result import Status
+from pliant.core.progress import Status, is_over
 from pliant.core.typing import Array, Indices
 from pliant.methods.hadamard.gram_rows import gram_rows
 from pliant.methods.hadamard.parts import Partition, PartResult, halted
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import MarginDual, without_intercept
-from pliant.methods.svm.machine import Task
+from pliant.methods.svm.estimators import Task
 from pliant.methods.svm.rows import DenseRows, Rows
 
 __all__ = ["SMALL_PART", "PartOptions", "PartTasks", "solve_part", "some_of"]

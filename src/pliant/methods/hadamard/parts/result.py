@@ -24,7 +24,7 @@ class PartResult(NamedTuple):
     n_iter : int
         Iterations done.
     status : str
-        Why the solver stopped, the name of a `pliant.core.result.Status`.
+        Why the solver stopped, the name of a `pliant.core.progress.Status`.
     seconds : float
         Processor time of the thread that ran the part, which `run_parts` fills in. What a BLAS
         of several threads does besides is not counted.

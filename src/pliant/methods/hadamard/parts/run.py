@@ -11,8 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from pliant.core.progress import Deadline
-from pliant.core.result import Result, Status
+from pliant.core.progress import Deadline, Result, Status
 from pliant.core.typing import Array
 from pliant.core.validation import stack_level
 from pliant.methods.hadamard.gram_rows import gram_rows
@@ -35,7 +34,7 @@ from pliant.methods.hadamard.parts.part import (
 from pliant.methods.hadamard.problem import automatic_eta
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import Certificate, MarginDual
-from pliant.methods.svm.machine import Task, WarmStart
+from pliant.methods.svm.estimators import Task, WarmStart
 
 __all__ = ["PartedLearning"]
 

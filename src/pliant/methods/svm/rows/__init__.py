@@ -5,9 +5,8 @@ kernel that made them. `DenseRows` holds the whole matrix, `CachedRows` computes
 are asked for and keeps those that are used most.
 """
 
-from pliant.methods.svm.rows.base import Pause, Rows
 from pliant.methods.svm.rows.bordered import BorderedRows
 from pliant.methods.svm.rows.cached import CachedRows
-from pliant.methods.svm.rows.dense import DenseRows
+from pliant.methods.svm.rows.dense import DenseRows, Pause, Rows
 
 __all__ = ["BorderedRows", "CachedRows", "DenseRows", "Pause", "Rows"]

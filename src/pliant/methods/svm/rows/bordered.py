@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pliant.core.typing import Array, Indices
-from pliant.methods.svm.rows.base import Pause, Rows
+from pliant.methods.svm.rows.dense import Pause, Rows
 
 __all__ = ["BorderedRows"]
 

@@ -11,9 +11,8 @@ import numpy.typing as npt
 
 from pliant.core.typing import Array, Between, Columns, Indices
 from pliant.core.validation import check_points, check_real
-from pliant.methods.svm.rows.base import Pause, used_rows
+from pliant.methods.svm.rows.dense import Pause, add_both, add_rows, part, place, used_rows
 from pliant.methods.svm.rows.memory import RowMemory
-from pliant.methods.svm.rows.sums import add_both, add_rows, part, place
 
 __all__ = ["CachedRows"]
 

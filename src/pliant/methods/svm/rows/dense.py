@@ -1,15 +1,59 @@
-"""The rows of a Gram matrix that is kept whole."""
+"""The rows of a Gram matrix, as solvers read them; those of a matrix that is kept whole."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from pliant.core.jit import compiled
 from pliant.core.typing import Array, Indices
-from pliant.methods.svm.rows.base import Pause, used_rows
-from pliant.methods.svm.rows.sums import add_both, add_rows, part
 
-__all__ = ["DenseRows"]
+__all__ = ["DenseRows", "Pause", "Rows", "add_both", "add_rows", "part", "place", "used_rows"]
+
+Pause = Callable[[], object]
+"""Called now and then during long sums, which it may end with an exception."""
+
+
+class Rows(Protocol):
+    """A symmetric Gram matrix of n rows, float32 or float64; sums are float64."""
+
+    @property
+    def room(self) -> int | None:
+        """The most coordinates whose square part may be asked for; None if all rows are at hand."""
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+
+    def diagonal(self) -> Array:
+        """Return the diagonal, shape (n,), float64."""
+
+    def block(self, indices: Indices) -> Array:
+        """Return the rows `indices`, shape (len(indices), n)."""
+
+    def square(self, indices: Indices, pause: Pause | None = None) -> Array:
+        """Return the rows and columns `indices`, shape (m, m)."""
+
+    def part(self, rows: Indices, columns: Indices) -> Array:
+        """Return some rows and columns, shape (len(rows), len(columns))."""
+
+    def matvec(self, weights: Array, pause: Pause | None = None) -> Array:
+        """Return K w, shape (n,); rows of zero weight are not read."""
+
+    def both_matvecs(
+        self, weights: Array, squares: Array, pause: Pause | None = None
+    ) -> tuple[Array, Array]:
+        """Return K w and (K o K) q, with o the entrywise product; q is zero wherever w is."""
+
+
+def used_rows(weights: Array, n: int) -> tuple[Indices, Array]:
+    """Return the rows whose weight is not zero, and their weights."""
+    if weights.shape != (n,):
+        raise ValueError(f"expected weights of shape ({n},), got {weights.shape}")
+    used = np.flatnonzero(weights)
+    return used, weights[used]
 
 
 class DenseRows:
@@ -71,3 +115,60 @@ class DenseRows:
         used, some = used_rows(weights, len(self))
         add_both(total, squared, self.gram, used, some, squares[used])
         return total, squared
+
+
+@compiled
+def part(gram: Array, rows: Indices, columns: Indices) -> Array:
+    """Return some rows and columns of a matrix."""
+    chosen = np.empty((rows.size, columns.size), gram.dtype)
+    for a in range(rows.size):
+        row = gram[rows[a]]
+        for b in range(columns.size):
+            chosen[a, b] = row[columns[b]]
+    return chosen
+
+
+@compiled
+def place(
+    target: Array,
+    rows: Indices,
+    columns: Indices,
+    source: Array,
+    source_rows: Indices,
+    source_columns: Indices,
+) -> None:
+    """Write some rows and columns of a matrix into the symmetric `target`, on both sides."""
+    for a in range(rows.size):
+        values = source[source_rows[a]]
+        for b in range(columns.size):
+            target[rows[a], columns[b]] = values[source_columns[b]]
+            target[columns[b], rows[a]] = values[source_columns[b]]
+
+
+@compiled
+def add_rows(total: Array, rows: Array, numbers: Indices, weights: Array) -> None:
+    """Add sum_a weights_a rows[numbers_a] to `total`."""
+    for a in range(numbers.size):
+        row = rows[numbers[a]]
+        for s in range(total.size):
+            total[s] += weights[a] * row[s]
+
+
+@compiled
+def add_both(
+    total: Array,
+    squared: Array,
+    rows: Array,
+    numbers: Indices,
+    weights: Array,
+    square_weights: Array,
+) -> None:
+    """Add sum_a weights_a rows[numbers_a] to `total`, and the same of squared rows to `squared`.
+
+    The rows are squared entrywise and have weights of their own; each is read once.
+    """
+    for a in range(numbers.size):
+        row = rows[numbers[a]]
+        for s in range(total.size):
+            total[s] += weights[a] * row[s]
+            squared[s] += square_weights[a] * row[s] * row[s]

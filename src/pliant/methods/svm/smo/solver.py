@@ -18,20 +18,349 @@ Cost: O(n) a step and some tens of steps a support vector, so between n^2 and n^
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import cached_property
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from pliant.core.result import Progress, Result
-from pliant.core.typing import Array
-from pliant.methods.svm.smo.block import CertifiedIntercept, TwoCoordinateProblem
-from pliant.methods.svm.smo.projections import project_box_hyperplane
-from pliant.methods.svm.smo.rounds import Run
+from pliant.core.progress import Certified, Progress, Result, Status
+from pliant.core.typing import Array, Indices, Mask
+from pliant.methods.svm.rows import Pause, Rows
+from pliant.methods.svm.smo.steps import ascend, project_box_hyperplane, tolls
 
-__all__ = ["TwoCoordinateProblem", "solve"]
+__all__ = ["Block", "CertifiedIntercept", "Run", "TwoCoordinateProblem", "solve", "working_set"]
+
+
+class CertifiedIntercept(Certified, Protocol):
+    """What the solver reads besides."""
+
+    @property
+    def intercept(self) -> float:
+        """The b that makes the gap smallest."""
+
 
 Proof = TypeVar("Proof", bound=CertifiedIntercept)
+Proof_co = TypeVar("Proof_co", bound=CertifiedIntercept, covariant=True)
+
+
+class TwoCoordinateProblem(Protocol[Proof_co]):
+    """What a problem must offer to the solver; `pliant.methods.svm.smo` tells the letters."""
+
+    @property
+    def rows(self) -> Rows:
+        """The rows of K."""
+
+    @property
+    def linear(self) -> Array:
+        """The vector p."""
+
+    @property
+    def lower(self) -> Array:
+        """The lower bounds, <= 0."""
+
+    @property
+    def upper(self) -> Array:
+        """The upper bounds, >= 0."""
+
+    @property
+    def epsilon(self) -> Array | float:
+        """The weight of the 1-norm, one for all coordinates or one for each."""
+
+    @property
+    def quartic(self) -> float:
+        """The weight c of the quartic term."""
+
+    @property
+    def psd(self) -> bool:
+        """Whether gaps are certified."""
+
+    def fields(self, beta: Array) -> tuple[Array, Array]:
+        """Return u = K beta and v = (K o K) beta^2."""
+
+    def certificate(self, beta: Array, fields: tuple[Array, Array]) -> Proof_co:
+        """Return a proof of the gap at `beta`."""
+
+
+class Block:
+    """The problem on some coordinates (all, if not told), the others held fixed."""
+
+    def __init__(
+        self,
+        problem: TwoCoordinateProblem[Any],
+        beta: Array,
+        fields: tuple[Array, Array],
+        indices: Indices | None = None,
+        pause: Pause | None = None,
+    ) -> None:
+        self.indices = np.arange(beta.size) if indices is None else indices
+        self._rows, self._pause = problem.rows, pause
+        self.diagonal = problem.rows.diagonal()[self.indices]
+        self.linear, self.lower, self.upper = (
+            vector[self.indices] for vector in (problem.linear, problem.lower, problem.upper)
+        )
+        self.epsilon = np.broadcast_to(problem.epsilon, beta.shape)[self.indices]
+        self.c = problem.quartic
+        self.beta = beta[self.indices]
+        u, self.v = (field[self.indices] for field in fields)
+        self.g = self.linear - u - self.c * self.beta * self.v
+
+    @cached_property
+    def gram(self) -> Array:
+        """The square part of K; it is made only when steps are taken."""
+        return self._rows.square(self.indices, self._pause)
+
+    @property
+    def violation(self) -> float:
+        """The largest rate of gain of any pair of coordinates; <= 0 at the optimum."""
+        rise, fall = self.rates()
+        return float(rise.max() - fall.min())
+
+    def rates(self) -> tuple[Array, Array]:
+        """Return the rates of gain upwards and of loss downwards of each coordinate."""
+        up, down = tolls(self.beta, self.lower, self.upper, self.epsilon)
+        return self.g - up, self.g - down
+
+    @property
+    def free(self) -> Mask:
+        """Which coordinates are neither zero nor at a bound."""
+        return (self.beta > self.lower) & (self.beta < self.upper) & (self.beta != 0.0)
+
+    def fields(self) -> tuple[Array, Array]:
+        """Return u and v at the present point."""
+        return self.linear - self.g - self.c * self.beta * self.v, self.v
+
+    def active(self, intercept: float, room: int) -> Indices | None:
+        """Return up to `room` coordinates to step on next, None if that would leave out too much.
+
+        These are the coordinates in some violating pair; if there are too many, the worst
+        violators of the optimality conditions at `intercept`, and the free coordinates. None as
+        well if no pair violates them.
+        """
+        rise, fall = self.rates()
+        pairs = np.flatnonzero((rise > fall.min()) | (fall < rise.max()))
+        if pairs.size == 0:
+            return None
+        if pairs.size <= room:
+            return pairs
+        violation = np.maximum(rise - intercept, intercept - fall)  # >= 0 for free coordinates
+        if (violation >= 0.0).sum() > room:
+            return None
+        return np.sort(np.argsort(-violation, kind="stable")[:room])
+
+    def ascend(self, goal: float, steps: int) -> int:
+        """Take up to `steps` steps, until the violation is <= `goal`; return their number."""
+        return ascend(
+            self.gram, self.diagonal, self.lower, self.upper, self.epsilon, self.c,
+            self.beta, self.g, self.v, goal, steps,
+        )  # fmt: skip
+
+
+SHARE = 0.03
+"""The share of all coordinates that is stepped on at once: of more, too many turn out not needed,
+and their square part costs as much as the rows of those that move."""
+
+SMALLEST = 200
+"""It is at least so many."""
+
+LARGER_SHARE, UP_TO = 0.1, 2000
+"""It is this larger share, up to so many: square parts of that size cost little, and where whole
+crowds go to their bounds, as with a small price of slack, ten times fewer sets are needed."""
+
+TIMES_FREE = 2
+"""And so many times the free coordinates, which move in every round, as long as room is left."""
+
+FREE_SHARE = 0.5
+"""The share of the set that free coordinates may take from the worst violators."""
+
+
+def working_set(everything: Block, intercept: float, room: int) -> Indices:
+    """Return up to `room` >= 2 coordinates, among them the pair of the largest violation.
+
+    If the coordinates in violating pairs are too many, they are the worst violators upwards and
+    downwards, as many of each, and free coordinates, first those that violate the optimality
+    conditions at `intercept` most. Equal ones are taken in a shuffled order: at the start, all
+    coordinates of a class are.
+    """
+    rise, fall = everything.rates()
+    least, most = float(fall.min()), float(rise.max())
+    pairs = np.flatnonzero((rise > least) | (fall < most))
+    if pairs.size == 0:
+        return np.unique([np.argmax(rise), np.argmin(fall)])
+    free = np.flatnonzero(everything.free)
+    share = max(int(SHARE * rise.size), min(int(LARGER_SHARE * rise.size), UP_TO))
+    size = min(room, max(SMALLEST, share, TIMES_FREE * free.size))
+    if pairs.size <= size:
+        return pairs
+    side = max(1, (size - min(free.size, int(FREE_SHARE * size))) // 2)
+    worst = np.union1d(_first(rise, side, least), _first(-fall, side, -most))
+    others = np.setdiff1d(free, worst)
+    strain = np.maximum(rise[others] - intercept, intercept - fall[others])
+    return np.union1d(worst, others[_first(strain, size - worst.size, -np.inf)])
+
+
+def _first(rates: Array, number: int, bound: float) -> Indices:
+    """Return up to `number` positions of the largest values, of those above `bound`."""
+    shuffled = np.random.default_rng(0).permutation(rates.size)
+    order = shuffled[np.argsort(-rates[shuffled], kind="stable")][:number]
+    return order[rates[order] > bound]
+
+
+SLICE_READS = 2e7
+"""Gram entries that one compiled slice reads at most: some hundredths of a second."""
+
+SHORTEST_ROUND = 500
+"""Steps on all coordinates before the active ones are looked for again; n/2 if that is more."""
+
+WORTH_COPYING = 0.4
+"""A block holds at most this share of all coordinates; copying more costs more than it saves."""
+
+BLOCK_GOAL = 0.03
+"""A block is left when its violation is this share of that of all coordinates before it."""
+
+LONGEST_VISIT = 100
+"""Steps a coordinate in a block before all coordinates are looked at again; 10 000 if more."""
+
+STALE = 8
+"""Rounds after which the fields are summed up anew."""
+
+PATIENCE = 5
+"""Rounds without a better value or gap, after which the run counts as stalled."""
+
+
+class _Abandoned(Exception):
+    """A callback asked to stop while kernel values for a block, or its fields, were computed."""
+
+
+class Run(Generic[Proof]):
+    """One run: the point, its fields on all coordinates, and what has been seen of it."""
+
+    def __init__(
+        self,
+        problem: TwoCoordinateProblem[Proof],
+        beta: Array,
+        max_iter: int,
+        callback: Callable[[Progress], Any] | None,
+        fields: tuple[Array, Array] | None = None,
+    ) -> None:
+        self.problem = problem
+        self._arrive(beta, problem.fields(beta) if fields is None else fields)
+        self.limit = max_iter if max_iter >= 0 else int(np.iinfo(np.int64).max)
+        self.callback = callback
+        self.n_iter = 0
+        self.idle_rounds = 0
+        self.rounds_since_fresh = 0
+        self.intercept = 0.0
+        self.stopped = False
+        self.history: list[Progress] = []
+
+    def check(self, tol: float, violation: float | None) -> tuple[Proof, Status | None]:
+        """Certify the present point; say whether, and why, the run is over."""
+        certificate = self.problem.certificate(self.beta, self.fields)
+        reached = self._reached(certificate, tol, violation)
+        if self._in_doubt(reached):
+            self._arrive(self.beta, self.problem.fields(self.beta))
+            self.rounds_since_fresh = 0
+            certificate = self.problem.certificate(self.beta, self.fields)
+            reached = self._reached(certificate, tol, violation)
+        self.intercept = certificate.intercept
+        self._note(certificate)
+        if reached:
+            return certificate, Status.CONVERGED if self.problem.psd else Status.UNCERTIFIED
+        if self.stopped:
+            return certificate, Status.STOPPED
+        if self.n_iter >= self.limit:
+            return certificate, Status.MAX_ITER
+        return certificate, Status.STALLED if self.idle_rounds >= PATIENCE else None
+
+    def improve(self, floor: float) -> None:
+        """Step on the coordinates that may move, then bring all fields up to date."""
+        self.rounds_since_fresh += 1
+        chosen = self._working_set()
+        if chosen is None:
+            self._advance(self.everything, floor, max(SHORTEST_ROUND, self.beta.size // 2))
+            self._arrive(self.everything.beta, self.everything.fields())
+        else:
+            with contextlib.suppress(_Abandoned):
+                self._visit(chosen, floor)
+
+    def _working_set(self) -> Indices | None:
+        """Return the coordinates of the next block; None for all of them."""
+        room = self.problem.rows.room
+        if room is not None:
+            return working_set(self.everything, self.intercept, room)
+        if self.idle_rounds:
+            return None
+        return self.everything.active(self.intercept, int(WORTH_COPYING * self.beta.size))
+
+    def _visit(self, chosen: Indices, floor: float) -> None:
+        """Step on some coordinates in a block of their own, then bring all fields up to date."""
+        part = Block(self.problem, self.beta, self.fields, chosen, self._pause)
+        goal = max(floor, BLOCK_GOAL * self.everything.violation)
+        end = self.n_iter + max(10_000, LONGEST_VISIT * chosen.size)
+        while part.violation > goal and self._advance(part, goal, end - self.n_iter):
+            pass
+        self._fold_in(part)
+
+    def _arrive(self, beta: Array, fields: tuple[Array, Array]) -> None:
+        self.beta = beta
+        self.fields = fields
+        self.everything = Block(self.problem, beta, fields)
+
+    def _in_doubt(self, reached: bool) -> bool:
+        """Whether to sum the fields anew: they may have drifted, or this may be the last check.
+
+        Where that would need kernel values, only if there is no progress: fields are then sums of
+        one product a round, not of many steps.
+        """
+        if self.problem.rows.room is not None or self.idle_rounds > 0:
+            return self.idle_rounds > 0
+        drifted = self.rounds_since_fresh >= STALE
+        return reached or drifted or self.stopped or self.n_iter >= self.limit
+
+    def _reached(self, certificate: Proof, tol: float, violation: float | None) -> bool:
+        if violation is not None:
+            return self.everything.violation <= violation
+        return certificate.gap <= tol * (1.0 + abs(certificate.value))
+
+    def _note(self, certificate: Proof) -> None:
+        """Add to the history; count the rounds in which neither value nor gap got better."""
+        values = [step.objective for step in self.history]
+        gaps = [step.gap for step in self.history]
+        better = not values or certificate.value > max(values) or certificate.gap < min(gaps)
+        self.idle_rounds = 0 if better else self.idle_rounds + 1
+        self.history.append(Progress(self.n_iter, certificate.value, certificate.gap))
+
+    def _advance(self, block: Block, goal: float, steps: int) -> bool:
+        """Take one slice of steps; return whether another one makes sense."""
+        allowed = max(1, int(SLICE_READS / block.beta.size))
+        allowed = min(steps, allowed, self.limit - self.n_iter)
+        done = block.ascend(goal, allowed)
+        self.n_iter += done
+        self.stopped = self._says_stop()
+        return 0 < done == allowed and self.n_iter < self.limit and not self.stopped
+
+    def _says_stop(self) -> bool:
+        seen = self.history[-1]._replace(n_iter=self.n_iter)
+        return self.callback is not None and self.callback(seen) is True
+
+    def _pause(self) -> None:
+        """Look at the callback while kernel values are computed; give the block up if it stops."""
+        self.stopped = self.stopped or self._says_stop()
+        if self.stopped:
+            raise _Abandoned
+
+    def _fold_in(self, part: Block) -> None:
+        beta = self.beta.copy()
+        beta[part.indices] = part.beta
+        (u, v), change, rows = self.fields, beta - self.beta, self.problem.rows
+        if self.problem.quartic:
+            du, dv = rows.both_matvecs(change, beta**2 - self.beta**2, self._pause)
+            u, v = u + du, v + dv
+        else:
+            u = u + rows.matvec(change, self._pause)
+        self._arrive(beta, (u, v))
 
 
 def solve(

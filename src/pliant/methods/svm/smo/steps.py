@@ -15,7 +15,7 @@ import numpy as np
 from pliant.core.jit import compiled
 from pliant.core.typing import Array
 
-__all__ = ["ascend", "tolls"]
+__all__ = ["ascend", "project_box_hyperplane", "tolls"]
 
 FLAT = 1e-12
 """Curvatures below this are taken as this."""
@@ -223,3 +223,66 @@ def _slope(pair: Pair, slope: float, t: float) -> tuple[float, float]:
     bend = w_i + w_j + 2.0 * (a * a * kk_ii + b * b * kk_jj) - 4.0 * a * b * kk_ij
     flat = k_ii + k_jj - 2.0 * k_ij
     return slope - flat * t - c * quartic, flat + c * bend
+
+
+def project_box_hyperplane(
+    point: Array, lower: Array, upper: Array, normal: Array | None = None, level: float = 0.0
+) -> Array:
+    """Return the nearest x to `point` with lower <= x <= upper and normal'x = level.
+
+    A point of the set stays as it is, to the last bit. Any other becomes
+    clip(point - t normal, lower, upper), with t the root of a non-increasing piecewise-linear
+    function, found exactly from its sorted break points in O(n log n).
+
+    Parameters
+    ----------
+    point, lower, upper : arrays of shape (n,)
+        Bounds are finite, lower <= upper.
+    normal : array of shape (n,), optional
+        All ones if not given.
+    level : float
+        The right-hand side.
+
+    Raises
+    ------
+    ValueError
+        If the set is empty.
+    """
+    if (lower > upper).any():
+        i = int(np.argmax(lower > upper))
+        raise ValueError(f"expected lower <= upper, got {lower[i]:g} and {upper[i]:g} at {i}")
+    a = np.ones_like(point) if normal is None else normal
+    low, high = np.minimum(a * lower, a * upper).sum(), np.maximum(a * lower, a * upper).sum()
+    slack = 1e-12 * (1.0 + np.abs(a * upper).sum() + np.abs(a * lower).sum())
+    if not low - slack <= level <= high + slack:
+        raise ValueError(
+            f"expected a level that the box can reach, in [{low:g}, {high:g}], got {level:g}"
+        )
+    inside = np.clip(point, lower, upper)
+    if np.array_equal(inside, point) and abs(a @ point - level) <= slack:
+        return inside
+    moving = a != 0
+    breaks = np.sort(
+        np.concatenate([(point - lower)[moving] / a[moving], (point - upper)[moving] / a[moving]])
+    )
+    if breaks.size == 0:
+        return np.clip(point, lower, upper)
+
+    def surplus(t: float) -> float:
+        return float(a @ np.clip(point - t * a, lower, upper)) - level
+
+    left, right = 0, breaks.size - 1
+    if surplus(breaks[left]) <= 0:
+        return np.clip(point - breaks[left] * a, lower, upper)
+    if surplus(breaks[right]) >= 0:
+        return np.clip(point - breaks[right] * a, lower, upper)
+    while right - left > 1:
+        middle = (left + right) // 2
+        if surplus(breaks[middle]) > 0:
+            left = middle
+        else:
+            right = middle
+    s0, s1 = surplus(breaks[left]), surplus(breaks[right])
+    share = s0 / (s0 - s1)
+    t = breaks[left] + share * (breaks[right] - breaks[left])
+    return np.clip(point - t * a, lower, upper)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pliant.core.result import Progress, Result
+from pliant.core.progress import Progress, Result
 from pliant.core.typing import Array
 from pliant.methods.svm import smo
 from pliant.methods.tessellated.solvers.saddle import Saddle, SaddleProblem, blended

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pliant.core.lbfgs import InverseHessian
-from pliant.core.result import Progress, Result
+from pliant.core.progress import Progress, Result
 from pliant.core.typing import Array
 from pliant.methods.svm import smo
 from pliant.methods.tessellated.solvers.saddle import Saddle, SaddleProblem, blended

@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from pliant.core.result import Progress, Result
+from pliant.core.linalg import project_spectraplex
+from pliant.core.progress import Progress, Result
 from pliant.core.typing import Array
 from pliant.methods.svm import smo
-from pliant.methods.svm.smo.projections import project_spectraplex
 from pliant.methods.tessellated.solvers.saddle import Saddle, SaddleProblem, factor_of
 from pliant.methods.tessellated.solvers.search import Prox, Search
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pliant.core.result import Progress, Result, Status
+from pliant.core.progress import Progress, Result, Status
 from pliant.core.typing import Array
 from pliant.methods.tessellated.solvers.lower_bound import Lower, improved
 from pliant.methods.tessellated.solvers.saddle import Bound, Dual, Oracle, Saddle, SaddleProblem

@@ -1,20 +1,34 @@
-"""Kernels of the difference of two points.
+"""Kernels that are not learned, and how they are asked for by name.
 
-All widths are given by one number, gamma; a Gaussian of standard deviation sigma has
-gamma = 1/(2 sigma^2).
+The width of a stationary kernel is given by one number, gamma; a Gaussian of standard deviation
+sigma has gamma = 1/(2 sigma^2).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
+from sklearn.base import clone
 
-from pliant.core.kernels.base import Kernel, positive
+from pliant.core.kernels.base import FunctionKernel, Kernel, positive
+from pliant.core.kernels.precomputed import Precomputed
 from pliant.core.typing import Array, Between, Columns, Indices
+from pliant.core.validation import check_choice, check_integer, check_real
 
-__all__ = ["TL1", "Gaussian", "Laplacian", "Matern"]
+__all__ = [
+    "KERNEL_NAMES",
+    "TL1",
+    "Gaussian",
+    "Laplacian",
+    "Linear",
+    "Matern",
+    "Polynomial",
+    "as_kernel",
+]
 
 FARTHEST = 1e-10 / np.finfo(np.float64).eps
 """Exponents gamma |x|^2 up to this have an absolute error of about 1e-10 at most."""
@@ -206,3 +220,120 @@ class _Exponents:
                 np.minimum(tile, 0.0, out=tile)
                 np.exp(tile, out=gram[top : top + TILE_ROWS, start : start + width])
         return gram
+
+
+class Linear(Kernel):
+    """k(x, y) = x'y."""
+
+    def _gram(self, X: Array, Y: Array) -> Array:
+        return X @ Y.T
+
+    def _diagonal(self, X: Array) -> Array:
+        return np.einsum("ij,ij->i", X, X)
+
+
+class Polynomial(Kernel):
+    """k(x, y) = (gamma x'y + coef0)^degree.
+
+    Parameters
+    ----------
+    degree : int
+        >= 1.
+    gamma : float
+        > 0.
+    coef0 : float
+        >= 0, so that the kernel is PSD.
+    """
+
+    def __init__(self, degree: int = 3, gamma: float = 1.0, coef0: float = 1.0) -> None:
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+
+    def _gram(self, X: Array, Y: Array) -> Array:
+        return self._power(X @ Y.T)
+
+    def _diagonal(self, X: Array) -> Array:
+        return self._power(np.einsum("ij,ij->i", X, X))
+
+    def _power(self, inner: Array) -> Array:
+        """Turn inner products into kernel values, in place."""
+        degree = check_integer("Polynomial(degree=...)", self.degree, least=1)
+        coef0 = check_real("Polynomial(coef0=...)", self.coef0, least=0)
+        inner *= positive(self, "gamma")
+        inner += coef0
+        inner **= degree
+        return inner
+
+
+_WITH_GAMMA: dict[str, Callable[[float], Kernel]] = {
+    "gaussian": lambda gamma: Gaussian(gamma=gamma),
+    "laplacian": lambda gamma: Laplacian(gamma=gamma),
+    "matern12": lambda gamma: Matern(nu=0.5, gamma=gamma),
+    "matern32": lambda gamma: Matern(nu=1.5, gamma=gamma),
+    "matern52": lambda gamma: Matern(nu=2.5, gamma=gamma),
+    "polynomial": lambda gamma: Polynomial(gamma=gamma),
+}
+
+KERNEL_NAMES = (*_WITH_GAMMA, "linear")
+"""The kernels that can be asked for by name."""
+
+_OTHER_NAMES = {"rbf": "gaussian", "poly": "polynomial"}
+"""What scikit-learn calls them."""
+
+
+def as_kernel(kernel: Any, X: Array, gamma: float | str = "scale") -> Kernel:
+    """Return the kernel that `kernel` stands for.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable
+        A name in `KERNEL_NAMES`; a kernel object, which is cloned; a function of two matrices; or
+        "precomputed".
+    X : array of shape (n, d)
+        The training points, for ``gamma="scale"`` and ``"auto"``; their Gram matrix, for
+        "precomputed".
+    gamma : float or {"scale", "auto"}
+        For kernels by name: a number > 0; "scale" is 1/(d var(X)), "auto" is 1/d.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name, a gamma that is not positive, or a gamma given beside a kernel
+        that has none or brings its own.
+    TypeError
+        If `kernel` is none of these.
+    """
+    if isinstance(kernel, str):
+        if kernel in _OTHER_NAMES:
+            meant = _OTHER_NAMES[kernel]
+            raise ValueError(f"expected kernel={meant!r}, as it is called here, got {kernel!r}")
+        if check_choice("kernel", kernel, (*KERNEL_NAMES, "precomputed")) in _WITH_GAMMA:
+            return _WITH_GAMMA[kernel](_gamma_value(gamma, X))
+        _refuse_gamma(gamma, f"kernel={kernel!r} has no gamma")
+        return Linear() if kernel == "linear" else Precomputed(X)
+    _refuse_gamma(gamma, "gamma belongs to kernels given by name; set it on the kernel itself")
+    if isinstance(kernel, Kernel):
+        return clone(kernel)
+    if callable(kernel) and not isinstance(kernel, type):
+        return FunctionKernel(kernel)
+    name = getattr(kernel, "__name__", "")
+    got = f"the class {name}: write {name}()" if name else repr(kernel)
+    raise TypeError(
+        f"expected kernel to be a name in {sorted(KERNEL_NAMES)}, a Kernel, a function of two "
+        f"matrices or 'precomputed', got {got}"
+    )
+
+
+def _refuse_gamma(gamma: float | str, why: str) -> None:
+    if not (isinstance(gamma, str) and gamma == "scale"):
+        raise ValueError(f"expected gamma='scale' (its default), got {gamma!r}: {why}")
+
+
+def _gamma_value(gamma: float | str, X: Array) -> float:
+    if isinstance(gamma, str):
+        check_choice("gamma", gamma, ("scale", "auto"))
+        spread = float(X.var()) if gamma == "scale" else 1.0
+        rounding = (1e-12 * float(np.abs(X).max())) ** 2  # of equal numbers
+        return 1.0 / (X.shape[1] * (spread if spread > rounding else 1.0))
+    return check_real("gamma", gamma, above=0)
