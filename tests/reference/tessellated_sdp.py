@@ -8,7 +8,8 @@ D(w) <= t I. `by_shape_matrix` minimises over P with the dual of the SVM, as in 
 (2004). G has shape (n_P, n_P, m, m).
 """
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from functools import cache
 
 import cvxpy as cp
 import numpy as np
@@ -122,14 +123,24 @@ def by_shape_matrix(G, margin):
 def svm(K, margin):
     """Return OPT_A, the optimum of the SVM with the Gram matrix K, and its w, by a QP solver."""
     values, vectors = np.linalg.eigh((K + K.T) / 2)
-    root = vectors * np.sqrt(np.maximum(values, 0))
-    w = cp.Variable(len(K))
-    gain = margin.p @ w - margin.epsilon * cp.norm1(w)
-    problem = cp.Problem(
-        cp.Maximize(gain - cp.sum_squares(root.T @ w) / 2),
-        [w >= margin.lower, w <= margin.upper, cp.sum(w) == 0],
-    )
+    problem, w, root, margins = _svm(len(K))
+    root.value = (vectors * np.sqrt(np.maximum(values, 0))).T
+    for parameter, value in zip(margins, astuple(margin), strict=True):
+        parameter.value = value
     return solve(problem), w.value
+
+
+@cache
+def _svm(m):
+    """The SVM on m points with its numbers left open, translated for the solver only once."""
+    w, root, epsilon = cp.Variable(m), cp.Parameter((m, m)), cp.Parameter(nonneg=True)
+    p, lower, upper = (cp.Parameter(m) for _ in range(3))
+    gain = p @ w - epsilon * cp.norm1(w)
+    problem = cp.Problem(
+        cp.Maximize(gain - cp.sum_squares(root @ w) / 2),
+        [w >= lower, w <= upper, cp.sum(w) == 0],
+    )
+    return problem, w, root, (p, lower, upper, epsilon)
 
 
 def best_shape(D, gain):

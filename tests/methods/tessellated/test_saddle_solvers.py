@@ -1,7 +1,7 @@
 """Four solvers of one saddle point: reference optima, certificates, limits, callbacks."""
 
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 import pytest
@@ -112,19 +112,12 @@ def test_every_start_leads_to_the_same_optimum(name, start):
 # What the certificate says
 
 
-@cache
-def optimum_by_sdp(name, degree, basis):
-    """The optimum of a reference case; seconds, so once for all solvers."""
-    (case,) = (case for case in CASES if case.name == name)
-    return by_weights(case.tensor(degree, basis), case.margin)[0]
-
-
 @every_case
 @every_basis
 @every_solver
 def test_the_optimum_is_between_the_bounds_at_every_check(name, case, degree, basis):
     """Of the semidefinite program, whatever the solver and however far it has come."""
-    optimum = optimum_by_sdp(case.name, degree, basis)
+    optimum = case.by_weights(degree, basis)[0]
     result = SOLVERS[name](problem_of(case, degree, basis), tol=1e-5, max_iter=60)
     assert_bounds(result, optimum, rounding=2e-7)
     assert len(result.history) == result.n_iter <= 60
