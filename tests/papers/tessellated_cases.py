@@ -4,11 +4,18 @@ X lies in [0, 1] and is used as it is, Y = [-delta, 1 + delta], trace P = n_P.
 """
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
 from tests.reference.naive_tessellated import tessellated_tensor
-from tests.reference.tessellated_sdp import Margin, classification, regression
+from tests.reference.tessellated_sdp import (
+    Margin,
+    by_shape_matrix,
+    by_weights,
+    classification,
+    regression,
+)
 
 BASES = [(0, "x"), (1, "x"), (1, "xz")]
 
@@ -33,6 +40,14 @@ class Case:
     def optimum(self, degree, basis):
         """The reference value."""
         return self.optima[BASES.index((degree, basis))]
+
+    def by_weights(self, degree, basis):
+        """The optimum and w by a semidefinite program, which takes seconds: solved once."""
+        return _by_weights(self.name, degree, basis)
+
+    def by_shape_matrix(self, degree, basis):
+        """The same for the optimum and P."""
+        return _by_shape_matrix(self.name, degree, basis)
 
 
 def _c1():
@@ -62,3 +77,15 @@ def _r3():
 
 C1, R1, R3 = _c1(), _r1(), _r3()
 CASES = [C1, R1, R3]
+
+
+@cache
+def _by_weights(name, degree, basis):
+    (case,) = (case for case in CASES if case.name == name)
+    return by_weights(case.tensor(degree, basis), case.margin)
+
+
+@cache
+def _by_shape_matrix(name, degree, basis):
+    (case,) = (case for case in CASES if case.name == name)
+    return by_shape_matrix(case.tensor(degree, basis), case.margin)

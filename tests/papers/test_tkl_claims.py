@@ -129,8 +129,8 @@ def test_lemma_5_needs_p_psd():
 @every_basis
 def test_lemma_6_there_is_no_duality_gap(case, degree, basis):
     G, expected = case.tensor(degree, basis), case.optimum(degree, basis)
-    highest, w = by_weights(G, case.margin)
-    lowest, P = by_shape_matrix(G, case.margin)
+    highest, w = case.by_weights(degree, basis)
+    lowest, P = case.by_shape_matrix(degree, basis)
     assert highest == pytest.approx(expected, rel=1e-7)
     assert lowest == pytest.approx(highest, rel=1e-6)
     assert svm(gram(G, P), case.margin)[0] == pytest.approx(highest, rel=1e-6)
@@ -347,11 +347,11 @@ def test_the_optimal_p_is_not_always_of_rank_1(basis, loss):
     The best P of rank 1 in the span is dearer than the optimum by more than the share `loss`.
     """
     G = R3.tensor(1, basis)
-    optimum, w = by_weights(G, R3.margin)
+    optimum, w = R3.by_weights(1, basis)
     values, vectors = np.linalg.eigh(quadratic(G, w))
     np.testing.assert_allclose(values[-2], values[-1], rtol=1e-5)
     assert values[-3] < 0.5 * values[-1]
-    shape = np.linalg.eigvalsh(by_shape_matrix(G, R3.margin)[1])
+    shape = np.linalg.eigvalsh(R3.by_shape_matrix(1, basis)[1])
     assert shape[-2] > 0.5 * shape[-1]
     assert shape[-3] < 1e-5 * shape[-1]
     angles = np.linspace(0, np.pi, 48, endpoint=False)
@@ -363,5 +363,5 @@ def test_the_optimal_p_is_not_always_of_rank_1(basis, loss):
 @pytest.mark.parametrize("case", [C1, R1], ids=lambda case: case.name)
 @every_basis
 def test_the_optimal_p_of_the_other_cases_has_rank_1(case, degree, basis):
-    values = np.linalg.eigvalsh(by_shape_matrix(case.tensor(degree, basis), case.margin)[1])
+    values = np.linalg.eigvalsh(case.by_shape_matrix(degree, basis)[1])
     assert values[-2] < 1e-5 * values[-1]

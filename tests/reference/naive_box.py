@@ -11,6 +11,7 @@ semidefinite program as the paper states it. Nothing of the library is used.
 import cvxpy as cp
 import numpy as np
 
+from tests.reference import conic
 from tests.reference.naive_hadamard import NaiveHadamard, soft, solve
 
 
@@ -73,8 +74,9 @@ def box_by_cone(problem):
     gain = problem.p @ beta - problem.epsilon * cp.norm1(beta)
     loss = cp.sum_squares(roots[0] @ beta) / 2 + cp.sum_squares(roots[1] @ t) / (16 * problem.eta)
     limits = [beta >= problem.lower, beta <= problem.upper, t >= cp.square(beta)]
-    value = cp.Problem(cp.Maximize(gain - loss), limits).solve(solver=cp.CLARABEL)
-    return value, beta.value
+    program = cp.Problem(cp.Maximize(gain - loss), limits)
+    conic.solve(program)
+    return program.value, beta.value
 
 
 def _root(M):
@@ -100,4 +102,5 @@ def box_by_sdp(problem):
     penalty = problem.eta * cp.sum_squares(F - np.ones((n, n)))
     objective = cp.Minimize(0.5 * t[0, 0] + problem.C * cp.sum(xi) + penalty)
     program = cp.Problem(objective, [0.5 * (block + block.T) >> 0, slack])
-    return program.solve(solver=cp.CLARABEL), F.value
+    conic.solve(program)
+    return program.value, F.value

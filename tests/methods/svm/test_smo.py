@@ -16,6 +16,7 @@ from pliant.methods.svm import smo
 from pliant.methods.svm.dual import svc_dual, svr_dual
 from pliant.methods.svm.rows import DenseRows
 from pliant.methods.svm.smo.solver import Block
+from tests.reference import conic
 
 
 def classification(seed, n=40, d=3):
@@ -47,7 +48,9 @@ def optimum_by_cvxpy(problem):
     else:
         constraints = []
     constraints += [beta >= problem.lower, beta <= problem.upper, cp.sum(beta) == 0]
-    return cp.Problem(cp.Maximize(objective), constraints).solve(solver=cp.CLARABEL)
+    program = cp.Problem(cp.Maximize(objective), constraints)
+    conic.solve(program)
+    return program.value
 
 
 @pytest.mark.parametrize("seed", range(10))

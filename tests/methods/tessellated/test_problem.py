@@ -98,7 +98,7 @@ def test_the_oracle_gives_the_best_p(case, basis):
 def test_the_oracle_gives_the_best_bound_on_the_way_to_w(case, share):
     """The largest kappa(tw) - n_P/2 lambda_max(D(tw)), 0 <= t <= 1, at or inside the end."""
     problem, G = problem_of(case), case.tensor(1, "x")
-    towards = by_weights(G, case.margin)[1]
+    towards = case.by_weights(1, "x")[1]
     for w in (share * towards, share * feasible(case, np.random.default_rng(0))):
         gain, D = case.margin.gain(w), quadratic(G, w)
         steps = np.linspace(0, 1, 1001)

@@ -48,10 +48,14 @@ def advance(search: Search, factor: Array) -> None:
     size = search.problem.size
     factor = search.problem.scaled(factor)
     answer = search.at(factor)
+    while search.status is None and not answer.matrix.any():
+        # tr(P D(w)) = w'K_P w: where D(w) = 0 no P changes the value at w, so P stays optimal to
+        # the accuracy of w, and the steps, which are as long as D(w) is small, have no direction.
+        answer = search.at(factor)
+    if search.status is not None:
+        return
     w, x = answer.w, 0.5 * answer.matrix
     norm = float(np.linalg.norm(w))
-    if norm == 0.0:
-        return
     bend = 2.0 * float(np.linalg.norm(x)) / norm  # how fast D(w)/2 changes with w
     tau, sigma = norm / (np.sqrt(2.0) * size * bend), size / (np.sqrt(2.0) * norm * bend)
     strength, ratio = STRENGTH / tau, sigma / tau
