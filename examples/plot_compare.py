@@ -21,14 +21,14 @@ from pliant.registry import METHODS
 
 X, y = make_friedman1(200, noise=1.0, random_state=0)
 methods = ["dummy", "linear", "svm", "dank", replace(METHODS["lab-rbf"], grid={})]
-found = compare(X, y, methods=methods, folds=5, repeats=1, budget=None)
-print(found.sentence())
+result = compare(X, y, methods=methods, folds=5, repeats=1, budget=None)
+print(result.sentence())
 
 # %%
 # The leaderboard is a data frame. ``difference`` is to the tuned Gaussian SVM on the same folds,
 # and ``p_value`` the corrected t test's, after Holm's correction for the number of methods.
 
-print(found.leaderboard[["title", "mean", "error", "difference", "p_value"]].round(3).to_string())
+print(result.leaderboard[["title", "mean", "error", "difference", "p_value"]].round(3).to_string())
 
 # %%
 # On the left means with standard errors, which know that training rows overlap. On the right what
@@ -38,12 +38,12 @@ print(found.leaderboard[["title", "mean", "error", "difference", "p_value"]].rou
 import numpy as np
 from matplotlib import pyplot as plt
 
-places = [place for place in found.standings() if place.method.name != "dummy"]
+places = [place for place in result.standings() if place.method.name != "dummy"]
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
 for height, place in enumerate(reversed(places)):
     colour = "black" if place.is_reference else f"C{height}"
     left.errorbar(place.mean, height, xerr=place.error, fmt="o", color=colour, capsize=4)
-    curves = [r["curve"] for r in found.records if r["method"] == place.method.name]
+    curves = [r["curve"] for r in result.records if r["method"] == place.method.name]
     rows, scores = np.mean(curves, axis=0).T
     right.plot(rows, scores, "o-", color=colour, label=place.method.title)
 left.set_yticks(range(len(places)), [place.method.title for place in reversed(places)])
@@ -54,8 +54,8 @@ plt.show()
 
 # %%
 # What a method chose in each fold is in the records, with times, support points and warnings;
-# ``found.report("report.html")`` puts all of it on one page.
+# ``result.report("report.html")`` puts all of it on one page.
 
-for record in found.records:
+for record in result.records:
     if record["method"] == "svm":
         print(record["fold"], record["chosen"], record["support"], "support points")

@@ -55,9 +55,9 @@ for name, machine in machines.items():
 # another problem, in which points of different parts do not know each other (its kernel is zero
 # between them): its objective is not to be compared with the others', the gap is its own.
 #
-# On the left the parts; a new point is predicted by the part of the nearest centre. On the right
-# the boundary of the parts (solid) and of the exact machine (dashed), and the fresh points that
-# they class differently: most lie where the boundary runs near a border between parts, of which a
+# The left panel shows the parts; the part of the nearest centre predicts a new point. The right
+# panel shows the boundary of the parts (solid) and of the exact model (dashed), and the new points
+# that they classify differently: most lie where the boundary runs near a border between parts, of which a
 # part sees one side only.
 
 from matplotlib import pyplot as plt
@@ -87,7 +87,7 @@ plt.show()
 
 # %%
 # How far are those points from a border? Half the difference of the distances to the two nearest
-# centres tells:
+# centres is a measure of that:
 
 nearest = np.sort(np.linalg.norm(X_new[:, None] - parted.part_centres_, axis=2), axis=1)
 to_border = (nearest[:, 1] - nearest[:, 0]) / 2

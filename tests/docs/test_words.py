@@ -11,8 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 MACHINE = re.compile(
-    r"(?<!vector )(?<!kernel )(?<!``)\b(?<!_)machines?\b"
-    r"(?!_)(?! learning| precision| epsilon|``| : )"
+    r"(?<!vector\s)(?<!kernel\s)(?<!expected\s)(?<!`)\b(?<!_)machines?\b"
+    r"(?!_)(?!\s+(?:learning|precision|epsilon|: ))(?!`)"
 )
 """An estimator is called an estimator or a model; a machine with a processor, a computer."""
 
@@ -65,9 +65,10 @@ def prose(path):
 
 def dialect(text):
     """Each word of the dialect in a text, with the start of what to write instead."""
+    text = " ".join(text.split())
     for pattern, instead in INSTEAD.items():
         for match in re.finditer(pattern, text, re.IGNORECASE):
-            around = " ".join(text[max(0, match.start() - 30) : match.end() + 30].split())
+            around = text[max(0, match.start() - 30) : match.end() + 30]
             yield f"{match[0]!r} in {around!r}: write {instead}"
 
 

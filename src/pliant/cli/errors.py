@@ -1,4 +1,4 @@
-"""Which exit code an error has, and the one line that tells it."""
+"""The exit code of an error, and its message in one line."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Axis:
         return (value - self.low) / (self.high - self.low)
 
     def label(self, value: float) -> str:
-        """Write a tick with the digits that tell it from its neighbours."""
+        """Write a tick with the digits that distinguish it from its neighbours."""
         if abs(value) >= 1e7 or (value != 0 and self._step < 1e-6):
             return f"{value:g}".replace("-", "−")
         if self._step >= 1000:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from pliant.core.typing import Array, Indices
 from pliant.methods.hadamard.problem import row_blocks
-
-if TYPE_CHECKING:
-    from pliant.methods.hadamard.kernel import HadamardKernel
-    from pliant.methods.hadamard.partitioned_kernel import PartitionedKernel
 
 __all__ = ["AdaptiveMatrix"]
 
@@ -26,7 +22,7 @@ class AdaptiveMatrix:
         The learned kernel.
     """
 
-    def __init__(self, kernel: HadamardKernel | PartitionedKernel) -> None:
+    def __init__(self, kernel: Any) -> None:
         self.kernel = kernel
 
     def __len__(self) -> int:

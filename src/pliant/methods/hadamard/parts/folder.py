@@ -1,7 +1,7 @@
 """The folder of a checkpoint, which belongs to the run with the fingerprint in its manifest.
 
-A fingerprint is what tells one run from another: hashes of its data, its parameters and pliant's
-version. A folder is made, or recognised by its manifest; one of another run is an error.
+A fingerprint distinguishes one run from another: it has hashes of its data, its parameters and
+pliant's version. A folder is made, or recognised by its manifest; one of another run is an error.
 """
 
 from __future__ import annotations
