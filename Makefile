@@ -58,4 +58,4 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks adapted
 
 clean:
-	rm -rf $(VENV) docs/_build docs/auto_examples docs/gen_modules docs/api/generated benchmarks/output demo-output
+	rm -rf $(VENV) docs/_build docs/auto_examples docs/gen_modules docs/api/generated benchmarks/output papers/output demo-output

@@ -1,6 +1,7 @@
 """``python -m benchmarks NAME``: run one benchmark and write JSON and Markdown.
 
-``python -m benchmarks papers`` reruns the papers' tables and figures onto one page.
+``python -m benchmarks numbers NAME`` measures a small table of the documentation again. The papers'
+tables and figures have a command of their own: ``python -m papers``.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 
 from benchmarks.harness.measuring import ROOT, Settings
@@ -18,34 +20,22 @@ from benchmarks.registry import BENCHMARKS
 OUTPUT = ROOT / "benchmarks" / "output"
 RESULTS = ROOT / "benchmarks" / "results"
 
-PAPERS = "papers"
+NUMBERS = "numbers"
 """The name that has a command line of its own."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return 0, or 1 if a measurement failed."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    if arguments[:1] == [PAPERS]:
-        from benchmarks.papers.overview.command import main as papers
+    if arguments[:1] == [NUMBERS]:
+        from benchmarks.numbers import main as numbers
 
-        return papers(arguments[1:])
-    parser = _parser()
-    options = parser.parse_args(arguments)
+        return numbers(arguments[1:])
+    options = _options(arguments)
     if options.list:
         print("\n".join(f"{b.name:<20} {b.title}" for b in BENCHMARKS.values()))
         return 0
-    if options.name is None:
-        parser.error("expected the NAME of a benchmark; --list shows them")
-    if options.data is not None and not options.data.is_dir():
-        parser.error(f"expected --data to be an existing folder, got {str(options.data)!r}")
-    try:
-        data = None if options.data is None else str(options.data)
-        settings = Settings(
-            options.repeats, options.threads, data, options.timeout, options.peer_limit
-        )
-    except ValueError as error:
-        parser.error(str(error))
-    return _run(options.name, settings, options.out, options.keep)
+    return _run(options.name, options.settings, options.out, options.keep)
 
 
 def _run(name: str, settings: Settings, out: Path, keep: bool) -> int:
@@ -61,18 +51,13 @@ def _run(name: str, settings: Settings, out: Path, keep: bool) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=main.__doc__)
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    """Read the command line; leave with a message if it makes no sense."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks")
     parser.description = "Measure pliant beside others, each call in a process of its own."
-    parser.epilog = f"{parser.prog} {PAPERS} --help: the papers' tables and figures on one page"
+    parser.epilog = f"{parser.prog} {NUMBERS} NAME: a small table of the documentation"
     add = parser.add_argument
-    add(
-        "name",
-        metavar="NAME",
-        nargs="?",
-        choices=sorted(BENCHMARKS),
-        help="the benchmark, or papers",
-    )
+    add("name", metavar="NAME", nargs="?", choices=sorted(BENCHMARKS), help="or numbers")
     add("--list", action="store_true", help="name the benchmarks and stop")
     add(
         "--data", type=Path, metavar="DIR", default=os.environ.get("PLIANT_DATA"),
@@ -83,11 +68,23 @@ def _parser() -> argparse.ArgumentParser:
     add("--timeout", type=float, default=1800, metavar="S", help="seconds for each (default 1800)")
     add(
         "--peer-limit", type=float, default=600, metavar="S",
-        help="seconds after which a slow peer gives up and tells how far it came (default 600)",
+        help="seconds after which a slow peer gives up and reports how far it came (default 600)",
     )  # fmt: skip
     add("--out", type=Path, default=OUTPUT, metavar="DIR", help="where JSON and Markdown go")
     add("--keep", action="store_true", help="put a run without failures into benchmarks/results")
-    return parser
+    options = parser.parse_args(arguments)
+    if options.list:
+        return options
+    if options.name is None:
+        parser.error("expected the NAME of a benchmark; --list shows them")
+    if options.data is not None and not options.data.is_dir():
+        parser.error(f"expected --data to be an existing folder, got {str(options.data)!r}")
+    given = (getattr(options, each.name) for each in fields(Settings))
+    try:
+        options.settings = Settings(*(str(v) if isinstance(v, Path) else v for v in given))
+    except ValueError as error:
+        parser.error(str(error))
+    return options
 
 
 if __name__ == "__main__":

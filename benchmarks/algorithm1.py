@@ -64,47 +64,26 @@ def ridge_loss(
 
 @dataclass
 class Algorithm1:
-    """The iteration, and what it has learned.
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        Features in [-1, 1].
-    y : array of shape (n,)
-    n_support : int
-        Support points at the end.
-    sigma : float
-        theta = sigma/d at the start, which is the paper's 1/M for sigma = 1.
-    rate : float
-        Adam's step size.
-    ridge : float
-    batch : int
-        Rows of a step.
-    steps : int
-        In all, shared evenly among the rounds.
-    first, added : int
-        Support points at the start, drawn uniformly, and those that join after a round; the paper
-        does not tell its own.
-    seed : int
-
-    Attributes
-    ----------
-    chosen : ndarray of shape (n_support,)
-        Rows that are support points.
-    support, bandwidths, coefficients : Tensor
-    n_steps : int
-    """
+    """The iteration, and what it has learned: ``chosen`` rows, ``bandwidths``, ``coefficients``."""
 
     X: Array
+    """Features in [-1, 1], shape (n, d)."""
     y: Array
     n_support: int = 110
+    """Support points at the end."""
     sigma: float = 30.0
+    """theta = sigma/d at the start, which is the paper's 1/M for sigma = 1."""
     rate: float = 1e-3
+    """Adam's step size."""
     ridge: float = 1e-3
     batch: int = 128
+    """Rows of a step."""
     steps: int = 9500
+    """In all, shared evenly among the rounds."""
     first: int = 20
     added: int = 10
+    """Support points at the start, drawn uniformly, and those that join after a round; the paper
+    does not give its own."""
     seed: int = 0
     n_steps: int = field(default=0, init=False)
 

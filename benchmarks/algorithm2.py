@@ -28,6 +28,7 @@ __all__ = [
     "Blocks",
     "Machine",
     "classifier",
+    "measures",
     "regressor",
     "tessellated_blocks",
 ]
@@ -43,6 +44,18 @@ Blocks: TypeAlias = tuple[tuple[Array, Array], tuple[Array, Array]]
 """A Gram-size matrix for each quarter of P."""
 
 
+def measures(X: Array, lower: float, upper: float) -> tuple[Array, Array]:
+    """Return p and B: the measure of {z >= x_k}, and of {z >= x_k and z >= x_l}, in the box.
+
+    B is made feature by feature: one array (m, m, n) would not fit.
+    """
+    p = np.prod((upper - X) / (upper - lower), axis=1)
+    both = np.ones((len(X), len(X)), dtype=X.dtype)
+    for x in X.T:
+        both *= (upper - np.maximum(x[:, None], x)) / (upper - lower)
+    return p, both
+
+
 def tessellated_blocks(X: Array, lower: float, upper: float) -> tuple[Array, Blocks]:
     """Return Z and T with G_ij(x_k, x_l) = Z_ki Z_lj T_kl, T of the block that (i, j) is in.
 
@@ -50,33 +63,22 @@ def tessellated_blocks(X: Array, lower: float, upper: float) -> tuple[Array, Blo
     the box [lower, upper]^n, whose whole measure is 1.
     """
     Z = np.column_stack([np.ones(len(X)), X])
-    p = np.prod((upper - X) / (upper - lower), axis=1)
-    both = np.ones((len(X), len(X)))
-    for x in X.T:
-        both *= (upper - np.maximum(x[:, None], x)) / (upper - lower)
+    p, both = measures(X, lower, upper)
     rows, columns = p[:, None], p[None, :]
     return Z, ((both, rows - both), (columns - both, 1.0 - rows - columns + both))
 
 
 @dataclass(frozen=True)
 class Machine:
-    """A support vector machine in w: its model, and its objectives.
-
-    Attributes
-    ----------
-    model : callable
-        () -> an unfitted estimator of scikit-learn with a precomputed kernel.
-    y : array of shape (m,)
-    gain : callable
-        w -> kappa(w).
-    loss : callable
-        The values of the decision function -> C times the sum of the losses.
-    """
+    """A support vector machine in w: its model, and its objectives."""
 
     model: Callable[[], Any]
+    """Makes an unfitted estimator of scikit-learn with a precomputed kernel."""
     y: Array
     gain: Callable[[Array], float]
+    """w -> kappa(w)."""
     loss: Callable[[Array], float]
+    """The values of the decision function -> C times the sum of the losses."""
 
 
 def classifier(y: Array, C: float) -> Machine:
@@ -110,46 +112,28 @@ class _Solved:
 
 @dataclass
 class Algorithm2:
-    """The iteration, and what it has found so far.
-
-    Parameters
-    ----------
-    Z, blocks : array, nested tuple of arrays
-        From `tessellated_blocks`.
-    machine : Machine
-    steps : array
-        The candidates of the line search.
-    tol : float
-        Stop when upper - lower <= tol * upper: upper is the objective of the primal at (P_k, w),
-        lower is kappa(w) - n_P/2 lambda_max(D(w)), the best so far of each.
-    max_iter : int
-    seconds : float
-        Stop after so long, too, by the processor's clock.
-
-    Attributes
-    ----------
-    P : array of shape (n_P, n_P)
-    upper, lower : float
-    n_iter, n_machines : int
-    seconds_in_D : float
-        Spent on D and its eigenvector.
-    stopped : str
-        Why: "gap", "iterations" or "time".
-    """
+    """The iteration, and what it has found so far: ``P``, its bounds and its counts."""
 
     Z: Array
     blocks: Blocks
+    """From `tessellated_blocks`, as Z."""
     machine: Machine
     steps: Array
+    """The candidates of the line search."""
     tol: float = 1e-3
+    """Stop when upper - lower <= tol * upper: upper is the objective of the primal at (P_k, w),
+    lower is kappa(w) - n_P/2 lambda_max(D(w)), the best so far of each."""
     max_iter: int = 100
     seconds: float = 600.0
+    """Stop after so long, too, by the processor's clock."""
     upper: float = field(default=np.inf, init=False)
     lower: float = field(default=-np.inf, init=False)
     n_iter: int = field(default=0, init=False)
     n_machines: int = field(default=0, init=False)
     seconds_in_D: float = field(default=0.0, init=False)
+    """Spent on D and its eigenvector."""
     stopped: str = field(default="", init=False)
+    """Why: "gap", "iterations" or "time"."""
 
     def __post_init__(self) -> None:
         self.size = 2 * self.Z.shape[1]

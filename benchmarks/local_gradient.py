@@ -1,30 +1,52 @@
-"""Value and gradient of LAB-RBF's objectives, beside autograd in PyTorch."""
+"""LAB-RBF's objectives: value and gradient beside autograd in PyTorch, and what they cost."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.harness.spec import Benchmark, Case, Contestant
-from benchmarks.local_sets import generated
+from benchmarks.harness.calls import fitting, repeated
+from benchmarks.harness.spec import Case, Contestant, Params, Prepared
+from benchmarks.local_sets import generated, r_squared
+from pliant import LABRBFRegressor
 from pliant.core.typing import Array
-from pliant.methods.lab_rbf.device import get_device
+from pliant.methods.lab_rbf.kernel import PROFILES
 from pliant.methods.lab_rbf.objective import Interpolation, Objective, Ridge
-from pliant.methods.lab_rbf.profiles import PROFILES
-from pliant.methods.lab_rbf.rows import LocalFeatures, LocalRows
-
-Params = Mapping[str, Any]
-Prepared = tuple[Callable[[], Any], Callable[[Any], dict[str, Any]]]
+from pliant.methods.lab_rbf.rows import LocalFeatures, LocalRows, get_device
 
 ROWS, N_SUPPORT, FEATURES = 4700, 110, 20
 ALPHA = 0.1
+EVALUATIONS = 10
 TOLERANCE = {"float32": 1e-4, "float64": 1e-9}
 """The largest error, relative to the largest entry, with which a gradient is accepted."""
 
 GOALS = {"float32": 20.0, "float64": 10.0}
+
+
+@dataclass(frozen=True)
+class Size:
+    """A problem's rows, support points and features."""
+
+    rows: int
+    support: int
+    features: int
+
+    def __str__(self) -> str:
+        return f"{self.rows} rows, {self.support} support points, {self.features} features"
+
+
+BASE = Size(rows=4000, support=100, features=20)
+
+SWEEPS = {
+    "rows": (250, 1000, 4000, 16000, 64000),
+    "support": (25, 50, 100, 200, 400),
+    "features": (5, 10, 20, 40, 80),
+}
+"""One grows, the others stay at `BASE`."""
 
 
 class Given(NamedTuple):
@@ -52,28 +74,47 @@ def pliant(params: Params) -> Prepared:
     problem = given(params)
     objective = library_objective(problem, params)
 
-    def call() -> tuple[float, Array]:
-        for _ in range(params["evaluations"]):
-            found = objective.at(problem.log_squares, 0.0)
+    def evaluate() -> tuple[float, Array]:
+        found = objective.at(problem.log_squares, 0.0)
         return found.value, found.gradient
 
-    return call, lambda found: _describe(found, problem, params)
+    return _compared(evaluate, problem, params)
 
 
 def autograd(params: Params) -> Prepared:
     """Prepare the same objective with rows x support points x features temporaries."""
+    problem = given(params)
+    torch_threads()
+    evaluate = autograd_objective(problem, params["objective"], params["dtype"])
+    return _compared(evaluate, problem, params)
+
+
+def evaluation(params: Params) -> Prepared:
+    """Prepare evaluations of the ridge objective's value and gradient."""
+    problem = given(params)
+    objective = library_objective(problem, params)
+    call = repeated(lambda: objective.at(problem.log_squares, 0.0), params["evaluations"])
+    return call, lambda _: {}
+
+
+def fit(params: Params) -> Prepared:
+    """Prepare a fit of one member with this many support points, without transforms."""
+    training, test = (
+        generated(rows, params["features"], seed) for seed, rows in ((0, params["rows"]), (1, 5000))
+    )
+    return fitting(
+        LABRBFRegressor(params["support"], n_members=1, transforms=None, random_state=0),
+        *training,
+        describe=lambda fitted: {"steps": fitted.n_iter_, "test R2": r_squared(fitted, test)},
+    )
+
+
+def torch_threads() -> Any:
+    """Return PyTorch, with as many threads as the process may have."""
     import torch
 
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
-    problem = given(params)
-    value_and_gradient = autograd_objective(problem, params["objective"], params["dtype"])
-
-    def call() -> tuple[float, Array]:
-        for _ in range(params["evaluations"]):
-            found = value_and_gradient()
-        return found
-
-    return call, lambda found: _describe(found, problem, params)
+    return torch
 
 
 def library_objective(problem: Given, params: Params) -> Objective:
@@ -113,7 +154,14 @@ def autograd_objective(
     return evaluate
 
 
-def _describe(found: tuple[float, Array], problem: Given, params: Params) -> dict[str, Any]:
+def _compared(
+    evaluate: Callable[[], tuple[float, Array]], problem: Given, params: Params
+) -> Prepared:
+    call = repeated(evaluate, params["evaluations"])
+    return call, lambda found: describe(found, problem, params)
+
+
+def describe(found: tuple[float, Array], problem: Given, params: Params) -> dict[str, Any]:
     """Compare with autograd in float64; refuse to time what computes something else."""
     value, gradient = found
     exact, slope = autograd_objective(problem, params["objective"], "float64")()
@@ -124,43 +172,52 @@ def _describe(found: tuple[float, Array], problem: Given, params: Params) -> dic
     return {"value": value, "gradient error": f"{error:.0e}"}
 
 
-def _cases(has_data: bool) -> list[Case]:
-    del has_data
+def cases(has_data: bool) -> list[Case]:
+    """Return both objectives in both precisions."""
+    peer = Contestant("PyTorch autograd", autograd)
     return [
-        _case(objective, dtype)
+        Case(
+            f"{objective}, {dtype}",
+            [
+                peer,
+                Contestant("pliant", pliant, {"device": "cpu"}, peer.name, GOALS[dtype]),
+                Contestant("pliant on PyTorch", pliant, {"device": "torch"}, peer.name),
+            ],
+            {
+                "rows": ROWS, "support": N_SUPPORT, "features": FEATURES, "objective": objective,
+                "dtype": dtype, "evaluations": EVALUATIONS,
+            },
+            warm_up={"evaluations": 1},
+        )
         for objective in ("interpolation", "ridge")
         for dtype in ("float32", "float64")
-    ]
+    ]  # fmt: skip
 
 
-def _case(objective: str, dtype: str) -> Case:
-    params = {
-        "rows": ROWS, "support": N_SUPPORT, "features": FEATURES, "objective": objective,
-        "dtype": dtype, "evaluations": 10,
-    }  # fmt: skip
-    peer, here = "PyTorch autograd", f"{__name__}:pliant"
-    contestants = [
-        Contestant(peer, f"{__name__}:autograd"),
-        Contestant("pliant", here, {"device": "cpu"}, baseline=peer, goal=GOALS[dtype]),
-        Contestant("pliant on PyTorch", here, {"device": "torch"}, baseline=peer),
-    ]
-    return Case(f"{objective}, {dtype}", contestants, params, {**params, "evaluations": 1})
-
-
-BENCHMARK = Benchmark(
-    name="local-gradient",
-    title="Value and gradient of LAB-RBF's objectives, beside autograd",
-    notes=(
-        f"{N_SUPPORT} support points, {FEATURES} features, {ROWS} rows, generated; ten evaluations "
-        "one after another. The peer is autograd in PyTorch through arrays of rows x support "
-        "points x features, the kernel as Eq. 1 of the paper writes it. Interpolation: Eq. 9, the "
-        "coefficients those of the support points alone. Ridge: the coefficients fitted to all "
-        "rows. Every gradient is compared with autograd in float64, and a measurement fails "
-        f"where it differs by more than {TOLERANCE['float32']:g} (float32) or "
-        f"{TOLERANCE['float64']:g} (float64) of the largest entry. The goals are 20 in float32 and "
-        "10 in float64, with less than 200 MB of memory beyond the data."
+COSTS = (
+    *(
+        Contestant(
+            f"{EVALUATIONS} evaluations, {dtype}", evaluation,
+            {"evaluations": EVALUATIONS, "dtype": dtype},
+        )
+        for dtype in ("float32", "float64")
     ),
-    cases=_cases,
-    quantity="speed-up",
-    clock="processor",
-)
+    Contestant("fit", fit),
+)  # fmt: skip
+
+
+def sizes() -> Iterator[Size]:
+    """Return the sizes of all sweeps; the base, which is in each, once."""
+    grown = (replace(BASE, **{name: n}) for name, steps in SWEEPS.items() for n in steps)
+    return iter(dict.fromkeys(grown))
+
+
+def costs(has_data: bool) -> list[Case]:
+    """Return the problems of all sizes."""
+    return [
+        Case(
+            str(size), COSTS, {**asdict(size), "objective": "ridge", "device": "cpu"},
+            warm_up={"rows": 250, "support": 25},
+        )
+        for size in sizes()
+    ]  # fmt: skip

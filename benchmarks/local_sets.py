@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from pliant.comparison import holdout
+from benchmarks.datasets import load_local
+from benchmarks.harness.spec import Params
+from benchmarks.splits import holdout
 from pliant.core.typing import Array
-from pliant.datasets import load_local
 
 __all__ = [
-    "ABSENT",
     "NOISE",
     "Part",
     "generated",
     "in_unit_box",
-    "named",
     "parkinsons",
     "r_squared",
 ]
 
 NOISE = 0.1
 """Standard deviation of what is added to the function of `generated`."""
-
-ABSENT = (
-    "Without the data folder (--data, or PLIANT_DATA) a problem of the same shape is generated, "
-    "and named 'made up': it says nothing of the real set."
-)
 
 _SHAPE = (5875, 20)
 """Rows and features of parkinsons_total."""
@@ -44,25 +37,14 @@ class Part(NamedTuple):
     y: Array
 
 
-def named(name: str, has_data: bool) -> str:
-    """Return how a set is called, with or without the data."""
-    return name if has_data else f"{name} (made up)"
-
-
 def generated(rows: int, features: int, seed: int, *, out: Array | None = None) -> Part:
     """Return uniform points in [-1, 1]^d, and a smooth function of up to eight features with noise.
 
     f(x) = sin(3 x_1 x_2) + x_3^2 + exp(-4 x_4^2) x_5 + tanh(3 x_6 + 3 x_7)/2 + sin(pi x_8)/3
 
     A feature that is not there counts as 0. The standard deviation of f is .9 where all eight are
-    there, and that of the noise `NOISE`.
-
-    Parameters
-    ----------
-    rows, features : int
-    seed : int
-    out : array of shape (rows, features), optional
-        Where the points go, a memory map for example; by default a new float64 array.
+    there, and that of the noise `NOISE`. The points go to `out`, shape (rows, features), a memory
+    map for example; by default to a new float64 array.
     """
     X = np.empty((rows, features)) if out is None else out
     y = np.empty(rows)
@@ -86,7 +68,7 @@ def _function(X: Array) -> Array:
     )
 
 
-def parkinsons(params: Mapping[str, Any]) -> tuple[Part, Part]:
+def parkinsons(params: Params) -> tuple[Part, Part]:
     """Return 80 % of parkinsons_total for training and the rest for testing, scaled to [-1, 1].
 
     ``seed`` draws the split, ``rows`` keeps the first so many training rows; without ``data`` the

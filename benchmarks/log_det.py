@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg.blas import dger
 from sklearn.datasets import make_classification
 
-from benchmarks.harness.spec import Benchmark, Case, Contestant
-from benchmarks.local_sets import ABSENT, named
+from benchmarks.datasets import load_local
+from benchmarks.harness.calls import fitting
+from benchmarks.harness.spec import Case, Contestant, Params, Prepared
+from benchmarks.problems import named
 from pliant import LogDetLearner, SCGLogDetLearner, SideInformation
 from pliant.core.typing import Array, Indices
-from pliant.datasets import load_local
 from pliant.kernels import as_kernel
 from pliant.methods.side_information import bregman
 from pliant.methods.side_information.ldk_problem import (
@@ -23,9 +24,6 @@ from pliant.methods.side_information.ldk_problem import (
     pair_distances,
     percentile_bounds,
 )
-
-Params = Mapping[str, Any]
-Prepared = tuple[Callable[[], Any], Callable[[Any], dict[str, Any]]]
 
 TOL, SWEEPS = 1e-3, 20
 """Every LDK stops at this relative gap, or after so many sweeps."""
@@ -43,14 +41,6 @@ class Given(NamedTuple):
     y: Indices
     pairs: Indices
     signs: Array
-
-
-class Found(NamedTuple):
-    """What a run of LDK proves, and after how many sweeps."""
-
-    objective: float
-    gap: float
-    sweeps: int
 
 
 def given(params: Params) -> Given:
@@ -81,42 +71,37 @@ def active_block(params: Params) -> Prepared:
     X, _, pairs, signs = given(params)
     model = LogDetLearner(max_pairs=None, tol=TOL, max_iter=SWEEPS, random_state=0)
 
-    def call() -> LogDetLearner:
-        return model.fit(X, similar=pairs[signs > 0], dissimilar=pairs[signs < 0])
-
-    return call, lambda fitted: _describe(
-        Found(fitted.objective_, fitted.dual_gap_, fitted.n_iter_)
+    return (
+        lambda: model.fit(X, similar=pairs[signs > 0], dissimilar=pairs[signs < 0]),
+        lambda fitted: _describe(fitted.objective_, fitted.dual_gap_, fitted.n_iter_),
     )
 
 
 def all_points(params: Params) -> Prepared:
     """Prepare the same projections on the Gram matrix of all points."""
-    problem_of = _problem(params)
-
-    def call() -> Found:
-        problem = problem_of()
-        result = bregman.solve(problem, rng=np.random.RandomState(0), tol=TOL, max_iter=SWEEPS)
-        return Found(result.value, result.gap, result.n_iter)
-
-    return call, _describe
+    problem_of, rng = _problem(params), np.random.RandomState
+    return (
+        lambda: bregman.solve(problem_of(), rng=rng(0), tol=TOL, max_iter=SWEEPS),
+        lambda result: _describe(result.value, result.gap, result.n_iter),
+    )
 
 
 def one_after_another(params: Params) -> Prepared:
     """Prepare the algorithm as it is written: pairs in their order, K after each of them."""
     problem_of = _problem(params)
 
-    def call() -> Found:
+    def call() -> tuple[float, float, int]:
         problem = problem_of()
         K, duals, log_det = problem.gram.copy(order="F"), np.zeros(len(problem.pairs)), 0.0
         for sweep in range(1, SWEEPS + 1):
             log_det += _sweep(problem, K, duals)
             proof = problem.certificate(duals, K, log_det)
-            found = Found(proof.value, proof.gap, sweep)
+            reached = proof.value, proof.gap, sweep
             if proof.gap <= TOL * (1.0 + abs(proof.value)):
                 break
-        return found
+        return reached
 
-    return call, _describe
+    return call, lambda found: _describe(*found)
 
 
 def _sweep(problem: DistanceBounds, K: Array, duals: Array) -> float:
@@ -148,8 +133,8 @@ def _problem(params: Params) -> Callable[[], DistanceBounds]:
     return problem_of
 
 
-def _describe(found: Found) -> dict[str, Any]:
-    return {"objective": found.objective, "gap": found.gap, "sweeps": found.sweeps}
+def _describe(objective: float, gap: float, sweeps: int) -> dict[str, Any]:
+    return {"objective": objective, "gap": gap, "sweeps": sweeps}
 
 
 def closed_form(params: Params) -> Prepared:
@@ -157,64 +142,37 @@ def closed_form(params: Params) -> Prepared:
     X, y, pairs, signs = given(params)
     model = SCGLogDetLearner(strength=STRENGTH)
     if params["from"] == "labels":
-        return lambda: model.fit(X, y), lambda fitted: {}
+        return fitting(model, X, y)
     similar, dissimilar = pairs[signs > 0], pairs[signs < 0]
     return lambda: model.fit(X, similar=similar, dissimilar=dissimilar), lambda fitted: {}
 
 
-_HERE = f"{__name__}:"
-_PLAIN, _FULL, _LDK = "LDK, one pair after another", "LDK on all points", "LDK"
-_CONTESTANTS = (
-    Contestant(_PLAIN, f"{_HERE}one_after_another"),
-    Contestant(_FULL, f"{_HERE}all_points", baseline=_PLAIN),
-    Contestant(_LDK, f"{_HERE}active_block", baseline=_PLAIN),
-    Contestant("SCG-LDK, pairs", f"{_HERE}closed_form", {"from": "pairs"}, baseline=_LDK),
-    Contestant("SCG-LDK, labels", f"{_HERE}closed_form", {"from": "labels"}, baseline=_LDK),
-)
-_GROWING = (
-    Contestant(_LDK, f"{_HERE}active_block"),
-    Contestant("SCG-LDK, labels", f"{_HERE}closed_form", {"from": "labels"}, baseline=_LDK),
+PLAIN, FULL, LDK = "LDK, one pair after another", "LDK on all points", "LDK"
+
+OF_LABELS = Contestant("SCG-LDK, labels", closed_form, {"from": "labels"}, baseline=LDK)
+
+ALL_FORMS = (
+    Contestant(PLAIN, one_after_another),
+    Contestant(FULL, all_points, baseline=PLAIN),
+    Contestant(LDK, active_block, baseline=PLAIN),
+    Contestant("SCG-LDK, pairs", closed_form, {"from": "pairs"}, baseline=LDK),
+    OF_LABELS,
 )
 
+GROWING = (Contestant(LDK, active_block), OF_LABELS)
 
-def _cases(has_data: bool) -> list[Case]:
+
+def cases(has_data: bool) -> list[Case]:
+    """Return all forms on many pairs, and LDK beside SCG-LDK on more and more labels."""
+    wide = [("breast_cancer_wdbc", labels, 8000, ALL_FORMS) for labels in (569, 114)]
+    growing = [("heart_statlog", labels, 10**6, GROWING) for labels in (30, 60, 90, 135, 190, 270)]
     return [
-        *(_case("breast_cancer_wdbc", k, 8000, _CONTESTANTS, has_data) for k in (569, 114)),
-        *(
-            _case("heart_statlog", k, 10**6, _GROWING, has_data)
-            for k in (30, 60, 90, 135, 190, 270)
-        ),
+        Case(
+            f"{named(name, has_data)}, {labels} labels, "
+            f"{min(pairs, labels * (labels - 1) // 2)} pairs",
+            contestants,
+            {"set": name, "has_data": has_data, "labels": labels, "pairs": pairs},
+            warm_up={"labels": 20},
+        )
+        for name, labels, pairs, contestants in (*wide, *growing)
     ]
-
-
-def _case(
-    name: str, labels: int, pairs: int, contestants: tuple[Contestant, ...], has_data: bool
-) -> Case:
-    params = {"set": name, "has_data": has_data, "labels": labels, "pairs": pairs}
-    known = min(pairs, labels * (labels - 1) // 2)
-    return Case(
-        f"{named(name, has_data)}, {labels} labels, {known} pairs",
-        contestants,
-        params,
-        warm_up={**params, "labels": 20},
-    )
-
-
-BENCHMARK = Benchmark(
-    name="log-det",
-    title="LDK by Bregman projections, beside SCG-LDK",
-    notes=(
-        "Standardised points, Gaussian kernel with gamma='scale', labels drawn at random, slack "
-        f"price 1, bounds at the 5th and 95th percentile. Every LDK stops at a certified relative "
-        f"gap of {TOL:g} or after {SWEEPS} sweeps over the same pairs. 'One pair after another' is "
-        "the algorithm as it is written: the pairs in their order, a rank-one update of the "
-        "matrix of all points by BLAS after each, in Python. LDK on all points draws the order "
-        "anew and brings the matrix up to date for 64 pairs at once; LDK is LogDetLearner, the "
-        "same on the points that are in a pair. SCG-LDK is SCGLogDetLearner with strength "
-        f"{STRENGTH:g}, from the same pairs or from the labels; its speed-up is over LDK. Times "
-        f"include the base Gram matrix. {ABSENT}"
-    ),
-    cases=_cases,
-    quantity="speed-up",
-    clock="processor",
-)

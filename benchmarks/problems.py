@@ -1,24 +1,35 @@
-"""The two-class problems that speed is measured on, with their Gram matrices."""
+"""The two-class problems that speed is measured on, with their duals; and names of made-up sets."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import minmax_scale
 
+from benchmarks.datasets import load_local
+from benchmarks.harness.spec import Params
 from pliant.core.typing import Array
-from pliant.datasets import load_local, make_speed_problem
+from pliant.datasets import make_speed_problem
+from pliant.methods.svm.dual import MarginDual, svc_dual
+from pliant.methods.svm.rows import DenseRows
 
-__all__ = ["SPEED", "gaussian_gram", "two_classes"]
+__all__ = ["ABSENT", "SPEED", "gaussian_dual", "gaussian_gram", "named", "two_classes"]
 
 SPEED = "speed problem"
 """The generated one."""
 
+ABSENT = (
+    "Without the data folder (--data, or PLIANT_DATA) problems of the same shape are generated, "
+    "and named 'made up': they say nothing of the real sets."
+)
 
-def two_classes(params: Mapping[str, Any]) -> tuple[Array, Array]:
+
+def named(name: str, has_data: bool) -> str:
+    """Return how a set is called, with or without the data."""
+    return name if has_data else f"{name} (made up)"
+
+
+def two_classes(params: Params) -> tuple[Array, Array]:
     """Return features in [0, 1] and labels -1.0 or +1.0.
 
     ``problem`` names the set, `SPEED` or one of the data folder, of which the first ``rows`` in a
@@ -35,3 +46,9 @@ def gaussian_gram(X: Array, gamma: float) -> Array:
     """Return exp(-gamma |x_i - x_j|^2), shape (n, n), float64, exactly symmetric."""
     gram: Array = rbf_kernel(X, gamma=gamma)
     return 0.5 * (gram + gram.T)
+
+
+def gaussian_dual(params: Params) -> MarginDual:
+    """Return the dual of the plain SVM with ``C`` and the Gaussian kernel of ``gamma``."""
+    X, y = two_classes(params)
+    return svc_dual(DenseRows(gaussian_gram(X, params["gamma"])), y, params["C"])

@@ -1,56 +1,28 @@
-"""The benchmarks by name. Each module states one, or a few that belong together."""
+"""The benchmarks by name, as benchmarks.toml declares them."""
 
 from __future__ import annotations
 
-from benchmarks import (
-    adapted,
-    local_costs,
-    local_fit,
-    local_gradient,
-    local_large,
-    log_det,
-    paths,
-    scale,
-    scale_growth,
-    search_sharing,
-    spectral_order,
-    speed,
-    supervised_closed,
-    supervised_growth,
-    supervised_large,
-    tessellated,
-    tessellated_gaps,
-    tessellated_gram,
-    tessellated_large,
-    tessellated_sdp,
-)
+import tomllib
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
 from benchmarks.harness.spec import Benchmark
+from benchmarks.problems import ABSENT
 
 __all__ = ["BENCHMARKS"]
 
+_TABLES = tomllib.loads(Path(__file__).with_name("benchmarks.toml").read_text("utf-8"))
+
+
+def _benchmark(name: str, title: str, cases: str, notes: str, **judged: Any) -> Benchmark:
+    """Return a benchmark; `cases` is "module:function", `notes` may name the module's constants."""
+    module, _, function = cases.partition(":")
+    found = import_module(f"benchmarks.{module}")
+    text = " ".join(notes.split()).format(**{"ABSENT": ABSENT, **vars(found)})
+    return Benchmark(name, title, text, getattr(found, function), **judged)
+
+
 BENCHMARKS: dict[str, Benchmark] = {
-    benchmark.name: benchmark
-    for benchmark in (
-        speed.BENCHMARK,
-        paths.BENCHMARK,
-        adapted.BENCHMARK,
-        tessellated.BENCHMARK,
-        tessellated.LARGE_C,
-        tessellated_gaps.BENCHMARK,
-        tessellated_gram.BENCHMARK,
-        tessellated_large.BENCHMARK,
-        tessellated_sdp.BENCHMARK,
-        local_gradient.BENCHMARK,
-        local_fit.BENCHMARK,
-        local_large.BENCHMARK,
-        local_costs.BENCHMARK,
-        log_det.BENCHMARK,
-        spectral_order.BENCHMARK,
-        supervised_closed.BENCHMARK,
-        supervised_large.BENCHMARK,
-        supervised_growth.BENCHMARK,
-        scale.BENCHMARK,
-        scale_growth.BENCHMARK,
-        search_sharing.BENCHMARK,
-    )
+    name: _benchmark(name, **table) for name, table in _TABLES.items()
 }

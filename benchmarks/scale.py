@@ -1,12 +1,21 @@
-"""DANK beyond the dense Gram matrix, beside libsvm: accuracy, time, memory, gap."""
+"""DANK beyond the dense Gram matrix, beside libsvm: accuracy, time, memory, gap, and growth."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any
 
-from benchmarks.harness.spec import Benchmark, Case
-from benchmarks.scale_machines import DECOMPOSED, EXACT, LIMIT, contestants
-from benchmarks.scale_sets import FLIPPED, GENERATED, N_TEST, SETS
+import numpy as np
+from sklearn.base import clone
+from sklearn.svm import SVC
+
+from benchmarks.harness.calls import exponent, fit_quietly, fitting, whole_process
+from benchmarks.harness.measuring import Settings, measure_case
+from benchmarks.harness.spec import Case, Contestant, Params, Prepared
+from benchmarks.scale_sets import GENERATED, SETS, Halves, prepared
+from pliant import DANKClassifier
+from pliant.kernels import PartitionedKernel
 
 SPLITS = 3
 """Random halves of a set of the data folder; the generated set is drawn once."""
@@ -14,56 +23,164 @@ SPLITS = 3
 SIZES = (50_000, 200_000)
 """Training rows of the generated set."""
 
+GROWN_SIZES = (5000, 10_000, 20_000, 50_000, 100_000, 200_000)
+
+MEMORY_FROM = 20_000
+"""Below, what a fit adds to the process is little more than what its libraries need."""
+
 FEW_PARTS = 5
 """Of EEG, as in the paper, and of the adult sets, which have few rows."""
 
 EXACT_GOAL, DECOMPOSED_GOAL = 2.0, 0.2
 """Time ratios to libsvm that were asked for: on EEG, and from 50 000 rows on."""
 
+LIMIT = 1800
+"""Seconds that a fit may take: libsvm's is ended then, DANK's keeps the best so far."""
 
-def _cases(has_data: bool) -> list[Case]:
+LIBSVM, EXACT, DECOMPOSED, REFINED = "libsvm", "DANK, exact", "DANK, decomposed", "DANK, refined"
+
+
+def libsvm(params: Params) -> Prepared:
+    """Prepare scikit-learn's SVC."""
+    chosen = SETS[params["set"]]
+    return _prepare(SVC(C=chosen.C, gamma=chosen.gamma, **params["options"]), params)
+
+
+def dank(params: Params) -> Prepared:
+    """Prepare DANK with tau = 0, eta given unless the options say otherwise."""
+    chosen = SETS[params["set"]]
+    eta = chosen.eta * (params["rows"] if chosen.file == GENERATED else 1.0)
+    given = {"eta": eta, "tau": 0.0, "max_seconds": LIMIT, **params["options"]}
+    return _prepare(DANKClassifier(C=chosen.C, gamma=chosen.gamma, **given), params)
+
+
+def _prepare(model: Any, params: Params) -> Prepared:
+    data = prepared(params)
+
+    def describe(fitted: Any) -> dict[str, Any]:
+        memory = whole_process("MB")  # before the predictions below
+        return {
+            "rows": len(data.y),
+            **_accuracies(fitted, data, params),
+            **_other_way(fitted, data),
+            "support (%)": 100.0 * len(fitted.support_) / len(data.y),
+            **_proof(fitted),
+            **memory,
+        }
+
+    return fitting(model, data.X, data.y, describe=describe)
+
+
+def _accuracies(fitted: Any, data: Halves, params: Params) -> dict[str, Any]:
+    """Return the mean accuracy over the splits, of which only the first is timed."""
+    found = [_percent(fitted, data)]
+    for seed in range(params["seed"] + 1, params["seed"] + params["splits"]):
+        other = prepared({**params, "seed": seed})
+        found.append(_percent(fit_quietly(clone(fitted), other.X, other.y), other))
+    spread = f"{np.std(found, ddof=1):.2f}" if len(found) > 1 else None
+    return {"accuracy (%)": float(np.mean(found)), "±": spread}
+
+
+def _percent(fitted: Any, data: Halves) -> float:
+    return 100.0 * float(fitted.score(data.X_test, data.y_test))
+
+
+def _other_way(fitted: Any, data: Halves) -> dict[str, float]:
+    """Return the accuracy on the first split of the other way to predict, by parts or whole."""
+    kernel = getattr(fitted, "kernel_", None)
+    if not isinstance(kernel, PartitionedKernel):
+        return {}
+    between, way = ("one", "whole") if kernel.between == "zero" else ("zero", "by parts")
+    other = copy(fitted)
+    other.kernel_ = PartitionedKernel(
+        kernel.base, kernel.points, kernel.beta, kernel.labels, kernel.centres,
+        kernel.eta, kernel.extension, kernel.n_neighbors, between,
+    )  # fmt: skip
+    return {f"predicted {way} (%)": _percent(other, data)}
+
+
+def _proof(fitted: Any) -> dict[str, Any]:
+    if isinstance(fitted, SVC):
+        return {}
+    numbers = {"relative gap": f"{fitted.dual_gap_ / (1.0 + fitted.objective_):.1e}"}
+    if isinstance(fitted.kernel_, PartitionedKernel):
+        numbers["parts"] = len(fitted.kernel_.centres)
+    return numbers
+
+
+def contestants(n_parts: int | str, goals: Mapping[str, float]) -> list[Contestant]:
+    """Return libsvm and the three ways of DANK; `goals` are time ratios to libsvm, by name."""
+    parts = {"partition": "kmeans", "n_parts": n_parts, "random_state": 0}
+    ways: dict[str, dict[str, Any]] = {
+        EXACT: {}, DECOMPOSED: parts, REFINED: {**parts, "refine": True},
+    }  # fmt: skip
+    return [
+        Contestant(LIBSVM, libsvm, {"options": {"cache_size": 200}}),
+        *(
+            Contestant(name, dank, {"options": options}, LIBSVM, goals.get(name))
+            for name, options in ways.items()
+        ),
+    ]
+
+
+def cases(has_data: bool) -> list[Case]:
+    """Return the sets of the data folder, and the generated one at two sizes."""
     names = [name for name in SETS if name != GENERATED] if has_data else []
-    return [*map(_of_file, names), *map(_of_generated, SIZES)]
+    return [
+        *map(_of_file, names),
+        *(_generated(rows, {DECOMPOSED: DECOMPOSED_GOAL}) for rows in SIZES),
+    ]
 
 
 def _of_file(name: str) -> Case:
-    eeg = name.startswith("EEG")
     n_parts = "auto" if name.startswith("ijcnn1") else FEW_PARTS
-    goals = {EXACT: EXACT_GOAL} if eeg else {}
-    return _case(name, {"set": name, "splits": SPLITS}, contestants(n_parts, goals))
+    goals = {EXACT: EXACT_GOAL} if name.startswith("EEG") else {}
+    params = {"set": name, "splits": SPLITS, "seed": 0}
+    return Case(name, contestants(n_parts, goals), params, warm_up={"most": 300})
 
 
-def _of_generated(rows: int) -> Case:
-    goals = {DECOMPOSED: DECOMPOSED_GOAL}
-    params = {"set": GENERATED, "rows": rows, "splits": 1}
-    return _case(f"{GENERATED}, {rows} rows", params, contestants("auto", goals))
+def _generated(rows: int, goals: Mapping[str, float], alone: Contestant | None = None) -> Case:
+    competing = contestants("auto", goals) if alone is None else [alone]
+    params = {"set": GENERATED, "rows": rows, "splits": 1, "seed": 0}
+    return Case(f"{GENERATED}, {rows} rows", competing, params, warm_up={"most": 300})
 
 
-def _case(name: str, params: dict[str, Any], machines: list[Any]) -> Case:
-    given = {**params, "seed": 0}
-    return Case(name, machines, given, warm_up={**given, "most": 300})
+def fits(params: Params) -> Prepared:
+    """Prepare fits of one contestant to more and more rows, each in a process of its own."""
+    (chosen,) = (c for c in contestants("auto", {}) if c.name == params["machine"])
+    alone = Contestant(chosen.name, chosen.function, chosen.params)
+    settings = Settings(repeats=1, timeout=LIMIT)
+
+    def call() -> list[dict[str, Any]]:
+        return [measure_case(_generated(n, {}, alone), settings)[0] for n in params["sizes"]]
+
+    return call, lambda found: grown(params["sizes"], found)
 
 
-BENCHMARK = Benchmark(
-    name="scale",
-    title="Beyond the dense Gram matrix, beside libsvm",
-    notes=(
-        "Fits of scikit-learn's SVC (cache 200 MB, its default) and of DANK with tau = 0 and eta "
-        "given (`benchmarks/scale_sets.py`): the exact problem, its parts by k-means (5 on EEG and "
-        "adult, automatic elsewhere), and the parts refined to the exact optimum; all other "
-        "parameters are the defaults, and a fit of DANK stops by itself after "
-        f"{LIMIT // 60} minutes. Half of the rows are learned from, the other half is predicted: "
-        f"the accuracy is the mean over {SPLITS} splits with its standard deviation, all else of "
-        "the first of them. EEG: C 32, gamma 100, scaled to [0, 1], with features clipped at "
-        "their .1 and 99.9 percentiles first, and without that; the two parts of ijcnn1 that are "
-        "at hand, separately: C 32, gamma 2, features as in the files; adult: C 32, gamma 2^-8, by "
-        "cross-validation of libsvm on the training half of a1a. Generated: a curved sheet of "
-        f"three dimensions in twelve, labels by waves on it, {100 * FLIPPED:g}% of them turned "
-        f"over, {N_TEST} fresh rows to predict. The gap is that of the problem solved (decomposed: "
-        "the block problem), relative to one more than the objective. Peak memory is what the fit "
-        "adds to the data; the whole process includes data and libraries, and must stay below the "
-        "cache (2000 MB) and 1 GB more. Time ratios are to libsvm."
-    ),
-    cases=_cases,
-    clock="processor",
-)
+def grown(sizes: Sequence[int], found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return exponents of time and memory, and both for each size that was measured.
+
+    `found` has an outcome for each size; of a fit that failed or took too long, the table has no
+    number.
+    """
+    done = [(n, each) for n, each in zip(sizes, found, strict=True) if "error" not in each]
+    large = [(n, each) for n, each in done if n >= MEMORY_FROM and each["peak_bytes"]]
+    return {
+        "exponent of time": _slope([(n, each["processor_seconds"]) for n, each in done]),
+        "exponent of memory": _slope([(n, each["peak_bytes"]) for n, each in large]),
+        **{f"{n} rows (s)": each["processor_seconds"] for n, each in done},
+        **{f"{n} rows (MB)": (each["peak_bytes"] or 0) / 1e6 for n, each in done},
+        **{f"{n} rows (%)": each["result"]["accuracy (%)"] for n, each in done},
+    }
+
+
+def _slope(points: Sequence[tuple[int, float]]) -> float | None:
+    return exponent(*zip(*points, strict=True)) if len(points) > 1 else None
+
+
+def growth(has_data: bool) -> list[Case]:
+    """Return the generated set, which each contestant fits at all sizes."""
+    growing = [
+        Contestant(each.name, fits, {"machine": each.name}) for each in contestants("auto", {})
+    ]
+    return [Case(GENERATED, growing, {"sizes": GROWN_SIZES}, warm_up={"sizes": ()})]

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.preprocessing import MinMaxScaler
 
-from pliant.comparison import random_halves
+from benchmarks.datasets import load_local
+from benchmarks.harness.spec import Params
+from benchmarks.splits import random_halves
 from pliant.core.typing import Array
-from pliant.datasets import load_local
 
 __all__ = ["GENERATED", "SETS", "Halves", "ScaleSet", "generated", "halves", "prepared"]
 
@@ -37,29 +37,20 @@ class Halves(NamedTuple):
 
 @dataclass(frozen=True)
 class ScaleSet:
-    """A set with the machine that it is measured with.
-
-    Attributes
-    ----------
-    file : str
-        Its name in the data folder, or `GENERATED`.
-    C, gamma : float
-        Price of the slack and parameter of the Gaussian kernel exp(-gamma |x - x'|^2).
-    eta : float
-        |alpha|^2 of libsvm's machine on the first split, to two digits: what is given, so that a
-        fit is one solve. For the generated set it is six times the number of rows.
-    clipped : bool
-        Whether features are clipped at their .1 and 99.9 percentiles in the training rows.
-    scaled : bool
-        Whether features are brought to [0, 1] by the training rows.
-    """
+    """A set with the parameters of the models that it is measured with."""
 
     file: str
+    """Its name in the data folder, or `GENERATED`."""
     C: float
     gamma: float
+    """Of the Gaussian kernel exp(-gamma |x - x'|^2)."""
     eta: float
+    """|alpha|^2 of libsvm's model on the first split, to two digits: it is given, so that a fit is
+    one solve. For the generated set it is six times the number of rows."""
     clipped: bool = False
+    """Whether features are clipped at their .1 and 99.9 percentiles in the training rows."""
     scaled: bool = False
+    """Whether features are brought to [0, 1] by the training rows."""
 
 
 _ADULT_ETAS = (2.9e5, 4.6e5, 5.9e5, 9.1e5, 1.2e6, 2.0e6)
@@ -78,7 +69,7 @@ SETS: dict[str, ScaleSet] = {
 """The sets by the names that tables give them."""
 
 
-def prepared(params: Mapping[str, Any]) -> Halves:
+def prepared(params: Params) -> Halves:
     """Return what is learned from and judged by.
 
     ``set`` and ``seed`` say which; ``rows`` how many, if it is generated; with ``most``, only the

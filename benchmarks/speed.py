@@ -1,24 +1,34 @@
-"""Speed of the two-coordinate solver beside libsvm, on one problem at two sizes."""
+"""Speed of the two-coordinate solver: beside libsvm, and warm-started along paths beside cold."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from sklearn.svm import SVC
 
-from benchmarks.harness.spec import Benchmark, Case, Contestant
+from benchmarks.harness.spec import Case, Contestant, Params, Prepared
 from benchmarks.problems import SPEED, gaussian_gram, two_classes
 from pliant.core.typing import Array
-from pliant.methods.svm.dual import MarginDual, svc_dual
+from pliant.methods.svm.dual import MarginDual, better_start, svc_dual
 from pliant.methods.svm.rows import DenseRows
 from pliant.methods.svm.smo import solve
 
-Params = Mapping[str, Any]
-Prepared = tuple[Callable[[], Any], Callable[[Any], dict[str, Any]]]
-
 LIBSVM = "scikit-learn SVC"
+
+FIXED = {"problem": SPEED, "seed": 0, "gamma": 3.0, "C": 8.0, "violation": 1e-3}
+
+STEPS = 11
+"""Problems of a path."""
+
+PATHS = {
+    SPEED: (2000, 3.0),
+    "german_numeric": (1000, 0.03),
+    "pima_diabetes": (768, 0.3),
+    "spambase": (3000, 1.0),
+}
+"""Rows and first gamma; with C = 8 those of the sets are near the best in cross-validation."""
 
 
 def libsvm(params: Params) -> Prepared:
@@ -29,7 +39,7 @@ def libsvm(params: Params) -> Prepared:
     def describe(fitted: SVC) -> dict[str, Any]:
         beta = np.zeros(len(y))
         beta[fitted.support_] = fitted.dual_coef_[0]
-        return _describe(svc_dual(DenseRows(gram), y, params["C"]), beta, int(fitted.n_iter_[0]))
+        return _describe(_dual(gram, y, params), beta, int(fitted.n_iter_[0]))
 
     return lambda: model.fit(gram, y), describe
 
@@ -39,10 +49,10 @@ def svm(params: Params) -> Prepared:
     gram, y = _given(params)
 
     def call() -> tuple[Array, int]:
-        found = solve(_dual(gram, y, params), violation=params["violation"])
-        return found.x, found.n_iter
+        result = solve(_dual(gram, y, params), violation=params["violation"])
+        return result.x, result.n_iter
 
-    return call, lambda found: _describe(svc_dual(DenseRows(gram), y, params["C"]), *found)
+    return call, lambda solved: _describe(_dual(gram, y, params), *solved)
 
 
 def dank_eta_given(params: Params) -> Prepared:
@@ -53,27 +63,26 @@ def dank_eta_given(params: Params) -> Prepared:
 
     def call() -> tuple[Array, int]:
         problem = _dual(gram, y, params).with_quartic(quartic)
-        found = solve(problem, violation=params["violation"])
-        return found.x, found.n_iter
+        result = solve(problem, violation=params["violation"])
+        return result.x, result.n_iter
 
-    exact = svc_dual(DenseRows(gram), y, params["C"], quartic=quartic)
-    return call, lambda found: _describe(exact, *found)
+    return call, lambda solved: _describe(_dual(gram, y, params).with_quartic(quartic), *solved)
 
 
 def dank_eta_auto(params: Params) -> Prepared:
     """Prepare both of it: the plain SVM, and DANK's dual started from its solution."""
     gram, y = _given(params)
 
-    def call() -> tuple[Array, int, float]:
+    def call() -> tuple[float, Array, int]:
         problem = _dual(gram, y, params)
         plain = solve(problem, violation=params["violation"])
         quartic = 0.25 / float(plain.x @ plain.x)
-        found = solve(problem.with_quartic(quartic), plain.x, violation=params["violation"])
-        return found.x, plain.n_iter + found.n_iter, quartic
+        result = solve(problem.with_quartic(quartic), plain.x, violation=params["violation"])
+        return quartic, result.x, plain.n_iter + result.n_iter
 
-    def describe(found: tuple[Array, int, float]) -> dict[str, Any]:
-        beta, n_iter, quartic = found
-        return _describe(svc_dual(DenseRows(gram), y, params["C"], quartic=quartic), beta, n_iter)
+    def describe(solved: tuple[float, Array, int]) -> dict[str, Any]:
+        quartic, *rest = solved
+        return _describe(_dual(gram, y, params).with_quartic(quartic), *rest)
 
     return call, describe
 
@@ -97,27 +106,73 @@ def _describe(problem: MarginDual, beta: Array, n_iter: int) -> dict[str, Any]:
     }
 
 
-def _cases(has_data: bool) -> list[Case]:
-    del has_data
-    fixed = {"problem": SPEED, "seed": 0, "gamma": 3.0, "C": 8.0, "violation": 1e-3}
-    contestants = (
-        Contestant(LIBSVM, f"{__name__}:libsvm"),
-        Contestant("pliant SVM", f"{__name__}:svm", baseline=LIBSVM, goal=1.0),
-        Contestant("DANK, eta given", f"{__name__}:dank_eta_given", baseline=LIBSVM, goal=1.5),
-        Contestant('DANK, eta="auto"', f"{__name__}:dank_eta_auto", baseline=LIBSVM, goal=2.5),
-    )
+def c_path(params: Params) -> Prepared:
+    """Prepare the path C, 1.2 C, ... of the plain SVM on one Gram matrix."""
+    gram, y = _given(params)
+    factor, rows = params["factor"], DenseRows(gram)
+    duals = [svc_dual(rows, y, params["C"] * factor**k) for k in range(STEPS)]
+    return lambda: _follow(duals, params, factor), _describe_path
+
+
+def gamma_path(params: Params) -> Prepared:
+    """Prepare the path gamma, 1.1 gamma, ... of the plain SVM, with all Gram matrices given."""
+    X, y = two_classes(params)
+    gammas = [params["gamma"] * params["factor"] ** k for k in range(STEPS)]
+    duals = [_dual(gaussian_gram(X, gamma), y, params) for gamma in gammas]
+    return lambda: _follow(duals, params, 1.0), _describe_path
+
+
+def _follow(duals: Iterable[MarginDual], params: Params, factor: float) -> list[tuple[float, int]]:
+    """Solve one problem after the other; return their objectives and steps."""
+    beta: Array | None = None
+    solved = []
+    for dual in duals:
+        start = None
+        if params["warm"] and beta is not None:
+            start = better_start(dual, beta, factor)
+        result = solve(dual, start, violation=params["violation"])
+        beta = result.x
+        solved.append((result.value, result.n_iter))
+    return solved
+
+
+def _describe_path(solved: list[tuple[float, int]]) -> dict[str, Any]:
+    return {"sum of objectives": sum(v for v, _ in solved), "steps": sum(n for _, n in solved)}
+
+
+def _cold_and_warm(label: str, prepare: Any, factor: float, goal: float) -> list[Contestant]:
+    cold, warm = f"{label}, cold", f"{label}, warm"
     return [
-        Case(f"n = {n}", contestants, {**fixed, "rows": n}, warm_up={**fixed, "rows": 120})
+        Contestant(cold, prepare, {"factor": factor, "warm": False}),
+        Contestant(warm, prepare, {"factor": factor, "warm": True}, baseline=cold, goal=goal),
+    ]
+
+
+BESIDE_LIBSVM = (
+    Contestant(LIBSVM, libsvm),
+    Contestant("pliant SVM", svm, baseline=LIBSVM, goal=1.0),
+    Contestant("DANK, eta given", dank_eta_given, baseline=LIBSVM, goal=1.5),
+    Contestant('DANK, eta="auto"', dank_eta_auto, baseline=LIBSVM, goal=2.5),
+)
+
+ALONG_PATHS = (
+    *_cold_and_warm("C path", c_path, factor=1.2, goal=1.5),
+    *_cold_and_warm("gamma path", gamma_path, factor=1.1, goal=1.8),
+)
+
+
+def cases(has_data: bool) -> list[Case]:
+    """Return the problem at two sizes."""
+    return [
+        Case(f"n = {n}", BESIDE_LIBSVM, {**FIXED, "rows": n}, warm_up={"rows": 120})
         for n in (2000, 5000)
     ]
 
 
-BENCHMARK = Benchmark(
-    name="speed",
-    title="Solving the dual, beside libsvm",
-    notes=(
-        "Gram matrix given, solved to a violation of 1e-3 from a cold start: "
-        "`make_speed_problem(n)`, Gaussian kernel with gamma 3, C 8."
-    ),
-    cases=_cases,
-)
+def paths(has_data: bool) -> list[Case]:
+    """Return the paths on each set that is at hand."""
+    return [
+        Case(name, ALONG_PATHS, {**FIXED, "problem": name, "rows": rows, "gamma": gamma})
+        for name, (rows, gamma) in PATHS.items()
+        if has_data or name == SPEED
+    ]

@@ -1,20 +1,17 @@
-"""SCG-LDK by landmarks: time and memory for 100 000 points, and what landmarks miss."""
+"""SCG-LDK by landmarks: 100 000 points, what landmarks miss, and how costs grow with the points."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from benchmarks.harness.spec import Benchmark, Case, Contestant
-from benchmarks.supervised_sets import generated, random_pairs
-from pliant import SCGLogDetLearner
-from pliant.comparison.memory import peak_memory
+from benchmarks.harness.calls import exponent, fitting, processor_seconds, whole_process
+from benchmarks.harness.spec import Case, Contestant, Params, Prepared
+from benchmarks.supervised_sets import UNKNOWN, Labelled, generated, random_pairs
+from pliant import OrderSpectralLearner, SCGLogDetLearner
 from pliant.core.typing import Array
-
-Params = Mapping[str, Any]
-Prepared = tuple[Callable[[], Any], Callable[[Any], dict[str, Any]]]
 
 ROWS, LANDMARKS, PAIRS = 100_000, 256, 200_000
 KNOWN = 0.1
@@ -23,6 +20,20 @@ SECONDS = 20
 
 EXACT_ROWS = 3000
 """Few enough for the exact kernel matrix."""
+
+ROUNDS = 5
+FITS, SHARE = (12_500, 25_000, 50_000, 100_000), 0.1
+SIZES = (500, 1000, 2000, 4000)
+NEW, KNOWN_OF_GROWN = 1000, 200
+
+LEARNERS: dict[str, Callable[[], Any]] = {
+    "SCG-LDK, Gram": lambda: SCGLogDetLearner(strength=100.0),
+    "SCG-LDK, 2 components": lambda: SCGLogDetLearner(strength=100.0, n_components=2),
+    "SCG-LDK, 256 landmarks": lambda: SCGLogDetLearner(
+        strength=100.0, n_landmarks=256, random_state=0
+    ),
+    "OSK, Gram": OrderSpectralLearner,
+}
 
 
 def learner(params: Params) -> SCGLogDetLearner:
@@ -34,8 +45,7 @@ def learner(params: Params) -> SCGLogDetLearner:
 
 def from_labels(params: Params) -> Prepared:
     """Prepare a fit with a share ``known`` of the labels."""
-    X, y = generated(params["rows"], seed=0)
-    y[int(params["known"] * len(y)) :] = -1
+    X, y = _sample(params["rows"], int(params["known"] * params["rows"]))
     return lambda: learner(params).fit(X, y), _describe
 
 
@@ -47,9 +57,8 @@ def from_pairs(params: Params) -> Prepared:
 
 
 def _describe(fitted: SCGLogDetLearner) -> dict[str, Any]:
-    largest = peak_memory()
     return {
-        "whole process (GiB)": None if largest is None else largest / 2**30,
+        **whole_process("GiB"),
         "strength": fitted.strength_,
         "share of tr K0 missed": fitted.approximation_error_,
     }
@@ -57,19 +66,19 @@ def _describe(fitted: SCGLogDetLearner) -> dict[str, Any]:
 
 def exact(params: Params) -> Prepared:
     """Prepare a fit on the whole kernel matrix."""
-    X, y = generated(params["rows"], seed=0)
     model = SCGLogDetLearner(strength=params["strength"])
-    return lambda: model.fit(X, y), lambda fitted: {"strength": fitted.strength_}
+    data = generated(params["rows"], seed=0)
+    return fitting(model, *data, describe=lambda fitted: {"strength": fitted.strength_})
 
 
 def by_landmarks(params: Params) -> Prepared:
-    """Prepare a fit by landmarks; tell how far K0 and K are from the exact ones."""
+    """Prepare a fit by landmarks; describe how far K0 and K are from the exact ones."""
     X, y = generated(params["rows"], seed=0)
 
     def describe(fitted: SCGLogDetLearner) -> dict[str, Any]:
         whole = SCGLogDetLearner(strength=params["strength"])
         K = whole.fit_gram(X, y)
-        before = _relative_error(_nystroem(fitted, X), whole.kernel_.base(X))
+        before = _relative_error(nystroem(fitted, X), whole.kernel_.base(X))
         after = _relative_error(fitted.kernel_(X), K)
         return {
             "strength": fitted.strength_,
@@ -82,7 +91,7 @@ def by_landmarks(params: Params) -> Prepared:
     return lambda: learner(params).fit(X, y), describe
 
 
-def _nystroem(fitted: SCGLogDetLearner, X: Array) -> Array:
+def nystroem(fitted: SCGLogDetLearner, X: Array) -> Array:
     """Return K0 as the landmarks give it."""
     base, landmarks = fitted.kernel_.base, fitted.kernel_.landmarks
     cross = base(X, landmarks)
@@ -93,51 +102,93 @@ def _relative_error(found: Array, exact: Array) -> float:
     return float(np.linalg.norm(found - exact) / np.linalg.norm(exact))
 
 
-def _cases(has_data: bool) -> list[Case]:
-    del has_data
-    return [_large(), *(_missed(strength) for strength in (1.0, 100.0, 10_000.0))]
+def fits(params: Params) -> Prepared:
+    """Prepare fits of more and more points, a share of them labelled."""
+    samples = [_sample(rows, int(SHARE * rows)) for rows in params["sizes"]]
+    model = LEARNERS[params["learner"]]()
+    calls = [lambda each=each: model.fit(*each) for each in samples]
+    return lambda: least_seconds(calls), lambda seconds: grown(params["sizes"], seconds, "s")
 
 
-def _large() -> Case:
-    params = {"rows": ROWS, "landmarks": LANDMARKS, "pairs": PAIRS, "known": KNOWN}
-    some = f"{KNOWN:.0%} labelled"
-    given, every = {"strength": STRENGTH}, {"strength": STRENGTH, "known": 1.0}
-    contestants = [
-        Contestant(some, f"{__name__}:from_labels", given),
-        Contestant("all labelled", f"{__name__}:from_labels", every),
-        Contestant(f"{some}, defaults", f"{__name__}:from_labels", {"strength": "auto"}),
-        Contestant(f"{PAIRS} pairs", f"{__name__}:from_pairs", given),
-        Contestant(f"{PAIRS} pairs, defaults", f"{__name__}:from_pairs", {"strength": "auto"}),
+def new_points(params: Params) -> Prepared:
+    """Prepare `transform` of the same new points after fits of more and more points."""
+    new = generated(params["new"], seed=1).X
+    models = [
+        LEARNERS[params["learner"]]().fit(*_sample(rows, params["known"] or rows))
+        for rows in params["sizes"]
     ]
-    warm_up = {**params, "rows": 2000, "pairs": 2000}
-    return Case(f"{ROWS} points, {LANDMARKS} landmarks", contestants, params, warm_up)
+    calls = [lambda model=model: model.transform(new) for model in models]
+
+    def describe(seconds: list[float]) -> dict[str, Any]:
+        return grown(params["sizes"], [1e6 * each / params["new"] for each in seconds], "us")
+
+    return lambda: least_seconds(calls), describe
 
 
-def _missed(strength: float) -> Case:
-    params = {"rows": EXACT_ROWS, "strength": strength}
-    contestants = [
-        Contestant("exact", f"{__name__}:exact"),
-        *(
-            Contestant(f"{m} landmarks", f"{__name__}:by_landmarks", {"landmarks": m}, "exact")
-            for m in (64, 256, 1024)
-        ),
-    ]
-    name = f"{EXACT_ROWS} points, strength {strength:g}"
-    return Case(name, contestants, params, {**params, "rows": 1100})
+def _sample(rows: int, known: int) -> Labelled:
+    X, y = generated(rows, seed=0)
+    y[known:] = UNKNOWN
+    return Labelled(X, y)
 
 
-BENCHMARK = Benchmark(
-    name="supervised-large",
-    title="SCG-LDK by landmarks, 100 000 points",
-    notes=(
-        "Generated: ten classes of three normal clusters each in 20 dimensions "
-        "(`benchmarks/supervised_sets.py`). Gaussian kernel, gamma 1/(d var(X)). A fit of "
-        f"{ROWS} points with {LANDMARKS} landmarks must stay below {SECONDS} s. Defaults: "
-        f"strength chosen by cross-validation; else {STRENGTH:g}. Peak memory is what the fit adds "
-        "to the data. Errors are Frobenius norms of what the landmarks make of K0 and of "
-        "the learned K less the exact matrices, relative to these, all points labelled; their "
-        "quotient is what learning adds. There, the time ratio is that to the exact fit."
-    ),
-    cases=_cases,
-    clock="processor",
+def least_seconds(calls: Sequence[Callable[[], Any]]) -> list[float]:
+    """Return the least processor time of each call in some rounds of all of them."""
+    return np.min([[*map(processor_seconds, calls)] for _ in range(ROUNDS)], axis=0).tolist()
+
+
+def grown(sizes: Sequence[int], times: Sequence[float], unit: str) -> dict[str, float]:
+    """Return the slope of log time over log size, and the time for each size."""
+    each = {f"{size} points ({unit})": time for size, time in zip(sizes, times, strict=True)}
+    return {"exponent": exponent(sizes, times), **each}
+
+
+GIVEN, CHOSEN = {"strength": STRENGTH}, {"strength": "auto"}
+
+MANY_POINTS = (
+    Contestant(f"{KNOWN:.0%} labelled", from_labels, GIVEN),
+    Contestant("all labelled", from_labels, {**GIVEN, "known": 1.0}),
+    Contestant(f"{KNOWN:.0%} labelled, defaults", from_labels, CHOSEN),
+    Contestant(f"{PAIRS} pairs", from_pairs, GIVEN),
+    Contestant(f"{PAIRS} pairs, defaults", from_pairs, CHOSEN),
 )
+
+BESIDE_EXACT = (
+    Contestant("exact", exact),
+    *(
+        Contestant(f"{m} landmarks", by_landmarks, {"landmarks": m}, "exact")
+        for m in (64, 256, 1024)
+    ),
+)
+
+
+def cases(has_data: bool) -> list[Case]:
+    """Return many points, and few for which the exact kernel is at hand."""
+    params = {"rows": ROWS, "landmarks": LANDMARKS, "pairs": PAIRS, "known": KNOWN}
+    small = {"rows": 2000, "pairs": 2000}
+    return [
+        Case(f"{ROWS} points, {LANDMARKS} landmarks", MANY_POINTS, params, warm_up=small),
+        *(
+            Case(
+                f"{EXACT_ROWS} points, strength {strength:g}", BESIDE_EXACT,
+                {"rows": EXACT_ROWS, "strength": strength}, warm_up={"rows": 1100},
+            )
+            for strength in (1.0, 100.0, 10_000.0)
+        ),
+    ]  # fmt: skip
+
+
+def growth(has_data: bool) -> list[Case]:
+    """Return fits, and new points, for more and more points."""
+    name = "SCG-LDK, 256 landmarks"
+    each = [Contestant(learner, new_points, {"learner": learner}) for learner in LEARNERS]
+    params = {"sizes": FITS, "learner": name}
+    return [
+        Case("fit", [Contestant(name, fits)], params, warm_up={"sizes": (1000, 2000)}),
+        *(
+            Case(
+                f"new point, {known or 'all'} labelled", each,
+                {"sizes": SIZES, "new": NEW, "known": known}, warm_up={"sizes": (300, 400)},
+            )
+            for known in (KNOWN_OF_GROWN, None)
+        ),
+    ]  # fmt: skip

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.harness.spec import Params
 from benchmarks.problems import two_classes
 from pliant import SideInformation
 from pliant.core.typing import Array, Indices
@@ -30,7 +30,7 @@ class Labelled(NamedTuple):
     y: Indices
 
 
-def adult(params: Mapping[str, Any]) -> Labelled:
+def adult(params: Params) -> Labelled:
     """Return ``rows`` random rows of the smallest adult set that has so many.
 
     Without a data folder (``data``): generated ones of the same kind, 14 of 123 features 1.

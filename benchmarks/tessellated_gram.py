@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.harness.spec import Benchmark, Case, Contestant
+from benchmarks.algorithm2 import measures
+from benchmarks.harness.spec import Case, Contestant, Params, Prepared
 from pliant.core.typing import Array
 from pliant.kernels import TessellatedKernel
-
-Params = Mapping[str, Any]
-Prepared = tuple[Callable[[], Any], Callable[[Any], dict[str, Any]]]
 
 LOWER, UPPER = -0.5, 1.5
 
@@ -54,28 +52,18 @@ def gram_expression(X: Array, F: Array) -> Array:
     Z = np.column_stack([np.ones(len(X), dtype=X.dtype), X])
     above, below = np.split(F, 2)
     U, H = Z @ (above - below), Z @ below
-    pU = _above(X)[:, None] * U
-    return np.asarray(_overlap(X) * (U @ U.T) + pU @ H.T + H @ pU.T + H @ H.T)
+    p, B = measures(X, LOWER, UPPER)
+    pU = p[:, None] * U
+    return np.asarray(B * (U @ U.T) + pU @ H.T + H @ pU.T + H @ H.T)
 
 
 def quadratic_expression(X: Array, w: Array) -> Array:
     """Return D(w) from S = Zw'B Zw, z = Zw'1 and q = Zw'p."""
     Zw = np.column_stack([np.ones(len(X)), X]) * w[:, None]
-    S, z, q = Zw.T @ _overlap(X) @ Zw, Zw.sum(axis=0), Zw.T @ _above(X)
+    p, B = measures(X, LOWER, UPPER)
+    S, z, q = Zw.T @ B @ Zw, Zw.sum(axis=0), Zw.T @ p
     D12 = np.outer(q, z) - S
     return np.block([[S, D12], [D12.T, np.outer(z, z) - np.outer(z, q) - np.outer(q, z) + S]])
-
-
-def _above(X: Array) -> Array:
-    return np.asarray(np.prod((UPPER - X) / (UPPER - LOWER), axis=1))
-
-
-def _overlap(X: Array) -> Array:
-    """Return B, feature by feature: one array (m, m, n) would not fit."""
-    B = np.ones((len(X), len(X)), dtype=X.dtype)
-    for x in X.T:
-        B *= (UPPER - np.maximum(x[:, None], x)) / (UPPER - LOWER)
-    return B
 
 
 def _given(params: Params) -> tuple[Array, Array, Array]:
@@ -92,50 +80,32 @@ def _error_from(exact: Array) -> Callable[[npt.NDArray[Any]], dict[str, Any]]:
     return describe
 
 
-def _cases(has_data: bool) -> list[Case]:
-    del has_data
-    return [
-        *(_case("Gram matrix", _doubles(), n, "float64") for n in (5, 24)),
-        *(_case("Gram matrix", _singles(), n, "float32") for n in (5, 24)),
-        *(_case("D(w)", _pair("quadratic"), n, "float64") for n in (5, 24)),
-    ]
-
-
-def _case(what: str, contestants: list[Contestant], features: int, dtype: str) -> Case:
-    params = {"features": features, "dtype": dtype, "rows": 4000, "seed": 0}
-    name = f"{what}, {features} features, {dtype}"
-    return Case(name, contestants, params, warm_up={**params, "rows": 300})
-
-
-def _doubles() -> list[Contestant]:
-    return _pair("gram", {"computed in": "float64"}, goal=5.0)
-
-
-def _singles() -> list[Contestant]:
-    """Return the same, with the whole expression in float32 beside: faster, and less exact."""
-    numpy, pliant = _doubles()
-    coarse = {"computed in": "float32"}
-    in_float32 = Contestant("NumPy in float32", numpy.function, coarse, baseline=numpy.name)
-    return [numpy, in_float32, pliant]
-
-
-def _pair(what: str, params: Params | None = None, goal: float | None = None) -> list[Contestant]:
-    return [
-        Contestant("NumPy", f"{__name__}:numpy_{what}", params or {}),
-        Contestant("pliant", f"{__name__}:compiled_{what}", baseline="NumPy", goal=goal),
-    ]
-
-
-BENCHMARK = Benchmark(
-    name="tessellated-gram",
-    title="The tessellated Gram matrix, beside NumPy",
-    notes=(
-        f"4000 uniform points, degree 1, basis 'x', P of rank {RANK}: "
-        "K = B o (UU') + (pU)H' + H(pU)' + HH', B by one array expression per feature. For a "
-        "matrix in float32 pliant computes tiles in float64 and stores float32; NumPy does the "
-        "same with whole matrices, or computes everything in float32, less exactly. D(w) with all "
-        "w different from 0. The error is relative to the largest entry."
-    ),
-    cases=_cases,
-    quantity="speed-up",
+GRAM = (
+    Contestant("NumPy", numpy_gram, {"computed in": "float64"}),
+    Contestant("pliant", compiled_gram, baseline="NumPy", goal=5.0),
 )
+
+COARSE = Contestant("NumPy in float32", numpy_gram, {"computed in": "float32"}, baseline="NumPy")
+"""The whole expression in float32: faster, and less exact."""
+
+QUADRATIC = (
+    Contestant("NumPy", numpy_quadratic),
+    Contestant("pliant", compiled_quadratic, baseline="NumPy"),
+)
+
+
+def cases(has_data: bool) -> list[Case]:
+    """Return both matrices, for few features and for more."""
+    return [
+        Case(
+            f"{what}, {features} features, {dtype}", contestants,
+            {"features": features, "dtype": dtype, "rows": 4000, "seed": 0},
+            warm_up={"rows": 300},
+        )
+        for what, contestants, dtype in (
+            ("Gram matrix", GRAM, "float64"),
+            ("Gram matrix", (GRAM[0], COARSE, GRAM[1]), "float32"),
+            ("D(w)", QUADRATIC, "float64"),
+        )
+        for features in (5, 24)
+    ]  # fmt: skip

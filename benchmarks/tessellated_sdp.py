@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from benchmarks.algorithm2 import Blocks, tessellated_blocks
-from benchmarks.harness.spec import Benchmark, Case, Contestant
-from benchmarks.tessellated import DELTA
-from benchmarks.tessellated_sets import (
-    ABSENT,
-    SHAPES,
-    named,
-    points_and_target,
-    scaled,
-)
+from benchmarks.harness.spec import Case, Contestant, Params, Prepared
+from benchmarks.problems import named
+from benchmarks.tessellated import DELTA, algorithm_2, tkl
+from benchmarks.tessellated_sets import SHAPES, points_and_target, scaled
 from pliant.core.typing import Array
 from tests.reference import tessellated_sdp
-
-Params = Mapping[str, Any]
-Prepared = tuple[Callable[[], Any], Callable[[Any], dict[str, Any]]]
 
 PRINTED = {
     "liver_disorders": (95.75, 0.12),
@@ -103,51 +94,32 @@ def tensor(Z: Array, blocks: Blocks) -> Array:
     return np.concatenate(halves)
 
 
-def _cases(has_data: bool) -> list[Case]:
-    return [
-        case
-        for name in PRINTED
-        for case in (*(_small(name, has_data, m) for m in ROWS), _whole(name, has_data))
-    ]
-
-
-def _small(name: str, has_data: bool, rows: int) -> Case:
-    params = {"problem": name, "data": has_data, "C": 1.0, "rows": rows, "seed": 0}
-    contestants = [
-        Contestant("SDP", f"{__name__}:semidefinite"),
-        Contestant("Algorithm 2", _ALGORITHM_2, {"grid": "fine"}, baseline="SDP"),
-        Contestant("pliant", _TKL, baseline="SDP"),
-    ]
-    title = f"{named(name, has_data)}, {rows} of {SHAPES[name][0]} rows"
-    return Case(title, contestants, params, warm_up={**params, "rows": 12})
-
-
-def _whole(name: str, has_data: bool) -> Case:
-    params = {"problem": name, "data": has_data, "C": 1.0}
-    contestants = [
-        Contestant("Algorithm 2", _ALGORITHM_2, {"grid": "fine"}, paper=PRINTED[name][1]),
-        Contestant("pliant", _TKL, baseline="Algorithm 2"),
-    ]
-    title = f"{named(name, has_data)}, all rows"
-    return Case(title, contestants, params, warm_up={**params, "rows": 60, "seed": 0})
-
-
-_ALGORITHM_2 = "benchmarks.tessellated:algorithm_2"
-_TKL = "benchmarks.tessellated:tkl"
-
-BENCHMARK = Benchmark(
-    name="tessellated-sdp",
-    title="Learning P by one semidefinite program (Table 1)",
-    notes=(
-        "The problem of Colbert and Peet (2020) in the form of Lanckriet et al., through cvxpy and "
-        "Clarabel to 1e-5, on a few random rows; Algorithm 2 with "
-        "fine steps, and pliant, both to a certified relative gap of 1e-3; C = 1. At these "
-        "sizes the time of the program grows at least with the third power of the rows; all rows "
-        "are out of reach. The paper's times for them are "
-        + ", ".join(f"{seconds:g} s ({name})" for name, (seconds, _) in PRINTED.items())
-        + f". {ABSENT}"
-    ),
-    cases=_cases,
-    quantity="speed-up",
-    clock="processor",
+FEW_ROWS = (
+    Contestant("SDP", semidefinite),
+    Contestant("Algorithm 2", algorithm_2, {"grid": "fine"}, baseline="SDP"),
+    Contestant("pliant", tkl, baseline="SDP"),
 )
+
+
+def cases(has_data: bool) -> list[Case]:
+    """Return each set of Table 1, with a few rows and with all."""
+    return [case for name in PRINTED for case in _of_set(name, has_data)]
+
+
+def _of_set(name: str, has_data: bool) -> list[Case]:
+    params = {"problem": name, "data": has_data, "C": 1.0}
+    title, of_all = named(name, has_data), SHAPES[name][0]
+    all_rows = (
+        Contestant("Algorithm 2", algorithm_2, {"grid": "fine"}, paper=PRINTED[name][1]),
+        Contestant("pliant", tkl, baseline="Algorithm 2"),
+    )
+    return [
+        *(
+            Case(
+                f"{title}, {rows} of {of_all} rows", FEW_ROWS,
+                {**params, "rows": rows, "seed": 0}, warm_up={"rows": 12},
+            )
+            for rows in ROWS
+        ),
+        Case(f"{title}, all rows", all_rows, params, warm_up={"rows": 60, "seed": 0}),
+    ]  # fmt: skip

@@ -1,18 +1,18 @@
-"""The sets of the benchmarks of TKL, and its machines on them."""
+"""The sets of the benchmarks of TKL, and its estimators on them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from sklearn.preprocessing import minmax_scale, scale
 
+from benchmarks.datasets import load_local
+from benchmarks.harness.spec import Params
 from pliant import TKLClassifier, TKLRegressor
 from pliant.core.typing import Array
-from pliant.datasets import load_local
 
-__all__ = ["ABSENT", "SHAPES", "learner", "machine_numbers", "named", "points_and_target", "scaled"]
+__all__ = ["SHAPES", "learner", "machine_numbers", "points_and_target", "scaled"]
 
 SHAPES = {
     "airfoil": (1503, 5, "regression"),
@@ -33,18 +33,8 @@ SHAPES = {
 }
 """Rows, features and task of each set, for the made-up ones where there are no data."""
 
-ABSENT = (
-    "Without the data folder (--data, or PLIANT_DATA) problems of the same shape are generated, "
-    "and named 'made up': they say nothing of the real sets."
-)
 
-
-def named(name: str, has_data: bool) -> str:
-    """Return how a problem is called, with or without the data."""
-    return name if has_data else f"{name} (made up)"
-
-
-def points_and_target(params: Mapping[str, Any]) -> tuple[Array, Array, str]:
+def points_and_target(params: Params) -> tuple[Array, Array, str]:
     """Return features, target and task of the set ``problem``, of ``rows`` rows or of all.
 
     A share is drawn at random from ``seed``. Labels of two classes are -1.0 and 1.0. Without
@@ -75,12 +65,12 @@ def scaled(X: Array, y: Array, task: str) -> tuple[Array, Array]:
 
 
 def learner(task: str, **options: Any) -> TKLClassifier | TKLRegressor:
-    """Return an unfitted machine with all defaults but the options."""
+    """Return an unfitted estimator with all defaults but the options."""
     return (TKLRegressor if task == "regression" else TKLClassifier)(**options)
 
 
 def machine_numbers(model: TKLClassifier | TKLRegressor) -> dict[str, Any]:
-    """Return what the tables say of a fitted machine."""
+    """Return what the tables show of a fitted estimator."""
     return {
         "objective": model.objective_,
         "relative gap": f"{model.dual_gap_ / model.objective_:.1e}",

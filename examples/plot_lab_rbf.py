@@ -2,9 +2,10 @@
 A bandwidth for every support point
 ===================================
 
-One Gaussian has one width, and a function that is slow here and fast there needs several. LAB-RBF
-gives each support point a bandwidth of its own for each feature and learns them all. What it
-learned can be read: how wide the kernel is at each place, and which features matter.
+One Gaussian has one width, but a function that varies slowly in one region and fast in another
+needs several. LAB-RBF gives each support point a bandwidth of its own for each feature and learns
+them all. The learned bandwidths show how wide the kernel is at each point, and which features
+matter.
 """
 
 # %%
@@ -32,13 +33,13 @@ x = np.linspace(0, 3, 1001)
 grid = {"gamma": 2.0 ** np.arange(-2, 10), "alpha": 10.0 ** np.arange(-4, 2)}
 one = GridSearchCV(KernelRidge(kernel="rbf"), grid, cv=5).fit(X, y).best_estimator_
 local = LABRBFRegressor(40, objective="evidence", random_state=0).fit(X, y)
-machines = {"one Gaussian": one, "LAB-RBF": local}
+models = {"one Gaussian": one, "LAB-RBF": local}
 
 # %%
-# On top, what either learned (the function itself in grey), and its root mean square error in the
-# left and in the right half. Below, where the errors are. At the bottom, the
-# width 1/θ of the kernel: one for all points, or one at each support point (the larger the disc,
-# the larger its coefficient), and wider where the function is slow.
+# On top, the learned functions (the true one in grey), with root mean square errors in the left and
+# in the right half. Below, the errors. At the bottom, the width 1/θ of the kernel: one for all
+# points, or one at each support point (the larger the disc, the larger its coefficient), and wider
+# where the function varies slowly.
 
 from matplotlib import pyplot as plt
 
@@ -52,8 +53,8 @@ figure, axes = plt.subplots(
     height_ratios=(2, 1, 1.2),
     layout="constrained",
 )
-for column, (name, machine) in zip(axes.T, machines.items(), strict=True):
-    learned = machine.predict(x[:, None])
+for column, (name, model) in zip(axes.T, models.items(), strict=True):
+    learned = model.predict(x[:, None])
     squares = (learned - chirp(x)) ** 2
     slow, fast = (np.sqrt(squares[half].mean()) for half in (x < 1.5, x >= 1.5))
     column[0].plot(x, chirp(x), color=GREY, linewidth=4, alpha=0.3)
@@ -72,18 +73,18 @@ for ax, label in zip(axes[:, 0], ("y", "error", "width 1/θ"), strict=True):
 plt.show()
 
 # %%
-# What a prediction is made of is an ordinary kernel of pliant. It is not symmetric, since only
-# support points have bandwidths, and the whole machine is one line (held within the range of y).
+# The learned kernel is an ordinary kernel of pliant. It is not symmetric, since only support points
+# have bandwidths, and the whole model is one line (clipped to the range of y).
 
 f = local.kernel_(X, local.support_vectors_) @ local.dual_coef_ + X @ local.coef_
 f = (f + local.intercept_).clip(y.min(), y.max())
 print(f"largest difference from predict: {abs(f - local.predict(X)).max():.1e}")
 
 # %%
-# With several features, a bandwidth near zero says that a feature does not matter. Friedman's
+# With several features, a bandwidth near zero means that a feature does not matter. Friedman's
 # function has ten features and uses five: the product of the first two, the square of the third,
-# and multiples of the fourth and of the fifth. The bars find all five. Next to them, the same for
-# the term of each support point: x4 and x5 are not in there, the linear part has them.
+# and multiples of the fourth and of the fifth. The bars show all five. Next to them, the same for
+# the term of each support point: x4 and x5 do not appear there, but in the linear part.
 
 from sklearn.datasets import make_friedman1
 
@@ -101,8 +102,8 @@ RelevanceDisplay.from_estimator(model, kind="support", feature_names=names, ax=r
 plt.show()
 
 # %%
-# Far from all support points a prediction is a guess. ``distance_to_support`` tells how far a point
-# is from the nearest of them, in its bandwidths.
+# Far from all support points a prediction is unreliable. ``distance_to_support`` is the distance of
+# a point from the nearest of them, in its bandwidths.
 
 for far in (1.0, 1.5, 3.0):
     distances = model.distance_to_support(far * X_new)

@@ -1,17 +1,17 @@
 """
-A map of points that were never seen
-====================================
+An embedding of new points
+==========================
 
-A kernel learned from labels draws the points of a class together. It is a function of any two
-points, so new ones fall into place as well: what labels taught can be seen on points without one.
+A kernel learned from labels brings the points of a class together. It is a function of any two
+points, so it also applies to new points, which have no label.
 """
 
 # %%
-# Half of scikit-learn's handwritten digits, 64 grey values each, is there to learn from. The other
-# half is drawn, and no method has seen it. PCA uses no labels. ``KernelEmbedding`` learns a kernel
-# and maps to its first two components; it chooses the kernel, the strength of the labels and the
-# exponent of the weights by neighbours of labels that it hides from itself. Once it has all labels
-# of the training half, and once one in five.
+# The training set is half of scikit-learn's handwritten digits, 64 grey values each. The figure
+# shows the other half, which no method has seen. PCA uses no labels. ``KernelEmbedding`` learns a
+# kernel and maps to its first two components; it chooses the kernel, the strength of the labels and
+# the exponent of the weights by cross-validation with nearest neighbours. It is fitted twice: with
+# all labels of the training half, and with one in five.
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -33,9 +33,8 @@ embeddings = {
 }
 
 # %%
-# Above each picture, how often the five nearest labelled neighbours of a new point, in these two
-# coordinates, tell its digit. Drawn are ranks along each axis: a learned kernel throws some classes
-# far out, and the others would have to share a corner.
+# The titles show the accuracy of the five nearest labelled neighbours in these two coordinates. The
+# axes show ranks: a learned kernel maps some classes far away, and the others would share a corner.
 
 from matplotlib import pyplot as plt
 
@@ -45,8 +44,8 @@ from pliant.plots import EmbeddingDisplay
 def accuracy(embedding, labels):
     """Return the share of new points that their neighbours in the plane classify correctly."""
     known = labels >= 0
-    machine = KNeighborsClassifier(5).fit(embedding.transform(X[known]), labels[known])
-    return machine.score(embedding.transform(X_new), y_new)
+    neighbors = KNeighborsClassifier(5).fit(embedding.transform(X[known]), labels[known])
+    return neighbors.score(embedding.transform(X_new), y_new)
 
 
 figure, axes = plt.subplots(1, 3, figsize=(13, 4.6), layout="constrained")
@@ -57,7 +56,7 @@ for ax, (name, (embedding, labels)) in zip(axes, embeddings.items(), strict=True
 plt.show()
 
 # %%
-# What was chosen:
+# The chosen settings:
 
 for name, (embedding, _) in embeddings.items():
     if isinstance(embedding, KernelEmbedding):
@@ -65,8 +64,8 @@ for name, (embedding, _) in embeddings.items():
         print(f"{name}: {kernel}, strength {embedding.strength_:g}, beta {embedding.beta_:g}")
 
 # %%
-# Nothing says that a class must have a name. Pairs of points do as well: 2000 that show the same
-# digit, and 2000 that do not, as row numbers. The strength is given here, and so nothing is hidden.
+# Pairs of points can replace labels: 2000 pairs that show the same digit, and 2000 that do not, as
+# row indices. The strength is fixed here, so no cross-validation is needed.
 
 from pliant import SCGLogDetLearner
 

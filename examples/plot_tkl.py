@@ -2,15 +2,15 @@
 A kernel without a width
 ========================
 
-TKL starts from no base kernel: it learns one from a whole family, the tessellated kernels, by
-convex optimisation. Each point cuts the plane along the axes, so the learned kernel, and what is
-made of it, has edges where the data have some. Here the classes are what lies high and what lies
-low in a canyon.
+TKL needs no base kernel: it learns one from a whole family, the tessellated kernels, by convex
+optimisation. Each point cuts the plane along the axes, so the learned kernel, and the decision
+function that uses it, can have edges where the data have some. In this example the classes are the
+high and the low points of a canyon.
 """
 
 # %%
-# Elevations of a generated canyon with straight rims. The Gaussian SVM has its ``C`` and its width
-# chosen by cross-validation; TKL has no width, only ``C``.
+# The data are elevations of a generated canyon with straight rims. Cross-validation chooses ``C``
+# and the width of the Gaussian SVM; TKL has no width, only ``C``.
 
 import numpy as np
 from sklearn.model_selection import GridSearchCV
@@ -21,7 +21,7 @@ from pliant.datasets import make_terrain
 
 
 def above(X, height=1500):
-    """Return points and labels: which of them lie higher than that."""
+    """Return points and labels: whether each of them lies above `height`."""
     return X[0], np.where(X[1] > height, "high", "low")
 
 
@@ -32,12 +32,13 @@ Cs = [1, 10, 100, 1000]
 svm = GridSearchCV(SVC(), {"C": Cs, "gamma": [1, 4, 16, 64, 256]}).fit(X, y)
 tkl = GridSearchCV(TKLClassifier(), {"C": Cs}).fit(X, y)
 for name, search in (("Gaussian SVM", svm), ("TKL", tkl)):
-    print(f"{name:<12}  fresh points {search.score(X_new, y_new):.3f}   {search.best_params_}")
+    print(f"{name:<12}  new points {search.score(X_new, y_new):.3f}   {search.best_params_}")
 svm, tkl = svm.best_estimator_, tkl.best_estimator_
 
 # %%
-# On the left, the boundary of the Gaussian SVM (dashed) and of TKL. On the right, how the proven
-# distance from the best kernel of the family fell: each point is one support vector machine.
+# The left figure shows the decision boundaries of the Gaussian SVM (dashed) and of TKL. The right
+# one shows the certified distance from the best kernel of the family; each point is one support
+# vector machine that TKL has solved.
 
 from matplotlib import pyplot as plt
 
@@ -49,8 +50,8 @@ convergence = ConvergenceDisplay.from_estimator(tkl, ax=right)
 plt.show()
 
 # %%
-# The learned kernel is a function of two points. With one of them held at z, it is a polynomial on
-# each of the four rectangles that the dashed lines through z cut out, with kinks between.
+# The learned kernel is a function of two points. If one of them is fixed at z, it is a polynomial
+# on each of the four rectangles between the dashed lines through z, with kinks at their borders.
 
 from pliant.plots import TessellationDisplay
 
@@ -60,17 +61,17 @@ for ax, z in zip(axes, [(0.2, 0.8), (0.65, 0.6), (0.5, 0.3)], strict=True):
 plt.show()
 
 # %%
-# P, the matrix that was learned, is small, and its rank smaller:
+# The learned matrix P is small, and its rank is smaller still:
 
 print(f"P has the shape {tkl.shape_matrix_.shape} and the rank {tkl.rank_}.")
 print(f"The optimum lies between {tkl.lower_bound_:.4f} and {tkl.objective_:.4f}.")
 
 # %%
-# The edges of this canyon are parallel to the axes. Turn it, and the advantage is gone: a
-# tessellated kernel knows the axes, a Gaussian does not.
+# The edges of this canyon are parallel to the axes. If it is turned, the advantage is gone: a
+# tessellation is always parallel to the axes, while a Gaussian kernel treats all directions alike.
 
 for angle in (0, 15, 45):
     X, y = above(make_terrain(300, angle=angle, noise=100, random_state=0))
     X_new, y_new = above(make_terrain(10_000, angle=angle, random_state=1))
-    scores = [machine.fit(X, y).score(X_new, y_new) for machine in (svm, tkl)]
+    scores = [model.fit(X, y).score(X_new, y_new) for model in (svm, tkl)]
     print(f"turned by {angle:>2} degrees: Gaussian SVM {scores[0]:.3f}, TKL {scores[1]:.3f}")

@@ -8,7 +8,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.model_selection import ParameterGrid
 from sklearn.svm import SVC
 
-from pliant.methods.lab_rbf.profiles import PROFILES
+from pliant.methods.lab_rbf.kernel import PROFILES
 from pliant.registry import METHODS, get_method
 from pliant.tables import temporary_map
 

@@ -37,27 +37,18 @@ Measurement = dict[str, Any]
 
 @dataclass(frozen=True)
 class Settings:
-    """How to measure.
-
-    Attributes
-    ----------
-    repeats : int
-        Measurements of each contestant.
-    threads : int
-        Threads of every numerical library.
-    data : str or None
-        Folder of data sets, handed down as PLIANT_DATA.
-    timeout : float
-        Seconds after which a process is ended.
-    peer_limit : float
-        Seconds after which a slow peer that can tell how far it came ends by itself.
-    """
+    """How to measure."""
 
     repeats: int = 5
+    """Measurements of each contestant."""
     threads: int = 1
+    """Threads of every numerical library."""
     data: str | None = None
+    """Folder of data sets, handed down as PLIANT_DATA."""
     timeout: float = 1800.0
+    """Seconds after which a process is ended."""
     peer_limit: float = 600.0
+    """Seconds after which a slow peer that can report how far it came ends by itself."""
 
     def __post_init__(self) -> None:
         for name in ("repeats", "threads", "timeout", "peer_limit"):
@@ -68,22 +59,11 @@ class Settings:
 def measure_case(
     case: Case, settings: Settings, tell: Callable[[str], None] = lambda line: None
 ) -> list[Measurement]:
-    """Measure a case.
+    """Return a measurement for each repeat and contestant; `tell` gets a line after each.
 
     Contestants take turns within a repeat, in their order and, every other time, in reverse, so
-    that slow drifts of the machine meet all alike.
-
-    Parameters
-    ----------
-    case : Case
-    settings : Settings
-    tell : callable
-        Gets a line after each measurement.
-
-    Returns
-    -------
-    list of dict
-        One per repeat and contestant; a failure is an entry with ``error``, and the rest goes on.
+    that slow drifts of the machine affect all alike. A failure is an entry with ``error``, and the
+    rest goes on.
     """
     measurements = []
     for repeat, position, contestant in _turns(case, settings.repeats):
@@ -104,11 +84,10 @@ def _turns(case: Case, repeats: int) -> Iterator[tuple[int, int, Contestant]]:
 
 def _spawn(contestant: Contestant, case: Case, settings: Settings) -> Measurement:
     """Run the worker on one contestant and return its outcome, or why there is none."""
-    warm_up = None if case.warm_up is None else {**case.warm_up, **contestant.params}
     request = {
         "function": contestant.function,
         "params": {**case.params, **contestant.params},
-        "warm_up": warm_up,
+        "warm_up": None if case.warm_up is None else {**case.warm_up, **contestant.params},
     }
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "outcome.json"

@@ -14,10 +14,11 @@ from benchmarks.harness.machine import describe_machine, load_average
 from benchmarks.harness.measuring import Settings, measure_case
 from benchmarks.harness.spec import Benchmark, Case
 from benchmarks.harness.summary import goal_met, overall, summarise
-from pliant.comparison.rendering import Cell, Column, markdown_table
+from benchmarks.markdown import markdown_table
+from pliant.comparison.report.rendering import Cell, Column
 from pliant.core.files import replacing
 
-__all__ = ["has_failures", "run", "to_markdown", "write"]
+__all__ = ["has_failures", "run", "to_markdown", "write", "write_texts"]
 
 FORMAT = 1
 """The version of the JSON document's layout."""
@@ -28,26 +29,20 @@ Report = dict[str, Any]
 def run(
     benchmark: Benchmark, settings: Settings, tell: Callable[[str], None] = lambda line: None
 ) -> Report:
-    """Measure all cases of a benchmark.
+    """Measure all cases of a benchmark; return what JSON can hold.
 
-    Returns
-    -------
-    dict
-        What JSON can hold: the benchmark, the machine, its load at the start, the settings, and
-        for each case every measurement and the summary. The folder of the data isn't named.
+    That is the benchmark, the machine, its load at the start, the settings, and for each case every
+    measurement and the summary. The folder of the data is not named.
     """
     start = {"date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC", "load_average": load_average()}
     cases = [
         _run_case(case, benchmark, settings, tell) for case in benchmark.cases(bool(settings.data))
     ]
+    declared = ("title", "notes", "quantity", "goals_over", "clock")
     report: Report = {
         "format": FORMAT,
         "benchmark": benchmark.name,
-        "title": benchmark.title,
-        "notes": benchmark.notes,
-        "quantity": benchmark.quantity,
-        "goals_over": benchmark.goals_over,
-        "clock": benchmark.clock,
+        **{key: getattr(benchmark, key) for key in declared},
         **start,
         "machine": describe_machine(),
         "settings": {**asdict(settings), "data": settings.data is not None},
@@ -66,23 +61,26 @@ def _run_case(
 
 
 def has_failures(report: Report) -> bool:
-    """Tell whether any measurement failed."""
+    """Return whether any measurement failed."""
     return any(row["failures"] for case in report["cases"] for row in case["summary"])
 
 
 def write(report: Report, folder: Path) -> tuple[Path, Path]:
     """Write NAME.json and NAME.md into `folder`, made if need be, and return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
-    texts = {
-        folder / f"{report['benchmark']}.json": json.dumps(report, indent=1, allow_nan=False)
-        + "\n",
-        folder / f"{report['benchmark']}.md": to_markdown(report),
-    }
+    table, page = (folder / f"{report['benchmark']}.{kind}" for kind in ("json", "md"))
+    write_texts({
+        table: json.dumps(report, indent=1, allow_nan=False) + "\n",
+        page: to_markdown(report),
+    })  # fmt: skip
+    return table, page
+
+
+def write_texts(texts: Mapping[Path, str]) -> None:
+    """Write text files, each at once."""
     for path, text in texts.items():
         with replacing(path) as draft:
             draft.write_text(text, encoding="utf-8", newline="\n")
-    table, page = texts
-    return table, page
 
 
 def to_markdown(report: Report) -> str:

@@ -16,24 +16,12 @@ Measurement = Mapping[str, Any]
 def summarise(
     case: Case, measurements: Sequence[Measurement], quantity: Quantity, clock: str = "wall"
 ) -> list[dict[str, Any]]:
-    """Summarise a case, one dictionary for each contestant.
+    """Summarise the measurements of a case, one dictionary for each contestant.
 
-    Parameters
-    ----------
-    case : Case
-    measurements : sequence of dict
-        From `measure_case`.
-    quantity : {"time ratio", "speed-up"}
-    clock : {"wall", "processor"}
-
-    Returns
-    -------
-    list of dict
-        Median, least and largest ``seconds``, median ``clock_seconds`` (where the seconds are the
-        processor's) and ``peak_bytes``, the last ``result``, the first ``error`` and the number of
-        failures; against the baseline its median seconds, the
-        ``ratio_of_medians`` and the ``median_ratio`` of measurements in the same repeat. What
-        cannot be computed is None.
+    It has the median, least and largest ``seconds``, the median ``clock_seconds`` (where the
+    seconds are the processor's) and ``peak_bytes``, the last ``result``, the first ``error`` and
+    the number of failures; against the baseline its median seconds, the ``ratio_of_medians`` and
+    the ``median_ratio`` of measurements in the same repeat. What cannot be computed is None.
     """
     if clock == "processor":
         measurements = [_by_processor(m) for m in measurements]
@@ -57,7 +45,7 @@ def overall(
 
 
 def goal_met(value: float | None, goal: float | None, quantity: Quantity) -> bool | None:
-    """Tell whether a time ratio stays below its goal, or a speed-up reaches it; None if unknown."""
+    """Return whether a time ratio stays below its goal, or a speed-up reaches it; None: unknown."""
     if value is None or goal is None:
         return None
     return value <= goal if quantity == "time ratio" else value >= goal
@@ -76,9 +64,7 @@ def _by_repeat(measurements: Sequence[Measurement], name: str) -> dict[int, Meas
 
 
 def _describe(
-    contestant: Contestant,
-    measurements: Sequence[Measurement],
-    done: Mapping[int, Measurement],
+    contestant: Contestant, measurements: Sequence[Measurement], done: Mapping[int, Measurement]
 ) -> dict[str, Any]:
     own = [m for m in measurements if m["contestant"] == contestant.name]
     errors = [m["error"] for m in own if "error" in m]

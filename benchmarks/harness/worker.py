@@ -18,7 +18,7 @@ from typing import Any
 from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
 
 from benchmarks.harness.spec import Prepare
-from pliant.comparison.memory import peak_memory, reset_peak_memory
+from pliant.comparison.run.memory import peak_memory, reset_peak_memory
 
 __all__ = ["measure"]
 
@@ -26,17 +26,9 @@ __all__ = ["measure"]
 def measure(request: Mapping[str, Any]) -> dict[str, Any]:
     """Prepare a contestant and measure one call of it.
 
-    Parameters
-    ----------
-    request : mapping
-        ``function`` ("package.module:function"), ``params`` and ``warm_up`` (or None).
-
-    Returns
-    -------
-    dict
-        ``seconds``, ``processor_seconds`` and ``peak_bytes`` of the measured call alone (memory
-        above what was held before it, None where unknown), its described ``result``, and the
-        ``threads`` of each numerical library.
+    The outcome has ``seconds``, ``processor_seconds`` and ``peak_bytes`` of the measured call alone
+    (memory above what was held before it, None where unknown), its described ``result``, and the
+    ``threads`` of each numerical library.
     """
     prepare = _resolve(request["function"])
     call, describe = prepare(request["params"])
@@ -54,7 +46,7 @@ def measure(request: Mapping[str, Any]) -> dict[str, Any]:
         "processor_seconds": busy,
         "peak_bytes": peak,
         "result": describe(returned),
-        "threads": _threads(),
+        "threads": {pool["internal_api"]: pool["num_threads"] for pool in threadpool_info()},
     }
 
 
@@ -62,11 +54,6 @@ def _resolve(function: str) -> Prepare:
     module, _, name = function.partition(":")
     prepare: Prepare = getattr(importlib.import_module(module), name)
     return prepare
-
-
-def _threads() -> dict[str, int]:
-    """Return how many threads each loaded numerical library would use."""
-    return {pool["internal_api"]: pool["num_threads"] for pool in threadpool_info()}
 
 
 def main(out: str) -> None:

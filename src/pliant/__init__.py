@@ -33,7 +33,8 @@ from pliant.methods import (
     TKLClassifier,
     TKLRegressor,
 )
-from pliant.methods.side_information.information import SideInformation, kernel_alignment, scg_loss
+from pliant.methods.side_information.information import SideInformation
+from pliant.methods.side_information.losses import kernel_alignment, scg_loss
 
 if TYPE_CHECKING:
     from pliant.comparison import compare

@@ -29,10 +29,8 @@ from pliant.methods.hadamard.kernel import EXTENSIONS, HadamardKernel
 from pliant.methods.hadamard.partitioned_kernel import PartitionedKernel
 from pliant.methods.lab_rbf.kernel import LocalRBFKernel
 from pliant.methods.lab_rbf.warp import Warp
-from pliant.methods.side_information.landmark_kernel import LandmarkKernel
-from pliant.methods.side_information.logdet_kernel import LogDetKernel
-from pliant.methods.side_information.neighbor_graph_kernel import NeighborGraphKernel
-from pliant.methods.side_information.spectral_kernel import SpectralKernel
+from pliant.methods.side_information.kernels import LandmarkKernel, LogDetKernel
+from pliant.methods.side_information.neighbor_graph import NeighborGraphKernel, SpectralKernel
 from pliant.methods.tessellated.generalized_kernel import GeneralizedKernel
 from pliant.methods.tessellated.quadrature_kernel import GeneralizedPolynomial, QuadratureKernel
 from pliant.methods.tessellated.tessellated_kernel import BASES, TessellatedKernel

@@ -6,13 +6,13 @@ learners it has, what to search when it is tuned, and how many rows it takes.
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
+from pliant.core.text import meant
 from pliant.methods import (
     DANKClassifier,
     DANKRegressor,
@@ -65,8 +65,10 @@ class Method:
     many : tuple of int and mapping, optional
         The number of training rows from which on a comparison sets these parameters.
     rough : mapping of str to value, optional
-        Parameters of the fits that a comparison's search judges settings by, where rougher ones
-        than the default are enough.
+        Parameters of the fits in a search for settings, where rougher ones than the default are
+        enough.
+    given : mapping of str to value, optional
+        Parameters of every fit; they win over `many` and `rough`.
     """
 
     name: str
@@ -81,6 +83,7 @@ class Method:
     many_rows: str = ""
     many: tuple[int, Mapping[str, Any]] | None = None
     rough: Mapping[str, Any] = field(default_factory=dict)
+    given: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -104,12 +107,14 @@ class Method:
             raise ValueError(f"{self.name} does {' and '.join(self.tasks)}, not {task!r}")
         return self._learners[task]
 
-    def made(self, machine: object) -> bool:
-        """Return whether a machine is one of its learners, fitted or not."""
-        return any(_kind(make()) == _kind(machine) for make in self._learners.values())
+    def made(self, estimator: object) -> bool:
+        """Return whether an estimator is one of the method's, fitted or not."""
+        return any(_kind(make()) == _kind(estimator) for make in self._learners.values())
 
-    def machine(self, task: str, *, seed: int, n_rows: int) -> Any:
+    def machine(self, task: str, *, seed: int, n_rows: int, rough: bool = False) -> Any:
         """Return a learner for n_rows training rows, whose draws a seed decides.
+
+        A rough one is for a search.
 
         Raises
         ------
@@ -121,32 +126,33 @@ class Method:
         seeds = {name: seed for name in known if name.rpartition("__")[2] == "random_state"}
         fewest, settings = self.many or (0, {})
         many = settings if n_rows >= fewest else {}
-        return made.set_params(**{**seeds, **many})
+        searched = self.rough if rough else {}
+        return made.set_params(**{**seeds, **many, **searched, **self.given})
 
     def param_grid(self, n_features: int, task: str | None = None) -> dict[str, list[Any]]:
         """Return what to search with d = n_features: `grid`, with ``gamma`` as numbers.
 
         With a task, only what the learner of this task has.
         """
-        found: dict[str, list[Any]] = {name: list(values) for name, values in self.grid.items()}
+        grid: dict[str, list[Any]] = {name: list(values) for name, values in self.grid.items()}
         if task is not None:
             known = self.learner(task)().get_params()
-            found = {name: values for name, values in found.items() if name in known}
-        for name in found:
+            grid = {name: values for name, values in grid.items() if name in known}
+        for name in grid:
             if is_gamma(name):
-                found[name] = [1.0 / n_features * value for value in found[name]]
-        return found
+                grid[name] = [1.0 / n_features * value for value in grid[name]]
+        return grid
 
 
 def is_gamma(name: str) -> bool:
-    """Return whether a parameter is a gamma, of a machine or of a part."""
+    """Return whether a parameter is a gamma, of an estimator or of one inside it."""
     return name.rpartition("__")[2] == "gamma"
 
 
-def _kind(machine: object) -> tuple[object, ...]:
-    """Return what tells machines of different methods apart."""
-    learner = getattr(machine, "learner", None)
-    return type(machine), type(learner), getattr(learner, "loss", None)
+def _kind(estimator: object) -> tuple[object, ...]:
+    """Return what distinguishes estimators of different methods."""
+    learner = getattr(estimator, "learner", None)
+    return type(estimator), type(learner), getattr(learner, "loss", None)
 
 
 def get_method(name: str) -> Method:
@@ -159,9 +165,7 @@ def get_method(name: str) -> Method:
     """
     if name in METHODS:
         return METHODS[name]
-    close = difflib.get_close_matches(name.lower(), METHODS, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(METHODS)}"
-    raise ValueError(f"unknown method {name!r}; {hint}")
+    raise ValueError(f"unknown method {name!r}; {meant(name, METHODS)}")
 
 
 def _on_learned_kernel(
@@ -176,12 +180,12 @@ SVM_GRID = {
     "C": tuple(2.0**power for power in range(-3, 12, 2)),
     "gamma": (1 / 16, 1 / 4, 1.0, 4.0),
 }
-"""What machines with the parameters of an SVM choose from."""
+"""Values to search for estimators with the parameters of an SVM."""
 
 WIDTHS = {"learner__gamma": SVM_GRID["gamma"]}
-PRICES = {"machine__C": tuple(2.0**power for power in range(-3, 10, 3))}
+PENALTIES = {"machine__C": tuple(2.0**power for power in range(-3, 10, 3))}
 NEIGHBORS = {"learner__n_neighbors": (3, 5, 10)}
-"""What a learner of kernels and the support vector machine on its kernel choose from."""
+"""Values to search for a kernel learner and for the support vector machine on its kernel."""
 
 SCG = (
     "Pan, Chen, Chen, Xu: Efficient learning of supervised kernels with a graph-based loss "
@@ -246,7 +250,7 @@ METHODS: dict[str, Method] = {
         paper=SCG,
         classifier=partial(_on_learned_kernel, SCGLogDetLearner, {}),
         regressor=None,
-        grid={**WIDTHS, "learner__strength": (1.0, 100.0, 10_000.0), **PRICES},
+        grid={**WIDTHS, "learner__strength": (1.0, 100.0, 10_000.0), **PENALTIES},
         max_rows=8_000,
         summary="a kernel near a given one, smooth over the graph of labels; then an SVM",
     ),
@@ -256,7 +260,7 @@ METHODS: dict[str, Method] = {
         paper=SCG,
         classifier=partial(_on_learned_kernel, OrderSpectralLearner, {"loss": "scg"}),
         regressor=None,
-        grid={**NEIGHBORS, **PRICES},
+        grid={**NEIGHBORS, **PENALTIES},
         max_rows=10_000,
         summary="the first eigenvectors of a neighbour graph, as many as labels ask for; then an "
         "SVM",
@@ -268,7 +272,7 @@ METHODS: dict[str, Method] = {
         "Semi-supervised Learning, NIPS (2004)",
         classifier=partial(_on_learned_kernel, OrderSpectralLearner, {"loss": "alignment"}),
         regressor=None,
-        grid={**NEIGHBORS, **PRICES},
+        grid={**NEIGHBORS, **PENALTIES},
         max_rows=10_000,
         summary="weights for the eigenvectors of a neighbour graph that align it with labels; then "
         "an SVM",
@@ -280,7 +284,7 @@ METHODS: dict[str, Method] = {
         "Transformation, JMLR 13 (2012)",
         classifier=partial(_on_learned_kernel, LogDetLearner, {}),
         regressor=None,
-        grid={**WIDTHS, **PRICES},
+        grid={**WIDTHS, **PENALTIES},
         max_rows=8_000,
         summary="the kernel nearest to a given one that keeps bounds on distances of pairs; then "
         "an SVM",

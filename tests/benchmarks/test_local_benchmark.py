@@ -12,7 +12,7 @@ pytest.importorskip("torch")
 
 import torch
 
-from benchmarks import local_costs, local_fit, local_gradient, local_large
+from benchmarks import local_gradient
 from benchmarks.algorithm1 import (
     Algorithm1,
     interpolant,
@@ -25,6 +25,7 @@ from benchmarks.harness.report import has_failures, run, to_markdown
 from benchmarks.harness.spec import Benchmark
 from benchmarks.harness.worker import measure
 from benchmarks.local_sets import generated, in_unit_box, parkinsons, r_squared
+from benchmarks.registry import BENCHMARKS
 
 SMALL = {"rows": 60, "support": 7, "features": 3}
 
@@ -148,7 +149,9 @@ def test_algorithm_1_repeats_itself():
     assert np.array_equal(runs[0].chosen, runs[1].chosen)
 
 
-@pytest.mark.parametrize("case", local_gradient.BENCHMARK.cases(False), ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case", BENCHMARKS["local-gradient"].cases(False), ids=lambda case: case.name
+)
 def test_contestants_of_the_gradient_benchmark_compute_one_thing(case):
     found = [result(c, {**case.params, **SMALL, "evaluations": 1}) for c in case.contestants]
     assert len(found) == 3
@@ -158,21 +161,21 @@ def test_contestants_of_the_gradient_benchmark_compute_one_thing(case):
 
 
 def test_a_wrong_gradient_is_not_timed():
-    case = local_gradient.BENCHMARK.cases(False)[1]
+    case = BENCHMARKS["local-gradient"].cases(False)[1]
     params = {**case.params, **SMALL}
     problem = local_gradient.given(params)
     value, gradient = local_gradient.autograd_objective(problem, "interpolation", "float64")()
     with pytest.raises(ValueError, match=r"expected a gradient within 1e-09, got an error of 2"):
-        local_gradient._describe((value, -gradient), problem, params)
+        local_gradient.describe((value, -gradient), problem, params)
 
 
 def test_a_report_tells_speed_up_goal_and_memory():
     cases = [
         type(c)(c.name, c.contestants, {**c.params, **SMALL}, {**c.warm_up, **SMALL})
-        for c in local_gradient.BENCHMARK.cases(False)[:1]
+        for c in BENCHMARKS["local-gradient"].cases(False)[:1]
     ]
     benchmark = Benchmark(
-        "tiny", "Gradients", "", lambda has_data: cases, local_gradient.BENCHMARK.quantity
+        "tiny", "Gradients", "", lambda has_data: cases, BENCHMARKS["local-gradient"].quantity
     )
     report = run(benchmark, Settings(repeats=1, timeout=120))
     assert not has_failures(report)
@@ -184,7 +187,7 @@ def test_a_report_tells_speed_up_goal_and_memory():
 
 
 def test_a_whole_fit_is_judged_on_rows_it_has_not_seen():
-    (case,) = local_fit.BENCHMARK.cases(False)
+    (case,) = BENCHMARKS["local-fit"].cases(False)
     params = {**case.params, "rows": 150, "steps": 30}
     found = {c.name: result(c, params) for c in case.contestants}
     peer, one = found["Algorithm 1"], found["pliant"]
@@ -197,7 +200,7 @@ def test_a_whole_fit_is_judged_on_rows_it_has_not_seen():
     goals = {c.name: c.goal for c in case.contestants if c.goal}
     assert goals == {"pliant": 5.0, "pliant, float32": 5.0, "pliant, once more": 5.0}
     assert "made up" in case.name
-    assert "made up" not in local_fit.BENCHMARK.cases(True)[0].name
+    assert "made up" not in BENCHMARKS["local-fit"].cases(True)[0].name
 
 
 def test_the_real_set_is_split_and_scaled_by_its_training_rows(tmp_path, monkeypatch):
@@ -231,7 +234,7 @@ def test_generated_rows_do_not_depend_on_where_they_go():
 
 
 def test_large_fits_tell_time_memory_and_the_best_there_can_be():
-    (case,) = local_large.BENCHMARK.cases(False)
+    (case,) = BENCHMARKS["local-large"].cases(False)
     params = {**case.params, "rows": 400, "features": 8}
     array, on_disk, boosting = (result(c, params) for c in case.contestants)
     for found in (array, on_disk, boosting):
@@ -242,13 +245,13 @@ def test_large_fits_tell_time_memory_and_the_best_there_can_be():
 
 
 def test_costs_grow_one_size_at_a_time():
-    found = list(local_costs.sizes())
+    found = list(local_gradient.sizes())
     assert len(found) == len(set(found)) == 13
-    base = local_costs.BASE
+    base = local_gradient.BASE
     for size in found:
         changed = [size.rows != base.rows, size.support != base.support]
         assert sum([*changed, size.features != base.features]) <= 1
-    case = local_costs.BENCHMARK.cases(False)[0]
+    case = BENCHMARKS["local-costs"].cases(False)[0]
     assert case.name == "250 rows, 100 support points, 20 features"
     params = {**case.params, "rows": 120, "support": 10, "features": 3}
     *evaluations, fit = (result(c, params) for c in case.contestants)

@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks import log_det
 from benchmarks.harness.worker import measure
+from benchmarks.registry import BENCHMARKS
 
 TOY = {"set": "heart_statlog", "has_data": False, "labels": 25, "pairs": 200}
 
@@ -23,7 +24,7 @@ def results(case, params):
 
 
 def test_every_contestant_solves_the_same_problem():
-    found = results(log_det.BENCHMARK.cases(False)[0], TOY)
+    found = results(BENCHMARKS["log-det"].cases(False)[0], TOY)
     plain, full, ldk, *closed = found.values()
     assert closed == [{}, {}]
     assert ldk["objective"] == pytest.approx(full["objective"], rel=1e-10)
@@ -35,13 +36,13 @@ def test_every_contestant_solves_the_same_problem():
 
 
 def test_cases_grow_in_labels():
-    names = [case.name for case in log_det.BENCHMARK.cases(True)]
+    names = [case.name for case in BENCHMARKS["log-det"].cases(True)]
     assert names[:2] == [
         "breast_cancer_wdbc, 569 labels, 8000 pairs",
         "breast_cancer_wdbc, 114 labels, 6441 pairs",
     ]
     assert names[-1] == "heart_statlog, 270 labels, 36315 pairs"
-    assert log_det.BENCHMARK.cases(False)[-1].name.startswith("heart_statlog (made up), 270")
+    assert BENCHMARKS["log-det"].cases(False)[-1].name.startswith("heart_statlog (made up), 270")
 
 
 def test_a_set_is_standardised_and_some_labels_are_hidden(tmp_path, monkeypatch):

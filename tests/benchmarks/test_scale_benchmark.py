@@ -9,9 +9,10 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
-from benchmarks import scale, scale_growth
+from benchmarks import scale
 from benchmarks.harness.worker import measure
-from benchmarks.scale_machines import DECOMPOSED, EXACT, LIBSVM, REFINED, contestants
+from benchmarks.registry import BENCHMARKS
+from benchmarks.scale import DECOMPOSED, EXACT, LIBSVM, REFINED, contestants
 from benchmarks.scale_sets import GENERATED, N_TEST, SETS, generated, prepared
 
 TOY = {"set": GENERATED, "rows": 400, "seed": 0, "splits": 1}
@@ -97,9 +98,9 @@ def test_the_accuracy_is_the_mean_over_the_splits(eeg):
 
 
 def test_the_cases_hold_what_was_asked_for():
-    names = [case.name for case in scale.BENCHMARK.cases(False)]
+    names = [case.name for case in BENCHMARKS["scale"].cases(False)]
     assert names == ["generated, 50000 rows", "generated, 200000 rows"]
-    cases = scale.BENCHMARK.cases(True)
+    cases = BENCHMARKS["scale"].cases(True)
     assert len(cases) == len(SETS) - 1 + 2
     for case in cases:
         assert [c.name for c in case.contestants] == [LIBSVM, EXACT, DECOMPOSED, REFINED]
@@ -118,23 +119,23 @@ def test_exponents_are_slopes_between_the_logarithms():
         {"processor_seconds": 1e-8 * n**2, "peak_bytes": 100 * n, "result": {"accuracy (%)": 90.0}}
         for n in sizes
     ]
-    grown = scale_growth.grown(sizes, found)
+    grown = scale.grown(sizes, found)
     assert grown["exponent of time"] == pytest.approx(2.0)
     assert grown["exponent of memory"] == pytest.approx(1.0)
     assert grown["80000 rows (s)"] == pytest.approx(64.0)
     assert grown["5000 rows (MB)"] == pytest.approx(0.5)
     found[3] = {"error": "not done after 1800 s"}
-    shorter = scale_growth.grown(sizes, found)
+    shorter = scale.grown(sizes, found)
     assert shorter["exponent of time"] == pytest.approx(2.0)
     assert "80000 rows (s)" not in shorter
 
 
 @pytest.mark.slow
 def test_growth_is_measured_in_processes_of_their_own():
-    (case,) = scale_growth.BENCHMARK.cases(False)
+    (case,) = BENCHMARKS["scale-growth"].cases(False)
     decomposed = next(c for c in case.contestants if c.name == DECOMPOSED)
     params = {**case.params, **decomposed.params, "sizes": (300, 600)}
-    call, describe = scale_growth.fits(params)
+    call, describe = scale.fits(params)
     result = describe(call())
     assert result["300 rows (s)"] > 0.0
     assert 70.0 < result["600 rows (%)"] <= 100.0

@@ -4,12 +4,13 @@ import pytest
 
 from benchmarks import search_sharing
 from benchmarks.harness.worker import measure
+from benchmarks.registry import BENCHMARKS
 
 
 @pytest.mark.parametrize("method", ["osk", "scg-ldk"])
 def test_both_searches_find_the_same(method):
     name = f"{method}, generated, 300 rows"
-    case = next(case for case in search_sharing.BENCHMARK.cases(False) if case.name == name)
+    case = next(case for case in BENCHMARKS["search-sharing"].cases(False) if case.name == name)
     found = [
         measure({"function": c.function, "params": {**case.warm_up, **c.params}, "warm_up": None})
         for c in case.contestants
@@ -21,6 +22,6 @@ def test_both_searches_find_the_same(method):
 
 
 def test_sets_are_used_where_they_are():
-    cases = search_sharing.BENCHMARK.cases(True)
+    cases = BENCHMARKS["search-sharing"].cases(True)
     assert len(cases) == 12
     assert {case.params["problem"] for case in cases} == set(search_sharing.SETS)

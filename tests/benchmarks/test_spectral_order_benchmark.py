@@ -4,6 +4,7 @@ import pytest
 
 from benchmarks import spectral_order
 from benchmarks.harness.worker import measure
+from benchmarks.registry import BENCHMARKS
 
 
 def test_the_contestants_agree(monkeypatch):
@@ -11,7 +12,7 @@ def test_the_contestants_agree(monkeypatch):
     params = {"components": 6, "labels": 40}
     found = {
         c.name: measure({"function": c.function, "params": params, "warm_up": None})["result"]
-        for c in spectral_order.BENCHMARK.cases(False)[0].contestants
+        for c in BENCHMARKS["spectral-order"].cases(False)[0].contestants
     }
     assert list(found) == ["QCQP", "least squares", "linear program", "closed form"]
     alignment = found["least squares"]["alignment"]
@@ -21,6 +22,6 @@ def test_the_contestants_agree(monkeypatch):
 
 
 def test_its_goal_is_on_least_squares():
-    for case in spectral_order.BENCHMARK.cases(False):
+    for case in BENCHMARKS["spectral-order"].cases(False):
         goals = {c.name: c.goal for c in case.contestants if c.goal is not None}
         assert goals == {"least squares": 10.0}

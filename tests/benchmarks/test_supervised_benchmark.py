@@ -8,11 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks import supervised_closed, supervised_growth, supervised_large
+from benchmarks import supervised_closed, supervised_large
 from benchmarks.harness.worker import measure
-from benchmarks.papers.figures.scg_gaussians import bimodal, two_main
-from benchmarks.papers.figures.scg_labels import ScgLabels
-from benchmarks.papers.figures.scg_scatter import accuracy_among, accuracy_of_new, separation
+from benchmarks.registry import BENCHMARKS
 from benchmarks.supervised_sets import UNKNOWN, adult, generated, random_pairs, some_known
 from pliant import SCGLogDetLearner
 from tests.reference.naive_supervision import by_inverses, laplacian, target_of_labels
@@ -23,8 +21,8 @@ def result(contestant, params):
     return measure({"function": contestant.function, "params": params, "warm_up": None})["result"]
 
 
-def cases_of(module):
-    return {case.name: case for case in module.BENCHMARK.cases(False)}
+def cases_of(name):
+    return {case.name: case for case in BENCHMARKS[name].cases(False)}
 
 
 def test_the_peer_of_the_closed_form_is_the_paper_s():
@@ -32,13 +30,13 @@ def test_the_peer_of_the_closed_form_is_the_paper_s():
     y = known.labels
     K, Q = by_inverses(K0, laplacian(target_of_labels(y)), 1.0)
     for again in (True, False):
-        found = supervised_closed._by_inverses(K0, known, again=again)
+        found = supervised_closed.by_inverses(K0, known, again=again)
         np.testing.assert_allclose(found.gram, K, atol=1e-9)
         np.testing.assert_allclose(found.matrix, Q, rtol=1e-5, atol=1e-5)
 
 
 def test_contestants_of_the_closed_form_learn_one_kernel():
-    case = cases_of(supervised_closed)["1605 points, 200 labels, generated"]
+    case = cases_of("supervised-closed")["1605 points, 200 labels, generated"]
     params = {**case.params, "rows": 60, "labels": 20, "times": 1}
     found = {c.name: result(c, params) for c in case.contestants}
     losses = [each["loss <K, S>"] for each in found.values() if "loss <K, S>" in each]
@@ -52,7 +50,7 @@ def test_contestants_of_the_closed_form_learn_one_kernel():
 
 
 def test_sizes_and_labels_of_the_closed_form_grow_one_at_a_time():
-    sizes = [(c.params["rows"], c.params["labels"]) for c in cases_of(supervised_closed).values()]
+    sizes = [(c.params["rows"], c.params["labels"]) for c in cases_of("supervised-closed").values()]
     assert len(set(sizes)) == len(sizes) == 8
     assert [rows for rows, _ in sizes[:4]] == [400, 800, 1605, 2265]
     assert sizes[2] == (1605, 200)
@@ -60,7 +58,7 @@ def test_sizes_and_labels_of_the_closed_form_grow_one_at_a_time():
 
 
 def test_large_fits_tell_time_memory_and_what_is_missed():
-    case = cases_of(supervised_large)["100000 points, 256 landmarks"]
+    case = cases_of("supervised-large")["100000 points, 256 landmarks"]
     assert case.params["rows"] == 100_000
     assert case.params["pairs"] == 200_000
     params = {**case.params, "rows": 400, "landmarks": 30, "pairs": 500}
@@ -72,7 +70,7 @@ def test_large_fits_tell_time_memory_and_what_is_missed():
     assert found["10% labelled"]["strength"] == found["all labelled"]["strength"] == 100
 
 
-@pytest.mark.parametrize("case", supervised_growth.BENCHMARK.cases(False), ids=lambda c: c.name)
+@pytest.mark.parametrize("case", BENCHMARKS["supervised-growth"].cases(False), ids=lambda c: c.name)
 def test_growth_is_the_exponent_of_all_sizes(case):
     params = {**case.params, "sizes": (260, 520), "new": 10}
     unit = "s" if case.name == "fit" else "us"
@@ -86,13 +84,13 @@ def test_growth_is_the_exponent_of_all_sizes(case):
 
 def test_the_exponent_is_that_of_a_power_law():
     sizes = (10, 100, 1000)
-    found = supervised_growth.grown(sizes, [3.0 * size**1.7 for size in sizes], "s")
+    found = supervised_large.grown(sizes, [3.0 * size**1.7 for size in sizes], "s")
     assert found["exponent"] == pytest.approx(1.7)
     assert found["100 points (s)"] == pytest.approx(3.0 * 100**1.7)
 
 
 def test_all_points_as_landmarks_miss_nothing():
-    case = cases_of(supervised_large)["3000 points, strength 100"]
+    case = cases_of("supervised-large")["3000 points, strength 100"]
     contestant = replace(case.contestants[1], params={})
     params = {**case.params, "rows": 60}
     every, some = (result(contestant, {**params, "landmarks": m}) for m in (60, 20))
@@ -104,7 +102,7 @@ def test_all_points_as_landmarks_miss_nothing():
 def test_landmarks_give_nystroem_s_matrix_before_learning():
     X, y = generated(50, seed=0)
     fitted = SCGLogDetLearner(strength=1.0, n_landmarks=50, random_state=0).fit(X, y)
-    found = supervised_large._nystroem(fitted, X)
+    found = supervised_large.nystroem(fitted, X)
     np.testing.assert_allclose(found, fitted.kernel_.base(X), atol=1e-10)
 
 
@@ -139,35 +137,3 @@ def test_so_many_labels_are_known():
     known = some_known(y, 17, seed=0)
     assert np.sum(known.labels == UNKNOWN) == 33
     assert np.array_equal(known.classes[known.labels[known.known]], y[known.known])
-
-
-def test_halves_of_a_class_are_at_opposite_corners():
-    X, y = bimodal(2000, 0.4, seed=0)
-    means = [X[(y == c) & (np.arange(len(y)) % 2 == s)].mean(axis=0) for c, s in np.ndindex(2, 2)]
-    np.testing.assert_allclose(means, [[1, 1], [-1, -1], [1, -1], [-1, 1]], atol=0.06)
-
-
-def test_new_points_are_mapped_as_the_points_themselves():
-    A = np.random.default_rng(0).standard_normal((12, 5))
-    own, new = two_main(A @ A.T, A @ A.T)
-    np.testing.assert_allclose(new, own, atol=1e-10)
-    values = np.linalg.eigvalsh(A @ A.T)
-    np.testing.assert_allclose((own**2).sum(axis=0), values[[-1, -2]])
-
-
-def test_neighbours_are_others_or_the_points_learned_from():
-    points = np.concatenate([np.arange(6.0), 100 + np.arange(6.0)])[:, None]
-    y = np.repeat([0, 1], 6)
-    assert accuracy_among(points, y) == 1.0
-    assert accuracy_among(points, np.eye(12, dtype=int)[0]) == 11 / 12
-    assert accuracy_of_new(points, y, np.array([[50.0], [99.0]]), np.array([1, 1])) == 0.5
-    assert separation(points, y) > 0.9
-
-
-def test_labels_of_both_classes_are_known_and_grow():
-    y = np.repeat([0, 1], [20, 5])
-    few, more = (ScgLabels()._some(y, count, 1) for count in (2, 12))
-    assert sorted(few[few >= 0]) == [0, 1]
-    assert np.sum(more >= 0) == 12
-    assert np.array_equal(more[few >= 0], few[few >= 0])
-    assert np.array_equal(more[more >= 0], y[more >= 0])

@@ -5,13 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks import (
-    tessellated,
-    tessellated_gaps,
-    tessellated_gram,
-    tessellated_large,
-    tessellated_sdp,
-)
+from benchmarks import tessellated, tessellated_gram, tessellated_sdp
 from benchmarks.algorithm2 import (
     GRIDS,
     Algorithm2,
@@ -23,6 +17,7 @@ from benchmarks.harness.measuring import PEER_LIMIT, Settings
 from benchmarks.harness.report import run, to_markdown
 from benchmarks.harness.spec import Benchmark, Case, Contestant
 from benchmarks.harness.worker import measure
+from benchmarks.registry import BENCHMARKS
 from benchmarks.tessellated_sets import SHAPES, learner, points_and_target, scaled
 from pliant.kernels import TessellatedKernel
 
@@ -90,7 +85,7 @@ def test_the_peer_keeps_its_limits(limits, reason, iterations):
 
 @pytest.mark.parametrize("problem", ["pima_diabetes", "airfoil"])
 def test_contestants_of_the_speed_benchmark_solve_one_problem(problem):
-    (case,) = (c for c in tessellated.BENCHMARK.cases(False) if c.params["problem"] == problem)
+    (case,) = (c for c in BENCHMARKS["tessellated"].cases(False) if c.params["problem"] == problem)
     found = [result(c, {**TOY, "problem": problem}) for c in case.contestants]
     assert len(found) == 4
     assert all(float(f["relative gap"]) <= 1e-3 or f["stopped by"] != "gap" for f in found)
@@ -101,20 +96,20 @@ def test_contestants_of_the_speed_benchmark_solve_one_problem(problem):
 
 
 def test_a_peer_is_told_when_to_give_up(monkeypatch):
-    contestant = tessellated.BENCHMARK.cases(False)[0].contestants[0]
+    contestant = BENCHMARKS["tessellated"].cases(False)[0].contestants[0]
     monkeypatch.setenv(PEER_LIMIT, "0")
     found = result(contestant, TOY)
     assert (found["stopped by"], found["iterations"]) == ("time", 0)
 
 
 def test_problems_tell_whether_they_are_made_up():
-    for benchmark in (tessellated.BENCHMARK, tessellated_gaps.BENCHMARK):
+    for benchmark in (BENCHMARKS["tessellated"], BENCHMARKS["tessellated-gaps"]):
         assert all("made up" in case.name for case in benchmark.cases(False))
         assert not any("made up" in case.name for case in benchmark.cases(True))
         assert "made up" in benchmark.notes
-    assert len(tessellated.BENCHMARK.cases(True)) == 6
-    assert len(tessellated_gaps.BENCHMARK.cases(True)) == 22
-    assert {c.params["C"] for c in tessellated.LARGE_C.cases(True)} == {100.0}
+    assert len(BENCHMARKS["tessellated"].cases(True)) == 6
+    assert len(BENCHMARKS["tessellated-gaps"].cases(True)) == 22
+    assert {c.params["C"] for c in BENCHMARKS["tessellated-large-c"].cases(True)} == {100.0}
 
 
 @pytest.mark.parametrize("name", sorted(SHAPES))
@@ -128,15 +123,16 @@ def test_made_up_sets_have_the_shapes_of_the_real_ones(name):
 
 def test_the_numpy_expressions_are_those_of_the_kernel():
     params = {"features": 3, "dtype": "float64", "rows": 25, "seed": 0}
-    found = [result(c, params) for c in tessellated_gram._doubles()]
-    found += [result(c, params) for c in tessellated_gram._pair("quadratic")]
+    found = [result(c, params) for c in tessellated_gram.GRAM]
+    found += [result(c, params) for c in tessellated_gram.QUADRATIC]
     assert all(float(f["relative error"]) < 1e-14 for f in found)
-    single = [result(c, {**params, "dtype": "float32"}) for c in tessellated_gram._singles()]
+    coarse = (*tessellated_gram.GRAM, tessellated_gram.COARSE)
+    single = [result(c, {**params, "dtype": "float32"}) for c in coarse]
     assert [float(f["relative error"]) < 1e-6 for f in single] == [True] * 3
 
 
 def test_the_gap_table_says_whether_the_gap_was_reached():
-    (contestant,) = tessellated_gaps.BENCHMARK.cases(False)[0].contestants
+    (contestant,) = BENCHMARKS["tessellated-gaps"].cases(False)[0].contestants
     reached = result(contestant, {**TOY, "asked": 1e-3})
     assert (reached["reached"], reached["rows"], reached["features"]) == ("yes", 30, 13)
     assert float(reached["relative gap"]) <= 1e-3
@@ -144,19 +140,19 @@ def test_the_gap_table_says_whether_the_gap_was_reached():
 
 
 def test_large_fits_are_judged_on_rows_they_have_not_seen():
-    case = tessellated_large.BENCHMARK.cases(False)[0]
+    case = BENCHMARKS["tessellated-large"].cases(False)[0]
     params = {**case.params, "training": 60, "options": {"C": 10.0}}
     machine, forest = (result(c, params) for c in case.contestants)
     assert 0.5 < machine["R^2"] < 1
     assert 0.5 < forest["R^2"] < 1
     assert float(machine["test MSE"]) < 1
     assert machine["printed MSE"] == "10.57"
-    (training, _), (test, _), _ = tessellated_large._split(case.params)
+    (training, _), (test, _), _ = tessellated.split(case.params)
     assert (len(training), len(test)) == (8000, 1568)
 
 
 def test_the_semidefinite_program_has_the_same_optimum():
-    program, peer, pliant = tessellated_sdp.BENCHMARK.cases(False)[0].contestants
+    program, peer, pliant = BENCHMARKS["tessellated-sdp"].cases(False)[0].contestants
     params = {**TOY, "problem": "liver_disorders", "rows": 10}
     best = result(program, params)["objective"]
     assert (1 - 1e-3) * result(pliant, params)["objective"] <= best

@@ -9,7 +9,7 @@ import pytest
 from matplotlib.image import imread
 
 from pliant.comparison.report import write_report
-from tests.comparison.report_cases import HOSTILE, METHODS, result
+from tests.comparison.report.report_cases import HOSTILE, METHODS, result
 
 RANK, METHOD, SCORE = 0, 1, 2
 BOARD = 'const board = document.querySelector("table.leaderboard");'

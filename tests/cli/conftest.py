@@ -10,7 +10,7 @@ import pytest
 
 from pliant.cli import main
 
-NOTE = "Note: pliant is compiling its inner loops: some seconds, once per machine\n"
+NOTE = "Note: pliant is compiling its inner loops: some seconds, once per computer\n"
 
 
 @dataclass

@@ -39,7 +39,7 @@ def test_the_demo_writes_its_files_and_says_where(demo, place):
     assert sorted(path.name for path in (place / "a").iterdir()) == sorted(FILES)
     for name in FILES:
         assert str(Path("a") / name) in demo.out
-    assert demo.err == "Learning from 569 rows: 147 fits\n"  # (2 * 3 + 1) * (4 * 5 + 1)
+    assert demo.err == "Learning from 569 rows: 157 fits\n"  # 6 * (4 * 5 + 1) and (4 + 2) * 5 + 1
 
 
 def test_the_demo_compares_both_methods(demo):
@@ -48,7 +48,7 @@ def test_the_demo_compares_both_methods(demo):
     assert all(" 0.9" in row for row in rows)
     assert "<= " in rows[0]
     assert rows[1].endswith("–")
-    assert "beyond chance (mean" in " ".join(demo.out.split())
+    assert "the other (mean" in " ".join(demo.out.split())
     assert "3 folds" in demo.out
     table = demo.out.partition("Next:")[0]
     assert max(map(len, table.splitlines())) < 80

@@ -10,7 +10,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from pliant import DANKClassifier
 from pliant.cli.errors import exit_code, one_line
-from pliant.cli.training import Order
+from pliant.cli.fit.training import Order
 from pliant.persistence import load_model, save_model
 from tests.cli.conftest import patients, write
 
@@ -105,9 +105,9 @@ OPTIONS = {
     ("--cv", "1"): "expected --cv >= 2, or 0 for no cross-validation, got 1",
     ("--cv", "-4"): "expected --cv >= 2, or 0 for no cross-validation, got -4",
     ("--cv", "31"): "--cv 31 needs 31 rows of each class, the smallest has 30: lower it",
-    ("--cv", "x"): "'--cv': expected a whole number, got 'x' (see pliant fit --help)",
-    ("--cv", "2.5"): "'--cv': expected a whole number, got '2.5'",
-    ("--seed", "-1"): "'--seed': expected a whole number from 0 to 4294967295, got '-1'",
+    ("--cv", "x"): "'--cv': expected an integer, got 'x' (see pliant fit --help)",
+    ("--cv", "2.5"): "'--cv': expected an integer, got '2.5'",
+    ("--seed", "-1"): "'--seed': expected an integer from 0 to 4294967295, got '-1'",
     ("--bogus",): "No such option: --bogus",
     ("table2.csv",): " (see pliant fit --help)",
     ("--out", "-"): "expected --out FILE, got '-': a model does not go to stdout",
@@ -129,7 +129,7 @@ def test_commands(refused):
     assert "--target" in refused("fit", "patients.csv")
     assert "MODEL" in refused("predict").upper()
     assert "'patients.csv'" in refused("demo", "--out", "patients.csv")
-    assert "expected a whole number from 2 to 50, got '1'" in refused("demo", "--cv", "1")
+    assert "expected an integer from 2 to 50, got '1'" in refused("demo", "--cv", "1")
 
 
 def test_one_row_of_a_class_cannot_be_tuned_on(refused):
@@ -322,7 +322,7 @@ def test_a_traceback_for_those_who_want_one(pliant, monkeypatch):
     def broken(*_):
         raise KeyError("k")
 
-    monkeypatch.setattr("pliant.cli.fit.train", broken)
+    monkeypatch.setattr("pliant.cli.fit.command.train", broken)
     assert pliant(*FIT).code == 1
     monkeypatch.setenv("PLIANT_TRACEBACK", "1")
     with pytest.raises(KeyError):
@@ -331,6 +331,6 @@ def test_a_traceback_for_those_who_want_one(pliant, monkeypatch):
 
 def test_an_order_has_the_defaults_of_the_command_line(pliant, monkeypatch):
     seen = []
-    monkeypatch.setattr("pliant.cli.fit.train", lambda *words: seen.append(words) or 1 / 0)
+    monkeypatch.setattr("pliant.cli.fit.command.train", lambda *words: seen.append(words) or 1 / 0)
     pliant("fit", "patients.csv", "--target", "sick")
     assert seen == [(Path("patients.csv"), Order("dank", "sick"), None)]

@@ -14,10 +14,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from pliant import TableError
 from pliant.cli.console import diagnostics, progress
-from pliant.cli.learning import check_folds, most_folds
+from pliant.cli.fit.training import check_folds
 from pliant.cli.outputs import STDOUT, check_outputs, write_json
 from pliant.cli.parameters import check_names, parse_parameters
 from pliant.cli.report import facts, gap_text, listing, word
+from pliant.comparison.run.folds import most_folds
 
 VALUES = [
     ("10", 10),

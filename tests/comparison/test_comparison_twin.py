@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import UndefinedMetricWarning
 
-from pliant.comparison import cell as cell_module
-from pliant.comparison.baselines import named
-from pliant.comparison.cell import perform
 from pliant.comparison.protocol import Cell, Protocol
+from pliant.comparison.run import cells as cell_module
+from pliant.comparison.run.baselines import named
+from pliant.comparison.run.cells import perform
+from pliant.comparison.run.search import rounds, search
 from pliant.comparison.sample import Sample
-from pliant.comparison.search import rounds, search
 from tests.reference import naive_comparison as naive
 
 METHODS = ("dummy", "linear", "svm", "dank")

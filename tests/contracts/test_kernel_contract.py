@@ -39,7 +39,7 @@ from pliant.kernels import (
     TessellatedKernel,
 )
 from pliant.methods.hadamard.kernel import EXTENSIONS
-from pliant.methods.side_information.information.neighbors import NeighborGraph
+from pliant.methods.side_information.neighbor_graph import NeighborGraph
 
 TRAIN = np.random.default_rng(0).uniform(-1, 1, size=(9, 3))
 BETA = np.array([2.0, -1.5, 0.0, 1.0, -3.0, 0.0, 0.5, 2.5, -1.5])

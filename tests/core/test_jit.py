@@ -8,9 +8,9 @@ import numba
 import numpy as np
 import pytest
 
-from pliant.core import jit as _jit
+from pliant.core import jit
 from pliant.methods.svm.rows import dense
-from pliant.methods.tessellated import loops as _tessellation
+from pliant.methods.tessellated import tessellated_kernel as _tessellation
 
 GRAM = np.random.default_rng(0).uniform(size=(6, 6))
 WEIGHTS = np.array([1.5, -2.0, 0.25])
@@ -80,7 +80,7 @@ def run_session(cache):
 
 def test_the_first_compilation_on_a_machine_is_announced_once(tmp_path):
     first, second = run_session(tmp_path), run_session(tmp_path)
-    said = "WARNING pliant: pliant is compiling its inner loops: some seconds, once per machine"
+    said = "WARNING pliant: pliant is compiling its inner loops: some seconds, once per computer"
     ready, results = "ready", "[1.0, 1.0, 1.0] [1.0, 1.0, 1.0]"
     assert first.stdout.splitlines() == [ready, said, results]
     assert second.stdout.splitlines() == [ready, results]
@@ -102,7 +102,7 @@ def test_where_no_cache_can_be_written_the_loop_lives_in_memory(monkeypatch):
         return 2 * x
 
     monkeypatch.setattr(numba, "njit", without_cache)
-    compiled = _jit.compiled(double)
+    compiled = jit.compiled(double)
     assert [options.pop("cache", False) for options in asked] == [True, False]
     assert asked[0] == asked[1]
     assert compiled(21) == 42

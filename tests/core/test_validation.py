@@ -82,7 +82,7 @@ class TestInteger:
 
     @pytest.mark.parametrize("bad", [0, -3, 3.0, "3", None, True, np.True_, np.float64(3), [3]])
     def test_anything_else_is_refused(self, bad):
-        with refuses(ValueError, f"expected k >= 1, a whole number, got {plain(bad)!r}"):
+        with refuses(ValueError, f"expected k >= 1, an integer, got {plain(bad)!r}"):
             check_integer("k", bad, least=1)
 
 

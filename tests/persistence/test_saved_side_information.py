@@ -26,7 +26,7 @@ from pliant.kernels import (
     Precomputed,
     SpectralKernel,
 )
-from pliant.methods.side_information.information.neighbors import NeighborGraph
+from pliant.methods.side_information.neighbor_graph import NeighborGraph
 from pliant.persistence import load_model, save_model
 
 random = np.random.default_rng(0)
@@ -144,7 +144,12 @@ def forged(learner, name, value):
     ("learner", "name", "value", "said"),
     [
         (LEARNERS[0], "kernel_", 3.0, "expected a kernel, got float"),
-        (LEARNERS[0], "support_vectors_", np.ones(3), r"support_vectors_ of shape \(n, d\)"),
+        (
+            LEARNERS[0],
+            "support_vectors_",
+            np.ones(3),
+            r"support_vectors_ of shape \(n_samples, ",
+        ),
         (LEARNERS[0], "kernel_.matrix", np.eye(3), "a matrix for 30 points, got 3 rows"),
         (LEARNERS[1], "components_", 3.0, "check"),
         (LEARNERS[1], "components_.centre", np.ones(3), r"centre of shape \(30,\), got \(3,\)"),

@@ -101,7 +101,7 @@ def test_wrong_parts_are_told(fitted):
         RelevanceDisplay.from_estimator(fitted, feature_names=["a", "b"])
     with pytest.raises(ValueError, match=r"expected kind in \['features', 'support'\], got 'bars'"):
         RelevanceDisplay.from_estimator(fitted, kind="bars")
-    with pytest.raises(ValueError, match="expected most_features >= 1, a whole number, got 0"):
+    with pytest.raises(ValueError, match="expected most_features >= 1, an integer, got 0"):
         RelevanceDisplay.from_estimator(fitted, most_features=0)
     with pytest.raises(ValueError, match=r"expected relevance of shape \(d,\), got \(1, 2\)"):
         RelevanceDisplay([[0.5, 0.5]])

@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from pliant.comparison.across import across
 from pliant.comparison.metrics import METRICS
-from pliant.comparison.paired import wilcoxon_test
 from pliant.comparison.protocol import Protocol
-from pliant.comparison.standings import sentence, standings
+from pliant.comparison.report.sentences import sentence
+from pliant.comparison.stats.across import across
+from pliant.comparison.stats.paired import wilcoxon_test
+from pliant.comparison.stats.standings import standings
 from tests.comparison.comparison_cases import entry, ranked, records_of, result_of
 
 NAMES = ("svm", "dummy", "dank", "tkl")
@@ -131,8 +132,9 @@ def test_the_sentence_claims_no_more_than_the_tests(scores, metric):
     found = placed(scores, metric)
     text = sentence(found, METRICS[metric])
     better = [s for s in found if s.p_value is not None and s.p_value < 0.05 and s.difference > 0]
-    assert (" beyond chance, " in text and " beat" in text.split(" beyond")[0]) >= bool(better)
-    assert text.startswith("No method beats") <= (not better)
+    claims = not text.startswith("No method") and " significantly better than " in text
+    assert claims >= bool(better)
+    assert text.startswith("No method is significantly better") <= (not better)
     assert text.count(". ") <= 2
     assert text.endswith(".")
     assert "nan" not in text

@@ -350,7 +350,7 @@ def test_classes_must_recur(kind):
 def test_a_target_keeps_its_type_in_later_tables():
     schema = TableSchema.fit(frame_of(y=[0, 1, 1], x=[1, 2, 3]), "y")
     assert schema.target_values(frame_of(y=["1", "5"])).tolist() == [1, 5]
-    with pytest.raises(TableError, match=r"'y': expected a whole number .* in row 1, got 0.5"):
+    with pytest.raises(TableError, match=r"'y': expected an integer .* in row 1, got 0.5"):
         schema.target_values(frame_of(y=[0.5]))
     with pytest.raises(TableError, match="lacks the column 'y'"):
         schema.target_values(frame_of(x=[0.5]))

@@ -10,10 +10,9 @@ import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 
-__all__ = ["INTERRUPTED", "main"]
+from pliant.cli.exit_codes import FAILED, INTERRUPTED
 
-INTERRUPTED = 130
-"""What a shell reports for Ctrl-C."""
+__all__ = ["main"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -35,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         needed = " and ".join(missing)
         hint = "pip install 'pliant[cli]'"
         print(f"Error: the command line needs {needed}: {hint}", file=sys.stderr)
-        return 1
+        return FAILED
     try:
         from pliant.cli.app import run
 

@@ -12,11 +12,12 @@ import typer
 from typer.main import get_command
 
 from pliant._version import __version__
-from pliant.cli.compare import compare
+from pliant.cli.compare.command import compare
 from pliant.cli.console import diagnostics, tell
 from pliant.cli.demo import demo
-from pliant.cli.errors import READER_GONE, exit_code, one_line
-from pliant.cli.fit import fit
+from pliant.cli.errors import exit_code, one_line
+from pliant.cli.exit_codes import READER_GONE
+from pliant.cli.fit.command import fit
 from pliant.cli.info import info
 from pliant.cli.methods import methods
 from pliant.cli.predict import predict

@@ -56,7 +56,7 @@ class _Warnings:
     """Writes warnings, each once; of those about convergence only the first."""
 
     def __init__(self) -> None:
-        self._told: set[str] = set()
+        self._shown: set[str] = set()
 
     def show(
         self,
@@ -70,13 +70,13 @@ class _Warnings:
         """Stand in for `warnings.showwarning`."""
         text = printable(" ".join(str(message).split()), 600)
         key = category.__name__ if issubclass(category, ConvergenceWarning) else text
-        if key not in self._told:
-            self._told.add(key)
+        if key not in self._shown:
+            self._shown.add(key)
             tell(f"Warning: {text}")
 
 
 class _Line:
-    """Says once what is being done."""
+    """Writes once what is being done."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -92,7 +92,7 @@ class _Line:
 def progress(text: str, total: int | None = None) -> Iterator[Tick]:
     """Show a progress bar while a block runs; where stderr is no terminal, one line.
 
-    That line comes with the first step, so that what is wrong from the start is told alone.
+    That line comes with the first step, so that an error at the start is printed alone.
 
     Parameters
     ----------

@@ -23,10 +23,10 @@ __all__ = ["demo"]
 FILES = {
     "breast_cancer.csv": "the table",
     "dank.pliant": "the model, learned from all rows",
-    "predictions.csv": "what either method said of each row without having seen it",
+    "predictions.csv": "predictions of both methods for each row, from the other folds",
     "picture.png": "boundary, adaptive matrix, convergence",
 }
-"""What the demo writes."""
+"""The files that the demo writes."""
 
 
 def demo(
@@ -50,7 +50,7 @@ def demo(
     table, model, predictions, picture = paths
     write_table(table)
     study = compare(table, cv, seed)
-    save_model(study.model, model, schema=study.schema.to_dict(), metadata=study.notes())
+    save_model(study.model, model, schema=study.data.schema.to_dict(), metadata=study.notes())
     write_predictions(predictions, [study.predictions()])
     drawn = _draw(picture, study)
     print(_report(study, cv, paths if drawn else paths[:-1]))
@@ -68,11 +68,11 @@ def _paths(folder: Path) -> list[Path]:
 
 
 def _draw(path: Path, study: Study) -> bool:
-    """Draw the picture; without matplotlib, say so and go on."""
+    """Draw the picture; without matplotlib, print a note instead."""
     try:
         from pliant.cli.picture import draw
 
-        draw(path, study.model, study.X, study.y)
+        draw(path, study.model, study.data.X, study.data.y)
     except ImportError as error:
         tell(f"Note: no picture: {error}")
         return False
@@ -80,20 +80,20 @@ def _draw(path: Path, study: Study) -> bool:
 
 
 def _report(study: Study, cv: int, paths: list[Path]) -> str:
-    """Return what was found, what was written, and what to try next."""
-    n, d = study.X.shape
-    machine = study.model[-1]
-    change = machine.adaptation_.columns(machine.support_) - 1.0
+    """Return the result, the files written, and what to try next."""
+    n, d = study.data.X.shape
+    fitted = study.model[-1]
+    change = fitted.adaptation_.columns(fitted.support_) - 1.0
     blocks = [
         f"Breast cancer: {TARGET} (benign or malignant) of {n} rows from {d} features.\n"
-        f"Tested in {cv} folds; C and gamma chosen in each by a 5-fold cross-validation\n"
-        "of its own.",
+        f"Tested in {cv} folds; C and gamma chosen in each by a search on\n"
+        "inner folds of its own.",
         study.table().rstrip(),
         paragraph(study.verdict()),
         paragraph(
             "Relative gap: how far the objective is at most from the optimum, relative to "
-            f"1 + |objective|. Learned from all rows, DANK has C = {number(machine.C)}, gamma = "
-            f"{number(machine.gamma)} and {len(machine.support_)} support points; its adaptive "
+            f"1 + |objective|. Learned from all rows, DANK has C = {number(fitted.C)}, gamma = "
+            f"{number(fitted.gamma)} and {len(fitted.support_)} support points; its adaptive "
             f"matrix F changes entries of the kernel by up to {np.abs(change).max():.1%}."
         ),
         facts((printable(path, 200), FILES[path.name]) for path in paths),

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import typer
 
+from pliant.cli.exit_codes import FAILED, MISUSED
 from pliant.core.files import printable, quoted
 
-__all__ = ["READER_GONE", "exit_code", "one_line"]
-
-FAILED, MISUSED = 1, 2
-
-READER_GONE = 141
-"""What a shell reports for a program that writes into a closed pipe."""
+__all__ = ["exit_code", "one_line"]
 
 USAGE_ERROR = typer.BadParameter.__base__ or typer.BadParameter
 """What the parser raises: click's class, or that of the copy inside newer versions of typer."""
@@ -29,8 +25,8 @@ def exit_code(error: Exception) -> int:
 
 
 def one_line(error: Exception) -> str:
-    """Return what an error says, as one line without control characters."""
-    text = printable(" ".join(_said(error).split()), limit=600)
+    """Return the message of an error as one line without control characters."""
+    text = printable(" ".join(_message(error).split()), limit=600)
     if isinstance(error, MemoryError):
         return f"not enough memory: {text}" if text else "not enough memory"
     if isinstance(error, WRONG_INPUT + SURROUNDINGS):
@@ -38,12 +34,12 @@ def one_line(error: Exception) -> str:
     return f"unexpected {type(error).__name__}: {text} (PLIANT_TRACEBACK=1 shows where)"
 
 
-def _said(error: Exception) -> str:
+def _message(error: Exception) -> str:
     """Return the text of an error; the parser's with where to look, the system's without number."""
     if isinstance(error, USAGE_ERROR):
-        context, told = getattr(error, "ctx", None), getattr(error, "format_message", error.__str__)
+        context, text = getattr(error, "ctx", None), getattr(error, "format_message", error.__str__)
         where = f" (see {context.command_path} --help)" if context else ""
-        return f"{told().rstrip('.')}{where}"
+        return f"{text().rstrip('.')}{where}"
     if isinstance(error, OSError) and error.strerror:
         return ": ".join([*([quoted(error.filename)] if error.filename else []), error.strerror])
     return str(error)

@@ -8,17 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
-from pliant.cli.machines import (
-    functions,
-    last_step,
-    learned_kernel,
-    plain_parameters,
-)
+from pliant.cli.model_facts import functions, learned_kernel, plain_parameters
 from pliant.cli.prediction import load_with_schema
-from pliant.cli.report import Fact, facts, kernel_facts, listing, machine_facts, number, score_text
-from pliant.comparison.cell import support_count
+from pliant.cli.report import Fact, facts, function_facts, kernel_facts, listing, number, score_text
+from pliant.comparison.run.pipeline import last_step
 from pliant.core.exceptions import ModelFileError
 from pliant.core.files import printable, quoted
+from pliant.core.summary import summarize
 from pliant.persistence import LoadedModel
 from pliant.registry import METHODS
 from pliant.tables import TableSchema
@@ -29,7 +25,7 @@ __all__ = ["info"]
 def info(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that pliant fit saved.")],
 ) -> None:
-    """Tell what a model learned from which columns, and how good it is."""
+    """Show what a model learned from which columns, and how good it is."""
     loaded, schema = load_with_schema(model)
     try:
         known = _known(loaded, schema)
@@ -40,40 +36,40 @@ def info(
 
 def _known(loaded: LoadedModel, schema: TableSchema) -> list[Fact]:
     """Return all facts; they come from a file, so any of them may be odd."""
-    machine = last_step(loaded.model)
-    parameters = (f"{name}={number(v)}" for name, v in plain_parameters(machine).items())
+    estimator = last_step(loaded.model)
+    parameters = (f"{name}={number(v)}" for name, v in plain_parameters(estimator).items())
     return [
-        ("method", _method(machine)),
-        *_table(machine, schema),
-        *kernel_facts(learned_kernel(machine)),
-        *machine_facts(support_count(machine), functions(machine, schema.feature_names)),
+        ("method", _method(estimator)),
+        *_table(estimator, schema),
+        *kernel_facts(learned_kernel(estimator)),
+        *function_facts(summarize(estimator).n_support, functions(estimator, schema.feature_names)),
         ("parameters", ", ".join(parameters)),
         *_noted(loaded),
         ("saved by", f"pliant {loaded.pliant_version}"),
     ]
 
 
-def _method(machine: Any) -> str:
-    """Return the method whose learner a machine is."""
+def _method(estimator: Any) -> str:
+    """Return the method of an estimator."""
     for method in METHODS.values():
-        if method.made(machine):
+        if method.made(estimator):
             return f"{method.name}: {method.summary}"
-    return type(machine).__name__
+    return type(estimator).__name__
 
 
-def _table(machine: Any, schema: TableSchema) -> list[Fact]:
+def _table(estimator: Any, schema: TableSchema) -> list[Fact]:
     """Return what the model expects of a table."""
     assert schema.target is not None
     kinds = Counter(column.kind for column in schema.columns)
     counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
     columns = listing(column.name for column in schema.columns)
-    found = [
+    known = [
         ("target", f"{quoted(schema.target.name)}, {schema.target.task}"),
         ("columns", f"{counts}: {columns}"),
     ]
-    if hasattr(machine, "classes_"):
-        found.insert(1, ("classes", listing(machine.classes_.tolist())))
-    return found
+    if schema.target.task == "classification":
+        known.insert(1, ("classes", listing(estimator.classes_.tolist())))
+    return known
 
 
 def _noted(loaded: LoadedModel) -> list[Fact]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pliant.cli.report import facts, number
-from pliant.comparison.baselines import BASELINES, available
+from pliant.comparison.run.baselines import BASELINES, available
 from pliant.registry import METHODS, Method, is_gamma
 
 __all__ = ["methods"]

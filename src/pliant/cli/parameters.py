@@ -11,7 +11,8 @@ from typing import Any
 
 from typer import BadParameter
 
-from pliant.core.files import close_names, quoted
+from pliant.core.files import quoted
+from pliant.core.text import close_names
 
 __all__ = ["check_names", "parse_parameters", "whole"]
 
@@ -55,14 +56,14 @@ def _value(text: str) -> Any:
 
 
 def whole(least: float = -math.inf, most: float = math.inf) -> Callable[[str], int]:
-    """Return a parser of whole numbers for an option; its error quotes what was given."""
+    """Return a parser of integers for an option; its error quotes what was given."""
     limits = "" if math.isinf(most) else f" from {least} to {most}"
 
     def parse(text: str) -> int:
         with suppress(ValueError):
             if least <= int(text) <= most:
                 return int(text)
-        raise BadParameter(f"expected a whole number{limits}, got {quoted(text)}")
+        raise BadParameter(f"expected an integer{limits}, got {quoted(text)}")
 
     return parse
 

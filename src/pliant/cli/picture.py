@@ -56,22 +56,22 @@ def draw(path: Path, model: Any, X: Array, y: npt.NDArray[Any]) -> None:
         figure.savefig(draft, dpi=150, format="png")
 
 
-def _title(machine: Any, X: Array) -> str:
+def _title(dank: Any, X: Array) -> str:
     """Return what was learned with which settings."""
-    settings = f"C = {machine.C:.4g}, gamma = {machine.gamma:.4g}, eta = {machine.eta_:.4g}"
+    settings = f"C = {dank.C:.4g}, gamma = {dank.gamma:.4g}, eta = {dank.eta_:.4g}"
     return f"DANK on breast cancer, {len(X)} rows, {X.shape[1]} features: {settings}"
 
 
 def _plain(model: Any) -> Any:
-    """Return an SVM with the kernel and C of a pipeline's machine, and no adaptation."""
+    """Return an SVM with the kernel and C of a pipeline's last step, and no adaptation."""
     plain = clone(model)
     plain.steps[-1] = ("svm", SVC(C=model[-1].C, gamma=model[-1].gamma))
     return plain
 
 
-def _convergence(machine: Any, X: Array, y: npt.NDArray[Any]) -> ConvergenceDisplay:
+def _convergence(dank: Any, X: Array, y: npt.NDArray[Any]) -> ConvergenceDisplay:
     """Follow the solver from a cold start: it takes the same steps whenever it is stopped."""
-    fresh = clone(machine).set_params(eta=machine.eta_, eta_scale=1.0)
+    fresh = clone(dank).set_params(eta=dank.eta_, eta_scale=1.0)
     last = fresh.fit(X, y).n_iter_
     stops = np.unique(np.linspace(1, last, STOPS).astype(int)).tolist()
     with warnings.catch_warnings():
@@ -79,4 +79,4 @@ def _convergence(machine: Any, X: Array, y: npt.NDArray[Any]) -> ConvergenceDisp
         stopped = [clone(fresh).set_params(max_iter=stop).fit(X, y) for stop in stops]
     gaps = [each.dual_gap_ for each in stopped]
     objectives = [each.objective_history_[-1] for each in stopped]
-    return ConvergenceDisplay.from_history(stops, gaps, objectives, tol=machine.tol)
+    return ConvergenceDisplay.from_history(stops, gaps, objectives, tol=dank.tol)

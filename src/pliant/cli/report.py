@@ -17,10 +17,10 @@ __all__ = [
     "Fact",
     "facts",
     "fit_report",
+    "function_facts",
     "gap_text",
     "kernel_facts",
     "listing",
-    "machine_facts",
     "number",
     "paragraph",
     "program",
@@ -43,7 +43,7 @@ OWN_FACTS = {
     "held-out score": "held_out_score",
     "most relevant": "relevance",
 }
-"""What a function may tell besides, and its name there."""
+"""Further facts of a function: how they are printed, and their keys."""
 
 KERNEL_FACTS = {
     "strength": "strength",
@@ -53,20 +53,20 @@ KERNEL_FACTS = {
     "pairs": "pairs",
     "kernel objective": "objective",
 }
-"""What a learned kernel may tell, and its name there."""
+"""Facts of a learned kernel: how they are printed, and their keys."""
 
 Fact: TypeAlias = tuple[str, str]
-"""What something is called, and what it is."""
+"""The name of a fact, and the fact."""
 
 
 def fit_report(result: Mapping[str, Any]) -> str:
-    """Return the result of `pliant.cli.training.train` as text."""
+    """Return the result of `pliant.cli.fit.training.train` as text."""
     blocks = [_headline(result), _score_table(result), _model_facts(result), _ending(result)]
     return "\n\n".join(block for block in blocks if block)
 
 
 def _headline(result: Mapping[str, Any]) -> str:
-    """Say what was learned from what."""
+    """Return the method, the task and the size of the table."""
     data = result["data"]
     classes = "" if data["classes"] is None else f", {len(data['classes'])} classes"
     size = f"{data['rows']} rows, {data['features']} features{classes}"
@@ -89,12 +89,12 @@ def _model_facts(result: Mapping[str, Any]) -> str:
     chosen = [
         (name, f"{number(value)} (chosen)") for name, value in (result["tuned"] or {}).items()
     ]
-    learned = [*kernel_facts(fit["kernel"]), *machine_facts(fit["n_support"], fit["functions"])]
+    learned = [*kernel_facts(fit["kernel"]), *function_facts(fit["n_support"], fit["functions"])]
     return facts([*chosen, *learned, ("time", f"{fit['seconds']:.3g} s for this fit")])
 
 
 def _ending(result: Mapping[str, Any]) -> str:
-    """Say where the model is and what to do next."""
+    """Return where the model is and what to do next."""
     if result["model_file"] is None:
         return "The model was not kept: add --out MODEL to save it."
     path = word(result["model_file"])
@@ -102,30 +102,30 @@ def _ending(result: Mapping[str, Any]) -> str:
 
 
 def kernel_facts(kernel: Mapping[str, Any]) -> list[Fact]:
-    """Return the facts of a kernel that was learned from labels; none for other machines."""
+    """Return the facts of a kernel that was learned from labels; none for other estimators."""
     if not kernel:
         return []
     known = [(name, number(kernel[key])) for name, key in KERNEL_FACTS.items() if key in kernel]
     rows, labels = kernel["rows"], kernel["labelled"]
     some = "" if labels == rows else f", {labels} of them labelled"
-    found = [("kernel from", f"{rows} rows{some}"), *known]
+    printed = [("kernel from", f"{rows} rows{some}"), *known]
     if "bounds" in kernel:
         similar, dissimilar = map(number, kernel["bounds"])
         bounds = f"<= {similar} for the same class, >= {dissimilar} for different ones"
-        found.append(("distances", f"squared: {bounds}"))
-        found.append(("kernel gap", gap_text(kernel["kernel_gap"])))
-    return found
+        printed.append(("distances", f"squared: {bounds}"))
+        printed.append(("kernel gap", gap_text(kernel["kernel_gap"])))
+    return printed
 
 
-def machine_facts(n_support: int | None, functions: Sequence[Mapping[str, Any]]) -> list[Fact]:
-    """Return the facts of a fitted machine, from those of its functions."""
+def function_facts(n_support: int | None, functions: Sequence[Mapping[str, Any]]) -> list[Fact]:
+    """Return the facts of a fitted estimator, from those of its functions."""
     rows = f"{n_support} training rows"
     support = [] if n_support is None else [("support points", rows)]
     if len(functions) > 1:
         gap = max((part["relative_gap"] for part in functions), key=_uncertain)
         pairs = ("functions", f"{len(functions)}, one for each pair of classes")
-        told = f"relative, in each: {gap_text(gap)}" + _of_parts(functions)
-        return [*support, pairs, ("certified gap", told)]
+        gaps = f"relative, in each: {gap_text(gap)}" + _of_parts(functions)
+        return [*support, pairs, ("certified gap", gaps)]
     (part,) = functions
     own = [(name, _own_fact(part[key])) for name, key in OWN_FACTS.items() if key in part]
     return [*support, *_certificate(part), *own]
@@ -141,7 +141,7 @@ def _certificate(part: Mapping[str, Any]) -> list[Fact]:
 
 
 def _of_parts(functions: Sequence[Mapping[str, Any]]) -> str:
-    """Say it where a gap is of the parts, each by itself, and not of the whole problem."""
+    """Return a note where the gap is the sum over parts and not that of the whole problem."""
     return ", of the parts by themselves" if any("parts" in each for each in functions) else ""
 
 
@@ -169,7 +169,7 @@ def score_text(mean: float, std: float) -> str:
 
 
 def number(value: object, digits: int = 4) -> str:
-    """Return a number with so many significant digits, and anything else as text."""
+    """Return a number with `digits` significant digits, and anything else as text."""
     return f"{value:.{digits}g}" if isinstance(value, float) else printable(value)
 
 

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer
-from sklearn.svm import SVC
 
 from pliant.cli.console import learning, progress
-from pliant.cli.learning import Fold, Learner
-from pliant.cli.machines import largest_gap, last_step, versions
+from pliant.cli.fit.tables import FitTable
+from pliant.cli.fit.training import summarise
+from pliant.cli.model_facts import versions
 from pliant.cli.report import gap_text
-from pliant.cli.training import describe, summarise
 from pliant.comparison import Column, Score, corrected_t_test, text_table, verdict
+from pliant.comparison.protocol import Protocol
+from pliant.comparison.record import REFERENCE
+from pliant.comparison.run.baselines import BASELINES
+from pliant.comparison.run.cells import largest_gap
+from pliant.comparison.run.pipeline import last_step
+from pliant.comparison.run.validation import TestedFold, Tuned, cross_validate, timed_fit
+from pliant.core.summary import summarize
 from pliant.core.typing import Array
 from pliant.registry import METHODS
 from pliant.tables import TableSchema, read_table, write_predictions
@@ -24,13 +30,10 @@ from pliant.tables import TableSchema, read_table, write_predictions
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["SVM", "TARGET", "Study", "compare", "write_table"]
+__all__ = ["TARGET", "Study", "compare", "write_table"]
 
 TARGET = "diagnosis"
 """The column that the demo learns."""
-
-SVM = "Gaussian SVM"
-"""What the method to compare with is called."""
 
 COLUMNS = (
     Column("method", ""),
@@ -47,20 +50,16 @@ class Study:
 
     Attributes
     ----------
-    schema : TableSchema
-        What the table means.
-    X, y : arrays of shape (n, d) and (n,)
-        Its features and its target.
+    data : FitTable
+        The table.
     folds : dict
-        By method, what each fold gave.
+        The folds of each method, by its title.
     model : fitted pipeline
         DANK, tuned and learned on all rows.
     """
 
-    schema: TableSchema
-    X: Array
-    y: Array
-    folds: Mapping[str, Sequence[Fold]]
+    data: FitTable
+    folds: Mapping[str, Sequence[TestedFold]]
     model: Any
 
     def table(self) -> str:
@@ -68,32 +67,28 @@ class Study:
         return text_table([_row(name, folds) for name, folds in self.folds.items()], COLUMNS)
 
     def verdict(self) -> str:
-        """Say whether the difference is beyond chance."""
-        scores = [self.accuracies(name) for name in self.folds]
-        n_test = round(len(self.y) / len(scores[0]))
-        test = corrected_t_test(*scores, n_train=len(self.y) - n_test, n_test=n_test)
+        """Return a sentence on whether the difference is statistically significant."""
+        scores = [_accuracies(folds) for folds in self.folds.values()]
+        n_test = round(len(self.data.y) / len(scores[0]))
+        test = corrected_t_test(*scores, n_train=len(self.data.y) - n_test, n_test=n_test)
         return verdict(test, *self.folds)
 
-    def accuracies(self, name: str) -> Array:
-        """Return the accuracy of a method in each fold."""
-        return np.array([fold.scores["accuracy"] for fold in self.folds[name]])
-
     def notes(self) -> dict[str, Any]:
-        """Return what is kept with the model, in the form of `pliant.cli.training.train`."""
+        """Return the notes that are saved with the model, in the form of `train`."""
         return {
-            "data": describe(self.schema, self.X, self.y),
-            "cross_validation": summarise(self.folds[METHODS["dank"].title], "classification"),
+            "data": self.data.describe(),
+            "cross_validation": summarise(self.folds[METHODS["dank"].title]),
             "versions": versions(),
         }
 
     def predictions(self) -> pd.DataFrame:
-        """Return, for each row, what either method said of it without having seen it."""
+        """Return the predictions of either method for each row, from the other folds."""
         import pandas as pd
 
-        frame = pd.DataFrame({"row": np.arange(1, len(self.y) + 1), "actual": self.y})
+        frame = pd.DataFrame({"row": np.arange(1, len(self.data.y) + 1), "actual": self.data.y})
         for name, folds in self.folds.items():
             for fold in folds:
-                decision = fold.model.decision_function(self.X[fold.test])
+                decision = fold.model.decision_function(self.data.X[fold.test])
                 frame.loc[fold.test, name] = fold.predicted
                 frame.loc[fold.test, f"{name} decision"] = decision
         return frame
@@ -110,7 +105,7 @@ def write_table(path: Path) -> None:
 def compare(path: Path, n_folds: int, seed: int) -> Study:
     """Tune and test both methods on a table, then learn DANK on all of its rows.
 
-    Both choose from the same grid by the same inner cross-validation, in each fold anew.
+    Both search the same grid on the same inner folds, in each fold again.
 
     Parameters
     ----------
@@ -119,36 +114,39 @@ def compare(path: Path, n_folds: int, seed: int) -> Study:
     n_folds : int
         Folds to test on.
     seed : int
-        Decides which row is in which fold.
+        Decides all draws.
     """
     frame = read_table(path)
-    schema = TableSchema.fit(frame, TARGET)
-    X, y = schema.features(frame), schema.target_values(frame)
+    data = FitTable.of(frame, TableSchema.fit(frame, TARGET))
+    sample, protocol = data.raw(), Protocol(folds=n_folds, repeats=1, seed=seed)
     dank = METHODS["dank"]
-    grid = dank.param_grid(X.shape[1])
-    machines = {dank.title: dank.learner("classification")(random_state=seed), SVM: SVC()}
-    learners = {
-        name: Learner(machine, "classification", grid, seed=seed)
-        for name, machine in machines.items()
-    }
-    chosen = learners[dank.title]
-    n_fits = chosen.n_fits + n_folds * sum(learner.n_fits for learner in learners.values())
-    with progress(learning(len(y), n_fits), n_fits) as tick:
-        folds = {
-            name: learner.cross_validate(X, y, n_folds, tick) for name, learner in learners.items()
+    svm = replace(BASELINES[REFERENCE], grid=dank.grid)
+    makers = {method.title: Tuned(method, protocol) for method in (dank, svm)}
+    folds, rows = range(n_folds), np.arange(len(data.y))
+    n_fits = sum(n_folds + maker.count_fits(sample, folds) for maker in makers.values())
+    n_fits += 1 + makers[dank.title].count_fits(sample, [None])
+    with progress(learning(len(data.y), n_fits), n_fits) as tick:
+        tested = {
+            title: cross_validate(maker, sample, protocol, tick) for title, maker in makers.items()
         }
-        model, _ = chosen.learn(X, y, tick)
-    return Study(schema, X, y, folds, model)
+        model = makers[dank.title](sample, rows, None, tick)
+        timed_fit(model, data.X, data.y)
+        tick(1)
+    return Study(data, tested, model)
 
 
-def _row(name: str, folds: Sequence[Fold]) -> dict[str, Any]:
+def _accuracies(folds: Sequence[TestedFold]) -> Array:
+    return np.array([fold.scores["accuracy"] for fold in folds])
+
+
+def _row(name: str, folds: Sequence[TestedFold]) -> dict[str, Any]:
     """Return the summary of one method."""
-    machines = [last_step(fold.model) for fold in folds]
-    certified = all(hasattr(machine, "dual_gap_") for machine in machines)
+    summaries = [summarize(last_step(fold.model)) for fold in folds]
+    gaps = [gap for gap in map(largest_gap, summaries) if gap is not None]
     return {
         "method": name,
-        "accuracy": Score.of([fold.scores["accuracy"] for fold in folds]),
+        "accuracy": Score.of(_accuracies(folds)),
         "time": Score.of([1e3 * fold.seconds for fold in folds]),
-        "support": Score.of([len(machine.support_) for machine in machines]),
-        "gap": gap_text(max(map(largest_gap, machines))) if certified else None,
+        "support": Score.of([each.n_support or 0 for each in summaries]),
+        "gap": gap_text(max(gaps)) if gaps else None,
     }

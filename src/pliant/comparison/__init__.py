@@ -1,39 +1,30 @@
-"""Comparing methods: nested cross-validation, what counts as a difference, how to show it.
+"""Compare methods on a table: nested cross-validation, tests of differences, a report.
 
-`compare` runs methods and baselines on one table under one protocol, cell by cell: `folds` and
-`search` say which rows and settings, `cell` what is measured, `isolation`, `running` and `ledger`
-how cells are run and kept, `result` and `report` what is shown. `splits` draws train and test rows,
-`paired` tests scores measured on the same splits, `ranks` and `across` compare many methods over
-many data sets, and `rendering` writes tables of results.
+`compare` runs methods and baselines on one table under one protocol, cell by cell. `run` holds what
+runs (folds, the search for settings, cells, the journal of finished ones), `stats` the tests and
+ranks, and `report` the page, sentences and tables of text.
 """
 
-from pliant.comparison.across import Across, across
-from pliant.comparison.baselines import BASELINES
 from pliant.comparison.comparing import compare, compare_sample
-from pliant.comparison.paired import (
-    PairedTest,
-    corrected_t_test,
-    paired_t_test,
-    verdict,
-    wilcoxon_test,
-)
 from pliant.comparison.protocol import Cell, Protocol
-from pliant.comparison.ranks import (
+from pliant.comparison.reading import read_sample
+from pliant.comparison.record import Entry
+from pliant.comparison.report.rendering import Column, Score, text_table
+from pliant.comparison.result import ComparisonResult
+from pliant.comparison.run.baselines import BASELINES
+from pliant.comparison.sample import Sample
+from pliant.comparison.stats.across import Across, across
+from pliant.comparison.stats.paired import PairedTest, corrected_t_test, verdict, wilcoxon_test
+from pliant.comparison.stats.ranks import (
     FriedmanTest,
     average_ranks,
     friedman_test,
     nemenyi_critical_difference,
 )
-from pliant.comparison.reading import read_sample
-from pliant.comparison.rendering import LATER, Column, Score, markdown_table, text_table
-from pliant.comparison.result import ComparisonResult, Entry
-from pliant.comparison.sample import Sample
-from pliant.comparison.splits import holdout, official, random_halves
-from pliant.comparison.standings import Standing
+from pliant.comparison.stats.standings import Standing
 
 __all__ = [
     "BASELINES",
-    "LATER",
     "Across",
     "Cell",
     "Column",
@@ -51,12 +42,7 @@ __all__ = [
     "compare_sample",
     "corrected_t_test",
     "friedman_test",
-    "holdout",
-    "markdown_table",
     "nemenyi_critical_difference",
-    "official",
-    "paired_t_test",
-    "random_halves",
     "read_sample",
     "text_table",
     "verdict",

@@ -1,27 +1,34 @@
-"""`compare`: which methods do better on a table, under one protocol for all of them."""
+"""`compare`: nested cross-validation of methods on a table, under one protocol for all."""
 
 from __future__ import annotations
 
 import os
+import platform
 import time
 from collections.abc import Sequence
+from importlib.metadata import version
 from typing import Any
 
-from pliant.comparison.baselines import available, installed_for, named
-from pliant.comparison.cell import Record
-from pliant.comparison.folds import check_folds, outer_split, settled
-from pliant.comparison.ledger import Ledger, key_of
+import numpy as np
+from joblib import cpu_count
+
+from pliant._version import __version__
 from pliant.comparison.metrics import metrics_of
-from pliant.comparison.protocol import Protocol
+from pliant.comparison.protocol import Cell, Protocol
+from pliant.comparison.record import BASELINE, LEARNED, Entry, Record
 from pliant.comparison.result import ComparisonResult
-from pliant.comparison.running import Run, Tell
+from pliant.comparison.run.baselines import available, installed_for, is_baseline, named
+from pliant.comparison.run.folds import check_folds, outer_split, settled
+from pliant.comparison.run.journal import Journal, key_of
+from pliant.comparison.run.running import Progress, Run
 from pliant.comparison.sample import Sample
-from pliant.comparison.summary import entry_of, environment_of, facts_of, in_order, truth_of
 from pliant.core.files import quoted
 from pliant.core.validation import check_integer, check_real
 from pliant.registry import Method
 
 __all__ = ["check_metric", "compare", "compare_sample"]
+
+PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "joblib")
 
 
 def compare(
@@ -41,37 +48,37 @@ def compare(
     cache: str | os.PathLike[str] | None = None,
     resume: bool = False,
     feature_names: Sequence[str] | None = None,
-    progress: Tell | None = None,
+    progress: Progress | None = None,
 ) -> ComparisonResult:
     """Compare methods by nested cross-validation: all on the same outer folds.
 
-    In each fold a method's settings are chosen by a search on inner folds of the training rows,
-    and tested on rows that neither saw. What fills in missing values and scales features is learned
-    in each fold anew.
+    In each fold, a search on inner folds of the training rows chooses the settings of a method, and
+    the fitted model is tested on the other rows. Imputation and scaling are learned from the
+    training rows of each fold.
 
     Parameters
     ----------
-    X : array-like of shape (n, d)
+    X : array-like of shape (n_samples, n_features)
         Numbers; nan where one is missing. For a table with text see
         `pliant.comparison.read_sample`.
-    y : array-like of shape (n,)
+    y : array-like of shape (n_samples,)
         Labels, or numbers to predict.
     methods : sequence of str or Method, optional
         Names of `pliant.registry.METHODS` and `pliant.comparison.BASELINES`; by default all that
         are installed and do the task.
     task : {"classification", "regression"}, optional
-        Guessed from y: classification for text, and for few whole numbers that recur.
-    groups : array-like of shape (n,), optional
-        Rows of one group stay together in every fold.
-    time : array-like of shape (n,), optional
-        Only rows that are later than the training rows are tested on.
+        Guessed from y: classification for text, and for few integers that recur.
+    groups : array-like of shape (n_samples,), optional
+        Samples of one group stay together in every fold.
+    time : array-like of shape (n_samples,), optional
+        Test on samples only that are later than the training samples.
     budget : float or None, default=600.0
         Seconds for everything. Cells that it cuts are missing in the result; the others are as
         they would be without. None: as long as it takes.
     folds, repeats : int, default=5 and 2
         Outer folds, and how often they are drawn.
     metric : str, optional
-        What searches and ranks go by: "accuracy" (default), "balanced_accuracy", "auc" (two
+        The metric of searches and ranks: "accuracy" (default), "balanced_accuracy", "auc" (two
         classes); "r2" (default), "rmse", "mae".
     random_state : int, default=0
         Decides all draws.
@@ -82,7 +89,7 @@ def compare(
         A file that takes each finished cell.
     resume : bool, default=False
         Whether cells that `cache` holds are taken from there.
-    feature_names : sequence of d str, optional
+    feature_names : sequence of n_features str, optional
     progress : callable, optional
         Called after each cell with its record, the number of cells done, and that of all.
 
@@ -112,8 +119,8 @@ def compare(
     >>> from sklearn.datasets import load_iris
     >>> from pliant import compare
     >>> X, y = load_iris(return_X_y=True)
-    >>> found = compare(X, y, methods=["dummy", "linear"], folds=3, repeats=1, n_jobs=1)
-    >>> [standing.method.name for standing in found.standings()]
+    >>> result = compare(X, y, methods=["dummy", "linear"], folds=3, repeats=1, n_jobs=1)
+    >>> [standing.method.name for standing in result.standings()]
     ['linear', 'dummy']
     """
     sample = Sample.of(X, y, task=task, feature_names=feature_names, groups=groups, time=time)
@@ -139,7 +146,7 @@ def compare_sample(
     n_jobs: int | None = None,
     cache: str | os.PathLike[str] | None = None,
     resume: bool = False,
-    progress: Tell | None = None,
+    progress: Progress | None = None,
     command: str | None = None,
 ) -> ComparisonResult:
     """Compare methods on a table; see `compare`.
@@ -151,7 +158,7 @@ def compare_sample(
         As in `compare`.
     protocol : Protocol, optional
     command : str, optional
-        What repeats it, for the report.
+        The command that repeats it, for the report.
     """
     start = time.perf_counter()
     protocol = settled(protocol or Protocol(), sample)
@@ -169,43 +176,43 @@ def compare_sample(
         sample,
         protocol,
         [method for method in chosen if not refused[method.name]],
-        Ledger(cache, key, resume=resume),
+        Journal(cache, key, resume=resume),
         budget=None if budget is None else budget - (time.perf_counter() - start),
         n_jobs=n_jobs,
-        tell=progress or _silent,
+        progress=progress or _silent,
     )
     run()
-    records = in_order(run, chosen, protocol)
+    records = _in_order(run, chosen, protocol)
     return ComparisonResult(
-        sample=facts_of(sample),
-        truth=truth_of(sample, records),
+        sample=_facts_of(sample),
+        truth=_truth_of(sample, records),
         protocol=protocol,
         methods=tuple(
-            entry_of(method, refused[method.name], run, records, protocol) for method in chosen
+            _entry_of(method, refused[method.name], run, records, protocol) for method in chosen
         ),
         records=tuple(records),
         seconds=time.perf_counter() - start,
         budget=budget,
         interrupted=run.interrupted,
-        environment=environment_of(key),
+        environment=_environment_of(key),
         command=command,
     )
 
 
 def _silent(record: Record, done: int, total: int) -> None:
-    """Tell nobody."""
+    """Report no progress."""
 
 
 def _methods(given: Sequence[str | Method] | None, task: str) -> list[Method]:
     if given is None:
         return installed_for(task)
-    found = [method if isinstance(method, Method) else named(method) for method in given]
-    names = [method.name for method in found]
+    chosen = [method if isinstance(method, Method) else named(method) for method in given]
+    names = [method.name for method in chosen]
     if not names:
         raise ValueError("expected at least one method, got none")
     if repeated := [name for name in names if names.count(name) > 1]:
         raise ValueError(f"expected each method once, got {quoted(repeated[0])} twice")
-    return found
+    return chosen
 
 
 def check_metric(protocol: Protocol, sample: Sample) -> None:
@@ -228,3 +235,65 @@ def _refusal(method: Method, sample: Sample, n_train: int) -> str:
     if not available(method):
         return f"is not installed: pip install {method.paper}"
     return ""
+
+
+def _in_order(run: Run, methods: Sequence[Method], protocol: Protocol) -> list[Record]:
+    """Return the finished cells in the order of methods and folds."""
+    cells = [Cell(m.name, *place) for m in methods for place in protocol.places()]
+    return [run.records[cell] for cell in cells if cell in run.records]
+
+
+def _entry_of(
+    method: Method, refused: str, run: Run, records: Sequence[Record], protocol: Protocol
+) -> Entry:
+    """Return the entry of a method: refused for a reason, or run."""
+    mine = [record for record in records if record["method"] == method.name]
+    failed = [record["error"] or "" for record in mine if record["status"] == "error"]
+    done, wanted = len(mine) - len(failed), len(protocol.places())
+    if refused:
+        status, reason = "skipped", refused
+    elif failed and not done:
+        status, reason = "error", failed[0]
+    elif done + len(failed) < wanted:
+        status, reason = "cut", f"{done} of {wanted} folds: {run.reason(method.name)}"
+    else:
+        status, reason = "done", ""
+    if failed and done:
+        reason = "; ".join(part for part in (reason, f"{len(failed)} failed: {failed[0]}") if part)
+    kind = BASELINE if is_baseline(method.name) else LEARNED
+    return Entry(method.name, method.title, kind, method.summary, status, reason)
+
+
+def _facts_of(sample: Sample) -> dict[str, Any]:
+    """Return the facts of a table."""
+    return {
+        "name": sample.name,
+        "target": sample.target,
+        "task": sample.task,
+        "rows": len(sample.y),
+        "features": sample.X.shape[1],
+        "feature_names": list(sample.feature_names),
+        "classes": sample.classes,
+        "categorical": len(sample.categories),
+        "missing": int(np.isnan(sample.X).sum()),
+        "groups": None if sample.groups is None else len(np.unique(sample.groups)),
+        "ordered": sample.ordered,
+    }
+
+
+def _truth_of(sample: Sample, records: Sequence[Record]) -> dict[str, Any]:
+    """Return the target of the rows that predictions name."""
+    kept = [each["rows"] for record in records if (each := record.get("predictions"))]
+    return {str(row): sample.y[row].item() for row in sorted({r for rows in kept for r in rows})}
+
+
+def _environment_of(key: str) -> dict[str, str]:
+    """Return versions, cores, and the key of a comparison."""
+    return {
+        "pliant": __version__,
+        "python": platform.python_version(),
+        **{package: version(package) for package in PACKAGES},
+        "cores": str(cpu_count()),
+        "system": f"{platform.system()} {platform.machine()}",
+        "key": key,
+    }

@@ -1,4 +1,4 @@
-"""What is measured on rows that a model has not seen."""
+"""Metrics of predictions for test rows."""
 
 from __future__ import annotations
 
@@ -20,24 +20,25 @@ from sklearn.metrics import (
 
 from pliant.core.typing import Array
 
-__all__ = ["METRICS", "Metric", "Said", "metrics_of"]
+__all__ = ["METRICS", "Metric", "Predictions", "metrics_of"]
 
 
 @dataclass(frozen=True, eq=False)
-class Said:
-    """What a model says of test rows.
+class Predictions:
+    """The predictions of a model for test rows.
 
     Parameters
     ----------
-    predicted : array of shape (m,)
-    decision : array of shape (m,) or (m, k), or None
+    values : array of shape (n_rows,)
+        Labels or numbers.
+    decision : array of shape (n_rows,) or (n_rows, n_classes), or None
         Decision values; higher means the second class, or that class.
-    probability : array of shape (m, k) or None
-    classes : array of shape (k,) or None
-        The classes that the model knows.
+    probability : array of shape (n_rows, n_classes) or None
+    classes : array of shape (n_classes,) or None
+        The classes of the model.
     """
 
-    predicted: npt.NDArray[Any]
+    values: npt.NDArray[Any]
     decision: Array | None = None
     probability: Array | None = None
     classes: npt.NDArray[Any] | None = None
@@ -45,7 +46,7 @@ class Said:
 
 @dataclass(frozen=True)
 class Metric:
-    """A number that says how good predictions are.
+    """A number for the quality of predictions.
 
     Parameters
     ----------
@@ -55,8 +56,7 @@ class Metric:
         As in tables.
     task : {"classification", "regression"}
     measure : callable
-        Of the truth and a `Said`; None where it is not defined.
-    higher_is_better : bool
+        From the true values and `Predictions` to the number; None where it is not defined.
     scorer : str
         The name of scikit-learn's scorer, for the search.
     """
@@ -64,88 +64,76 @@ class Metric:
     name: str
     title: str
     task: str
-    measure: Callable[[npt.NDArray[Any], Said], float | None]
-    higher_is_better: bool
+    measure: Callable[[npt.NDArray[Any], Predictions], float | None]
     scorer: str
 
-    def finite(self, y: npt.NDArray[Any], said: Said) -> float | None:
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether larger numbers are better; scikit-learn negates the others."""
+        return not self.scorer.startswith("neg_")
+
+    def finite(self, y: npt.NDArray[Any], predictions: Predictions) -> float | None:
         """Return the number; None where it is not defined, or not finite."""
-        value = self.measure(y, said)
+        value = self.measure(y, predictions)
         return value if value is not None and np.isfinite(value) else None
 
 
-def _log_loss(y: npt.NDArray[Any], said: Said) -> float | None:
-    if said.probability is None or said.classes is None or not np.isin(y, said.classes).all():
+def _log_loss(y: npt.NDArray[Any], predictions: Predictions) -> float | None:
+    probability, classes = predictions.probability, predictions.classes
+    if probability is None or classes is None or not np.isin(y, classes).all():
         return None
-    return float(log_loss(y, said.probability, labels=said.classes))
+    return float(log_loss(y, probability, labels=classes))
 
 
-def _auc(y: npt.NDArray[Any], said: Said) -> float | None:
+def _auc(y: npt.NDArray[Any], predictions: Predictions) -> float | None:
     """Area under the ROC curve; of more than two classes the mean over each against the rest."""
-    if said.classes is None or len(np.unique(y)) < len(said.classes):
+    classes, probability = predictions.classes, predictions.probability
+    if classes is None or len(np.unique(y)) < len(classes) or not np.isin(y, classes).all():
         return None
-    if not np.isin(y, said.classes).all():
+    if len(classes) == 2:
+        scores = predictions.decision
+        if scores is None and probability is not None:
+            scores = np.asarray(probability[:, 1])
+        return None if scores is None else float(roc_auc_score(y == classes[1], scores))
+    if probability is None:
         return None
-    if len(said.classes) == 2:
-        scores = said.decision if said.decision is not None else _second(said.probability)
-        return None if scores is None else float(roc_auc_score(y == said.classes[1], scores))
-    if said.probability is None:
-        return None
-    return float(roc_auc_score(y, said.probability, multi_class="ovr", labels=said.classes))
+    return float(roc_auc_score(y, probability, multi_class="ovr", labels=classes))
 
 
-def _second(probability: Array | None) -> Array | None:
-    return None if probability is None else np.asarray(probability[:, 1])
+def _of_values(
+    function: Callable[..., Any],
+) -> Callable[[npt.NDArray[Any], Predictions], float]:
+    """Return a measure that needs the predicted values only."""
+    return lambda y, predictions: float(function(y, predictions.values))
 
+
+CLASSIFICATION, REGRESSION = "classification", "regression"
 
 METRICS: dict[str, Metric] = {
-    metric.name: metric
-    for metric in (
-        Metric(
-            "accuracy",
-            "accuracy",
-            "classification",
-            lambda y, said: float(accuracy_score(y, said.predicted)),
-            True,
-            "accuracy",
-        ),
-        Metric(
+    name: Metric(name, title, task, measure, scorer)
+    for name, title, task, measure, scorer in (
+        ("accuracy", "accuracy", CLASSIFICATION, _of_values(accuracy_score), "accuracy"),
+        (
             "balanced_accuracy",
             "balanced accuracy",
-            "classification",
-            lambda y, said: float(balanced_accuracy_score(y, said.predicted)),
-            True,
+            CLASSIFICATION,
+            _of_values(balanced_accuracy_score),
             "balanced_accuracy",
         ),
-        Metric("log_loss", "log loss", "classification", _log_loss, False, "neg_log_loss"),
-        Metric("auc", "AUC", "classification", _auc, True, "roc_auc"),
-        Metric(
-            "r2",
-            "R2",
-            "regression",
-            lambda y, said: float(r2_score(y, said.predicted)),
-            True,
-            "r2",
-        ),
-        Metric(
+        ("log_loss", "log loss", CLASSIFICATION, _log_loss, "neg_log_loss"),
+        ("auc", "AUC", CLASSIFICATION, _auc, "roc_auc"),
+        ("r2", "R2", REGRESSION, _of_values(r2_score), "r2"),
+        (
             "rmse",
             "RMSE",
-            "regression",
-            lambda y, said: float(root_mean_squared_error(y, said.predicted)),
-            False,
+            REGRESSION,
+            _of_values(root_mean_squared_error),
             "neg_root_mean_squared_error",
         ),
-        Metric(
-            "mae",
-            "MAE",
-            "regression",
-            lambda y, said: float(mean_absolute_error(y, said.predicted)),
-            False,
-            "neg_mean_absolute_error",
-        ),
+        ("mae", "MAE", REGRESSION, _of_values(mean_absolute_error), "neg_mean_absolute_error"),
     )
 }
-"""All metrics, by name; the first of a task is what it is ranked by unless another is asked for."""
+"""All metrics, by name; the first of a task is the default for the search and the ranks."""
 
 
 def metrics_of(task: str) -> tuple[Metric, ...]:

@@ -1,4 +1,4 @@
-"""How methods are compared: folds, search, metrics. All that decides a score beside the table."""
+"""The protocol of a comparison: everything beside the table that decides a score."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ class Protocol:
     Parameters
     ----------
     folds, repeats : int
-        Outer folds, and how often they are drawn anew. Rows in the order of time have one repeat.
+        Outer folds, and how often they are drawn. Rows in the order of time have one repeat.
     metric : str or None
-        What the search and the ranking go by; None: accuracy, or R2.
+        The metric of the search and the ranks; None: accuracy, or R2.
     inner_folds : int or None
         Folds of the search; None: 5 below 1000 training rows, else 3.
     candidates : int
-        Settings that the search tries at most; drawn from the grid if it has more.
+        The most settings that the search tries; drawn from the grid if it has more.
     search_rows : int
-        Training rows that the search takes at most; the settings that it chooses are fitted on all.
+        The most training rows of the search; the chosen settings are fitted on all.
     seed : int
         Decides every draw, together with the cell.
     """

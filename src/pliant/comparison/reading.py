@@ -25,7 +25,7 @@ from pliant.tables._values import Gaps, row_name, texts
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["read_sample", "table_name"]
+__all__ = ["categories_of", "coded", "read_sample", "table_name"]
 
 OTHER_ROWS = "leave these rows out"
 
@@ -83,11 +83,11 @@ def read_sample(
     order = slice(None) if time is None else _order(frame[time])
     try:
         return Sample(
-            _features(frame, schema.columns, order),
+            coded(frame, schema.columns, order),
             schema.target_values(frame)[order],
             schema.target.task,
             tuple(column.name for column in schema.columns),
-            {j: each.categories for j, each in enumerate(schema.columns) if each.categories},
+            categories_of(schema),
             groups=None if group is None else _groups(frame[group]),
             ordered=time is not None,
             name=table_name(path),
@@ -102,6 +102,11 @@ def table_name(path: str | os.PathLike[str]) -> str:
     name = Path(path).name
     unpacked = name[:-3] if name.lower().endswith(".gz") else name
     return Path(unpacked).stem
+
+
+def categories_of(schema: TableSchema) -> dict[int, tuple[str, ...]]:
+    """Return the categories of each categorical feature, by its column."""
+    return {j: each.categories for j, each in enumerate(schema.columns) if each.categories}
 
 
 def _check_roles(target: str, group: str | None, time: str | None) -> None:
@@ -121,8 +126,10 @@ def _whole(path: str | os.PathLike[str], most_rows: int | None) -> pd.DataFrame:
     return frame
 
 
-def _features(frame: pd.DataFrame, columns: Sequence[Column], order: Indices | slice) -> Array:
-    """Return the features in the order of rows that is asked for, one column at a time."""
+def coded(
+    frame: pd.DataFrame, columns: Sequence[Column], order: Indices | slice = slice(None)
+) -> Array:
+    """Return the features of a table: categories as their numbers, NaN where one is missing."""
     X = np.empty((len(frame), len(columns)))
     for j, column in enumerate(columns):
         X[:, j] = _numbers(column, frame[column.name])[order]

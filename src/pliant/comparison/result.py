@@ -1,4 +1,4 @@
-"""What a comparison found: every method asked for, every cell that was finished, as plain data."""
+"""The result of a comparison: every method asked for and every finished cell, as plain data."""
 
 from __future__ import annotations
 
@@ -9,63 +9,38 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from pliant.comparison.cell import Record
-from pliant.comparison.metrics import METRICS, Metric, metrics_of
+from pliant.comparison.outcome import Outcome
 from pliant.comparison.protocol import Protocol
-from pliant.comparison.sentences import sentence
-from pliant.comparison.standings import Standing, standings
-from pliant.core.validation import check_choice
+from pliant.comparison.record import Entry
+from pliant.comparison.report import write_report
+from pliant.comparison.report.sentences import sentence
+from pliant.comparison.stats.standings import Standing
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["BASELINE", "LEARNED", "ComparisonResult", "Entry"]
+__all__ = ["ComparisonResult"]
 
 SCORES = ["method", "repeat", "fold", "metric", "value"]
 """The columns of a table of scores."""
 
-LEARNED, BASELINE = "learned kernel", "baseline"
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A method that was asked for, and what became of it.
-
-    Parameters
-    ----------
-    name, title, summary : str
-    kind : {"learned kernel", "baseline"}
-    status : {"done", "cut", "error", "skipped"}
-        All cells finished; some are missing; none succeeded; none was tried.
-    reason : str
-        Why it is not done; "" if it is.
-    """
-
-    name: str
-    title: str
-    kind: str
-    summary: str
-    status: str
-    reason: str = ""
-
 
 @dataclass(frozen=True, eq=False)
-class ComparisonResult:
+class ComparisonResult(Outcome):
     """Scores of methods on shared outer folds.
 
     Parameters
     ----------
     sample : dict
-        What the table is: name, target, task, rows, features, feature_names, classes, categorical,
-        missing, groups, ordered.
+        The facts of the table: name, target, task, rows, features, feature_names, classes,
+        categorical, missing, groups, ordered.
     truth : dict
         The target of the rows that predictions name, by row number as text.
     protocol : Protocol
     methods : tuple of Entry
         All methods asked for, in order.
-    records : tuple of dict
-        Finished cells, as `pliant.comparison.cell.perform` returns them, in the order of methods
-        and folds.
+    records : tuple of Record
+        Finished cells, in the order of methods and folds; see `pliant.comparison.record.Record`.
     seconds : float
         By the clock.
     budget : float or None
@@ -73,49 +48,11 @@ class ComparisonResult:
     environment : dict
         Versions, cores, and the key of the comparison.
     command : str or None
-        What repeats it.
+        The command that repeats it.
     """
 
-    sample: dict[str, Any]
-    truth: dict[str, Any]
-    protocol: Protocol
-    methods: tuple[Entry, ...]
-    records: tuple[Record, ...]
-    seconds: float
-    budget: float | None
-    interrupted: bool
-    environment: dict[str, str]
-    command: str | None = None
-
-    @property
-    def task(self) -> str:
-        """Classification or regression."""
-        return str(self.sample["task"])
-
-    @property
-    def metrics(self) -> tuple[Metric, ...]:
-        """What was measured."""
-        return metrics_of(self.task)
-
-    @property
-    def metric(self) -> Metric:
-        """What the search and the ranking went by."""
-        return METRICS[self.protocol.metric or self.metrics[0].name]
-
-    def standings(self, metric: str | None = None) -> list[Standing]:
-        """Return the place of every method, the best first; those without a score last.
-
-        Parameters
-        ----------
-        metric : str, optional
-            By default the one that the search went by.
-        """
-        names = tuple(each.name for each in self.metrics)
-        chosen = self.metric if metric is None else METRICS[check_choice("metric", metric, names)]
-        return standings(self.methods, self.records, chosen, self.protocol)
-
     def sentence(self) -> str:
-        """Say in plain words what was found."""
+        """Return the result in one to three sentences."""
         return sentence(self.standings(), self.metric)
 
     @property
@@ -149,8 +86,6 @@ class ComparisonResult:
         TableError
             If the file cannot be written.
         """
-        from pliant.comparison.report import write_report
-
         write_report([self], path)
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,18 +1,21 @@
-"""A table to compare methods on, as numbers that a worker process can hold."""
+"""A table as numbers, to compare methods on."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from pliant.core.blocks import in_blocks
 from pliant.core.files import quoted
-from pliant.core.typing import Array
-from pliant.core.validation import check_choice
+from pliant.core.typing import Array, Indices, Mask
+from pliant.core.validation import check_choice, where_equal
+from pliant.tables import temporary_map
 from pliant.tables._target import FEWEST_ROWS, MAX_CLASSES, ROWS_PER_CLASS
 
 __all__ = ["Sample", "Task", "guess_task"]
@@ -21,28 +24,34 @@ Task: TypeAlias = Literal["classification", "regression"]
 
 TASKS = ("classification", "regression")
 
+COPIED = 1_000_000
+"""Numbers of a memory map that are copied at a time."""
+
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Rows to learn from and to test on, with all that decides which rows those may be.
+    """Samples with their target, and the groups or the order that folds must respect.
 
     Parameters
     ----------
-    X : array of shape (n, d)
+    X : array of shape (n_samples, n_features)
         Features; NaN where one is missing. A categorical feature holds the number of its text.
-    y : array of shape (n,)
+    y : array of shape (n_samples,)
         The target: float64 for regression, labels of one type for classification.
     task : {"classification", "regression"}
-    feature_names : sequence of d str, optional
+    feature_names : sequence of n_features str, optional
         By default ``feature 0`` and so on.
     categories : mapping of int to tuple of str
-        For each categorical feature, by its column, the texts that it numbers.
-    groups : array of shape (n,), optional
+        The texts of each categorical feature, by its column.
+    groups : array of shape (n_samples,), optional
         Rows of one group are never both learned from and tested on.
     ordered : bool, default=False
         Whether rows are in the order of time, so that only later rows are tested on.
     name, target : str
-        What to call the table and the column that is learned.
+        The names of the table and of its target.
+    unlabeled : optional
+        The value of the target where the class is unknown. Such rows are learned from, and neither
+        scored nor counted as a class; None: all classes are known.
     """
 
     X: Array
@@ -54,6 +63,7 @@ class Sample:
     ordered: bool = False
     name: str = "table"
     target: str = "y"
+    unlabeled: Any = None
 
     def __post_init__(self) -> None:
         names = tuple(map(str, self.feature_names))
@@ -89,8 +99,8 @@ class Sample:
             check_choice("task", task, TASKS)
         features, names = _features(X, feature_names)
         labels = _column("y", y, len(features))
-        found: Any = task or guess_task(labels)
-        if found == "regression":
+        kind: Any = task or guess_task(labels)
+        if kind == "regression":
             labels = _numbers("y", labels)
         groups = None if groups is None else _column("groups", groups, len(features))
         if time is not None:
@@ -100,7 +110,7 @@ class Sample:
         return cls(
             features,
             labels,
-            found,
+            kind,
             names,
             groups=groups,
             ordered=time is not None,
@@ -112,6 +122,22 @@ class Sample:
     def classes(self) -> list[Any] | None:
         """The classes in order; None for regression."""
         return np.unique(self.y).tolist() if self.task == "classification" else None
+
+    @cached_property
+    def has_gaps(self) -> bool:
+        """Whether a feature is missing somewhere."""
+        return bool(in_blocks(self.X, self.X.shape[1], lambda X: np.isnan(X).any(axis=1)).any())
+
+    def features(self, rows: Indices) -> Array:
+        """Return some rows of X; those of a memory map as another one."""
+        if not isinstance(self.X, np.memmap):
+            return self.X[rows]
+        step = max(1, COPIED // self.X.shape[1])
+        return temporary_map(self.X[rows[low : low + step]] for low in range(0, len(rows), step))
+
+    def labelled(self, y: npt.NDArray[Any]) -> Mask:
+        """Return for some targets whether their class is known."""
+        return ~where_equal(y, self.unlabeled)
 
     def fingerprint(self) -> str:
         """Return a hash of everything that a score can depend on."""
@@ -129,7 +155,7 @@ class Sample:
 def guess_task(y: npt.NDArray[Any]) -> Task:
     """Return "regression" for numbers that are no labels: fractions, or many different ones.
 
-    Whole numbers are labels if there are two different ones, or at most 20 with ten rows each on
+    Integers are labels if there are two different ones, or at most 20 with ten rows each on
     average, as for the target of a table.
     """
     if y.dtype.kind not in "iuf":
@@ -160,14 +186,14 @@ def _features(X: Any, names: Sequence[str] | None) -> tuple[Array, tuple[str, ..
 
 
 def _column(name: str, values: Any, n: int) -> npt.NDArray[Any]:
-    found = np.asarray(values)
-    if found.shape != (n,):
-        raise ValueError(f"expected {name} of shape ({n},), got {found.shape}")
-    if found.dtype.kind == "O":
-        found = np.array([str(value) for value in found])
-    if found.dtype.kind == "f" and not np.isfinite(found).all():
+    column = np.asarray(values)
+    if column.shape != (n,):
+        raise ValueError(f"expected {name} of shape ({n},), got {column.shape}")
+    if column.dtype.kind == "O":
+        column = np.array([str(value) for value in column])
+    if column.dtype.kind == "f" and not np.isfinite(column).all():
         raise ValueError(f"expected finite values in {name}, got nan or inf")
-    return found
+    return column
 
 
 def _numbers(name: str, values: npt.NDArray[Any]) -> Array:
@@ -177,11 +203,11 @@ def _numbers(name: str, values: npt.NDArray[Any]) -> Array:
 
 
 def _check_target(y: npt.NDArray[Any], task: str) -> None:
-    """Raise ValueError unless there is something to learn."""
-    found = np.unique(y)
-    if len(found) < 2:
-        raise ValueError(f"expected a target that varies, got {quoted(found[0])} in all rows")
-    if task == "classification" and len(found) > max(MAX_CLASSES, len(y) / FEWEST_ROWS):
+    """Raise ValueError for a target of one value, or of too many classes."""
+    distinct = np.unique(y)
+    if len(distinct) < 2:
+        raise ValueError(f"expected a target that varies, got {quoted(distinct[0])} in all rows")
+    if task == "classification" and len(distinct) > max(MAX_CLASSES, len(y) / FEWEST_ROWS):
         raise ValueError(
-            f"expected classes that recur, got {len(found)} different ones in {len(y)} rows"
+            f"expected classes that recur, got {len(distinct)} different ones in {len(y)} rows"
         )

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["close_names", "printable", "quoted", "replacing"]
+__all__ = ["printable", "quoted", "replacing"]
 
 
 def printable(text: object, limit: int = 80) -> str:
@@ -38,14 +37,6 @@ def printable(text: object, limit: int = 80) -> str:
 def quoted(text: object, limit: int = 80) -> str:
     """Return ``printable(text, limit)`` in single quotes."""
     return f"'{printable(text, limit)}'"
-
-
-def close_names(name: str, names: Iterable[str]) -> list[str]:
-    """Return up to three of ``names`` that look like ``name`` whatever the case, closest first."""
-    plain = {known: known.strip().casefold() for known in names}
-    close = difflib.get_close_matches(name.strip().casefold(), plain.values(), n=3)
-    found = [known for known, text in plain.items() if text in close]
-    return sorted(found, key=lambda known: close.index(plain[known]))[:3]
 
 
 @contextmanager

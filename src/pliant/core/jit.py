@@ -1,8 +1,8 @@
-"""The one door to numba.
+"""Compiled loops: the only use of numba.
 
-``compiled`` marks a loop that runs as machine code: cached on disk, without the global
-interpreter lock, with the floating-point rules of the written order (no fastmath).
-The first call on a machine compiles for a few seconds; it is said once, on the logger "pliant".
+`compiled` compiles a loop, caches it on disk, and lets it run without the global interpreter lock.
+Sums keep their written order (no fastmath). The first call on a computer takes a few seconds to
+compile; the logger "pliant" reports it once.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ F = TypeVar("F", bound=Callable[..., Any])
 _logger = logging.getLogger("pliant")
 
 
-class _SayOnce(numba_event.Listener):
-    """Tell that compilation has begun, the first time that it happens to code of pliant."""
+class _ReportOnce(numba_event.Listener):
+    """Report the first compilation of code of pliant."""
 
-    said = False
+    reported = False
 
     def on_start(self, event: numba_event.Event) -> None:
-        """Look at a compilation that starts."""
+        """Report a compilation that starts, if it is the first."""
         module = getattr(getattr(event.data.get("dispatcher"), "py_func", None), "__module__", "")
-        if not self.said and str(module).startswith("pliant."):
-            self.said = True
-            _logger.warning("pliant is compiling its inner loops: some seconds, once per machine")
+        if not self.reported and str(module).startswith("pliant."):
+            self.reported = True
+            _logger.warning("pliant is compiling its inner loops: some seconds, once per computer")
 
     def on_end(self, event: numba_event.Event) -> None:
-        """Nothing is to be done when it ends."""
+        """Do nothing when it ends."""
 
 
-numba_event.register("numba:compile", _SayOnce())  # type: ignore[no-untyped-call]
+numba_event.register("numba:compile", _ReportOnce())  # type: ignore[no-untyped-call]
 
 
 def compiled(function: F) -> F:

@@ -1,4 +1,4 @@
-"""What quasi-Newton methods remember of the curvature."""
+"""Limited-memory BFGS: the curvature pairs of quasi-Newton methods."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pliant.core.typing import Array
 __all__ = ["InverseHessian"]
 
 CURVED = 1e-12
-"""Pairs with s'y below this share of |s| |y| tell nothing."""
+"""Pairs with s'y below this share of |s| |y| carry no curvature and are dropped."""
 
 
 class InverseHessian:
@@ -36,7 +36,7 @@ class InverseHessian:
             self.pairs = [*self.pairs, (step, change)][-self.memory :]
 
     def forget(self) -> None:
-        """Start anew."""
+        """Drop all pairs."""
         self.pairs = []
 
     def times(self, gradient: Array) -> Array:

@@ -15,13 +15,10 @@ from pliant.core.typing import Array, Indices
 from pliant.core.validation import stack_level
 
 __all__ = [
-    "Eigenpairs",
     "LUFactors",
-    "eigenpairs_above",
     "lu_factors",
     "nearest_rows",
     "negative_eigenvalue",
-    "none_above",
     "project_psd",
     "project_simplex",
     "project_spectraplex",
@@ -70,89 +67,6 @@ def negative_eigenvalue(matrix: Array, tol: float = 1e-8) -> float | None:
         return None
     smallest = float(scipy.linalg.eigvalsh(matrix, subset_by_index=[0, 0])[0])
     return smallest if smallest < -shift else None
-
-
-class Eigenpairs(NamedTuple):
-    """Eigenvalues above a level, falling, shape (r,), and their orthonormal vectors, (n, r).
-
-    `complete`: whether it is certain that there are no others.
-    """
-
-    values: Array
-    vectors: Array
-    complete: bool
-
-
-def eigenpairs_above(matrix: Array, level: float, guess: int = 8) -> Eigenpairs:
-    """Return the eigenvalues of a symmetric matrix above `level`, and their vectors.
-
-    A few of many are found by Lanczos iterations, O(n^2) each; if they are not few, or the
-    matrix is small, by LAPACK, O(n^3). Lanczos can miss one of several equal eigenvalues:
-    `none_above` tells.
-
-    Parameters
-    ----------
-    matrix : array of shape (n, n)
-        Symmetric; may be overwritten.
-    level : float
-        The eigenvalues wanted are larger.
-    guess : int
-        About how many there are.
-    """
-    n = len(matrix)
-    k = guess + 4
-    while n > SMALL and k <= FEW * n:
-        try:
-            values, vectors = eigsh(matrix, k, which="LA", v0=np.ones(n))
-        except ArpackError:
-            break
-        if values[0] <= level:
-            return _above(values, vectors, level, complete=False)
-        k *= 2
-    if n <= SMALL:
-        return _above(*np.linalg.eigh(matrix), level, complete=True)
-    return _some_by_lapack(matrix, level)
-
-
-def _some_by_lapack(matrix: Array, level: float) -> Eigenpairs:
-    """Return the pairs above `level` by relatively robust representations; by all, if they fail.
-
-    That method can fail on clustered eigenvalues; it has overwritten the upper triangle then.
-    """
-    diagonal = matrix.diagonal().copy()
-    try:
-        found = scipy.linalg.eigh(matrix.T, subset_by_value=(level, np.inf), overwrite_a=True)
-    except np.linalg.LinAlgError:
-        matrix[np.diag_indices_from(matrix)] = diagonal
-        found = np.linalg.eigh(matrix, UPLO="L")
-    return _above(*found, level, complete=True)
-
-
-def _above(values: Array, vectors: Array, level: float, *, complete: bool) -> Eigenpairs:
-    """Return the pairs above `level`, falling, of all of them, rising."""
-    first = int(np.searchsorted(values, level, side="right"))
-    return Eigenpairs(values[first:][::-1], vectors[:, first:][:, ::-1], complete)
-
-
-def none_above(matrix: Array, level: float, values: Array, vectors: Array) -> bool:
-    """Whether all eigenvalues of a symmetric matrix but the given ones are below `level`.
-
-    One Cholesky factorisation decides, O(n^3/3).
-
-    Parameters
-    ----------
-    matrix : array of shape (n, n)
-        Symmetric; overwritten.
-    level : float
-        > 0.
-    values, vectors : arrays of shape (r,) and (n, r)
-        The eigenpairs to leave out.
-    """
-    for low in range(0, len(matrix), 256):
-        rows = slice(low, low + 256)
-        matrix[rows] = (vectors[rows] * values) @ vectors.T - matrix[rows]
-    matrix[np.diag_indices_from(matrix)] += level
-    return _is_definite(matrix.T)
 
 
 def _is_definite(matrix: Array) -> bool:
@@ -282,7 +196,7 @@ def lu_factors(matrix: Array, name: str = "the matrix", hint: str = "") -> LUFac
 def nearest_rows(points: Array, centres: Array) -> Indices:
     """Return the number of the centre nearest to each point, the first of equals, shape (m,).
 
-    Points are taken in blocks. Where a product of matrices cannot tell two centres apart, for
+    Points are taken in blocks. Where a product of matrices cannot distinguish two centres, for
     rounding, the distances of that point are summed up one by one, so that a point has the same
     centre whatever the others are.
 

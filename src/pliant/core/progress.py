@@ -54,7 +54,7 @@ def with_callbacks(method: F) -> F:
 
 
 class FitProgress:
-    """Tells the callbacks of an estimator that its fit begins, advances and ends.
+    """Reports to the callbacks of an estimator that its fit begins, advances and ends.
 
     Called as a function after each slice of work, it returns True if a callback asks to stop.
 
@@ -112,7 +112,7 @@ class Deadline:
 
 
 def is_over(ends: float | None) -> bool:
-    """Return whether a time, by the clock of the machine, has come; None never does."""
+    """Return whether a time, by the system clock, has come; None never does."""
     return ends is not None and time.time() >= ends
 
 
@@ -129,7 +129,9 @@ class Status(Enum):
         "no step makes progress in floating point; raise tol, or lower C, or scale the features"
     )
     SETTLED = "no step lowers the objective noticeably; it is not convex: no certificate exists"
-    IDLE = "the bounds got no better for many machines; raise tol, or choose features, or lower C"
+    IDLE = (
+        "the bounds did not improve over many iterations; raise tol, or choose features, or lower C"
+    )
     ROUNDED = "float32 hides the rest of the gap; set dtype='float64', or lower C"
     STOPPED = "a callback asked to stop"
 

@@ -93,6 +93,9 @@ class Summary:
     drawings : frozenset of str
         What can be drawn of the estimator (or, with more than two classes, of each function's):
         of "gram", "adaptation", "tessellation", "bandwidths", "relevance" and "convergence".
+    convergence : Convergence or None
+        Of the solver that learned the kernel, if it certifies a gap; that of the solver of a
+        function is in `functions`.
     """
 
     functions: tuple[FunctionSummary, ...] = ()
@@ -101,6 +104,7 @@ class Summary:
     learner: Mapping[str, Any] = field(default_factory=dict)
     n_support: int | None = None
     drawings: frozenset[str] = frozenset()
+    convergence: Convergence | None = None
 
 
 def summarize(estimator: Any) -> Summary:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import sys
 from collections.abc import Collection, Iterator, Mapping
@@ -15,7 +14,8 @@ import numpy.typing as npt
 import scipy.sparse
 from sklearn.base import BaseEstimator
 
-from pliant.core.typing import Array
+from pliant.core.text import close_names
+from pliant.core.typing import Array, Mask
 
 __all__ = [
     "Automatic",
@@ -29,6 +29,7 @@ __all__ = [
     "check_flag",
     "check_gram",
     "check_integer",
+    "check_labels",
     "check_parameters",
     "check_points",
     "check_real",
@@ -39,6 +40,7 @@ __all__ = [
     "fresh",
     "plain",
     "stack_level",
+    "where_equal",
 ]
 
 WRAPPERS = ("pliant.", "sklearn.", "joblib.")
@@ -98,7 +100,7 @@ def _is_boolean(value: object) -> bool:
 def check_integer(name: str, value: Any, *, least: int) -> int:
     """Return `value` as an int of at least `least`, or say what was expected."""
     if not isinstance(value, Integral) or _is_boolean(value) or value < least:
-        raise ValueError(f"expected {name} >= {least}, a whole number, got {plain(value)!r}")
+        raise ValueError(f"expected {name} >= {least}, an integer, got {plain(value)!r}")
     return int(value)
 
 
@@ -106,9 +108,9 @@ def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
     """Return `value` if it is among `choices`, or say which there are."""
     if isinstance(value, str) and value in choices:
         return value
-    hint = difflib.get_close_matches(str(value), list(choices), n=1)
-    meant = f" (did you mean {hint[0]!r}?)" if hint else ""
-    raise ValueError(f"expected {name} in {sorted(choices)}, got {plain(value)!r}{meant}")
+    close = close_names(str(value), choices)
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    raise ValueError(f"expected {name} in {sorted(choices)}, got {plain(value)!r}{hint}")
 
 
 def check_flag(name: str, value: Any) -> bool:
@@ -261,7 +263,7 @@ def check_gram(gram: Array, *, tol: float = 1e-8) -> Array:
 
 
 def check_vector(name: str, values: npt.ArrayLike, length: int) -> Array:
-    """Return `length` finite numbers, float64; one number stands for as many of itself."""
+    """Return `length` finite numbers, float64; one number stands for `length` equal ones."""
     vector = _as_numbers(values, name)
     if vector.ndim == 0:
         vector = np.full(length, float(vector))
@@ -278,6 +280,48 @@ def check_targets(y: npt.ArrayLike) -> Array:
     if scipy.sparse.issparse(y):
         raise TypeError("expected y to be a dense array, got a sparse one; use y.toarray()")
     return _as_numbers(y, "y")
+
+
+def check_labels(y: npt.ArrayLike) -> npt.NDArray[Any]:
+    """Return class labels as a vector of one type without missing values."""
+    values = np.asarray(y)
+    if values.dtype.kind in "US" and not isinstance(y, np.ndarray):
+        values = np.asarray(y, dtype=object)  # NumPy turns a list of text and numbers into text
+    if values.ndim != 1 or not len(values):
+        raise ValueError(f"expected y of shape (n_samples,), n_samples >= 1, got {values.shape}")
+    if values.dtype.kind == "O":
+        values = _of_one_type(values)
+    if values.dtype.kind == "f":
+        if not np.isfinite(values).all():
+            place = int(np.argmin(np.isfinite(values)))
+            raise ValueError(f"expected finite labels, got {values[place]} in y at {place}")
+        if (values % 1 != 0).any():
+            place = int(np.argmax(values % 1 != 0))
+            raise ValueError(
+                f"expected class labels, got the real number {values[place]} in y at {place}"
+            )
+    return values
+
+
+def _of_one_type(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return an object array as text if it holds text, else as the numbers that it holds."""
+    texts = sum(isinstance(value, str) for value in values)
+    if 0 < texts < len(values):
+        odd = next(value for value in values if not isinstance(value, str))
+        raise ValueError(f"expected labels of one type, got text and {plain(odd)!r}")
+    if texts:
+        return values.astype(str)
+    odd = [value for value in values if not isinstance(value, Real | np.bool_)]
+    if odd:
+        raise ValueError(f"expected y to hold class labels, got {plain(odd[0])!r}")
+    return np.array(values.tolist())
+
+
+def where_equal(values: npt.NDArray[Any], value: Any) -> Mask:
+    """Return where `values` equal `value`; nowhere for None, or for text against numbers."""
+    if value is None:
+        return np.zeros(len(values), dtype=bool)
+    return np.array([entry == value for entry in values.tolist()], dtype=bool)
 
 
 def check_weights(sample_weight: npt.ArrayLike | None, X: Array) -> Array:

@@ -28,7 +28,7 @@ def make_speed_problem(n: int, random_state: int = 0) -> tuple[Array, Array]:
     """Make the two-class problem on which speed is measured.
 
     Twelve Gaussian clusters on the corners of a cube in 8 dimensions, 14 features in all, one label
-    in twenty drawn anew; hard enough that a large part of the points become support vectors.
+    in twenty drawn again; hard enough that a large part of the points become support vectors.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ from pliant.core.public import set_public_module
 from pliant.methods.hadamard.dank import DANKClassifier, DANKRegressor
 from pliant.methods.hadamard.knpl import KNPLClassifier, KNPLRegressor
 from pliant.methods.lab_rbf.classifier import LABRBFClassifier
-from pliant.methods.lab_rbf.member import LABRBFMember
+from pliant.methods.lab_rbf.ensemble import LABRBFMember
 from pliant.methods.lab_rbf.regressor import LABRBFRegressor
 from pliant.methods.ridge.asymmetric import AsymmetricKernelRidge
 from pliant.methods.side_information.components import Components
@@ -16,7 +16,7 @@ from pliant.methods.side_information.learned_kernel import (
 from pliant.methods.side_information.log_det import LogDetLearner
 from pliant.methods.side_information.order_spectral import OrderSpectralLearner
 from pliant.methods.side_information.scg import SCGLogDetLearner
-from pliant.methods.side_information.scg_path import SCGLogDetPath
+from pliant.methods.side_information.scg_problem import SCGLogDetPath
 from pliant.methods.svm.path import C_path
 from pliant.methods.tessellated.gkl import GKLClassifier, GKLRegressor
 from pliant.methods.tessellated.tkl import TKLClassifier, TKLRegressor

@@ -71,8 +71,8 @@ def save_model(
     Raises
     ------
     ModelFileError
-        If the model holds what a file cannot hold, such as a callable kernel (the message tells
-        where), or the file cannot be written; then nothing is left behind.
+        If the model holds what a file cannot hold, such as a callable kernel (the message names
+        the place), or the file cannot be written; then nothing is left behind.
     """
     skops = _skops()
     state = {
@@ -132,7 +132,7 @@ def _unpacked(data: bytes, skops: Any) -> LoadedModel:
 
 
 def _built(data: bytes, skops: Any) -> dict[str, Any]:
-    """Build what a checked file holds; tell once if another scikit-learn wrote it."""
+    """Build what a checked file holds; warn once if another version of scikit-learn wrote it."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         state: dict[str, Any] = skops.loads(data, trusted=sorted(trusted_types() | {"numpy.dtype"}))

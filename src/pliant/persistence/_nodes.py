@@ -35,7 +35,7 @@ def check_nodes(root: object, contents: Mapping[str, bytes]) -> None:
     ------
     ModelFileError
         If a node is of a kind or names a type that is not on the closed list, or does not have
-        the shape of its kind; the message tells where, such as ``model.steps[1][1].kernel``.
+        the shape of its kind; the message names the place, such as ``model.steps[1][1].kernel``.
     """
     allowed = loaders()
     seen: dict[int, Node] = {}
@@ -81,7 +81,7 @@ def _check_identity(node: Node, where: str, seen: dict[int, Node]) -> None:
 
 
 def _content(value: Any) -> Any:
-    """Return a copy without what skops makes anew each time: numbers, and arrays for dtypes."""
+    """Return a copy without identifiers and arrays for dtypes, which differ in each file."""
     if isinstance(value, list):
         return [_content(item) for item in value]
     if isinstance(value, dict):

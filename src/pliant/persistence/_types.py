@@ -8,6 +8,7 @@ __all__ = ["loaders", "trusted_types"]
 
 SKLEARN_TYPES = frozenset(
     {
+        "sklearn.compose._target.TransformedTargetRegressor",
         "sklearn.impute._base.SimpleImputer",
         "sklearn.kernel_ridge.KernelRidge",
         "sklearn.pipeline.Pipeline",

@@ -38,7 +38,7 @@ LONGEST = 28
 """Characters of a name that are drawn."""
 
 BLUE, VERMILION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#595959"
-"""Three colours of Okabe and Ito, told apart by colour-blind readers, and a dark grey."""
+"""Three colours of Okabe and Ito, which colour-blind readers can distinguish, and a dark grey."""
 
 
 def new_axes(ax: Axes | None) -> Axes:
@@ -83,7 +83,7 @@ def inner_points(model: Any, X: Any) -> Array:
 
 
 def feature_labels(names: Sequence[str] | None, machine: Any, d: int) -> list[str]:
-    """Return what to call d features: given names, those of the machine's table, or numbers.
+    """Return names of d features: the given ones, those the estimator was fitted with, or numbers.
 
     Raises
     ------

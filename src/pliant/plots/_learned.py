@@ -1,4 +1,4 @@
-"""What a fitted machine has learned: its kernel, the one it started from, and coefficients."""
+"""The learned kernel of a fitted estimator, its base kernel, and coefficients."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["coefficient_sizes", "kernel_and_base", "kernel_points"]
 
 
 def kernel_and_base(machine: Any) -> tuple[Kernel, Kernel | None]:
-    """Return the learned kernel of a machine, and the base kernel if there is one."""
+    """Return the learned kernel of an estimator, and the base kernel if there is one."""
     kernel = getattr(machine, "kernel_", None)
     name = type(machine).__name__
     if isinstance(kernel, Kernel) and kernel.symmetric:
@@ -23,7 +23,7 @@ def kernel_and_base(machine: Any) -> tuple[Kernel, Kernel | None]:
     parts = getattr(machine, "estimators_", None)
     if isinstance(parts, list) and hasattr(parts[0], "kernel_"):
         raise ValueError(
-            f"expected a machine of one kernel, got {name} with {len(parts)}: draw one of its "
+            f"expected an estimator of one kernel, got {name} with {len(parts)}: draw one of its "
             "estimators_"
         )
     raise ValueError(

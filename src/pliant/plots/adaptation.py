@@ -79,7 +79,7 @@ class AdaptationDisplay:
     def from_estimator(
         cls, model: Any, X: Any, y: npt.ArrayLike, *, ax: Axes | None = None, **image: Any
     ) -> Self:
-        """Draw the adaptation of a fitted machine.
+        """Draw the adaptation of a fitted estimator.
 
         Parameters
         ----------
@@ -196,7 +196,7 @@ class AdaptationDisplay:
 
 
 def _check_adapted(machine: Any) -> None:
-    """Raise ValueError unless a machine has one adaptive matrix."""
+    """Raise ValueError unless the estimator has one adaptive matrix."""
     if not hasattr(machine, "adaptation_"):
         raise ValueError(
             f"expected a model that learns an adaptive matrix, such as DANKClassifier, "

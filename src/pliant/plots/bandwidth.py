@@ -1,4 +1,4 @@
-"""The bandwidths that a LAB-RBF machine learned, near each support point and over all."""
+"""The bandwidths that a LAB-RBF estimator learned, near each support point and over all."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_choice, check_integer, check_points, check_vector
-from pliant.methods.lab_rbf.member import LABRBFMember
+from pliant.methods.lab_rbf.ensemble import LABRBFMember
 from pliant.plots._common import (
     BLUE,
     feature_labels,
@@ -38,7 +38,7 @@ class BandwidthDisplay:
 
     The kernel at a support point c is h(|theta o (u - c)|^2): it falls off within 1/theta_j along
     feature j, and does not depend on a feature with a bandwidth near zero. Features are on [-1, 1],
-    as the machine maps them, so that bandwidths can be compared.
+    as the estimator maps them, so that bandwidths can be compared.
 
     It shows the *kernel*; `RelevanceDisplay` shows what is made of it, the slope of the learned
     function, in which the coefficients and the linear part count too: a feature may have narrow
@@ -116,7 +116,7 @@ class BandwidthDisplay:
         ax: Axes | None = None,
         **style: Any,
     ) -> Self:
-        """Draw the bandwidths of a fitted LAB-RBF machine.
+        """Draw the bandwidths of a fitted LAB-RBF estimator.
 
         Parameters
         ----------
@@ -130,7 +130,7 @@ class BandwidthDisplay:
         feature_names : sequence of str, optional
             By default those of the data frame that the model was fitted on, or numbers.
         most_features : int, default=20
-            So many of them are drawn, the most relevant ones.
+            Draw this number of features, the most relevant ones.
         ax : matplotlib Axes, optional
             Where to draw; by default on a new figure.
         **style
@@ -199,7 +199,7 @@ class BandwidthDisplay:
 
     @property
     def _ends(self) -> tuple[float, float]:
-        """The least and the largest bandwidth that can be told apart."""
+        """The least and the largest bandwidth that can be distinguished."""
         high = float(self.bandwidths.max()) or 1.0
         return max(float(self.bandwidths.min()), LEAST * high), high
 

@@ -24,7 +24,7 @@ class ConvergenceDisplay:
     The optimum is known to within the gap. The solver stops when the relative gap reaches ``tol``:
     relative to 1 + abs(objective) for a fixed kernel or an adapted one, with the objective taken
     without its constant part, and to abs(objective) where a kernel is learned by a sequence of
-    machines (TKL).
+    support vector machines (TKL).
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class ConvergenceDisplay:
     def from_bounds(
         cls, gaps: npt.ArrayLike, objectives: npt.ArrayLike, *, tol: float | None = None
     ) -> Self:
-        """Make a display from the bounds after each machine of a sequence; nothing is drawn yet.
+        """Make a display from the bounds after each support vector machine; nothing is drawn yet.
 
         Parameters
         ----------
@@ -151,7 +151,7 @@ class ConvergenceDisplay:
         machine = last_step(model)
         if hasattr(machine, "estimators_"):
             raise ValueError(
-                f"expected a machine of one function, got {type(machine).__name__} with "
+                f"expected an estimator of one function, got {type(machine).__name__} with "
                 f"{len(machine.estimators_)}: draw one of its estimators_"
             )
         if not hasattr(machine, "gap_history_"):

@@ -1,4 +1,4 @@
-"""Demsar's diagram: mean ranks of methods on an axis, and which of them cannot be told apart."""
+"""Demsar's diagram: mean ranks of methods on an axis, and groups that do not differ."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy.typing as npt
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_points, check_real
 from pliant.plots._common import BLUE, GREY, new_axes, text
+from pliant.plots.rank_layout import RankLayout, rank_layout
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +32,7 @@ class CriticalDifferenceDisplay:
 
     The better half is named on the left, the best on top; the worse half on the right, the worst
     on top. Above the axis stands the length of the critical difference: ranks that are closer than
-    that differ by chance alone, as far as the test can tell. Each bar joins a largest set of
+    do not differ significantly. Each bar joins a largest set of
     methods that all lie closer than that.
 
     Parameters
@@ -112,7 +113,7 @@ class CriticalDifferenceDisplay:
     @property
     def order(self) -> Indices:
         """The methods from the best to the worst, shape (k,)."""
-        return np.asarray(np.argsort(self.ranks, kind="stable"), dtype=np.intp)
+        return self._layout.order
 
     @property
     def groups(self) -> list[tuple[str, ...]]:
@@ -121,12 +122,11 @@ class CriticalDifferenceDisplay:
         Each from its best to its worst method, the set of the best first; none lies in another.
         """
         names = [self.names[j] for j in self.order]
-        return [tuple(names[first:end]) for first, end in self._runs]
+        return [tuple(names[first:end]) for first, end in self._layout.groups]
 
     @property
-    def _runs(self) -> list[tuple[int, int]]:
-        """First and last + 1 place of each group, in the order of the ranks."""
-        return _joined(self.ranks[self.order], self.critical_difference)
+    def _layout(self) -> RankLayout:
+        return rank_layout(self.ranks, self.critical_difference)
 
     def plot(self, ax: Axes | None = None, **bar: Any) -> Self:
         """Draw axis, labels, bars and the critical difference.
@@ -142,18 +142,16 @@ class CriticalDifferenceDisplay:
         -------
         self
         """
-        k, ranks = len(self.ranks), self.ranks[self.order]
-        intervals = [(ranks[first], ranks[end - 1]) for first, end in self._runs]
-        rows = _rows(intervals, 0.02 * (self._span[1] - self._span[0]))
-        depth = BAR * (max(rows, default=-1) + 1) + 0.6  # where the first label stands
-        height = depth + (k + 1) // 2
+        layout = self._layout
+        depth = BAR * layout.n_rows + 0.6  # where the first label stands
+        height = depth + layout.n_lines
         self.ax_ = new_axes(ax)
         if ax is None:
             figure: Any = self.ax_.figure
             figure.set_size_inches(7.0, LEVEL * (height + 4.0) / 72.0)
-        self._draw_axis(height)
-        self._draw_labels(depth, min(LARGEST_FONT, 0.72 * self._room(height)))
-        self._draw_bars(rows, bar)
+        self._draw_axis(layout, height)
+        self._draw_labels(layout, depth, min(LARGEST_FONT, 0.72 * self._room(height)))
+        self._draw_bars(layout, bar)
         self._draw_scale()
         return self
 
@@ -161,15 +159,10 @@ class CriticalDifferenceDisplay:
         """Return how many points of height a label has."""
         return 72.0 * float(self.ax_.bbox.height) / self.ax_.figure.dpi / (height + 2.5)
 
-    @property
-    def _span(self) -> tuple[float, float]:
-        """Where the axis begins and ends; it is as long as the critical difference, at least."""
-        return 1.0, max(float(len(self.ranks)), 1.0 + self.critical_difference)
-
-    def _draw_axis(self, height: float) -> None:
+    def _draw_axis(self, layout: RankLayout, height: float) -> None:
         """Draw the ranks from 1 to k; leave room below, and above for the critical difference."""
         ax, k = self.ax_, len(self.ranks)
-        low, high = self._span
+        low, high = layout.span
         margin = 0.04 * (high - low)
         ax.set(xlim=(low - margin, high + margin), ylim=(height + 0.2, -2.3))
         ax.spines[["left", "right", "bottom"]].set_visible(False)
@@ -180,15 +173,14 @@ class CriticalDifferenceDisplay:
         ax.set_xticks(np.arange(1, k + 1, step))
         ax.set_yticks([])
 
-    def _draw_labels(self, depth: float, size: float) -> None:
+    def _draw_labels(self, layout: RankLayout, depth: float, size: float) -> None:
         """Draw a line from each rank down to its name, at the nearer end."""
-        (low, high), k = self._span, len(self.ranks)
-        half = (k + 1) // 2
+        low, high = layout.span
         texts = {}
-        for place, j in enumerate(self.order):
-            left = place < half
-            level = depth + (place if left else k - 1 - place)
-            end, rank = (low if left else high), self.ranks[j]
+        for place, j in enumerate(layout.order):
+            left, rank = layout.left[place], layout.ranks[place]
+            level = depth + layout.lines[place]
+            end = low if left else high
             self.ax_.plot(
                 [rank, rank, end], [0.0, level, level], color=GREY, linewidth=0.9, clip_on=False
             )
@@ -196,17 +188,17 @@ class CriticalDifferenceDisplay:
             label = f"{name}  {rank:.2f} " if left else f" {rank:.2f}  {name}"
             side = "right" if left else "left"
             texts[int(j)] = self.ax_.text(end, level, label, fontsize=size, ha=side, va="center")
-        self.texts_ = [texts[j] for j in range(k)]
+        self.texts_ = [texts[j] for j in range(len(texts))]
 
-    def _draw_bars(self, rows: list[int], bar: dict[str, Any]) -> None:
+    def _draw_bars(self, layout: RankLayout, bar: dict[str, Any]) -> None:
         """Draw a bar from the best to the worst method of each group."""
-        ranks = self.ranks[self.order]
-        rim = 0.006 * (self._span[1] - self._span[0])
+        low, high = layout.span
+        rim = 0.006 * (high - low)
         look = {"color": BLUE, "linewidth": 4, "solid_capstyle": "butt", "zorder": 3, **bar}
         self.bars_ = []
-        for (first, end), row in zip(self._runs, rows, strict=True):
+        for (first, end), row in zip(layout.groups, layout.rows, strict=True):
             level = 0.45 + BAR * row
-            ends = [ranks[first] - rim, ranks[end - 1] + rim]
+            ends = [layout.ranks[first] - rim, layout.ranks[end - 1] + rim]
             self.bars_ += self.ax_.plot(ends, [level, level], **look)
 
     def _draw_scale(self) -> None:
@@ -214,39 +206,17 @@ class CriticalDifferenceDisplay:
         ends, level = [1.0, 1.0 + self.critical_difference], -1.55
         look: dict[str, Any] = {"color": "black", "linewidth": 1.2, "marker": "|", "markersize": 7}
         (self.scale_,) = self.ax_.plot(ends, [level, level], clip_on=False, **look)
-        told = f"critical difference {self.critical_difference:.2f}"
-        self.ax_.text(1.0, level - 0.35, told, size=9, ha="left", va="bottom")
+        label = f"critical difference {self.critical_difference:.2f}"
+        self.ax_.text(1.0, level - 0.35, label, size=9, ha="left", va="bottom")
 
 
 def _checked_ranks(ranks: npt.ArrayLike, k: int) -> Array:
     """Return k mean ranks between 1 and k."""
-    found = np.asarray(ranks)
-    if found.shape != (k,):
-        raise ValueError(f"expected ranks of shape ({k},), one for each name, got {found.shape}")
-    numbers = check_points(found[None], "ranks")[0]
+    given = np.asarray(ranks)
+    if given.shape != (k,):
+        raise ValueError(f"expected ranks of shape ({k},), one for each name, got {given.shape}")
+    numbers = check_points(given[None], "ranks")[0]
     wrong = numbers[(numbers < 1) | (numbers > k)]
     if wrong.size:
         raise ValueError(f"expected mean ranks from 1 to {k}, got {wrong[0]:g}")
     return numbers
-
-
-def _joined(ranks: Array, difference: float) -> list[tuple[int, int]]:
-    """Return first and last + 1 of each largest run of rising ranks closer than `difference`."""
-    runs: list[tuple[int, int]] = []
-    for first in range(len(ranks)):
-        end = first + int((ranks[first:] - ranks[first] < difference).sum())
-        if end - first > 1 and (not runs or end > runs[-1][1]):
-            runs.append((first, end))
-    return runs
-
-
-def _rows(intervals: list[tuple[float, float]], gap: float) -> list[int]:
-    """Return the row of each interval, the first where it keeps the gap to those before it."""
-    ends: list[float] = []
-    chosen = []
-    for low, high in intervals:
-        free = [row for row, end in enumerate(ends) if end + gap < low]
-        row = free[0] if free else len(ends)
-        ends[row:] = [high, *ends[row + 1 :]]
-        chosen.append(row)
-    return chosen

@@ -11,8 +11,7 @@ from scipy.stats import rankdata
 from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.typing import Array, Mask
-from pliant.core.validation import check_flag, check_points
-from pliant.methods.side_information.information.information import where_equal
+from pliant.core.validation import check_flag, check_points, where_equal
 from pliant.plots._common import BLUE, GREY, PURPLE, VERMILION, last_step, new_axes, text
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["EmbeddingDisplay"]
 
 COLORS = (BLUE, VERMILION, "#009E73", PURPLE, "#E69F00", "#56B4E9", "#000000")
-"""Colours of Okabe and Ito, told apart by colour-blind readers."""
+"""Colours of Okabe and Ito, which colour-blind readers can distinguish."""
 
 MARKERS = ("o", "^", "s", "D", "v", "P", "X")
 """The second seven classes have another marker, and so on."""
@@ -33,8 +32,8 @@ MOST_IN_LEGEND = len(COLORS)
 class EmbeddingDisplay:
     """Points in a plane, by class.
 
-    Up to seven classes have a colour each and a legend. More are told apart by colour and marker,
-    and each has its name at the median of its points.
+    Up to seven classes have a colour each and a legend. More classes are distinguished by colour
+    and marker, and each has its name at the median of its points.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ class GramDisplay:
 
     Points are ordered by class, and within a class by abs(coefficient); for regression by target.
     What a kernel has learned shows as blocks: it is larger within a class than between classes.
-    Kernels are centred, as a machine with an intercept sees them: a constant that one kernel has
+    Kernels are centred, as an estimator with an intercept sees them: a constant that one kernel has
     and another lacks makes no difference to it. Both matrices have one scale of colours, which
     ends where 99.5 % of the entries off the diagonal lie.
 
@@ -324,15 +324,16 @@ class GramDisplay:
 
 def _checked(name: str, matrix: npt.ArrayLike, m: int | None = None) -> Array:
     """Return a square matrix of numbers, of order m if that is known."""
-    found = check_points(matrix, name)
-    if found.shape[0] != found.shape[1] or not found.size or m not in (None, len(found)):
+    checked = check_points(matrix, name)
+    n_rows, n_columns = checked.shape
+    if n_rows != n_columns or not checked.size or m not in (None, n_rows):
         size = "m, m" if m is None else f"{m}, {m}"
-        raise ValueError(f"expected {name} of shape ({size}), got {found.shape}")
-    return found
+        raise ValueError(f"expected {name} of shape ({size}), got {checked.shape}")
+    return checked
 
 
 def _fractional(y: npt.NDArray[Any]) -> bool:
-    """Return whether there are numbers among y that are not whole."""
+    """Return whether there are numbers in y that are not integers."""
     return y.dtype.kind == "f" and bool((y != np.floor(y)).any())
 
 

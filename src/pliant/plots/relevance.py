@@ -101,7 +101,7 @@ class RelevanceDisplay:
         feature_names : sequence of str, optional
             By default those of the data frame that the model was fitted on, or numbers.
         most_features : int, default=20
-            So many of them are drawn, the most relevant ones.
+            Draw this number of features, the most relevant ones.
         ax : matplotlib Axes, optional
             Where to draw; by default on a new figure.
         **style

@@ -103,7 +103,7 @@ class TessellationDisplay:
         ax: Axes | None = None,
         **surface: Any,
     ) -> Self:
-        """Draw the learned kernel of a fitted TKL machine.
+        """Draw the learned kernel of a fitted TKL estimator.
 
         Parameters
         ----------
@@ -118,9 +118,9 @@ class TessellationDisplay:
         point : array-like of shape (d,), optional
             z, as the last step sees it; by default the median of X.
         feature_names : sequence of d str, optional
-            By default those of the data frame that the machine was fitted on, or numbers.
+            By default those of the data frame that the estimator was fitted on, or numbers.
         grid_resolution : int, default=200
-            >= 2: the kernel is computed at its square many places.
+            >= 2: the kernel is computed at grid_resolution**2 points.
         ax : matplotlib Axes, optional
             Where to draw; by default on a new figure.
         **surface
@@ -197,7 +197,7 @@ class TessellationDisplay:
 
 
 def _tessellated(machine: Any) -> Kernel:
-    """Return the tessellated kernel that a machine has learned."""
+    """Return the tessellated kernel that the estimator has learned."""
     kernel: Any = getattr(machine, "kernel_", None)
     inner = kernel.kernel if isinstance(kernel, Rescaled) else kernel
     if isinstance(inner, TessellatedKernel):
@@ -206,7 +206,7 @@ def _tessellated(machine: Any) -> Kernel:
     name, parts = type(machine).__name__, getattr(machine, "estimators_", None)
     if isinstance(parts, list) and hasattr(parts[0], "shape_matrix_"):
         raise ValueError(
-            f"expected a machine of one kernel, got {name} with {len(parts)}: draw one of its "
+            f"expected an estimator of one kernel, got {name} with {len(parts)}: draw one of its "
             "estimators_"
         )
     raise ValueError(

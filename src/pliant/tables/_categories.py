@@ -24,7 +24,7 @@ MAX_DISTINCT = 0.9
 """Nor are texts of which a larger part than this differ, once there are more than 20."""
 
 FEW = 20
-"""Of so few texts nobody can tell what was meant."""
+"""So few texts do not show what was meant."""
 
 NUMBER_LIKE = re.compile(r"[-+$€£]?\d[\d.,']*(e[-+]?\d+)?[%$€£]?", re.IGNORECASE)
 """What a person would read as a number, spaces aside: ``0,5``, ``1,250.00``, ``3%``."""
@@ -60,8 +60,8 @@ class TextCounts:
         """Count the texts of a column, or of the next chunk of one."""
         import pandas as pd
 
-        codes, found = pd.factorize(column)
-        cells = texts(pd.Series(found, name=column.name))
+        codes, values = pd.factorize(column)
+        cells = texts(pd.Series(values, name=column.name))
         firsts = np.full(len(cells), len(column))
         np.minimum.at(firsts, codes[codes >= 0], np.flatnonzero(codes >= 0))
         counts = np.bincount(codes[codes >= 0], minlength=len(cells)).tolist()
@@ -95,14 +95,14 @@ class TextCounts:
         return total > FEW and alike > MOSTLY * total and self.strange is not None
 
 
-def check_categories(name: object, found: TextCounts) -> None:
-    """Refuse a text column that is not one of categories, and tell if it may be another.
+def check_categories(name: object, seen: TextCounts) -> None:
+    """Refuse a text column that is not one of categories, and warn if it may be a numeric one.
 
     Parameters
     ----------
     name : object
         The column's.
-    found : TextCounts
+    seen : TextCounts
         At least one text.
 
     Raises
@@ -115,21 +115,21 @@ def check_categories(name: object, found: TextCounts) -> None:
     UserWarning
         If most of them look like numbers; one that is none is quoted.
     """
-    name, distinct = quoted(name), len(found.counts)
-    if found.too_many or distinct > max(FEW, MAX_DISTINCT * found.rows):
+    name, distinct = quoted(name), len(seen.counts)
+    if seen.too_many or distinct > max(FEW, MAX_DISTINCT * seen.rows):
         raise TableError(
-            f"column {name} has {distinct} different texts in {found.rows} rows, such as "
-            f"{found.example}; expected numbers with a decimal point, or at most "
+            f"column {name} has {distinct} different texts in {seen.rows} rows, such as "
+            f"{seen.example}; expected numbers with a decimal point, or at most "
             f"{MAX_CATEGORIES} categories that recur: correct it or leave it out (--drop {name})"
         )
-    if found.like_numbers:
+    if seen.like_numbers:
         warnings.warn(
             f"column {name} is taken as {distinct} categories: most of its cells look like "
-            f"numbers, but {found.example} is none",
+            f"numbers, but {seen.example} is none",
             stacklevel=2,
         )
 
 
 def _looks_like_a_number(text: str) -> bool:
-    """Tell whether a person would read a text as a number."""
+    """Return whether a text looks like a number to a person."""
     return NUMBER_LIKE.fullmatch("".join(text.split())) is not None

@@ -70,16 +70,16 @@ class Column:
         if missing == "error":
             refuse_missing(column, ADVICE)
         if kind == "categorical":
-            found = TextCounts()
-            found.add(column)
-            fitted = cls.of_texts(str(column.name), found)
+            counts = TextCounts()
+            counts.add(column)
+            fitted = cls.of_texts(str(column.name), counts)
         else:
             values = READERS[kind](column)
             fitted = cls(str(column.name), kind).filled_from(values)
         return fitted if missing == "impute" else replace(fitted, fill=None)
 
     @classmethod
-    def of_texts(cls, name: str, found: TextCounts) -> Column:
+    def of_texts(cls, name: str, counts: TextCounts) -> Column:
         """Return a categorical column that fills with its commonest text.
 
         Raises
@@ -87,8 +87,8 @@ class Column:
         TableError
             If there are too many different texts.
         """
-        check_categories(name, found)
-        return cls(name, "categorical", tuple(sorted(found.counts)), found.commonest)
+        check_categories(name, counts)
+        return cls(name, "categorical", tuple(sorted(counts.counts)), counts.commonest)
 
     def filled_from(self, values: Array) -> Column:
         """Return a numeric or boolean column that fills with the median or commonest value.
@@ -114,7 +114,7 @@ class Column:
         column : pandas.Series
             The column of a table, with n cells.
         reported : set of str
-            Names of columns whose unknown categories were told already; this one is added.
+            Names of columns whose unknown categories were reported already; this one is added.
 
         Raises
         ------
@@ -182,14 +182,14 @@ def _warn_unknown(name: str, value: object) -> None:
 
 
 def _are_categories(value: object) -> bool:
-    """Tell whether a value is a sequence of different texts in order."""
+    """Return whether a value is a sequence of different texts in order."""
     if not isinstance(value, list | tuple) or not all(isinstance(c, str) for c in value):
         return False
     return len(value) <= MAX_CATEGORIES and list(value) == sorted(set(value))
 
 
 def _fits(fill: object, kind: str, categories: tuple[str, ...]) -> bool:
-    """Tell whether ``fill`` can take the place of a missing value in a column of this kind."""
+    """Return whether ``fill`` can take the place of a missing value in a column of this kind."""
     if kind == "categorical":
         return isinstance(fill, str) and fill in categories
     number = isinstance(fill, float | int) and not isinstance(fill, bool) and math.isfinite(fill)

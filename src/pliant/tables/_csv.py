@@ -108,7 +108,7 @@ def _rectangular(reader: Reader, name: str) -> Iterator[list[str]]:
                 )
             yield row
     except csv.Error as error:
-        known = (reason for said, reason in REASONS.items() if said in str(error))
+        known = (reason for words, reason in REASONS.items() if words in str(error))
         reason = next(known, printable(error))
         raise TableError(f"{name}, line {reader.line_num}: {reason}") from None
 

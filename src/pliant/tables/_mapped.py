@@ -122,12 +122,12 @@ def temporary_map(blocks: Iterable[Array]) -> Array:
 
 @dataclass
 class _SeenColumn:
-    """What the first pass tells of a column."""
+    """What the first pass has seen of a column."""
 
     name: str
     kinds: set[Kind] = field(default_factory=set)
     gaps: Gaps = field(default_factory=Gaps)
-    found: TextCounts = field(default_factory=TextCounts)
+    counts: TextCounts = field(default_factory=TextCounts)
 
     def add(self, cells: pd.Series, typed: pd.Series) -> None:
         """Look at a chunk: as it stands in the file, and with the type that it seems to have."""
@@ -135,15 +135,15 @@ class _SeenColumn:
         kind = kind_of(typed)
         if typed.notna().any():
             self.kinds.add(kind)
-        if self._tells_more(cells, kind):
-            self.found.add(cells)
+        if self._has_texts(cells, kind):
+            self.counts.add(cells)
 
-    def _tells_more(self, cells: pd.Series, kind: Kind) -> bool:
+    def _has_texts(self, cells: pd.Series, kind: Kind) -> bool:
         """Whether texts are to be counted; too many numbers may still turn out to be texts."""
         import pandas as pd
 
-        if self.found.too_many:
-            return kind == "categorical" and self.found.strange is None
+        if self.counts.too_many:
+            return kind == "categorical" and self.counts.strange is None
         return not pd.api.types.is_numeric_dtype(cells)
 
     @property
@@ -159,13 +159,13 @@ class _SeenColumn:
             self.gaps.refuse(self.name, ADVICE)
         column = Column(self.name, self.kind, fill=np.nan)
         if self.kind == "categorical":
-            column = Column.of_texts(self.name, self.found)
+            column = Column.of_texts(self.name, self.counts)
         return column if missing == "impute" else replace(column, fill=None)
 
 
 @dataclass
 class _SeenTable:
-    """What the first pass tells of a table."""
+    """What the first pass has seen of a table."""
 
     columns: dict[str, _SeenColumn]
     rows: int = 0

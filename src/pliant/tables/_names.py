@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pliant.core.exceptions import TableError
-from pliant.core.files import close_names, quoted
+from pliant.core.files import quoted
+from pliant.core.text import close_names
 
 LISTED = 10
 """The most names that a message lists."""

@@ -33,7 +33,7 @@ def read_table(path: PathLike, stop: int | None = None) -> pd.DataFrame:
         with a header; empty cells and the words ``NA``, ``N/A``, ``NaN``, ``NULL``, ``None`` and
         ``?`` are missing values.
     stop : int, optional
-        Stop once so many rows have been read; what comes after them is not looked at.
+        Stop when this number of rows has been read; what comes after them is not looked at.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def iter_table(path: PathLike, chunk_rows: int = 10_000) -> Iterator[pd.DataFram
     -------
     iterator of pandas.DataFrame
         The index counts the rows of the whole table from 0. The cells of a CSV stay text, since
-        a chunk does not tell the type of a column: ``TableSchema`` does.
+        a chunk does not show the type of a column: ``TableSchema`` does.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def iter_table(path: PathLike, chunk_rows: int = 10_000) -> Iterator[pd.DataFram
 
 
 def is_text(path: PathLike) -> bool:
-    """Tell whether a file holds text, so that its columns have no types of their own."""
+    """Return whether a file holds text, so that its columns have no types of their own."""
     return _reader(path) is csv_frames
 
 

@@ -57,7 +57,7 @@ class TableSchema:
         target : str, optional
             The column to learn; the others are features.
         task : {"classification", "regression"}, optional
-            Default: classification if the target is text or boolean, or holds whole numbers that
+            Default: classification if the target is text or boolean, or holds integers that
             recur (two different ones, or at most 20 with ten rows each); else regression.
         missing : {"error", "impute"}, default="error"
             Refuse missing features, or fill them with the median (numeric) or the most frequent
@@ -89,8 +89,8 @@ class TableSchema:
         frame : pandas.DataFrame
             n >= 1 rows, with all the columns of the schema in any order and possibly others.
         reported : set of str, optional
-            Names of columns whose unknown categories were told already. Hand the same set to
-            each call to be told once for a whole table that is read in chunks.
+            Names of columns whose unknown categories were reported already. Pass the same set to
+            each call for one warning about a whole table that is read in chunks.
 
         Raises
         ------
@@ -103,8 +103,8 @@ class TableSchema:
             If a text is no category: it becomes zeros, and the column and the text are named.
         """
         _check_rows(frame, [column.name for column in self.columns])
-        told = set[str]() if reported is None else reported
-        blocks = [column.encode(frame[column.name], told) for column in self.columns]
+        warned = set[str]() if reported is None else reported
+        blocks = [column.encode(frame[column.name], warned) for column in self.columns]
         return np.concatenate(blocks, axis=1)
 
     def target_values(self, frame: pd.DataFrame) -> npt.NDArray[Any]:

@@ -29,10 +29,12 @@ TargetKind: TypeAlias = Literal["numeric", "integer", "boolean", "categorical"]
 
 MAX_CLASSES = 20
 ROWS_PER_CLASS = 10
-"""Whole numbers are guessed to be classes up to so many, with so many rows each on average."""
+"""Integers are taken as classes if at most MAX_CLASSES differ, with ROWS_PER_CLASS rows each on
+average."""
 
 FEWEST_ROWS = 2
-"""More than `MAX_CLASSES` classes need so many rows each on average, however they were chosen."""
+"""More than `MAX_CLASSES` classes need this number of rows each on average, even where the user
+chose the task."""
 
 
 @dataclass(frozen=True)
@@ -112,8 +114,8 @@ class Target:
 def guess_task(column: pd.Series) -> Task:
     """Guess the task from the target: are its values names or amounts?
 
-    Text and booleans are classes. So are whole numbers of which there are exactly two different
-    ones, or at most 20 that recur ten times on average. All else is regression.
+    Text and booleans are classes. So are integers of exactly two values, or of
+    at most 20 values that recur ten times on average. All else is regression.
 
     Raises
     ------
@@ -129,7 +131,7 @@ def guess_task(column: pd.Series) -> Task:
 
 
 def _check_classes(column: pd.Series, distinct: int) -> None:
-    """Raise TableError if so many values differ that they are no classes, such as names."""
+    """Raise TableError if too many values differ for classes, as names do."""
     if distinct > max(MAX_CLASSES, len(column) / FEWEST_ROWS):
         raise TableError(
             f"column {quoted(column.name)} has {distinct} different values in {len(column)} rows, "

@@ -1,7 +1,7 @@
 """The cells of one column as numbers, truth values or texts, whatever type they come in.
 
 A column keeps one meaning over files: ``1``, ``1.0`` and ``"1"`` are the same number and the same
-category ``"1"``, so that a chunk of whole numbers, a chunk of decimals and a chunk of text agree.
+category ``"1"``, so that a chunk of integers, a chunk of decimals and a chunk of text agree.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ def kind_of(column: pd.Series) -> Kind:
     import pandas as pd
 
     if isinstance(column.dtype, pd.CategoricalDtype):
-        _found(pd.Series(column.cat.categories, name=column.name))
+        _inferred_kind(pd.Series(column.cat.categories, name=column.name))
         return "categorical"
-    return KINDS[_found(column)]
+    return KINDS[_inferred_kind(column)]
 
 
 def numbers(column: pd.Series) -> Array:
@@ -94,15 +94,15 @@ def whole_numbers(column: pd.Series) -> npt.NDArray[np.int64]:
     Raises
     ------
     TableError
-        If a cell is no whole number.
+        If a cell is not an integer.
     """
     values = numbers(column)
-    _refuse(column, ~whole(values), "a whole number below 2**53")
+    _refuse(column, ~whole(values), "an integer below 2**53")
     return values.astype(np.int64)
 
 
 def whole(values: Array) -> npt.NDArray[np.bool_]:
-    """Tell which values are whole numbers that float64 tells apart."""
+    """Return which values are integers that float64 represents exactly."""
     mask: npt.NDArray[np.bool_] = (values == np.floor(values)) & (np.abs(values) < 2.0**53)
     return mask
 
@@ -182,20 +182,20 @@ def row_name(index: pd.Index[Any], position: int) -> str:
     return f"the row labelled {quoted(index[position])}"
 
 
-def _found(column: pd.Series) -> str:
+def _inferred_kind(column: pd.Series) -> str:
     """Return what pandas finds in a column, if it has a place here."""
     import pandas as pd
 
-    found = pd.api.types.infer_dtype(column, skipna=True)
-    if found not in KINDS:
-        _refuse_kind(column, found)
-    return found
+    kind = pd.api.types.infer_dtype(column, skipna=True)
+    if kind not in KINDS:
+        _refuse_kind(column, kind)
+    return kind
 
 
-def _refuse_kind(column: pd.Series, found: str) -> NoReturn:
+def _refuse_kind(column: pd.Series, kind: str) -> NoReturn:
     """Raise TableError for a column of an unsuitable kind."""
     name = quoted(column.name)
-    what = "a mixture of types" if found.startswith("mixed") else f"values of type {found}"
+    what = "a mixture of types" if kind.startswith("mixed") else f"values of type {kind}"
     raise TableError(
         f"column {name} holds {what}, expected numbers, booleans or text: "
         "convert it or leave it out (--drop)"
@@ -212,7 +212,7 @@ def _plain(column: pd.Series) -> pd.Series:
 
 
 def _text(value: object) -> str:
-    """Return a cell as text; whole numbers have no decimal point."""
+    """Return a cell as text; integers have no decimal point."""
     if isinstance(value, float | np.floating) and value.is_integer():
         return str(int(value))
     return str(value)

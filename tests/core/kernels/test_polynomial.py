@@ -45,7 +45,7 @@ def test_degree_one_is_linear():
 
 @pytest.mark.parametrize("degree", [0, -2, 2.0, 2.5, "3", None, True])
 def test_the_degree_must_be_a_whole_number_from_one(degree):
-    said = rf"expected Polynomial\(degree=\.\.\.\) >= 1, a whole number, got {degree!r}"
+    said = rf"expected Polynomial\(degree=\.\.\.\) >= 1, an integer, got {degree!r}"
     with pytest.raises(ValueError, match=said):
         Polynomial(degree)(X)
 

@@ -351,11 +351,12 @@ def test_warnings_point_at_the_line_that_called_fit(n_classes):
 
 def test_all_pairs_of_classes_share_one_gram():
     X, y = load_iris(return_X_y=True)
-    tasks = DANKClassifier()._prepare(X, y, None)
+    model = DANKClassifier()
+    tasks = model._prepare(X, y, None)
     assert len({id(task.all_rows.gram) for task in tasks}) == 1
     for task in tasks:
         part = task.all_rows.gram[np.ix_(task.members, task.members)]
-        np.testing.assert_array_equal(task.rows.gram, part)
+        np.testing.assert_array_equal(model._rows(task).gram, part)
 
 
 def test_a_gram_that_is_not_psd_warns_and_has_no_certificate():
@@ -374,7 +375,7 @@ def test_an_interrupted_fit_leaves_an_unfitted_model(monkeypatch):
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pliant.methods.hadamard.machine.smo.solve", interrupt)
+    monkeypatch.setattr("pliant.methods.hadamard.estimators.smo.solve", interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     with pytest.raises(NotFittedError):
@@ -426,8 +427,8 @@ BAD_PARAMETERS = [
     ({"tau": np.inf}, "expected tau >= 0, a finite number, got inf"),
     ({"tau": "low"}, "expected tau"),
     ({"extension": "smoth"}, r"got 'smoth' \(did you mean 'smooth'\?\)"),
-    ({"n_neighbors": 0}, "expected n_neighbors >= 1, a whole number, got 0"),
-    ({"n_neighbors": 2.5}, "expected n_neighbors >= 1, a whole number, got 2.5"),
+    ({"n_neighbors": 0}, "expected n_neighbors >= 1, an integer, got 0"),
+    ({"n_neighbors": 2.5}, "expected n_neighbors >= 1, an integer, got 2.5"),
     ({"tol": 0}, "expected tol > 0"),
     ({"max_iter": 0}, "expected max_iter >= 1, or -1 for no limit, got 0"),
     ({"max_iter": -2}, "expected max_iter >= -1"),

@@ -22,7 +22,7 @@ from pliant import (
     NonPSDWarning,
 )
 from pliant.kernels import TL1, Gaussian
-from pliant.methods.hadamard import machine as _hadamard
+from pliant.methods.hadamard import estimators
 from pliant.methods.svm.rows import CachedRows, DenseRows
 
 SMALL = 0.05
@@ -202,7 +202,7 @@ def test_a_positive_tau_needs_the_whole_matrix(DANK):
     ids=str,
 )
 def test_more_rows_are_kept_only_where_all_are_read(parameters, kept, monkeypatch):
-    monkeypatch.setattr(_hadamard, "DENSE_ROWS", 200)
+    monkeypatch.setattr(estimators, "DENSE_ROWS", 200)
     X, y = classification()
     rows = rows_used(DANKClassifier(**parameters), X, y)
     assert isinstance(rows, DenseRows if kept else CachedRows)

@@ -128,7 +128,7 @@ BAD_PARAMETERS = [
     ({"eta": 1e-200, "eta_scale": 1e-200}, r"expected eta \(times eta_scale\) >= 1e-300"),
     ({"eta_scale": 0.0}, r"expected eta_scale > 0, a finite number, got 0\.0"),
     ({"extension": "nearst"}, r"got 'nearst' \(did you mean 'nearest'\?\)"),
-    ({"n_neighbors": 0}, "expected n_neighbors >= 1, a whole number, got 0"),
+    ({"n_neighbors": 0}, "expected n_neighbors >= 1, an integer, got 0"),
     ({"tol": -1e-3}, r"expected tol > 0, a finite number, got -0\.001"),
     ({"max_iter": 0}, "expected max_iter >= 1, or -1 for no limit, got 0"),
     ({"gamma": -1.0}, r"expected gamma > 0.* got -1\.0"),

@@ -59,7 +59,7 @@ class Bowl:
         found = step @ (new.f - old.f) / (step @ (np.abs(self.H).sum(axis=1) * step))
         return float(np.clip(found, 0.05, 1.0))
 
-    def promise(self, at, old, new):
+    def predicted_gain(self, at, old, new):
         return float((self.g - at.f) @ (new.beta - old.beta))
 
 

@@ -320,3 +320,26 @@ def test_a_forged_file_is_refused(tmp_path, name, value):
     setattr(model, name, value)
     with pytest.raises(ModelFileError, match="cannot save the model"):
         save_model(model, tmp_path / "m.skops")
+
+
+def test_the_summary():
+    X, y = data()
+    model = AsymmetricKernelRidge(Gaussian(0.5)).fit(X, y)
+    summary = model.summary()
+    (function,) = summary.functions
+    assert function.estimator is model
+    assert function.n_support == summary.n_support == len(X)
+    assert function.details == {"condition": model.condition_}
+    assert function.n_iter is function.objective is function.gap is None
+    assert summary.kernel is model.kernel_
+    assert summary.drawings == {"gram"}
+
+
+def test_the_summary_draws_no_gram_matrix_that_is_asymmetric_or_precomputed():
+    X, y = data()
+    assert AsymmetricKernelRidge(Widening()).fit(X, y).summary().drawings == frozenset()
+    precomputed = AsymmetricKernelRidge("precomputed").fit(Gaussian(0.5)(X), y).summary()
+    assert precomputed.drawings == frozenset()
+    assert precomputed.kernel is None
+    with pytest.raises(NotFittedError):
+        AsymmetricKernelRidge().summary()

@@ -7,14 +7,13 @@ from hypothesis import strategies as st
 
 from pliant.core.progress import Status
 from pliant.methods.side_information import bregman
-from pliant.methods.side_information import projected as _projected
 from pliant.methods.side_information.ldk_problem import (
     DistanceBounds,
     apart,
     pair_distances,
     percentile_bounds,
 )
-from tests.methods.side_information.test_distance_bounds import in_sixty_digits
+from tests.methods.side_information.test_ldk_problem import in_sixty_digits
 from tests.reference import naive_logdet as naive
 
 
@@ -67,7 +66,7 @@ def test_the_optimum_is_that_of_the_naive_projections(slack):
 @pytest.mark.parametrize("waiting", [1, 3, 64])
 @pytest.mark.parametrize("slack", [2.0, np.inf])
 def test_a_sweep_is_one_projection_after_another(monkeypatch, waiting, slack):
-    monkeypatch.setattr(_projected, "MOST_WAITING", waiting)
+    monkeypatch.setattr(bregman, "MAX_PENDING", waiting)
     problem = labelled(n=9, slack=slack)
     found = solve(problem, seed=3, max_iter=1, tol=1e-12)
     order = np.random.RandomState(3).permutation(len(problem.pairs))
@@ -225,14 +224,14 @@ def test_twins_among_the_points_stay_twins():
 
 def test_rounding_does_not_pile_up(monkeypatch):
     problem = labelled(n=40, slack=100.0, spread=(5, 95))
-    drifts, renew = [], bregman._Run._renew
+    drifts, renew = [], bregman._Run._recompute
 
     def watched(run):
         before = run.kernel.gram
         renew(run)
         drifts.append(np.abs(before - run.kernel.gram).max() / np.abs(before).max())
 
-    monkeypatch.setattr(bregman._Run, "_renew", watched)
+    monkeypatch.setattr(bregman._Run, "_recompute", watched)
     result = solve(problem, tol=1e-9, max_iter=300)
     fresh, _ = problem.learned(result.x)
     np.testing.assert_array_equal(result.certificate.gram, fresh)
@@ -242,13 +241,13 @@ def test_rounding_does_not_pile_up(monkeypatch):
 
 def test_a_drift_makes_the_kernel_be_computed_anew_more_often(monkeypatch):
     problem, ages = labelled(n=30, slack=50.0), []
-    renew = bregman._Run._renew
+    renew = bregman._Run._recompute
 
     def watched(run):
         ages.append(run.age)
         renew(run)
 
-    monkeypatch.setattr(bregman._Run, "_renew", watched)
+    monkeypatch.setattr(bregman._Run, "_recompute", watched)
     solve(problem, tol=1e-12, max_iter=40)
     assert max(ages) == bregman.LONGEST_DRIFT
     ages.clear()

@@ -29,7 +29,7 @@ from pliant import (
 from pliant.kernels import Gaussian, Linear
 from pliant.methods.side_information.components import Components
 from pliant.methods.side_information.embedding import BETAS, STRENGTHS
-from pliant.methods.side_information.strength import FALLBACK
+from pliant.methods.side_information.selection import FALLBACK
 from pliant.persistence import load_model, save_model
 from tests.methods.side_information.test_scg import assert_close, data, known_of
 
@@ -262,16 +262,16 @@ def test_a_class_of_one_and_more_components_than_a_fold_has():
 
 def test_held_out_labels_have_no_say(monkeypatch):
     """What is hidden in a fold is not in the graph that its kernel is learned from."""
-    from pliant.methods.side_information import strength as _strength
+    from pliant.methods.side_information import selection
 
     seen = []
-    original = _strength.SCGLogDetPath.gram
+    original = selection.SCGLogDetPath.gram
 
     def spy(self, information, *args, **kwargs):
         seen.append(information.known)
         return original(self, information, *args, **kwargs)
 
-    monkeypatch.setattr(_strength.SCGLogDetPath, "gram", spy)
+    monkeypatch.setattr(selection.SCGLogDetPath, "gram", spy)
     X, y = data()
     KernelEmbedding(SCGLogDetLearner(), strengths=(1.0, 10.0), betas=(1.0,)).fit(X, y)
     assert len(seen) == 10
@@ -439,8 +439,8 @@ def test_directions_that_are_rounding_do_not_count(offset):
         ({"strengths": [1.0, -1.0]}, "strengths > 0.*got -1.0"),
         ({"strengths": []}, "strengths to be a sequence of numbers"),
         ({"strengths": 5.0}, "strengths.*5.0"),
-        ({"betas": [0.0]}, "beta > 0"),
-        ({"betas": [1, 1000]}, "beta <= 100"),
+        ({"betas": [0.0]}, "betas > 0"),
+        ({"betas": [1, 1000]}, "betas <= 100"),
         ({"learner__strength": -2.0}, "strength.* > 0.*got -2.0"),
         ({"learner__strength": "strong"}, "'strong'"),
         ({"learner__strength": None}, "strength.*got None"),

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pliant.methods.side_information.information import SideInformation
-from pliant.methods.side_information.information.pairs import _unrank
+from pliant.methods.side_information.pairs import _pairs_of_ranks
 from tests.reference.naive_supervision import known_points, target_of_labels, target_of_pairs
 
 HIDDEN = -1
@@ -207,19 +207,19 @@ def test_pairs_come_in_any_whole_type(pairs):
 
 
 BAD_PAIRS = [
-    ([(0, 4)], "expected row numbers from 0 to 3, as there are 4 points, got {}[0] = (0, 4)"),
-    ([(0, 1), (2, -1)], "expected row numbers from 0 to 3, as there are 4 points, got {}[1] = (2"),
-    (np.array([[0, 2**64 - 1]], dtype=np.uint64), "expected row numbers from 0 to 3"),
+    ([(0, 4)], "expected row indices from 0 to 3, as there are 4 points, got {}[0] = (0, 4)"),
+    ([(0, 1), (2, -1)], "expected row indices from 0 to 3, as there are 4 points, got {}[1] = (2"),
+    (np.array([[0, 2**64 - 1]], dtype=np.uint64), "expected row indices from 0 to 3"),
     ([(0, 1), (2, 2)], "expected two points in a pair, got {}[1] = (2, 2)"),
     ([0, 1], "expected {} of shape (n_pairs, 2), got (2,)"),
     ([(0, 1, 2)], "expected {} of shape (n_pairs, 2), got (1, 3)"),
     ([[(0, 1)]], "expected {} of shape (n_pairs, 2), got (1, 1, 2)"),
     (7, "expected {} of shape (n_pairs, 2), got ()"),
-    ([(0.0, 1.0)], "expected {} to hold whole row numbers, got an array of float64"),
-    ([(0, np.nan)], "expected {} to hold whole row numbers, got an array of float64"),
-    ([(True, False)], "expected {} to hold whole row numbers, got an array of bool"),
-    ([("0", "1")], "expected {} to hold whole row numbers, got an array of <U1"),
-    (np.array([(0, None)]), "expected {} to hold whole row numbers, got an array of object"),
+    ([(0.0, 1.0)], "expected {} to hold integer row indices, got an array of float64"),
+    ([(0, np.nan)], "expected {} to hold integer row indices, got an array of float64"),
+    ([(True, False)], "expected {} to hold integer row indices, got an array of bool"),
+    ([("0", "1")], "expected {} to hold integer row indices, got an array of <U1"),
+    (np.array([(0, None)]), "expected {} to hold integer row indices, got an array of object"),
 ]
 
 
@@ -229,9 +229,9 @@ def test_bad_pairs_are_refused(name, pairs, said):
     refused(said.format(name), SideInformation.from_pairs, 4, **{name: pairs})
 
 
-def test_row_numbers_out_of_range_explain_cross_validation():
+def test_row_indices_out_of_range_explain_cross_validation():
     refused(
-        "do not survive the slicing of rows, as in cross-validation; partial labels do",
+        "become invalid when rows are sliced, as in cross-validation; partial labels do not",
         SideInformation.from_pairs, 4, similar=[(0, 4)],
     )  # fmt: skip
 
@@ -249,7 +249,7 @@ def test_no_pairs_at_all_are_refused(nothing):
 
 @pytest.mark.parametrize("n", [1, 0, -3, 4.0, "4", None, True])
 def test_the_number_of_points_must_be_a_whole_number(n):
-    said = f"expected n_samples >= 2, a whole number, got {n!r}"
+    said = f"expected n_samples >= 2, an integer, got {n!r}"
     refused(said, SideInformation.from_pairs, n, [(0, 1)])
 
 
@@ -303,7 +303,7 @@ def test_labelled_pairs_are_drawn_alike_often(labelled, most):
 @every_source
 @pytest.mark.parametrize("most", [0, -1, 2.0, None, True])
 def test_a_whole_number_of_pairs_is_drawn(source, most):
-    said = f"expected max_pairs >= 1, a whole number, got {most!r}"
+    said = f"expected max_pairs >= 1, an integer, got {most!r}"
     refused(said, source.sample_pairs, most, np.random.RandomState(0))
 
 
@@ -322,7 +322,7 @@ def test_numbers_of_pairs_are_read_where_square_roots_are_rounded(last):
     first = last * (last - 1) // 2
     numbers = np.array([first - 1, first, first + last - 1, first + last])
     expected = [[last - 2, last - 1], [0, last], [last - 1, last], [0, last + 1]]
-    np.testing.assert_array_equal(_unrank(numbers), expected)
+    np.testing.assert_array_equal(_pairs_of_ranks(numbers), expected)
 
 
 def test_a_few_pairs_of_very_many_are_drawn_without_listing_them():
@@ -333,7 +333,7 @@ def test_a_few_pairs_of_very_many_are_drawn_without_listing_them():
     assert pairs.min() >= 0
     assert pairs.max() < 200_000
     np.testing.assert_array_equal(signs > 0, (pairs[:, 0] - pairs[:, 1]) % 5 == 0)
-    assert abs(np.mean(pairs) / 100_000 - 1) < 0.05  # the mean of uniform row numbers
+    assert abs(np.mean(pairs) / 100_000 - 1) < 0.05  # the mean of uniform ranks
 
 
 @given(y=partial_labels(), data=st.data())

@@ -21,9 +21,9 @@ from pliant import (
     TKLClassifier,
     TKLRegressor,
 )
-from pliant.comparison.sharing import RecentResults
+from pliant.comparison.run.sharing import RecentResults
 from pliant.kernels import Gaussian
-from pliant.methods.side_information import learned_machine as _learned_machine
+from pliant.methods.side_information import learned_kernel
 from pliant.persistence import load_model, save_model
 from tests.methods.side_information.test_scg import data
 
@@ -62,14 +62,14 @@ def answers(model, X):
 def learned(monkeypatch):
     """The learners that learned something, in a list."""
     seen = []
-    original = _learned_machine.learned
+    original = learned_kernel.fit_learner
 
     def spy(learner, *rest):
         seen.append(learner)
         return original(learner, *rest)
 
     spy.__module__, spy.__qualname__ = original.__module__, original.__qualname__
-    monkeypatch.setattr(_learned_machine, "learned", spy)
+    monkeypatch.setattr(learned_kernel, "fit_learner", spy)
     return seen
 
 
@@ -144,7 +144,7 @@ def test_another_version_learns_again(learned, monkeypatch, tmp_path):
     machine_on(LEARNERS["scg"], str(tmp_path)).fit(X, y)
     machine_on(LEARNERS["scg"], str(tmp_path)).fit(X, y)
     assert len(learned) == 1
-    monkeypatch.setattr(_learned_machine, "__version__", "0.0.1")
+    monkeypatch.setattr(learned_kernel, "__version__", "0.0.1")
     machine_on(LEARNERS["scg"], str(tmp_path)).fit(X, y)
     assert len(learned) == 2
 
@@ -217,7 +217,7 @@ def test_a_file_with_a_memory_is_refused(tmp_path, monkeypatch):
     X, y = data()
     machine = DANKClassifier("precomputed", extension="none")
     model = LearnedKernelClassifier(LEARNERS["scg"], machine, memory=str(tmp_path)).fit(X, y)
-    monkeypatch.setattr(_learned_machine.LearnedKernelMachine, "__getstate__", lambda m: vars(m))
+    monkeypatch.setattr(learned_kernel.BaseLearnedKernel, "__getstate__", lambda m: vars(m))
     with pytest.raises(ModelFileError, match="expected memory=None, which a file does not keep"):
         save_model(model, tmp_path / "m.skops")
 

@@ -240,7 +240,7 @@ def test_equal_points_are_skipped():
 
 
 def test_only_equal_points_cannot_be_learned_from():
-    with pytest.raises(ValueError, match=r"that the kernel tells apart, got 3 pairs at a squared"):
+    with pytest.raises(ValueError, match=r"that the kernel separates, got 3 pairs at a squared"):
         learner().fit(np.ones((4, 2)), similar=[(0, 1), (1, 2)], dissimilar=[(2, 3)])
 
 
@@ -270,7 +270,7 @@ def test_a_gap_left_open_is_said():
 
 def test_contradictory_hard_bounds_are_said():
     model = learner(slack=None, similar_bound=0.1, dissimilar_bound=1.0, max_iter=30)
-    with pytest.warns(ConvergenceWarning, match=r"bounds broken by up to [\d.]+ of their value"):
+    with pytest.warns(ConvergenceWarning, match=r"bounds violated by up to [\d.]+ of their value"):
         model.fit(X, similar=[(0, 1), (1, 2)], dissimilar=[(0, 2)])
     assert np.isnan(model.dual_gap_)
     assert model.max_violation_ > 0.1
@@ -292,8 +292,8 @@ BAD_PARAMETERS = [
     ({"percentiles": (5,)}, r"0 <= low < high <= 100, got \(5,\)"),
     ({"percentiles": 5}, r"0 <= low < high <= 100, got 5"),
     ({"percentiles": ("a", 5)}, "expected percentiles, a finite number, got 'a'"),
-    ({"max_pairs": 0}, "expected max_pairs >= 1, a whole number, got 0"),
-    ({"max_pairs": 2.5}, "expected max_pairs >= 1, a whole number, got 2.5"),
+    ({"max_pairs": 0}, "expected max_pairs >= 1, an integer, got 0"),
+    ({"max_pairs": 2.5}, "expected max_pairs >= 1, an integer, got 2.5"),
     ({"tol": 0}, "expected tol > 0"),
     ({"max_iter": 0}, "expected max_iter >= 1"),
     ({"gamma": -1}, "expected gamma > 0"),
@@ -335,7 +335,7 @@ def test_what_is_no_gram_matrix_is_refused():
         ({"y": np.zeros(60, int)}, "got only one class"),
         ({"y": np.full(60, -1)}, "expected some labelled points"),
         ({"y": np.where(Y, 1, -1)}, "expected `unlabeled` to be given"),
-        ({"similar": [(0, 60)]}, "expected row numbers from 0 to 59"),
+        ({"similar": [(0, 60)]}, "expected row indices from 0 to 59"),
         ({"similar": [(1, 1)]}, "expected two points in a pair"),
         ({"similar": [(0, 1)], "dissimilar": [(1, 0)]}, r"got \(0, 1\) as both"),
     ],

@@ -8,12 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pliant
-from pliant.methods.side_information.information import (
-    GRAPHS,
-    SideInformation,
-    kernel_alignment,
-    scg_loss,
-)
+from pliant.methods.side_information.information import GRAPHS, SideInformation
+from pliant.methods.side_information.losses import kernel_alignment, scg_loss
 from tests.reference import naive_supervision as naive
 
 LABELS = [0, 2, 2, -1, 1, 0, 1, -1]

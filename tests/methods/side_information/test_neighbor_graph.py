@@ -1,186 +1,153 @@
-"""The regularised Laplacian kernel of a neighbour graph."""
+"""The neighbour graph, its eigenvectors and null space, and its links to new points."""
 
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.spatial.distance import cdist
-from sklearn.datasets import make_moons
 
-from pliant.kernels import NeighborGraphKernel
-from pliant.persistence import load_model, save_model
+from pliant.methods.side_information import neighbor_graph
+from pliant.methods.side_information.neighbor_graph import NeighborGraph, links
+from tests.reference import naive_spectral as naive
 
 seeds = st.integers(0, 2**32 - 1)
 
 
-def points(n=40, d=2, seed=0):
+def cloud(n, d=3, seed=0):
     return np.random.default_rng(seed).standard_normal((n, d))
 
 
-def adjacency(X, k):
-    """The twin: 1 if one of two points is among the k nearest of the other."""
-    distances = cdist(X, X)
-    np.fill_diagonal(distances, np.inf)
-    near = np.zeros(distances.shape)
-    for i, order in enumerate(np.argsort(distances, axis=1, kind="stable")):
-        near[i, order[:k]] = 1
-    return np.maximum(near, near.T)
+def clusters(*sizes, seed=0):
+    """Groups of points that are far from each other, their rows mixed."""
+    rng = np.random.default_rng(seed)
+    X = [rng.standard_normal((n, 2)) + 1000.0 * i for i, n in enumerate(sizes)]
+    return rng.permutation(np.concatenate(X))
 
 
-def by_definition(X, k, epsilon, drop_constant=True):
-    """The twin of the kernel matrix: all eigenvectors of the random walk's Laplacian."""
-    A = adjacency(X, k)
-    D = A.sum(axis=1)
-    values, vectors = np.linalg.eigh(np.eye(len(X)) - A / np.sqrt(np.outer(D, D)))
-    u = vectors / np.sqrt(D)[:, None]
-    first = int(drop_constant)
-    K = (u[:, first:] / (epsilon + values[first:])) @ u[:, first:].T
-    return K / np.diagonal(K).mean()
+def laplacian(graph):
+    return np.eye(len(graph.degrees)) - graph.similarity.toarray()
 
 
-@given(seed=seeds, k=st.integers(1, 8), epsilon=st.floats(1e-4, 10.0))
-@settings(max_examples=40, deadline=None)
-def test_it_is_the_formula(seed, k, epsilon):
-    X = points(25, seed=seed)
-    kernel = NeighborGraphKernel.from_points(X, k, epsilon=epsilon)
-    connected = bool((kernel.eigenvalues > 0).all())
-    K = by_definition(X, k, epsilon, drop_constant=connected)
-    np.testing.assert_allclose(kernel(X), K, atol=1e-8 * np.abs(K).max())
-    assert kernel.diag(X).mean() == pytest.approx(1.0, abs=1e-12)
-    assert np.linalg.eigvalsh(kernel(X))[0] >= -1e-10 * np.abs(K).max()
+@pytest.mark.parametrize("k", [1, 2, 5, 19])
+@pytest.mark.parametrize("block", [1, 57, 10**6])
+def test_the_graph_is_that_of_its_definition(k, block, monkeypatch):
+    monkeypatch.setattr(neighbor_graph, "BLOCK", block)
+    X = cloud(20)
+    graph, A = NeighborGraph(X, k), naive.adjacency(X, k)
+    assert scipy.sparse.issparse(graph.weights)
+    np.testing.assert_array_equal(graph.weights.toarray(), A)
+    np.testing.assert_array_equal(graph.degrees, A.sum(axis=1))
+    np.testing.assert_allclose(laplacian(graph), naive.laplacian(A), atol=1e-15)
+    distance = np.linalg.norm(X[:, None] - X, axis=2)
+    np.testing.assert_allclose(graph.radii, np.sort(distance, axis=1)[:, k], rtol=1e-14)
 
 
-def test_its_functions_are_those_of_the_random_walk():
-    X = points()
-    kernel = NeighborGraphKernel.from_points(X, 5)
-    A = adjacency(X, 5)
-    u = kernel.eigenfunctions(X)
-    walk = (A / A.sum(axis=1)[:, None]) @ u
-    np.testing.assert_allclose(walk, u * (1 - np.asarray(kernel.eigenvalues)), atol=1e-12)
+def test_of_equally_near_points_the_first_are_neighbours():
+    """On a grid: every point has exactly k nearest ones."""
+    X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0]])
+    expected = np.zeros((5, 5))
+    for i, j in [(0, 1), (1, 2), (2, 3), (3, 4)]:
+        expected[i, j] = expected[j, i] = 1.0
+    np.testing.assert_array_equal(NeighborGraph(X, 1).weights.toarray(), expected)
 
 
-def test_a_new_point_gets_the_mean_of_those_that_it_would_be_linked_to():
-    X, new = points(), points(6, seed=1)
-    kernel = NeighborGraphKernel.from_points(X, 5)
-    radii = np.sort(cdist(X, X), axis=1)[:, 5]
-    u = kernel.eigenfunctions(X)
-    similarity = 1.0 - np.asarray(kernel.eigenvalues)
-    kept = similarity >= 0.1
-    for x, found in zip(new, kernel.eigenfunctions(new), strict=True):
-        distances = np.linalg.norm(X - x, axis=1)
-        linked = (distances < radii) | (distances <= np.sort(distances)[4])
-        expected = np.where(kept, u[linked].mean(axis=0) / np.where(kept, similarity, 1.0), 0.0)
-        np.testing.assert_allclose(found, expected, atol=1e-12)
+def test_distances_that_overflow_are_refused():
+    with pytest.raises(ValueError, match=r"expected finite distances .* got inf; scale"):
+        NeighborGraph(np.array([[0.0], [1e200], [-1e200]]), 2)
 
 
-def test_a_new_point_near_a_fit_point_is_like_it():
-    X, _ = make_moons(200, noise=0.03, random_state=0)
-    kernel = NeighborGraphKernel.from_points(X)
-    K, near = kernel(X), kernel(X + 1e-9, X)
-    correlation = np.corrcoef(K.ravel(), near.ravel())[0, 1]
-    assert correlation > 0.95
+@pytest.mark.parametrize("sizes", [(30,), (8, 20, 6), (4, 4, 4, 4)])
+def test_the_null_space_is_one_vector_per_component_the_largest_first(sizes):
+    graph = NeighborGraph(clusters(*sizes), 3)
+    null = graph.null_vectors(len(sizes))
+    assert graph.n_components == len(sizes)
+    np.testing.assert_allclose(null.T @ null, np.eye(len(sizes)), atol=1e-14)
+    np.testing.assert_allclose(laplacian(graph) @ null, 0.0, atol=1e-14)
+    assert (np.diff((null > 0).sum(axis=0)) <= 0).all()
+    np.testing.assert_array_equal(np.ptp(graph.components[null[:, 0] > 0]), 0)
 
 
-def test_points_on_one_curve_are_near_however_far():
-    """Two moons: the ends of one moon are nearer than the other moon's middle."""
-    X, y = make_moons(300, noise=0.02, random_state=0)
-    K = NeighborGraphKernel.from_points(X)(X)
-    same = y[:, None] == y
-    assert K[same].mean() > 10 * abs(K[~same].mean())
+def check_eigenvectors(graph, r, drop_null):
+    found, L = graph.smoothest(r, drop_null=drop_null), laplacian(graph)
+    kept = len(L) - graph.n_components * drop_null
+    size = min(r, kept)
+    every = np.linalg.eigvalsh(L)
+    expected = np.concatenate([np.zeros(graph.n_components), every[graph.n_components :]])
+    first = graph.n_components * drop_null
+    np.testing.assert_allclose(found.values, expected[first : first + size], atol=1e-12)
+    assert found.values.min() >= 0.0
+    assert found.n_null == (0 if drop_null else min(r, graph.n_components))
+    np.testing.assert_allclose(found.vectors.T @ found.vectors, np.eye(size), atol=1e-12)
+    np.testing.assert_allclose(L @ found.vectors, found.vectors * found.values, atol=1e-10)
 
 
-def test_points_that_hang_apart_keep_their_component():
-    X = np.concatenate([points(20), points(20, seed=1) + 100.0])
-    kernel = NeighborGraphKernel.from_points(X, 4)
-    assert np.count_nonzero(np.asarray(kernel.eigenvalues) == 0) == 2
-    K = kernel(X)
-    np.testing.assert_allclose(K[:20, 20:], 0.0, atol=1e-12)
-    new = kernel(points(3, seed=2) + 100.0, X)
-    np.testing.assert_allclose(new[:, :20], 0.0, atol=1e-12)
+@pytest.mark.parametrize("drop_null", [False, True])
+@pytest.mark.parametrize("r", [1, 3, 4, 10, 29, 1000])
+@pytest.mark.parametrize("sizes", [(30,), (8, 16, 6), (6, 6, 6, 6, 6)])
+def test_eigenvectors_are_those_of_the_laplacian(sizes, r, drop_null):
+    check_eigenvectors(NeighborGraph(clusters(*sizes), 3), r, drop_null)
 
 
-def test_equal_points_count_once():
-    X = points(30)
-    twice = np.concatenate([X, X[:10], -0.0 * X[:1] + X[:1]])
-    one, two = NeighborGraphKernel.from_points(X), NeighborGraphKernel.from_points(twice)
-    np.testing.assert_allclose(two(X), one(X), atol=1e-12)
-    K = two(twice)
-    np.testing.assert_allclose(K[30:40], K[:10], atol=1e-14)
+@pytest.mark.parametrize("drop_null", [False, True])
+def test_components_of_two_points_have_an_eigenvector_each(drop_null):
+    X = np.array([[0.0], [1.0], [10.0], [11.0]])
+    found = NeighborGraph(X, 1).smoothest(9, drop_null=drop_null)
+    np.testing.assert_allclose(found.values, [2.0, 2.0] if drop_null else [0, 0, 2, 2], atol=1e-14)
+
+
+@pytest.mark.parametrize("drop_null", [False, True])
+def test_lanczos_iterations_give_the_same(drop_null, monkeypatch):
+    monkeypatch.setattr(neighbor_graph, "SMALL", 20)
+    graph = NeighborGraph(clusters(150, 90), 5)
+    check_eigenvectors(graph, 9, drop_null)
+
+
+def test_iterations_that_do_not_settle_give_way_to_lapack(monkeypatch):
+    def fails(*args, **kwargs):
+        raise neighbor_graph.ArpackError(-1)
+
+    monkeypatch.setattr(neighbor_graph, "SMALL", 20)
+    monkeypatch.setattr(neighbor_graph, "eigsh", fails)
+    check_eigenvectors(NeighborGraph(cloud(120), 5), 6, True)
+
+
+def test_components_that_look_alike_have_all_their_equal_eigenvalues():
+    """Over all of them at once, Lanczos iterations miss some of the six of each."""
+    X = np.unique(np.round(cloud(600, 4), 3), axis=0)
+    graph = NeighborGraph(np.concatenate([X + 1024.0 * i for i in range(6)]), 5)
+    alone = NeighborGraph(X, 5).smoothest(3, drop_null=True)
+    found = graph.smoothest(18, drop_null=True)
+    np.testing.assert_allclose(found.values, np.repeat(alone.values, 6), atol=1e-12)
 
 
 @given(seed=seeds)
-@settings(max_examples=15, deadline=None)
-def test_the_order_and_the_scale_of_the_points_do_not_matter(seed):
-    X = points(30, seed=seed)
-    order = np.random.default_rng(seed).permutation(30)
-    K = NeighborGraphKernel.from_points(X, 5)(X)
-    turned = NeighborGraphKernel.from_points(X[order], 5)(X[order])
-    np.testing.assert_allclose(turned, K[np.ix_(order, order)], atol=1e-9 * np.abs(K).max())
-    for scale in (2.0**-40, 2.0**40):
-        scaled = NeighborGraphKernel.from_points(scale * X, 5)(scale * X)
-        np.testing.assert_allclose(scaled, K, atol=1e-9 * np.abs(K).max())
+@settings(max_examples=25, deadline=None)
+def test_the_order_of_the_rows_does_not_matter(seed):
+    X, rng = clusters(9, 14, seed=seed), np.random.default_rng(seed)
+    order = rng.permutation(len(X))
+    one = NeighborGraph(X, 3).smoothest(8, drop_null=False)
+    two = NeighborGraph(X[order], 3).smoothest(8, drop_null=False)
+    np.testing.assert_allclose(two.values, one.values, atol=1e-12)
+    for cut in range(2, 8):
+        if one.values[cut] - one.values[cut - 1] > 1e-3:
+            space = one.vectors[order, :cut] @ one.vectors[order, :cut].T
+            np.testing.assert_allclose(
+                two.vectors[:, :cut] @ two.vectors[:, :cut].T, space, atol=1e-10
+            )
 
 
-def test_a_few_functions_of_many():
-    X, _ = make_moons(700, noise=0.05, random_state=0)
-    kernel = NeighborGraphKernel.from_points(X, 8, 20)
-    assert np.shape(kernel.vectors) == (700, 20)
-    assert (np.diff(kernel.eigenvalues) >= -1e-10).all()
-    assert (np.diff(kernel.spectrum) <= 1e-10).all()
-    again = NeighborGraphKernel.from_points(X, 8, 20)
-    assert again(X).tobytes() == kernel(X).tobytes()
+@given(seed=seeds, k=st.integers(1, 9))
+@settings(max_examples=50, deadline=None)
+def test_a_new_point_is_linked_as_the_graph_would_link_it(seed, k):
+    """That is: to its neighbours in a graph that it belongs to, when no other is pushed out."""
+    X, x = cloud(15, seed=seed), cloud(1, seed=seed + 1)
+    graph = NeighborGraph(X, k)
+    linked = links(x, X, graph.radii, k)
+    whole = naive.adjacency(np.concatenate([X, x]), k)
+    np.testing.assert_array_equal(linked[0], whole[-1, :-1] > 0)
 
 
-def test_a_small_epsilon_counts_smooth_functions_more():
-    X = points()
-    sharp, flat = (NeighborGraphKernel.from_points(X, epsilon=e).spectrum for e in (1e-3, 1e3))
-    assert sharp[0] / sharp[-1] > 5
-    assert flat[0] / flat[-1] == pytest.approx(1.0, abs=0.01)
-
-
-@pytest.mark.parametrize("n", [6, 7])
-def test_as_few_points_as_may_be(n):
-    X = points(n)
-    kernel = NeighborGraphKernel.from_points(X)
-    assert kernel.diag(X).mean() == pytest.approx(1.0, abs=1e-12)
-    assert np.isfinite(kernel(points(3, seed=1), X)).all()
-
-
-def test_two_points():
-    kernel = NeighborGraphKernel.from_points([[0.0], [1.0]], n_neighbors=1)
-    np.testing.assert_allclose(kernel([[0.0], [1.0]]), [[1.0, -1.0], [-1.0, 1.0]], atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("given_points", "parameters", "error", "message"),
-    [
-        (points(5), {}, ValueError, "more than n_neighbors = 5 distinct points, got 5"),
-        (np.ones((50, 2)), {}, ValueError, "distinct points, got 1"),
-        (points(), {"n_neighbors": 0}, ValueError, "n_neighbors >= 1"),
-        (points(), {"n_neighbors": 2.5}, ValueError, "whole number"),
-        (points(), {"n_components": 0}, ValueError, "n_components >= 1"),
-        (points(), {"epsilon": 0.0}, ValueError, "epsilon > 0"),
-        (points(), {"epsilon": np.inf}, ValueError, "epsilon > 0"),
-        (np.full((9, 2), np.nan), {}, ValueError, "finite numbers, got nan"),
-        (points()[:, 0], {}, ValueError, "shape"),
-        (1e200 * points(), {}, ValueError, "finite distances"),
-    ],
-)
-def test_bad_input(given_points, parameters, error, message):
-    with pytest.raises(error, match=message):
-        NeighborGraphKernel.from_points(given_points, **parameters)
-
-
-def test_new_points_of_another_width():
-    kernel = NeighborGraphKernel.from_points(points())
-    with pytest.raises(ValueError, match="2 features, got 3"):
-        kernel(points(4, 3))
-
-
-def test_it_survives_a_model_file(tmp_path):
-    X = points()
-    kernel = NeighborGraphKernel.from_points(X)
-    save_model(kernel, tmp_path / "k.skops")
-    loaded = load_model(tmp_path / "k.skops").model
-    new = points(5, seed=1)
-    assert loaded(new, X).tobytes() == kernel(new, X).tobytes()
+def test_a_far_point_is_linked_to_its_nearest_ones_only():
+    X = cloud(30)
+    linked = links(np.full((1, 3), 1e6), X, NeighborGraph(X, 4).radii, 4)
+    assert linked.sum() == 4

@@ -271,11 +271,11 @@ def test_new_points_do_not_depend_on_their_batch(loss):
 
 
 def test_many_points_take_lanczos_iterations_and_give_the_same(monkeypatch):
-    from pliant.methods.side_information.information import neighbors
+    from pliant.methods.side_information import neighbor_graph
 
     X, y = data(400)
     few = OrderSpectralLearner(n_components=10).fit(X, y)
-    monkeypatch.setattr(neighbors, "SMALL", 100)
+    monkeypatch.setattr(neighbor_graph, "SMALL", 100)
     many = clone(few).fit(X, y)
     assert many.objective_ == pytest.approx(few.objective_, abs=1e-10)
     np.testing.assert_allclose(many.transform(X), few.transform(X), atol=1e-9)
@@ -337,10 +337,10 @@ def test_the_data_are_not_changed_and_not_shared():
         ({"loss": "scgg"}, "expected loss in ['alignment', 'scg'], got 'scgg' (did you mean 'scg'"),
         ({"order": "weak"}, "expected order in ['improved', 'none', 'strict'], got 'weak'"),
         ({"order": None}, "expected order in ['improved', 'none', 'strict'], got None"),
-        ({"n_neighbors": 0}, "expected n_neighbors >= 1, a whole number, got 0"),
-        ({"n_neighbors": 2.0}, "expected n_neighbors >= 1, a whole number, got 2.0"),
-        ({"n_components": 0}, "expected n_components >= 1, a whole number, got 0"),
-        ({"n_components": "all"}, "expected n_components >= 1, a whole number, got 'all'"),
+        ({"n_neighbors": 0}, "expected n_neighbors >= 1, an integer, got 0"),
+        ({"n_neighbors": 2.0}, "expected n_neighbors >= 1, an integer, got 2.0"),
+        ({"n_components": 0}, "expected n_components >= 1, an integer, got 0"),
+        ({"n_components": "all"}, "expected n_components >= 1, an integer, got 'all'"),
         ({"drop_null": "yes"}, "expected drop_null True or False, got 'yes'"),
         ({"beta": 0.0}, "expected beta > 0, a finite number, got 0.0"),
         ({"beta": 1000.0}, "expected beta <= 100"),
@@ -355,8 +355,8 @@ def test_parameters_out_of_range_are_refused(parameters, said):
 def test_too_few_points_for_the_graph_are_refused_with_the_numbers(n_neighbors):
     learner = OrderSpectralLearner(n_neighbors=n_neighbors)
     said = (
-        f"expected more than n_neighbors = {n_neighbors} distinct points, as each is to be linked "
-        "to so many others before n_components = 100 eigenvectors are taken, got 12"
+        f"expected more than n_neighbors = {n_neighbors} distinct points, as each is linked "
+        "to that many others before n_components = 100 eigenvectors are taken, got 12"
     )
     with pytest.raises(ValueError, match=re.escape(said)):
         learner.fit(REFERENCE_X, REFERENCE_Y)
@@ -379,7 +379,7 @@ def test_side_information_that_says_nothing_is_refused():
         ("expected labels of at least two classes", {"y": np.where(y >= 0, 0, -1)}),
         ("expected `unlabeled` to be given", {"y": np.where(y > 0, 1, -1)}),
         ("expected y of shape (40,)", {"y": y[:39]}),
-        ("expected row numbers from 0 to 39", {"similar": [(0, 40)]}),
+        ("expected row indices from 0 to 39", {"similar": [(0, 40)]}),
         ("expected two points in a pair", {"similar": [(3, 3)]}),
         ("got (1, 2) as both", {"similar": [(1, 2)], "dissimilar": [(2, 1)]}),
         ("expected either y or pairs", {"y": y, "similar": [(1, 2)]}),

@@ -29,9 +29,9 @@ from pliant.kernels import (
     Polynomial,
     as_kernel,
 )
-from pliant.methods.side_information.scg import MANY
+from pliant.methods.side_information.scg import LARGEST_GRAPH
 from pliant.methods.side_information.scg_problem import SCGLogDet
-from pliant.methods.side_information.strength import FALLBACK, STRENGTHS
+from pliant.methods.side_information.selection import FALLBACK, STRENGTHS
 from pliant.persistence import load_model, save_model
 from tests.reference import naive_supervision as naive
 
@@ -660,7 +660,7 @@ def test_in_a_pipeline_with_a_machine_on_kernel_values():
         assert cross_val_score(machine, X, y, cv=3).mean() > 0.93
 
 
-def test_row_numbers_do_not_survive_cross_validation_and_it_says_so():
+def test_row_indices_become_invalid_in_cross_validation_and_the_error_explains_it():
     X, y = data(60)
     machine = make_pipeline(SCGLogDetLearner(strength=1.0), SVC(kernel="precomputed"))
     params = {"scglogdetlearner__similar": [(0, 59)]}
@@ -668,7 +668,7 @@ def test_row_numbers_do_not_survive_cross_validation_and_it_says_so():
     with pytest.raises(ValueError, match="got both"):
         cross_validate(machine, X, y, params=params, error_score="raise")
     learner = SCGLogDetLearner(strength=1.0)
-    with pytest.raises(ValueError, match="cross-validation; partial labels do"):
+    with pytest.raises(ValueError, match="cross-validation; partial labels do not"):
         learner.fit(X[:40], similar=[(0, 59)])
 
 
@@ -695,7 +695,7 @@ BAD = {
     "i = j": ({}, {"similar": [(3, 3)]}, "two points in a pair, got similar[0] = (3, 3)"),
     "in both": ({}, {"similar": [(0, 1)], "dissimilar": [(1, 0)]}, "(0, 1) as both"),
     "empty pairs": ({}, {"similar": [], "dissimilar": None}, "some similar or dissimilar"),
-    "real rows": ({}, {"similar": [(0.0, 1.0)]}, "whole row numbers"),
+    "real rows": ({}, {"similar": [(0.0, 1.0)]}, "integer row indices"),
     "triples": ({}, {"similar": [(0, 1, 2)]}, "shape (n_pairs, 2), got (1, 3)"),
     "no labels": ({}, {"y": np.full(40, -1)}, "expected some labelled points"),
     "one class": ({}, {"y": np.where(Y == 1, 1, -1), "unlabeled": -1}, "at least two classes"),
@@ -847,9 +847,9 @@ def test_kernel_values_that_are_not_finite_are_refused():
 
 def test_features_take_over_for_many_points():
     learner = SCGLogDetLearner()
-    assert not learner._by_features(MANY)
-    assert learner._by_features(MANY + 1)
-    assert not learner.set_params(solver="cholesky")._by_features(10 * MANY)
+    assert not learner._uses_features(LARGEST_GRAPH)
+    assert learner._uses_features(LARGEST_GRAPH + 1)
+    assert not learner.set_params(solver="cholesky")._uses_features(10 * LARGEST_GRAPH)
 
 
 def test_unlabelled_points_cost_little():

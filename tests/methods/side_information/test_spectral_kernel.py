@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from pliant import ModelFileError
 from pliant.kernels import SpectralKernel
-from pliant.methods.side_information import spectral_kernel as spectral
-from pliant.methods.side_information.information.neighbors import NeighborGraph
+from pliant.methods.side_information import neighbor_graph
+from pliant.methods.side_information.neighbor_graph import NeighborGraph
 from pliant.persistence import load_model, save_model
 from tests.reference import naive_spectral as naive
 
@@ -97,7 +97,7 @@ def test_a_value_does_not_depend_on_the_batch(seed):
 
 def test_many_points_are_taken_in_blocks(monkeypatch):
     whole = kernel_on()(NEW)
-    monkeypatch.setattr(spectral, "BLOCK", 60)
+    monkeypatch.setattr(neighbor_graph, "BLOCK", 60)
     np.testing.assert_allclose(kernel_on()(NEW), whole, atol=1e-14)
 
 

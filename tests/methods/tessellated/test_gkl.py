@@ -129,11 +129,11 @@ def test_all_solvers_agree_to_their_gaps(solver):
     [GeneralizedPolynomial(), TessellatedKernel(-0.5, 1.5), bumps_kernel(), None],
     ids=lambda family: type(family).__name__,
 )
-@pytest.mark.parametrize("machine", [GKLClassifier, GKLRegressor])
-def test_prediction_is_the_expansion_in_the_learned_kernel(machine, family):
-    y = Y if machine is GKLClassifier else np.sin(5 * X[:, 0]) + X[:, 1]
-    model = machine(family, C=5.0).fit(X, y)
-    f = model.decision_function if machine is GKLClassifier else model.predict
+@pytest.mark.parametrize("estimator", [GKLClassifier, GKLRegressor])
+def test_prediction_is_the_expansion_in_the_learned_kernel(estimator, family):
+    y = Y if estimator is GKLClassifier else np.sin(5 * X[:, 0]) + X[:, 1]
+    model = estimator(family, C=5.0).fit(X, y)
+    f = model.decision_function if estimator is GKLClassifier else model.predict
     expected = model.kernel_(NEW, model.support_vectors_) @ model.dual_coef_ + model.intercept_
     np.testing.assert_allclose(f(NEW), expected, rtol=0, atol=1e-12 * (1 + np.abs(expected).max()))
     np.testing.assert_array_equal(model.kernel_.factor, model.shape_factor_)
@@ -164,9 +164,9 @@ def test_a_fitted_model_does_not_change_with_its_parameters():
 
 def test_the_learned_kernel_works_in_an_svm():
     model = GKLClassifier(GeneralizedPolynomial(degree=2), C=10.0, tol=1e-6).fit(X, Y)
-    machine = SVC(kernel=model.kernel_, C=10.0, tol=1e-8).fit(X, Y)
+    estimator = SVC(kernel=model.kernel_, C=10.0, tol=1e-8).fit(X, Y)
     np.testing.assert_allclose(
-        machine.decision_function(NEW), model.decision_function(NEW), atol=0.02
+        estimator.decision_function(NEW), model.decision_function(NEW), atol=0.02
     )
 
 
@@ -242,11 +242,11 @@ def test_the_same_call_gives_the_same_bytes():
 # Wrong kernels
 
 
-@pytest.mark.parametrize("machine", [GKLClassifier, GKLRegressor])
+@pytest.mark.parametrize("estimator", [GKLClassifier, GKLRegressor])
 @pytest.mark.parametrize("kernel", ["gaussian", Gaussian(1.0), 3, GeneralizedPolynomial], ids=str)
-def test_a_kernel_of_no_family_is_refused(machine, kernel):
+def test_a_kernel_of_no_family_is_refused(estimator, kernel):
     with pytest.raises(ValueError, match=r"expected a GeneralizedKernel, such as .*, got "):
-        machine(kernel).fit(X, X[:, 0] > 0.5)
+        estimator(kernel).fit(X, X[:, 0] > 0.5)
 
 
 WRONG_FAMILIES = [
@@ -265,7 +265,7 @@ WRONG_FAMILIES = [
     (bumps_kernel(weights=-WEIGHTS), r"expected weights >= 0, got -0\.125"),
     (bumps_kernel(weights=WEIGHTS[:3]), r"expected weights of shape \(8,\), got \(3,\)"),
     (bumps_kernel(nodes=np.full((8, 1), np.nan)), "expected finite numbers, got nan in nodes"),
-    (GeneralizedPolynomial(degree=-1), "expected degree >= 0, a whole number, got -1"),
+    (GeneralizedPolynomial(degree=-1), "expected degree >= 0, an integer, got -1"),
     (GeneralizedPolynomial(lower=1.0), "expected lower < upper, got 1 and 1"),
     (TessellatedKernel(lower=[0.0] * 3), r"expected lower of shape \(2,\), got \(3,\)"),
     (TessellatedKernel(degree=3), r"expected degree in \[0, 1, 2\], got 3"),
@@ -293,7 +293,7 @@ BAD_PARAMETERS = [
     ({"tol": 0}, "expected tol > 0, a finite number, got 0"),
     ({"solver": "adp"}, r"got 'adp' \(did you mean 'apd'\?\)"),
     ({"prox": "none"}, r"expected prox in \['auto'\], got 'none'"),
-    ({"subsample": 1}, "expected subsample >= 2, a whole number, got 1"),
+    ({"subsample": 1}, "expected subsample >= 2, an integer, got 1"),
     ({"cache_mb": -5}, "expected cache_mb > 0, a finite number, got -5"),
     ({"dtype": "int8"}, r"expected dtype in \['float32', 'float64'\], got 'int8'"),
     ({"max_iter": 0}, "expected max_iter >= 1, or -1 for no limit, got 0"),
@@ -301,7 +301,7 @@ BAD_PARAMETERS = [
 
 
 @pytest.mark.parametrize(("parameters", "message"), BAD_PARAMETERS, ids=str)
-@pytest.mark.parametrize("machine", [GKLClassifier, GKLRegressor])
-def test_bad_parameters_get_one_clear_error(machine, parameters, message):
+@pytest.mark.parametrize("estimator", [GKLClassifier, GKLRegressor])
+def test_bad_parameters_get_one_clear_error(estimator, parameters, message):
     with pytest.raises(ValueError, match=message):
-        machine(**parameters).fit(X, X[:, 0] > 0.5)
+        estimator(**parameters).fit(X, X[:, 0] > 0.5)

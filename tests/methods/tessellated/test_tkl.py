@@ -22,7 +22,7 @@ from sklearn.svm import SVC
 from pliant import C_path, TKLClassifier, TKLRegressor
 from pliant.core.progress import HAS_CALLBACKS
 from pliant.kernels import GPKernel
-from pliant.methods.tessellated import machine as _generalized
+from pliant.methods.tessellated import base
 from tests.papers.tessellated_cases import BASES, C1, CASES, R1, R3
 
 REFERENCE_DIGITS = 4e-8
@@ -38,8 +38,8 @@ every_basis = pytest.mark.parametrize(("degree", "basis"), BASES)
 every_solver = pytest.mark.parametrize("solver", SOLVERS)
 
 
-def machine_of(case, **options):
-    """The estimator of a reference case, in the paper's scaling unless told otherwise."""
+def estimator_of(case, **options):
+    """The estimator of a reference case, in the paper's scaling by default."""
     paper = {"C": case.C, "delta": case.delta, "scale": False, "normalize_measure": False}
     if case is C1:
         return TKLClassifier(**{**paper, **options})
@@ -52,7 +52,7 @@ def decisions(model, points):
 
 
 def primal(model, points, y, C):
-    """1/2 w'K w + C sum of hinge losses, of the machine that predicts."""
+    """1/2 w'K w + C sum of hinge losses, of the SVM that predicts."""
     w = model.dual_coef_
     losses = np.maximum(0, 1 - y * model.decision_function(points))
     return w @ model.kernel_(model.support_vectors_) @ w / 2 + np.sum(C * losses)
@@ -73,7 +73,7 @@ def assert_bounds(model, optimum):
 @every_case
 @every_basis
 def test_the_reference_optima(case, degree, basis):
-    model = machine_of(case, degree=degree, basis=basis, tol=3e-7).fit(case.X, case.y)
+    model = estimator_of(case, degree=degree, basis=basis, tol=3e-7).fit(case.X, case.y)
     optimum = case.optimum(degree, basis)
     assert model.objective_ == pytest.approx(optimum, rel=1e-6)
     assert_bounds(model, optimum)
@@ -89,7 +89,7 @@ def test_the_reference_optima(case, degree, basis):
 @every_case
 def test_normalising_the_measure_is_another_c(case):
     volume = (1 + 2 * case.delta) ** case.X.shape[1]
-    normal = machine_of(case, normalize_measure=True, C=volume * case.C, tol=1e-6)
+    normal = estimator_of(case, normalize_measure=True, C=volume * case.C, tol=1e-6)
     value = normal.fit(case.X, case.y).objective_
     assert value == pytest.approx(volume * case.optimum(1, "x"), rel=2e-6)
 
@@ -97,7 +97,7 @@ def test_normalising_the_measure_is_another_c(case):
 @every_solver
 @pytest.mark.parametrize("case", [C1, R1], ids=lambda case: case.name)
 def test_all_solvers_agree_to_their_gaps(case, solver):
-    model = machine_of(case, solver=solver, tol=0.05).fit(case.X, case.y)
+    model = estimator_of(case, solver=solver, tol=0.05).fit(case.X, case.y)
     assert_bounds(model, case.optimum(1, "x"))
     assert model.dual_gap_ <= 0.05 * model.objective_
 
@@ -111,7 +111,7 @@ def test_two_points_on_a_line(solver):
 @open_gap
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("C", [1.0, 1e3, 1e5])
-def test_the_objective_is_that_of_the_machine_that_predicts(C, dtype):
+def test_the_objective_is_that_of_the_svm_that_predicts(C, dtype):
     r = np.random.default_rng(0)
     points = r.random((60, 2))
     y = np.where(points[:, 0] + 0.5 * r.standard_normal(60) > 0.5, 1, -1)
@@ -120,7 +120,7 @@ def test_the_objective_is_that_of_the_machine_that_predicts(C, dtype):
     assert model.dual_gap_ == model.objective_ - model.lower_bound_ > 0
 
 
-def test_a_gap_that_single_precision_leaves_open_is_told():
+def test_a_gap_that_single_precision_leaves_open_gives_a_warning():
     r = np.random.default_rng(0)
     points = r.random((60, 2))
     y = points[:, 0] + 0.5 * r.standard_normal(60) > 0.5
@@ -128,7 +128,7 @@ def test_a_gap_that_single_precision_leaves_open_is_told():
         TKLClassifier(1e7, dtype="float32").fit(points, y)
 
 
-def test_the_objective_of_a_regression_is_that_of_the_machine_that_predicts():
+def test_the_objective_of_a_regression_is_that_of_the_svm_that_predicts():
     model = TKLRegressor(C=3.0, epsilon=0.05).fit(R1.X, R1.y)
     scale = R1.y.std()
     w = model.dual_coef_ / scale
@@ -145,7 +145,7 @@ def test_the_objective_of_a_regression_is_that_of_the_machine_that_predicts():
 @pytest.mark.parametrize("case", [C1, R3], ids=lambda case: case.name)
 def test_prediction_is_the_expansion_in_the_learned_kernel(case, degree, basis):
     options = {"degree": degree, "basis": basis, "scale": True, "normalize_measure": True}
-    model = machine_of(case, **options).fit(10 * case.X - 3, case.y)
+    model = estimator_of(case, **options).fit(10 * case.X - 3, case.y)
     new = np.random.default_rng(0).uniform(-5, 9, (20, case.X.shape[1]))
     expected = model.kernel_(new, model.support_vectors_) @ model.dual_coef_ + model.intercept_
     np.testing.assert_allclose(decisions(model, new), expected, rtol=0, atol=1e-12 * 20)
@@ -184,11 +184,11 @@ def test_the_objective_does_not_depend_on_row_order(seed):
     assert model.objective_ == pytest.approx(other.objective_, rel=1.1e-5)
 
 
-def test_the_learned_kernel_works_in_other_machines():
+def test_the_learned_kernel_works_in_other_methods():
     model = TKLClassifier(C=5.0, tol=1e-6).fit(X, Y)
-    machine = SVC(kernel=model.kernel_, C=5.0, tol=1e-8).fit(X, Y)
+    estimator = SVC(kernel=model.kernel_, C=5.0, tol=1e-8).fit(X, Y)
     np.testing.assert_allclose(
-        machine.decision_function(NEW), model.decision_function(NEW), atol=0.02
+        estimator.decision_function(NEW), model.decision_function(NEW), atol=0.02
     )
     learned = TKLRegressor(C=10.0, epsilon=0.01).fit(R1.X, R1.y).kernel_
     ridge = KernelRidge(kernel="precomputed", alpha=0.01).fit(learned(R1.X), R1.y)
@@ -220,7 +220,7 @@ def test_an_offset_of_the_features_changes_nothing():
     )
 
 
-def test_constant_features_tell_nothing():
+def test_constant_features_change_nothing():
     with_constants = np.column_stack([np.full(30, 7.0), X, np.full(30, -1e9)])
     model = TKLClassifier(C=5.0).fit(with_constants, Y)
     assert model.score(with_constants, Y) == 1
@@ -283,20 +283,20 @@ def test_zero_weights_leave_rows_out():
     np.testing.assert_array_equal(model.support_, np.flatnonzero(kept)[left.support_])
     assert (np.abs(model.dual_coef_) <= 2.0 * w[model.support_] + 1e-12).all()
     far = np.vstack([X, [[1e6, 0.0]]])
-    told = TKLClassifier(C=2.0).fit(far, np.append(Y, 1), np.append(w, 0))
-    np.testing.assert_array_equal(told.kernel_.width, model.kernel_.width)
+    other = TKLClassifier(C=2.0).fit(far, np.append(Y, 1), np.append(w, 0))
+    np.testing.assert_array_equal(other.kernel_.width, model.kernel_.width)
 
 
-@pytest.mark.parametrize("machine", [TKLClassifier, TKLRegressor])
-def test_a_weight_of_two_is_a_row_twice_and_c_doubled(machine):
+@pytest.mark.parametrize("estimator", [TKLClassifier, TKLRegressor])
+def test_a_weight_of_two_is_a_row_twice_and_c_doubled(estimator):
     w = np.random.default_rng(0).integers(1, 4, 30)
-    points, y = (X, Y) if machine is TKLClassifier else (R1.X, R1.y)
-    options = {} if machine is TKLClassifier else {"scale_target": False}
-    model = machine(C=0.5, tol=1e-5, **options).fit(points, y, w)
-    again = machine(C=0.5, tol=1e-5, **options).fit(np.repeat(points, w, 0), np.repeat(y, w))
+    points, y = (X, Y) if estimator is TKLClassifier else (R1.X, R1.y)
+    options = {} if estimator is TKLClassifier else {"scale_target": False}
+    model = estimator(C=0.5, tol=1e-5, **options).fit(points, y, w)
+    again = estimator(C=0.5, tol=1e-5, **options).fit(np.repeat(points, w, 0), np.repeat(y, w))
     assert model.objective_ == pytest.approx(again.objective_, rel=1.1e-5)
-    twice = machine(C=0.5, **options).fit(points, y, np.full(30, 2.0))
-    doubled = machine(C=1.0, **options).fit(points, y)
+    twice = estimator(C=0.5, **options).fit(points, y, np.full(30, 2.0))
+    doubled = estimator(C=1.0, **options).fit(points, y)
     assert twice.objective_ == pytest.approx(doubled.objective_, rel=1e-9)
 
 
@@ -314,7 +314,7 @@ def test_class_weights_are_weights():
 # Many classes
 
 
-def test_more_than_two_classes_learn_one_machine_per_pair():
+def test_more_than_two_classes_learn_one_svm_per_pair():
     points, y = load_iris(return_X_y=True)
     names = np.array(["setosa", "versicolor", "virginica"])[y]
     model = TKLClassifier(C=10).fit(points, names)
@@ -339,19 +339,19 @@ def test_more_than_two_classes_learn_one_machine_per_pair():
     assert not hasattr(model, "estimators_")
 
 
-def test_machines_of_pairs_are_counted():
+def test_svms_of_pairs_are_counted():
     points, y = load_iris(return_X_y=True)
     model = TKLClassifier(tol=0.1).fit(points, y)
-    counts = [machine.n_svm_solves_ for machine in model.estimators_]
+    counts = [estimator.n_svm_solves_ for estimator in model.estimators_]
     np.testing.assert_array_equal(model.n_svm_solves_, counts)
 
 
 def test_all_pairs_share_the_scaling_of_features():
     data = load_iris(as_frame=True)
     model = TKLClassifier(tol=0.1).fit(data.data, data.target)
-    for machine in model.estimators_:
-        np.testing.assert_array_equal(machine.kernel_.offset, data.data.min())
-        np.testing.assert_array_equal(machine.feature_names_in_, model.feature_names_in_)
+    for estimator in model.estimators_:
+        np.testing.assert_array_equal(estimator.kernel_.offset, data.data.min())
+        np.testing.assert_array_equal(estimator.feature_names_in_, model.feature_names_in_)
 
 
 # Limits and warnings
@@ -359,12 +359,12 @@ def test_all_pairs_share_the_scaling_of_features():
 
 @every_solver
 def test_an_unfinished_fit_warns_with_gap_and_advice(solver):
-    told = (
+    message = (
         r"TKLClassifier stopped after 2 support vector machines with a relative gap of "
         r"0\.\d+, where tol = 1e-06 was asked for: .*raise max_iter"
     )
     model = TKLClassifier(solver=solver, max_iter=2, tol=1e-6)
-    with pytest.warns(ConvergenceWarning, match=told) as caught:
+    with pytest.warns(ConvergenceWarning, match=message) as caught:
         model.fit(X, Y)
     assert caught[0].filename == __file__
     assert model.n_svm_solves_ == model.n_iter_ == len(model.gap_history_) == 2
@@ -372,14 +372,14 @@ def test_an_unfinished_fit_warns_with_gap_and_advice(solver):
     assert np.isfinite(model.decision_function(NEW)).all()
 
 
-def test_no_limit_is_told_to_the_solver(monkeypatch):
+def test_the_solver_gets_the_limit(monkeypatch):
     seen = []
 
     def solve(*args, **options):
         seen.append(options["max_iter"])
         raise KeyboardInterrupt
 
-    monkeypatch.setitem(_generalized.SOLVERS, "lowrank", solve)
+    monkeypatch.setitem(base.SOLVERS, "lowrank", solve)
     for limit in (-1, 7):
         model = TKLClassifier(max_iter=limit)
         with pytest.raises(KeyboardInterrupt):
@@ -390,7 +390,7 @@ def test_no_limit_is_told_to_the_solver(monkeypatch):
 
 
 @pytest.mark.parametrize("C", [1e-300, 1e-6, 1e9, 1e12])
-def test_extreme_prices_of_the_slack(C):
+def test_extreme_penalties(C):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = TKLClassifier(C=C, max_iter=60).fit(X, Y)
@@ -421,14 +421,14 @@ def test_callbacks_see_progress_and_can_stop(subsample):
             return self.stop
 
     recorder = Recorder(stop=False)
-    machine = TKLClassifier(subsample=subsample, tol=0.3 if subsample else 1e-3, random_state=0)
-    full = clone(machine).set_callbacks(recorder).fit(X, Y)
+    estimator = TKLClassifier(subsample=subsample, tol=0.3 if subsample else 1e-3, random_state=0)
+    full = clone(estimator).set_callbacks(recorder).fit(X, Y)
     assert recorder.seen[0] == "setup"
     assert recorder.seen[-1] == "teardown"
     assert recorder.seen.count("begin") == recorder.seen.count("end") >= 3
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # who stops a fit knows that the gap is open
-        stopped = clone(machine).set_callbacks(Recorder(stop=True)).fit(X, Y)
+        stopped = clone(estimator).set_callbacks(Recorder(stop=True)).fit(X, Y)
     assert stopped.n_iter_ < full.n_iter_
     assert stopped.dual_gap_ > full.dual_gap_
 
@@ -449,8 +449,8 @@ def test_p_of_some_rows_is_certified_on_all(seed):
 
 
 def test_an_open_gap_on_all_rows_names_the_rows():
-    told = r"relative gap of .* P was learned on 10 of 30 rows; raise subsample"
-    with pytest.warns(ConvergenceWarning, match=told):
+    message = r"relative gap of .* P was learned on 10 of 30 rows; raise subsample"
+    with pytest.warns(ConvergenceWarning, match=message):
         TKLClassifier(C=100.0, subsample=10, random_state=0, tol=1e-6).fit(X, Y)
 
 
@@ -479,15 +479,15 @@ def test_a_subsample_holds_both_classes():
 
 @open_gap
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("machine", [TKLClassifier, TKLRegressor])
-def test_rows_on_demand_give_the_predictions_of_a_whole_gram(machine, dtype):
+@pytest.mark.parametrize("estimator", [TKLClassifier, TKLRegressor])
+def test_rows_on_demand_give_the_predictions_of_a_whole_gram(estimator, dtype):
     r = np.random.default_rng(0)
     points = r.random((300, 2))
     y = np.sin(6 * points[:, 0]) + points[:, 1] + 0.2 * r.standard_normal(300)
-    y = y > 1 if machine is TKLClassifier else y
+    y = y > 1 if estimator is TKLClassifier else y
     options = {"C": 3.0, "subsample": 80, "tol": 1e-3, "random_state": 0, "dtype": dtype}
-    whole = machine(**options).fit(points, y)
-    rows = machine(cache_mb=0.05, **options).fit(points, y)
+    whole = estimator(**options).fit(points, y)
+    rows = estimator(cache_mb=0.05, **options).fit(points, y)
     np.testing.assert_allclose(rows.shape_matrix_, whole.shape_matrix_, atol=1e-6)
     assert rows.objective_ == pytest.approx(whole.objective_, rel=1e-3)
     np.testing.assert_allclose(decisions(rows, points), decisions(whole, points), atol=0.02)
@@ -504,7 +504,7 @@ def test_single_precision_changes_little():
     assert single.kernel_(X).dtype == np.float64
 
 
-def test_many_rows_start_from_what_some_tell():
+def test_many_rows_start_from_some_of_them():
     r = np.random.default_rng(0)
     points = r.random((2100, 2))
     y = points[:, 0] + 0.2 * r.standard_normal(2100) > points[:, 1]
@@ -574,22 +574,22 @@ def test_search_pipelines_and_paths():
     ).fit(X, Y)
     assert search.best_params_["tklclassifier__C"] == search.best_estimator_[-1].C
     assert cross_val_score(TKLRegressor(C=10, tol=0.05), R1.X, R1.y, cv=2).min() > 0.5
-    machines = C_path(TKLClassifier(tol=1e-4), X, Y, [10.0, 0.1])
-    for machine, C in zip(machines, [10.0, 0.1], strict=True):
+    estimators = C_path(TKLClassifier(tol=1e-4), X, Y, [10.0, 0.1])
+    for estimator, C in zip(estimators, [10.0, 0.1], strict=True):
         alone = TKLClassifier(C=C, tol=1e-4).fit(X, Y)
-        assert machine.objective_ == pytest.approx(alone.objective_, rel=1.1e-4)
-        assert machine.score(X, Y) >= 0.5
+        assert estimator.objective_ == pytest.approx(alone.objective_, rel=1.1e-4)
+        assert estimator.score(X, Y) >= 0.5
 
 
-@pytest.mark.parametrize("machine", [TKLClassifier, TKLRegressor])
-def test_parameters_come_back_as_they_were(machine):
+@pytest.mark.parametrize("estimator", [TKLClassifier, TKLRegressor])
+def test_parameters_come_back_as_they_were(estimator):
     delta = (np.array([0.1, 0.2]), 0.3)
-    model = machine(3.0, delta=delta, basis="xz", prox=0.1, random_state=5)
+    model = estimator(3.0, delta=delta, basis="xz", prox=0.1, random_state=5)
     assert model.get_params()["delta"] is delta
     copy = clone(model)
     assert copy.get_params(deep=False).keys() == model.get_params(deep=False).keys()
     assert (copy.C, copy.basis, copy.prox, copy.random_state) == (3.0, "xz", 0.1, 5)
-    assert machine().set_params(**model.get_params()).get_params() == model.get_params()
+    assert estimator().set_params(**model.get_params()).get_params() == model.get_params()
     with pytest.raises(NotFittedError):
         model.predict(X)
     assert not hasattr(model, "lower_")
@@ -605,9 +605,9 @@ BAD_PARAMETERS = [
     ({"tol": 0}, "expected tol > 0, a finite number, got 0"),
     ({"tol": -1e-3}, "expected tol > 0, a finite number, got -0.001"),
     ({"degree": 3}, r"expected degree in \[0, 1, 2\], got 3"),
-    ({"degree": -1}, "expected degree >= 0, a whole number, got -1"),
-    ({"degree": 1.5}, "expected degree >= 0, a whole number, got 1.5"),
-    ({"degree": True}, "expected degree >= 0, a whole number, got True"),
+    ({"degree": -1}, "expected degree >= 0, an integer, got -1"),
+    ({"degree": 1.5}, "expected degree >= 0, an integer, got 1.5"),
+    ({"degree": True}, "expected degree >= 0, an integer, got True"),
     ({"basis": "z"}, r"expected basis in \['x', 'xz'\], got 'z'"),
     ({"basis": None}, r"expected basis in \['x', 'xz'\], got None"),
     ({"delta": -0.1}, "expected delta >= 0, got -0.1"),
@@ -623,26 +623,26 @@ BAD_PARAMETERS = [
     ({"solver": None}, "expected solver in .*got None"),
     ({"prox": -1.0}, "expected prox >= 0, a finite number, got -1.0"),
     ({"prox": "none"}, r"expected prox in \['auto'\], got 'none'"),
-    ({"subsample": 1}, "expected subsample >= 2, a whole number, got 1"),
-    ({"subsample": 0.5}, "expected subsample >= 2, a whole number, got 0.5"),
+    ({"subsample": 1}, "expected subsample >= 2, an integer, got 1"),
+    ({"subsample": 0.5}, "expected subsample >= 2, an integer, got 0.5"),
     ({"cache_mb": 0}, "expected cache_mb > 0, a finite number, got 0"),
     ({"dtype": "int8"}, r"expected dtype in \['float32', 'float64'\], got 'int8'"),
     ({"scale": "yes"}, "expected scale True or False, got 'yes'"),
     ({"normalize_measure": 1}, "expected normalize_measure True or False, got 1"),
     ({"max_iter": 0}, "expected max_iter >= 1, or -1 for no limit, got 0"),
-    ({"max_iter": -2}, "expected max_iter >= -1, a whole number, got -2"),
+    ({"max_iter": -2}, "expected max_iter >= -1, an integer, got -2"),
 ]
 
 
 @pytest.mark.parametrize(("parameters", "message"), BAD_PARAMETERS, ids=str)
-@pytest.mark.parametrize("machine", [TKLClassifier, TKLRegressor])
-def test_bad_parameters_get_one_clear_error(machine, parameters, message):
-    points, y = (X, Y) if machine is TKLClassifier else (R1.X, R1.y)
+@pytest.mark.parametrize("estimator", [TKLClassifier, TKLRegressor])
+def test_bad_parameters_get_one_clear_error(estimator, parameters, message):
+    points, y = (X, Y) if estimator is TKLClassifier else (R1.X, R1.y)
     with pytest.raises(ValueError, match=message):
-        machine(**parameters).fit(points, y)
+        estimator(**parameters).fit(points, y)
 
 
-def test_a_wrong_random_state_is_told_before_it_is_needed():
+def test_a_wrong_random_state_is_refused_before_it_is_needed():
     with pytest.raises(ValueError, match=r"expected random_state to be a seed.* got 'seed'"):
         TKLClassifier(random_state="seed").fit(X, Y)
 
@@ -744,11 +744,11 @@ def test_bad_weights_and_targets():
         TKLRegressor(scale_target="yes").fit(X, X[:, 0])
 
 
-def test_many_classes_tell_their_open_gaps_once():
+def test_many_classes_give_one_warning_of_open_gaps():
     r = np.random.default_rng(0)
     points, y = r.random((60, 3)), np.repeat(["a", "b", "c"], 20)
-    told = r"\d of 3 pairs of classes; the first: TKLClassifier stopped after 2 support vector"
-    with pytest.warns(ConvergenceWarning, match=told) as caught:
+    message = r"\d of 3 pairs of classes; the first: TKLClassifier stopped after 2 support vector"
+    with pytest.warns(ConvergenceWarning, match=message) as caught:
         TKLClassifier(C=100.0, max_iter=2, tol=1e-9).fit(points, y)
     assert len(caught) == 1
     assert caught[0].filename == __file__

@@ -8,24 +8,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from pliant.comparison.outcome import Outcome
 from pliant.comparison.report.page import page
 from pliant.core.exceptions import TableError
 from pliant.core.files import replacing
 
-if TYPE_CHECKING:
-    from pliant.comparison.result import ComparisonResult
-
 __all__ = ["report_html", "write_report"]
 
 
-def report_html(results: Sequence[ComparisonResult]) -> str:
+def report_html(results: Sequence[Outcome]) -> str:
     """Return the report of one comparison, or of several on different tables, as HTML.
 
     Parameters
     ----------
-    results : sequence of ComparisonResult
+    results : sequence of Outcome
         With several, the page begins with the part over all tables.
 
     Returns
@@ -42,12 +39,12 @@ def report_html(results: Sequence[ComparisonResult]) -> str:
     return page(results)
 
 
-def write_report(results: Sequence[ComparisonResult], path: str | os.PathLike[str]) -> None:
+def write_report(results: Sequence[Outcome], path: str | os.PathLike[str]) -> None:
     """Write the report of one comparison, or of several, to a file.
 
     Parameters
     ----------
-    results : sequence of ComparisonResult
+    results : sequence of Outcome
         As for `report_html`.
     path : path-like
         The file to make or to replace; it appears whole or not at all.

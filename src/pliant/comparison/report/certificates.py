@@ -1,24 +1,21 @@
-"""How far each method's solver has proved itself from the best solution, at most."""
+"""The certified gaps of each method's solver."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+from pliant.comparison.record import Record
 from pliant.comparison.report.leaderboard import method_head
 from pliant.comparison.report.markup import Markup, joined, tag
 from pliant.comparison.report.tables import Column, number, table, text
 from pliant.comparison.report.view import View
-from pliant.comparison.report.wording import count, gap, known
-
-if TYPE_CHECKING:
-    from pliant.comparison.standings import Standing
+from pliant.comparison.stats.standings import Standing
+from pliant.core.text import count, gap, known
 
 __all__ = ["certificates"]
 
 CERTIFIED = (
-    "A certified gap is proved by the solver, not estimated: no solution of the method's own "
-    "training problem is better than the one found by more than this share of its objective. "
-    "It says that training ended well, not that predictions are good."
+    "A certified gap is proved by the solver, not estimated: no solution of the method's "
+    "training problem is better than its own by more than this share of its objective. "
+    "A small gap shows that training ended well, not that predictions are good."
 )
 
 
@@ -47,7 +44,7 @@ def _table(view: View, certified: list[Standing]) -> Markup:
     return table("Certified gaps", columns, rows, sortable=True, look="small")
 
 
-def _row(standing: Standing, records: list[dict[str, Any]]) -> list[Markup]:
+def _row(standing: Standing, records: list[Record]) -> list[Markup]:
     done = [record for record in records if record["status"] == "done"]
     proved = sum(known(record.get("gap")) for record in done)
     return [
@@ -59,7 +56,7 @@ def _row(standing: Standing, records: list[dict[str, Any]]) -> list[Markup]:
 
 
 def _in_words(size: float | None) -> str:
-    """Say a gap as a percentage of the objective."""
+    """Return a gap as a percentage of the objective."""
     if not known(size):
         return ""
     if size < 1e-8:

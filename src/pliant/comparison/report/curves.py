@@ -10,7 +10,7 @@ from pliant.comparison.report.interval import axis_of
 from pliant.comparison.report.markup import Markup, joined, tag
 from pliant.comparison.report.tables import Column, details, head, number, scrolled, table
 from pliant.comparison.report.view import View
-from pliant.comparison.report.wording import count, fixed, known
+from pliant.core.text import count, fixed, known
 
 __all__ = ["learning_curves"]
 
@@ -37,13 +37,13 @@ def learning_curves(view: View) -> Markup:
 
 def _curve(view: View, method: str) -> list[Point]:
     """Return the mean over folds at each share of the training rows; folds differ a little."""
-    found: dict[float, list[Point]] = {}
+    points: dict[float, list[Point]] = {}
     for record in view.records(method):
         for rows, score in record.get("curve") or ():
             if known(score):
                 share = round(rows / record["rows"]["train"], 2)
-                found.setdefault(share, []).append((rows, score))
-    return [(fmean(n for n, _ in at), fmean(s for _, s in at)) for _, at in sorted(found.items())]
+                points.setdefault(share, []).append((rows, score))
+    return [(fmean(n for n, _ in at), fmean(s for _, s in at)) for _, at in sorted(points.items())]
 
 
 def _draw(view: View, curves: dict[str, list[Point]]) -> Markup | None:
@@ -69,8 +69,8 @@ def _add(plot: Plot, view: View, name: str, curve: Sequence[Point]) -> None:
         return
     title = _titles(view)[name]
     for (rows, score), (x, y) in zip(curve, places, strict=True):
-        said = f"{title}: {fixed(score, view.digits)} with {count(round(rows), 'row')}"
-        plot.add(marker(x, y, _shape(look), f"point {look}", said))
+        label = f"{title}: {fixed(score, view.digits)} with {count(round(rows), 'row')}"
+        plot.add(marker(x, y, _shape(look), f"point {look}", label))
 
 
 def _score_axis(view: View, curves: dict[str, list[Point]]) -> Axis | None:

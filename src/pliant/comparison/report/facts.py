@@ -1,4 +1,4 @@
-"""What was compared, on what: the first thing on the page."""
+"""The facts and the result of a comparison, the first part of its page."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from pliant.comparison.report.markup import Markup, joined, tag
+from pliant.comparison.report.sentences import sentence
 from pliant.comparison.report.view import View
-from pliant.comparison.report.wording import count, seconds
-from pliant.comparison.sentences import listed
+from pliant.core.text import count, listed, seconds
 
 __all__ = ["facts", "summary", "verdict"]
 
@@ -26,11 +26,11 @@ def summary(view: View) -> Markup:
         if view.result.interrupted
         else None
     )
-    return joined(verdict(view.result.sentence()), stopped)
+    return joined(verdict(sentence(view.standings, view.metric)), stopped)
 
 
 def verdict(text: str) -> Markup:
-    """Write the first sentence large, and what to beware of below."""
+    """Write the first sentence large, and warnings below."""
     claim, *rest = SENTENCE_END.split(text, maxsplit=1)
     beware = tag("p", rest, class_="beware") if rest else None
     return joined(tag("p", claim, class_="verdict"), beware)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pliant.comparison.report.drawing import Axis, path, written
 from pliant.comparison.report.markup import Markup, tag
-from pliant.comparison.report.wording import known
+from pliant.core.text import known
 
 __all__ = ["Interval", "axis_of", "draw_interval"]
 
@@ -22,7 +22,7 @@ REACH = 3.0
 def axis_of(
     intervals: Sequence[Interval], higher_is_better: bool, reach: float = REACH
 ) -> Axis | None:
-    """Return a scale that tells good methods apart; much worse ones lie outside of it.
+    """Return a scale for the good methods; much worse ones lie outside of it.
 
     Parameters
     ----------

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import TYPE_CHECKING
 
+from pliant.comparison.metrics import Metric
 from pliant.comparison.report.interval import draw_interval
 from pliant.comparison.report.markup import Content, Markup, joined, tag
 from pliant.comparison.report.tables import Column, head, number, table, text
 from pliant.comparison.report.view import View
-from pliant.comparison.report.wording import (
+from pliant.comparison.stats.standings import Standing
+from pliant.core.text import (
     MISSING,
     bytes_of,
     count,
@@ -23,10 +24,6 @@ from pliant.comparison.report.wording import (
     signed,
 )
 
-if TYPE_CHECKING:
-    from pliant.comparison.metrics import Metric
-    from pliant.comparison.standings import Standing
-
 __all__ = ["costs", "leaderboard", "method_head"]
 
 STATUS = {"done": "complete", "cut": "cut short", "error": "failed", "skipped": "skipped"}
@@ -34,7 +31,7 @@ STATUS = {"done": "complete", "cut": "cut short", "error": "failed", "skipped": 
 MEGABYTE = 1024**2
 
 LEVEL = 0.05
-"""A smaller p is called a difference."""
+"""A difference with a smaller p is called significant."""
 
 
 def leaderboard(view: View) -> Markup:
@@ -133,11 +130,11 @@ def _difference(view: View, standing: Standing) -> Markup:
 
 
 def _verdict(standing: Standing) -> Content:
-    """Say what the difference means, if it was tested."""
+    """Return whether the difference is significant, if it was tested."""
     if not (known(standing.difference) and known(standing.p_value)):
         return None
     if standing.p_value >= LEVEL:
-        return tag("span", "within chance", class_="note")
+        return tag("span", "not significant", class_="note")
     word = "better" if standing.difference > 0 else "worse"
     return tag("span", word, class_=f"note {word}")
 

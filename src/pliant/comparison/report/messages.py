@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
 
+from pliant.comparison.record import Entry
 from pliant.comparison.report.markup import Markup, tag
 from pliant.comparison.report.view import View
-from pliant.comparison.report.wording import count
+from pliant.core.text import count
 
 __all__ = ["messages"]
 
@@ -25,9 +25,9 @@ def messages(view: View) -> Markup:
     return tag("dl", shown, class_="messages")
 
 
-def _item(view: View, entry: Any) -> Markup | None:
+def _item(view: View, entry: Entry) -> Markup | None:
     records = view.records(entry.name)
-    errors = Counter(record["error"] for record in records if record.get("error"))
+    errors = Counter(error for record in records if (error := record.get("error")))
     warned = Counter(text for record in records for text in set(record.get("warnings") or ()))
     lines = [*_lines("Error", errors), *_lines("Warning", warned)]
     if not lines and entry.status in ("error", "skipped") and entry.reason:

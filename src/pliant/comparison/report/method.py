@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pliant.comparison.record import called
 from pliant.comparison.report.markup import Markup, tag
 from pliant.comparison.report.view import View
-from pliant.comparison.report.wording import count, seconds
-from pliant.comparison.sentences import called, listed
+from pliant.core.text import count, listed, seconds
 
 __all__ = ["protocol_in_words"]
 
 
 def protocol_in_words(view: View) -> Markup:
-    """Say how rows were split, settings chosen, scores and differences measured."""
+    """Describe how rows were split, settings chosen, scores and differences measured."""
     return tag("ul", [tag("li", sentence) for sentence in _sentences(view)], class_="prose")
 
 
@@ -56,8 +56,8 @@ def _search(view: View) -> str:
         "A method's settings were chosen by "
         f"{view.metric.title} inside the training rows, split into {inner}, among at most "
         f"{count(protocol.candidates, 'candidate')} and on at most "
-        f"{count(protocol.search_rows, 'row')}. So no test row had a say in the settings that it "
-        "was tested with: this is nested cross-validation."
+        f"{count(protocol.search_rows, 'row')}. So the settings do not depend on the test rows: "
+        "this is nested cross-validation."
     )
 
 
@@ -71,8 +71,8 @@ def _numbers(view: View) -> Iterator[str]:
         rival = called(entry.name, entry.title)
         yield (
             f"Each method was compared with {rival} on the folds that both "
-            "finished. p is how often chance alone would give a difference this large, corrected "
-            "for the number of methods (Holm); below 0.05 it is called a difference."
+            "finished. p is how often equal methods would differ this much, corrected for the "
+            "number of methods (Holm); below 0.05 a difference is called significant."
         )
 
 

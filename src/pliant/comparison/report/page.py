@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pliant._version import __version__
-from pliant.comparison.report.across import over_all_tables
+from pliant.comparison.outcome import Outcome
+from pliant.comparison.report.all_tables import over_all_tables
 from pliant.comparison.report.certificates import certificates
 from pliant.comparison.report.curves import learning_curves
 from pliant.comparison.report.document import document
@@ -20,10 +20,7 @@ from pliant.comparison.report.pictures import learned_kernels
 from pliant.comparison.report.predictions import predictions
 from pliant.comparison.report.repeat import again, environment
 from pliant.comparison.report.view import View, heading
-from pliant.comparison.report.wording import count
-
-if TYPE_CHECKING:
-    from pliant.comparison.result import ComparisonResult
+from pliant.core.text import count
 
 __all__ = ["page"]
 
@@ -81,13 +78,13 @@ PARTS = (
     Part(
         "kernels",
         "Learned kernels",
-        "What each method made of its kernel on the first fold's training rows.",
+        "The kernel that each method learned from the training rows of the first fold.",
         learned_kernels,
     ),
     Part(
         "certificates",
         "Convergence and certificates",
-        "Whether training came to its end.",
+        "Whether training converged.",
         certificates,
     ),
     Part(
@@ -99,13 +96,13 @@ PARTS = (
     Part(
         "protocol",
         "How it was measured",
-        "The rules that all methods had in common.",
+        "The protocol that all methods had in common.",
         protocol_in_words,
     ),
-    Part("environment", "Environment", "Versions and machine of this run.", environment),
+    Part("environment", "Environment", "Versions and computer of this run.", environment),
     Part(
         "again",
-        "Do it again",
+        "Repeat it",
         "The same command on the same table gives the same scores.",
         again,
     ),
@@ -113,12 +110,12 @@ PARTS = (
 """The sections of a result, in order."""
 
 
-def page(results: Sequence[ComparisonResult]) -> str:
+def page(results: Sequence[Outcome]) -> str:
     """Write the whole page.
 
     Parameters
     ----------
-    results : sequence of ComparisonResult
+    results : sequence of Outcome
         One or more.
 
     Raises
@@ -134,19 +131,19 @@ def page(results: Sequence[ComparisonResult]) -> str:
     return document(title, body)
 
 
-def _title(results: Sequence[ComparisonResult]) -> str:
+def _title(results: Sequence[Outcome]) -> str:
     if len(results) == 1:
         return f"{results[0].sample['name']}: methods compared"
     return f"Methods compared on {count(len(results), 'table')}"
 
 
-def _single(result: ComparisonResult, title: str) -> Markup:
+def _single(result: Outcome, title: str) -> Markup:
     view = View(result)
     links = tag("ul", [_link(view, part) for part in PARTS])
     return _layout(title, (facts(view), summary(view)), links, _sections(view))
 
 
-def _several(results: Sequence[ComparisonResult], title: str) -> Markup:
+def _several(results: Sequence[Outcome], title: str) -> Markup:
     views = [View(result, f"table-{n}-", 3) for n, result in enumerate(results, 1)]
     links = tag(
         "ul",

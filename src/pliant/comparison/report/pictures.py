@@ -5,9 +5,8 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Mapping
-from typing import Any
 
+from pliant.comparison.record import Entry, Picture, Record
 from pliant.comparison.report.markup import Markup, tag
 from pliant.comparison.report.view import View
 
@@ -18,10 +17,10 @@ END = b"IEND\xaeB`\x82"
 BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 PARTS = ("title", "alt", "png")
 WIDE = 1.6
-"""A picture that is so many times as wide as high takes two columns."""
+"""A picture with a larger ratio of width to height takes two columns."""
 
 LARGEST = 20_000
-"""Pixels of a picture's side at most."""
+"""The most pixels of a side of a picture."""
 
 
 def learned_kernels(view: View) -> Markup:
@@ -44,7 +43,7 @@ def picture(title: str, alt: str, png: str) -> Markup:
     Returns
     -------
     Markup
-        In place of a picture that is damaged or something else, a line that says so.
+        A message in place of a picture that is damaged or of another format.
     """
     size = _size(png)
     look = "card picture"
@@ -58,12 +57,12 @@ def picture(title: str, alt: str, png: str) -> Markup:
     return tag("figure", shown, tag("figcaption", title), class_=look)
 
 
-def _group(view: View, entry: Any) -> Markup | None:
+def _group(view: View, entry: Entry) -> Markup | None:
     """Write the pictures of a method under its name."""
     pictures = [each for record in view.records(entry.name) for each in _pictures(record)]
     if not pictures:
         return None
-    figures = [picture(*(each.get(part, "") for part in PARTS)) for each in pictures]
+    figures = [picture(*(str(each.get(part, "")) for part in PARTS)) for each in pictures]
     return tag(
         "div",
         view.heading(entry.title, 1),
@@ -72,7 +71,7 @@ def _group(view: View, entry: Any) -> Markup | None:
     )
 
 
-def _pictures(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _pictures(record: Record) -> list[Picture]:
     return [*(record.get("pictures") or ())]
 
 

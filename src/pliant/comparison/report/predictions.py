@@ -1,19 +1,17 @@
-"""What some methods said of rows that they had not seen, against the truth."""
+"""Predictions of some methods for test rows, against the true values."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pliant.comparison.report.drawing import Axis, Plot, nice_ticks, path, point
 from pliant.comparison.report.markup import Markup, tag
 from pliant.comparison.report.tables import Column, details, head, number, scrolled, table
 from pliant.comparison.report.view import View
-from pliant.comparison.report.wording import count, known
-
-if TYPE_CHECKING:
-    from pliant.comparison.standings import Standing
+from pliant.comparison.stats.standings import Standing
+from pliant.core.text import count, known
 
 __all__ = ["predictions"]
 
@@ -32,50 +30,50 @@ REACH = 0.5
 SIZE = 400.0
 
 Pair = tuple[int, Any, Any]
-"""A row of the table, its true value and what was said."""
+"""A row of the table, its true value and its prediction."""
 
 
 def predictions(view: View) -> Markup:
     """Show the best method, the best learned kernel and the reference, each once."""
-    told = [(each, _pairs(view, each.method.name)) for each in view.featured]
-    told = [(standing, pairs) for standing, pairs in told if pairs]
-    if not told:
+    shown = [(each, _pairs(view, each.method.name)) for each in view.featured]
+    shown = [(standing, pairs) for standing, pairs in shown if pairs]
+    if not shown:
         return tag("p", "No predictions were kept.")
     draw = _scatters if view.regression else _confusions
-    return tag("div", draw(view, told), class_="panels")
+    return tag("div", draw(view, shown), class_="panels")
 
 
 def _pairs(view: View, method: str) -> list[Pair]:
     """Return the rows with a prediction, from the folds of the first repeat."""
-    found: list[Pair] = []
+    pairs: list[Pair] = []
     for record in view.records(method):
-        said = record.get("predictions") or {"rows": [], "values": []}
-        found += [
+        kept = record.get("predictions") or {"rows": [], "values": []}
+        pairs += [
             (row, view.result.truth[str(row)], value)
-            for row, value in zip(said["rows"], said["values"], strict=True)
+            for row, value in zip(kept["rows"], kept["values"], strict=True)
             if str(row) in view.result.truth
         ]
-    return found
+    return pairs
 
 
-def _scatters(view: View, told: list[tuple[Standing, list[Pair]]]) -> list[Markup]:
+def _scatters(view: View, shown: list[tuple[Standing, list[Pair]]]) -> list[Markup]:
     """Draw one scatter for each method, all on the same scale."""
-    finite = [(each, _finite(pairs)) for each, pairs in told]
+    finite = [(each, _finite(pairs)) for each, pairs in shown]
     scale = _scale([pair for _, pairs in finite for pair in pairs])
     return [_scatter(view, standing, pairs, scale) for standing, pairs in finite]
 
 
 def _finite(pairs: list[Pair]) -> list[Pair]:
-    numbers = [(row, float(true), float(said)) for row, true, said in pairs]
+    numbers = [(row, float(true), float(predicted)) for row, true, predicted in pairs]
     return [pair for pair in numbers if known(pair[1]) and known(pair[2])]
 
 
 def _scale(pairs: Sequence[Pair]) -> tuple[float, float]:
-    """Return a range with all true values, and with what was said as far as it is near them."""
+    """Return a range with all true values, and with the predictions near them."""
     true = [value for _, value, _ in pairs]
     low, high = min(true, default=0.0), max(true, default=0.0)
     reach = REACH * (high - low) or 1.0
-    near = [said for _, _, said in pairs if low - reach <= said <= high + reach]
+    near = [predicted for _, _, predicted in pairs if low - reach <= predicted <= high + reach]
     low, high = min([low, *near]), max([high, *near])
     pad = 0.04 * (high - low) or 1.0
     return low - pad, high + pad
@@ -88,7 +86,7 @@ def _scatter(
     x = Axis(low, high, nice_ticks(low, high, 5), "true value")
     plot = Plot(x, Axis(low, high, nice_ticks(low, high, 8), "predicted"), SIZE, SIZE)
     plot.add(path([plot.at(low, low), plot.at(high, high)], "identity"))
-    inside = [(true, said) for _, true, said in pairs if low <= said <= high]
+    inside = [(true, predicted) for _, true, predicted in pairs if low <= predicted <= high]
     drawn = inside[:: max(1, -(-len(inside) // MOST_POINTS))]
     plot.add(*(point(*plot.at(*place), "cloud") for place in drawn))
     name = f"Predicted against true {view.result.sample['target']}: {standing.method.title}"
@@ -115,34 +113,41 @@ def _short(value: float) -> Markup:
     return number(f"{value:.4g}".replace("-", "−"), value)
 
 
-def _confusions(view: View, told: list[tuple[Standing, list[Pair]]]) -> list[Markup]:
+def _confusions(view: View, shown: list[tuple[Standing, list[Pair]]]) -> list[Markup]:
     classes = [str(each) for each in view.result.sample.get("classes") or []]
     draw = _matrix if len(classes) <= MOST_CLASSES else _mistakes
     return [
         tag(
             "figure",
             tag("figcaption", tag("strong", standing.method.title), _right(pairs)),
-            draw(standing, Counter((str(true), str(said)) for _, true, said in pairs), classes),
+            draw(
+                standing,
+                Counter((str(true), str(predicted)) for _, true, predicted in pairs),
+                classes,
+            ),
             class_="card",
         )
-        for standing, pairs in told
+        for standing, pairs in shown
     ]
 
 
 def _right(pairs: list[Pair]) -> Markup:
-    right = sum(true == said for _, true, said in pairs)
+    right = sum(true == predicted for _, true, predicted in pairs)
     return tag("span", f"{right} of {count(len(pairs), 'test row')} right", class_="note")
 
 
 def _matrix(standing: Standing, seen: Counter[tuple[str, str]], classes: list[str]) -> Markup:
-    """Write the rows of each true class by what was said of them."""
+    """Write the rows of each true class by their predicted class."""
     columns = [Column("True class", numeric=False)]
     columns += [Column(name, "predicted") for name in classes]
-    totals = {true: sum(seen[true, said] for said in classes) for true in classes}
+    totals = {true: sum(seen[true, predicted] for predicted in classes) for true in classes}
     rows = [
         [
             head(true, value=true),
-            *(_share(seen[true, said], totals[true], true == said) for said in classes),
+            *(
+                _share(seen[true, predicted], totals[true], true == predicted)
+                for predicted in classes
+            ),
         ]
         for true in classes
     ]
@@ -166,7 +171,7 @@ def _mistakes(standing: Standing, seen: Counter[tuple[str, str]], classes: list[
         Column("Rows"),
     ]
     rows = [
-        [head(true, value=true), tag("td", said), number(times, times)]
-        for (true, said), times in wrong.most_common(WORST)
+        [head(true, value=true), tag("td", predicted), number(times, times)]
+        for (true, predicted), times in wrong.most_common(WORST)
     ]
     return table(f"Most frequent mistakes of {standing.method.title}", columns, rows)

@@ -1,4 +1,4 @@
-"""What is needed to do it again: versions, the command, the scores as data."""
+"""What repeats a comparison: versions, the command, the scores as data."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Any
 
 from pliant.comparison.report.markup import Markup, clean, joined, tag
 from pliant.comparison.report.view import View
-from pliant.comparison.report.wording import known
 from pliant.core.files import printable
+from pliant.core.text import known
 
 __all__ = ["again", "environment", "json_block"]
 
 ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
-"""What could end a script element, written so that it cannot."""
+"""Characters that could end a script element, and their escapes."""
 
 
 def environment(view: View) -> Markup:
-    """List versions and the machine."""
-    found = view.result.environment
-    pairs = [tag("div", tag("dt", name), tag("dd", value)) for name, value in found.items()]
+    """List versions and the computer."""
+    facts = view.result.environment
+    pairs = [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts.items()]
     return tag("dl", pairs, class_="facts small") if pairs else tag("p", "Nothing was recorded.")
 
 
@@ -51,12 +51,8 @@ def _scores(view: View) -> dict[str, Any]:
             "method": record["method"],
             "repeat": record["repeat"],
             "fold": record["fold"],
-            **{name: value if known(value) else None for name, value in _of(record).items()},
+            **{name: v if known(v) else None for name, v in record["scores"].items()},
         }
         for record in view.result.records
     ]
     return {"table": clean(view.result.sample["name"]), "scores": rows}
-
-
-def _of(record: dict[str, Any]) -> dict[str, float | None]:
-    return record.get("scores") or {}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pliant.comparison.report.markup import Content, Markup, tag
-from pliant.comparison.report.wording import known
+from pliant.core.text import known
 
 __all__ = ["Column", "details", "head", "number", "scrolled", "table", "text"]
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
 
+from pliant.comparison.metrics import Metric
+from pliant.comparison.outcome import Outcome
+from pliant.comparison.record import LEARNED, Record
 from pliant.comparison.report.drawing import Axis
 from pliant.comparison.report.interval import Interval, axis_of
 from pliant.comparison.report.markup import Content, Markup, tag
-from pliant.comparison.report.wording import decimals, known
-
-if TYPE_CHECKING:
-    from pliant.comparison.metrics import Metric
-    from pliant.comparison.result import ComparisonResult
-    from pliant.comparison.standings import Standing
+from pliant.comparison.stats.standings import Standing
+from pliant.core.text import decimals, known
 
 __all__ = ["View", "heading"]
 
@@ -28,14 +26,14 @@ class View:
 
     Parameters
     ----------
-    result : ComparisonResult
+    result : Outcome
     prefix : str
         Begins each id of this result.
     level : int
         The level of the headings of its sections.
     """
 
-    result: ComparisonResult
+    result: Outcome
     prefix: str = ""
     level: int = 2
 
@@ -45,7 +43,7 @@ class View:
 
     @property
     def metric(self) -> Metric:
-        """What methods are ranked by."""
+        """The metric of the ranks."""
         return self.result.metric
 
     @property
@@ -70,7 +68,7 @@ class View:
 
     @cached_property
     def reference(self) -> Standing | None:
-        """What the others are tested against: the tuned Gaussian SVM if it has a score."""
+        """The method that the others are tested against: the Gaussian SVM if it has a score."""
         return next((each for each in self.standings if each.is_reference), None)
 
     @cached_property
@@ -81,7 +79,7 @@ class View:
 
     @cached_property
     def scale(self) -> Axis | None:
-        """Where the means and their errors lie, but for those far behind."""
+        """The axis of the means and their errors, without those far behind."""
         intervals: list[Interval] = [
             (each.mean, each.error or 0.0) for each in self.ranked if known(each.mean)
         ]
@@ -95,7 +93,7 @@ class View:
     @cached_property
     def featured(self) -> list[Standing]:
         """The best method, the best learned kernel and the reference, each once."""
-        learned = [each for each in self.ranked if each.method.kind == "learned kernel"]
+        learned = [each for each in self.ranked if each.method.kind == LEARNED]
         wanted = [*self.ranked[:1], *learned[:1], self.reference]
         return [each for n, each in enumerate(wanted) if each and each not in wanted[:n]]
 
@@ -109,7 +107,7 @@ class View:
         errors = [standing.errors.get(name) for standing in self.standings]
         return decimals([standing.means.get(name) for standing in self.standings], errors)
 
-    def records(self, method: str) -> list[dict[str, Any]]:
+    def records(self, method: str) -> list[Record]:
         """Return the records of a method, in the order of folds."""
         return [record for record in self.result.records if record["method"] == method]
 
@@ -121,7 +119,7 @@ class View:
         return f"series-{shown.index(method) + 1}" if method in shown else "others"
 
     def heading(self, title: Content, below: int = 0) -> Markup:
-        """Write a heading of this result's sections, or so many levels below."""
+        """Write a heading of this result's sections, or some levels below."""
         return heading(self.level + below, title)
 
 

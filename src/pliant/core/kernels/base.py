@@ -31,7 +31,7 @@ class Kernel(BaseEstimator, ABC):
     A subclass keeps its hyper-parameters under the names of its ``__init__`` and implements
     `_gram`. It then has ``get_params``, ``set_params`` and cloning as in scikit-learn, ``+`` and
     ``*`` with kernels, ``*`` with positive numbers, and works as ``SVC(kernel=k)``
-    and ``SVR(kernel=k)``; other machines take its Gram matrix as ``kernel="precomputed"``.
+    and ``SVR(kernel=k)``; other estimators take its Gram matrix as ``kernel="precomputed"``.
 
     Attributes
     ----------

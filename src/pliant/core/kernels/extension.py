@@ -188,7 +188,7 @@ class GramNeighbors:
         return len(self._points)
 
     def pool(self, values: Array) -> Array:
-        """Return `values` as they are: equal points cannot be told by a matrix alone."""
+        """Return `values` as they are: a matrix alone cannot show which points are equal."""
         return values
 
     def query(self, X: Array, k: int) -> tuple[Array, Indices]:
@@ -233,9 +233,9 @@ def reciprocal(neighbors: Neighbors, X: Array) -> Indices:
     while open_rows.size and seen < len(neighbors):
         distances, indices = neighbors.query(X[open_rows], min(k, len(neighbors)))
         for s in range(seen, indices.shape[1]):
-            found = (s + 1) * _rank(neighbors, indices[:, s], distances[:, s])
-            better = found < product[open_rows]
-            product[open_rows[better]] = found[better]
+            products = (s + 1) * _rank(neighbors, indices[:, s], distances[:, s])
+            better = products < product[open_rows]
+            product[open_rows[better]] = products[better]
             best[open_rows[better]] = indices[better, s]
         seen, k = indices.shape[1], 4 * k
         open_rows = open_rows[product[open_rows] > seen + 1]

@@ -3,36 +3,18 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pliant.core.typing import Array, Indices
-from pliant.methods.hadamard.adaptive import Form, ThresholdForm, blocks
+from pliant.methods.hadamard.problem import row_blocks
+
+if TYPE_CHECKING:
+    from pliant.methods.hadamard.kernel import HadamardKernel
+    from pliant.methods.hadamard.partitioned_kernel import PartitionedKernel
 
 __all__ = ["AdaptiveMatrix"]
-
-
-class Adapted(Protocol):
-    """What an adaptive matrix needs of a kernel that was learned on n points."""
-
-    @property
-    def points(self) -> Array:
-        """The training points, shape (n, d)."""
-
-    @property
-    def support(self) -> Indices:
-        """The numbers of the points with beta != 0. All others have the same row of F."""
-
-    @property
-    def form(self) -> Form:
-        """The closed form of F."""
-
-    def learned(self, rows: Indices, columns: Indices) -> Array:
-        """Return A_ij = beta_i K_ij beta_j between training points."""
-
-    def profiles(self, indices: Indices) -> Array:
-        """Return the profiles of training points."""
 
 
 class AdaptiveMatrix:
@@ -40,11 +22,11 @@ class AdaptiveMatrix:
 
     Parameters
     ----------
-    kernel : HadamardKernel
+    kernel : HadamardKernel or PartitionedKernel
         The learned kernel.
     """
 
-    def __init__(self, kernel: Adapted) -> None:
+    def __init__(self, kernel: HadamardKernel | PartitionedKernel) -> None:
         self.kernel = kernel
 
     def __len__(self) -> int:
@@ -58,10 +40,10 @@ class AdaptiveMatrix:
 
     @cached_property
     def radius(self) -> float:
-        """|F - 11'| in the Frobenius norm: how far the kernel was adapted."""
+        """The Frobenius norm of F - 11', which measures how far the kernel was adapted."""
         points, sizes = self._representatives
         total = 0.0
-        for rows in blocks(len(points), len(points)):
+        for rows in row_blocks(len(points), len(points)):
             total += float(sizes[rows] @ self._change(points[rows], points) ** 2 @ sizes)
         return float(np.sqrt(total))
 
@@ -69,10 +51,11 @@ class AdaptiveMatrix:
     def rank(self) -> int:
         """The rank of F: the number of eigenvalues above 1e-12 times the largest.
 
-        O(n_support^3) where it is not known from the learning.
+        O(n_support^3) unless the fit has computed it (tau > 0).
         """
-        if isinstance(self.kernel.form, ThresholdForm):
-            return self.kernel.form.rank
+        rank = self.kernel.form.rank
+        if rank is not None:
+            return rank
         points, sizes = self._representatives
         root = np.sqrt(sizes)
         values = np.linalg.eigvalsh(root[:, None] * (1.0 + self._change(points, points)) * root)
@@ -89,7 +72,10 @@ class AdaptiveMatrix:
 
     @cached_property
     def _representatives(self) -> tuple[Indices, Array]:
-        """One point of each kind: the support points, one of the others; how many are like it."""
+        """The support points and one of the others, and how many points each stands for.
+
+        All points that are no support points have the same row of F.
+        """
         others = np.setdiff1d(np.arange(len(self)), self.kernel.support)
         points = np.append(self.kernel.support, others[:1])
         sizes = np.ones(len(points))
@@ -98,7 +84,7 @@ class AdaptiveMatrix:
         return points, sizes
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if the kernel, read from a file, is none; forget what was made of it."""
+        """Raise ValueError if the kernel, read from a file, is none; drop cached values."""
         if not hasattr(type(self.kernel), "form"):
             raise ValueError(f"expected a learned kernel, got {type(self.kernel).__name__}")
         for name in ("rank", "radius", "_representatives"):

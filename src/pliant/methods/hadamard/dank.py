@@ -2,57 +2,65 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from numbers import Integral
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from pliant.core.validation import check_choice, check_real
-from pliant.methods.hadamard.machine import HadamardClassifier, HadamardRegressor
-from pliant.methods.hadamard.parts.machine import PartedMachine
-from pliant.methods.svm.estimators import Task
+from pliant.core.validation import (
+    Automatic,
+    Constraint,
+    Flag,
+    Integer,
+    OneOf,
+    OptionalTo,
+    RealNumber,
+)
+from pliant.methods.hadamard.estimators import ADAPTATION, BaseHadamard
+from pliant.methods.hadamard.parts.run import solve_in_parts
+from pliant.methods.hadamard.solution import Solution
+from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor, Task, WarmStart
 
 __all__ = ["DANKClassifier", "DANKRegressor"]
 
 
-AUTOMATIC_TAU = 0.01
-"""The paper's tau, for Gram matrices that are kept whole."""
+class _JobCount(NamedTuple):
+    """None, or an integer other than 0."""
+
+    def check(self, name: str, value: Any) -> object:
+        """Raise ValueError unless `value` is such a number."""
+        whole = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+        if value is not None and not (whole and value):
+            raise ValueError(f"expected {name} None or an integer other than 0, got {value!r}")
+        return value
 
 
-class _DANK(PartedMachine):
-    """The rules of DANK: the quartic one for tau = 0, the threshold one for tau > 0."""
+class _Folder(NamedTuple):
+    """None, or the path of a folder."""
 
-    tau: float | str
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if isinstance(self.tau, str):
-            check_choice("tau", self.tau, ("auto",))
-        elif check_real("tau", self.tau, least=0) and self.partition is not None:
-            raise ValueError(
-                f"expected tau = 0 or 'auto' with partition={self.partition!r}, as the trace of F "
-                f"couples all rows, got {self.tau!r}"
-            )
-
-    @property
-    def _reads_all(self) -> bool:
-        return bool(self.tau) and self.eta != np.inf
-
-    def _keeps_whole(self, n: int) -> bool:
-        if self._reads_all and self.tau != "auto" and not self._fits(n):
-            raise ValueError(
-                f"expected tau = 0 or 'auto' for {n} rows, whose Gram matrix takes "
-                f"{8.0 * n**2 / 2**20:.0f} MB, more than cache_mb = {self.cache_mb:g}, "
-                f"got {self.tau!r}"
-            )
-        return super()._keeps_whole(n)
-
-    def _rule(self, task: Task) -> dict[str, Any]:
-        if self.tau == "auto":
-            return {"tau": 0.0 if task.all_rows is None else AUTOMATIC_TAU}
-        return {"tau": float(self.tau)}
+    def check(self, name: str, value: Any) -> object:
+        """Raise TypeError unless `value` is None or a path."""
+        if value is not None and not isinstance(value, str | Path):
+            raise TypeError(f"expected {name} to be a folder or None, got {value!r}")
+        return value
 
 
-class DANKClassifier(_DANK, HadamardClassifier):
+DANK: Mapping[str, Constraint] = {
+    **ADAPTATION,
+    "tau": Automatic(RealNumber(least=0)),
+    "partition": OptionalTo(OneOf(("kmeans",))),
+    "n_parts": Automatic(Integer(1)),
+    "prediction": OneOf(("part", "whole")),
+    "refine": Flag(),
+    "n_jobs": _JobCount(),
+    "checkpoint": _Folder(),
+}
+"""Constraints on the parameters of DANK, besides those of a support vector machine."""
+
+
+class DANKClassifier(BaseHadamard, SVMClassifier):
     r"""Classification with a kernel that adapts to the data, entry by entry.
 
     Solves, to a certified gap,
@@ -77,67 +85,71 @@ class DANKClassifier(_DANK, HadamardClassifier):
     gamma : float or {"scale", "auto"}, default="scale"
         > 0, for kernels by name; "scale" is 1/(d var(X)), "auto" is 1/d.
     C : float, default=1.0
-        > 0: the price of a unit of slack. Multiplied by class and sample weights.
+        Penalty parameter, > 0. Multiplied by class and sample weights.
     eta : float or "auto", default="auto"
-        > 0: the weight that holds F near 11'; the smaller, the more the kernel adapts. "auto" is
-        \|alpha\|^2 of the plain SVM, as in the paper; inf leaves the plain SVM.
+        Weight of the penalty that keeps F near 11', > 0; the smaller, the more the kernel adapts.
+        "auto" is \|alpha\|^2 of the plain SVM, as in the paper; inf gives the plain SVM.
     eta_scale : float, default=1.0
-        > 0: multiplies eta.
+        Factor of eta, > 0.
     tau : float or "auto", default="auto"
-        >= 0, < 2n: the weight of the trace of F, relative to eta; the larger, the lower the rank
-        of F, and the quicker the fit (a tiny tau keeps all eigenvalues, O(n^3)). "auto" is the
-        paper's 0.01 where the Gram matrix is kept whole, and 0, the paper's large-scale form,
+        Weight of the trace of F relative to eta, >= 0 and < 2n. The larger it is, the lower the
+        rank of F and the faster the fit (a tiny tau keeps all eigenvalues, O(n^3)). "auto" is
+        the paper's 0.01 where the Gram matrix is kept whole, and 0, the paper's large-scale form,
         where it is not or there are parts. With eta="auto" and k(x, x) = 1 the rank is at most
-        about 1 + 1/(2 tau eta_scale), F is all but constant from tau = 1/(2 eta_scale) on, and
-        just below that fits are slow.
+        about 1 + 1/(2 tau eta_scale), F is almost constant from tau = 1/(2 eta_scale) on, and
+        fits are slow just below that value.
     extension : {"smooth", "nearest", "reciprocal", "none"}, default="smooth"
-        How a new point shares in the adaptation; see `pliant.kernels.HadamardKernel`.
+        How the adaptation extends to new points; see `pliant.kernels.HadamardKernel`.
     n_neighbors : int, default=5
-        >= 1: neighbours of a new point, for "smooth".
+        Number of neighbours of a new point for "smooth", >= 1.
     tol : float, default=1e-4
-        > 0: the certified gap, relative to 1 + abs(objective less its constant).
+        Certified gap, > 0, relative to 1 + abs(objective less its constant).
     max_iter : int, default=-1
-        Two-coordinate steps at most, for plain SVM and DANK, and each part, by itself; -1 for no
-        limit. Unscaled features, or a linear or polynomial kernel, with C of 1000 and more can
-        take minutes.
+        Maximum number of two-coordinate steps, for the plain SVM, for DANK and for each part
+        separately; -1 for no limit. Unscaled features, or a linear or polynomial kernel, with C
+        of 1000 and more can take minutes.
     max_seconds : float, optional
-        > 0: after so long the fit keeps the best so far and warns of the gap that is left: a
-        plain SVM (eta_ = inf) where eta="auto" was not known yet; parts that were not begun
-        predict the intercept. The sum over the support points of a warm start is not cut short.
+        Time limit, > 0. After it the fit keeps the best solution so far and warns of the
+        remaining gap: a plain SVM (eta_ = inf) if eta="auto" is not known yet; parts that were
+        not begun predict the intercept. The sum over the support points of a warm start is not
+        interrupted.
     cache_mb : float, default=2000
-        > 0, in units of 2^20 bytes: what Gram matrices may take. Up to 4000 rows, and for
-        tau > 0, the matrix is kept whole if it fits (in float64: 16 000 rows in 2000 MB); else
-        its rows are computed when they are asked for, and kept as far as there is room.
+        Memory for Gram matrices, > 0, in units of 2^20 bytes. Up to 4000 samples, and for
+        tau > 0, the matrix is kept whole if it fits (in float64: 16 000 samples in 2000 MB); else
+        its rows are computed on demand, and kept as far as there is room.
     dtype : {"auto", "float32", "float64"}, default="auto"
         Precision of the Gram matrix; sums are float64. "auto" is float64 for matrices kept whole,
         and float32 for rows on demand if all k(x, x) are equal and the kernel is not flat. The
         certificate is that of the rounded matrix: "float32" is too coarse for a tol below 1e-5,
-        and loses the problem where values of K differ much in size (linear, polynomial) or hardly
-        differ (small gamma).
+        and for a K whose values differ much in size (linear, polynomial) or hardly differ
+        (small gamma).
     partition : {"kmeans"}, optional
-        Divide the rows into parts by k-means and solve problem (19) of the paper on each: without
-        b and y'alpha = 0, so that parts may hold one class. The parts together solve the problem
-        whose kernel is zero between parts (Lemma 5); ``objective_`` and ``dual_gap_`` are of it.
-        Time grows about linearly with n. Needs tau = 0 and points with coordinates.
+        Divide the samples into parts by k-means and solve problem (19) of the paper on each,
+        without b and y'alpha = 0, so that a part may hold a single class. The parts together
+        solve the problem whose kernel is zero between parts (Lemma 5); ``objective_`` and
+        ``dual_gap_`` belong to it. The time grows about linearly with n. Needs tau = 0 and points
+        with coordinates.
     n_parts : int or "auto", default="auto"
-        How many, of the points of each pair of classes; "auto" makes parts of about 4000 rows,
-        none of more than twice as many.
+        Number of parts, for each pair of classes; "auto" makes parts of about 4000 samples,
+        none of more than 8000.
     prediction : {"part", "whole"}, default="part"
-        By the part of the nearest centre, whose f is complete; or by all parts, with F = 1 between
-        them: slower, and worse wherever parts overlap. Without effect if ``refine``.
+        Predict by the part of the nearest centre, or by all parts, with F = 1 between them: slower,
+        and worse wherever parts overlap. Without effect if ``refine``.
     refine : bool, default=False
         Start from the parts and solve the exact problem, with b and its certificate.
     n_jobs : int, optional
-        Parts that are solved at once, in threads or on the backend of `joblib.parallel_config`.
-        Each worker may take ``cache_mb``. Callbacks are asked after each part.
+        Number of parts that are solved at once, in threads or on the backend of
+        `joblib.parallel_config`. Each worker may take ``cache_mb``. Callbacks are called after
+        each part.
     checkpoint : str or Path, optional
         A folder (with one for each pair of classes in it) where finished parts are kept, and the
-        state of a refinement every 30 s and at its end; the next fit with the same data and
-        parameters goes on from there, one with others refuses. Only with ``partition``.
+        state of a refinement every 30 s and at its end. The next fit with the same data and
+        parameters continues from there; one with others raises an error. Only with
+        ``partition``.
     class_weight : dict or "balanced", optional
         Factors of C, each > 0.
     random_state : int, RandomState or None, default=None
-        Draws the first centres of k-means. Without parts nothing is drawn.
+        Seed of the first centres of k-means. Without parts nothing is random.
 
     Attributes
     ----------
@@ -147,15 +159,15 @@ class DANKClassifier(_DANK, HadamardClassifier):
         The learned kernel, a function of two sets of points; a `pliant.kernels.PartitionedKernel`
         with parts that are not refined, whose ``intercept_`` is 0.
     support_ : array of shape (n_support,)
-        Row numbers of the training points with beta != 0.
-    support_vectors_ : array of shape (n_support, d)
-        Those points; for kernel="precomputed" their row numbers, shape (n_support, 1).
+        Row numbers of the training samples with beta != 0.
+    support_vectors_ : array of shape (n_support, n_features)
+        Those samples; for kernel="precomputed" their row numbers, shape (n_support, 1).
     dual_coef_ : array of shape (n_support,)
         Their beta = alpha y.
     intercept_ : float
         The b of f(x).
     objective_ : float
-        The dual objective that was reached, a lower bound of the optimum, with its constant.
+        The dual objective, a lower bound of the optimum, with its constant.
     dual_gap_ : float
         The optimum is at most objective_ + dual_gap_; nan if the Gram matrix is not PSD.
     objective_constant_ : float
@@ -165,21 +177,21 @@ class DANKClassifier(_DANK, HadamardClassifier):
         The eta that was used; inf if no coefficient is needed.
     adaptation_ : AdaptiveMatrix
         F on the training points.
-    part_labels_, part_centres_ : arrays of shape (n,) and (n_parts, d)
+    part_labels_, part_centres_ : arrays of shape (n_samples,) and (n_parts, n_features)
         With ``partition``: the part of each training point of positive weight, and the centres.
     part_gaps_, part_seconds_ : arrays of shape (n_parts,)
-        With ``partition``: the gap of each part, and the processor time that it took, when it was
-        solved last. After ``refine``, ``dual_gap_`` is that of the exact problem.
+        With ``partition``: the gap of each part, and the processor time of its last solution.
+        After ``refine``, ``dual_gap_`` is that of the exact problem.
     n_iter_ : int
         Two-coordinate steps, of the plain SVM ("auto") and of DANK together; with more than two
         classes an array, one number per pair.
     objective_history_, gap_history_, step_history_ : arrays of shape (n_checks,)
-        Objective, less its constant, and gap each time that they were computed, and the
-        two-coordinate steps done by then (of DANK alone, where "auto" solves a plain SVM first).
-        For tau > 0, one entry for each dual of the sequence.
+        Objective, less its constant, and gap at each check of the solver, and the two-coordinate
+        steps before it (of DANK alone, where "auto" solves a plain SVM first). For tau > 0,
+        one entry for each dual of the sequence.
     estimators_ : list of DANKClassifier
-        Only with more than two classes: one machine per pair, in place of the attributes above
-        from ``kernel_`` on.
+        Only with more than two classes: a fitted classifier for each pair, in place of the
+        attributes above from ``kernel_`` on.
     n_features_in_ : int
         Number of features seen during fit.
 
@@ -190,7 +202,7 @@ class DANKClassifier(_DANK, HadamardClassifier):
     bounded memory. tau > 0 adds a few eigenvectors of an n_support x n_support
     matrix, O(n_support^2) each, and one Cholesky factorisation of it, O(n_support^3), which makes
     sure that none is missing. ``kernel_`` keeps the training points. A sample of weight 2 is
-    not two samples (the quartic term), and no probabilities are given: wrap the machine in
+    not two samples (the quartic term). There are no probabilities: wrap the estimator in
     `sklearn.calibration.CalibratedClassifierCV` for them.
 
     References
@@ -209,6 +221,8 @@ class DANKClassifier(_DANK, HadamardClassifier):
     >>> bool(model.dual_gap_ <= 1e-4 * (1 + model.objective_))
     True
     """
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {**SVMClassifier._constraints, **DANK}
 
     def __init__(
         self,
@@ -257,8 +271,13 @@ class DANKClassifier(_DANK, HadamardClassifier):
         self.class_weight = class_weight
         self.random_state = random_state
 
+    def _solve(self, task: Task, start: WarmStart | None, callback: Callable[..., Any]) -> Solution:
+        if self.partition is None:
+            return super()._solve(task, start, callback)
+        return solve_in_parts(self, task, callback)
 
-class DANKRegressor(_DANK, HadamardRegressor):
+
+class DANKRegressor(BaseHadamard, SVMRegressor):
     r"""Epsilon-regression with a kernel that adapts to the data, entry by entry.
 
     Solves, to a certified gap,
@@ -278,9 +297,9 @@ class DANKRegressor(_DANK, HadamardRegressor):
     kernel, gamma, C, eta, eta_scale, tau, extension, n_neighbors, tol, max_iter, max_seconds
         As in `DANKClassifier`.
     cache_mb, dtype, partition, n_parts, prediction, refine, n_jobs, checkpoint, random_state
-        As in `DANKClassifier`. Parts of a regression have the mean of y for b.
+        As in `DANKClassifier`. In parts of a regression, b is the mean of y.
     epsilon : float, default=0.1
-        >= 0: errors up to this size are free, in units of the scaled target.
+        Errors up to this size cost nothing, >= 0, in units of the scaled target.
     scale_target : bool, default=True
         Learn (y - mean)/std instead of y, so that C and epsilon mean the same for every unit of
         y. Predictions are in the units of y.
@@ -311,6 +330,8 @@ class DANKRegressor(_DANK, HadamardRegressor):
     >>> round(model.score(X, np.sin(6 * X[:, 0])), 2)
     1.0
     """
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {**SVMRegressor._constraints, **DANK}
 
     def __init__(
         self,
@@ -360,3 +381,8 @@ class DANKRegressor(_DANK, HadamardRegressor):
         self.n_jobs = n_jobs
         self.checkpoint = checkpoint
         self.random_state = random_state
+
+    def _solve(self, task: Task, start: WarmStart | None, callback: Callable[..., Any]) -> Solution:
+        if self.partition is None:
+            return super()._solve(task, start, callback)
+        return solve_in_parts(self, task, callback)

@@ -14,10 +14,10 @@ __all__ = ["PRECISIONS", "SAMPLE", "gram_rows"]
 PRECISIONS = ("auto", "float32", "float64")
 
 SAMPLE = 1000
-"""Points on which a kernel is looked at where its Gram matrix is not kept whole."""
+"""Points on which a kernel is checked if its Gram matrix is not kept whole."""
 
 FEW = 64
-"""Points between which its values are."""
+"""Points between which kernel values are computed to choose the precision."""
 
 FLAT = 1e-2
 """A kernel is flat where its values differ from k(x, x) by less than this share of it."""
@@ -33,24 +33,24 @@ def gram_rows(
     kernel : Kernel
     points : array of shape (n, d)
     cache_mb : float
-        What rows on demand may take.
+        Memory for rows on demand.
     dtype : {"auto", "float32", "float64"}
-        Their precision; "auto" is float32 where no digits are lost by it: see `_bears_float32`.
+        Their precision; "auto" is float32 if that loses no digits: see `_fits_float32`.
     whole : int
-        Up to so many points the matrix is kept whole; 0 for never.
+        Largest number of points whose matrix is kept whole; 0 for never.
     """
     if len(points) <= whole:
         return DenseRows(finite_gram(kernel, points), None if dtype == "auto" else dtype)
     if dtype == "auto":
-        dtype = "float32" if _bears_float32(kernel, points) else "float64"
+        dtype = "float32" if _fits_float32(kernel, points) else "float64"
     return CachedRows(kernel, points, cache_mb, dtype)
 
 
-def _bears_float32(kernel: Kernel, points: Array) -> bool:
+def _fits_float32(kernel: Kernel, points: Array) -> bool:
     """Whether all k(x, x) are equal, and k between most points clearly smaller, on a sample.
 
-    Values of very different size would cancel; of a flat kernel the differences are all that
-    matters, and rounding would drown them.
+    Values of very different size would cancel. Of a flat kernel only the differences matter, and
+    rounding would hide them.
     """
     sizes = kernel.diag(points[:SAMPLE])
     top = float(np.abs(sizes).max())

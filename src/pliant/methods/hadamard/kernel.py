@@ -1,22 +1,37 @@
-"""A base kernel times an adaptive matrix, entry by entry, with a rule for new points.
+"""A base kernel times an adaptive matrix F, entry by entry, with a rule for new points.
 
-DANK and KNPL learn a matrix F for the pairs of training points, in one of the closed forms of
-`pliant.methods.hadamard.adaptive`. For any points,
+DANK and KNPL learn a PSD matrix F for the pairs of n training points. With K their Gram matrix,
+c = 1/(4 eta), A_ij = beta_i K_ij beta_j and P = I - 11'/n, it minimises
+-1/2 beta'(F o K) beta + eta penalty(F):
 
-    k_new(x, y) = k(x, y) F(x, y),
+    form         penalty                      F
+    quartic      |F - 11'|^2                  11' + c A                      DANK, tau = 0
+    threshold    |F - 11'|^2 + tau trace F    (11' + c A - (tau/2) I)_+      DANK, tau > 0
+    centred      |F|^2,  F1 = n1              11' + c P A P                  KNPL
 
-where F is the closed form at (x~, y~) with the coefficients b(x), b(y), and the rule (see
-`pliant.core.kernels.extension`) chooses b and x~:
- "smooth" has x~ = x and b an interpolation of beta;
-"nearest" and "reciprocal" have x~ = x_i and b = beta_i for one training point i; "none" has
-F = 1. Each F is PSD, and so is k_new if k is.
+(Liu et al. 2020, problem (4) and equation (9); Liu et al. 2018, problem (4)). Each form extends to
+any two points x, y through a function b with b(x_i) = beta_i, and stays PSD: with
+a(x, y) = b(x) k(x, y) b(y), S = 11' + c A = U diag(l) U' above tau/2, and s = l - tau/2,
+
+    quartic      F(x, y) = 1 + c a(x, y)
+    threshold    F(x, y) = p(x)'p(y),  p(x) = (1' + c a(x, X)) U diag(sqrt(s)/l)
+    centred      F(x, y) = 1 + c (a(x, y) - m(x) - m(y) + mean_i m(x_i)),  m(x) = mean_i a(x, x_i)
+
+A point enters through its profile: nothing, p(x) or m(x), which need a(x, x_i) for the support
+points only (where beta is not zero). F is never formed. The learned kernel is
+
+    k_new(x, y) = k(x, y) F(x~, y~),
+
+where the rule for new points (see `pliant.core.kernels.extension`) chooses b and x~: "smooth" has
+x~ = x and b an interpolation of beta; "nearest" and "reciprocal" have x~ = x_i and b = beta_i for
+one training point i; "none" has F = 1. As each F is PSD, so is k_new if k is.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -32,25 +47,105 @@ from pliant.core.kernels.extension import (
 from pliant.core.kernels.precomputed import Precomputed
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_choice, check_integer, check_points, check_real
-from pliant.methods.hadamard.adaptive import (
-    CentredForm,
-    Form,
-    QuarticForm,
-    Spectrum,
-    ThresholdForm,
-    blocks,
-)
 from pliant.methods.hadamard.adaptive_matrix import AdaptiveMatrix
+from pliant.methods.hadamard.problem import Spectrum, row_blocks
 
-__all__ = ["EXTENSIONS", "HadamardKernel"]
+__all__ = ["EXTENSIONS", "CentredForm", "Form", "HadamardKernel", "QuarticForm", "ThresholdForm"]
 
 EXTENSIONS = ("none", "nearest", "reciprocal", "smooth")
 """The rules for new points."""
 
 
+class Form(Protocol):
+    """One of the closed forms, for given beta, c and tau."""
+
+    @property
+    def rank(self) -> int | None:
+        """The rank of F, where it is known."""
+
+    def profile(self, learned: Array) -> Array:
+        """Return the profiles of m points, shape (m, q), from a(x, x_i) at the support points."""
+
+    def change(self, learned: Array, left: Array, right: Array) -> Array:
+        """Return F - 1 between points, shape (m, k), from a(x, y) and their profiles."""
+
+    def change_of_each(self, learned: Array, profile: Array) -> Array:
+        """Return F(x, x) - 1 of each point, shape (m,), from a(x, x) and the profiles."""
+
+
+@dataclass(frozen=True)
+class QuarticForm:
+    """F = 11' + c A."""
+
+    c: float
+    rank: ClassVar[None] = None
+
+    def profile(self, learned: Array) -> Array:
+        """Return nothing: the points need no profile."""
+        return np.empty((len(learned), 0))
+
+    def change(self, learned: Array, _left: Array, _right: Array) -> Array:
+        """Return c a(x, y)."""
+        return self.c * learned
+
+    def change_of_each(self, learned: Array, _profile: Array) -> Array:
+        """Return c a(x, x)."""
+        return self.c * learned
+
+
+@dataclass(frozen=True)
+class CentredForm:
+    """F = 11' + c P A P, with `n` training points and `mean` the mean entry of A."""
+
+    c: float
+    n: int
+    mean: float = 0.0
+    rank: ClassVar[None] = None
+
+    def profile(self, learned: Array) -> Array:
+        """Return m(x), the mean of a(x, x_i) over the training points."""
+        return np.asarray(learned.sum(axis=1, keepdims=True) / self.n)
+
+    def change(self, learned: Array, left: Array, right: Array) -> Array:
+        """Return c (a(x, y) - m(x) - m(y) + mean)."""
+        return self.c * (learned - left - right.T + self.mean)
+
+    def change_of_each(self, learned: Array, profile: Array) -> Array:
+        """Return the same for y = x."""
+        return self.c * (learned - 2.0 * profile[:, 0] + self.mean)
+
+
 @dataclass(frozen=True, eq=False)
-class _Seen:
-    """Points as the rule sees them: where they are, their coefficients b and their profiles."""
+class ThresholdForm:
+    """F = (11' + c A - (tau/2) I)_+, from the spectrum of 11' + c A."""
+
+    c: float
+    tau: float
+    spectrum: Spectrum
+
+    @property
+    def rank(self) -> int:
+        """The rank of F."""
+        return len(self.spectrum.values)
+
+    def profile(self, learned: Array) -> Array:
+        """Return p(x), with F(x, y) = p(x)'p(y)."""
+        values = self.spectrum.values
+        rows = self.spectrum.sums + self.c * learned @ self.spectrum.support
+        return np.asarray(rows * (np.sqrt(values - 0.5 * self.tau) / values))
+
+    def change(self, _learned: Array, left: Array, right: Array) -> Array:
+        """Return p(x)'p(y) - 1."""
+        return left @ right.T - 1.0
+
+    def change_of_each(self, _learned: Array, profile: Array) -> Array:
+        """Return p(x)'p(x) - 1."""
+        return np.asarray((profile**2).sum(axis=1) - 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Placed:
+    """Points x~ with their coefficients b and their profiles."""
 
     points: Array
     b: Array
@@ -112,7 +207,7 @@ class HadamardKernel(Kernel):
 
     @property
     def _rule(self) -> str:
-        """The rule for new points; "none" where nothing was learned."""
+        """The rule for new points; "none" if no coefficient or c is zero."""
         rule = check_choice("extension", self.extension, EXTENSIONS)
         return rule if self.support.size and self.quartic else "none"
 
@@ -124,8 +219,12 @@ class HadamardKernel(Kernel):
         if self._rule == "none":
             return gram
         if self._rule == "smooth":
-            right = self._at_support if self._is_support(Y) else self._seen(Y)
-            left = right if Y is X else self._seen(X, gram if right is self._at_support else None)
+            right = self._at_support if self._is_support(Y) else self._by_coordinates(Y)
+            left = (
+                right
+                if Y is X
+                else self._by_coordinates(X, gram if right is self._at_support else None)
+            )
             return gram * (1.0 + self._change(gram, left, right))
         place = self._place(X)
         return gram * (1.0 + self._copied(place, place if Y is X else self._place(Y)))
@@ -135,7 +234,7 @@ class HadamardKernel(Kernel):
         if self._rule == "none":
             return diagonal
         if self._rule == "smooth":
-            change = self._change_of_each(self._seen(X))
+            change = self._change_of_each(self._by_coordinates(X))
         else:
             place, back = np.unique(self._place(X), return_inverse=True)
             change = self._change_of_each(self._trained(place))[back]
@@ -145,14 +244,14 @@ class HadamardKernel(Kernel):
         """Return F on the training points."""
         return AdaptiveMatrix(self)
 
-    def _seen(self, X: Array, cross: Array | None = None) -> _Seen:
-        """Return points by their own coordinates; `cross`, if known, is k(X, support)."""
+    def _by_coordinates(self, X: Array, cross: Array | None = None) -> _Placed:
+        """Return points at their own coordinates (x~ = x); `cross`, if known, is k(X, support)."""
         b = self._smooth(X)
         if cross is None:
             profile = self._profile(self.form, X, b)
         else:
             profile = self.form.profile(b[:, None] * cross * self.beta[self.support])
-        return _Seen(X, b, profile)
+        return _Placed(X, b, profile)
 
     def _profile(self, form: Form, X: Array, b: Array) -> Array:
         """Return the profiles of points with coefficients b, in blocks of rows."""
@@ -161,13 +260,13 @@ class HadamardKernel(Kernel):
         points, beta = self.points[self.support], self.beta[self.support]
         parts = [
             form.profile(b[rows, None] * self.base._gram(X[rows], points) * beta)
-            for rows in blocks(len(X), len(points))
+            for rows in row_blocks(len(X), len(points))
         ]
         return np.concatenate(parts) if parts else form.profile(np.empty((0, len(points))))
 
-    def _trained(self, indices: Indices) -> _Seen:
+    def _trained(self, indices: Indices) -> _Placed:
         """Return training points, with the coefficients that were learned."""
-        return _Seen(self.points[indices], self.beta[indices], self.profiles(indices))
+        return _Placed(self.points[indices], self.beta[indices], self.profiles(indices))
 
     def profiles(self, indices: Indices) -> Array:
         """Return the profiles of training points, with the coefficients that were learned."""
@@ -176,7 +275,7 @@ class HadamardKernel(Kernel):
 
     @cached_property
     def _table(self) -> tuple[Array, Indices]:
-        """The profiles of the support points and of all others, and where each point's stands."""
+        """Profiles of the support points and, last, of all others; each point's row among them."""
         support = self.support
         own = self._profile(self.form, self.points[support], self.beta[support])
         others = self.form.profile(np.zeros((1, len(support))))
@@ -184,13 +283,13 @@ class HadamardKernel(Kernel):
         row_of[support] = np.arange(len(support))
         return np.vstack([own, others]), row_of
 
-    def _change(self, gram: Array, left: _Seen, right: _Seen) -> Array:
+    def _change(self, gram: Array, left: _Placed, right: _Placed) -> Array:
         """Return F - 1 between points, given k between them."""
         return self.form.change(left.b[:, None] * gram * right.b, left.profile, right.profile)
 
-    def _change_of_each(self, seen: _Seen) -> Array:
-        learned = seen.b**2 * self.base._diagonal(seen.points)
-        return self.form.change_of_each(learned, seen.profile)
+    def _change_of_each(self, placed: _Placed) -> Array:
+        learned = placed.b**2 * self.base._diagonal(placed.points)
+        return self.form.change_of_each(learned, placed.profile)
 
     def _copied(self, rows: Indices, columns: Indices) -> Array:
         """Return F - 1 between training points that may occur many times."""
@@ -242,11 +341,11 @@ class HadamardKernel(Kernel):
             raise ValueError(f"expected tau = 0 for a centred kernel, got {self.tau!r}")
 
     @cached_property
-    def _at_support(self) -> _Seen:
-        return self._seen(self.points[self.support])
+    def _at_support(self) -> _Placed:
+        return self._by_coordinates(self.points[self.support])
 
     def _is_support(self, Y: Array) -> bool:
-        """Whether Y are the support points, of which all is known."""
+        """Whether Y are the support points, which `_at_support` keeps."""
         return len(Y) == self.support.size and np.array_equal(Y, self.points[self.support])
 
     def _smooth(self, X: Array) -> Array:
@@ -255,7 +354,7 @@ class HadamardKernel(Kernel):
         return smooth(self._neighbors, X, self._pooled, k)
 
     def _place(self, X: Array) -> Indices:
-        """Return the training point whose place each row of X takes, shape (m,)."""
+        """Return the number of the training point x~ for each row of X, shape (m,)."""
         rule = nearest if self._rule == "nearest" else reciprocal
         return rule(self._neighbors, X)
 
@@ -281,21 +380,21 @@ class HadamardKernel(Kernel):
         return self._neighbors.pool(self.beta)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Forget what was made of the old value."""
+        """Drop what was computed from the old value."""
         self._forget(self.__dict__)
         super().__setattr__(name, value)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what can be made again."""
+        """Leave out what can be computed again."""
         state = dict(super().__getstate__())
         self._forget(state)
         return state
 
     @staticmethod
     def _forget(attributes: dict[str, Any]) -> None:
-        for name in _MADE:
+        for name in _CACHED:
             attributes.pop(name, None)
 
 
-_MADE = ("_neighbors", "_pooled", "support", "form", "_at_support", "_table")
-"""What a kernel makes of its attributes when it is needed."""
+_CACHED = ("_neighbors", "_pooled", "support", "form", "_at_support", "_table")
+"""What a kernel computes from its attributes when it is needed."""

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
-from pliant.methods.hadamard.machine import HadamardClassifier, HadamardMachine, HadamardRegressor
-from pliant.methods.svm.estimators import Task
+from pliant.core.validation import Constraint
+from pliant.methods.hadamard.estimators import ADAPTATION, BaseHadamard
+from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor
 
 __all__ = ["KNPLClassifier", "KNPLRegressor"]
 
 
-class _KNPL(HadamardMachine):
-    """The centred rule."""
-
-    def _rule(self, task: Task) -> dict[str, Any]:
-        return {"centred": True}
-
-
-class KNPLClassifier(_KNPL, HadamardClassifier):
+class KNPLClassifier(BaseHadamard, SVMClassifier):
     r"""Classification with a kernel that adapts to the data, entry by entry.
 
     Solves, to a certified gap,
@@ -35,83 +30,46 @@ class KNPLClassifier(_KNPL, HadamardClassifier):
 
     Parameters
     ----------
-    kernel : str, Kernel or callable, default="gaussian"
-        The base kernel: "gaussian", "laplacian", "matern12", "matern32", "matern52",
-        "polynomial", "linear"; a pliant kernel; a function of two matrices; or "precomputed".
-        Positive semi-definite.
-    gamma : float or {"scale", "auto"}, default="scale"
-        > 0, for kernels by name; "scale" is 1/(d var(X)), "auto" is 1/d.
-    C : float, default=1.0
-        > 0: the price of a unit of slack. Multiplied by class and sample weights.
+    kernel, gamma, C, eta_scale, extension, n_neighbors, max_iter, class_weight
+        As in `DANKClassifier`.
     eta : float or "auto", default="auto"
-        > 0: the weight that holds F near 11'; the smaller, the more the kernel adapts. "auto" is
-        \|alpha\|^2 of the plain SVM, the scale that DANK uses; inf leaves the plain SVM.
-    eta_scale : float, default=1.0
-        > 0: multiplies eta.
-    extension : {"smooth", "nearest", "reciprocal", "none"}, default="smooth"
-        How a new point shares in the adaptation; see `pliant.kernels.HadamardKernel`.
-    n_neighbors : int, default=5
-        >= 1: neighbours of a new point, for "smooth".
+        Weight of the penalty that keeps F near 11', > 0; the smaller, the more the kernel adapts.
+        "auto" is \|alpha\|^2 of the plain SVM, the scale that DANK uses; inf gives the plain
+        SVM.
     tol : float, default=1e-4
-        > 0: the certified gap, relative to 1 + abs(objective).
-    max_iter : int, default=-1
-        Two-coordinate steps at most, for plain SVM and KNPL each; -1 for no limit. Unscaled
-        features, or a linear or polynomial kernel, with C of 1000 and more can take minutes.
+        Certified gap, > 0, relative to 1 + abs(objective).
     max_seconds : float, optional
-        > 0: after so long the fit keeps the best so far and warns of the gap that is left.
+        Time limit, > 0. After it the fit keeps the best solution so far and warns of the
+        remaining gap.
     cache_mb : float, default=2000
-        > 0, in units of 2^20 bytes: a Gram matrix that does not fit is not kept; its rows are
-        computed when they are asked for, again for each dual of the sequence.
+        Memory for the Gram matrix, > 0, in units of 2^20 bytes. If the matrix does not fit, its
+        rows are computed on demand, again for each dual of the sequence.
     dtype : {"auto", "float32", "float64"}, default="auto"
         Precision of the Gram matrix; sums are float64. "auto" is float64 for matrices kept whole,
         and float32 for rows on demand if all k(x, x) are equal and the kernel is not flat.
-    class_weight : dict or "balanced", optional
-        Factors of C, each > 0.
     random_state : int, RandomState or None, default=None
-        Nothing is drawn at random here; accepted so that all learners take the same parameters.
+        Without effect, as nothing is random; accepted so that all learners take it.
 
     Attributes
     ----------
-    classes_ : array of shape (n_classes,)
-        The labels.
+    classes_, support_, support_vectors_, dual_coef_, intercept_, dual_gap_, n_features_in_
+        As in `DANKClassifier`; so are eta_, adaptation_, n_iter_ and estimators_.
     kernel_ : HadamardKernel
         The learned kernel, a function of two sets of points.
-    support_ : array of shape (n_support,)
-        Row numbers of the training points with beta != 0.
-    support_vectors_ : array of shape (n_support, d)
-        Those points; for kernel="precomputed" their row numbers, shape (n_support, 1).
-    dual_coef_ : array of shape (n_support,)
-        Their beta = alpha y.
-    intercept_ : float
-        The b of f(x).
     objective_ : float
-        The dual objective that was reached, a lower bound of the optimum.
-    dual_gap_ : float
-        The optimum is at most objective_ + dual_gap_; nan if the Gram matrix is not PSD.
+        The dual objective, a lower bound of the optimum.
     objective_constant_ : float
         The part of objective_ that no coefficient changes: 0.
-    eta_ : float
-        The eta that was used; inf if no coefficient is needed.
-    adaptation_ : AdaptiveMatrix
-        F on the training points.
-    n_iter_ : int
-        Two-coordinate steps, of the plain SVM ("auto") and of KNPL together; with more than two
-        classes an array, one number per pair.
     objective_history_, gap_history_, step_history_ : arrays of shape (n_checks,)
-        Objective and gap each time that they were computed, and the two-coordinate steps done by
-        then (of KNPL alone, where "auto" solves a plain SVM first). One entry for
-        each dual of the sequence.
-    estimators_ : list of KNPLClassifier
-        Only with more than two classes: one machine per pair, in place of the attributes above
-        from ``kernel_`` on.
-    n_features_in_ : int
-        Number of features seen during fit.
+        Objective and gap at each check of the solver, and the two-coordinate steps before it (of
+        KNPL alone, where "auto" solves a plain SVM first). One entry for each dual of the
+        sequence.
 
     Notes
     -----
     Time and memory: O(n^2) for the Gram matrix; two-coordinate steps cost O(n) each and their
     number grows between n and n^2. ``kernel_`` keeps the training points. A sample of weight 2 is
-    not two samples (the quartic term), and no probabilities are given: wrap the machine in
+    not two samples (the quartic term). There are no probabilities: wrap the estimator in
     `sklearn.calibration.CalibratedClassifierCV` for them.
 
     References
@@ -128,6 +86,12 @@ class KNPLClassifier(_KNPL, HadamardClassifier):
     >>> bool(model.dual_gap_ <= 1e-4 * (1 + model.objective_))
     True
     """
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **SVMClassifier._constraints,
+        **ADAPTATION,
+    }
+    _centred = True
 
     def __init__(
         self,
@@ -163,7 +127,7 @@ class KNPLClassifier(_KNPL, HadamardClassifier):
         self.random_state = random_state
 
 
-class KNPLRegressor(_KNPL, HadamardRegressor):
+class KNPLRegressor(BaseHadamard, SVMRegressor):
     r"""Epsilon-regression with a kernel that adapts to the data, entry by entry.
 
     Solves, to a certified gap,
@@ -182,7 +146,7 @@ class KNPLRegressor(_KNPL, HadamardRegressor):
     kernel, gamma, C, eta, eta_scale, extension, n_neighbors, tol, max_iter, random_state
         As in `KNPLClassifier`; so are max_seconds, cache_mb and dtype.
     epsilon : float, default=0.1
-        >= 0: errors up to this size are free, in units of the scaled target.
+        Errors up to this size cost nothing, >= 0, in units of the scaled target.
     scale_target : bool, default=True
         Learn (y - mean)/std instead of y, so that C and epsilon mean the same for every unit of
         y. Predictions are in the units of y.
@@ -213,6 +177,12 @@ class KNPLRegressor(_KNPL, HadamardRegressor):
     >>> round(model.score(X, np.sin(6 * X[:, 0])), 2)
     1.0
     """
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **SVMRegressor._constraints,
+        **ADAPTATION,
+    }
+    _centred = True
 
     def __init__(
         self,

@@ -2,14 +2,14 @@
 
 The training points are divided into parts, each with a centre; pi(x) is the part of the nearest
 centre. Each part p has its own adaptive matrix F_p, in the quartic form of
-`pliant.methods.hadamard.adaptive`, with its own rule for new points, as in
+`pliant.methods.hadamard.kernel`, with its own rule for new points, as in
 `pliant.kernels.HadamardKernel`:
 
     k_new(x, y) = k(x, y) F_p(x, y)        where pi(x) = pi(y) = p
                   k(x, y), or 0            between different parts
 
 The first choice is the minimiser F = 1 between parts of the block problem (Liu et al. 2020,
-problem (20)); the second makes each part a machine of its own, and is what the paper prints as the
+problem (20)); the second makes each part a model of its own, and is what the paper prints as the
 block-diagonal F. Both are PSD if k is: F - 11' is block-diagonal and PSD.
 """
 
@@ -24,9 +24,8 @@ from pliant.core.kernels.base import Kernel
 from pliant.core.linalg import nearest_rows
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import check_choice, check_points, check_real
-from pliant.methods.hadamard.adaptive import QuarticForm
 from pliant.methods.hadamard.adaptive_matrix import AdaptiveMatrix
-from pliant.methods.hadamard.kernel import HadamardKernel
+from pliant.methods.hadamard.kernel import HadamardKernel, QuarticForm
 
 __all__ = ["BETWEEN", "PartitionedKernel"]
 
@@ -143,7 +142,7 @@ class PartitionedKernel(Kernel):
         return np.asarray(self.beta[rows, None] * gram * self.beta[columns])
 
     def profiles(self, indices: Indices) -> Array:
-        """Return nothing: the quartic form needs no profiles."""
+        """Return empty profiles: the quartic form needs none."""
         return np.empty((len(indices), 0))
 
     def _check_loaded(self) -> None:
@@ -167,10 +166,10 @@ class PartitionedKernel(Kernel):
         whole._check_loaded()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what can be made again."""
+        """Leave out what can be computed again."""
         return {name: value for name, value in super().__getstate__().items() if name != "parts"}
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Forget what was made of the old value."""
+        """Drop what was computed from the old value."""
         self.__dict__.pop("parts", None)
         super().__setattr__(name, value)

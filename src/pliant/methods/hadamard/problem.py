@@ -4,42 +4,64 @@
 
 over PSD matrices F, with o the entrywise product and gain and constraints those of a `MarginDual`
 (Liu et al. 2020, problem (4) and section 5; Liu et al. 2018, problem (4)). F is eliminated in
-closed form by one of three rules (see `pliant.methods.hadamard.adaptive` for F itself). With
-c = 1/(4 eta), A_ij = beta_i K_ij beta_j, P = I - 11'/n, l the eigenvalues of 11' + cA,
-s = (l - tau/2)_+ and h0 = h(0),
+closed form by one of three rules. With c = 1/(4 eta), A_ij = beta_i K_ij beta_j, P = I - 11'/n, l
+the eigenvalues of 11' + cA, s = (l - tau/2)_+ and h0 = h(0),
 
-    quartic      h - h0 = gain - 1/2 beta'K beta - (c/4) |A|^2                 h0 = 0
-    threshold    h - h0 = gain + eta (n^2 - sum s^2) - h0     h0 = eta (tau n - tau^2/4)
-    centred      h - h0 = gain - 1/2 beta'K beta - (c/4) |P A P|^2             h0 = 0
+    rule         h - h0, besides the gain                     h0
+    quartic      -1/2 beta'K beta - (c/4) |A|^2               0
+    threshold    eta (n^2 - sum s^2) - h0                     eta (tau n - tau^2/4)
+    centred      -1/2 beta'K beta - (c/4) |P A P|^2           0
 
-(the last without the constant eta n^2). The quartic rule is a `MarginDual` itself, for
-two-coordinate ascent. The others are an `AdaptedDual`: the quartic rule plus a smooth function,
-which is linear in a model that two-coordinate ascent can solve. For the threshold rule that
-function, eta times a sum of Huber functions of l, is convex, so that the model lies below h.
+(the last without the constant eta n^2). `pliant.methods.hadamard.kernel` has the F of each rule.
+The quartic rule is a `MarginDual` itself, for two-coordinate ascent. The others are an
+`AdaptedDual`: the quartic rule plus a smooth function, which is linear in a model that
+two-coordinate ascent can solve. For the threshold rule that function, eta times a sum of Huber
+functions of l, is convex, so that the model lies below h.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
+import scipy.linalg
+from scipy.sparse.linalg import ArpackError, eigsh
 
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_real
-from pliant.methods.hadamard.adaptive import Spectrum, blocks
 from pliant.methods.svm.dual import Certificate, MarginDual
 from pliant.methods.svm.rows import Rows
 
 __all__ = [
     "AdaptedDual",
     "CentredRule",
+    "Eigenpairs",
     "Point",
-    "Rule",
+    "Spectrum",
     "ThresholdRule",
     "adapted_dual",
     "automatic_eta",
+    "eigenpairs_above",
+    "none_above",
+    "row_blocks",
 ]
+
+LEEWAY = 1e-6
+"""An eigenvalue that is missed is at most this share above tau/2.
+
+The objective is then too high by at most eta (LEEWAY tau/2)^2 each, which is below rounding.
+"""
+
+BLOCK_ENTRIES = 500_000
+"""Entries of a matrix that are held at once where only sums over them are needed."""
+
+SMALL = 300
+"""Largest order of matrices that LAPACK decomposes without trying Lanczos iterations first."""
+
+FEW = 0.03
+"""Largest share of the eigenvectors for which Lanczos iterations are used."""
 
 
 def automatic_eta(beta: Array) -> float:
@@ -51,8 +73,39 @@ def automatic_eta(beta: Array) -> float:
     return size if size > 0 else np.inf
 
 
+def adapted_dual(
+    plain: MarginDual, eta: float, *, tau: float = 0.0, centred: bool = False
+) -> MarginDual | AdaptedDual:
+    """Return the problem for the dual of a plain SVM and one of the three rules.
+
+    Parameters
+    ----------
+    plain : MarginDual
+    eta : float
+        > 0; inf for no adaptation.
+    tau : float
+        >= 0, < 2n. 0 is the quartic rule, > 0 the threshold rule (DANK).
+    centred : bool
+        The centred rule (KNPL); then tau = 0.
+
+    Raises
+    ------
+    ValueError
+        If eta or tau is out of range.
+    """
+    check_real("eta (times eta_scale)", eta, least=1e-300, infinite=True)
+    c, n = 1.0 / (4.0 * eta), len(plain.rows)
+    if check_real("tau", tau, least=0) >= 2 * n:
+        raise ValueError(
+            f"expected tau < 2n = {2 * n} for {n} training points (F is zero else), got {tau!r}"
+        )
+    if c == 0.0 or not (tau or centred):
+        return plain.with_quartic(c)
+    return AdaptedDual(plain, CentredRule(c) if centred else ThresholdRule(c, tau))
+
+
 class Point(NamedTuple):
-    """A beta and what the problem knows of it.
+    """A beta, with the value and the gradient of the problem there.
 
     Attributes
     ----------
@@ -64,7 +117,7 @@ class Point(NamedTuple):
     fields : pair of arrays of shape (n,)
         K beta and (K o K) beta^2.
     rank : int
-        Number of eigenvalues that F needs; 0 where there is no such number.
+        Number of eigenvalues that F needs; 0 for the centred rule.
     certain : bool
         Whether it is certain that none of them is missing.
     """
@@ -77,29 +130,96 @@ class Point(NamedTuple):
     certain: bool = True
 
 
+@dataclass(frozen=True, eq=False)
+class AdaptedDual:
+    """The problem of the module's first lines, for a rule that couples all coordinates.
+
+    Parameters
+    ----------
+    plain : MarginDual
+        The dual of the plain SVM: gain, constraints and K.
+    rule : CentredRule or ThresholdRule
+        How F is chosen.
+    """
+
+    plain: MarginDual
+    rule: CentredRule | ThresholdRule
+
+    @property
+    def psd(self) -> bool:
+        """Whether gaps are certified."""
+        return self.plain.psd
+
+    @property
+    def quartic(self) -> MarginDual:
+        """The quartic rule with the same eta."""
+        return self.plain.with_quartic(self.rule.c)
+
+    @property
+    def constant(self) -> float:
+        """h0, the part of the objective that no beta changes."""
+        return self.rule.constant(len(self.plain.rows))
+
+    def at(self, beta: Array, like: Point | None = None, *, certain: bool = False) -> Point:
+        """Return value and gradient at a feasible `beta`.
+
+        Parameters
+        ----------
+        beta : array of shape (n,)
+        like : Point, optional
+            A point nearby, which shortens the search for eigenvalues.
+        certain : bool
+            Whether to make sure that no eigenvalue is missed, as for the last point.
+        """
+        if like is not None and like.beta is beta and like.certain:
+            return like
+        fields = self.quartic.fields(beta)
+        rank = 0 if like is None else like.rank
+        inner = self.rule.inner(self.plain.rows, beta, fields, rank, certain)
+        value = self.plain.gain(beta) + inner.value
+        return Point(beta, value, inner.f, fields, inner.rank, inner.certain)
+
+    def certificate(self, point: Point) -> Certificate:
+        """Return the tightest bound on the optimum that a point gives; values less h0."""
+        return self.plain.bound(point.beta, point.value, point.f)
+
+    def model(self, point: Point, share: float) -> MarginDual:
+        """Return a margin dual that has the gradient of h at `point`.
+
+        Its quartic term has `share` times the weight of the quartic rule. For the threshold rule
+        and share = 1 it differs from h at the point by a constant, and lies below elsewhere.
+        """
+        quartic = share * self.rule.c
+        u, v = point.fields
+        shift = u + quartic * point.beta * v - point.f
+        return replace(self.plain, linear=self.plain.linear + shift, quartic=quartic)
+
+    def predicted_gain(self, at: Point, old: Point, new: Point) -> float:
+        """Return the gain from `old` to `new`, with the other part of h linear as at `at`.
+
+        As that part is concave, this is at least the true gain of h for `at` = `old`, and at most
+        for `at` = `new`, and no large numbers cancel in it.
+        """
+        step = new.beta - old.beta
+        tube = np.abs(new.beta) - np.abs(old.beta)
+        return float((self.plain.linear - at.f) @ step - (self.plain.epsilon * tube).sum())
+
+    def share(self, old: Point, new: Point) -> float:
+        """Return the share of the quartic term's curvature that h has between two points."""
+        step = new.beta - old.beta
+        plain = step @ (new.fields[0] - old.fields[0])
+        quartic = self.rule.c * (step @ (new.beta * new.fields[1] - old.beta * old.fields[1]))
+        actual = step @ (new.f - old.f) - plain
+        return float(np.clip(actual / quartic, 0.0, 1.0)) if quartic > 0.0 else 1.0
+
+
 class Inner(NamedTuple):
-    """The inner minimum less h0, the negative f of its gradient; rank and certain of `Point`."""
+    """The minimum over F less h0, and f = (F o K) beta; rank and certain as in `Point`."""
 
     value: float
     f: Array
     rank: int = 0
     certain: bool = True
-
-
-class Rule(Protocol):
-    """How F is chosen for a given beta."""
-
-    @property
-    def c(self) -> float:
-        """1/(4 eta)."""
-
-    def constant(self, n: int) -> float:
-        """Return h0 for n points."""
-
-    def inner(
-        self, rows: Rows, beta: Array, fields: tuple[Array, Array], rank: int, certain: bool
-    ) -> Inner:
-        """Return the inner minimum at `beta`."""
 
 
 @dataclass(frozen=True)
@@ -149,22 +269,16 @@ class ThresholdRule:
         """
         support, n = np.flatnonzero(beta), len(beta)
         spectrum = Spectrum.of(
-            rows.part,
-            support,
-            beta[support],
-            self.c,
-            self.tau,
-            n,
-            guess=max(rank, 4),
-            certain=certain,
-        )
+            rows.part, support, beta[support], self.c, self.tau, n,
+            guess=max(rank, 4), certain=certain,
+        )  # fmt: skip
         if not spectrum.values.size:  # possible only where K is not positive semi-definite
             return Inner((n - 0.5 * self.tau) ** 2 / (4.0 * self.c), np.zeros(n))
         leading = np.zeros(n)
         leading[support] = beta[support] * spectrum.support[:, 0]
         image = self.c * (beta * rows.matvec(leading))[support]
         excess = spectrum.excess(image)
-        root = 0.5 / np.sqrt(self.c)  # of eta; squares would overflow without it
+        root = 0.5 / np.sqrt(self.c)  # sqrt(eta): eta times a square would overflow
         kept = root * (spectrum.values[1:] - 0.5 * self.tau)
         loss = root * excess * (root * (2.0 * n + excess - self.tau)) + kept @ kept
         f = _product(rows, beta, support, spectrum, self.tau)
@@ -180,122 +294,178 @@ def _product(rows: Rows, beta: Array, support: Indices, spectrum: Spectrum, tau:
     shared = np.zeros(len(beta))
     shared[support] = beta[support] * (vectors @ (scale * spectrum.others))
     f = rows.matvec(shared)
-    for part in blocks(len(support), len(support)):
+    for part in row_blocks(len(support), len(support)):
         adapted = (vectors[part] * scale) @ vectors.T
         adapted *= rows.part(support[part], support)
         f[support[part]] = adapted @ beta[support]
     return f
 
 
-@dataclass(frozen=True, eq=False)
-class AdaptedDual:
-    """The problem of the module's first lines, for a rule that couples all coordinates.
+class Spectrum(NamedTuple):
+    """The eigenpairs above tau/2 of S = 11' + c A, for n points of which some are support points.
 
-    Parameters
+    Attributes
     ----------
-    plain : MarginDual
-        The dual of the plain SVM: gain, constraints and K.
-    rule : Rule
-        How F is chosen.
+    values : array of shape (r,)
+        In descending order.
+    support : array of shape (s, r)
+        The rows of the eigenvectors at the support points.
+    others : array of shape (r,)
+        The row that all other points share.
+    n : int
+        The number of points.
+    complete : bool
+        Whether it is certain that none above (1 + LEEWAY) tau/2 is missing.
     """
 
-    plain: MarginDual
-    rule: Rule
+    values: Array
+    support: Array
+    others: Array
+    n: int
+    complete: bool
 
     @property
-    def psd(self) -> bool:
-        """Whether gaps are certified."""
-        return self.plain.psd
+    def sums(self) -> Array:
+        """The sum of each eigenvector, 1'U."""
+        total: Array = self.support.sum(axis=0) + (self.n - len(self.support)) * self.others
+        return total
 
-    @property
-    def quartic(self) -> MarginDual:
-        """The quartic rule with the same eta."""
-        return self.plain.with_quartic(self.rule.c)
-
-    @property
-    def constant(self) -> float:
-        """h0, the part of the objective that no beta changes."""
-        return self.rule.constant(len(self.plain.rows))
-
-    def at(self, beta: Array, like: Point | None = None, *, certain: bool = False) -> Point:
-        """Return what the problem knows of a feasible `beta`.
+    @classmethod
+    def of(
+        cls,
+        between: Callable[[Indices, Indices], Array],
+        support: Indices,
+        beta: Array,
+        c: float,
+        tau: float,
+        n: int,
+        *,
+        guess: int = 8,
+        certain: bool = True,
+    ) -> Spectrum:
+        """Return the spectrum of S.
 
         Parameters
         ----------
-        beta : array of shape (n,)
-        like : Point, optional
-            A point nearby, which shortens the search for eigenvalues.
+        between : callable
+            between(rows, columns) returns the kernel between points given by their numbers.
+        support, beta : arrays of shape (s,)
+            The numbers of the support points, and their coefficients.
+        c, tau, n : float, float and int
+            As in the module's first lines.
+        guess : int
+            About how many eigenvalues there are.
         certain : bool
-            Whether to make sure that no eigenvalue is missed; the last point asks for it.
+            Whether to make sure that none above (1 + LEEWAY) tau/2 is missing.
         """
-        if like is not None and like.beta is beta and like.certain:
-            return like
-        fields = self.quartic.fields(beta)
-        rank = 0 if like is None else like.rank
-        inner = self.rule.inner(self.plain.rows, beta, fields, rank, certain)
-        value = self.plain.gain(beta) + inner.value
-        return Point(beta, value, inner.f, fields, inner.rank, inner.certain)
 
-    def certificate(self, point: Point) -> Certificate:
-        """Return the tightest bound on the optimum that a point gives; values less h0."""
-        return self.plain.bound(point.beta, point.value, point.f)
+        def core() -> Array:
+            return _core(between, support, beta, c, n)
 
-    def model(self, point: Point, share: float) -> MarginDual:
-        """Return a margin dual that has the gradient of h at `point`.
+        pairs = eigenpairs_above(core(), 0.5 * tau, guess)
+        limit, known = (1.0 + LEEWAY) * 0.5 * tau, pairs.complete or not certain
+        if not known and not none_above(core(), limit, pairs.values, pairs.vectors):
+            pairs = eigenpairs_above(core(), 0.5 * tau, guess=n)
+        others = pairs.vectors[-1] / np.sqrt(max(n - len(support), 1))
+        return cls(pairs.values, pairs.vectors[:-1], others, n, pairs.complete or certain)
 
-        Its quartic term has `share` times the weight of the quartic rule. For the threshold rule
-        and share = 1 it differs from h at the point by a constant, and lies below elsewhere.
+    def excess(self, image: Array) -> float:
+        """Return the largest eigenvalue less n, without cancellation.
+
+        With e = 1/sqrt(n), w the eigenvector of the largest eigenvalue l of S = n ee' + cA, and
+        `image` = cAw at the support points (zero elsewhere), the part of w across e is
+        p = P cAw/l, and l - n = c w'Aw - n |p|^2.
         """
-        quartic = share * self.rule.c
-        u, v = point.fields
-        shift = u + quartic * point.beta * v - point.f
-        return replace(self.plain, linear=self.plain.linear + shift, quartic=quartic)
-
-    def promise(self, at: Point, old: Point, new: Point) -> float:
-        """Return the gain from `old` to `new`, with the other part of h linear as at `at`.
-
-        As that part is concave, this is at least the true gain of h for `at` = `old`, and at most
-        for `at` = `new`, and no large numbers cancel in it.
-        """
-        step = new.beta - old.beta
-        tube = np.abs(new.beta) - np.abs(old.beta)
-        return float((self.plain.linear - at.f) @ step - (self.plain.epsilon * tube).sum())
-
-    def share(self, old: Point, new: Point) -> float:
-        """Return the share of the quartic term's curvature that h has between two points."""
-        step = new.beta - old.beta
-        plain = step @ (new.fields[0] - old.fields[0])
-        quartic = self.rule.c * (step @ (new.beta * new.fields[1] - old.beta * old.fields[1]))
-        found = step @ (new.f - old.f) - plain
-        return float(np.clip(found / quartic, 0.0, 1.0)) if quartic > 0.0 else 1.0
+        n, mean = self.n, image.sum() / self.n
+        top = self.values[0]
+        across = (((image - mean) / top) ** 2).sum() + (n - len(image)) * (mean / top) ** 2
+        return float(self.support[:, 0] @ image - n * across)
 
 
-def adapted_dual(
-    plain: MarginDual, eta: float, *, tau: float = 0.0, centred: bool = False
-) -> MarginDual | AdaptedDual:
-    """Return the problem for the dual of a plain SVM and one of the three rules.
+def _core(
+    between: Callable[[Indices, Indices], Array], support: Indices, beta: Array, c: float, n: int
+) -> Array:
+    """Return S = 11' + c A on the span of its rows, shape (s + 1, s + 1).
 
-    Parameters
-    ----------
-    plain : MarginDual
-    eta : float
-        > 0; inf for no adaptation.
-    tau : float
-        >= 0, < 2n. 0 is the quartic rule, > 0 the threshold rule (DANK).
-    centred : bool
-        The centred rule (KNPL); then tau = 0.
-
-    Raises
-    ------
-    ValueError
-        If eta or tau is out of range.
+    The basis is the s support points, with coefficients `beta`, and the unit vector of ones over
+    the other n - s points, whose rows of S are ones: the other eigenvalues of S are zero.
     """
-    check_real("eta (times eta_scale)", eta, least=1e-300, infinite=True)
-    c, n = 1.0 / (4.0 * eta), len(plain.rows)
-    if check_real("tau", tau, least=0) >= 2 * n:
-        raise ValueError(
-            f"expected tau < 2n = {2 * n} for {n} training points (F is zero else), got {tau!r}"
-        )
-    if c == 0.0 or not (tau or centred):
-        return plain.with_quartic(c)
-    return AdaptedDual(plain, CentredRule(c) if centred else ThresholdRule(c, tau))
+    s = len(support)
+    core = np.empty((s + 1, s + 1))
+    for rows in row_blocks(s, s):
+        inner = core[rows, :s]
+        inner[:] = between(support[rows], support)
+        inner *= (c * beta[rows])[:, None]
+        inner *= beta
+        inner += 1.0
+    core[s, :s] = core[:s, s] = np.sqrt(n - s)
+    core[s, s] = n - s
+    return core
+
+
+def row_blocks(rows: int, columns: int) -> Iterator[slice]:
+    """Yield blocks of a matrix's rows with at most BLOCK_ENTRIES entries, or of one row."""
+    step = max(1, BLOCK_ENTRIES // max(1, columns))
+    return (slice(low, min(low + step, rows)) for low in range(0, rows, step))
+
+
+class Eigenpairs(NamedTuple):
+    """Eigenvalues above a level, descending, shape (r,), and orthonormal vectors, shape (n, r).
+
+    `complete`: whether it is certain that there are no others.
+    """
+
+    values: Array
+    vectors: Array
+    complete: bool
+
+
+def eigenpairs_above(matrix: Array, level: float, guess: int = 8) -> Eigenpairs:
+    """Return the eigenvalues above `level` of a symmetric matrix, which may be overwritten.
+
+    If they are few (about `guess`) of many, Lanczos iterations compute them, O(n^2) each; else
+    LAPACK does, O(n^3). Lanczos iterations can miss one of several equal eigenvalues: `none_above`
+    checks that.
+    """
+    n = len(matrix)
+    k = guess + 4
+    while n > SMALL and k <= FEW * n:
+        try:
+            values, vectors = eigsh(matrix, k, which="LA", v0=np.ones(n))
+        except ArpackError:
+            break
+        if values[0] <= level:
+            return _descending(values, vectors, level, complete=False)
+        k *= 2
+    if n <= SMALL:
+        return _descending(*np.linalg.eigh(matrix), level, complete=True)
+    diagonal = matrix.diagonal().copy()
+    try:
+        pairs = scipy.linalg.eigh(matrix.T, subset_by_value=(level, np.inf), overwrite_a=True)
+    except np.linalg.LinAlgError:  # clustered eigenvalues; the upper triangle is overwritten
+        matrix[np.diag_indices_from(matrix)] = diagonal
+        pairs = np.linalg.eigh(matrix, UPLO="L")
+    return _descending(*pairs, level, complete=True)
+
+
+def _descending(values: Array, vectors: Array, level: float, *, complete: bool) -> Eigenpairs:
+    """Return the pairs above `level`, given in ascending order, in descending order."""
+    first = int(np.searchsorted(values, level, side="right"))
+    return Eigenpairs(values[first:][::-1], vectors[:, first:][:, ::-1], complete)
+
+
+def none_above(matrix: Array, level: float, values: Array, vectors: Array) -> bool:
+    """Whether all eigenvalues of a symmetric matrix but the given ones are below `level` > 0.
+
+    One Cholesky factorisation decides, O(n^3/3): the matrix V diag(values) V' - M + level I is
+    positive definite just then. M is overwritten.
+    """
+    for low in range(0, len(matrix), 256):
+        rows = slice(low, low + 256)
+        matrix[rows] = (vectors[rows] * values) @ vectors.T - matrix[rows]
+    matrix[np.diag_indices_from(matrix)] += level
+    try:
+        scipy.linalg.cholesky(matrix.T, lower=True, overwrite_a=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        return False
+    return True

@@ -1,11 +1,11 @@
-"""Ascent by a sequence of models, each one solved whole.
+"""Maximisation by a sequence of models, each of which is solved completely.
 
 The problem is to maximise a concave h. At a point x_k it offers a model m_k: a simpler problem,
 concave, with the same feasible set and the same gradient at x_k. Its maximiser x gives an ascent
-direction x - x_k of h, for the model rises along it. The full step is taken unless h peaks well
-before its end; then the secant rule looks for the peak. The curvature of the model is scaled by
-a share in [0, 1], estimated from the last step (as a spectral gradient method estimates one
-number for its step length). Share 1 is the cautious model: where it lies below h, its maximiser
+direction x - x_k of h, for the model rises along it. The full step is taken unless h has its
+maximum well before the end; then the secant rule searches for it. The curvature of the model is
+scaled by a share in [0, 1], estimated from the last step (as a spectral gradient method estimates
+one number for its step length). Share 1 is the cautious model: where it lies below h, its maximiser
 gains without any search, so that the iterates rise to the optimum (the minorise-maximise, or
 concave-convex, principle).
 
@@ -26,16 +26,16 @@ from pliant.core.typing import Array
 __all__ = ["InnerSolver", "SequentialProblem", "solve"]
 
 COARSEST = 0.1
-"""The relative accuracy of a model is at least this."""
+"""Largest relative gap to which a model is solved."""
 
 MODEL_SHARE = 0.1
-"""A model is solved to this share of the present relative gap, or of what is asked for."""
+"""A model is solved to this share of the present relative gap, or of `tol` if that is larger."""
 
 ENOUGH = 0.1
-"""A step that gains less than this share of what its model promised brings back share = 1."""
+"""After a step that gains less than this share of what its model predicted, share is 1 again."""
 
 SEARCHES = 6
-"""Points on the way to the model's maximiser that are tried for the peak of h."""
+"""Points on the way to the model's maximiser that are tried for the maximum of h."""
 
 OVERSHOOT = 0.3
 """At the end of a step h may fall this share as steeply as it rose at its beginning."""
@@ -47,14 +47,14 @@ ROUNDING = 1e-12
 """Relative changes of h below this may be noise."""
 
 PATIENCE = 4
-"""Models in a row, ever finer, that lead nowhere: then the run counts as stalled."""
+"""Models in a row without progress, each solved more finely: then the run has stalled."""
 
 LONG_PATIENCE = 50
-"""Models in a row that lead to no better value or gap than seen before: stalled as well."""
+"""Models in a row without a better value or gap: then the run has stalled, too."""
 
 
 class CertifiedSlope(Certified, Protocol):
-    """What this solver reads besides."""
+    """What this solver reads from a certificate, beside value and gap."""
 
     @property
     def slope(self) -> float:
@@ -62,7 +62,7 @@ class CertifiedSlope(Certified, Protocol):
 
 
 class Valued(Protocol):
-    """A point that a problem has looked at."""
+    """A point at which a problem was evaluated."""
 
     @property
     def beta(self) -> Array:
@@ -74,7 +74,7 @@ class Valued(Protocol):
 
     @property
     def f(self) -> Array:
-        """What the gradient lacks of that of the linear gain."""
+        """The gradient of the linear gain less the gradient of the objective."""
 
 
 Proof = TypeVar("Proof", bound=CertifiedSlope)
@@ -93,7 +93,7 @@ class SequentialProblem(Protocol[P, M_co, Proof_co]):
         """Whether gaps are certified."""
 
     def at(self, beta: Array, like: P | None = None, *, certain: bool = False) -> P:
-        """Return value and gradient at a feasible beta; `certain`: nothing left to chance."""
+        """Return value and gradient at a feasible beta; `certain`: verified to be exact."""
 
     def certificate(self, point: P) -> Proof_co:
         """Return a proof of the gap at a point."""
@@ -102,10 +102,10 @@ class SequentialProblem(Protocol[P, M_co, Proof_co]):
         """Return the model at a point."""
 
     def share(self, old: P, new: P) -> float:
-        """Return the share of curvature that was seen between two points."""
+        """Return the share of the model's curvature that h has between two points."""
 
-    def promise(self, at: P, old: P, new: P) -> float:
-        """Return how much h gains from `old` to `new` if it goes on as steeply as at `at`."""
+    def predicted_gain(self, at: P, old: P, new: P) -> float:
+        """Return the gain from `old` to `new` if h had the slope at `at` all the way."""
 
 
 class InnerSolver(Protocol[M_contra]):
@@ -173,7 +173,7 @@ def solve(
 
 
 class _Run(Generic[P, M, Proof]):
-    """One run: the point, the share of the next model, and what has been seen."""
+    """One run: the point, the share of the next model, and the history."""
 
     def __init__(
         self,
@@ -198,14 +198,14 @@ class _Run(Generic[P, M, Proof]):
         self.history: list[Progress] = []
 
     def check(self, tol: float) -> tuple[Proof, Status | None]:
-        """Certify the present point; say whether, and why, the run is over."""
+        """Certify the present point; return the reason if the run is over, else None."""
         certificate = self._certify()
         status = self._status(tol)
-        if status is not None:  # trust only what is certain
+        if status is not None:  # verify the last point
             self.point = self.problem.at(self.point.beta, self.point, certain=True)
             certificate = self._certify()
             status = self._status(tol)
-        self._note(certificate)
+        self._record(certificate)
         return certificate, status
 
     def improve(self, tol: float) -> None:
@@ -226,8 +226,8 @@ class _Run(Generic[P, M, Proof]):
             self.share = 1.0
             return
         self.stuck = 0
-        promised = result.value - result.history[0].objective
-        kept = new.value - old.value >= ENOUGH * promised
+        predicted = result.value - result.history[0].objective
+        kept = new.value - old.value >= ENOUGH * predicted
         self.share = self.problem.share(old, new) if kept else 1.0
         self.point = new
 
@@ -236,7 +236,7 @@ class _Run(Generic[P, M, Proof]):
         self.relative_gap = certificate.slope / (1.0 + abs(certificate.value))
         return certificate
 
-    def _note(self, certificate: Proof) -> None:
+    def _record(self, certificate: Proof) -> None:
         """Add to the history; count the models that made neither value nor gap better."""
         values = [step.objective for step in self.history]
         better = not values or certificate.value > max(values) or certificate.slope < self.least
@@ -255,19 +255,19 @@ class _Run(Generic[P, M, Proof]):
         return Status.STALLED if stalled else None
 
     def _precision(self, tol: float) -> float:
-        """Return the relative accuracy for the next model; finer after each one that failed."""
+        """Return the relative gap for the next model; smaller after each that failed."""
         wanted = MODEL_SHARE * max(tol, self.relative_gap)
         return float(min(COARSEST, wanted) * 0.01**self.stuck)
 
     def _best_between(self, old: P, end: P) -> P:
-        """Return `end`, or a point on the way there if h has its peak before it; else `old`.
+        """Return `end`, or a point on the way there if h has its maximum before it; else `old`.
 
         Along the way h is a concave function, of which the slopes at both ends are known: the
-        secant rule finds its peak.
+        secant rule finds its maximum.
         """
         new = end
         for _ in range(SEARCHES):
-            rise, final = (self.problem.promise(at, old, new) for at in (old, new))
+            rise, final = (self.problem.predicted_gain(at, old, new) for at in (old, new))
             if rise <= 0.0 or final >= -OVERSHOOT * rise:
                 break
             share = np.clip(rise / (rise - final), SHORTEST, 1.0)
@@ -275,11 +275,11 @@ class _Run(Generic[P, M, Proof]):
         return new if self._is_better(new, old) else old
 
     def _is_better(self, new: P, old: P) -> bool:
-        """Whether h is larger, by its values or its slope; if rounding hides that, the gap less."""
+        """Whether h is larger, by its values or slopes, or else, by rounding, the gap smaller."""
         gain, noise = new.value - old.value, ROUNDING * (1.0 + abs(old.value))
         if np.array_equal(new.beta, old.beta) or gain < -noise:
             return False
-        if gain > noise or self.problem.promise(new, old, new) > 0.0:
+        if gain > noise or self.problem.predicted_gain(new, old, new) > 0.0:
             return True
         before, after = (self.problem.certificate(point).slope for point in (old, new))
         return after < before
@@ -287,6 +287,6 @@ class _Run(Generic[P, M, Proof]):
     def _report(self, progress: Progress) -> bool:
         if self.callback is None:
             return False
-        seen = self.history[-1]._replace(n_iter=self.n_iter + progress.n_iter)
-        self.stopped = self.callback(seen) is True
+        total = self.history[-1]._replace(n_iter=self.n_iter + progress.n_iter)
+        self.stopped = self.callback(total) is True
         return self.stopped

@@ -15,6 +15,7 @@ from pliant.core.typing import Array, Indices
 __all__ = ["Sampled", "solve"]
 
 FIRST_DECAY, SECOND_DECAY, SMALL = 0.9, 0.999, 1e-8
+"""Decay rates of the moments, and the number added to their root (Kingma and Ba 2015)."""
 
 
 class Sampled(Protocol):
@@ -45,23 +46,23 @@ def solve(
     problem : Sampled
         The function.
     start : array of shape (k,)
-        Where to begin.
+        First iterate.
     n_rows : int
-        The rows there are; each pass goes through them in a new order.
+        Number of rows; each pass goes through them in a new order.
     rng : RandomState
     rate : float
-        About the move of a coordinate in one step.
+        Learning rate: approximate change of a coordinate in one step.
     batch : int
-        Rows of a step.
+        Number of rows of a step.
     max_iter : int
-        Steps.
+        Number of steps.
     callback : callable, optional
         Called with a `Progress` after each step; True ends the run.
 
     Returns
     -------
     Result
-        ``value`` and history are those of the mini-batches; gap is nan.
+        Its ``value`` and ``history`` are those of the mini-batches; its ``gap`` is nan.
     """
     x, mean, square = start.copy(), np.zeros_like(start), np.zeros_like(start)
     history, status = [], Status.MAX_ITER
@@ -71,6 +72,7 @@ def solve(
             order = rng.permutation(n_rows)
         rows, order = order[:batch], order[batch:]
         value, gradient = problem.sample(rows).value_and_gradient(x)
+        # Moving averages start at 0; dividing by 1 - decay^n_iter removes that bias.
         mean += (1.0 - FIRST_DECAY) * (gradient - mean)
         square += (1.0 - SECOND_DECAY) * (gradient * gradient - square)
         size = np.sqrt(square / (1.0 - SECOND_DECAY**n_iter)) + SMALL

@@ -15,129 +15,94 @@ from sklearn.utils.validation import validate_data
 
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_real, plain
-from pliant.methods.lab_rbf.data import Table
-from pliant.methods.lab_rbf.machine import LocalMachine, Run
+from pliant.methods.lab_rbf.base import BaseLABRBF
+from pliant.methods.lab_rbf.ensemble import Run
+from pliant.methods.lab_rbf.rows import Table
 
 __all__ = ["LABRBFClassifier"]
 
 SHARPEST = 4.0
-"""Bounds on the logarithm of the factor of the scores."""
+"""Bound on the absolute logarithm of the factor of the scores."""
 
 
-class LABRBFClassifier(ClassifierMixin, LocalMachine):
+class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     """Classification by a mean of LAB-RBF expansions, one column of scores for each class.
 
     The scores are ridge fits to +1 for the class and -1 for the others (one column for two
     classes), with bandwidths that all classes share, learned as in `LABRBFRegressor`. The class
     with the largest score wins. Probabilities are softmax(sharpness_ * scores) with the one factor
-    that gives the least log loss on the rows that the members held out.
+    that gives the lowest log loss on the samples that the members held out.
 
     Parameters
     ----------
-    n_support : int or "auto"
-        The most support points of a member; "auto": a third of the rows up to 200, and 400 from
-        4000 rows on. No more than there are different rows to learn from.
-    profile : {"gaussian", "laplacian", "matern52"}
-        h(D) = exp(-D) (the paper's text), exp(-sqrt(D)) (the authors' code), or the Matern
-        function of smoothness 5/2.
-    n_members : int
-        How many expansions are averaged. Each has its own support points and its own held-out
-        rows; one whose held-out loss is more than twice the median is left out.
-    n_draws : int
-        How often each member draws its support points; the best draw on the held-out rows is
-        kept. More members serve better than more draws, where there may be more than one.
-    objective : {"mixed", "ridge", "evidence", "interpolation"}
-        What bandwidths minimise, see `pliant.methods.lab_rbf.objective`: the penalised squared
-        error of the ridge fit to all rows; the Gaussian marginal likelihood; the error of a
-        function that interpolates the support points (the paper, Eq. 9). "mixed": "ridge" and
-        "evidence" take turns; from 4000 rows on, "ridge".
-    linear : bool or "auto"
+    n_support : int or "auto", default="auto"
+        Maximum number of support points of a member; "auto": a third of the samples up to 200, and
+        400 from 4000 samples on.
+    profile : {"gaussian", "laplacian", "matern52"}, default="gaussian"
+        Function of the squared distance.
+    n_members : int, default=4
+        Number of expansions that are averaged.
+    n_draws : int, default=1
+        Number of draws of support points for each member; the best one is kept.
+    objective : {"mixed", "ridge", "evidence", "interpolation"}, default="mixed"
+        Objective of the bandwidths; `LABRBFRegressor` describes all of them.
+    linear : bool or "auto", default="auto"
         Whether the features themselves join the kernel values; "auto": in all members but every
         fourth, and never with "interpolation".
-    transforms : "auto" or None
-        "auto": skewed features (skewness > 1) are tried on the scales log(x + offset) and
-        asinh as well; members take turns with the scales that a small
-        expansion does about equally well on. None: nothing is tried.
-    alpha : float or "auto"
-        > 0, the ridge, for features on [-1, 1] and a sum over rows. "auto": .1, or .01 with
-        fewer than 150 support points, while bandwidths are learned (times the mean sample weight;
-        1e-3 with "interpolation"), then what is best on the held-out rows. With "evidence", which
-        learns its own while bandwidths are learned, a number is the ridge of the coefficients.
-    shrinkage : float or "auto"
-        >= 0, the penalty on the variance of log theta^2 over the support points; inf: one
-        bandwidth for each feature. "auto": the best of a falling path on the held-out rows.
-    support : {"kmeans++", "residual", "sorted", "random"} or array of int
-        How support points are chosen: far apart in features and target; half at random, then
-        where errors are largest (the paper, Algorithm 1); evenly along the sorted target; at
-        random; or these rows.
-    initial_bandwidth : float or "auto"
-        theta of all support points and features at the start, for features on [-1, 1]; "auto":
-        the best of seven, then one for each feature is learned.
-    validation_fraction : float
-        In [0, 1): the share of the rows that each member holds out. 0 needs numbers for `alpha`
+    transforms : "auto" or None, default="auto"
+        "auto": skewed features (skewness > 1) are tried on the scales log(x + offset) and asinh
+        as well. None: features keep their scale.
+    alpha : float or "auto", default="auto"
+        Ridge penalty > 0; "auto": the best on the held-out samples.
+    shrinkage : float or "auto", default="auto"
+        Penalty parameter >= 0 of the variance of log theta^2 over the support points; inf: one
+        bandwidth for each feature. "auto": the best on the held-out samples.
+    support : {"kmeans++", "residual", "sorted", "random"} or array of int, default="kmeans++"
+        How support points are chosen, or their indices.
+    initial_bandwidth : float or "auto", default="auto"
+        First theta of all support points and features, for features on [-1, 1].
+    validation_fraction : float, default=0.2
+        Share of the samples, in [0, 1), that each member holds out. 0 needs numbers for `alpha`
         and `shrinkage`.
-    solver : {"lbfgs", "adam"}
-        Quasi-Newton steps on all rows, capped; or Adam on mini-batches of 128 rows.
-    max_iter : int
-        The most steps of each stage; Adam needs some thousand.
-    learning_rate : float
-        Of Adam, in (0, 1].
+    solver : {"lbfgs", "adam"}, default="lbfgs"
+        Quasi-Newton steps on all samples, capped; or Adam on mini-batches of 128 samples.
+    max_iter : int, default=60
+        Maximum number of steps of each stage; Adam needs some thousand.
+    learning_rate : float, default=0.01
+        Learning rate of Adam, in (0, 1].
     max_seconds : float, optional
-        After this time the best so far is kept.
-    batch_rows : int
-        Rows looked at together while bandwidths are learned; memory grows with it.
-    max_bandwidth_rows : int
-        The most rows that bandwidths are learned from. Coefficients are fitted to all.
-    scale : bool
-        Whether features are mapped to [-1, 1] first, by the least and the greatest training
-        value. Turn it off only for features that are of about that size.
-    dtype : {"float64", "float32"}
-        The numbers that bandwidths are learned with; float32 takes about two thirds of the time.
-    device : str
-        "cpu" (NumPy), "cuda" or "cuda:N" (PyTorch on a GPU), "torch" (PyTorch on the processor).
+        Time limit, after which the best result so far is kept.
+    batch_rows : int, default=8192
+        Samples processed together while bandwidths are learned; memory grows with it.
+    max_bandwidth_rows : int, default=3000
+        Maximum number of samples that bandwidths are learned from. Coefficients are fitted to all.
+    scale : bool, default=True
+        Whether features are mapped to [-1, 1] first.
+    dtype : {"float64", "float32"}, default="float64"
+        Floating-point type that bandwidths are learned with.
+    device : str, default="cpu"
+        "cpu" (NumPy), "cuda" or "cuda:N" (PyTorch on a GPU), "torch" (PyTorch on the CPU).
     n_jobs : int, optional
-        Threads: members, and blocks of rows for the coefficients. Set BLAS threads to 1 with it.
-    random_state : int, RandomState instance or None
-        For support points, held-out rows and mini-batches.
+        Number of threads, over members and blocks of samples. Set BLAS threads to 1 with it.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the support points, the held-out samples and the mini-batches.
 
     Attributes
     ----------
-    kernel_ : LocalRBFKernel
-        The learned kernel, against the support points of all members. Not there (nor are
-        ``dual_coef_``, ``coef_``, ``intercept_``, ``bandwidths_``) where members map the features
-        to different scales: use ``members_``.
-    support_ : array of shape (n_support,)
-        Row numbers of the support points, all members one after the other.
-    support_vectors_ : array of shape (n_support, d)
-        The support points in the units of the features.
-    bandwidths_ : array of shape (n_support, d)
-        theta, in inverse units of the features; > 0 for features that vary.
-    dual_coef_ : array of shape (n_support,) or (n_support, n_classes)
-        c, divided by the number of members.
-    coef_ : array of shape (d,) or (d, n_classes)
-        v; 0 without a linear part.
-    intercept_ : float or array of shape (n_classes,)
-        b.
-    alpha_, shrinkage_, validation_score_ : arrays of shape (n_members,)
-        What the held-out rows chose, and 1 - the squared
-        error there, relative to that of a constant.
-    objective_history_ : list of arrays
-        The objective of each member after each step, one stage after the other.
-    feature_relevance_ : array of shape (d,)
-        The share of the slope of f along each feature, from mean squared derivatives over training
-        points; sums to 1.
-    support_relevance_ : array of shape (n_support, d)
-        The same for each support point's own term.
-    members_ : list of LABRBFMember
-        The expansions.
-    averaged_ : array of bool, shape (n_members,)
-        Which of them predict.
     classes_ : array of shape (n_classes,)
         The labels.
     sharpness_ : float
-        What scores are multiplied by before they become probabilities.
-    n_iter_ : int
-        Steps of the solver, over all members and stages.
+        Factor of the scores before they become probabilities.
+    validation_score_ : array of shape (n_members,)
+        1 - the squared error on the held-out samples, relative to that of a constant.
+    dual_coef_, coef_, intercept_ : arrays
+        With a column for each class where there are more than two.
+    kernel_, support_vectors_, bandwidths_, members_, ...
+        All other attributes are those of `LABRBFRegressor`.
+
+    See Also
+    --------
+    LABRBFRegressor : Regression; describes parameters and attributes in more detail.
 
     References
     ----------
@@ -156,30 +121,153 @@ class LABRBFClassifier(ClassifierMixin, LocalMachine):
     classes_: npt.NDArray[Any]
     sharpness_: float
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Indices]:
+    def __init__(
+        self,
+        n_support: int | str = "auto",
+        *,
+        profile: str = "gaussian",
+        n_members: int = 4,
+        n_draws: int = 1,
+        objective: str = "mixed",
+        linear: bool | str = "auto",
+        transforms: str | None = "auto",
+        alpha: float | str = "auto",
+        shrinkage: float | str = "auto",
+        support: Any = "kmeans++",
+        initial_bandwidth: float | str = "auto",
+        validation_fraction: float = 0.2,
+        solver: str = "lbfgs",
+        max_iter: int = 60,
+        learning_rate: float = 0.01,
+        max_seconds: float | None = None,
+        batch_rows: int = 8192,
+        max_bandwidth_rows: int = 3000,
+        scale: bool = True,
+        dtype: str = "float64",
+        device: str = "cpu",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_support = n_support
+        self.profile = profile
+        self.n_members = n_members
+        self.n_draws = n_draws
+        self.objective = objective
+        self.linear = linear
+        self.transforms = transforms
+        self.alpha = alpha
+        self.shrinkage = shrinkage
+        self.support = support
+        self.initial_bandwidth = initial_bandwidth
+        self.validation_fraction = validation_fraction
+        self.solver = solver
+        self.max_iter = max_iter
+        self.learning_rate = learning_rate
+        self.max_seconds = max_seconds
+        self.batch_rows = batch_rows
+        self.max_bandwidth_rows = max_bandwidth_rows
+        self.scale = scale
+        self.dtype = dtype
+        self.device = device
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> Table:
         X, y = validate_data(self, X, y, dtype=(np.float64, np.float32), ensure_min_samples=2)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        table, rows = self._weighted(X, self._signs(codes), sample_weight)
-        seen = np.unique(codes[rows])
+        table = Table.of(X, self._signs(codes), sample_weight)
+        seen = np.unique(codes[table.numbers])
         if len(seen) < 2:
             raise ValueError(
                 f"expected at least two classes, got one class: {plain(self.classes_[seen[0]])!r}"
             )
-        return table, rows
+        return table
 
     def _signs(self, codes: Indices) -> Array:
         """Return +1 in the column of the class, -1 elsewhere; one column for two classes."""
         signs = np.where(codes[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
         return signs[:, 1:] if len(self.classes_) == 2 else signs
 
+    def _checked_again(self, X: Any, y: Any, sample_weight: Any) -> Table:
+        X, y = validate_data(self, X, y, dtype=(np.float64, np.float32), reset=False)
+        unknown = np.setdiff1d(y, self.classes_)
+        if len(unknown):
+            raise ValueError(f"expected y out of {list(self.classes_)}, got {plain(unknown[0])!r}")
+        return Table.of(X, self._signs(np.searchsorted(self.classes_, y)), sample_weight)
+
     @property
-    def _flat(self) -> bool:
+    def _single_output(self) -> bool:
         return len(self.classes_) == 2
 
     @property
-    def _width(self) -> int:
-        return 1 if self._flat else len(self.classes_)
+    def _n_outputs(self) -> int:
+        return 1 if self._single_output else len(self.classes_)
+
+    def _loss(self, table: Table, rows: Indices) -> Callable[[Array], float]:
+        """Return the squared error of the signs, relative to that of the class shares."""
+        signs, weights = table.Y[rows], table.weights_of(rows)
+        shares = np.average(signs, axis=0, weights=weights)
+        constant = np.average((signs - shares) ** 2, axis=0, weights=weights)
+        size = float(constant.sum()) or 1.0
+        return lambda scores: float(
+            np.average((scores - signs) ** 2, axis=0, weights=weights).sum() / size
+        )
+
+    def _store(self, table: Table, runs: list[Run]) -> None:
+        """Choose the sharpness on all held-out rows, each scored by its own member."""
+        held_out = [(run.held_out, run.predicted) for run in runs if run.held_out is not None]
+        self.sharpness_ = 1.0
+        if held_out:
+            rows = np.concatenate([rows for rows, _ in held_out])
+            scores = np.vstack([np.asarray(predicted) for _, predicted in held_out])
+            self.sharpness_ = _sharpness(scores, table.Y[rows], table.weights_of(rows))
+        super()._store(table, runs)
+
+    def decision_function(self, X: npt.ArrayLike) -> Array:
+        """Return the scores of each point: about +1 in the column of its class, -1 elsewhere.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_classes)
+            One column, positive for ``classes_[1]``, for two classes.
+        """
+        return self._shaped(self._mean(X))
+
+    def predict_log_proba(self, X: npt.ArrayLike) -> Array:
+        """Return the logarithms of `predict_proba`, shape (n_samples, n_classes)."""
+        return np.asarray(log_softmax(self._sharpened(X), axis=1))
+
+    def predict_proba(self, X: npt.ArrayLike) -> Array:
+        """Return the probability of each class: softmax(sharpness_ * scores).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+        """
+        return np.asarray(softmax(self._sharpened(X), axis=1))
+
+    def _sharpened(self, X: npt.ArrayLike) -> Array:
+        columns = _columns(self._mean(X))  # checks first that the model is fitted
+        return self.sharpness_ * columns
+
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+        """Return the class of each point, shape (n_samples,).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        """
+        best = _columns(self._mean(X)).argmax(axis=1)
+        return np.asarray(self.classes_[best])
 
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes, read from a file, do not belong together."""
@@ -189,80 +277,6 @@ class LABRBFClassifier(ClassifierMixin, LocalMachine):
         super()._check_loaded()
         check_real("sharpness_", self.sharpness_, above=0)
 
-    def _loss(self, table: Table, rows: Indices) -> Callable[[Array], float]:
-        """Return the squared error of the signs, relative to that of the class shares."""
-        signs = table.Y[rows]
-        weights = None if table.weights is None else table.weights[rows]
-        chance = np.average(
-            (signs - np.average(signs, axis=0, weights=weights)) ** 2, axis=0, weights=weights
-        )
-        size = float(chance.sum()) or 1.0
-        return lambda scores: float(
-            np.average((scores - signs) ** 2, axis=0, weights=weights).sum() / size
-        )
-
-    def _conclude(self, table: Table, runs: list[Run]) -> None:
-        """Choose the sharpness on all held-out rows, each scored by its own member."""
-        judged = [(run.judges, run.predicted) for run in runs if run.judges is not None]
-        self.sharpness_ = 1.0
-        if judged:
-            rows = np.concatenate([judges for judges, _ in judged])
-            scores = np.vstack([np.asarray(predicted) for _, predicted in judged])
-            weights = None if table.weights is None else table.weights[rows]
-            self.sharpness_ = _sharpness(scores, table.Y[rows], weights)
-
-    def _checked_again(self, X: Any, y: Any, sample_weight: Any) -> Table:
-        X, y = validate_data(self, X, y, dtype=(np.float64, np.float32), reset=False)
-        strange = np.setdiff1d(y, self.classes_)
-        if len(strange):
-            raise ValueError(f"expected y out of {list(self.classes_)}, got {plain(strange[0])!r}")
-        codes = np.searchsorted(self.classes_, y)
-        return self._weighted(X, self._signs(codes), sample_weight)[0]
-
-    def decision_function(self, X: npt.ArrayLike) -> Array:
-        """Return the scores of each point: about +1 in the column of its class, -1 elsewhere.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, d)
-
-        Returns
-        -------
-        array of shape (m,), positive for ``classes_[1]``, or (m, n_classes) for more than two
-        """
-        return self._shaped(self._line(X))
-
-    def predict_log_proba(self, X: npt.ArrayLike) -> Array:
-        """Return the logarithms of `predict_proba`, shape (m, n_classes)."""
-        return np.asarray(log_softmax(self._sharpened(X), axis=1))
-
-    def predict_proba(self, X: npt.ArrayLike) -> Array:
-        """Return the probability of each class: softmax(sharpness_ * scores).
-
-        Parameters
-        ----------
-        X : array-like of shape (m, d)
-
-        Returns
-        -------
-        array of shape (m, n_classes)
-        """
-        return np.asarray(softmax(self._sharpened(X), axis=1))
-
-    def _sharpened(self, X: npt.ArrayLike) -> Array:
-        columns = _columns(self._line(X))
-        return self.sharpness_ * columns
-
-    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
-        """Return the class of each point, shape (m,).
-
-        Parameters
-        ----------
-        X : array-like of shape (m, d)
-        """
-        best = _columns(self._line(X)).argmax(axis=1)
-        return np.asarray(self.classes_[best])
-
 
 def _columns(scores: Array) -> Array:
     """Return a column for each class, also for two."""
@@ -270,10 +284,10 @@ def _columns(scores: Array) -> Array:
 
 
 def _sharpness(scores: Array, signs: Array, weights: Array | None) -> float:
-    """Return the factor of the scores with the least log loss.
+    """Return the factor of the scores with the lowest log loss.
 
     As in Platt's calibration, a row counts a little for the other classes, so that the factor
-    stays finite where all rows are told apart.
+    stays finite where all rows are classified correctly.
     """
     columns, classes = _columns(scores), _columns(signs) > 0
     doubt = 1.0 / (len(columns) + 2.0)
@@ -283,5 +297,5 @@ def _sharpness(scores: Array, signs: Array, weights: Array | None) -> float:
         logs = log_softmax(np.exp(logarithm) * columns, axis=1)
         return -float(np.average((shares * logs).sum(axis=1), weights=weights))
 
-    found = minimize_scalar(log_loss, bounds=(-SHARPEST, SHARPEST), method="bounded")
-    return float(np.exp(found.x))
+    result = minimize_scalar(log_loss, bounds=(-SHARPEST, SHARPEST), method="bounded")
+    return float(np.exp(result.x))

@@ -1,7 +1,7 @@
-"""What is minimised over the bandwidths of a LAB-RBF expansion f = K c + X v + b.
+"""Objectives of the bandwidths of a LAB-RBF expansion f = K c + X v + b.
 
-With F = [K, X] (X only if asked for), rows and targets y times the roots of their weights, the
-coefficients a = [c; v] are minimised out (variable projection): each objective is a function of
+With F = [K, X] (X only if asked for), rows of F and targets y times the roots of their weights, the
+coefficients a = [c; v] are eliminated (variable projection): each objective is a function of
 s = log(theta o theta), shape (m, d), alone.
 
 * ridge: (|F a - y|^2 + alpha |a|^2) / (n v), a = (F'F + alpha I)^-1 F'y
@@ -16,34 +16,22 @@ v is the mean square of y, so that all are about 1 at f = b. None is convex.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
 
 from pliant.core.typing import Array, Indices
-from pliant.methods.lab_rbf.rows import Block, Evaluated, LocalRows
+from pliant.methods.lab_rbf.rows import Block, Evaluated, Evaluation, LocalRows
 
-__all__ = [
-    "HIGHEST",
-    "LOWEST",
-    "Bandwidths",
-    "Evidence",
-    "Interpolation",
-    "Objective",
-    "Point",
-    "Problem",
-    "Ridge",
-    "Shared",
-    "ridge_path",
-]
+__all__ = ["Bandwidths", "Evidence", "Interpolation", "Objective", "Problem", "Ridge", "Shared"]
 
 LOWEST, HIGHEST = math.log(1e-6), math.log(1e4)
 """Bounds on log theta^2, for features on [-1, 1]."""
 
 LEAST_ENERGY = 1e-36
-"""R is held above this, for targets on [-1, 1]: its inverse must fit into float32."""
+"""Lower bound on R, for targets on [-1, 1]: its inverse must fit into float32."""
 
 JITTER = 1e-9
 """Added to lam, relative to the mean diagonal of F'F: its Cholesky factor must exist."""
@@ -57,20 +45,6 @@ class Point(NamedTuple):
     level: float = 0.0
 
 
-class Objective(Protocol):
-    """A function of the bandwidths."""
-
-    @property
-    def rows(self) -> LocalRows:
-        """What it is learned from."""
-
-    def at(self, log_squares: Array, level: float) -> Point:
-        """Return value and gradient at log theta^2, shape (m, d), and log lam."""
-
-    def sample(self, indices: Indices) -> Objective:
-        """Return the objective on some of the rows."""
-
-
 @dataclass(frozen=True, eq=False)
 class Ridge:
     """(|F a - y|^2 + alpha |a|^2) / (n v), a its minimiser.
@@ -80,7 +54,7 @@ class Ridge:
     rows : LocalRows
         n rows.
     alpha : float
-        > 0.
+        Ridge penalty, > 0.
     scale : float
         v.
     """
@@ -95,14 +69,14 @@ class Ridge:
         gram, right = features.normal_equations()
         a = _solved(_factor(gram, self.alpha), right)
         residual = _Residual(a, features)
-        gradient = features.gradient(lambda each: residual.times_coefficients(each))
+        gradient = features.gradient(residual.times_coefficients)
         factor = 1.0 / (len(self.rows) * self.scale)
         value = factor * (residual.square() + self.alpha * float(np.vdot(a, a)))
         return Point(value, 2.0 * factor * gradient)
 
     def sample(self, indices: Indices) -> Ridge:
         """Return the objective on some of the rows."""
-        return Ridge(self.rows.take(indices), self.alpha, self.scale)
+        return replace(self, rows=self.rows.take(indices))
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,19 +108,20 @@ class Evidence:
         spread = energy / (n * self.rows.outputs * self.scale)
         weights = self.rows.features.device.array(inverse[:, : len(log_squares)] * (2.0 / n))
 
-        def blame(each: Evaluated) -> Any:
+        def upstream(each: Evaluated) -> Any:
+            # d log R = 2 (F a - y) c' / R by the envelope theorem; d log det A = 2 F A^-1.
             direct = residual.times_coefficients(each)
             direct *= 2.0 / energy
             direct += each.features @ weights
             return direct
 
-        gradient = features.gradient(blame)
+        gradient = features.gradient(upstream)
         slope = lam * small / energy + (lam * float(inverse.trace()) - len(a)) / n
         return Point(math.log(spread) + complexity / n, gradient, math.exp(level) / lam * slope)
 
     def sample(self, indices: Indices) -> Evidence:
         """Return the objective on some of the rows."""
-        return Evidence(self.rows.take(indices), self.scale)
+        return replace(self, rows=self.rows.take(indices))
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +135,7 @@ class Interpolation:
     target : array of shape (m, q)
         The centred targets y_c of the centres.
     alpha : float
-        > 0.
+        Ridge penalty, > 0.
     scale : float
         v.
     """
@@ -172,8 +147,7 @@ class Interpolation:
 
     def coefficients(self, log_squares: Array) -> Array:
         """Return c, shape (m, q)."""
-        centres = self._centres(log_squares)
-        factor = scipy.linalg.lu_factor(self._matrix(centres), check_finite=False)
+        factor = self._factor(self._centres(log_squares))
         return np.asarray(scipy.linalg.lu_solve(factor, self.target))
 
     def _centres(self, log_squares: Array) -> Evaluated:
@@ -182,21 +156,22 @@ class Interpolation:
         block = Block(features.moments(features.centres), None, None)
         return features.evaluate(block, features.parameters(log_squares))
 
-    def _matrix(self, centres: Evaluated) -> Array:
-        """Return K_cc + alpha I, its diagonal exact."""
+    def _factor(self, centres: Evaluated) -> Any:
+        """Return the LU factors of K_cc + alpha I, its diagonal exact; K_cc is not symmetric."""
         matrix = self.rows.features.device.numpy(centres.kernel).copy()
         matrix[np.diag_indices_from(matrix)] = 1.0 + self.alpha
-        return matrix
+        return scipy.linalg.lu_factor(matrix, check_finite=False)
 
     def at(self, log_squares: Array, level: float = 0.0) -> Point:
         """Return value and gradient, by the adjoint of the linear system."""
         local, device = self.rows.features, self.rows.features.device
         centres = self._centres(log_squares)
-        factor = scipy.linalg.lu_factor(self._matrix(centres), check_finite=False)
+        factor = self._factor(centres)
         c = scipy.linalg.lu_solve(factor, self.target)
         features = self.rows.evaluated(log_squares)
         residual = _Residual(c, features)
-        gradient = features.gradient(lambda each: residual.times_coefficients(each))
+        gradient = features.gradient(residual.times_coefficients)
+        # c depends on K_cc: with the adjoint z = (K_cc + alpha I)^-T K'(K c - y), dL/dK_cc = -z c'.
         pulled = np.sum([device.numpy(e.features.T @ residual.of(e)) for e in features], axis=0)
         adjoint = scipy.linalg.lu_solve(factor, pulled, trans=1)
         derivative = device.array(-adjoint @ c.T)
@@ -208,17 +183,21 @@ class Interpolation:
 
     def sample(self, indices: Indices) -> Interpolation:
         """Return the objective on some of the rows."""
-        return Interpolation(self.rows.take(indices), self.target, self.alpha, self.scale)
+        return replace(self, rows=self.rows.take(indices))
+
+
+Objective = Ridge | Evidence | Interpolation
+"""A function of the bandwidths, averaged over rows."""
 
 
 class _Residual:
     """F a - y of each block, and what follows from it."""
 
-    def __init__(self, a: Array, features: Any) -> None:
+    def __init__(self, a: Array, features: Evaluation) -> None:
         self.features = features
-        device = features.features.device
-        self._a = device.array(a)
-        self._c = device.array(a[: len(features.log_squares)].T)
+        self._device = features.features.device
+        self._a = self._device.array(a)
+        self._c = self._device.array(a[: len(features.log_squares)].T)
 
     def of(self, each: Evaluated) -> Any:
         """Return F a - y, shape (rows, q)."""
@@ -230,8 +209,7 @@ class _Residual:
 
     def square(self) -> float:
         """Return |F a - y|^2 over all rows."""
-        device = self.features.features.device
-        residuals = (device.numpy(self.of(each)) for each in self.features)
+        residuals = (self._device.numpy(self.of(each)) for each in self.features)
         return sum(float(np.vdot(r, r)) for r in residuals)
 
 
@@ -252,7 +230,7 @@ def _solved(factor: Array, right: Array) -> Array:
 
 
 def _inverse(factor: Array) -> Array:
-    """Return the inverse of L L'."""
+    """Return the inverse of L L'; LAPACK fills its lower triangle only."""
     inverse, _ = scipy.linalg.lapack.dpotri(factor, lower=1)
     return np.asarray(np.tril(inverse) + np.tril(inverse, -1).T)
 
@@ -260,26 +238,26 @@ def _inverse(factor: Array) -> Array:
 def ridge_path(gram: Array, right: Array, alphas: Array) -> Array:
     """Return (F'F + alpha I)^-1 F'y for each alpha, shape (len(alphas), p, q).
 
-    One eigendecomposition serves all.
+    One eigendecomposition F'F = V diag(w) V' serves all: the solution is V (w + alpha)^-1 V'F'y.
     """
     values, vectors = np.linalg.eigh(gram)
-    turned = vectors.T @ right
-    shares = [turned / (np.maximum(values, 0.0) + alpha)[:, None] for alpha in alphas]
-    return np.stack([vectors @ share for share in shares])
+    rotated = vectors.T @ right
+    scaled = [rotated / (np.maximum(values, 0.0) + alpha)[:, None] for alpha in alphas]
+    return np.stack([vectors @ each for each in scaled])
 
 
 @dataclass(frozen=True, eq=False)
 class Bandwidths:
     """An objective as a function of one vector: log theta^2, all of them, and log lam.
 
-    A penalty holds them together: shrinkage * mean((s_ij - mean_i s_ij)^2).
+    They are regularised: plus shrinkage * mean((s_ij - mean_i s_ij)^2).
 
     Parameters
     ----------
     objective : Objective
-        What is minimised.
+        The function to minimise.
     shrinkage : float
-        >= 0.
+        Penalty parameter, >= 0.
     learns_level : bool
         Whether log lam is learned.
     """
@@ -309,7 +287,7 @@ class Bandwidths:
 
     def sample(self, indices: Indices) -> Bandwidths:
         """Return the problem on some of the rows."""
-        return Bandwidths(self.objective.sample(indices), self.shrinkage, self.learns_level)
+        return replace(self, objective=self.objective.sample(indices))
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,7 +298,7 @@ class Shared:
     learns_level: bool = False
 
     def pack(self, log_squares: Array, level: float) -> Array:
-        """Return the vector for bandwidths that are alike."""
+        """Return the vector for bandwidths that all centres share: their mean."""
         row = log_squares.mean(axis=0)
         return np.append(row, level) if self.learns_level else row
 

@@ -1,24 +1,189 @@
-"""Kernel values with one bandwidth vector per centre, by matrix products over blocks of rows.
+"""Training rows, and the kernel features computed from them, block by block.
 
-With z(x) = [x o x, x, 1] and w = [W, -2 W o C, (W o C o C) 1], W = theta o theta, the squared
-distances |theta_i o (x - c_i)|^2 are z(x)' w_i: one product for the values, one for the gradient.
-Arrays are NumPy's or PyTorch's, see `pliant.methods.lab_rbf.device`; small ones are NumPy's, in
-float64.
+`Table` holds the user's data. `LocalRows` holds a sample of it on a device, mapped and scaled, and
+computes kernel values with one bandwidth vector per centre by matrix products: with
+z(x) = [x o x, x, 1] and w_i = [W_i, -2 W_i o c_i, W_i'(c_i o c_i)], W = theta o theta, the squared
+distance |theta_i o (x - c_i)|^2 is z(x)'w_i. So values take one product and gradients another.
+
+NumPy and PyTorch have the same names for what the formulas need, so one text serves both:
+``device.xp`` is the module. Large arrays live on the device, small ones are NumPy's, in float64.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pliant.core.typing import Array, Indices
-from pliant.methods.lab_rbf.device import Device
-from pliant.methods.lab_rbf.profiles import Profile
+from pliant.core.validation import check_weights
+from pliant.methods.lab_rbf.kernel import Profile
+from pliant.methods.lab_rbf.warp import Warp
 
-__all__ = ["Block", "LocalFeatures", "LocalRows", "NormalEquations", "normal_equations"]
+__all__ = ["Block", "Device", "Evaluated", "LocalFeatures", "LocalRows", "Table", "get_device"]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Training data: rows of positive weight.
+
+    Attributes
+    ----------
+    X : array of shape (n, d)
+        May be a memory map; only blocks and samples of it are ever copied.
+    Y : array of shape (n, q)
+        Targets on the scale that is learned.
+    numbers : array of shape (n,)
+        Row numbers in the user's data.
+    weights : array of shape (n,) or None
+        None if all are 1.
+    log_target : bool
+        Whether Y holds the logarithms of the user's targets.
+    """
+
+    X: Array
+    Y: Array
+    numbers: Indices
+    weights: Array | None = None
+    log_target: bool = False
+
+    @classmethod
+    def of(cls, X: Array, Y: Array, sample_weight: Any) -> Table:
+        """Return the table of the rows of positive weight."""
+        if sample_weight is None:
+            return cls(X, Y, np.arange(len(X)))
+        weights = check_weights(sample_weight, X)
+        rows = np.flatnonzero(weights)
+        if len(rows) == len(X):  # no copy of X
+            return cls(X, Y, rows, weights)
+        return cls(X[rows], Y[rows], rows, weights[rows])
+
+    def __len__(self) -> int:
+        """Return n."""
+        return len(self.X)
+
+    @cached_property
+    def middle(self) -> Array:
+        """The middle of the targets' range, shape (q,)."""
+        low, high = self.Y.min(axis=0), self.Y.max(axis=0)
+        return np.asarray(low + (high / 2 - low / 2))
+
+    @cached_property
+    def spread(self) -> Array:
+        """Half the targets' range, shape (q,); 1 where it is 0."""
+        half = self.Y.max(axis=0) / 2 - self.Y.min(axis=0) / 2
+        return np.where(half > 0, half, 1.0)
+
+    @property
+    def mean_weight(self) -> float:
+        """The mean weight of a row."""
+        return 1.0 if self.weights is None else float(self.weights.mean())
+
+    def mean(self) -> Array:
+        """Return the weighted mean of the targets, shape (q,)."""
+        return np.asarray(np.average(self.Y, axis=0, weights=self.weights))
+
+    def places(self, support: Any, n_samples: int) -> Indices:
+        """Return the places of support points, given by their row numbers of 0 to n_samples - 1."""
+        chosen = np.asarray(support, dtype=np.intp)
+        if not len(chosen) or chosen.min() < 0 or chosen.max() >= n_samples:
+            raise ValueError(
+                f"expected row numbers from 0 to {n_samples - 1} as support, got {support!r:.200}"
+            )
+        absent = ~np.isin(chosen, self.numbers)
+        if absent.any():
+            raise ValueError(f"expected a support point of weight > 0, got row {chosen[absent][0]}")
+        return np.searchsorted(self.numbers, chosen)
+
+    def points(self, rows: Indices) -> Array:
+        """Return some of the points, float64."""
+        return np.asarray(self.X[rows], dtype=np.float64)
+
+    def weights_of(self, rows: Indices) -> Array | None:
+        """Return the weights of some rows."""
+        return None if self.weights is None else self.weights[rows]
+
+    def sample(self, rows: Indices, warp: Warp) -> Table:
+        """Return some rows with mapped features and targets on [-1, 1]."""
+        scaled = np.asarray((self.Y[rows] - self.middle) / self.spread)
+        return Table(warp(self.X[rows]), scaled, self.numbers[rows], self.weights_of(rows))
+
+    def with_logarithms(self) -> Table:
+        """Return the table with the logarithms of the targets."""
+        if not (self.Y > 0).all():
+            raise ValueError(
+                f"expected y > 0, since its logarithm was learned, got {self.Y.min():g}"
+            )
+        return replace(self, Y=np.log(self.Y), log_target=True)
+
+
+@dataclass(frozen=True)
+class Device:
+    """Where arrays of one floating-point type live: NumPy, or PyTorch on the CPU or a GPU.
+
+    Attributes
+    ----------
+    xp : module
+        ``numpy`` or ``torch``.
+    dtype : object
+        The module's own floating-point type.
+    name : str or None
+        PyTorch's name of the device; None for NumPy.
+    """
+
+    xp: Any
+    dtype: Any
+    name: str | None = None
+
+    def array(self, values: Any) -> Any:
+        """Return `values` as an array on this device."""
+        if self.name is None:
+            return np.ascontiguousarray(values, dtype=self.dtype)
+        contiguous = np.ascontiguousarray(values, dtype=str(self.dtype).removeprefix("torch."))
+        return self.xp.as_tensor(contiguous, device=self.name)
+
+    def numpy(self, values: Any) -> Array:
+        """Return an array on this device as a NumPy array, float64."""
+        if self.name is not None:
+            values = values.cpu().numpy()
+        return np.asarray(values, dtype=np.float64)
+
+    def double(self, values: Any) -> Any:
+        """Return an array on this device in float64; itself if it already is."""
+        return values.astype(np.float64, copy=False) if self.name is None else values.double()
+
+    def empty(self, *shape: int) -> Any:
+        """Return an uninitialised array on this device."""
+        if self.name is None:
+            return np.empty(shape, dtype=self.dtype)
+        return self.xp.empty(shape, dtype=self.dtype, device=self.name)
+
+
+def get_device(name: str, dtype: str) -> Device:
+    """Return a device by name, as `LABRBFRegressor` describes it, for "float32" or "float64".
+
+    Raises ImportError if PyTorch is needed and not installed, and ValueError for another name, or
+    a GPU that is not there.
+    """
+    if name == "cpu":
+        return Device(np, np.dtype(dtype).type)
+    if not re.fullmatch(r"torch|cuda(:\d+)?", str(name)):
+        raise ValueError(f"expected device 'cpu', 'torch', 'cuda' or 'cuda:N', got {name!r}")
+    try:
+        import torch
+    except ImportError as error:
+        raise ImportError(f"device={name!r} needs PyTorch: pip install 'pliant[torch]'") from error
+    if name != "torch":
+        index = int(name.partition(":")[2] or 0)
+        if index >= torch.cuda.device_count():
+            raise ValueError(
+                f"expected a GPU for device={name!r}, got {torch.cuda.device_count()} of them"
+            )
+    return Device(torch, getattr(torch, dtype), "cpu" if name == "torch" else name)
 
 
 class Block(NamedTuple):
@@ -27,13 +192,6 @@ class Block(NamedTuple):
     moments: Any
     target: Any
     root: Any
-
-
-class NormalEquations(NamedTuple):
-    """F'F and F'y, shapes (p, p) and (p, q), float64."""
-
-    gram: Array
-    right: Array
 
 
 class Evaluated(NamedTuple):
@@ -82,43 +240,39 @@ class LocalFeatures:
         constant = (shifted * self.centres).sum(axis=1, keepdims=True)
         return self.device.array(np.hstack([W, -2.0 * shifted, constant]))
 
-    def values(self, moments: Any, parameters: Any) -> tuple[Any, Any]:
-        """Return squared distances (None where the slope needs none) and kernel values."""
-        xp = self.device.xp
-        distances = moments @ parameters.T
-        xp.clip(distances, 0.0, None, out=distances)
-        if not self.profile.needs_distance:
-            return None, self.profile.value(xp, distances)
-        if self.profile.cusp:  # what cancels is of the size of |theta c|^2
-            noise = 16.0 * float(xp.finfo(distances.dtype).eps) * parameters[:, -1]
-            distances[distances < noise] = 0.0
-        copy = distances * 1.0
-        return distances, self.profile.value(xp, copy)
-
     def evaluate(self, block: Block, parameters: Any) -> Evaluated:
         """Return a block with its kernel values and its weighted features."""
-        d = self.centres.shape[1]
-        distances, kernel = self.values(block.moments, parameters)
+        xp, profile = self.device.xp, self.profile
+        distances = block.moments @ parameters.T
+        xp.clip(distances, 0.0, None, out=distances)
+        if profile.cusp:
+            # Terms of the size of |theta_i o c_i|^2, the last column of w, cancel in D.
+            noise = 16.0 * float(xp.finfo(distances.dtype).eps) * parameters[:, -1]
+            distances[distances < noise] = 0.0
+        if profile.needs_distance:
+            kernel = profile.value(xp, distances * 1.0)  # a copy, which the profile overwrites
+        else:
+            kernel, distances = profile.value(xp, distances), None
         features = kernel
         if self.linear:
-            features = self._join(kernel, block.moments[:, d : 2 * d])
+            m, d = self.centres.shape
+            features = self.device.empty(len(kernel), self.size)
+            features[:, :m] = kernel
+            features[:, m:] = block.moments[:, d : 2 * d]
         if block.root is not None:
             features = features * block.root
         return Evaluated(block, distances, kernel, features)
-
-    def _join(self, kernel: Any, points: Any) -> Any:
-        m = len(self.centres)
-        joined = self.device.empty(len(kernel), self.size)
-        joined[:, :m] = kernel
-        joined[:, m:] = points
-        return joined
 
     def slopes(self, evaluated: Evaluated) -> Any:
         """Return the derivative of each kernel value by its squared distance, over a factor."""
         return self.profile.slope(self.device.xp, evaluated.distances, evaluated.kernel)
 
     def pull_back(self, derivative: Any, log_squares: Array) -> Array:
-        """Return dL/d log W, shape (m, d), of (dL/dD / factor)' z, shape (m, 2 d + 1)."""
+        """Return dL/d log W, shape (m, d), of (dL/dD / factor)'z, shape (m, 2 d + 1).
+
+        dD_i/d log W_ij = W_ij (x_j - c_ij)^2 = W_ij (x_j^2 - 2 c_ij x_j + c_ij^2), and z has the
+        sums over rows of all three terms.
+        """
         C, d = self.centres, self.centres.shape[1]
         squares, points, ones = np.split(self.device.numpy(derivative), [d, 2 * d], axis=1)
         outer = self.profile.factor * np.exp(log_squares)
@@ -126,23 +280,9 @@ class LocalFeatures:
         return gradient
 
 
-def normal_equations(
-    features: LocalFeatures, blocks: Iterable[Evaluated], outputs: int
-) -> NormalEquations:
-    """Return F'F and F'y, added up over blocks of rows."""
-    device = features.device
-    gram = np.zeros((features.size, features.size))
-    right = np.zeros((features.size, outputs))
-    for each in blocks:
-        F, y = device.double(each.features), device.double(each.block.target)
-        gram += device.numpy(F.T @ F)
-        right += device.numpy(F.T @ y)
-    return NormalEquations(gram, right)
-
-
 @dataclass(frozen=True, eq=False)
 class LocalRows:
-    """Rows that bandwidths are learned from.
+    """Rows that bandwidths are learned from, on a device.
 
     Attributes
     ----------
@@ -151,7 +291,7 @@ class LocalRows:
     rows : Block
         All of them.
     batch_rows : int
-        How many are looked at together; memory grows with it.
+        Rows per block; memory grows with it.
     """
 
     features: LocalFeatures
@@ -167,7 +307,7 @@ class LocalRows:
         weights: Array | None = None,
         batch_rows: int = 8192,
     ) -> LocalRows:
-        """Bring points, shape (n, d), centred targets, (n, q), and weights, (n,), together."""
+        """Put points, shape (n, d), centred targets, (n, q), and weights, (n,), on the device."""
         device = features.device
         root = None if weights is None else np.sqrt(weights)[:, None]
         weighted = target if root is None else root * target
@@ -187,8 +327,8 @@ class LocalRows:
         """The number of targets of a row, q."""
         return int(self.rows.target.shape[1])
 
-    def take(self, indices: Indices) -> LocalRows:
-        """Return some of the rows."""
+    def take(self, indices: Any) -> LocalRows:
+        """Return some of the rows: by their places, or a slice of them."""
         chosen = Block(*(None if part is None else part[indices] for part in self.rows))
         return LocalRows(self.features, chosen, self.batch_rows)
 
@@ -201,12 +341,6 @@ class LocalRows:
         """Return the features at these log W, a block at a time."""
         return Evaluation(self, log_squares)
 
-    def blocks(self) -> Iterator[Block]:
-        """Return the rows in blocks."""
-        for low in range(0, len(self), self.batch_rows):
-            part = slice(low, low + self.batch_rows)
-            yield Block(*(None if each is None else each[part] for each in self.rows))
-
 
 class Evaluation:
     """The features of all rows at one choice of bandwidths; a single block is computed once."""
@@ -216,30 +350,41 @@ class Evaluation:
         self.features = rows.features
         self.log_squares = log_squares
         self._parameters = self.features.parameters(log_squares)
-        self._kept: list[Evaluated] = []
+        self._single: Evaluated | None = None
 
     def __iter__(self) -> Iterator[Evaluated]:
-        """Go through the blocks."""
-        if self._kept:
-            return iter(self._kept)
-        return self._computed()
+        """Iterate over the blocks."""
+        n, step = len(self.rows), self.rows.batch_rows
+        if n <= step and self._single is None:
+            self._single = self.features.evaluate(self.rows.rows, self._parameters)
+        if self._single is not None:
+            yield self._single
+            return
+        for low in range(0, n, step):
+            block = self.rows.take(slice(low, low + step)).rows
+            yield self.features.evaluate(block, self._parameters)
 
-    def _computed(self) -> Iterator[Evaluated]:
-        for block in self.rows.blocks():
-            evaluated = self.features.evaluate(block, self._parameters)
-            if len(self.rows) <= self.rows.batch_rows:
-                self._kept = [evaluated]
-            yield evaluated
+    def normal_equations(self) -> tuple[Array, Array]:
+        """Return F'F, shape (p, p), and F'y, shape (p, q), summed in float64 over the blocks."""
+        device, p = self.features.device, self.features.size
+        gram, right = np.zeros((p, p)), np.zeros((p, self.rows.outputs))
+        for each in self:
+            F, y = device.double(each.features), device.double(each.block.target)
+            gram += device.numpy(F.T @ F)
+            right += device.numpy(F.T @ y)
+        return gram, right
 
-    def normal_equations(self) -> NormalEquations:
-        """Return F'F and F'y."""
-        return normal_equations(self.features, self, self.rows.outputs)
+    def gradient(self, upstream: Callable[[Evaluated], Any]) -> Array:
+        """Return dL/d log W, shape (m, d).
 
-    def gradient(self, blame: Callable[[Evaluated], Any]) -> Array:
-        """Return dL/d log W, where `blame` returns dL/d(kernel columns of F) of a block."""
+        Parameters
+        ----------
+        upstream : callable
+            Returns the upstream gradient of a block: dL by its weighted kernel values, (rows, m).
+        """
         total: Any = 0.0
         for each in self:
-            derivative = blame(each)
+            derivative = upstream(each)
             derivative *= self.features.slopes(each)
             if each.block.root is not None:
                 derivative *= each.block.root

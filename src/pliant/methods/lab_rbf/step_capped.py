@@ -1,7 +1,7 @@
-"""Quasi-Newton descent whose steps are capped: no coordinate moves by more than `cap`.
+"""Quasi-Newton descent with capped steps: no coordinate changes by more than `cap`.
 
-Bandwidths on a logarithmic scale have a plateau where every kernel is a Dirac function; a long
-first step, as L-BFGS-B takes it, jumps there and finds no way back.
+Bandwidths on a logarithmic scale have a plateau where every kernel is a Dirac function. A long
+first step, as L-BFGS-B takes it, ends there, where the gradient is zero.
 """
 
 from __future__ import annotations
@@ -19,12 +19,16 @@ from pliant.core.typing import Array
 __all__ = ["Smooth", "solve"]
 
 FIRST = 0.1
-"""The largest move of a coordinate along the bare gradient."""
+"""Largest change of a coordinate in a step along the gradient itself."""
 
 ARMIJO = 1e-4
+"""Share of the decrease predicted by the slope that a step must reach."""
+
 TRIALS = 12
+"""Maximum number of step lengths tried along a direction."""
+
 IDLE = 3
-"""Steps without progress that end the run."""
+"""Number of steps without progress that end the run."""
 
 
 class Smooth(Protocol):
@@ -57,22 +61,22 @@ def solve(
     problem : Smooth
         Value and gradient.
     start : array of shape (k,)
-        Where to begin.
+        First iterate.
     tol : float
         Three steps in a row that gain less than tol max(|value|, 1e-12) end the run.
     max_iter : int
-        The most steps.
+        Maximum number of steps.
     cap : float
-        The largest move of a coordinate in one step.
+        Largest change of a coordinate in one step.
     memory : int
-        Steps that the inverse Hessian is made of.
+        Number of steps that approximate the inverse Hessian.
     callback : callable, optional
         Called with a `Progress` after each step; True ends the run.
 
     Returns
     -------
     Result
-        Without a certificate: gap is nan.
+        Without a certificate: ``gap`` is nan.
     """
     at = _Step(start, *problem.value_and_gradient(start))
     curvature, history, idle, status = InverseHessian(memory), [], 0, Status.MAX_ITER
@@ -98,7 +102,7 @@ def solve(
 
 
 def _descend(problem: Smooth, at: _Step, curvature: InverseHessian, cap: float) -> _Step | None:
-    """Return a point that is lower, along a quasi-Newton direction; None if there is none."""
+    """Return a lower point along a quasi-Newton direction; None if there is none."""
     direction = -curvature.times(at.gradient)
     slope = float(direction @ at.gradient)
     if not slope < 0:

@@ -1,4 +1,4 @@
-"""Features mapped one by one, to a common range and, where they are skewed, to another scale."""
+"""Maps of single features: to a common range and, where they are skewed, to another scale."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from pliant.core.validation import check_choice, check_vector
 __all__ = ["WARPS", "Warp", "skewness"]
 
 WARPS = ("raw", "log", "asinh")
-"""How a feature may be mapped: as it is, log(x + offset), asinh((x - offset) / width)."""
+"""Scales of a feature: as it is, log(x + offset), asinh((x - offset) / width)."""
 
 SKEWED = 1.0
-"""Features less skewed than this stay as they are."""
+"""Features whose absolute skewness is at most this keep their scale."""
 
 DISTINCT = 5
-"""So do features with no more values than this."""
+"""Features with at most this many different values keep their scale."""
 
 ENTRIES = 500_000
-"""Numbers that are copied at once."""
+"""Entries that are copied at once, so that a memory map is never read as a whole."""
 
 SAMPLE = 20_000
-"""About the rows that scales are chosen from."""
+"""Approximate number of rows that scales are chosen from."""
 
 SMALLEST = 1e-300
-"""A feature whose values differ by less does not vary."""
+"""A feature whose half range is at most this counts as constant."""
 
 BEYOND = 1.5
-"""A feature on another scale is held within this, so that points far out stay comparable."""
+"""Bound on the absolute value of a feature on another scale: distant points stay comparable."""
 
 
 class Warp(BaseEstimator):
@@ -40,11 +40,11 @@ class Warp(BaseEstimator):
 
     Parameters
     ----------
-    kinds : array of int, shape (d,)
-        The place of each feature's scale in `WARPS`.
-    offsets, widths : arrays of shape (d,)
-        What the scales need.
-    centres, slopes : arrays of shape (d,)
+    kinds : array of int of shape (n_features,)
+        Index of each feature's scale in `WARPS`.
+    offsets, widths : arrays of shape (n_features,)
+        Parameters of the scales.
+    centres, slopes : arrays of shape (n_features,)
         u = (scaled x - centre) * slope; a slope of 0 leaves a constant feature out.
     """
 
@@ -59,15 +59,15 @@ class Warp(BaseEstimator):
 
     @classmethod
     def learn(cls, X: Array, kind: str = "raw", *, scale: bool = True) -> Self:
-        """Return the map that suits points of shape (n, d).
+        """Return the map that suits given points.
 
         Parameters
         ----------
-        X : array of shape (n, d)
-        kind : {"raw", "log", "asinh"}
-            The scale of skewed features: "log" of those without negative values.
-        scale : bool
-            Whether to go to [-1, 1]; else features are only centred.
+        X : array of shape (n_samples, n_features)
+        kind : {"raw", "log", "asinh"}, default="raw"
+            Scale of the skewed features; "log" leaves features with negative values as they are.
+        scale : bool, default=True
+            Whether to map to [-1, 1]; otherwise features are only centred.
         """
         d = X.shape[1]
         check_choice("kind", kind, WARPS)
@@ -83,7 +83,7 @@ class Warp(BaseEstimator):
         return warp
 
     def _bend(self, kind: str, X: Array, low: Array) -> None:
-        """Choose the scale of each skewed feature, from some rows and the least values of all."""
+        """Choose the scale of each skewed feature, from some rows and the minimum of all rows."""
         for j in np.flatnonzero(_skewed(X)):
             fitted = _log_scale(X[:, j], low[j]) if kind == "log" else _asinh_scale(X[:, j])
             if fitted is not None:
@@ -104,12 +104,12 @@ class Warp(BaseEstimator):
         return not np.any(self.kinds)
 
     def key(self) -> bytes:
-        """Return what two maps agree in, if they are the same."""
+        """Return bytes that are equal for equal maps."""
         parts = (self.kinds, self.offsets, self.widths, self.centres, self.slopes)
         return b"".join(np.asarray(part, dtype=np.float64).tobytes() for part in parts)
 
     def __call__(self, X: npt.ArrayLike) -> Array:
-        """Return u(x) of each row, shape (n, d), float64."""
+        """Return u(x) of each row, float64, shape (n_samples, n_features)."""
         scaled = self._scaled(np.asarray(X))
         scaled -= self.centres
         scaled *= self.slopes
@@ -128,7 +128,7 @@ class Warp(BaseEstimator):
 
 
 def _range(warp: Warp, X: Array) -> tuple[Array, Array]:
-    """Return the least and the greatest scaled value of each feature, a block at a time."""
+    """Return minimum and maximum of each scaled feature, computed in blocks of rows."""
     lows, highs = [], []
     step = max(1, ENTRIES // X.shape[1])
     for first in range(0, len(X), step):
@@ -139,7 +139,7 @@ def _range(warp: Warp, X: Array) -> tuple[Array, Array]:
 
 
 def skewness(X: Array) -> Array:
-    """Return the skewness of each column, shape (d,); 0 for one that is constant."""
+    """Return the skewness of each column, shape (d,); 0 for a constant one."""
     size = np.abs(X).max(axis=0)
     unit = X / np.where(size > 0, size, 1.0)
     spread = unit.std(axis=0)
@@ -148,20 +148,20 @@ def skewness(X: Array) -> Array:
 
 
 def _skewed(X: Array) -> Mask:
-    """Whether each feature has many values and is skewed, to either side."""
+    """Return which features have many values and are skewed, to either side."""
     many = np.array([len(np.unique(column)) > DISTINCT for column in X.T], dtype=bool)
     return many & (np.abs(skewness(X)) > SKEWED)
 
 
 def _log_scale(x: Array, low: float) -> tuple[float, float] | None:
-    """Return the offset of log(x + offset), a tenth of the median of what is > 0."""
+    """Return offset and width of log(x + offset): a tenth of the median of the positive values."""
     if low < 0 or np.median(x) > (x.max() + low) / 2:
         return None
     return 0.1 * float(np.median(x[x > 0])), 1.0
 
 
 def _asinh_scale(x: Array) -> tuple[float, float]:
-    """Return median and half the interquartile range (a third of the deviation, if that is 0)."""
+    """Return median and half the interquartile range; if that is 0, a third of the deviation."""
     low, middle, high = np.quantile(x, [0.25, 0.5, 0.75])
     width = (high - low) / 2
     return float(middle), float(width) if width > 0 else float(x.std()) / 3

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Self
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,14 +14,21 @@ from pliant.core.blocks import in_blocks
 from pliant.core.kernels.base import Kernel
 from pliant.core.kernels.standard import as_kernel
 from pliant.core.linalg import LUFactors, lu_factors
+from pliant.core.summary import FunctionSummary, Summary
 from pliant.core.typing import Array
-from pliant.core.validation import check_points, check_real, check_weights
+from pliant.core.validation import (
+    Constraint,
+    RealNumber,
+    check_parameters,
+    check_points,
+    check_weights,
+)
 
 __all__ = ["AsymmetricKernelRidge"]
 
 
 class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
-    r"""Ridge regression with any kernel: asymmetric or indefinite ones are welcome.
+    r"""Ridge regression with any kernel, also an asymmetric or indefinite one.
 
     With a kernel k(x, t) = phi(x)'psi(t) there are two linear models, w'phi and v'psi, and
 
@@ -37,9 +44,9 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
         f_1(t) = k(t, X) (K + \alpha I)^{-1} y, \qquad f_2(t) = k(X, t)' (K' + \alpha I)^{-1} y.
 
-    `predict` gives f1, `predict_second` f2. For a symmetric kernel both are kernel ridge
+    `predict` returns f1, `predict_second` f2. For a symmetric kernel both are kernel ridge
     regression. For an asymmetric one, ``sklearn.kernel_ridge.KernelRidge`` reads half of the
-    matrix only and answers wrongly without a word.
+    matrix only and silently returns wrong coefficients.
 
     Parameters
     ----------
@@ -47,25 +54,25 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         A name in ``pliant.kernels.KERNEL_NAMES``, a kernel object, a function of two matrices, or
         "precomputed" for a square matrix of kernel values k(x_i, x_j).
     alpha : float, default=1.0
-        > 0: the ridge.
+        Ridge penalty, > 0.
     gamma : float or {"scale", "auto"}, default="scale"
-        Of kernels by name: "scale" is 1/(d var(X)), "auto" 1/d, for d features.
+        Parameter of kernels by name: "scale" is 1/(n_features var(X)), "auto" 1/n_features.
 
     Attributes
     ----------
     kernel_ : Kernel or None
         The kernel; None for "precomputed".
-    support_vectors_ : array of shape (n, d) or None
+    support_vectors_ : array of shape (n_samples, n_features) or None
         The training points; None for "precomputed".
-    dual_coef_ : array of shape (n,) or (n, n_outputs)
-        Of f1: kernel_(t, support_vectors_) @ dual_coef_ is its value.
-    second_dual_coef_ : array of the same shape
-        Of f2: kernel_(support_vectors_, t).T @ second_dual_coef_ is its value.
+    dual_coef_ : array of shape (n_samples,) or (n_samples, n_outputs)
+        Coefficients of f1: kernel_(t, support_vectors_) @ dual_coef_ is its value.
+    second_dual_coef_ : array of the shape of dual_coef_
+        Coefficients of f2: kernel_(support_vectors_, t).T @ second_dual_coef_ is its value.
     intercept_ : float
         0.0: there is none. Centre y where it is far from 0.
-    residuals_, second_residuals_ : arrays of the same shape
+    residuals_, second_residuals_ : arrays of the shape of dual_coef_
         e = y - f1(X) and r = y - f2(X). The paper suggests the model with the smaller ones.
-    multipliers_, second_multipliers_ : arrays of the same shape
+    multipliers_, second_multipliers_ : arrays of the shape of dual_coef_
         Lagrange multipliers of the two constraints. By Theorem 3 each is the residual of the
         *other* model, times the sample weight: those of e are s r, those of r are s e.
     condition_ : float
@@ -76,8 +83,8 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     Notes
     -----
     K need not have eigenvalues > 0, so K + alpha I can be singular: it is factored as LU, and its
-    condition is checked. Time O(n^3), memory two matrices of shape (n, n). Two equal rows i and j
-    get coefficients that differ by (y_i - y_j)/alpha.
+    condition is checked. Time O(n^3), memory two matrices of shape (n, n), n = n_samples. Two
+    equal samples i and j get coefficients that differ by (y_i - y_j)/alpha.
 
     Where a kernel knows its second argument at the support points only, as one with a bandwidth
     per support point, f2 has no value at new points: `predict_second` raises the kernel's error.
@@ -102,6 +109,9 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     True
     """
 
+    _constraints: ClassVar[Mapping[str, Constraint]] = {"alpha": RealNumber(above=0)}
+    """The kernel and gamma are checked where the kernel is made."""
+
     def __init__(
         self, kernel: Any = "gaussian", alpha: float = 1.0, *, gamma: float | str = "scale"
     ) -> None:
@@ -114,13 +124,14 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, d), or (n, n) for kernel="precomputed"
-            The training points, n >= 2; or K, with k(x_i, x_j) in row i, column j.
-        y : array-like of shape (n,) or (n, n_outputs)
+        X : array-like of shape (n_samples, n_features), or (n_samples, n_samples)
+            At least two training points; for kernel="precomputed", K, with k(x_i, x_j) in row i,
+            column j.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets.
-        sample_weight : array-like of shape (n,), optional
-            Each >= 0. A weight of 2 is the same as the row twice, a weight of 0 as leaving it
-            out, given the kernel (gamma="scale" looks at all rows alike).
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0. A weight of 2 is the same as the sample twice, a weight of 0 as leaving
+            it out, given the kernel (gamma="scale" ignores weights).
 
         Returns
         -------
@@ -137,7 +148,8 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         scipy.linalg.LinAlgWarning
             K + alpha I is ill-conditioned.
         """
-        alpha = check_real("alpha", self.alpha, above=0)
+        check_parameters(self, self._constraints)
+        alpha = float(self.alpha)
         points, targets = validate_data(
             self, X, y, dtype=np.float64, y_numeric=True, multi_output=True, ensure_min_samples=2
         )
@@ -161,23 +173,24 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return self
 
     def predict(self, X: npt.ArrayLike) -> Array:
-        """Return f1 at each point, shape (m,) or (m, n_outputs).
+        """Return f1 at each point, shape (n_queries,) or (n_queries, n_outputs).
 
         Parameters
         ----------
-        X : array-like of shape (m, d), or (m, n) for kernel="precomputed"
-            New points t; or k(t_i, x_j) in row i, column j.
+        X : array-like of shape (n_queries, n_features), or (n_queries, n_samples)
+            New points t; for kernel="precomputed", k(t_i, x_j) in row i, column j.
         """
         check_is_fitted(self)
         return self._expand(X, self._values, self.dual_coef_)
 
     def predict_second(self, X: npt.ArrayLike) -> Array:
-        """Return f2 at each point, shape (m,) or (m, n_outputs).
+        """Return f2 at each point, shape (n_queries,) or (n_queries, n_outputs).
 
         Parameters
         ----------
-        X : array-like of shape (m, d), or (m, n) for kernel="precomputed"
-            New points t; or k(x_j, t_i) in row i, column j: the transpose of k(X_train, X).
+        X : array-like of shape (n_queries, n_features), or (n_queries, n_samples)
+            New points t; for kernel="precomputed", k(x_j, t_i) in row i, column j: the transpose
+            of k(X_train, X).
 
         Raises
         ------
@@ -202,12 +215,32 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """Return k(X_train, X)'."""
         return X if self.kernel_ is None else self.kernel_(self.support_vectors_, X).T
 
+    def summary(self) -> Summary:
+        """Return what the model has learned, in the form that all methods share.
+
+        Every sample has a coefficient, so ``n_support`` is the number of samples. The details are
+        ``condition``, the estimated condition number of K + alpha I.
+
+        Returns
+        -------
+        Summary
+        """
+        check_is_fitted(self)
+        n_support, details = len(self.dual_coef_), {"condition": self.condition_}
+        symmetric = self.kernel_ is not None and self.kernel_.symmetric
+        return Summary(
+            (FunctionSummary(self, n_support, details=details),),
+            kernel=self.kernel_,
+            n_support=n_support,
+            drawings=frozenset({"gram"}) if symmetric else frozenset(),
+        )
+
     @property
     def _precomputed(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that a precomputed matrix is sliced on both sides."""
+        """Declare that a precomputed matrix is sliced on both sides."""
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._precomputed
         return tags
@@ -243,7 +276,7 @@ def _finite(gram: Array, kernel: Kernel) -> Array:
 
 
 def _factors(gram: Array, root: Array, alpha: float) -> LUFactors:
-    """Return the factors of S^{1/2} K S^{1/2} + alpha I, `root` being the diagonal of S^{1/2}."""
+    """Return the LU factors of S^{1/2} K S^{1/2} + alpha I; `root` is the diagonal of S^{1/2}."""
     matrix = np.array(gram, order="F")
     matrix *= root[:, None]
     matrix *= root

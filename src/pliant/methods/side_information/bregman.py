@@ -1,21 +1,22 @@
-r"""Cyclic Bregman projections: one pair's bound after another, for `problems.distance_bounds`.
+r"""Cyclic Bregman projections for LogDet problems: one pair's bound after another.
 
-The projection on the bound of pair k, of squared distance p and with slack x,
+The projection on the bound of pair k, with squared distance p and slack x,
 
     a = min(lam, s nu/(nu+1) (1/p - 1/x)),  lam -= a,  1/x += s a/nu,
     K += b w w',  w = K (e_i - e_j),  b = s a/(1 - s a p)
 
-is the exact maximum of the dual over lam_k. Two things make it
-fast. The order is drawn anew for each sweep: neighbours in a list of pairs share a point, and
-undo one another's work. And K is brought up to date for some tens of projections at once, by one
-matrix product; until then w is that of the old K plus what these projections added.
+is the exact maximum of the dual over lam_k. Two things make it fast. The order of the pairs is
+drawn again for each sweep: neighbours in a list of pairs share a point, and undo each other's
+work. And K is updated after some tens of projections at once, by one matrix product; until then w
+is computed from the old K plus the updates of these projections.
 
 1/x follows from lam, and is not stored. K follows from the duals too: it is computed from them
-anew, in O(a^3), every few sweeps, more often if it had drifted, and before every verdict. A sweep
-over m pairs of a points costs O(m a^2) at most.
+again, in O(a^3), every few sweeps, more often if rounding errors had accumulated, and before the
+solver returns. A sweep over m pairs of a points costs O(m a^2) at most.
 
-Hard bounds are met in the limit only. So all of them are tightened by a share that costs half the
-gap allowed; a K that keeps the proper bounds is then reached after finitely many sweeps.
+Hard bounds hold only in the limit. Therefore all of them are tightened by a fraction that costs
+half the allowed gap; a K that satisfies the true bounds is then reached after finitely many
+sweeps.
 """
 
 from __future__ import annotations
@@ -26,53 +27,52 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.random import RandomState
+from scipy.linalg.blas import dgemm
 
-from pliant.core.progress import Progress, Result, Status
+from pliant.core.jit import compiled
+from pliant.core.progress import Certified, Progress, Result, Status
 from pliant.core.typing import Array, Indices
-from pliant.methods.side_information.projected import ProjectedGram
 
-__all__ = ["Bounded", "BoundsProof", "solve"]
+__all__ = ["BoundedProblem", "DualCertificate", "ProjectedGram", "solve"]
 
 SLICE = 1e9
-"""Multiplications between two calls of the callback, about: some hundredths of a second."""
+"""Approximate number of multiplications between two callbacks: some hundredths of a second."""
 
 SCAN = 100_000
-"""Pairs that one compiled slice looks at, at most."""
+"""Maximum number of pairs in one call of the compiled loop."""
 
 LONGEST_DRIFT = 16
-"""Sweeps after which K is computed anew, at most."""
+"""Maximum number of sweeps before K is computed again."""
 
 DRIFTED = 1e-10
-"""A relative error of K that asks for doing so more often."""
+"""A larger relative error of K makes the solver compute it again more often."""
 
 WIDEST = 0.1
-"""The largest share by which hard bounds are tightened."""
+"""The largest fraction by which hard bounds are tightened."""
 
 PATIENCE = 5
-"""Sweeps without a better bound or gap, after which the run counts as stalled."""
+"""Sweeps without a better bound or gap, after which the solver has stalled."""
+
+MAX_PENDING = 64
+"""Maximum number of projections between two updates of the matrix; fewer for a large one."""
+
+LARGEST_UPDATE = 1e9
+"""Approximate number of multiplications in one update: some hundredths of a second."""
 
 
-class BoundsProof(Protocol):
-    """What the solver reads from a certificate."""
-
-    @property
-    def value(self) -> float:
-        """The objective."""
+class DualCertificate(Certified, Protocol):
+    """A certificate with the dual value; its gap is nan if a hard bound is violated."""
 
     @property
     def lower_bound(self) -> float:
         """The dual value."""
 
-    @property
-    def gap(self) -> float:
-        """Their difference; nan if a hard bound is broken."""
+
+Proof = TypeVar("Proof", bound=DualCertificate)
+ProofOut = TypeVar("ProofOut", bound=DualCertificate, covariant=True)
 
 
-Proof = TypeVar("Proof", bound=BoundsProof)
-ProofOut = TypeVar("ProofOut", bound=BoundsProof, covariant=True)
-
-
-class Bounded(Protocol[ProofOut]):
+class BoundedProblem(Protocol[ProofOut]):
     """A LogDet problem with bounds on the distances of pairs."""
 
     @property
@@ -93,17 +93,17 @@ class Bounded(Protocol[ProofOut]):
 
     @property
     def slack(self) -> float:
-        """The price nu of slack; inf for hard bounds."""
+        """The penalty parameter nu of the slack; inf for hard bounds."""
 
     def learned(self, duals: Array) -> tuple[Array, float]:
         """Return K and log det(I + L K0)."""
 
     def certificate(self, duals: Array, gram: Array, log_det: float) -> ProofOut:
-        """Return what some duals prove, given K and the log det for them."""
+        """Return the certificate of some duals, given K and the log det for them."""
 
 
 def solve(
-    problem: Bounded[Proof],
+    problem: BoundedProblem[Proof],
     start: Array | None = None,
     *,
     rng: RandomState,
@@ -115,24 +115,24 @@ def solve(
 
     Parameters
     ----------
-    problem : Bounded
+    problem : BoundedProblem
         A `pliant.methods.side_information.ldk_problem.DistanceBounds`.
     start : array of shape (m,), optional
-        Duals to begin with. Zero if not given.
+        Initial duals; zero by default.
     rng : RandomState
         Draws the order of the pairs in each sweep.
     tol : float
         Stop when gap <= tol (1 + abs(objective)).
     max_iter : int
-        Sweeps at most.
+        Maximum number of sweeps.
     callback : callable, optional
-        Called with a `Progress` after each slice of at most some hundredths of a second;
-        returning True stops the solver.
+        Called with a `Progress` every few hundredths of a second; returning True stops the
+        solver.
 
     Returns
     -------
     Result
-        `x` holds the duals, `certificate` K and what is proven; `n_iter` counts sweeps.
+        `x` holds the duals, `certificate` K and the bounds on the optimum; `n_iter` counts sweeps.
     """
     run = _Run(problem, start, rng, callback)
     status = run.verdict(tol, max_iter)
@@ -144,11 +144,11 @@ def solve(
 
 
 class _Run(Generic[Proof]):
-    """The duals, the K that follows them, and what has been seen of them."""
+    """The state of the solver: the duals, the K that follows them, and the history."""
 
     def __init__(
         self,
-        problem: Bounded[Proof],
+        problem: BoundedProblem[Proof],
         start: Array | None,
         rng: RandomState,
         callback: Callable[[Progress], Any] | None,
@@ -158,27 +158,25 @@ class _Run(Generic[Proof]):
         self.n_iter = self.age = self.idle = 0
         self.lifetime, self.best_bound = 1, -math.inf
         self.stopped = self.failed = False
-        self.kernel = self._begin(start)
+        if start is None:
+            self.duals = np.zeros(len(problem.signs))
+            self.kernel = ProjectedGram(problem.gram.copy(), 0.0)
+        else:
+            self.duals = np.array(start, dtype=np.float64)
+            self.kernel = ProjectedGram(*problem.learned(self.duals))
         self.safe = self.duals.copy()
 
-    def _begin(self, start: Array | None) -> ProjectedGram:
-        if start is None:
-            self.duals = np.zeros(len(self.problem.signs))
-            return ProjectedGram(self.problem.gram.copy(), 0.0)
-        self.duals = np.array(start, dtype=np.float64)
-        return ProjectedGram(*self.problem.learned(self.duals))
-
     def verdict(self, tol: float, max_iter: int) -> Status | None:
-        """Certify the duals; say whether, and why, the run is over."""
-        self._prove()
+        """Certify the duals; return why the run is over, or None."""
+        self._certify()
         status = self._status(tol, max_iter)
         if self.age and (status is not None or self.age >= self.lifetime):
-            self._renew()
+            self._recompute()
             status = self._status(tol, max_iter)
-        self._note()
+        self._record()
         return status
 
-    def _prove(self) -> None:
+    def _certify(self) -> None:
         kernel = self.kernel
         self.proof = self.problem.certificate(self.duals, kernel.gram, kernel.log_det)
 
@@ -191,8 +189,8 @@ class _Run(Generic[Proof]):
             return Status.STALLED
         return Status.MAX_ITER if self.n_iter >= max_iter else None
 
-    def _renew(self) -> None:
-        """Compute K from the duals; where rounding took them too far, from those before."""
+    def _recompute(self) -> None:
+        """Compute K from the duals; if rounding made these infeasible, from the last good ones."""
         drifted = self.kernel.gram
         try:
             learned = self.problem.learned(self.duals)
@@ -201,14 +199,14 @@ class _Run(Generic[Proof]):
             self.failed, self.duals = True, self.safe
             learned = self.problem.learned(self.duals)
         self.kernel = ProjectedGram(*learned)
-        fresh = self.kernel.gram
-        steady = np.abs(drifted - fresh).max() <= DRIFTED * np.abs(fresh).max()
+        exact = self.kernel.gram
+        steady = np.abs(drifted - exact).max() <= DRIFTED * np.abs(exact).max()
         self.lifetime = min(LONGEST_DRIFT, 2 * self.age) if steady else max(1, self.age // 2)
         self.age = 0
-        self._prove()
+        self._certify()
 
-    def _note(self) -> None:
-        """Add to the history; count the sweeps in which neither bound nor gap got better."""
+    def _record(self) -> None:
+        """Add to the history; count the sweeps in which neither bound nor gap improved."""
         proof = self.proof
         idle = (
             len(self.history) > 0
@@ -232,7 +230,8 @@ class _Run(Generic[Proof]):
             place, work = place + done, work + more
             if work > SLICE or place == len(order):
                 work = 0.0
-                self._tell()
+                if self.callback is not None:
+                    self.stopped = bool(self.callback(self.history[-1]))
         self.n_iter += 1
         self.age += 1
 
@@ -242,9 +241,114 @@ class _Run(Generic[Proof]):
         load = float(self.duals @ bounds)
         if math.isfinite(self.problem.slack) or load == 0.0:
             return bounds
+        # the dual value changes by about share * load, which is to be half the allowed gap
         share = min(WIDEST, 0.5 * tol * (1.0 + abs(self.proof.value)) / load)
         return bounds * (1.0 - self.problem.signs * share)
 
-    def _tell(self) -> None:
-        if self.callback is not None:
-            self.stopped = bool(self.callback(self.history[-1]))
+
+class ProjectedGram:
+    """K under many projections: they become K + W' diag(factors) W by one matrix product.
+
+    Parameters
+    ----------
+    gram : array of shape (a, a)
+        K, symmetric; changed in place.
+    log_det : float
+        log det(K0 K^{-1}), which follows K.
+    """
+
+    def __init__(self, gram: Array, log_det: float) -> None:
+        self.gram: Array = np.ascontiguousarray(gram, dtype=np.float64)
+        self.log_det = log_det
+        a = len(gram)
+        self._rows = np.empty((int(min(MAX_PENDING, max(4, LARGEST_UPDATE // a**2))), a))
+        self._factors = np.empty(len(self._rows))
+
+    def project(
+        self,
+        order: Indices,
+        pairs: Indices,
+        signs: Array,
+        targets: Array,
+        per_slack: float,
+        duals: Array,
+    ) -> tuple[int, float]:
+        """Project on the bounds of `order`, until enough updates are pending; update K.
+
+        Parameters
+        ----------
+        order : array
+            Indices of pairs.
+        pairs, signs, targets : arrays of shape (m, 2), (m,) and (m,)
+            All pairs, +1.0 for an upper and -1.0 for a lower bound, and the bounds.
+        per_slack : float
+            1/nu; 0 for hard bounds.
+        duals : array of shape (m,)
+            Changed in place.
+
+        Returns
+        -------
+        int
+            Number of bounds of `order` that were projected on.
+        float
+            Approximate number of multiplications.
+        """
+        done, used, change = _projections(
+            self.gram, self._rows, self._factors, pairs, signs, targets, per_slack, order, duals
+        )
+        self.log_det += change
+        if used:
+            rows = self._rows[:used]
+            scaled = self._factors[:used, None] * rows
+            # in place: gram.T is the Fortran-ordered view that BLAS overwrites without a copy
+            dgemm(1.0, rows.T, scaled.T, 1.0, self.gram.T, trans_b=1, overwrite_c=1)
+        return done, used * float(len(self.gram)) ** 2 + done * float(len(self._rows))
+
+
+@compiled
+def _projections(
+    gram: Array,
+    rows: Array,
+    factors: Array,
+    pairs: Indices,
+    signs: Array,
+    targets: Array,
+    per_slack: float,
+    order: Indices,
+    duals: Array,
+) -> tuple[int, int, float]:
+    """Return the numbers of bounds and of rows of W that are done, and the change of log det."""
+    used, change = 0, 0.0
+    for place in range(len(order)):
+        if used == len(rows):
+            return place, used, change
+        k = order[place]
+        i, j, s = pairs[k, 0], pairs[k, 1], signs[k]
+        size = gram[i, i] + gram[j, j]
+        p = size - 2.0 * gram[i, j]
+        for t in range(used):
+            p += factors[t] * (rows[t, i] - rows[t, j]) ** 2
+        if p <= 1e-15 * size:
+            continue
+        inverse_slack = 1.0 / targets[k] - s * duals[k] * per_slack
+        step = min(duals[k], s * (1.0 / p - inverse_slack) / (1.0 + per_slack))
+        if step == 0.0:
+            continue
+        _store(gram, rows, factors, used, i, j)
+        factors[used] = s * step / (1.0 - s * step * p)
+        duals[k] -= step
+        change += math.log1p(-s * step * p)
+        used += 1
+    return len(order), used, change
+
+
+@compiled
+def _store(gram: Array, rows: Array, factors: Array, used: int, i: int, j: int) -> None:
+    """Write K (e_i - e_j) to the row `used` of W, for K with the updates of the rows before it."""
+    row = rows[used]
+    for c in range(len(row)):
+        row[c] = gram[i, c] - gram[j, c]
+    for t in range(used):
+        share = factors[t] * (rows[t, i] - rows[t, j])
+        for c in range(len(row)):
+            row[c] += share * rows[t, c]

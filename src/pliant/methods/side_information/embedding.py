@@ -1,94 +1,122 @@
-"""A few coordinates in which a learned kernel varies most, for the eye and for neighbours."""
+"""Embeddings: the coordinates in which a learned kernel varies most, with chosen settings."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Self
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    clone,
-)
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from pliant.core.blocks import in_blocks
 from pliant.core.kernels.base import Kernel
+from pliant.core.summary import Summary
 from pliant.core.typing import Array
-from pliant.core.validation import check_integer, check_real, fresh
-from pliant.methods.side_information.base_gram import GRAPH_NEIGHBORS, base_kernel
-from pliant.methods.side_information.hidden_scores import ComponentScore
-from pliant.methods.side_information.information.graph import check_beta
+from pliant.core.validation import (
+    Constraint,
+    Integer,
+    OptionalTo,
+    RealNumber,
+    check_parameters,
+    fresh,
+)
+from pliant.methods.side_information.components import (
+    component_inputs,
+    n_component_inputs,
+    principal_components,
+)
+from pliant.methods.side_information.information import GraphExponent
+from pliant.methods.side_information.kernels import GRAPH_NEIGHBORS, base_kernel
 from pliant.methods.side_information.learner import KernelLearner
 from pliant.methods.side_information.scg import SCGLogDetLearner
-from pliant.methods.side_information.strength import FALLBACK, Candidate, best_candidate
+from pliant.methods.side_information.selection import (
+    FALLBACK,
+    Candidate,
+    ComponentScore,
+    mean_scores,
+)
 
 __all__ = ["KernelEmbedding"]
 
 STRENGTHS = tuple(10.0**power for power in range(8))
 BETAS = (1.0, 2.0, 4.0)
 
-MOST_ROWS = 1000
-"""Settings are compared on at most so many of the points that something is known of."""
+MAX_POINTS = 1000
+"""Maximum number of points with side information on which settings are compared."""
+
+
+class NumbersOf(NamedTuple):
+    """A sequence of at least one number, each within another constraint."""
+
+    constraint: Constraint
+
+    def check(self, name: str, value: Any) -> object:
+        """Raise ValueError unless `value` is such a sequence."""
+        if np.ndim(value) != 1 or not np.size(value):
+            raise ValueError(f"expected {name} to be a sequence of numbers, got {value!r}")
+        return [self.constraint.check(name, number) for number in value]
 
 
 class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    r"""Centred kernel PCA of a learned kernel: a map of all points, new ones too.
+    r"""Centred kernel PCA of a learned kernel: an embedding of all points, new ones included.
 
     .. math::
 
         f(x) = \Lambda^{-1/2} U' \left( k(X, x) - \frac{1}{n} k(X, X) 1 \right),
 
     where :math:`U, \Lambda` are the largest eigenvectors and eigenvalues of the centred matrix of
-    the learned kernel k on n points X: those of the fit points that the graph or the pairs of the
-    learner extend over, all of them if all are labelled. Points of the same class, or said to be
-    similar, come to lie together, and so do new points that are like them.
+    the learned kernel k on n points X: the fit points in the graph or in the pairs of the learner,
+    all of them if all are labelled. Points of the same class, or in similar pairs, are mapped near
+    each other, and so are new points that resemble them.
 
-    The strength and the weights' exponent of a `SCGLogDetLearner` are chosen on the training
-    points: those whose f has the best accuracy of nearest neighbours on labels that were hidden
-    (for pairs: whose kernel best tells hidden similar pairs from dissimilar ones).
+    The strength and the exponent of the weights of an `SCGLogDetLearner` are chosen by
+    cross-validation on the training points: those whose f has the best accuracy of nearest
+    neighbours on hidden labels (for pairs: whose distances best separate hidden similar pairs from
+    dissimilar ones).
 
     Parameters
     ----------
     learner : estimator, optional
-        What learns the kernel: an `SCGLogDetLearner`, an `OrderSpectralLearner` or a
-        `LogDetLearner`. None: an `SCGLogDetLearner` with ``kernel="graph"`` or with
-        ``kernel="gaussian"``, whichever does better in the choice below.
+        Learns the kernel: an `SCGLogDetLearner`, an `OrderSpectralLearner` or a `LogDetLearner`.
+        None means an `SCGLogDetLearner` with ``kernel="graph"`` or ``kernel="gaussian"``,
+        whichever has the better score.
     n_components : int, default=2
-        Coordinates.
+        Number of coordinates.
     strengths : sequence of float, optional
-        What to choose from, for an `SCGLogDetLearner`; by default powers of ten from 1 to 1e7 if
-        its strength is "auto", else its strength.
+        Candidates for the strength of an `SCGLogDetLearner`; by default powers of ten from 1 to
+        1e7 if its strength is "auto", else its strength alone.
     betas : sequence of float, optional
-        By default 1, 2 and 4 if its strength is "auto", else its beta.
+        Candidates for its beta; by default 1, 2 and 4 if its strength is "auto", else its beta
+        alone.
     n_neighbors : int, default=5
-        Neighbours that vote, in the choice.
+        Number of neighbours in the score.
     random_state : int, RandomState or None, default=None
-        For the folds of the choice.
+        Seed of the folds.
 
     Attributes
     ----------
     learner_ : estimator
-        Fitted.
+        The fitted learner.
     kernel_ : Kernel
         The learned kernel.
     strength_, beta_ : float
-        The choice, for an `SCGLogDetLearner`.
+        The chosen settings of an `SCGLogDetLearner`.
     choice_scores_ : dict of str to float
-        The mean score of each setting that was tried, such as "graph, strength=100, beta=1"; nan
-        if nothing could be hidden.
+        The mean score of each candidate, such as "graph, strength=100, beta=1"; nan if nothing
+        could be hidden.
     components_ : Components
-        What f is made of; ``components_.variances`` holds the eigenvalues.
+        The coefficients of f; ``components_.variances`` holds the eigenvalues.
     n_features_in_ : int
+        Number of features seen during fit.
 
     Notes
     -----
     The kernel matrix is centred, since the direction that the supervised graph damps least is
-    nearly constant. With kernel="graph" the graph has all training points, those with hidden
-    labels too; it uses no labels.
+    nearly constant. With kernel="graph" the neighbour graph has all training points, those with
+    hidden labels included; it uses no labels.
 
     Examples
     --------
@@ -99,6 +127,13 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     >>> embedding.transform(X[1::2]).shape
     (75, 2)
     """
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        "n_components": Integer(1),
+        "n_neighbors": Integer(1),
+        "strengths": OptionalTo(NumbersOf(RealNumber(above=0))),
+        "betas": OptionalTo(NumbersOf(GraphExponent())),
+    }
 
     def __init__(
         self,
@@ -116,8 +151,70 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.n_neighbors = n_neighbors
         self.random_state = random_state
 
+    def _check_combinations(self) -> None:
+        learner = self.learner
+        if learner is None or isinstance(learner, SCGLogDetLearner):
+            return
+        if not isinstance(learner, KernelLearner):
+            raise TypeError(
+                "expected learner to be an SCGLogDetLearner, OrderSpectralLearner or "
+                f"LogDetLearner, got {learner!r}"
+            )
+        for name, value in (("strengths", self.strengths), ("betas", self.betas)):
+            if value is not None:
+                raise ValueError(
+                    f"expected {name}=None, as {type(learner).__name__} has none, got {value!r}"
+                )
+
+    def fit(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike | None = None,
+        *,
+        similar: npt.ArrayLike | None = None,
+        dissimilar: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Choose the settings, learn the kernel, and compute its components.
+
+        Parameters
+        ----------
+        X, y, similar, dissimilar
+            As in the ``fit`` of the learner: points, and labels or pairs of row indices.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range, or the data or the side information are unsuitable.
+        """
+        with fresh(self):
+            check_parameters(self, self._constraints)
+            self._check_combinations()
+            points = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+            known = {"y": y, "similar": similar, "dissimilar": dissimilar}
+            seed = check_random_state(self.random_state).randint(2**31 - 1)  # equal folds for all
+            learners = self._learners(points)
+            learner = learners[0]
+            if isinstance(learner, SCGLogDetLearner):
+                learner, scores = self._choose(learners, points, known, seed)
+                self.strength_, self.beta_ = learner.strength, learner.beta
+                self.choice_scores_ = scores
+            learned = learner._fit(points, **known)
+            members = learner._members()
+            self.components_ = principal_components(
+                learner.kernel_,
+                learner.support_vectors_[members],
+                lambda: learned(members),
+                self.n_components,
+            )
+            self.learner_ = learner
+        return self
+
     def _learners(self, points: Array) -> list[Any]:
-        """Return the learners to choose from, which give kernel values and not components."""
+        """Return the learners to choose from, which return kernel values and not components."""
         if self.learner is None:
             learners = [SCGLogDetLearner("graph"), SCGLogDetLearner("gaussian")]
             if len(np.unique(points, axis=0)) <= GRAPH_NEIGHBORS:
@@ -128,131 +225,63 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             learner._check_parameters()
             if isinstance(learner, SCGLogDetLearner):
                 learner.set_params(n_components=None)
-            if getattr(learner, "random_state", 0) is None:
+            if learner.get_params(deep=False).get("random_state", 0) is None:
                 learner.set_params(random_state=self.random_state)
         return learners
 
-    def fit(
-        self,
-        X: npt.ArrayLike,
-        y: npt.ArrayLike | None = None,
-        *,
-        similar: npt.ArrayLike | None = None,
-        dissimilar: npt.ArrayLike | None = None,
-    ) -> Self:
-        """Choose the settings, learn the kernel, find its components.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d), or (n, n) for a learner with kernel="precomputed"
-        y : array-like of shape (n,), optional
-            Classes; the value `unlabeled` of the learner for points of unknown class.
-        similar, dissimilar : array-like of shape (m, 2), optional
-            Pairs of row numbers, in place of `y`.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For a parameter out of range, or data or side information that cannot be learned from.
-        """
-        with fresh(self):
-            self._fit(X, {"y": y, "similar": similar, "dissimilar": dissimilar})
-        return self
-
-    def _fit(self, X: Any, known: dict[str, Any]) -> None:
-        count = check_integer("n_components", self.n_components, least=1)
-        check_integer("n_neighbors", self.n_neighbors, least=1)
-        _check_learner(self.learner)
-        points = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        seed = check_random_state(self.random_state).randint(2**31 - 1)  # the same folds for all
-        learner = self._chosen_learner(points, known, count, seed)
-        learned = learner._fit(points, **known)
-        self.components_ = learner._components_of(learned, count)
-        self.learner_ = learner
-
-    def _chosen_learner(
-        self, points: Array, known: dict[str, Any], count: int, seed: int
-    ) -> KernelLearner:
-        """Return the learner to fit, with the settings that do best on hidden labels or pairs."""
-        learners = self._learners(points)
-        trials = [
-            (learner, candidate)
-            for learner in learners
-            if isinstance(learner, SCGLogDetLearner)
-            for candidate in self._candidates(learner)
-        ]
-        if not trials:
-            self._refuse_settings(learners[0])
-            return learners[0]
+    def _choose(
+        self, learners: list[SCGLogDetLearner], points: Array, known: dict[str, Any], seed: int
+    ) -> tuple[SCGLogDetLearner, dict[str, float]]:
+        """Return the learner with the best settings, and the score of each candidate."""
+        trials = [(each, candidate) for each in learners for candidate in self._candidates(each)]
         scores = np.full(len(trials), np.nan)
         if len(trials) > 1:
-            scores = np.concatenate(
-                [self._scores(each, points, known, count, seed) for each in learners]
-            )
+            scores = np.concatenate([self._scores(each, points, known, seed) for each in learners])
         learner, (strength, beta) = trials[0]
-        if len(trials) > 1 and np.isnan(scores).all():
-            strength = FALLBACK if self.strengths is None else strength
-        elif len(trials) > 1:
+        if not np.isnan(scores).all():
             learner, (strength, beta) = trials[int(np.nanargmax(scores))]
-        self.strength_, self.beta_ = strength, beta
+        elif len(trials) > 1 and self.strengths is None:
+            strength = FALLBACK
         names = [_setting(each, candidate) for each, candidate in trials]
-        self.choice_scores_ = dict(zip(names, scores.tolist(), strict=True))
-        return learner.set_params(strength=strength, beta=beta)
-
-    def _refuse_settings(self, learner: KernelLearner) -> None:
-        for name in ("strengths", "betas"):
-            if getattr(self, name) is not None:
-                raise ValueError(
-                    f"expected {name}=None, as {type(learner).__name__} has none, got "
-                    f"{getattr(self, name)!r}"
-                )
+        return (
+            learner.set_params(strength=strength, beta=beta),
+            dict(zip(names, scores.tolist(), strict=True)),
+        )
 
     def _scores(
-        self, learner: SCGLogDetLearner, X: Array, known: dict[str, Any], count: int, seed: int
+        self, learner: SCGLogDetLearner, X: Array, known: dict[str, Any], seed: int
     ) -> Array:
-        """Return the score of each candidate on what is hidden."""
-        learner._check_parameters()
-        points, information = learner._checked(X, **known)
+        """Return the mean score of each candidate for one learner."""
+        points, information = learner._checked_data(X, **known)
         base = base_kernel(learner.kernel, points, learner.gamma)
-        sampled = len(information.known) > MOST_ROWS
+        sampled = len(information.known) > MAX_POINTS
         on_graph = isinstance(learner.kernel, str) and learner.kernel == "graph"
 
-        def of_sample(sample: Array) -> Kernel:
-            # the graph of all points would be ahead of kernels that learn from a sample
+        def base_of_sample(sample: Array) -> Kernel:
+            # the graph of all points would have an advantage over kernels that see a sample only
             return base_kernel("graph", sample, "scale") if on_graph and sampled else base
 
-        _, scores = best_candidate(
-            of_sample,
-            learner._named(points),
+        return mean_scores(
+            base_of_sample,
+            learner._kernel_points(points),
             information,
             self._candidates(learner),
+            ComponentScore(self.n_components, self.n_neighbors),
             graph=learner.graph,
             scale_strength=learner.scale_strength,
             rng=check_random_state(seed),
-            most=MOST_ROWS,
-            score=ComponentScore(count, self.n_neighbors),
+            max_points=MAX_POINTS,
         )
-        return scores
 
     def _candidates(self, learner: SCGLogDetLearner) -> list[Candidate]:
         auto = isinstance(learner.strength, str)
-        strengths = self.strengths
-        if strengths is None:
-            strengths = STRENGTHS if auto else (float(learner.strength),)
-        betas = self.betas
-        if betas is None:
-            betas = BETAS if auto else (learner.beta,)
-        for name, values in (("strengths", strengths), ("betas", betas)):
-            if np.ndim(values) != 1 or not np.size(values):
-                raise ValueError(f"expected {name} to be a sequence of numbers, got {values!r}")
+        own_strengths = STRENGTHS if auto else (float(learner.strength),)
+        own_betas = BETAS if auto else (learner.beta,)
         return [
-            Candidate(check_real("strengths", strength, above=0), check_beta(beta))
-            for strength in strengths  # one after the other: they share most for all betas
-            for beta in betas
+            Candidate(float(strength), float(beta))
+            # the outer loop is over strengths: all betas share the resolvent of a strength
+            for strength in (own_strengths if self.strengths is None else self.strengths)
+            for beta in (own_betas if self.betas is None else self.betas)
         ]
 
     @property
@@ -263,23 +292,34 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return kernel
 
     def transform(self, X: npt.ArrayLike) -> Array:
-        """Return the coordinates f of points, shape (m, n_components).
+        """Return the coordinates f of points, shape (n_samples, n_components).
 
         Parameters
         ----------
-        X : array-like of shape (m, d), or (m, n) for a learner with kernel="precomputed"
+        X : array-like of shape (n_samples, n_features)
+            For a learner with kernel="precomputed" kernel values between new and fit points.
         """
         check_is_fitted(self)
         points = validate_data(self, X, reset=False, dtype=np.float64)
-        learner = self.learner_
-        return learner._in_blocks(points, lambda block: self.components_(learner._rows(block)))
+        kernel, support = self.learner_.kernel_, self.learner_.support_vectors_
+
+        def coordinates(block: Array) -> Array:
+            return self.components_(component_inputs(kernel, block, support))
+
+        return np.asarray(in_blocks(points, len(support), coordinates))
+
+    def summary(self) -> Summary:
+        """Return what the estimator has learned: the summary of its learner."""
+        check_is_fitted(self)
+        summary: Summary = self.learner_.summary()
+        return summary
 
     @property
     def _n_features_out(self) -> int:
         return len(self.components_.variances)
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that targets are needed, and what a precomputed matrix is."""
+        """Declare that targets are required, and whether X holds kernel values."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         if isinstance(self.learner, KernelLearner):
@@ -287,21 +327,15 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return tags
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if attributes, read from a file, do not belong together."""
-        if not isinstance(self.learner_, KernelLearner):
-            raise ValueError(f"expected a kernel learner, got {type(self.learner_).__name__}")
-        self.components_.check(self.learner_._width(), len(self.components_.variances))
-
-
-def _check_learner(learner: Any) -> None:
-    if learner is not None and not isinstance(learner, KernelLearner):
-        raise TypeError(
-            "expected learner to be an SCGLogDetLearner, OrderSpectralLearner or LogDetLearner, "
-            f"got {learner!r}"
-        )
+        """Raise ValueError if attributes, read from a file, are inconsistent."""
+        learner = self.learner_
+        if not isinstance(learner, KernelLearner):
+            raise ValueError(f"expected a kernel learner, got {type(learner).__name__}")
+        width = n_component_inputs(learner.kernel_, learner.support_vectors_)
+        self.components_.check(width, len(self.components_.variances))
 
 
 def _setting(learner: SCGLogDetLearner, candidate: Candidate) -> str:
-    """Return what a setting is called."""
+    """Return the name of a candidate."""
     kernel = learner.kernel if isinstance(learner.kernel, str) else type(learner.kernel).__name__
     return f"{kernel}, strength={candidate.strength:g}, beta={candidate.beta:g}"

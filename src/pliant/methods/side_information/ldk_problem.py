@@ -4,21 +4,21 @@ r"""The LogDet problem with bounds on squared kernel distances of pairs, its dua
     subject to   p_k(K) <= xi_k (similar),  p_k(K) >= xi_k (dissimilar),
     p_k = v'K v, v = e_i - e_j;   d_IS(x, b) = x/b - log(x/b) - 1
 
-(LDK; Jain, Kulis, Davis and Dhillon 2012, with bounds b_k and a price nu of slack; nu = inf:
-the bounds are hard, xi = b). With s_k = +1 for similar pairs, -1 for dissimilar ones, and duals
-lam >= 0,
+(LDK; Jain, Kulis, Davis and Dhillon 2012, with bounds b_k and a penalty parameter nu of the
+slack; nu = inf: the bounds are hard, xi = b). With s_k = +1 for similar pairs, -1 for dissimilar
+ones, and duals lam >= 0,
 
     K = (K0^{-1} + L)^{-1},  L = sum_k s_k lam_k v v',   1/xi_k = 1/b_k - s_k lam_k/nu,
     g(lam) = log det(I + L K0) + nu sum_k log(1 - s_k lam_k b_k/nu)     (hard: - sum s_k lam_k b_k)
 
-is a lower bound of the optimum. As K is a minimiser for its own duals, log det falls out of
-the gap, which is a sum over the pairs, each term >= 0:
+is a lower bound of the optimum. As K is a minimiser for its own duals, log det cancels in the
+gap, which is a sum over the pairs, each term >= 0:
 
     gap = sum_k [ nu d_IS(x_k, b_k) - s_k lam_k p_k - nu log(1 - s_k lam_k b_k/nu) ],
 
 x_k = max(p_k, b_k) or min(p_k, b_k), the best slack for K. With hard bounds it is
-sum_k s_k lam_k (b_k - p_k) if K keeps all of them, and unknown if not. K0 is never inverted: with
-K0 = R'R and the positive definite M = I + R L R',
+sum_k s_k lam_k (b_k - p_k) if K satisfies all of them, and unknown if not. K0 is never inverted:
+with K0 = R'R and the positive definite M = I + R L R',
 
     K = R'M^{-1}R,   Q = -L + L R'M^{-1}R L,   log det(I + L K0) = log det M.
 """
@@ -36,20 +36,14 @@ from scipy.linalg.lapack import dpstrf
 
 from pliant.core.typing import Array, Indices, Mask
 
-__all__ = [
-    "BoundsCertificate",
-    "DistanceBounds",
-    "apart",
-    "pair_distances",
-    "percentile_bounds",
-]
+__all__ = ["BoundsCertificate", "DistanceBounds", "apart", "pair_distances", "percentile_bounds"]
 
 SAME = 1e-10
-"""A squared distance up to this share of K_ii + K_jj is too near to rounding to be bounded."""
+"""Squared distances up to this multiple of K_ii + K_jj are rounding, and are not bounded."""
 
 
 class BoundsCertificate(NamedTuple):
-    """What some duals prove.
+    """The value of K for some duals, and a lower bound of the optimum.
 
     Attributes
     ----------
@@ -58,11 +52,11 @@ class BoundsCertificate(NamedTuple):
     value : float
         The objective of K with the best slack; with hard bounds D_ld(K, K0).
     lower_bound : float
-        g of the duals: the optimum is no less.
+        g of the duals.
     gap : float
-        Their difference; nan if the bounds are hard and K breaks one.
+        Their difference; nan if the bounds are hard and K violates one.
     max_violation : float
-        The largest amount by which a distance breaks its bound, as a share of the bound.
+        The largest violation of a bound by a distance, as a fraction of the bound.
     """
 
     gram: Array
@@ -74,14 +68,14 @@ class BoundsCertificate(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class DistanceBounds:
-    """One such problem.
+    """A LogDet problem with bounds on the distances of pairs.
 
     Parameters
     ----------
     gram : array of shape (a, a)
         K0, PSD, exactly symmetric.
     pairs : array of shape (m, 2)
-        Row numbers i != j; a pair may occur again. Each at a squared distance > 0 in K0.
+        Row indices i != j, each pair at a squared distance > 0 in K0; repetitions are allowed.
     signs : array of shape (m,)
         +1.0 for similar, -1.0 for dissimilar.
     bounds : array of shape (m,)
@@ -98,7 +92,7 @@ class DistanceBounds:
 
     @cached_property
     def factor(self) -> Array:
-        """R with K0 = R'R, shape (rank, a): a Cholesky factor with pivots."""
+        """R with K0 = R'R, shape (rank, a), by a pivoted Cholesky factorisation."""
         upper, pivots, rank, _ = dpstrf(self.gram, lower=0)
         factor = np.empty((int(rank), len(self.gram)))
         factor[:, pivots - 1] = np.triu(upper)[: int(rank)]
@@ -108,6 +102,7 @@ class DistanceBounds:
         """Return L, shape (a, a)."""
         a = len(self.gram)
         i, j = self.pairs.T
+        # entry (i, j) is the sum over repeated pairs (i, j)
         weights = np.bincount(i * a + j, weights=self.signs * duals, minlength=a * a)
         weights = weights.reshape(a, a)
         weights += weights.T
@@ -119,7 +114,7 @@ class DistanceBounds:
         Raises
         ------
         numpy.linalg.LinAlgError
-            If no K belongs to the duals: I + L K0 is not positive definite.
+            If there is no K for the duals: I + L K0 is not positive definite.
         """
         lower = self._lower(self.factor @ self.laplacian(duals))
         half = scipy.linalg.solve_triangular(lower, self.factor, lower=True)
@@ -140,7 +135,7 @@ class DistanceBounds:
         return np.asarray(scipy.linalg.cholesky(inner, lower=True, overwrite_a=True))
 
     def certificate(self, duals: Array, gram: Array, log_det: float) -> BoundsCertificate:
-        """Return what duals prove, given K and log det(I + L K0) for them, in O(m)."""
+        """Return the certificate of duals, given K and log det(I + L K0) for them, in O(m)."""
         p = np.maximum(pair_distances(gram, self.pairs), np.finfo(np.float64).tiny)
         violation = max(0.0, float((self.signs * (p / self.bounds - 1.0)).max()))
         pull = self.signs * duals
@@ -149,15 +144,15 @@ class DistanceBounds:
             lower = log_det - float(pull @ self.bounds)
             gap = float(pull @ (self.bounds - p)) if violation == 0.0 else math.nan
             return BoundsCertificate(gram, divergence, lower, gap, violation)
-        price = self.slack * self._best_excess(p)
-        relief = self.slack * np.log1p(-pull * self.bounds / self.slack)
-        value, lower = divergence + float(price.sum()), log_det + float(relief.sum())
-        return BoundsCertificate(
-            gram, value, lower, float((price - pull * p - relief).sum()), violation
-        )
+        penalty = self.slack * self._best_excess(p)
+        dual = self.slack * np.log1p(-pull * self.bounds / self.slack)
+        value, lower = divergence + float(penalty.sum()), log_det + float(dual.sum())
+        gap = float((penalty - pull * p - dual).sum())  # term by term: log det cancels exactly
+        return BoundsCertificate(gram, value, lower, gap, violation)
 
     def _best_excess(self, p: Array) -> Array:
-        """Return d_IS of the best slack for each pair; 0 where p keeps the bound."""
+        """Return d_IS of the best slack for each pair; 0 where p satisfies the bound."""
+        # with x = xi/b - 1: d_IS = x - log(1 + x)
         x = self.signs * np.maximum(self.signs * (p / self.bounds - 1.0), 0.0)
         return np.asarray(x - np.log1p(x))
 
@@ -170,12 +165,12 @@ def pair_distances(gram: Array, pairs: Indices) -> Array:
 
 
 def apart(gram: Array, pairs: Indices) -> Mask:
-    """Return which pairs are at a squared distance that is more than rounding."""
+    """Return which pairs have a squared distance above rounding."""
     sums = gram.diagonal()[pairs].sum(axis=1)
     return np.asarray(pair_distances(gram, pairs) > SAME * sums)
 
 
 def percentile_bounds(distances: Array, percentiles: tuple[float, float]) -> tuple[float, float]:
-    """Return the bounds for similar and for dissimilar pairs that two percentiles give."""
+    """Return two percentiles of distances: the bounds for similar and for dissimilar pairs."""
     low, high = np.percentile(distances, percentiles)
     return float(low), float(high)

@@ -1,73 +1,310 @@
-"""A learner of kernels and a machine that takes kernel values, joined into one estimator."""
+"""A learner of kernels and an estimator on kernel values, joined into one estimator."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import (
-    ClassifierMixin,
-    RegressorMixin,
-    is_regressor,
-)
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_regressor
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC
+from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, check_memory, validate_data
 
-from pliant.core.typing import Array, Indices
-from pliant.core.validation import check_integer, fresh, plain
-from pliant.methods.side_information.information.information import label_vector, where_equal
-from pliant.methods.side_information.learned_machine import LearnedKernelMachine, machine_has
+from pliant._version import __version__
+from pliant.core.blocks import in_blocks
+from pliant.core.kernels.base import Kernel, Scaled
+from pliant.core.summary import Summary, summarize
+from pliant.core.typing import Array, Indices, Mask
+from pliant.core.validation import (
+    Constraint,
+    Flag,
+    Integer,
+    check_labels,
+    check_parameters,
+    check_points,
+    check_real,
+    fresh,
+    plain,
+    where_equal,
+)
+from pliant.methods.side_information.learner import KernelLearner
+from pliant.methods.side_information.scg import SCGLogDetLearner
+from pliant.methods.side_information.selection import unit_scale
 
-__all__ = ["LearnedKernelClassifier", "LearnedKernelRegressor"]
+__all__ = ["BaseLearnedKernel", "LearnedKernelClassifier", "LearnedKernelRegressor"]
 
 
-class LearnedKernelClassifier(ClassifierMixin, LearnedKernelMachine):
-    """Learn a kernel from labels, then a classifier on it: as one estimator.
+def _has(name: str) -> Callable[[Any], bool]:
+    """Return a check for `available_if`: whether the estimator on the kernel has a method."""
 
-    Cross-validation then learns the kernel again in every fold. Choosing settings with a kernel
-    that was learned once from all labels lets the held-out labels in.
+    def check(self: BaseLearnedKernel) -> bool:
+        getattr(vars(self).get("machine_", self._machine()), name)  # raises its own reason
+        return True
+
+    return check
+
+
+class BaseLearnedKernel(BaseEstimator):
+    """A learned kernel, and an estimator on its Gram matrix, ``machine``."""
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {"unit_variance": Flag()}
+    _estimator_type_of_machine: ClassVar[str]
+
+    learner: Any
+    machine: Any
+    unit_variance: bool
+    random_state: Any
+    memory: Any
+    n_features_in_: int
+
+    @abstractmethod
+    def _machine(self) -> Any:
+        """Return the estimator to fit on the kernel, not fitted."""
+
+    @abstractmethod
+    def _learn(self, X: npt.ArrayLike, y: npt.ArrayLike) -> None:
+        """Check the data; learn the kernel and fit the estimator on it."""
+
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+        """Learn the kernel, then fit the estimator on it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            For a learner with kernel="precomputed" kernel values, (n_samples, n_samples).
+        y : array-like of shape (n_samples,)
+            Class labels, and `unlabeled` where they are unknown; or real targets.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range, or the data are unsuitable.
+        TypeError
+            If the learner does not learn a single kernel, or `machine` does not take kernel
+            values.
+        """
+        with fresh(self):
+            check_parameters(self, self._constraints)
+            self._learn(X, y)
+        return self
+
+    def _learner(self) -> Any:
+        if self.learner is None:
+            return SCGLogDetLearner()
+        return _checked_estimator("learner", self.learner)
+
+    def _prepared_learner(self) -> Any:
+        """Return a copy of the learner, with the random state if it has such a parameter."""
+        learner = clone(self._learner())
+        if self.random_state is not None and "random_state" in learner.get_params(deep=False):
+            learner.set_params(random_state=self.random_state)
+        if not isinstance(learner, KernelLearner):
+            return learner
+        if learner.unlabeled is not None:
+            raise ValueError(
+                f"expected unlabeled to be given to {type(self).__name__}, got a learner with "
+                f"unlabeled={learner.unlabeled!r}"
+            )
+        return learner.set_params(unlabeled=-1)
+
+    def _learn_from(self, points: Array, codes: Any, known: Mask, targets: Any) -> None:
+        """Learn the kernel, then fit the estimator on the points with known targets.
+
+        `codes`, of shape (n_samples,), are the class codes or targets that a learner takes;
+        `targets`, of shape (n_known,), those that the estimator on the kernel takes.
+        """
+        machine = self._checked_machine()
+        rows = np.flatnonzero(known)
+        learner = self._prepared_learner()
+        learn = check_memory(self.memory).cache(fit_learner)
+        if isinstance(learner, KernelLearner):
+            self.learner_, gram = learn(learner, points, codes, rows, __version__)
+            self.support_vectors_ = self.learner_.support_vectors_[rows]
+        else:
+            self.support_vectors_ = points[rows]
+            every = np.arange(len(rows))
+            self.learner_, gram = learn(learner, points[rows], targets, every, __version__)
+        self.scale_ = unit_scale(gram) if self.unit_variance else 1.0
+        gram *= self.scale_
+        self.machine_ = clone(machine).fit(gram, targets)
+
+    def _checked_machine(self) -> Any:
+        """Return the estimator if it takes kernel values and predicts the right kind of target."""
+        machine = _checked_estimator("machine", self._machine())
+        names, tags = machine.get_params(deep=False), get_tags(machine)
+        if "metric" in names or not tags.input_tags.pairwise:
+            raise TypeError(
+                'expected machine to take kernel values, with kernel="precomputed", got '
+                f"{machine!r}"
+            )
+        if tags.estimator_type != self._estimator_type_of_machine:
+            kind = self._estimator_type_of_machine
+            raise TypeError(f"expected machine to be a {kind}, got {machine!r}")
+        return machine
+
+    @property
+    def kernel_(self) -> Kernel:
+        """The learned kernel, scaled."""
+        check_is_fitted(self)
+        return Scaled(learned_kernel(self.learner_), self.scale_)
+
+    def _outputs(self, method: str, X: npt.ArrayLike) -> Any:
+        """Return the outputs of a method of the estimator on the kernel, in blocks of samples."""
+        check_is_fitted(self)
+        points = validate_data(self, X, reset=False, dtype=np.float64)
+        kernel, outputs = self.kernel_, getattr(self.machine_, method)
+        support = self.support_vectors_
+        return in_blocks(points, len(support), lambda block: outputs(kernel(block, support)))
+
+    def predict(self, X: npt.ArrayLike) -> Any:
+        """Return the prediction for each sample, shape (n_samples,).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            For a learner with kernel="precomputed" kernel values between new and fit points.
+        """
+        return self._outputs("predict", X)
+
+    def summary(self) -> Summary:
+        """Return what the estimator has learned.
+
+        Returns
+        -------
+        Summary
+            The functions of the estimator on the kernel; the learned kernel, scaled; in
+            ``learner`` the number of ``labelled`` samples, of all ``rows``, and the results of the
+            learner.
+        """
+        check_is_fitted(self)
+        learner, machine = summarize(self.learner_), summarize(self.machine_)
+        drawings = {"gram"} if self.kernel_.symmetric else set()
+        if len(machine.functions) == 1:
+            drawings |= machine.drawings & {"convergence"}
+        n = len(self.support_vectors_)
+        return Summary(
+            functions=machine.functions,
+            kernel=self.kernel_,
+            base_kernel=learner.base_kernel,
+            learner={"labelled": n, "rows": n, **learner.learner},
+            n_support=machine.n_support,
+            drawings=frozenset(drawings),
+            convergence=learner.convergence,
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Drop the memory of a fitted estimator: its folder belongs to this computer."""
+        state: dict[str, Any] = super().__getstate__()
+        return {**state, "memory": None} if "machine_" in state else state
+
+    def __sklearn_tags__(self) -> Any:
+        """Declare whether X holds kernel values."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = get_tags(self._learner()).input_tags.pairwise
+        return tags
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if attributes, read from a file, are inconsistent."""
+        check_real("scale_", self.scale_, above=0)
+        n = len(check_points(self.support_vectors_, "support_vectors_"))
+        taken = getattr(self.machine_, "n_features_in_", None)  # a file may hold any object here
+        if taken != n:
+            raise ValueError(f"expected machine_ to take {n} kernel values, got {taken}")
+        learned_kernel(self.learner_)
+        if self.memory is not None:
+            raise ValueError(
+                f"expected memory=None, which a file does not keep, got {self.memory!r}"
+            )
+
+
+def _checked_estimator(name: str, value: Any) -> Any:
+    """Return `value` if it is an estimator, and not a class."""
+    if not hasattr(value, "fit") or isinstance(value, type):
+        raise TypeError(f"expected {name} to be an estimator, got {value!r}")
+    return value
+
+
+def fit_learner(
+    learner: Any, points: Array, known: Any, rows: Indices, version: str
+) -> tuple[Any, Array]:
+    """Return the fitted learner, and its kernel matrix of some rows. Results are kept by a memory.
+
+    `known` are the labels or targets. `version`, that of pliant, is part of the key of a result.
+    """
+    del version
+    if isinstance(learner, KernelLearner):
+        return learner, learner._fit(points, known)(rows)
+    learner.fit(points, known)
+    return learner, learned_kernel(learner)(points[rows])
+
+
+def learned_kernel(learner: Any) -> Kernel:
+    """Return the single kernel of a fitted learner, its ``kernel_``."""
+    kernel = getattr(learner, "kernel_", None)
+    if not isinstance(kernel, Kernel):
+        raise TypeError(
+            "expected learner to learn one kernel, as `kernel_`, got none from "
+            f"{learner!r}; an estimator with one kernel for each pair of classes has none"
+        )
+    return kernel
+
+
+class LearnedKernelClassifier(ClassifierMixin, BaseLearnedKernel):
+    """Learn a kernel from labels, then a classifier on it, as one estimator.
+
+    Cross-validation then learns the kernel again in every fold. If a kernel is learned once from
+    all labels before settings are compared, the held-out labels leak into it.
 
     Parameters
     ----------
     learner : estimator, optional
-        What learns the kernel: `SCGLogDetLearner` (the default), `OrderSpectralLearner`,
-        `LogDetLearner`, or any estimator that has a ``kernel_`` after ``fit(X, y)``.
+        Learns the kernel: `SCGLogDetLearner` (the default), `OrderSpectralLearner`,
+        `LogDetLearner`, or any estimator with a ``kernel_`` after ``fit(X, y)``.
     machine : estimator, optional
-        A classifier that takes kernel values: by default ``SVC(kernel="precomputed")``.
+        A classifier that takes kernel values, by default ``SVC(kernel="precomputed")``.
     unlabeled : object, optional
-        The value in y of points of unknown class. The kernel is learned with them; the machine is
-        fitted without. None: all points are labelled. A score over rows that include them counts
-        them as errors, as no prediction is this value: give a search a scorer that leaves them out.
+        The value in y of samples of unknown class. The kernel is learned with them; the
+        classifier is fitted without. None means that all samples are labelled. No prediction
+        equals this value, so a score over such samples counts them as errors: use a scorer that
+        leaves them out.
     unit_variance : bool, default=True
-        Whether the learned kernel is scaled so that the fit points have the variance 1 in its
-        feature space, mean_i k(x_i, x_i) - mean_ij k(x_i, x_j). A strong learner shrinks the
-        kernel, and the machine's C would mean something else for each strength.
+        Whether the learned kernel is scaled so that the fit points have variance 1 in its feature
+        space, mean_i k(x_i, x_i) - mean_ij k(x_i, x_j). A strong learner shrinks the kernel, and
+        the meaning of the classifier's C would depend on the strength.
     random_state : int, RandomState or None, default=None
-        Handed to the learner, if given.
+        If given, passed on to the learner.
     memory : str, object with the interface of joblib.Memory, or None, default=None
-        Where to keep fitted learners with their kernel matrices, as a pipeline of scikit-learn
-        keeps its transformers: a folder, or a ``joblib.Memory``. Machines on the same rows with
-        the same learner then learn the kernel once, and are the same as without; so a search
-        over the machine's parameters takes less time. A learner that draws at random needs an
-        int as its random state for that; it warns once, when it learns. A pickle or a model file
-        of a fitted machine is without its memory.
+        Cache of fitted learners and their kernel matrices, as in scikit-learn's pipelines: a
+        folder, or a ``joblib.Memory``. Estimators with the same samples and the same learner then
+        learn the kernel once, with the same results; a search over the parameters of `machine`
+        takes less time. A learner that draws at random needs an integer as its random state for
+        this; it warns once, when it learns. Pickles and model files of a fitted estimator do not
+        keep the memory.
 
     Attributes
     ----------
     learner_, machine_ : estimators
-        Fitted.
+        The fitted learner and classifier.
     kernel_ : Kernel
         The learned kernel times `scale_`.
     scale_ : float
-        What the kernel is multiplied by.
-    support_vectors_ : array of shape (n, d)
-        The labelled points: the machine takes ``kernel_(X, support_vectors_)``.
-    classes_ : array of shape (p,)
+        Factor of the kernel.
+    support_vectors_ : array of shape (n_labelled, n_features)
+        The labelled points: the classifier takes ``kernel_(X, support_vectors_)``.
+    classes_ : array of shape (n_classes,)
+        The classes, sorted.
     n_features_in_ : int
+        Number of features seen during fit.
 
     Examples
     --------
@@ -80,6 +317,8 @@ class LearnedKernelClassifier(ClassifierMixin, LearnedKernelMachine):
     >>> bool(search.best_score_ > 0.95)
     True
     """
+
+    _estimator_type_of_machine = "classifier"
 
     def __init__(
         self,
@@ -97,98 +336,67 @@ class LearnedKernelClassifier(ClassifierMixin, LearnedKernelMachine):
         self.random_state = random_state
         self.memory = memory
 
-    _predicts = "classifier"
-
     def _machine(self) -> Any:
         return SVC(kernel="precomputed") if self.machine is None else self.machine
 
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
-        """Learn the kernel, then fit the machine on the labelled points.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d), or (n, n) for a learner with kernel="precomputed"
-        y : array-like of shape (n,)
-            Classes, and `unlabeled` where they are unknown.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For a parameter out of range, or data that cannot be learned from.
-        TypeError
-            If the learner learns no single kernel, or the machine takes no kernel values.
-        """
-        with fresh(self):
-            self._learn_both(X, y)
-        return self
-
-    def _learn_both(self, X: npt.ArrayLike, y: npt.ArrayLike) -> None:
+    def _learn(self, X: npt.ArrayLike, y: npt.ArrayLike) -> None:
         points, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         if labels.dtype.kind == "O":
-            labels = label_vector(labels)
+            labels = check_labels(labels)
         check_classification_targets(labels)
         known = ~where_equal(labels, self.unlabeled)
-        self.classes_, found = np.unique(labels[known], return_inverse=True)
+        self.classes_, known_codes = np.unique(labels[known], return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
                 "expected labels of at least two classes, got one class: "
                 f"{[plain(value) for value in self.classes_]}"
             )
         codes = np.full(len(labels), -1)
-        codes[known] = found
-        self._fit(points, codes, known, labels[known])
+        codes[known] = known_codes
+        self._learn_from(points, codes, known, labels[known])
 
-    @available_if(machine_has("decision_function"))  # type: ignore[untyped-decorator]
+    @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: npt.ArrayLike) -> Array:
-        """Return the machine's decision values, shape (m,) or (m, p)."""
-        return np.asarray(self._ask("decision_function", X))
+        """Return the decision values, shape (n_samples,) or (n_samples, n_classes)."""
+        return np.asarray(self._outputs("decision_function", X))
 
-    @available_if(machine_has("predict_proba"))  # type: ignore[untyped-decorator]
+    @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: npt.ArrayLike) -> Array:
-        """Return the machine's class probabilities, shape (m, p)."""
-        return np.asarray(self._ask("predict_proba", X))
+        """Return the class probabilities, shape (n_samples, n_classes)."""
+        return np.asarray(self._outputs("predict_proba", X))
 
 
-class LearnedKernelRegressor(RegressorMixin, LearnedKernelMachine):
-    """Learn a kernel, then a regression on it: as one estimator.
+class LearnedKernelRegressor(RegressorMixin, BaseLearnedKernel):
+    """Learn a kernel, then a regression on it, as one estimator.
 
-    A learner that takes classes gets the targets cut at their quantiles.
+    For a learner that takes classes, the targets are cut at their quantiles.
 
     Parameters
     ----------
     learner : estimator, optional
-        What learns the kernel: `SCGLogDetLearner` (the default), another learner from labels, or
-        a regressor that has a ``kernel_`` after ``fit(X, y)``, such as `TKLRegressor`.
+        Learns the kernel: `SCGLogDetLearner` (the default), another learner from labels, or a
+        regressor with a ``kernel_`` after ``fit(X, y)``, such as `TKLRegressor`.
     machine : estimator, optional
-        A regressor that takes kernel values: by default
+        A regressor that takes kernel values, by default
         ``sklearn.kernel_ridge.KernelRidge(kernel="precomputed")``, which has no intercept:
         centre y.
     n_bins : int, default=5
-        >= 2: classes that the targets are cut into.
-    unit_variance : bool, default=True
-        Whether the learned kernel is scaled so that the fit points have the variance 1 in its
-        feature space, mean_i k(x_i, x_i) - mean_ij k(x_i, x_j). A strong learner shrinks the
-        kernel, and the machine's alpha would mean something else for each strength.
-    random_state : int, RandomState or None, default=None
-        Handed to the learner, if given.
-    memory : str, object with the interface of joblib.Memory, or None, default=None
+        Number of classes that the targets are cut into, >= 2.
+    unit_variance, random_state, memory
         As in `LearnedKernelClassifier`.
 
     Attributes
     ----------
     learner_, machine_ : estimators
-        Fitted.
+        The fitted learner and regressor.
     kernel_ : Kernel
         The learned kernel times `scale_`.
     scale_ : float
-        What the kernel is multiplied by.
-    support_vectors_ : array of shape (n, d)
-        The machine takes ``kernel_(X, support_vectors_)``.
+        Factor of the kernel.
+    support_vectors_ : array of shape (n_samples, n_features)
+        The fit points: the regressor takes ``kernel_(X, support_vectors_)``.
     n_features_in_ : int
+        Number of features seen during fit.
 
     Examples
     --------
@@ -198,6 +406,12 @@ class LearnedKernelRegressor(RegressorMixin, LearnedKernelMachine):
     >>> LearnedKernelRegressor(SCGLogDetLearner(strength=1.0)).fit(X, y - y.mean()).predict(X).shape
     (442,)
     """
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **BaseLearnedKernel._constraints,
+        "n_bins": Integer(2),
+    }
+    _estimator_type_of_machine = "regressor"
 
     def __init__(
         self,
@@ -215,50 +429,23 @@ class LearnedKernelRegressor(RegressorMixin, LearnedKernelMachine):
         self.random_state = random_state
         self.memory = memory
 
-    _predicts = "regressor"
-
     def _machine(self) -> Any:
         return KernelRidge(kernel="precomputed") if self.machine is None else self.machine
 
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
-        """Learn the kernel, then fit the machine.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d), or (n, n) for a learner with kernel="precomputed"
-        y : array-like of shape (n,)
-            Real targets.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For a parameter out of range, or data that cannot be learned from.
-        TypeError
-            If the learner learns no single kernel, or the machine takes no kernel values.
-        """
-        with fresh(self):
-            self._learn_both(X, y)
-        return self
-
-    def _learn_both(self, X: npt.ArrayLike, y: npt.ArrayLike) -> None:
-        bins = check_integer("n_bins", self.n_bins, least=2)
+    def _learn(self, X: npt.ArrayLike, y: npt.ArrayLike) -> None:
         points, targets = validate_data(
             self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2
         )
         targets = np.asarray(targets, dtype=np.float64)
-        needs_classes = not is_regressor(self._learner())
-        codes = _quantile_codes(targets, bins) if needs_classes else targets
-        self._fit(points, codes, np.ones(len(points), dtype=bool), targets)
+        takes_classes = not is_regressor(self._learner())
+        codes = _quantile_codes(targets, int(self.n_bins)) if takes_classes else targets
+        self._learn_from(points, codes, np.ones(len(points), dtype=bool), targets)
 
 
 def _quantile_codes(targets: Array, n_bins: int) -> Indices:
     """Return the class of each target, between quantiles."""
     edges = np.unique(np.quantile(targets, np.arange(1, n_bins) / n_bins))
-    for side in ("left", "right"):
+    for side in ("left", "right"):  # many equal targets may all fall to one side of an edge
         codes = np.searchsorted(edges, targets, side=side)
         if len(np.unique(codes)) > 1:
             return np.asarray(codes, dtype=np.intp)

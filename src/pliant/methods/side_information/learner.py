@@ -1,10 +1,10 @@
-"""What learners of a kernel from side information share: how data come in and go out."""
+"""The base class of estimators that learn a kernel from side information."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
-from typing import Any, Self, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,37 +13,42 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pliant.core.blocks import in_blocks
 from pliant.core.kernels.base import Kernel
+from pliant.core.summary import Summary
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import check_gram, fresh
-from pliant.methods.side_information.components import Components
+from pliant.core.validation import Constraint, check_gram, check_parameters, fresh
 from pliant.methods.side_information.information import SideInformation
-from pliant.methods.side_information.landmark_kernel import LandmarkKernel
-from pliant.methods.side_information.logdet_kernel import LogDetKernel
+from pliant.methods.side_information.kernels import LandmarkKernel, LogDetKernel
 
-__all__ = ["KernelLearner", "MatrixOf"]
+__all__ = ["KernelLearner", "LearnedMatrix"]
 
-MatrixOf: TypeAlias = Callable[[Indices], Array]
-"""From m row numbers to the learned kernel values between those fit points, shape (m, m)."""
+LearnedMatrix: TypeAlias = Callable[[Indices], Array]
+"""A function from m row indices to the learned kernel values between those fit points, (m, m)."""
 
 
 class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Learns a kernel from partial labels or pairs; gives Gram matrices, or features.
+    """Base class: learn a kernel from partial labels or pairs.
 
-    A subclass checks its parameters in `_check_parameters` and learns in `_learn`, which sets
-    ``kernel_`` and returns a function that makes the learned matrix of some of the fit points.
+    A subclass learns in `_learn`, which sets ``kernel_`` and the other attributes of its method.
     """
 
+    _constraints: ClassVar[Mapping[str, Constraint]]
+
+    kernel: Any = None  # learners without a base kernel have no such parameter
     unlabeled: Any
     kernel_: Kernel
     support_vectors_: Array
 
-    @abstractmethod
     def _check_parameters(self) -> None:
-        """Raise for the first hyper-parameter that is out of range."""
+        """Raise for the first parameter that is out of range or incompatible with another."""
+        check_parameters(self, self._constraints)
+        self._check_combinations()
+
+    def _check_combinations(self) -> None:
+        """Raise for parameters that are incompatible with each other."""
 
     @abstractmethod
-    def _learn(self, points: Array, information: SideInformation) -> MatrixOf:
-        """Learn ``kernel_``; return a function from row numbers to the matrix of those points."""
+    def _learn(self, points: Array, information: SideInformation) -> LearnedMatrix:
+        """Set the fitted attributes; return a function from row indices to the learned matrix."""
 
     def fit(
         self,
@@ -57,12 +62,13 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         Parameters
         ----------
-        X : array-like of shape (n, d), or (n, n) for kernel="precomputed"
-            All points, those that nothing is known of too.
-        y : array-like of shape (n,), optional
-            Classes; the value `unlabeled` for points of unknown class.
-        similar, dissimilar : array-like of shape (m, 2), optional
-            Pairs of row numbers, in place of `y`.
+        X : array-like of shape (n_samples, n_features)
+            All points, with or without side information. For kernel="precomputed" the kernel
+            values between them, of shape (n_samples, n_samples).
+        y : array-like of shape (n_samples,), optional
+            Class labels; the value `unlabeled` for points of unknown class.
+        similar, dissimilar : array-like of shape (n_pairs, 2), optional
+            Pairs of row indices, instead of `y`.
 
         Returns
         -------
@@ -71,128 +77,120 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Raises
         ------
         ValueError
-            For a parameter out of range, data or side information that cannot be learned from,
-            both `y` and pairs, or none of them.
+            If a parameter is out of range, the data or the side information are unsuitable, or
+            if both `y` and pairs are given, or neither.
         """
         self._fit(X, y, similar, dissimilar)
         return self
 
-    def fit_gram(
-        self,
-        X: npt.ArrayLike,
-        y: npt.ArrayLike | None = None,
-        *,
-        similar: npt.ArrayLike | None = None,
-        dissimilar: npt.ArrayLike | None = None,
-    ) -> Array:
-        """Fit, and return the learned kernel matrix of the fit points, shape (n, n).
+    def fit_gram(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, **pairs: Any) -> Array:
+        """Fit, and return the learned kernel matrix of the fit points, (n_samples, n_samples).
 
-        It is cheaper than ``kernel_(X)`` afterwards, and equal up to rounding. Parameters as in
-        `fit`.
+        This is cheaper than ``kernel_(X)`` after a fit, and equal up to rounding. Parameters as
+        in `fit`.
         """
-        learned = self._fit(X, y, similar, dissimilar)
-        return learned(np.arange(len(self.support_vectors_)))
+        return self._fit(X, y, **pairs)(np.arange(len(self.support_vectors_)))
 
     def fit_transform(
-        self,
-        X: npt.ArrayLike,
-        y: npt.ArrayLike | None = None,
-        *,
-        similar: npt.ArrayLike | None = None,
-        dissimilar: npt.ArrayLike | None = None,
+        self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, **pairs: Any
     ) -> Array:
         """Fit, and return what `transform` returns for the fit points. Parameters as in `fit`."""
-        learned = self._fit(X, y, similar, dissimilar)
+        learned = self._fit(X, y, **pairs)
         if not self._gives_gram:
             return self.transform(X)
         return learned(np.arange(len(self.support_vectors_)))
 
     def transform(self, X: npt.ArrayLike) -> Array:
-        """Return the learned kernel between new points and the fit points, shape (m, n).
+        """Return the learned kernel between new points and the fit points.
 
-        It is what a machine with ``kernel="precomputed"`` takes. A learner that was asked for
-        components or landmarks returns these features of the new points instead, shape (m, r).
+        An estimator with ``kernel="precomputed"`` takes these values. A learner with components
+        or landmarks returns these features of the new points instead.
 
         Parameters
         ----------
-        X : array-like of shape (m, d), or (m, n) for kernel="precomputed"
+        X : array-like of shape (n_samples, n_features)
+            For kernel="precomputed" the kernel values between new points and fit points.
+
+        Returns
+        -------
+        array of shape (n_samples, n_fit_samples) or (n_samples, n_components)
         """
         check_is_fitted(self)
-        return self._in_blocks(validate_data(self, X, reset=False, dtype=np.float64), self._outputs)
+        points = validate_data(self, X, reset=False, dtype=np.float64)
+        return np.asarray(in_blocks(points, len(self.support_vectors_), self._outputs))
 
-    def _in_blocks(self, points: Array, outputs: Callable[[Array], Array]) -> Array:
-        """Return the outputs for checked points, some rows at a time."""
-        return np.asarray(in_blocks(points, len(self.support_vectors_), outputs))
-
-    def _fit(self, X: Any, y: Any, similar: Any, dissimilar: Any) -> MatrixOf:
+    def _fit(self, X: Any, y: Any, similar: Any = None, dissimilar: Any = None) -> LearnedMatrix:
         with fresh(self):
             self._check_parameters()
-            return self._learned(*self._checked(X, y, similar, dissimilar))
+            points, information = self._checked_data(X, y, similar, dissimilar)
+            self.support_vectors_ = self._kernel_points(points)
+            self.classes_ = information.classes
+            return self._learn(points, information)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        """Whether a fit ended well."""
-        return "kernel_" in vars(self)
-
-    def _checked(
+    def _checked_data(
         self, X: Any, y: Any, similar: Any, dissimilar: Any
     ) -> tuple[Array, SideInformation]:
-        """Return the points and what is known of them."""
-        _check_given(y, similar, dissimilar)
+        """Return the points and the side information on them."""
+        given_pairs = similar is not None or dissimilar is not None
+        if y is not None and given_pairs:
+            raise ValueError("expected either y or pairs as side information, got both")
+        if y is None and not given_pairs:
+            raise ValueError(
+                "this learner requires y to be passed, but the target y is None: expected y, or "
+                "pairs as similar, dissimilar"
+            )
         points = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         if self._precomputed:
             check_gram(points)
-        return points, _information(len(points), y, similar, dissimilar, self.unlabeled)
+        n = len(points)
+        if y is None:
+            return points, SideInformation.from_pairs(n, similar, dissimilar)
+        information = SideInformation.from_labels(y, self.unlabeled)
+        if information.n_samples != n:
+            raise ValueError(f"expected y of shape ({n},), as X has {n} rows, got {np.shape(y)}")
+        return points, information
 
-    def _learned(self, points: Array, information: SideInformation) -> MatrixOf:
-        """Learn from checked data; return what makes learned matrices."""
-        self.support_vectors_ = self._named(points)
-        self.classes_ = information.classes
-        return self._learn(points, information)
-
-    def _named(self, points: Array) -> Array:
-        """Return the fit points as the kernel knows them: row numbers, if it is precomputed."""
+    def _kernel_points(self, points: Array) -> Array:
+        """Return the fit points in the form the kernel takes: row indices if it is precomputed."""
         return np.arange(float(len(points)))[:, None] if self._precomputed else points.copy()
 
     def _outputs(self, points: Array) -> Array:
-        """Return what `transform` returns for some checked points."""
+        """Return the outputs of `transform` for some checked points."""
         return self.kernel_(points, self.support_vectors_)
 
     def _members(self) -> Indices:
-        """Return the fit points that components are made of."""
+        """Return the row indices of the fit points that principal components are computed from.
+
+        These are the points with side information: a strong learner shrinks the kernel there
+        alone, and the spread of the other points would hide it.
+        """
         return np.arange(len(self.support_vectors_))
 
-    def _components_of(self, learned: MatrixOf, n_components: int) -> Components:
-        """Return principal components of the learned kernel, as functions of `_rows`.
+    def summary(self) -> Summary:
+        """Return what the estimator has learned.
 
-        They are those of the points in the supervised graph: a strong learner shrinks the kernel
-        there alone, and the spread of the others would be all that is seen.
+        Returns
+        -------
+        Summary
+            The learned kernel, the base kernel (None on a neighbour graph), and in ``learner``
+            the number of ``rows`` (fit points) and further results of the method.
         """
-        kernel, members = self.kernel_, self._members()
-        if isinstance(kernel, LandmarkKernel):
-            return Components.of_features(
-                kernel.features(self.support_vectors_[members]), n_components
-            )
-        if not isinstance(kernel, LogDetKernel):
-            return Components.of_gram(learned(members), n_components)
-        size = float(kernel.base.diag(kernel.points).max())
-        return Components.of_gram(learned(members), n_components, size).on_base(kernel)
-
-    def _rows(self, points: Array) -> Array:
-        """Return what components are linear in, for some checked points."""
+        check_is_fitted(self)
         kernel = self.kernel_
-        if isinstance(kernel, LandmarkKernel):
-            return kernel.features(points)
-        if isinstance(kernel, LogDetKernel):
-            return kernel.base(points, kernel.points)
-        return kernel(points, self.support_vectors_)
+        return Summary(
+            kernel=kernel,
+            base_kernel=kernel.base if isinstance(kernel, LogDetKernel | LandmarkKernel) else None,
+            learner={"rows": len(self.support_vectors_), **self._results()},
+            drawings=frozenset({"gram"}),
+        )
 
-    def _width(self) -> int:
-        """Return the length of such a row."""
-        if isinstance(self.kernel_, LandmarkKernel):
-            return int(np.shape(self.kernel_.projection)[1])
-        if isinstance(self.kernel_, LogDetKernel):
-            return len(np.asarray(self.kernel_.points))
-        return len(self.support_vectors_)
+    @abstractmethod
+    def _results(self) -> dict[str, Any]:
+        """Return the scalar results of the fit, by the names that `summary` uses."""
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether a fit has succeeded."""
+        return "kernel_" in vars(self)
 
     @property
     def _gives_gram(self) -> bool:
@@ -205,45 +203,24 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     @property
     def _precomputed(self) -> bool:
-        kernel = getattr(self, "kernel", None)
-        return isinstance(kernel, str) and kernel == "precomputed"
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that targets are needed, and what a precomputed matrix is."""
+        """Declare that targets are required, and whether X holds kernel values."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.pairwise = self._precomputed
         return tags
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if attributes, read from a file, do not belong together."""
+        """Raise ValueError if attributes, read from a file, are inconsistent."""
         if not isinstance(self.kernel_, Kernel):
             raise ValueError(f"expected a kernel, got {type(self.kernel_).__name__}")
         shape = np.shape(self.support_vectors_)
         if len(shape) != 2 or not np.isfinite(self.support_vectors_).all():
-            raise ValueError(f"expected support_vectors_ of shape (n, d), got {shape}")
+            raise ValueError(
+                f"expected support_vectors_ of shape (n_samples, n_features), got {shape}"
+            )
         members = np.asarray(self._members())
         if members.dtype.kind not in "iu" or not ((members >= 0) & (members < shape[0])).all():
-            raise ValueError(f"expected members_ to be row numbers, 0 to {shape[0] - 1}")
-
-
-def _check_given(y: Any, similar: Any, dissimilar: Any) -> None:
-    """Raise ValueError unless there is one kind of side information."""
-    pairs = similar is not None or dissimilar is not None
-    if y is not None and pairs:
-        raise ValueError("expected either y or pairs as side information, got both")
-    if y is None and not pairs:
-        raise ValueError(
-            "this learner requires y to be passed, but the target y is None: expected y, or pairs "
-            "as similar, dissimilar"
-        )
-
-
-def _information(n: int, y: Any, similar: Any, dissimilar: Any, unlabeled: Any) -> SideInformation:
-    """Return the side information on n points."""
-    if y is None:
-        return SideInformation.from_pairs(n, similar, dissimilar)
-    information = SideInformation.from_labels(y, unlabeled)
-    if information.n_samples != n:
-        raise ValueError(f"expected y of shape ({n},), as X has {n} rows, got {np.shape(y)}")
-    return information
+            raise ValueError(f"expected members_ to be row indices, 0 to {shape[0] - 1}")

@@ -3,14 +3,14 @@ r"""The LogDet problem with the loss of the supervised complete graph, and its c
     min_K  D_ld(K, K0) + gamma tr(K S),     D_ld(K, K0) = tr(K K0^{-1}) - log det(K K0^{-1}) - n
 
 (Pan, Chen, Chen, Xu, Eq. 27) has the solution K = (K0^{-1} + gamma S)^{-1}, and K extends to new
-points by Q = K0^{-1} (K - K0) K0^{-1}. Neither is computed so: K0 may be singular, and nearly is
-for any smooth kernel. With R = (I + gamma K0)^{-1} and M = K0 R,
+points by Q = K0^{-1} (K - K0) K0^{-1}. These formulas are not used: K0 may be singular, and
+nearly is for any smooth kernel. With R = (I + gamma K0)^{-1} and M = K0 R,
 
     K = M + gamma M G M,   Q = -gamma (R - R G R),   G = (S + (I - S) R)^{-1} (I - S),
 
 and the optimal value is log det(I + gamma S K0) = log det(I + gamma K0) + log det(S + (I - S) R).
 With labels I - S = U H U' has the rank q of the number of classes (one more if some points are
-unlabelled), and all but R takes products of rank q.
+unlabelled), so that all steps but R take products of rank q.
 """
 
 from __future__ import annotations
@@ -21,121 +21,46 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import scipy.linalg
 
 from pliant.core.linalg import spd_inverse
-from pliant.core.typing import Array
-from pliant.methods.side_information.information import SupervisedGraph
+from pliant.core.typing import Array, Indices, Mask
+from pliant.core.validation import check_choice, check_flag, check_gram, check_points, check_real
+from pliant.methods.side_information.information import (
+    GRAPHS,
+    SideInformation,
+    SupervisedGraph,
+    check_information,
+)
 
 __all__ = [
-    "Coupling",
     "Resolvent",
     "SCGLogDet",
+    "SCGLogDetPath",
     "Solution",
     "Spectrum",
     "graph_size",
     "learned_map",
-    "solution",
 ]
 
 TINY = 1e-4
-"""Below this gamma |K0|, M = (I - R)/gamma loses more than four digits, and K0 R is formed."""
-
+"""Below this gamma |K0|, M = (I - R)/gamma loses more than four digits; K0 R is used instead."""
 
 ROUNDING = 4.0 * np.finfo(np.float64).eps
-"""Eigenvalues below this share of the largest are taken to be zero."""
-
-
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """The optimum on the members of the graph: Q, shape (a, a), and the optimal value.
-
-    `make_gram` returns K, shape (a, a), kept as `gram` once it is asked for.
-    """
-
-    matrix: Array
-    value: float
-    make_gram: Callable[[], Array]
-
-    @cached_property
-    def gram(self) -> Array:
-        """K."""
-        return self.make_gram()
-
-
-@dataclass(frozen=True, eq=False)
-class Resolvent:
-    """R = (I + gamma K0)^{-1}, shape (a, a), and log det(I + gamma K0).
-
-    `make_shrunk` returns M = K0 R, shape (a, a), kept as `shrunk` once it is asked for.
-    """
-
-    inverse: Array
-    log_det: float
-    make_shrunk: Callable[[], Array]
-
-    @cached_property
-    def shrunk(self) -> Array:
-        """M."""
-        return self.make_shrunk()
-
-    @classmethod
-    def of(cls, gram: Array, strength: float) -> Resolvent:
-        """Return it by one Cholesky factorisation, O(a^3)."""
-        shifted: Array = strength * gram
-        shifted[np.diag_indices_from(shifted)] += 1.0
-        inverse, log_det = spd_inverse(shifted)
-
-        def shrunk() -> Array:
-            if strength * float(np.abs(gram).max()) < TINY:
-                return _symmetric(gram @ inverse)
-            M = inverse * (-1.0 / strength)
-            M[np.diag_indices_from(M)] += 1.0 / strength
-            return np.asarray(M)
-
-        return cls(inverse, log_det, shrunk)
-
-
-class Spectrum(NamedTuple):
-    """Eigenvalues of K0, at least 0, shape (r,), and their eigenvectors, (a, r).
-
-    All of them; or those clearly above zero, where they are less than half.
-    """
-
-    values: Array
-    vectors: Array
-
-    @classmethod
-    def of(cls, gram: Array) -> Spectrum:
-        """Return it by one eigendecomposition, O(a^3)."""
-        values, vectors = scipy.linalg.eigh(gram, driver="evd", check_finite=False)
-        kept = values > ROUNDING * max(float(values[-1]), 0.0)
-        if 2 * kept.sum() < len(values):
-            return cls(values[kept], np.ascontiguousarray(vectors[:, kept]))
-        return cls(np.maximum(values, 0.0), vectors)
-
-    def resolvent(self, strength: float) -> Resolvent:
-        """Return the resolvent for one gamma by matrix products, O(a^2 r)."""
-        damped = 1.0 + strength * self.values
-        shrunk = (self.vectors * (self.values / damped)) @ self.vectors.T
-        if len(self.values) == len(shrunk):
-            inverse = (self.vectors / damped) @ self.vectors.T
-        else:
-            inverse = -strength * shrunk
-            inverse[np.diag_indices_from(inverse)] += 1.0
-        return Resolvent(inverse, float(np.log(damped).sum()), lambda: shrunk)
+"""Eigenvalues below this multiple of the largest are taken as zero."""
 
 
 @dataclass(frozen=True, eq=False)
 class SCGLogDet:
-    """One such problem.
+    """The problem on the members of a graph.
 
     Parameters
     ----------
     gram : array of shape (a, a)
         K0 on the members of the graph, PSD.
     graph : SupervisedGraph
-        Which has S.
+        The graph of S.
     strength : float
         gamma > 0.
     """
@@ -157,41 +82,129 @@ class SCGLogDet:
         Parameters
         ----------
         solver : {"cholesky", "eigh"}
-            By a Cholesky factorisation; or by an eigendecomposition, about ten times slower,
-            which serves other strengths too.
+            By a Cholesky factorisation, or by an eigendecomposition, which is about ten times
+            slower and can be shared by several strengths.
         """
-        return solution(self.graph, _resolvent(self.gram, self.strength, solver), self.strength)
+        return _solution(self.graph, self._resolvent(solver), self.strength)
+
+    def _resolvent(self, solver: str) -> Resolvent:
+        if solver == "cholesky":
+            try:
+                return Resolvent.of(self.gram, self.strength)
+            except np.linalg.LinAlgError:  # K0 is not PSD: its negative eigenvalues count as zero
+                pass
+        return Spectrum.of(self.gram).resolvent(self.strength)
 
 
-def _resolvent(gram: Array, strength: float, solver: str) -> Resolvent:
-    if solver == "cholesky":
-        try:
-            return Resolvent.of(gram, strength)
-        except np.linalg.LinAlgError:  # K0 is not PSD: its negative eigenvalues count as zero
-            pass
-    return Spectrum.of(gram).resolvent(strength)
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The optimum on the members of the graph: Q, shape (a, a), and the optimal value.
 
-
-def graph_size(diagonal: Array) -> float:
-    """Return what a strength is divided by: the sum of k0(x, x) over the graph, if it is > 0.
-
-    No eigenvalue of K0 is larger, so gamma K0 is at most the strength.
+    `make_gram` computes K, shape (a, a), on the first access of `gram`.
     """
-    total = float(diagonal.sum())
-    return total if total > 0 else float(len(diagonal))
+
+    matrix: Array
+    value: float
+    make_gram: Callable[[], Array]
+
+    @cached_property
+    def gram(self) -> Array:
+        """K."""
+        return self.make_gram()
 
 
-def solution(graph: SupervisedGraph, resolvent: Resolvent, strength: float) -> Solution:
-    """Return the optimum from R and M: (q, q) systems and products of rank q."""
-    coupling = Coupling.of(graph, resolvent.inverse)
+class Resolvent(NamedTuple):
+    """R = (I + gamma K0)^{-1}, log det(I + gamma K0), and a function that returns M = K0 R."""
+
+    inverse: Array
+    log_det: float
+    shrunk: Callable[[], Array]
+
+    @classmethod
+    def of(cls, gram: Array, strength: float) -> Resolvent:
+        """Return the resolvent by one Cholesky factorisation, O(a^3)."""
+        shifted: Array = strength * gram
+        shifted[np.diag_indices_from(shifted)] += 1.0
+        inverse, log_det = spd_inverse(shifted)
+
+        def shrunk() -> Array:
+            if strength * float(np.abs(gram).max()) < TINY:
+                return _symmetric(gram @ inverse)
+            M = inverse * (-1.0 / strength)  # M = (I - R)/gamma, in O(a^2)
+            M[np.diag_indices_from(M)] += 1.0 / strength
+            return np.asarray(M)
+
+        return cls(inverse, log_det, shrunk)
+
+
+class Spectrum(NamedTuple):
+    """Eigenvalues of K0, at least 0, shape (r,), and their eigenvectors, (a, r).
+
+    Those clearly above zero, if they are less than half of all; otherwise all of them.
+    """
+
+    values: Array
+    vectors: Array
+
+    @classmethod
+    def of(cls, gram: Array) -> Spectrum:
+        """Return the spectrum by one eigendecomposition, O(a^3)."""
+        values, vectors = scipy.linalg.eigh(gram, driver="evd", check_finite=False)
+        kept = values > ROUNDING * max(float(values[-1]), 0.0)
+        if 2 * kept.sum() < len(values):
+            return cls(values[kept], np.ascontiguousarray(vectors[:, kept]))
+        return cls(np.maximum(values, 0.0), vectors)
+
+    def resolvent(self, strength: float) -> Resolvent:
+        """Return the resolvent for one gamma by matrix products, O(a^2 r)."""
+        damped = 1.0 + strength * self.values
+        shrunk = (self.vectors * (self.values / damped)) @ self.vectors.T
+        if len(self.values) == len(shrunk):
+            inverse = (self.vectors / damped) @ self.vectors.T
+        else:  # R = I - gamma M, as the other eigenvalues of K0 are zero
+            inverse = -strength * shrunk
+            inverse[np.diag_indices_from(inverse)] += 1.0
+        return Resolvent(inverse, float(np.log(damped).sum()), lambda: shrunk)
+
+
+class _Coupling(NamedTuple):
+    """The effect of the graph: R in its coordinates, shape (q, a), and G between these, (q, q).
+
+    Where gamma K0 is large, R is small and the null vector of S must be exact: with labels S has
+    an eigenvalue of exactly 0, so that nothing cancels. `log_det` is that of S + (I - S) R.
+    """
+
+    left: Array
+    between: Array
+    log_det: float
+
+    @classmethod
+    def of(cls, graph: SupervisedGraph, inverse: Array) -> _Coupling:
+        """Return the coupling for R of shape (a, a)."""
+        left = graph.coordinates(inverse)
+        within = _symmetric(graph.coordinates(left.T))
+        # G = (S + (I - S) R)^{-1} (I - S) in the q coordinates: outside of them I - S is zero
+        rest = np.eye(len(within)) - graph.reduced
+        system = graph.reduced + rest @ within
+        lu = scipy.linalg.lu_factor(system, overwrite_a=True, check_finite=False)
+        between = scipy.linalg.lu_solve(lu, rest, overwrite_b=True, check_finite=False)
+        log_det = float(np.log(np.abs(lu[0].diagonal())).sum())
+        return cls(left, _symmetric(between), log_det)
+
+
+def _solution(graph: SupervisedGraph, resolvent: Resolvent, strength: float) -> Solution:
+    """Return the optimum from R and M, by (q, q) systems and products of rank q."""
+    coupling = _Coupling.of(graph, resolvent.inverse)
+    # Q = -gamma (R - R G R) = gamma (left' between left - R)
     matrix = coupling.left.T @ coupling.between @ coupling.left
     matrix -= resolvent.inverse
     matrix *= strength
 
     def gram() -> Array:
-        sides = graph.coordinates(resolvent.shrunk)
+        M = resolvent.shrunk()
+        sides = graph.coordinates(M)  # K = M + gamma M G M
         K = strength * (sides.T @ coupling.between @ sides)
-        K += resolvent.shrunk
+        K += M
         return _symmetric(K)
 
     return Solution(_symmetric(matrix), resolvent.log_det + coupling.log_det, gram)
@@ -201,28 +214,13 @@ def _symmetric(matrix: Array) -> Array:
     return 0.5 * (matrix + matrix.T)
 
 
-class Coupling(NamedTuple):
-    """What the graph adds to R: the coordinates of R, shape (q, a), and G between them, (q, q).
+def graph_size(diagonal: Array) -> float:
+    """Return the divisor of a scaled strength: the sum of k0(x, x) over the graph, if it is > 0.
 
-    Where gamma K0 is large, R is small and S must have its null vector exactly: with labels it
-    has an eigenvalue of exactly 0, so nothing cancels. `log_det` is that of S + (I - S) R.
+    No eigenvalue of K0 is larger, so the norm of gamma K0 is at most the strength.
     """
-
-    left: Array
-    between: Array
-    log_det: float
-
-    @classmethod
-    def of(cls, graph: SupervisedGraph, inverse: Array) -> Coupling:
-        """Return it for R of shape (a, a)."""
-        left = graph.coordinates(inverse)
-        within = _symmetric(graph.coordinates(left.T))
-        rest = np.eye(len(within)) - graph.reduced
-        system = graph.reduced + rest @ within
-        lu = scipy.linalg.lu_factor(system, overwrite_a=True, check_finite=False)
-        between = scipy.linalg.lu_solve(lu, rest, overwrite_b=True, check_finite=False)
-        log_det = float(np.log(np.abs(lu[0].diagonal())).sum())
-        return cls(left, _symmetric(between), log_det)
+    total = float(diagonal.sum())
+    return total if total > 0 else float(len(diagonal))
 
 
 def learned_map(features: Array, graph: SupervisedGraph, strength: float) -> tuple[Array, float]:
@@ -258,3 +256,125 @@ def learned_map(features: Array, graph: SupervisedGraph, strength: float) -> tup
         raise ValueError(f"expected a smaller strength, got gamma = {strength:g}") from None
     map_ = scipy.linalg.solve_triangular(lower, np.eye(len(A)), lower=True, check_finite=False)
     return np.asarray(map_.T), 2.0 * float(np.log(lower.diagonal()).sum())
+
+
+class SCGLogDetPath:
+    r"""SCG-LDK kernel matrices that share one eigendecomposition.
+
+    Each call solves
+
+    .. math:: \min_K D_{ld}(K, K_0) + \gamma \, \mathrm{tr}(K S)
+
+    (see `SCGLogDetLearner`) for its own :math:`\gamma`, weights and labels, on the same K0. The
+    eigendecomposition of K0 is computed once; each new strength costs two matrix products; each
+    labelling costs O(n^2 q) for q classes when it labels all points or the graph is complete,
+    and O(h^3 + n h^2) more for h points outside of the graph, such as a held-out fold. With
+    pairs q is the number of points in the graph.
+
+    Parameters
+    ----------
+    gram : array-like of shape (n_samples, n_samples)
+        K0: kernel values of the base kernel, PSD.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from pliant import SCGLogDetPath, SideInformation, scg_loss
+    >>> from pliant.kernels import Gaussian
+    >>> X, y = load_iris(return_X_y=True)
+    >>> path = SCGLogDetPath(Gaussian(0.5)(X))
+    >>> known = SideInformation.from_labels(y)
+    >>> [round(scg_loss(path.gram(known, s), known), 2) for s in (1, 100, 10000)]
+    [66.5, 18.12, 0.75]
+    """
+
+    def __init__(self, gram: npt.ArrayLike) -> None:
+        self._gram = check_gram(check_points(gram, "gram"))
+        self._spectrum: Spectrum | None = None
+        self._resolvent: tuple[float, Resolvent] | None = None
+
+    def gram(
+        self,
+        information: SideInformation,
+        strength: float,
+        *,
+        beta: float = 1.0,
+        graph: str = "labeled",
+        scale_strength: bool = True,
+        rows: Indices | Mask | None = None,
+        columns: Indices | Mask | None = None,
+    ) -> Array:
+        """Return learned kernel values between some of the points and others.
+
+        Parameters
+        ----------
+        information : SideInformation
+            On the same points. If the graph is "labeled", points without side information count
+            as new points, such as a held-out fold.
+        strength : float
+            > 0.
+        beta : float, default=1.0
+            The weights of the graph are exp(beta T).
+        graph : {"labeled", "complete"}, default="labeled"
+        scale_strength : bool, default=True
+            Whether the strength is divided by the sum of the Gram's diagonal over the points in
+            the graph.
+        rows, columns : array of indices or mask, optional
+            By default all points.
+
+        Returns
+        -------
+        array of shape (n_rows, n_columns)
+        """
+        check_information(information)
+        check_flag("scale_strength", scale_strength)
+        if information.n_samples != len(self._gram):
+            raise ValueError(
+                f"expected side information on {len(self._gram)} points, as the Gram matrix has, "
+                f"got {information.n_samples}"
+            )
+        check_choice("graph", graph, GRAPHS)
+        edges = information.graph(graph, beta)
+        gamma = check_real("strength", strength, above=0)
+        if scale_strength:
+            gamma /= graph_size(self._gram.diagonal()[edges.members])
+        every = np.arange(len(self._gram))
+        i = every if rows is None else every[rows]
+        j = every if columns is None else every[columns]
+        left_out = np.setdiff1d(every, edges.members, assume_unique=True)
+        if len(left_out) > len(edges):  # a problem on the few members is cheaper
+            problem = SCGLogDet(self._gram[np.ix_(edges.members, edges.members)], edges, gamma)
+            left, right = self._gram[np.ix_(i, edges.members)], self._gram[np.ix_(edges.members, j)]
+            return self._gram[np.ix_(i, j)] + (left @ problem.solve().matrix) @ right
+        if not len(left_out):
+            return _solution(edges, self._resolvent_for(gamma), gamma).gram[np.ix_(i, j)]
+        return self._without(left_out, edges, gamma, i, j)
+
+    def _resolvent_for(self, gamma: float) -> Resolvent:
+        """Return R and M on all points for one gamma; the last pair is cached."""
+        if self._spectrum is None:
+            self._spectrum = Spectrum.of(self._gram)
+        if self._resolvent is None or self._resolvent[0] != gamma:
+            self._resolvent = gamma, self._spectrum.resolvent(gamma)
+        return self._resolvent[1]
+
+    def _without(
+        self, out: Indices, edges: SupervisedGraph, gamma: float, i: Indices, j: Indices
+    ) -> Array:
+        """Return K between points i and j if the points `out` are not in the graph.
+
+        With B = out, R_A = R_AA - R_AB R_BB^{-1} R_BA is the resolvent of the graph's members A,
+        and without classes K would be M + gamma M_:B R_BB^{-1} M_B:, both from R and M of all
+        points.
+        """
+        whole = self._resolvent_for(gamma)
+        M = whole.shrunk()
+        among, _ = spd_inverse(whole.inverse[np.ix_(out, out)])  # R_BB^{-1}
+        members = edges.members
+        towards = whole.inverse[np.ix_(members, out)]  # R_AB
+        inverse = whole.inverse[np.ix_(members, members)] - towards @ among @ towards.T
+        coupling = _Coupling.of(edges, _symmetric(inverse))
+        left = self._gram[np.ix_(i, members)] @ coupling.left.T
+        right = self._gram[np.ix_(j, members)] @ coupling.left.T
+        freed = M[np.ix_(i, out)] @ among @ M[np.ix_(out, j)]
+        return M[np.ix_(i, j)] + gamma * (freed + left @ coupling.between @ right.T)

@@ -97,11 +97,11 @@ class MarginDual:
         return replace(self, quartic=quartic)
 
     def shifted(self, shift: Array) -> MarginDual:
-        """Return the same problem with shift'beta more to gain."""
+        """Return the same problem with shift'beta added to the objective."""
         return replace(self, linear=self.linear + shift)
 
     def fields(self, beta: Array) -> tuple[Array, Array]:
-        """Return u = K beta and v = (K o K) beta^2 (zeros where no quartic term asks for it)."""
+        """Return u = K beta and v = (K o K) beta^2 (zeros without a quartic term)."""
         if self.quartic:
             return self.rows.both_matvecs(beta, beta**2)
         u = self.rows.matvec(beta)
@@ -146,7 +146,9 @@ class MarginDual:
 
     def _slope(self, beta: Array, residual: Array) -> float:
         loss = self.loss(residual)
-        terms = loss + self.epsilon * np.abs(beta) - beta * residual  # each >= 0 but for rounding
+        terms = (
+            loss + self.epsilon * np.abs(beta) - beta * residual
+        )  # each >= 0, except for rounding
         return float(np.maximum(0.0, terms.sum()))  # nan stays nan
 
 
@@ -192,7 +194,7 @@ def without_intercept(dual: MarginDual) -> MarginDual:
     """Return the problem without its equality constraint: b = 0 (Liu et al. 2020, problem (18)).
 
     It is stated with the constraint and one more coordinate, the last, which takes up the sum of
-    the others at no price: its row of K is zero, as are its p and epsilon, and its bounds are
+    the others at no cost: its row of K is zero, as are its p and epsilon, and its bounds are
     never reached. The certificate's intercept is then exactly zero.
 
     Parameters
@@ -231,7 +233,7 @@ def _bordered(rows: Rows) -> Rows:
 def best_multiple(dual: MarginDual, beta: Array) -> tuple[Array, tuple[Array, Array]]:
     """Return the t beta, t in [0, 1], that maximises h, and its fields.
 
-    Coefficients that were found part by part go too far where the parts overlap. Along the ray
+    Coefficients that were learned part by part go too far where the parts overlap. Along the ray
     h is t gain - (t^2/2) beta'u - (c t^4/4) (beta^2)'v.
     """
     u, v = dual.fields(beta)
@@ -260,7 +262,7 @@ def svc_dual(
     signs : array of shape (n,)
         Labels, -1.0 or +1.0.
     C : float or array of shape (n,)
-        Price of the slack, > 0, one for all or one per sample.
+        Penalty parameter, > 0, one for all samples or one for each.
     quartic : float
         1/(4 eta).
     psd : bool

@@ -1,1 +1,1 @@
-"""TKL and GKL: a kernel of a cone of kernels, learned with the machine that uses it."""
+"""TKL and GKL: support vector machines that learn their kernel from a family of kernels."""

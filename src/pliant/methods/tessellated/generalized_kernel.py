@@ -2,16 +2,23 @@
 
     k_P(x, y) = Int N(z, x)' P N(z, y) dz,    P = F F' positive semi-definite
 
-(Lemma 5 of Talitckii, Colbert and Peet). The basis N tells the family, P the member. With
-G_ij(x, y) = Int N_i(z, x) N_j(z, y) dz, k_P = sum_ij P_ij G_ij, and what a learner of P needs is
+(Lemma 5 of Talitckii, Colbert and Peet). The basis N defines the family, P the member. With
+G_ij(x, y) = Int N_i(z, x) N_j(z, y) dz, k_P = sum_ij P_ij G_ij, and learning P requires
 
     D(w)_ij = sum_kl w_k w_l G_ij(x_k, x_l),    so that    w' K_P w = <D(w), P>.
+
+The families of pliant integrate over a box, and two of them have monomials as their basis; the
+box and the monomials are in this file too.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations_with_replacement, pairwise
+from math import comb
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -19,23 +26,23 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from pliant.core.kernels.base import Kernel
-from pliant.core.typing import Array
+from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_points, check_vector
 
-__all__ = ["GeneralizedKernel"]
+__all__ = ["Box", "GeneralizedKernel", "MonomialBasis", "Side", "monomial_basis", "raw_moments"]
 
 TILE = 512
-"""Points on each side of the pieces in which a Gram matrix is made."""
+"""Number of points on each side of the tiles in which a Gram matrix is computed."""
 
-FEW = 16
-"""Points in a piece of which only the diagonal is wanted."""
+DIAGONAL_TILE = 16
+"""The same where only the diagonal is needed: the rest of each tile is wasted."""
 
 Side: TypeAlias = tuple[Array, ...]
-"""What a kernel needs to know of some points: arrays with one entry per point."""
+"""What depends on one argument of the kernel only: arrays with one entry per point."""
 
 
 class GeneralizedKernel(Kernel):
-    """k_P of the module's first lines; a subclass says which N.
+    """The kernel k_P of the module docstring; a subclass defines the basis N.
 
     Attributes
     ----------
@@ -47,7 +54,7 @@ class GeneralizedKernel(Kernel):
 
     @abstractmethod
     def shape_size(self, n_features: int) -> int:
-        """Return n_P, the order of P, for points of this many features."""
+        """Return n_P, the order of P, for points with this number of features."""
 
     def shape_size_on(self, X: Array) -> int:
         """Return n_P for points like the rows of X."""
@@ -55,7 +62,7 @@ class GeneralizedKernel(Kernel):
 
     @abstractmethod
     def _side(self, X: Array) -> Side:
-        """Return what `_tile` reads of the points X."""
+        """Return what `_tile` needs of the points X."""
 
     @abstractmethod
     def _tile(self, left: Side, right: Side) -> Array:
@@ -63,7 +70,7 @@ class GeneralizedKernel(Kernel):
 
     @abstractmethod
     def _quadratic(self, X: Array, weights: Array) -> Array:
-        """Return D(w) on checked points."""
+        """Return D(w) for checked points."""
 
     def with_factor(self, factor: Array | None) -> Self:
         """Return the member of the same family with P = factor factor'."""
@@ -71,7 +78,7 @@ class GeneralizedKernel(Kernel):
         return member
 
     def shape_factor(self, n_features: int) -> Array:
-        """Return F, shape (n_P, r); the identity if it was not given.
+        """Return F, shape (n_P, r); the identity if no factor was given.
 
         Raises
         ------
@@ -95,22 +102,22 @@ class GeneralizedKernel(Kernel):
         return factor @ factor.T
 
     def gram(self, X: npt.ArrayLike, dtype: npt.DTypeLike = np.float64) -> Array:
-        """Return k between all rows of X, exactly symmetric, in a chosen precision.
+        """Return k between all rows of X, exactly symmetric, in the precision `dtype`.
 
-        Made in tiles, in float64, of which one half is computed; no other array of its size
-        is needed.
+        Half of the matrix is computed, in float64 and in tiles, so that no other array of its
+        size is needed.
 
         Parameters
         ----------
-        X : array-like of shape (m, d)
+        X : array-like of shape (n_samples, n_features)
         dtype : dtype
             float32 halves the memory, with an error of about 1e-7.
         """
         X = check_points(X, "X")
         side = self._side(X)
         gram = np.empty((len(X), len(X)), dtype=dtype)
-        for rows in _slices(len(X)):
-            for columns in _slices(rows.stop):
+        for rows in _slices(len(X), TILE):
+            for columns in _slices(rows.stop, TILE):
                 tile = self._tile(_part(side, rows), _part(side, columns))
                 if rows == columns:
                     tile = 0.5 * (tile + tile.T)  # exactly symmetric
@@ -120,12 +127,12 @@ class GeneralizedKernel(Kernel):
         return gram
 
     def quadratic(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
-        """Return D(w), shape (n_P, n_P), symmetric PSD; points of zero weight are not read.
+        """Return D(w), shape (n_P, n_P), symmetric PSD; points of zero weight are skipped.
 
         Parameters
         ----------
-        X : array-like of shape (m, d)
-        weights : array-like of shape (m,)
+        X : array-like of shape (n_samples, n_features)
+        weights : array-like of shape (n_samples,)
             w, of any sign.
         """
         X = check_points(X, "X")
@@ -140,20 +147,17 @@ class GeneralizedKernel(Kernel):
         return self.gram(X) if Y is X else self._between(self._side(X), self._side(Y))
 
     def _between(self, left: Side, right: Side) -> Array:
+        """Return k between two sets of points, computed in tiles."""
         gram = np.empty((len(left[0]), len(right[0])))
-        for rows in _slices(len(gram)):
-            for columns in _slices(gram.shape[1]):
+        for rows in _slices(len(gram), TILE):
+            for columns in _slices(gram.shape[1], TILE):
                 gram[rows, columns] = self._tile(_part(left, rows), _part(right, columns))
         return gram
 
     def _diagonal(self, X: Array) -> Array:
         side = self._side(X)
-        pieces = [_part(side, rows) for rows in _slices(len(X), FEW)]
-        return np.concatenate([self._tile(piece, piece).diagonal() for piece in pieces])
-
-    def on(self, X: Array) -> KernelOnPoints:
-        """Return this kernel, prepared for many calls with the same points X (checked ones)."""
-        return KernelOnPoints(self, X)
+        tiles = [_part(side, rows) for rows in _slices(len(X), DIAGONAL_TILE)]
+        return np.concatenate([self._tile(tile, tile).diagonal() for tile in tiles])
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
@@ -161,73 +165,7 @@ class GeneralizedKernel(Kernel):
             check_points(self.factor, "factor")
 
 
-class Translated(GeneralizedKernel):
-    """k(x, y) - k(x, c) - k(c, y) + k(c, c): the kernel with its origin moved to a point.
-
-    Weights that sum to zero see no difference, but numbers are smaller, and rounding them costs
-    less.
-
-    Parameters
-    ----------
-    kernel : GeneralizedKernel
-    centre : array of shape (1, d)
-        c.
-    """
-
-    def __init__(self, kernel: GeneralizedKernel, centre: Array) -> None:
-        self.kernel = kernel
-        self.centre = centre
-
-    def shape_size(self, n_features: int) -> int:
-        """Return n_P of the kernel."""
-        return self.kernel.shape_size(n_features)
-
-    def _side(self, X: Array) -> Side:
-        side, at_centre = self.kernel._side(X), self.kernel._side(self.centre)
-        own = self.kernel._tile(at_centre, at_centre)[0, 0]
-        return (self.kernel._between(side, at_centre)[:, 0] - 0.5 * own, *side)
-
-    def _tile(self, left: Side, right: Side) -> Array:
-        tile = self.kernel._tile(left[1:], right[1:])
-        tile -= left[0][:, None]
-        tile -= right[0]
-        return tile
-
-    def _quadratic(self, X: Array, weights: Array) -> Array:
-        return self.kernel._quadratic(X, weights)
-
-
-class KernelOnPoints:
-    """A generalised kernel that knows what it needs of some points.
-
-    Parameters
-    ----------
-    kernel : GeneralizedKernel
-    X : array of shape (m, d)
-        The points; recognised by their identity when they come as second argument.
-    """
-
-    symmetric = True
-
-    def __init__(self, kernel: GeneralizedKernel, X: Array) -> None:
-        self.kernel = kernel
-        self.X = X
-        self._side = kernel._side(X)
-
-    def __repr__(self) -> str:
-        return repr(self.kernel)
-
-    def __call__(self, X: Array, Y: Array, /) -> Array:
-        """Return k between each row of X and each row of Y."""
-        right = self._side if Y is self.X else self.kernel._side(Y)
-        return self.kernel._between(self.kernel._side(X), right)
-
-    def diag(self, X: Array, /) -> Array:
-        """Return k(x, x) for each row of X."""
-        return self.kernel.diag(X)
-
-
-def _slices(count: int, step: int = TILE) -> Iterator[slice]:
+def _slices(count: int, step: int) -> Iterator[slice]:
     """Cut range(count) into slices."""
     for low in range(0, count, step):
         yield slice(low, min(low + step, count))
@@ -235,3 +173,191 @@ def _slices(count: int, step: int = TILE) -> Iterator[slice]:
 
 def _part(side: Side, rows: slice) -> Side:
     return tuple(array[rows] for array in side)
+
+
+class Box:
+    """The box [a, b] of the integral, and its measure.
+
+    Parameters
+    ----------
+    lower, upper : float or array-like of shape (n_features,)
+        a and b, a < b.
+    n_features : int
+    normalized : bool
+        Whether its measure is 1 instead of its volume.
+    """
+
+    def __init__(self, lower: Any, upper: Any, n_features: int, normalized: bool) -> None:
+        self.lower = check_vector("lower", lower, n_features)
+        self.upper = check_vector("upper", upper, n_features)
+        wrong = np.flatnonzero(self.lower >= self.upper)
+        if wrong.size:
+            f = wrong[0]
+            raise ValueError(
+                f"expected lower < upper, got {self.lower[f]:g} and {self.upper[f]:g} for "
+                f"feature {f}"
+            )
+        with np.errstate(over="ignore"):
+            width = self.upper - self.lower
+            volume = float(np.prod(width))
+        if not (np.isfinite(width).all() and (normalized or 0.0 < volume < np.inf)):
+            advice = "a smaller box" if normalized else "normalize_measure=True, or a smaller box"
+            raise ValueError(
+                f"expected a box of finite volume, got {volume:g} with {n_features} features; use "
+                f"{advice}"
+            )
+        self.inverse = 1.0 / width if normalized else np.ones(n_features)
+        self.measure = float(np.prod(width * self.inverse))
+
+    def clip(self, X: Array) -> Array:
+        """Return the nearest points of the box."""
+        return np.clip(X, self.lower, self.upper)
+
+    def above(self, X: Array) -> Array:
+        """Return the measure of [x, b] for each point of the box, shape (n_samples,)."""
+        return np.asarray(np.prod((self.upper - X) * self.inverse, axis=1))
+
+
+def raw_moments(low: Array, high: Array, order: int) -> Array:
+    """Return E z^p for z uniform on [low, high] and p = 0..order, shape (order + 1, ...).
+
+    The value is (high^p + high^(p-1) low + ... + low^p)/(p + 1), which needs no division by
+    high - low and so holds for low = high too.
+    """
+    moments = np.ones((order + 1, *np.broadcast(low, high).shape))
+    power = moments[0].copy()
+    total = moments[0].copy()
+    for p in range(1, order + 1):
+        power = power * low
+        total = total * high + power  # Horner's scheme: the sum of order p from that of p - 1
+        moments[p] = total / (p + 1)
+    return moments
+
+
+@dataclass(frozen=True, eq=False)
+class MonomialBasis:
+    """The monomials x^delta_i z^gamma_i, i = 1..q, of total degree `degree` or less.
+
+    They are in graded order: by total degree, then as `itertools.combinations_with_replacement`
+    lists the variables x_1, ..., x_n, z_1, ..., z_n.
+
+    Attributes
+    ----------
+    n_features, degree : int
+        n, the number of features of x (and z), and the largest total degree.
+    in_x : array of shape (q_x, n)
+        The exponents of the monomials of x alone.
+    x_part : array of shape (q,)
+        The row of `in_x` that is delta_i.
+    z_part : array of shape (q, n)
+        gamma_i; zero where the basis has no z.
+    z_sums : array of shape (s, n)
+        All possible values of gamma_i + gamma_j.
+    sum_of : array of shape (q, q)
+        The row of `z_sums` that is gamma_i + gamma_j.
+    """
+
+    n_features: int
+    degree: int
+    in_x: Indices
+    x_part: Indices
+    z_part: Indices
+    z_sums: Indices
+    sum_of: Indices
+
+    @property
+    def size(self) -> int:
+        """q, the number of monomials."""
+        return len(self.x_part)
+
+    def monomials(self, X: Array) -> Array:
+        """Return the monomials of x alone at each point, shape (n_samples, q_x)."""
+        n = self.n_features
+        columns = np.ones((len(self.in_x), len(X)))
+        columns[1 : n + 1] = X.T[: len(self.in_x) - 1]  # none of them for degree 0
+        for column, exponent in zip(columns[n + 1 :], self.in_x[n + 1 :], strict=True):
+            for f in np.flatnonzero(exponent):
+                column *= X[:, f] ** exponent[f]
+        return columns.T.copy()
+
+    def means(self, low: Array, high: Array) -> Array:
+        """Return E z^g for each g in `z_sums`, z uniform on the boxes [low, high], shape (m, s).
+
+        Parameters
+        ----------
+        low, high : arrays of shape (m, n) or (n,)
+        """
+        low, high = np.broadcast_arrays(np.atleast_2d(low), high)
+        if not self.z_sums.any():
+            return np.ones((len(low), 1))
+        moments = raw_moments(low.T, high.T, int(self.z_sums.max(initial=0)))
+        means = np.empty((len(self.z_sums), len(low)))
+        for g, mean in self.products(moments):
+            means[g] = mean
+        return means.T.copy()
+
+    def pairs(self) -> Iterator[tuple[int, Indices, Indices, slice]]:
+        """Yield, for each row g of `z_sums`, all pairs (i, j) with gamma_i + gamma_j = g.
+
+        The last item is a slice of `in_x` that holds delta_i and delta_j of all these pairs.
+        """
+        order = np.argsort(self.sum_of, axis=None, kind="stable")
+        starts = np.searchsorted(self.sum_of.ravel()[order], np.arange(len(self.z_sums) + 1))
+        for g, (low, high) in enumerate(pairwise(starts)):
+            i, j = np.unravel_index(order[low:high], self.sum_of.shape)
+            yield g, i, j, self.share(g)
+
+    def share(self, g: int) -> slice:
+        """Return the x^delta that can occur beside z^g: |delta_i| + |delta_j| + |g| <= 2 degree."""
+        room = min(self.degree, 2 * self.degree - int(self.z_sums[g].sum()))
+        return slice(0, comb(self.n_features + room, room))
+
+    def products(self, moments: Array) -> Iterator[tuple[int, Array]]:
+        """Yield (g, prod_f moments[g_f, f]) for each g in `z_sums`; moments has (order, n, ...)."""
+        for g, exponent in enumerate(self.z_sums):
+            product = np.ones(moments.shape[2:])
+            for f in np.flatnonzero(exponent):
+                product = product * moments[exponent[f], f]
+            yield g, product
+
+
+@lru_cache(maxsize=64)
+def monomial_basis(n_features: int, degree: int, with_z: bool) -> MonomialBasis:
+    """Return the monomials of x, or of x and z, up to a total degree.
+
+    Their number is C(n + degree, degree) for x alone and C(2n + degree, degree) for both.
+    """
+    in_x = _exponents(n_features, degree)
+    delta, gamma = in_x, np.zeros_like(in_x)
+    if with_z:
+        delta, gamma = np.hsplit(_exponents(2 * n_features, degree), 2)
+    z_sums = _exponents(n_features, 2 * degree if with_z else 0)
+    # Many monomials share a gamma: look up the sums of the distinct ones only, then expand them.
+    distinct, which = np.unique(gamma, axis=0, return_inverse=True)
+    sums = _positions((distinct[:, None] + distinct).reshape(-1, n_features), z_sums)
+    which = which.ravel()
+    return MonomialBasis(
+        n_features, degree, in_x, _positions(delta, in_x), gamma, z_sums,
+        sums.reshape(len(distinct), -1)[np.ix_(which, which)],
+    )  # fmt: skip
+
+
+def _exponents(n_variables: int, degree: int) -> Indices:
+    """Return the exponents of all monomials up to a degree, shape (count, n_variables)."""
+    return np.array([
+        np.bincount(np.array(variables, dtype=np.intp), minlength=n_variables)
+        for total in range(degree + 1)
+        for variables in combinations_with_replacement(range(n_variables), total)
+    ])  # fmt: skip
+
+
+def _positions(rows: Indices, table: Indices) -> Indices:
+    """Return the position of each row of exponents in a table that contains it.
+
+    Rows are compared by a random linear code of 64 bits, modulo 2^64.
+    """
+    numbers = np.random.default_rng(0).integers(1, 2**63, rows.shape[1], dtype=np.uint64)
+    codes, wanted = (part.astype(np.uint64) @ numbers for part in (table, rows))
+    order = np.argsort(codes)
+    assert (np.diff(codes[order]) != 0).all()  # no two have the same code
+    return order[np.searchsorted(codes[order], wanted)]

@@ -1,38 +1,40 @@
-"""Generalised kernel learning: any family of kernels that is linear in a PSD matrix."""
+"""GKL: a support vector machine with a kernel learned from any generalised family."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
 
 from pliant.core.kernels.base import Kernel
 from pliant.core.typing import Array
+from pliant.core.validation import Constraint, OptionalTo
 from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor
+from pliant.methods.tessellated.base import BaseGKL
 from pliant.methods.tessellated.generalized_kernel import GeneralizedKernel
-from pliant.methods.tessellated.machine import GeneralizedMachine
 from pliant.methods.tessellated.quadrature_kernel import GeneralizedPolynomial
 
 __all__ = ["GKLClassifier", "GKLRegressor"]
 
 
-class _GKL(GeneralizedMachine):
-    """The family is a kernel of the user's."""
+class Family(NamedTuple):
+    """A kernel whose P can be learned."""
 
-    kernel: Any
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.kernel is not None and not isinstance(self.kernel, GeneralizedKernel):
+    def check(self, name: str, value: Any) -> object:
+        """Raise ValueError unless `value` is a `GeneralizedKernel`."""
+        if not isinstance(value, GeneralizedKernel):
             raise ValueError(
                 f"expected a GeneralizedKernel, such as GeneralizedPolynomial() or "
-                f"QuadratureKernel(...), got {self.kernel!r}"
+                f"QuadratureKernel(...), got {value!r}"
             )
-
-    def _family(self, X: Array) -> Kernel:
-        kernel = GeneralizedPolynomial() if self.kernel is None else self.kernel
-        return kernel.with_factor(None)
+        return value
 
 
-class GKLClassifier(_GKL, SVMClassifier):
+def _family(kernel: GeneralizedKernel | None) -> GeneralizedKernel:
+    """Return a copy of the user's kernel without its P."""
+    return (GeneralizedPolynomial() if kernel is None else kernel).with_factor(None)
+
+
+class GKLClassifier(BaseGKL, SVMClassifier):
     r"""Classification with a kernel that is learned from a family of the user's choice.
 
     Solves, to a certified gap,
@@ -44,14 +46,14 @@ class GKLClassifier(_GKL, SVMClassifier):
         \qquad k_P(x, y) = \int N(z, x)' P N(z, y) \, dz,
 
     problem (7) of [1]_ for any basis N (its Lemma 5). `TKLClassifier` is the case of tessellated
-    kernels, with the scaling of features that they need; here features are taken as they are:
-    bring them to [0, 1] first, such as by `sklearn.preprocessing.MinMaxScaler`.
+    kernels, with the scaling of features that they need. Here features are not scaled: bring them
+    to [0, 1] first, for example by `sklearn.preprocessing.MinMaxScaler`.
 
     Parameters
     ----------
     kernel : GeneralizedKernel, optional
         The family: a `pliant.kernels.QuadratureKernel` (any N, by its values on quadrature
-        nodes), `GeneralizedPolynomial` or `TessellatedKernel`. Its own P is not read. None is
+        nodes), `GeneralizedPolynomial` or `TessellatedKernel`. Its own P is ignored. None is
         GeneralizedPolynomial().
     C, solver, tol, max_iter, prox, subsample, cache_mb, dtype, class_weight, random_state
         As in `TKLClassifier`.
@@ -61,7 +63,7 @@ class GKLClassifier(_GKL, SVMClassifier):
     kernel_ : GeneralizedKernel
         The learned kernel.
     shape_matrix_, shape_factor_, rank_, support_, support_vectors_, dual_coef_, intercept_
-        As in `TKLClassifier`, and so are all others, but for ``lower_`` and ``upper_``.
+        As in `TKLClassifier`, like all other attributes except ``lower_`` and ``upper_``.
 
     References
     ----------
@@ -78,6 +80,11 @@ class GKLClassifier(_GKL, SVMClassifier):
     >>> GKLClassifier(GeneralizedPolynomial(degree=2), C=10).fit(X, y).score(X, y) > 0.9
     True
     """
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **BaseGKL._constraints,
+        "kernel": OptionalTo(Family()),
+    }
 
     def __init__(
         self,
@@ -106,8 +113,11 @@ class GKLClassifier(_GKL, SVMClassifier):
         self.class_weight = class_weight
         self.random_state = random_state
 
+    def _kernel_to_learn(self, X: Array) -> Kernel:
+        return _family(self.kernel)
 
-class GKLRegressor(_GKL, SVMRegressor):
+
+class GKLRegressor(BaseGKL, SVMRegressor):
     r"""Epsilon-regression with a kernel that is learned from a family of the user's choice.
 
     Solves the saddle point of `GKLClassifier` with the objective
@@ -117,22 +127,21 @@ class GKLRegressor(_GKL, SVMRegressor):
     ----------
     kernel, C, solver, tol, max_iter, prox, subsample, cache_mb, dtype, random_state
         As in `GKLClassifier`.
-    epsilon : float, default=0.1
-        >= 0: errors up to this size are free, in units of the scaled target.
-    scale_target : bool, default=True
-        Learn (y - mean)/std instead of y. Predictions are in the units of y.
+    epsilon, scale_target
+        As in `TKLRegressor`.
 
     Attributes
     ----------
     kernel_, shape_matrix_, shape_factor_, rank_
-        As in `GKLClassifier`, and so are all others; ``dual_coef_`` and ``intercept_`` are in the
-        units of y, ``objective_`` and its bounds in units of the scaled target.
-
-    References
-    ----------
-    .. [1] A. Talitckii, B. Colbert, M. M. Peet. Efficient Convex Algorithms for Universal Kernel
-       Learning. arXiv:2304.07472 (2024).
+        As in `GKLClassifier`, like all other attributes; ``dual_coef_`` and ``intercept_`` are in
+        the units of y, ``objective_`` and its bounds in units of the scaled target.
     """
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **BaseGKL._constraints,
+        **SVMRegressor._constraints,
+        "kernel": OptionalTo(Family()),
+    }
 
     def __init__(
         self,
@@ -162,3 +171,6 @@ class GKLRegressor(_GKL, SVMRegressor):
         self.cache_mb = cache_mb
         self.dtype = dtype
         self.random_state = random_state
+
+    def _kernel_to_learn(self, X: Array) -> Kernel:
+        return _family(self.kernel)

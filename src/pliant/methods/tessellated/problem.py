@@ -1,4 +1,4 @@
-"""Learning a generalised kernel inside a support vector machine, as a saddle point.
+"""Learning a generalised kernel inside a support vector machine (SVM), as a saddle point.
 
     minimise over P, maximise over w    kappa(w) - 1/2 w' K_P w,
     P positive semi-definite, tr P = n_P,    lower <= w <= upper,  1'w = 0
@@ -10,7 +10,7 @@ singular value, which is the worst direction). So for every feasible w and every
 
     kappa(w) - n_P/2 lambda_max(D(w))  <=  optimum  <=  primal objective of the SVM at P,
 
-whatever the accuracy with which the SVM was solved: that is the certificate.
+however accurately the SVM was solved: these two bounds are the certificate.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ import scipy.linalg
 from pliant.core.typing import Array
 from pliant.methods.svm.dual import Certificate, MarginDual
 from pliant.methods.svm.rows import CachedRows, DenseRows
-from pliant.methods.tessellated.generalized_kernel import GeneralizedKernel, Translated
+from pliant.methods.tessellated.generalized_kernel import GeneralizedKernel, Side
 
 __all__ = ["KernelLearning", "Oracle"]
 
 BLOCK_ENTRIES = 4_000_000
-"""Kernel values that a product holds at once."""
+"""Number of kernel values that a product holds at once."""
 
 
 class Oracle(NamedTuple):
-    """What w tells about P.
+    """The best P for some w, and the lower bound that it gives.
 
     Attributes
     ----------
     matrix : array of shape (n_P, n_P)
-        D(w); the objective falls by <D, dP>/2 along dP.
+        D(w); the objective decreases by <D, dP>/2 along dP.
     vectors : array of shape (n_P, k)
-        Eigenvectors of its k largest eigenvalues, falling.
+        Eigenvectors of its k largest eigenvalues, in decreasing order.
     values : array of shape (k,)
         Those eigenvalues.
     lower : float
-        The best bound kappa(t w) - n_P/2 lambda_max(D(t w)) of the optimum, 0 <= t <= 1.
+        The best of the lower bounds kappa(t w) - n_P/2 lambda_max(D(t w)), 0 <= t <= 1.
     """
 
     matrix: Array
@@ -58,21 +58,21 @@ class Oracle(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class KernelLearning:
-    """The saddle point of the module's first lines.
+    """The saddle point problem of the module docstring.
 
     Parameters
     ----------
     kernel : GeneralizedKernel
-        Of the family to learn from; its own P is not read.
-    points : array of shape (m, d)
+        The family to learn from; its own P is ignored.
+    points : array of shape (n_samples, n_features)
         The training points.
     margin : callable
-        rows -> MarginDual, the dual of the support vector machine.
+        rows -> MarginDual, the dual of the SVM with a Gram matrix.
     dtype : dtype
         The precision of Gram matrices.
     cache_mb : float
-        What a Gram matrix may take, in units of 2^20 bytes; rows of a larger one are computed
-        when they are asked for.
+        The most memory that a Gram matrix may take, in units of 2^20 bytes; rows of a larger one
+        are computed on demand.
     """
 
     kernel: GeneralizedKernel
@@ -86,12 +86,19 @@ class KernelLearning:
         """n_P, the order of P and its trace."""
         return self.kernel.shape_size_on(self.points[:1])
 
+    @property
+    def fits(self) -> bool:
+        """Whether a whole Gram matrix fits into `cache_mb`."""
+        return len(self.points) ** 2 * np.dtype(self.dtype).itemsize <= self.cache_mb * 2.0**20
+
     def scaled(self, factor: Array) -> Array:
         """Return the multiple of `factor` for which tr P = n_P."""
         return np.asarray(factor * (np.sqrt(self.size) / np.linalg.norm(factor)))
 
     def gram(self, factor: Array) -> Array:
-        """Return K_P, P = factor factor', shape (m, m); in float32 with a moved origin.
+        """Return K_P, P = factor factor', shape (n_samples, n_samples).
+
+        In float32 the origin of the kernel is moved, see `Translated`.
 
         Raises
         ------
@@ -110,7 +117,7 @@ class KernelLearning:
         return gram
 
     def _at(self, factor: Array) -> GeneralizedKernel:
-        """Return k_P, with its origin in the midst of the points if they are to be rounded."""
+        """Return k_P, with its origin at the most central point if values are to be rounded."""
         kernel = self.kernel.with_factor(factor)
         if np.dtype(self.dtype) == np.float64:
             return kernel
@@ -118,55 +125,50 @@ class KernelLearning:
         nearest = int(np.argmin(distances))
         return Translated(kernel, self.points[nearest : nearest + 1])
 
+    def svm(self, factor: Array) -> MarginDual:
+        """Return the dual of the SVM at P = factor factor', in bounded memory."""
+        if self.fits:
+            return self.dual(self.gram(factor))
+        rows = CachedRows(self._at(factor), self.points, self.cache_mb, dtype=self.dtype)
+        return self.margin(rows)
+
+    def dual(self, gram: Array) -> MarginDual:
+        """Return the dual of the SVM with this Gram matrix."""
+        return self.margin(DenseRows(gram))
+
+    def smoothed(self, gram: Array, rho: float, centre: Array) -> MarginDual:
+        """Return `dual` with a proximal term -rho/2 |w - centre|^2; `gram` is overwritten.
+
+        The constant -rho/2 |centre|^2 is left out. Where K_P has a low rank, the solution of the
+        plain SVM jumps when P moves a little; that of the smoothed one does not.
+        """
+        gram[np.diag_indices_from(gram)] += rho
+        return self.dual(gram).shifted(rho * centre)
+
     def bound(self, w: Array, decision: Array) -> Certificate:
-        """Return the certificate of the machine at P from w and K_P w, up to a constant."""
-        dual = self.dual(np.empty((0, 0)))  # the bound does not read the Gram matrix
+        """Return the certificate of the SVM at P from w and K_P w, which may lack a constant."""
+        dual = self.dual(np.empty((0, 0)))  # the bound does not need the Gram matrix
         return dual.bound(w, dual.gain(w) - 0.5 * float(w @ decision), decision)
 
     def product(self, factor: Array, w: Array) -> Array:
-        """Return K_P w in float64, whatever the precision of Gram matrices, shape (m,)."""
+        """Return K_P w in float64, whatever the precision of Gram matrices, shape (n_samples,)."""
         kernel = self.kernel.with_factor(factor)
         used = np.flatnonzero(w)
         step = max(1, BLOCK_ENTRIES // max(1, used.size))
         blocks = [self.points[low : low + step] for low in range(0, len(w), step)]
         return np.concatenate([kernel(block, self.points[used]) @ w[used] for block in blocks])
 
-    @property
-    def fits(self) -> bool:
-        """Whether a whole Gram matrix may be kept."""
-        return len(self.points) ** 2 * np.dtype(self.dtype).itemsize <= self.cache_mb * 2.0**20
-
-    def machine(self, factor: Array) -> MarginDual:
-        """Return the support vector machine at P = factor factor', in bounded memory."""
-        if self.fits:
-            return self.dual(self.gram(factor))
-        kernel = self._at(factor).on(self.points)
-        return self.margin(CachedRows(kernel, self.points, self.cache_mb, dtype=self.dtype))
-
-    def dual(self, gram: Array) -> MarginDual:
-        """Return the support vector machine with this Gram matrix."""
-        return self.margin(DenseRows(gram))
-
-    def smoothed(self, gram: Array, rho: float, centre: Array) -> MarginDual:
-        """Return the same with a proximal term -rho/2 |w - centre|^2; `gram` is overwritten.
-
-        Less the constant -rho/2 |centre|^2. Where K_P has a low rank, its own solution jumps
-        when P moves a little; this one's does not.
-        """
-        gram[np.diag_indices_from(gram)] += rho
-        return self.dual(gram).shifted(rho * centre)
-
     def oracle(self, w: Array, gain: float, count: int = 1) -> Oracle:
-        """Return the best P for w, and the bound that comes with it.
+        """Return the best P for w, and the bound that it gives.
 
         Parameters
         ----------
-        w : array of shape (m,)
+        w : array of shape (n_samples,)
             Feasible.
         gain : float
             kappa(w).
         count : int
-            How many eigenvectors to return.
+            The number of eigenvectors to return.
         """
         matrix = self.quadratic(w)
         first = max(0, self.size - count)
@@ -175,16 +177,53 @@ class KernelLearning:
         return Oracle(matrix, vectors[:, ::-1], values[::-1], lower)
 
     def quadratic(self, w: Array) -> Array:
-        """Return D(w)."""
+        """Return D(w), shape (n_P, n_P)."""
         return self.kernel.quadratic(self.points, w)
 
     def lower_bound(self, matrix: Array, gain: float) -> float:
-        """Return the bound of the optimum from D(w) and a lower bound of kappa(w)."""
+        """Return the lower bound of the optimum from D(w) and a lower bound of kappa(w)."""
         last = self.size - 1
         top = scipy.linalg.eigh(matrix, eigvals_only=True, subset_by_index=[last, last])
         return self._lower(float(top[0]), gain)
 
     def _lower(self, top: float, gain: float) -> float:
+        """Return the largest t gain - t^2/2 n_P top, 0 <= t <= 1, reached at t = gain/(n_P top)."""
         cost = self.size * max(top, 0.0)
         share = 0.0 if gain <= 0.0 else min(1.0, gain / max(cost, gain))
         return share * gain - 0.5 * share**2 * cost
+
+
+class Translated(GeneralizedKernel):
+    """k(x, y) - k(x, c) - k(c, y) + k(c, c): the kernel with its origin moved to the point c.
+
+    For weights that sum to zero w'K w is the same, but the numbers are smaller, and so are the
+    errors of rounding them.
+
+    Parameters
+    ----------
+    kernel : GeneralizedKernel
+    centre : array of shape (1, n_features)
+        c.
+    """
+
+    def __init__(self, kernel: GeneralizedKernel, centre: Array) -> None:
+        self.kernel = kernel
+        self.centre = centre
+
+    def shape_size(self, n_features: int) -> int:
+        """Return n_P of the kernel."""
+        return self.kernel.shape_size(n_features)
+
+    def _side(self, X: Array) -> Side:
+        side, at_centre = self.kernel._side(X), self.kernel._side(self.centre)
+        own = self.kernel._tile(at_centre, at_centre)[0, 0]
+        return (self.kernel._between(side, at_centre)[:, 0] - 0.5 * own, *side)
+
+    def _tile(self, left: Side, right: Side) -> Array:
+        tile = self.kernel._tile(left[1:], right[1:])
+        tile -= left[0][:, None]
+        tile -= right[0]
+        return tile
+
+    def _quadratic(self, X: Array, weights: Array) -> Array:
+        return self.kernel._quadratic(X, weights)

@@ -9,15 +9,19 @@ import numpy as np
 
 from pliant.core.typing import Array
 from pliant.core.validation import check_integer, check_points, check_vector
-from pliant.methods.tessellated.generalized_kernel import GeneralizedKernel, Side
-from pliant.methods.tessellated.monomials import MonomialBasis, monomial_basis
-from pliant.methods.tessellated.tessellated_kernel import Box
+from pliant.methods.tessellated.generalized_kernel import (
+    Box,
+    GeneralizedKernel,
+    MonomialBasis,
+    Side,
+    monomial_basis,
+)
 
 __all__ = ["GeneralizedPolynomial", "QuadratureKernel"]
 
 
 class _FiniteRank(GeneralizedKernel):
-    """k(x, y) = phi(x)'phi(y), with features that are linear in F."""
+    """k(x, y) = phi(x)'phi(y), where the features phi are linear in F."""
 
     def _tile(self, left: Side, right: Side) -> Array:
         return np.asarray(left[0] @ right[0].T)
@@ -26,24 +30,25 @@ class _FiniteRank(GeneralizedKernel):
 class QuadratureKernel(_FiniteRank):
     """k_P(x, y) = sum_q weights_q N(z_q, x)' P N(z_q, y): any basis N, by its values on nodes.
 
-    Lemma 5 of the paper, with the integral replaced by a quadrature rule; where that is exact
-    (Gauss-Legendre nodes and a polynomial N), so is the kernel.
+    This is Lemma 5 of Talitckii, Colbert and Peet with a quadrature rule in place of the integral.
+    Where the rule is exact (Gauss-Legendre nodes and a polynomial N), so is the kernel.
 
     Parameters
     ----------
     function : callable
-        N: (nodes of shape (q, p), points of shape (m, d)) -> values of shape (q, m, n_P).
-    nodes : array-like of shape (q, p)
-        z_q.
-    weights : array-like of shape (q,)
-        Of the rule, >= 0.
+        N: (nodes of shape (n_nodes, p), points of shape (n_samples, n_features)) -> values of
+        shape (n_nodes, n_samples, n_P).
+    nodes : array-like of shape (n_nodes, p)
+        The nodes z_q.
+    weights : array-like of shape (n_nodes,)
+        Weights of the rule, >= 0.
     factor : array-like of shape (n_P, r), optional
-        F, P = F F'; None is P = I.
+        F, with P = F F'; None is P = I.
 
     Notes
     -----
-    O(q n_P) a point and O(m^2 q r) a Gram matrix. A kernel with a function of the user's cannot
-    be saved to a file.
+    The cost is O(n_nodes n_P) for a point and O(n_samples^2 n_nodes r) for a Gram matrix. A kernel
+    with a user-defined function cannot be saved to a file.
     """
 
     def __init__(self, function: Any, nodes: Any, weights: Any, factor: Any = None) -> None:
@@ -53,18 +58,16 @@ class QuadratureKernel(_FiniteRank):
         self.factor = factor
 
     def shape_size(self, n_features: int) -> int:
-        """Return n_P: how many values the function has at a node and a point (at zero)."""
-        with np.errstate(all="ignore"):  # what it is at zero does not matter
-            return self._called(check_points(self.nodes, "nodes"), np.zeros((1, n_features))).shape[
-                2
-            ]
+        """Return n_P: the number of values of the function for one node and one point, zero."""
+        with np.errstate(all="ignore"):  # the function need not be finite at zero
+            return self.shape_size_on(np.zeros((1, n_features)))
 
     def shape_size_on(self, X: Array) -> int:
-        """Return n_P: how many values the function has at a node and a row of X."""
+        """Return n_P: the number of values of the function for one node and one row of X."""
         return self._called(check_points(self.nodes, "nodes"), X[:1]).shape[2]
 
     def _called(self, nodes: Array, X: Array) -> Array:
-        """Return N(z_q, x), shape (q, m, n_P)."""
+        """Return N(z_q, x), shape (n_nodes, n_samples, n_P)."""
         wanted = f"({len(nodes)}, {len(X)}, n_P)"
         try:
             values = np.asarray(self.function(nodes, X))
@@ -82,7 +85,7 @@ class QuadratureKernel(_FiniteRank):
         return values.astype(np.float64, copy=False)
 
     def _values(self, X: Array) -> Array:
-        """Return sqrt(weights_q) N(z_q, x), shape (q, m, n_P)."""
+        """Return sqrt(weights_q) N(z_q, x), shape (n_nodes, n_samples, n_P)."""
         nodes = check_points(self.nodes, "nodes")
         weights = check_vector("weights", self.weights, len(nodes))
         if (weights < 0).any():
@@ -101,9 +104,11 @@ class QuadratureKernel(_FiniteRank):
                     f"expected a factor of shape ({features.shape[2]}, r), got {factor.shape}"
                 )
             features = features @ factor
+        # one row of n_nodes r features per point: their inner product sums over nodes and columns
         return (np.moveaxis(features, 1, 0).reshape(len(X), -1),)
 
     def _quadratic(self, X: Array, weights: Array) -> Array:
+        # D(w) = sum_q s_q s_q' with s_q = sqrt(weights_q) sum_k w_k N(z_q, x_k)
         summed = np.einsum("k,qki->qi", weights, self._values(X))
         return np.asarray(summed.T @ summed)
 
@@ -111,19 +116,19 @@ class QuadratureKernel(_FiniteRank):
 class GeneralizedPolynomial(_FiniteRank):
     """k_P(x, y) = Int_[a, b] Z(x, z)' P Z(y, z) dz, Z the monomials of x and z up to a degree.
 
-    A polynomial kernel of degree 2d at most whose coefficients are learned. (With monomials of x
-    alone there would be nothing to learn: by symmetry every P does no better than its trace.)
+    A polynomial kernel whose coefficients are learned, of at most twice that degree. (With
+    monomials of x alone there would be nothing to learn: the optimum is that of P = n_P I.)
 
     Parameters
     ----------
-    lower, upper : float or array-like of shape (n,)
+    lower, upper : float or array-like of shape (n_features,)
         The box [a, b] of z; x may lie anywhere.
     degree : int
-        Of the monomials, >= 0.
+        Degree of the monomials, >= 0.
     normalize_measure : bool
         Divide by the volume of the box.
     factor : array-like of shape (n_P, r), optional
-        F, P = F F', n_P = C(2n + d, d); None is P = I.
+        F, with P = F F' and n_P = C(2 n_features + degree, degree); None is P = I.
     """
 
     def __init__(
@@ -141,7 +146,7 @@ class GeneralizedPolynomial(_FiniteRank):
         self.factor = factor
 
     def shape_size(self, n_features: int) -> int:
-        """Return n_P = C(2n + d, d)."""
+        """Return n_P = C(2 n_features + degree, degree)."""
         degree = check_integer("degree", self.degree, least=0)
         return comb(2 * n_features + degree, degree)
 
@@ -149,7 +154,7 @@ class GeneralizedPolynomial(_FiniteRank):
         return monomial_basis(n_features, check_integer("degree", self.degree, least=0), True)
 
     def _means(self, basis: MonomialBasis) -> Array:
-        """Return G_ij / (x^delta_i y^delta_j), shape (n_P, n_P)."""
+        """Return G_ij(x, y) / (x^delta_i y^delta_j), shape (n_P, n_P)."""
         box = Box(self.lower, self.upper, basis.n_features, bool(self.normalize_measure))
         means = box.measure * basis.means(box.lower, box.upper)[0]
         return np.asarray(means[basis.sum_of])
@@ -159,10 +164,11 @@ class GeneralizedPolynomial(_FiniteRank):
         form = np.zeros((len(basis.in_x),) * 2)
         weighted = self.shape_matrix(X.shape[1]) * self._means(basis)
         np.add.at(form, (basis.x_part[:, None], basis.x_part), weighted)
+        # k(x, y) = Z(x)' form Z(y), Z the monomials of x alone; a factor of `form` gives features
         values, vectors = np.linalg.eigh(form)
         return (basis.monomials(X) @ (vectors * np.sqrt(np.maximum(values, 0.0))),)
 
     def _quadratic(self, X: Array, weights: Array) -> Array:
         basis = self._basis(X.shape[1])
-        total = (weights @ basis.monomials(X))[basis.x_part]
+        total = (weights @ basis.monomials(X))[basis.x_part]  # sum_k w_k x_k^delta_i
         return np.outer(total, total) * self._means(basis)

@@ -1,97 +1,76 @@
-"""Tessellated kernels: each point bisects the box in every direction."""
+"""Tessellated kernels: each point cuts the box in two along every feature.
+
+The inner loops are compiled and work on tiles of a Gram matrix. For points x, y of a box [a, b] and
+M = max(x, y) entrywise, [M, b] is the part of the box where the indicator functions of x and y are
+both one. The loops run along the rows of a tile, where neighbouring entries are neighbours in
+memory.
+"""
 
 from __future__ import annotations
 
 from math import comb
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from pliant.core.typing import Array, Indices
-from pliant.core.validation import check_choice, check_integer, check_vector
-from pliant.methods.tessellated.generalized_kernel import GeneralizedKernel, Side
-from pliant.methods.tessellated.loops import overlap, times_overlap, times_overlap_of_polynomials
-from pliant.methods.tessellated.monomials import MonomialBasis, monomial_basis, raw_moments
+from pliant.core.jit import compiled
+from pliant.core.typing import Array, Mask
+from pliant.core.validation import check_choice, check_integer
+from pliant.methods.tessellated.generalized_kernel import (
+    Box,
+    GeneralizedKernel,
+    MonomialBasis,
+    Side,
+    monomial_basis,
+    raw_moments,
+)
 
-__all__ = ["BASES", "Box", "TessellatedKernel"]
+__all__ = ["BASES", "Degree", "TessellatedKernel"]
 
 BASES = ("x", "xz")
 """Monomials of x alone, as in the authors' code, or of x and z, as in the paper."""
 
 MOMENT_TILE = 128
-"""Points on each side of the pieces in which D(w) is summed."""
+"""Number of points on each side of the tiles over which D(w) is summed."""
 
 
-class Box:
-    """The box Y = [a, b] of the integral, and its measure.
+class Degree(NamedTuple):
+    """The degree of the monomials: 0, 1 or 2."""
 
-    Parameters
-    ----------
-    lower, upper : float or array-like of shape (n,)
-        a and b, a < b.
-    n_features : int
-        n.
-    normalized : bool
-        Whether its measure is 1 instead of its volume.
-    """
-
-    def __init__(self, lower: Any, upper: Any, n_features: int, normalized: bool) -> None:
-        self.lower = check_vector("lower", lower, n_features)
-        self.upper = check_vector("upper", upper, n_features)
-        wrong = np.flatnonzero(self.lower >= self.upper)
-        if wrong.size:
-            f = wrong[0]
-            raise ValueError(
-                f"expected lower < upper, got {self.lower[f]:g} and {self.upper[f]:g} for "
-                f"feature {f}"
-            )
-        with np.errstate(over="ignore"):
-            width = self.upper - self.lower
-            volume = float(np.prod(width))
-        if not (np.isfinite(width).all() and (normalized or 0.0 < volume < np.inf)):
-            advice = "a smaller box" if normalized else "normalize_measure=True, or a smaller box"
-            raise ValueError(
-                f"expected a box of finite volume, got {volume:g} with {n_features} features; use "
-                f"{advice}"
-            )
-        self.inverse = 1.0 / width if normalized else np.ones(n_features)
-        self.measure = float(np.prod(width * self.inverse))
-
-    def clip(self, X: Array) -> Array:
-        """Return the nearest points of the box."""
-        return np.clip(X, self.lower, self.upper)
-
-    def above(self, X: Array) -> Array:
-        """Return the measure of [x, b] for each point of the box, shape (m,)."""
-        return np.asarray(np.prod((self.upper - X) * self.inverse, axis=1))
+    def check(self, name: str, value: Any) -> int:
+        """Return `value` as an int; raise ValueError unless it is such a degree."""
+        degree = check_integer(name, value, least=0)
+        if degree > 2:
+            raise ValueError(f"expected {name} in [0, 1, 2], got {value}")
+        return degree
 
 
 class TessellatedKernel(GeneralizedKernel):
     r"""k_P(x, y) = Int_[a, b] N(z, x)' P N(z, y) dz, N = [Z I(z >= x); Z (1 - I(z >= x))].
 
-    Z holds the monomials of x, or of x and z, up to a degree, and I(z >= x) is one where every
-    coordinate of z is at least that of x. So n_P = 2 C(n + d, d), or 2 C(2n + d, d), and k_P is
-    piecewise polynomial, on the tessellation that the points make (eq. 13 and 14, with the block
-    (2, 1) of Corollary 12 corrected).
+    Z holds the monomials of x, or of x and z, up to degree d, and I(z >= x) is one where every
+    coordinate of z is at least that of x. So n_P = 2 C(n + d, d), or 2 C(2n + d, d), for n
+    features, and k_P is piecewise polynomial, on the tessellation that the points form (eq. 13
+    and 14, with the block (2, 1) of Corollary 12 corrected).
 
-    With u(z, x) the part of F'N above x less the part below, h the latter, and B_xy the measure
-    of [max(x, y), b],
+    Let u(z, x) be the part of F'N above x minus the part below, h the part below, and B_xy the
+    measure of [max(x, y), b]. Then
 
     k = B E_[max(x, y), b] u(x)'u(y) + Int_[x, b] u(x)'h(y) + Int_[y, b] h(x)'u(y) + Int h(x)'h(y).
 
     Parameters
     ----------
-    lower, upper : float or array-like of shape (n,)
-        The box [a, b]. Points outside are moved to the nearest point of it: beyond, the formula
-        would be no kernel.
+    lower, upper : float or array-like of shape (n_features,)
+        The box [a, b]. Points outside are moved to its nearest point: outside of the box the
+        formula does not define a kernel.
     degree : {0, 1, 2}
-        Of the monomials.
+        Degree of the monomials.
     basis : {"x", "xz"}
-        Which monomials.
+        Variables of the monomials: x alone, or x and z.
     normalize_measure : bool
-        Divide by the volume of the box, which under- and overflows for many features.
+        Divide by the volume of the box, which under- or overflows for many features.
     factor : array-like of shape (n_P, r), optional
-        F, P = F F'; None is P = I.
+        F, with P = F F'; None is P = I.
 
     Notes
     -----
@@ -122,9 +101,7 @@ class TessellatedKernel(GeneralizedKernel):
         return 2 * comb(variables + degree, degree)
 
     def _checked_degree(self) -> int:
-        degree = check_integer("degree", self.degree, least=0)
-        if degree > 2:
-            raise ValueError(f"expected degree in [0, 1, 2], got {degree}")
+        degree = Degree().check("degree", self.degree)
         check_choice("basis", self.basis, BASES)
         return degree
 
@@ -135,10 +112,12 @@ class TessellatedKernel(GeneralizedKernel):
         return Box(self.lower, self.upper, n_features, bool(self.normalize_measure))
 
     def _side(self, X: Array) -> Side:
-        """Return the points, H and L with the integrals of h equal to L H' + H L', and u.
+        """Return the points, H, L and the coefficients of u, each with one row per point.
 
-        L takes the integral over [x, b] of u'h, and half of that over the box of h'h. H holds
-        the functions h where they have no z and are few, else the monomials of x.
+        L(x) H(y)' + H(x) L(y)' is the part of k that has h in it, the last three terms of the class
+        docstring: L(x) H(y)' is the integral over [x, b] of u(x)'h(y) and half of that over the
+        box of h(x)'h(y). H holds the values of h where they do not depend on z and are fewer than
+        the monomials of x, else these monomials.
         """
         n = X.shape[1]
         (u, h), box, basis = self._above_and_below(n), self._box(n), self._basis(n)
@@ -155,7 +134,7 @@ class TessellatedKernel(GeneralizedKernel):
         return (X, Z, below, *coefficients)
 
     def _above_and_below(self, n_features: int) -> tuple[Array, Array]:
-        """Return the coefficients of u and of h, each of shape (q, r)."""
+        """Return the coefficients of u and of h, each of shape (q, r), q = n_P / 2."""
         above, below = np.split(self.shape_factor(n_features), 2)
         return above - below, below
 
@@ -163,8 +142,9 @@ class TessellatedKernel(GeneralizedKernel):
         (X, H, below, *of_x), (Y, H_y, below_y, *of_y) = left, right
         box = self._box(X.shape[1])
         columns = np.ascontiguousarray(Y.T)
+        # L(x) H(y)' + H(x) L(y)' as one product of matrices
         added = np.hstack([below, H]) @ np.hstack([H_y, below_y]).T
-        if len(of_x) == 1:
+        if len(of_x) == 1:  # u does not depend on z
             tile = of_x[0] @ of_y[0].T
         else:
             tile = np.ones_like(added)
@@ -178,14 +158,14 @@ class TessellatedKernel(GeneralizedKernel):
         return tile
 
     def _square(self, n_features: int) -> Array:
-        """Return the coefficients of z'Qz in u, shape (r, n, n), (r, 0, 0) if there is none."""
+        """Return Q, the part z'Q z of u, shape (r, n, n); (r, 0, 0) if u has no such part."""
         basis, (u, _) = self._basis(n_features), self._above_and_below(n_features)
         u = _narrow(u)
         if basis.degree < 2:
             return np.zeros((u.shape[1], 0, 0))
         square = np.zeros((u.shape[1], n_features, n_features))
         for i in np.flatnonzero(basis.z_part.sum(axis=1) == 2):
-            f, g = np.repeat(np.arange(n_features), basis.z_part[i])
+            f, g = np.repeat(np.arange(n_features), basis.z_part[i])  # this monomial is z_f z_g
             square[:, f, g] += 0.5 * u[i]
             square[:, g, f] += 0.5 * u[i]
         return square
@@ -198,6 +178,8 @@ class TessellatedKernel(GeneralizedKernel):
         total = weighted.sum(axis=0)
         above = (weighted * box.above(X)[:, None]).T @ basis.means(X, box.upper)
         everywhere = box.measure * basis.means(box.lower, box.upper)[0]
+        # With A = Z I(z >= x), each (q, q): S sums over pairs the integral of A(x_k)'A(x_l), T that
+        # of A(x_k)'Z(x_l), V that of Z(x_k)'Z(x_l). N = [A; Z - A] gives the four blocks.
         S = _sum_over_pairs(basis, X, weighted, box)
         T = above[basis.x_part[:, None], basis.sum_of] * total[basis.x_part]
         V = np.outer(total[basis.x_part], total[basis.x_part]) * everywhere[basis.sum_of]
@@ -205,7 +187,10 @@ class TessellatedKernel(GeneralizedKernel):
 
 
 def _narrow(u: Array) -> Array:
-    """Return coefficients with the same u(x)'u(y) and not more functions than monomials."""
+    """Return coefficients with the same u(x)'u(y), of at most as many functions as monomials.
+
+    u' = Q R gives u u' = R' R, with R' square.
+    """
     if u.shape[1] <= len(u):
         return u
     triangle: Array = np.linalg.qr(u.T)[1]
@@ -213,9 +198,10 @@ def _narrow(u: Array) -> Array:
 
 
 def _by_monomial_of_x(basis: MonomialBasis, P: Array, means: Array, Z: Array) -> Array:
-    """Return L with E u(z, x)'h(z, y) = sum_j L_j(x) y^delta_j, z uniform on [x, b], (m, q_x).
+    """Return L with E u(z, x)'h(z, y) = sum_j L_j(x) y^delta_j, z uniform on [x, b].
 
-    P holds the coefficients of u'h, `means` E z^g at each x.
+    L has shape (m, q_x), P holds the coefficients of u(x)'h(y), shape (q, q), and `means` the
+    E z^g at each x, shape (m, s).
     """
     result = np.zeros_like(Z)
     for g, i, j, used in basis.pairs():
@@ -226,7 +212,7 @@ def _by_monomial_of_x(basis: MonomialBasis, P: Array, means: Array, Z: Array) ->
 
 
 def _constant_form(basis: MonomialBasis, h: Array, box: Box) -> Array:
-    """Return M with E h(z, x)'h(z, y) = Z(x)' M Z(y), z uniform on the box."""
+    """Return M, shape (q_x, q_x), with E h(z, x)'h(z, y) = Z(x)' M Z(y), z uniform on the box."""
     form = np.zeros((len(basis.in_x),) * 2)
     means = basis.means(box.lower, box.upper)[0]
     np.add.at(form, (basis.x_part[:, None], basis.x_part), (h @ h.T) * means[basis.sum_of])
@@ -234,36 +220,35 @@ def _constant_form(basis: MonomialBasis, h: Array, box: Box) -> Array:
 
 
 def _coefficients(basis: MonomialBasis, u: Array, Z: Array) -> Side:
-    """Return the coefficients of u(z, x) = sum_i u_i x^delta_i z^gamma_i as a polynomial of z.
+    """Return the coefficients of u(z, x) = sum_i u_i x^delta_i z^gamma_i as a polynomial in z.
 
-    The constant ones, shape (m, r); where the basis has z, the linear ones too, (m, r, n).
+    The constant ones have shape (m, r); where the basis has z, the linear ones follow, (m, r, n).
     """
+
+    def combined(chosen: Mask) -> Array:
+        functions = np.flatnonzero(chosen)
+        return np.asarray(Z[:, basis.x_part[functions]] @ u[functions])
+
     order = basis.z_part.sum(axis=1)
-    constant = _combined(basis, u, Z, np.flatnonzero(order == 0))
+    constant = combined(order == 0)
     if not order.any():
         return (constant,)
-    linear = [
-        _combined(basis, u, Z, np.flatnonzero((order == 1) & (basis.z_part[:, f] == 1)))
-        for f in range(basis.n_features)
-    ]
+    linear = [combined((order == 1) & (basis.z_part[:, f] == 1)) for f in range(basis.n_features)]
     return constant, np.stack(linear, axis=-1)
-
-
-def _combined(basis: MonomialBasis, u: Array, Z: Array, functions: Indices) -> Array:
-    return np.asarray(Z[:, basis.x_part[functions]] @ u[functions])
 
 
 def _sum_over_pairs(basis: MonomialBasis, X: Array, weighted: Array, box: Box) -> Array:
     """Return S_ij = sum_kl w_k w_l x_k^delta_i x_l^delta_j Int_[max(x_k, x_l), b] z^(gamma_i+j).
 
-    `weighted` holds w_k x_k^delta, shape (m, q_x).
+    `weighted` holds w_k x_k^delta, shape (m, q_x). For a fixed g = gamma_i + gamma_j the sum is a
+    product of matrices, weighted' (B o E z^g) weighted, so one is computed for each g.
     """
     order = int(basis.z_sums.max(initial=0))
     sums = [np.zeros((basis.share(g).stop,) * 2) for g in range(len(basis.z_sums))]
-    for rows, columns in _pieces(len(X)):
+    for rows, columns in _tiles(len(X)):
         tile = overlap(X[rows], np.ascontiguousarray(X[columns].T), box.upper, box.inverse)
         if rows == columns:
-            tile *= 0.5
+            tile *= 0.5  # its transpose is added below, as for the tiles of one half
         moments: Array = np.ones((1, 1, 1, 1))
         if order:
             highest = np.maximum(X[rows].T[:, :, None], X[columns].T[:, None, :])
@@ -278,7 +263,140 @@ def _sum_over_pairs(basis: MonomialBasis, X: Array, weighted: Array, box: Box) -
     return result
 
 
-def _pieces(count: int) -> list[tuple[slice, slice]]:
-    """Return the lower half of the square of range(count), cut into tiles."""
+def _tiles(count: int) -> list[tuple[slice, slice]]:
+    """Return the rows and columns of the tiles in the lower half of a (count, count) matrix."""
     cuts = [slice(low, min(low + MOMENT_TILE, count)) for low in range(0, count, MOMENT_TILE)]
     return [(rows, columns) for i, rows in enumerate(cuts) for columns in cuts[: i + 1]]
+
+
+@compiled
+def overlap(left: Array, right: Array, upper: Array, inverse: Array) -> Array:
+    """Return B_ij = prod_f (upper_f - max(left_if, right_fj)) inverse_f, the measure of [M_ij, b].
+
+    Parameters
+    ----------
+    left : array of shape (m, n)
+        Points.
+    right : array of shape (n, k)
+        Points as columns, in C order.
+    upper, inverse : arrays of shape (n,)
+        b, and the density of the measure along each feature.
+    """
+    tile = np.ones((left.shape[0], right.shape[1]))
+    _times_overlap(tile, left, right, upper, inverse)
+    return tile
+
+
+@compiled
+def times_overlap(
+    tile: Array, left: Array, right: Array, upper: Array, inverse: Array, added: Array
+) -> None:
+    """Replace `tile` by tile * B + added, entrywise; parameters as in `overlap`."""
+    _times_overlap(tile, left, right, upper, inverse)
+    for i in range(tile.shape[0]):
+        for j in range(tile.shape[1]):
+            tile[i, j] += added[i, j]
+
+
+@compiled
+def _times_overlap(tile: Array, left: Array, right: Array, upper: Array, inverse: Array) -> None:
+    for i in range(tile.shape[0]):
+        row = tile[i]
+        for f in range(left.shape[1]):
+            x, b, scale = left[i, f], upper[f], inverse[f]
+            column = right[f]
+            for j in range(row.size):
+                y = column[j]
+                row[j] *= (b - (x if x > y else y)) * scale
+
+
+@compiled
+def times_overlap_of_polynomials(
+    tile: Array,
+    left: Array,
+    right: Array,
+    upper: Array,
+    constant_left: Array,
+    constant_right: Array,
+    linear_left: Array,
+    linear_right: Array,
+    square: Array,
+) -> None:
+    """Replace tile_ij by tile_ij sum_k E u_k(z, x_i) u_k(z, y_j), z uniform on [M_ij, b].
+
+    u_k(z, x) = constant_k(x) + linear_k(x)'z + z'square_k z. With z = mu + s t, mu and s the
+    centre and the half widths of the box and t uniform on [-1, 1]^n, the functions 1, t_f,
+    t_f^2 - 1/3 and t_f t_g are orthogonal, of variance 1, 1/3, 4/45 and 1/9.
+
+    Parameters
+    ----------
+    tile : array of shape (m, k)
+    left, right : arrays of shape (m, n) and (n, k)
+        Points, and points as columns.
+    upper : array of shape (n,)
+        b.
+    constant_left, constant_right : arrays of shape (m, r) and (r, k)
+    linear_left, linear_right : arrays of shape (m, r, n) and (r, n, k)
+    square : array of shape (r, n, n) or (r, 0, 0)
+        Symmetric; empty where no function is quadratic in z.
+    """
+    n, rank, width = left.shape[1], constant_left.shape[1], tile.shape[1]
+    quadratic = square.shape[1] > 0
+    mu, variance, bent = np.empty((n, width)), np.empty((n, width)), np.zeros((n, width))
+    total, mean_left, mean_right = np.empty(width), np.empty(width), np.empty(width)
+    for i in range(tile.shape[0]):
+        for f in range(n):
+            for j in range(width):
+                y = right[f, j]
+                top = left[i, f] if left[i, f] > y else y
+                mu[f, j] = 0.5 * (upper[f] + top)
+                variance[f, j] = (upper[f] - top) ** 2 / 12.0
+        total[:] = 0.0
+        for k in range(rank):
+            mean_left[:] = constant_left[i, k]
+            mean_right[:] = constant_right[k]
+            if quadratic:
+                _bend(square[k], mu, variance, bent, mean_left, mean_right, total)
+            for f in range(n):
+                slope = linear_left[i, k, f]
+                slopes = linear_right[k, f]
+                for j in range(width):
+                    mean_left[j] += slope * mu[f, j]
+                    mean_right[j] += slopes[j] * mu[f, j]
+                    total[j] += (slope + bent[f, j]) * (slopes[j] + bent[f, j]) * variance[f, j]
+            for j in range(width):
+                total[j] += mean_left[j] * mean_right[j]
+        for j in range(width):
+            tile[i, j] *= total[j]
+
+
+@compiled
+def _bend(
+    square: Array,
+    mu: Array,
+    variance: Array,
+    bent: Array,
+    mean_left: Array,
+    mean_right: Array,
+    total: Array,
+) -> None:
+    """Add the contribution of z'Q z to both means, to the slopes (bent = 2 Q mu) and to the total.
+
+    With z = mu + s t, z'Q z = mu'Q mu + 2 (Q mu)'(s t) + (s t)'Q (s t): the mean of the last term
+    is sum_f Q_ff variance_f, and the variances of t_f^2 - 1/3 and t_f t_g give its part of the
+    total, (4/45) s_f^4 Q_ff^2 = .8 (Q_ff variance_f)^2 and (1/9) s_f^2 s_g^2 (2 Q_fg)^2.
+    """
+    n, width = mu.shape
+    for f in range(n):
+        bent[f, :] = 0.0
+        for g in range(n):
+            for j in range(width):
+                bent[f, j] += 2.0 * square[f, g] * mu[g, j]
+        for j in range(width):
+            mean = 0.5 * mu[f, j] * bent[f, j] + square[f, f] * variance[f, j]
+            mean_left[j] += mean
+            mean_right[j] += mean
+            total[j] += 0.8 * (square[f, f] * variance[f, j]) ** 2
+        for g in range(f):
+            for j in range(width):
+                total[j] += 4.0 * square[f, g] ** 2 * variance[f, j] * variance[g, j]

@@ -2,69 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
 from pliant.core.kernels.base import Kernel, Rescaled
 from pliant.core.typing import Array
-from pliant.core.validation import check_choice, check_integer, check_vector
+from pliant.core.validation import Constraint, Flag, OneOf, check_vector
 from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor
-from pliant.methods.tessellated.machine import GeneralizedMachine, unscaled
-from pliant.methods.tessellated.tessellated_kernel import BASES, TessellatedKernel
+from pliant.methods.tessellated.base import BaseGKL, unscaled
+from pliant.methods.tessellated.tessellated_kernel import BASES, Degree, TessellatedKernel
 
 __all__ = ["TKLClassifier", "TKLRegressor"]
 
+KERNEL_CONSTRAINTS: Mapping[str, Constraint] = {
+    "degree": Degree(),
+    "basis": OneOf(BASES),
+    "scale": Flag(),
+    "normalize_measure": Flag(),
+}
+"""Parameters of the kernel; ``delta`` is checked in `_margins`, with the number of features."""
 
-class _TKL(GeneralizedMachine):
-    """Scales the features to [0, 1] and learns a tessellated kernel on the box around."""
 
-    degree: int
-    basis: str
-    delta: Any
-    scale: bool
-    normalize_measure: bool
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if check_integer("degree", self.degree, least=0) > 2:
-            raise ValueError(f"expected degree in [0, 1, 2], got {self.degree}")
-        check_choice("basis", self.basis, BASES)
-        for name in ("scale", "normalize_measure"):
-            if not isinstance(getattr(self, name), bool | np.bool_):
-                raise ValueError(f"expected {name} True or False, got {getattr(self, name)!r}")
-
-    def _family(self, X: Array) -> Kernel:
-        below, above = _margins(self.delta, X.shape[1])
-        kernel = TessellatedKernel(
-            -below, 1.0 + above, int(self.degree), self.basis, bool(self.normalize_measure)
+def _kernel_of(estimator: TKLClassifier | TKLRegressor, X: Array) -> Kernel:
+    """Return the tessellated kernel to learn, on a box around X, with the scaling of features."""
+    below, above = _margins(estimator.delta, X.shape[1])
+    degree, normalized = int(estimator.degree), bool(estimator.normalize_measure)
+    kernel = TessellatedKernel(-below, 1.0 + above, degree, estimator.basis, normalized)
+    if estimator.scale:
+        return Rescaled(kernel, X.min(axis=0), _widths(X))
+    outside = (kernel.lower > X) | (kernel.upper < X)
+    if outside.any():
+        row, column = np.argwhere(outside)[0]
+        raise ValueError(
+            f"expected features in the box [0 - delta, 1 + delta], got {X[row, column]:g} in "
+            f"column {column}; scale=True brings them there"
         )
-        if self.scale:
-            return Rescaled(kernel, X.min(axis=0), _widths(X))
-        outside = (kernel.lower > X) | (kernel.upper < X)
-        if outside.any():
-            row, column = np.argwhere(outside)[0]
-            raise ValueError(
-                f"expected features in the box [0 - delta, 1 + delta], got {X[row, column]:g} in "
-                f"column {column}; scale=True brings them there"
-            )
-        return kernel
-
-    @property
-    def lower_(self) -> Array:
-        """The lower corner a of the box, shape (d,), on the scaled features."""
-        return self._box[0]
-
-    @property
-    def upper_(self) -> Array:
-        """The upper corner b of the box, shape (d,), on the scaled features."""
-        return self._box[1]
-
-    @property
-    def _box(self) -> tuple[Array, Array]:
-        machine = self.estimators_[0] if "estimators_" in vars(self) else self
-        kernel: Any = unscaled(machine.kernel_)
-        return kernel.lower, kernel.upper
+    return kernel
 
 
 def _margins(delta: Any, n_features: int) -> tuple[Array, Array]:
@@ -96,7 +71,19 @@ def _widths(X: Array) -> Array:
     return np.where(widths > 0.0, widths, 1.0)
 
 
-class TKLClassifier(_TKL, SVMClassifier):
+def _corner(name: str) -> property:
+    """Return a property for the ``lower`` or ``upper`` corner of the box of the learned kernel."""
+
+    def corner(estimator: BaseGKL) -> Array:
+        first = estimator.estimators_[0] if "estimators_" in vars(estimator) else estimator
+        return np.asarray(getattr(unscaled(first.kernel_), name))
+
+    return property(
+        corner, doc=f"The {name} corner of the box, shape (n_features,), on the scaled features."
+    )
+
+
+class TKLClassifier(BaseGKL, SVMClassifier):
     r"""Classification with a learned tessellated kernel.
 
     Solves, to a certified gap,
@@ -113,54 +100,55 @@ class TKLClassifier(_TKL, SVMClassifier):
         k_P(x, y) = \int_{[a, b]} N(z, x)' P N(z, y) \, dz, \qquad
         N(z, x) = [Z \, I(z \ge x); \; Z \, (1 - I(z \ge x))]
 
-    with Z the monomials up to a degree (eq. 13 and 14). Kernels like that are dense among all
-    kernels; each point bisects the box in every direction.
+    with Z the monomials up to a degree (eq. 13 and 14). These kernels are dense among all kernels;
+    each point cuts the box in two along every feature.
 
     Parameters
     ----------
     C : float, default=1.0
-        > 0: the price of a unit of slack. Multiplied by class and sample weights. Worth trying up
-        to 1e5.
+        Penalty parameter, > 0. Multiplied by class and sample weights. Values up to 1e5 are worth
+        trying.
     degree : {0, 1, 2}, default=1
-        Of the monomials.
+        Degree of the monomials.
     basis : {"x", "xz"}, default="x"
-        Monomials of x alone, n_P = 2 C(d + degree, degree) for d features, or of x and z as in
-        the text of [1]_, n_P = 2 C(2d + degree, degree): slower, and no more accurate.
-    delta : float, list or array of shape (d,), or tuple of two such, default=0.5
-        >= 0: how far the box reaches beyond [0, 1]. A tuple is a pair (below, above), whatever d
-        is; a list or an array has one number per feature.
+        Monomials of x alone, n_P = 2 C(n_features + degree, degree), or of x and z as in the text
+        of [1]_, n_P = 2 C(2 n_features + degree, degree), which is slower and no more accurate.
+    delta : float, array-like of shape (n_features,), or tuple of two such, default=0.5
+        How far the box reaches beyond [0, 1], >= 0. A tuple is always a pair (below, above); a
+        list or an array has one number per feature.
     solver : {"lowrank", "frank-wolfe", "apd", "hybrid"}, default="lowrank"
-        "lowrank" is by far the fastest; the others are the algorithms 2, 4 and 6 of [1]_.
+        "lowrank" is by far the fastest; the others are algorithms 2, 4 and 6 of [1]_.
     tol : float, default=1e-3
-        > 0: the certified gap, relative to the objective.
+        Certified gap at which a fit stops, relative to the objective, > 0.
     max_iter : int, default=500
-        Support vector machines at most on one set of rows (a start or a subsample is another
-        set, with machines of its own); -1 for no limit. A gap left open is a
-        ConvergenceWarning; the machine is usable, and ``dual_gap_`` tells how good P is.
+        Largest number of support vector machines to solve on one set of samples (a start or a
+        subsample is a set of its own); -1 for no limit. If the gap is still larger than ``tol``,
+        a ConvergenceWarning reports it; the model is usable, and ``dual_gap_`` bounds what is
+        missing.
     prox : float or "auto", default="auto"
-        >= 0: the proximal term of "lowrank", as a share of the objective; 0 for none. Needed
-        where K_P has a low rank (many features, small C).
+        Size of the proximal term of "lowrank", >= 0, as a share of the objective; 0 for none. The
+        term is necessary where K_P has a low rank (many features, small C).
     subsample : int, optional
-        >= 2: learn P on so many rows, drawn at random, with C times the number of rows for each
-        of them; then one machine on all rows, whose gap is certified on all.
+        Learn P on this number of random samples, >= 2, with C increased so that they represent
+        all; then solve one support vector machine on all samples, and certify its gap on all.
     scale : bool, default=True
-        Bring the features to [0, 1] first (a constant one to 0). Otherwise they are taken as they
-        are, and must lie in [0 - delta, 1 + delta].
+        Scale the features to [0, 1] first (a constant one to 0). If False, they must lie in
+        [0 - delta, 1 + delta].
     normalize_measure : bool, default=True
-        Integrate over the box with a measure of 1. False is the scaling of [1]_; the optimum for
-        C is then 1/V times the normalised one for C V, V the volume of the box.
+        Integrate over the box with a measure of 1. False is the scaling of [1]_; its optimum for
+        C is 1/V times the normalised one for C V, where V is the volume of the box.
     cache_mb : float, default=2000
-        > 0: memory for a Gram matrix, in units of 2^20 bytes. Where it takes more, its rows are
-        computed when they are needed, and P is learned on 2000 rows as with ``subsample``.
+        Memory for a Gram matrix, > 0, in units of 2^20 bytes. If it needs more, its rows are
+        computed on demand, and P is learned on 2000 samples as with ``subsample``.
     dtype : {"float64", "float32"}, default="float64"
         Precision of Gram matrices. float32 halves the memory. The bounds are those of the
-        unrounded kernel in any case; where rounding leaves the gap open (large C, many rows), a
-        warning says so.
+        unrounded kernel in any case; where rounding leaves the gap open (large C, many samples),
+        a warning reports it.
     class_weight : dict or "balanced", optional
         Factors of C, each > 0.
     random_state : int, RandomState or None, default=None
-        Draws the rows of ``subsample``, and of the start that "lowrank" takes with more than 2000
-        rows.
+        Draws the samples of ``subsample``, and those of the start of "lowrank" for more than 2000
+        samples.
 
     Attributes
     ----------
@@ -168,47 +156,49 @@ class TKLClassifier(_TKL, SVMClassifier):
         The labels.
     kernel_ : Rescaled or TessellatedKernel
         The learned kernel, a function of two sets of points in the user's units. Points outside
-        of the box are moved to its nearest point.
+        the box are moved to its nearest point.
     shape_matrix_ : array of shape (n_P, n_P)
         P, of trace n_P.
     shape_factor_ : array of shape (n_P, rank_)
         F, with orthogonal columns, P = F F'.
     rank_ : int
-        The rank of P, small as a rule.
-    lower_, upper_ : arrays of shape (d,)
-        The box [a, b], on the scaled features.
+        The rank of P, usually small.
+    lower_, upper_ : arrays of shape (n_features,)
+        The corners a and b of the box, on the scaled features.
     support_ : array of shape (n_support,)
-        Row numbers of the training points with beta != 0.
-    support_vectors_ : array of shape (n_support, d)
-        Those points.
+        Indices of the training samples with beta != 0.
+    support_vectors_ : array of shape (n_support, n_features)
+        These samples.
     dual_coef_ : array of shape (n_support,)
-        Their beta = alpha y.
+        Their coefficients beta = alpha y.
     intercept_ : float
         The b of f(x) = kernel_(x, support_vectors_) @ dual_coef_ + intercept_.
     objective_ : float
-        The primal objective of the machine at P, an upper bound of the optimum.
+        The primal objective of the support vector machine at P, an upper bound of the optimum.
     lower_bound_ : float
         A lower bound of the optimum over all P.
     dual_gap_ : float
         Their difference.
     objective_history_, gap_history_ : arrays
-        Upper bound and gap after each machine on all rows (not those on a part of them).
+        Upper bound and gap after each support vector machine on all samples.
     n_svm_solves_, n_iter_ : int
-        Support vector machines solved; an array, one number per pair, with more than two classes.
+        Number of support vector machines solved, on whichever samples; an array with one number
+        per pair for more than two classes.
     estimators_ : list of TKLClassifier
-        Only with more than two classes: one machine per pair, in place of the attributes above
-        from ``kernel_`` on (but for the box).
+        Only with more than two classes: one estimator per pair, in place of the attributes above
+        from ``kernel_`` on (except the box).
     n_features_in_ : int
         Number of features seen during fit.
 
     Notes
     -----
-    One machine costs O(m^2 (d + rank)) for its Gram matrix and between m^2 and m^3 for its
-    coefficients; 5 to 50 of them are solved, each from the last one's solution. D(w) costs
-    O(m^2 (d + n_P)), its largest eigenvalue O(n_P^3). Memory: 8 m^2 bytes and what two-coordinate
-    ascent copies of them, up to 1.2 m^2 more ("frank-wolfe" and "hybrid" keep three Gram
-    matrices), and for basis "xz" m d n_P/2 numbers. Of many features (more than about 15) the
-    products of one factor each become so small that k_P is nearly linear.
+    For m samples of d features, one support vector machine costs O(m^2 (d + rank)) for its Gram
+    matrix and between m^2 and m^3 for its coefficients; 5 to 50 of them are solved, each from the
+    solution of the last. D(w) costs O(m^2 (d + n_P)), its largest eigenvalue O(n_P^3). The memory
+    is 8 m^2 bytes and the part of them that two-coordinate ascent copies, up to 1.2 m^2 more
+    ("frank-wolfe" and "hybrid" keep three Gram matrices), and for basis "xz" m d n_P/2 numbers.
+    For more than about 15 features the product of one factor per feature becomes so small that
+    k_P is nearly linear.
 
     References
     ----------
@@ -226,6 +216,15 @@ class TKLClassifier(_TKL, SVMClassifier):
     >>> model.score(X, y)
     1.0
     """
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **BaseGKL._constraints,
+        **KERNEL_CONSTRAINTS,
+    }
+    _drawings = BaseGKL._drawings | {"tessellation"}
+
+    lower_ = _corner("lower")
+    upper_ = _corner("upper")
 
     def __init__(
         self,
@@ -262,8 +261,11 @@ class TKLClassifier(_TKL, SVMClassifier):
         self.class_weight = class_weight
         self.random_state = random_state
 
+    def _kernel_to_learn(self, X: Array) -> Kernel:
+        return _kernel_of(self, X)
 
-class TKLRegressor(_TKL, SVMRegressor):
+
+class TKLRegressor(BaseGKL, SVMRegressor):
     r"""Epsilon-regression with a learned tessellated kernel.
 
     Solves, to a certified gap,
@@ -279,9 +281,9 @@ class TKLRegressor(_TKL, SVMRegressor):
     Parameters
     ----------
     C, degree, basis, delta, solver, tol, max_iter, prox, subsample, scale, normalize_measure
-        As in `TKLClassifier`; so are cache_mb, dtype and random_state.
+        As in `TKLClassifier`, like cache_mb, dtype and random_state.
     epsilon : float, default=0.1
-        >= 0: errors up to this size are free, in units of the scaled target.
+        Errors up to this size are not penalised, >= 0, in units of the scaled target.
     scale_target : bool, default=True
         Learn (y - mean)/std instead of y, so that C and epsilon mean the same for every unit of
         y. Predictions are in the units of y.
@@ -289,7 +291,7 @@ class TKLRegressor(_TKL, SVMRegressor):
     Attributes
     ----------
     kernel_, shape_matrix_, shape_factor_, rank_, lower_, upper_, support_, support_vectors_
-        As in `TKLClassifier`; so are n_svm_solves_, objective_history_ and gap_history_.
+        As in `TKLClassifier`, like n_svm_solves_, objective_history_ and gap_history_.
     dual_coef_ : array of shape (n_support,)
         Coefficients in the units of y: kernel_(X, support_vectors_) @ dual_coef_ + intercept_ is
         the prediction.
@@ -312,6 +314,16 @@ class TKLRegressor(_TKL, SVMRegressor):
     >>> round(TKLRegressor(C=100, epsilon=0.01).fit(X, y).score(X, y), 2)
     1.0
     """
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **BaseGKL._constraints,
+        **SVMRegressor._constraints,
+        **KERNEL_CONSTRAINTS,
+    }
+    _drawings = BaseGKL._drawings | {"tessellation"}
+
+    lower_ = _corner("lower")
+    upper_ = _corner("upper")
 
     def __init__(
         self,
@@ -349,3 +361,6 @@ class TKLRegressor(_TKL, SVMRegressor):
         self.cache_mb = cache_mb
         self.dtype = dtype
         self.random_state = random_state
+
+    def _kernel_to_learn(self, X: Array) -> Kernel:
+        return _kernel_of(self, X)

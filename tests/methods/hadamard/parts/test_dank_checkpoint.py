@@ -13,8 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from pliant import C_path, DANKClassifier, DANKRegressor
 from pliant.core.progress import Deadline
 from pliant.kernels import Gaussian, HadamardKernel, Laplacian, Linear
-from pliant.methods.hadamard.parts import part as _part
-from pliant.methods.hadamard.parts.run import PartedLearning
+from pliant.methods.hadamard.parts.part import solve_part
 from pliant.methods.svm import smo
 
 
@@ -299,7 +298,7 @@ def test_a_run_that_ended_by_its_time_is_continued(tmp_path):
 
 
 def stopped_at(number):
-    """A callback that asks to stop once, at its so-manieth call."""
+    """A callback that asks to stop once, at the given call."""
     asked = []
 
     def once(_=None):
@@ -310,9 +309,9 @@ def stopped_at(number):
 
 
 def run_until(machine, X, y, number):
-    """Fit in place until a callback asks to stop; return the machine."""
+    """Fit in place until a callback asks to stop; return the model."""
     [task] = machine._prepare(X, y, None)
-    PartedLearning(machine, task, stopped_at(number)).run()
+    machine._learn(task, None, stopped_at(number))
     return machine
 
 
@@ -384,7 +383,7 @@ def test_a_damaged_file_is_made_anew_with_a_warning(tmp_path, damage):
     pattern = {"part": "adapted-00002*", "partition": "partition*", "state": "refined*"}[damage]
     [file] = tmp_path.glob(pattern)
     file.write_bytes(b"no zip at all")
-    with pytest.warns(UserWarning, match="cannot be used and is made anew") as told:
+    with pytest.warns(UserWarning, match="cannot be used and is written again") as told:
         again = clone(machine).fit(X, y)
     assert len(told) == 1
     assert told[0].filename == __file__
@@ -405,7 +404,7 @@ def test_a_partition_that_is_none_is_made_anew(tmp_path, labels):
         "too few": kept["labels"][:-1],
     }[labels]
     np.savez(tmp_path / "partition.npz", **kept | {"labels": forged})
-    with pytest.warns(UserWarning, match="cannot be used and is made anew"):
+    with pytest.warns(UserWarning, match="cannot be used and is written again"):
         again = machine_in(tmp_path).fit(X, y)
     assert_same(first, again)
 
@@ -472,7 +471,6 @@ def test_a_failing_part_leaves_the_others_in_the_folder(tmp_path):
     assert len(list(tmp_path.glob("adapted-*"))) == 5 - (sizes == sizes.min()).sum()
     bad.clear()
     calls = []
-    solve_part = _part.solve_part
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             "pliant.methods.hadamard.parts.run.solve_part",

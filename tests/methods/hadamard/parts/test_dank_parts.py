@@ -27,7 +27,6 @@ from pliant.kernels import (
     PartitionedKernel,
 )
 from pliant.methods.hadamard.parts import kmeans_partition
-from pliant.methods.hadamard.parts import part as _part
 from pliant.methods.svm import smo
 from pliant.persistence import load_model, save_model
 from tests.reference import conic
@@ -557,8 +556,8 @@ def test_kernel_values_that_are_not_finite_name_their_part():
 BAD = [
     ({"partition": "dask"}, ValueError, r"expected partition in \['kmeans'\], got 'dask'"),
     ({"partition": True}, ValueError, r"expected partition in \['kmeans'\], got True"),
-    ({"n_parts": 0}, ValueError, "expected n_parts >= 1, a whole number, got 0"),
-    ({"n_parts": 2.5}, ValueError, "expected n_parts >= 1, a whole number, got 2.5"),
+    ({"n_parts": 0}, ValueError, "expected n_parts >= 1, an integer, got 0"),
+    ({"n_parts": 2.5}, ValueError, "expected n_parts >= 1, an integer, got 2.5"),
     ({"n_parts": "all"}, ValueError, r"expected n_parts in \['auto'\], got 'all'"),
     ({"n_parts": None}, ValueError, "expected n_parts >= 1"),
     ({"n_parts": 61}, ValueError, "expected n_parts <= 60, the number of rows, got 61"),
@@ -600,7 +599,7 @@ def test_a_precomputed_gram_has_no_coordinates_to_divide_by():
 def test_parts_by_rows_on_demand_are_parts_by_whole_matrices(kind, dense, monkeypatch):
     X, y, model, _ = problem_of(kind, n=300)
     expected = model.fit(X, y)
-    monkeypatch.setattr(_part, "SMALL_PART", dense)
+    monkeypatch.setattr("pliant.methods.hadamard.parts.part.SMALL_PART", dense)
     for dtype, rel in (("float64", 1e-8), ("float32", 1e-6), ("auto", 1e-6)):
         found = clone(model).set_params(dtype=dtype, cache_mb=0.01, tol=1e-7).fit(X, y)
         assert found.objective_ == pytest.approx(expected.objective_, rel=max(rel, 4e-7))

@@ -1,4 +1,4 @@
-"""What a run of learning part by part keeps in a folder, so that the next one can go on."""
+"""Checkpoints of learning in parts: what a run stores in a folder for the next one."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import numpy as np
 
 from pliant.core.kernels.base import Kernel
 from pliant.core.typing import Array
-from pliant.methods.hadamard.parts import Store, fingerprint
+from pliant.methods.hadamard.parts.folder import fingerprint
+from pliant.methods.hadamard.parts.store import Store
 from pliant.methods.svm.estimators import Task, finite_gram
 
 __all__ = ["Keeper", "open_store"]
 
 SAVE_SECONDS = 30.0
-"""The state of a refinement is kept at most so often."""
+"""Least time between two stored states of a refinement."""
 
 FITTED = (
     "C", "epsilon", "eta", "eta_scale", "tol", "max_iter", "partition", "n_parts", "dtype",
@@ -25,49 +26,51 @@ FITTED = (
 """The parameters that a solution depends on, beside data and kernel."""
 
 SAMPLE = 16
-"""Points whose kernel values tell one kernel from another."""
+"""Points on which the kernel values for the fingerprint are computed."""
 
 
-def open_store(machine: Any, task: Task) -> Store | None:
-    """Return the folder of a machine's results on a task; refuse another run's.
+def open_store(estimator: Any, task: Task) -> Store | None:
+    """Return the store for the results of a task, or None if there is no checkpoint.
 
-    None where the machine has no checkpoint.
+    Raises ValueError if the folder belongs to another run.
     """
-    if machine.checkpoint is None:
+    if estimator.checkpoint is None:
         return None
-    parameters = {name: _plain(getattr(machine, name, None)) for name in FITTED}
-    parameters |= _told(task.kernel, task.points)
+    parameters = {name: _plain(getattr(estimator, name, None)) for name in FITTED}
+    parameters |= _identity(task.kernel, task.points)
     return Store(
-        Path(machine.checkpoint) / task.name,
+        Path(estimator.checkpoint) / task.name,
         fingerprint(task.points, task.target, task.weights, parameters),
     )
 
 
 def _plain(value: Any) -> Any:
-    """Return a parameter as JSON has it; None for what it has not."""
+    """Return a parameter as a JSON value; None for other objects."""
     if isinstance(value, bool | int | float | str | np.integer | np.floating):
         return value.item() if isinstance(value, np.generic) else value
     return None
 
 
-def _told(kernel: Kernel, points: Array) -> dict[str, Any]:
-    """Return what tells a kernel from another: its numbers and names, and some of its values."""
+def _identity(kernel: Kernel, points: Array) -> dict[str, Any]:
+    """Return what distinguishes a kernel: its name, its parameters and some of its values."""
     some = np.unique(np.linspace(0, len(points) - 1, min(len(points), SAMPLE)).astype(np.intp))
     values = finite_gram(kernel, points[some])
-    values = np.round(values / (np.abs(values).max() or 1.0), 6) + 0.0  # alike on any processor
-    told = {f"kernel__{key}": _plain(value) for key, value in kernel.get_params(False).items()}
-    return told | {"kernel": type(kernel).__name__, "kernel_values": values}
+    values = np.round(values / (np.abs(values).max() or 1.0), 6) + 0.0  # equal on any processor
+    parameters = {
+        f"kernel__{key}": _plain(value) for key, value in kernel.get_params(False).items()
+    }
+    return parameters | {"kernel": type(kernel).__name__, "kernel_values": values}
 
 
 class Keeper:
-    """Keeps the coefficients of a run now and then, and when it ends, however it does."""
+    """Stores the coefficients of a run at intervals, and when it ends, for whatever reason."""
 
     def __init__(self, store: Store | None, name: str) -> None:
         self.store, self.name, self.last = store, name, time.monotonic()
         self.beta: Array | None = None
 
     def __call__(self, beta: Array) -> None:
-        """Take note of `beta`; keep it if the last time is long ago."""
+        """Store `beta` if the last one was stored more than SAVE_SECONDS ago."""
         self.beta = beta
         if time.monotonic() - self.last >= SAVE_SECONDS:
             self._save()

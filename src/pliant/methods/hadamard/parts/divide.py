@@ -9,29 +9,35 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 from numpy.random import RandomState
+from sklearn.cluster import kmeans_plusplus
 from sklearn.utils import check_random_state
 
 from pliant.core.linalg import nearest_rows
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import check_integer, check_points, check_real, plain
-from pliant.methods.hadamard.parts.kmeans import even_centres, kmeans
 
 __all__ = ["AUTO_SIZE", "Partition", "kmeans_partition"]
 
 AUTO_SIZE = 4000
-"""Rows of a part, on average, where ``n_parts="auto"``."""
+"""Mean number of rows of a part for ``n_parts="auto"``."""
 
 SAMPLE = 20_000
-"""Rows on which k-means runs, at least; all rows are placed afterwards."""
+"""Least number of rows on which k-means runs; all rows are assigned afterwards."""
 
 SAMPLE_PER_PART = 200
-"""Rows on which k-means runs, for each part."""
+"""Number of rows on which k-means runs, for each part, if that is more."""
 
 ROUNDS = 50
-"""How often parts that are too large are divided by k-means before they are cut by order."""
+"""Times that parts that are too large are divided by k-means before they are cut in order."""
 
 SLACK = 1.3
-"""Pieces of a part that is too large, for each that would do if all were of one size."""
+"""Factor by which a part that is too large is divided into more pieces than equal sizes need."""
+
+STEPS = 30
+"""Maximum number of steps of k-means; later steps move few rows."""
+
+EXCHANGES = 10
+"""Maximum number of rounds in which large parts are divided and small ones dissolved."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,9 +92,9 @@ def kmeans_partition(
 ) -> Partition:
     """Divide the rows of X into compact parts by k-means, in bounded memory.
 
-    k-means runs on a sample of the rows; then each row goes to its nearest centre. Solving a
-    part takes time in proportion to more than the square of its rows, so the largest part is
-    what a fit waits for, and `spread` bounds it, at the price of less compact parts.
+    k-means runs on a sample of the rows; then each row goes to its nearest centre. The time
+    to solve a part grows faster than the square of its rows, so that a fit waits for the largest
+    part; `spread` bounds its size, and parts become less compact.
 
     Parameters
     ----------
@@ -97,24 +103,25 @@ def kmeans_partition(
     n_parts : int or "auto"
         From 1 to n; "auto" makes one for each 4000 rows.
     largest : int, optional
-        The most rows that a part may have; parts beyond it are divided further, so that there
-        may be more than `n_parts`.
+        Largest number of rows of a part; larger parts are divided further, so that there may be
+        more than `n_parts`.
     spread : float, default=2.0
-        At least 1. Parts of the sample with more than so many times the mean are divided while
-        the smallest are dissolved, as far as that helps; inf leaves k-means alone.
+        At least 1. Parts of the sample with more than `spread` times the mean number of rows are
+        divided while the smallest are dissolved, as far as that helps; inf for plain k-means.
     random_state : int, RandomState or None
         The seed of the sample and of the starts. The same seed gives the same parts.
 
     Returns
     -------
     Partition
-        Of at least `n_parts` parts, exactly so many unless `largest` asks for more. A row's
-        label is its nearest centre's, except among equal rows that had to be cut apart.
+        With `n_parts` parts, or more if `largest` needs more. The label of a row is that of its
+        nearest centre, except among equal rows that had to be divided.
 
     Raises
     ------
     TypeError, ValueError
-        If X is not a dense table of finite numbers with a row, or a parameter is out of range.
+        If X is not a dense array of finite numbers with at least one row, or a parameter is out of
+        range.
     """
     points = check_points(X)
     if not len(points):
@@ -130,10 +137,10 @@ def kmeans_partition(
 
 
 def _wanted(n_parts: object, n: int) -> int:
-    """Return the number of parts that are asked for."""
+    """Return the requested number of parts."""
     if isinstance(n_parts, str):
         if n_parts != "auto":
-            raise ValueError(f"expected n_parts a whole number or 'auto', got {n_parts!r}")
+            raise ValueError(f"expected n_parts an integer or 'auto', got {n_parts!r}")
         return math.ceil(n / AUTO_SIZE)
     number = check_integer("n_parts", n_parts, least=1)
     if number > n:
@@ -151,9 +158,9 @@ def _sample(points: Array, size: int, rng: RandomState) -> Array:
 def _divided(
     points: Array, centres: Array, wanted: int, most: int, rng: RandomState
 ) -> tuple[Indices, Array]:
-    """Return labels and centres once parts are divided until they are enough and small enough.
+    """Divide parts until they are enough and small enough; return labels and centres.
 
-    Rows that are all equal cannot be told apart by centres; they are left to `_cut`.
+    Centres cannot separate rows that are all equal; these are left to `_cut`.
     """
     labels, centres = _occupied(points, centres)
     for _ in range(ROUNDS):
@@ -161,12 +168,12 @@ def _divided(
         divided = [part for part in np.flatnonzero(pieces > 1) if _differ(points, labels == part)]
         if not divided:
             break
-        found = [
+        pieces_of = [
             kmeans(_sample(points[labels == part], SAMPLE, rng), pieces[part], rng)
             for part in divided
         ]
         labels, centres = _occupied(
-            points, np.vstack([np.delete(centres, divided, axis=0), *found])
+            points, np.vstack([np.delete(centres, divided, axis=0), *pieces_of])
         )
     return labels, centres
 
@@ -178,7 +185,7 @@ def _occupied(points: Array, centres: Array) -> tuple[Indices, Array]:
 
 
 def _pieces(sizes: Indices, wanted: int, most: int) -> Indices:
-    """Return into how many pieces each part is to be divided; 1 leaves it as it is."""
+    """Return the number of pieces into which to divide each part; 1 leaves it as it is."""
     pieces = np.where(sizes > most, np.ceil(SLACK * sizes / most), 1).astype(np.intp)
     missing = max(0, wanted - int(pieces.sum()))
     pieces[np.argsort(-sizes, kind="stable")[:missing]] += 1
@@ -192,7 +199,7 @@ def _differ(points: Array, rows: Mask) -> bool:
 
 
 def _cut(labels: Indices, centres: Array, wanted: int, most: int) -> tuple[Indices, Array]:
-    """Return labels and centres once the largest part is halved until all is as asked for."""
+    """Halve the largest part until parts are enough and small enough."""
     sizes = np.bincount(labels).tolist()
     origin = list(range(len(sizes)))
     while len(sizes) < wanted or max(sizes) > most:
@@ -203,3 +210,92 @@ def _cut(labels: Indices, centres: Array, wanted: int, most: int) -> tuple[Indic
         sizes[part] -= len(rows)
         sizes.append(len(rows))
     return labels, centres[origin]
+
+
+def kmeans(X: Array, n_centres: int, rng: RandomState) -> Array:
+    """Return the centres of k-means (Lloyd's steps from a k-means++ start) on all rows of X.
+
+    A centre that loses all its rows stays where it is.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        At least `n_centres` rows.
+    n_centres : int
+        v, at least 1.
+    rng : RandomState
+        Draws the start.
+
+    Returns
+    -------
+    array of shape (v, d)
+    """
+    origin = X.mean(axis=0)
+    rows = X - origin
+    scale = float(np.abs(rows).max()) or 1.0
+    rows /= scale
+    centres = kmeans_plusplus(rows, n_centres, random_state=rng)[0]
+    labels = nearest_rows(rows, centres)
+    for _ in range(STEPS):
+        centres = means(rows, labels, centres)
+        before, labels = labels, nearest_rows(rows, centres)
+        if np.array_equal(before, labels):
+            break
+    return centres * scale + origin
+
+
+def means(X: Array, labels: Indices, centres: Array) -> Array:
+    """Return the mean of the rows of each label; the old centre where a label has no row."""
+    sizes = np.bincount(labels, minlength=len(centres))
+    sums = np.column_stack([np.bincount(labels, x, minlength=len(centres)) for x in X.T])
+    return np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1)[:, None], centres)
+
+
+def even_centres(X: Array, n_centres: int, spread: float, rng: RandomState) -> Array:
+    """Return centres of k-means, exchanged until no part has more than `spread` times the mean.
+
+    In each round every part that is too large is divided by k-means with two centres, and as
+    many of the smallest parts are dissolved. The centres with the smallest largest part are
+    returned, so that a bound that cannot be met does no harm.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        At least `n_centres` rows.
+    n_centres : int
+        v, at least 1.
+    spread : float
+        At least 1; inf for plain k-means.
+    rng : RandomState
+        Draws the starts.
+
+    Returns
+    -------
+    array of shape (v, d)
+    """
+    centres = best = kmeans(X, n_centres, rng)
+    limit, lowest = spread * len(X) / n_centres, np.inf
+    for _ in range(EXCHANGES):
+        labels = nearest_rows(X, centres)
+        sizes = np.bincount(labels, minlength=n_centres)
+        if sizes.max() < lowest:
+            best, lowest = centres, sizes.max()
+        large = exchanged(sizes, limit)
+        if not len(large):
+            break
+        centres = exchange(X, labels, centres, large, rng)
+    return best
+
+
+def exchanged(sizes: Indices, limit: float) -> Indices:
+    """Return the parts above the limit, at most half of all parts, largest first."""
+    order = np.argsort(-sizes, kind="stable")[: len(sizes) // 2]
+    return order[sizes[order] > limit]
+
+
+def exchange(X: Array, labels: Indices, centres: Array, large: Indices, rng: RandomState) -> Array:
+    """Return as many centres, with two for each part in `large` and none for the smallest."""
+    sizes = np.bincount(labels, minlength=len(centres))
+    gone = np.argsort(sizes, kind="stable")[: len(large)]
+    halves = [kmeans(X[labels == part], 2, rng) for part in large]
+    return np.vstack([np.delete(centres, np.concatenate([large, gone]), axis=0), *halves])

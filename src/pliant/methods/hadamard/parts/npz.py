@@ -1,4 +1,7 @@
-"""Arrays of known types and shapes in a file that anybody may have written."""
+"""Arrays of known types and shapes in npz files, read with care: anybody may have written them.
+
+`numpy.load` would follow links, wait for pipes, and allocate what a header claims.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ import io
 import math
 import os
 import stat
-import struct
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,29 +24,29 @@ __all__ = ["Damaged", "Layout", "read_arrays", "read_bytes", "write_arrays"]
 Layout: TypeAlias = Mapping[str, tuple[str, tuple[int | None, ...]]]
 """The types that each array may have, such as ``<f8`` or ``<f8 <i8``, and its shape.
 
-The first is the type in which it is written. One length may be None: it is not known before.
+Arrays are written in the first type. One length may be None, for any.
 """
 
 OVERHEAD = 1024
 """Bytes that an array may take in the file beyond its values."""
 
 OPEN_BYTES = 1 << 28
-"""The most that an array of unknown length may take."""
+"""Largest size of an array of unknown length."""
 
 HEADER_BYTES = 128
-"""What stands before the values."""
+"""Bytes before the values."""
 
 PLAIN_OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 PLAIN_OPEN |= getattr(os, "O_BINARY", 0)
-"""No links are followed, and nobody waits for the other end of a pipe."""
+"""Flags that follow no links and do not wait for the other end of a pipe."""
 
 
 class Damaged(ValueError):
-    """A file does not hold what it should."""
+    """A file does not have the expected content."""
 
 
 def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Write arrays as an npz file, which has its name only once it is whole.
+    """Write arrays as an npz file, atomically: a temporary file is renamed when complete.
 
     Raises
     ------
@@ -53,23 +55,23 @@ def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
     """
     if path.is_symlink():
         raise OSError(f"cannot write {quoted(path, 200)}: a symbolic link stands there")
-    with replacing(path) as draft, zipfile.ZipFile(draft, "w", zipfile.ZIP_STORED) as archive:
+    with replacing(path) as draft, zipfile.ZipFile(draft, "w") as archive:
         for name, values in arrays.items():
-            content = _header(values.dtype.str, values.shape) + values.tobytes()
-            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), content)
+            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w") as file:
+                np.lib.format.write_array(file, values, allow_pickle=False)
 
 
 def read_arrays(path: Path, layout: Layout) -> dict[str, npt.NDArray[Any]] | None:
     """Return the arrays of an npz file, or None if there is no such file.
 
-    What does not have the right size is not read, what is compressed is not unpacked, and an
-    array must begin with the very header that belongs to its type and shape. So a hostile file
-    costs no more than a good one.
+    A file of the wrong size is not read, compressed members are not unpacked, and an array must
+    begin with exactly the header of its type and shape. So a hostile file costs no more than a
+    good one.
 
     Raises
     ------
     Damaged
-        If the file holds anything else.
+        If the file has any other content.
     """
     data = read_bytes(path, sum(_most_bytes(*kind) + OVERHEAD for kind in layout.values()))
     if data is None:
@@ -79,7 +81,7 @@ def read_arrays(path: Path, layout: Layout) -> dict[str, npt.NDArray[Any]] | Non
 
 
 def read_bytes(path: Path, limit: int) -> bytes | None:
-    """Return what is in a file of at most `limit` bytes, or None if there is none.
+    """Return the content of a file of at most `limit` bytes, or None if there is no file.
 
     Raises
     ------
@@ -88,11 +90,11 @@ def read_bytes(path: Path, limit: int) -> bytes | None:
     """
     try:
         with os.fdopen(os.open(path, PLAIN_OPEN), "rb") as file:
-            found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode):
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
                 raise Damaged("it is not a regular file")
-            if found.st_size > limit:
-                raise Damaged(f"expected at most {limit} bytes, got {found.st_size}")
+            if status.st_size > limit:
+                raise Damaged(f"expected at most {limit} bytes, got {status.st_size}")
             return file.read(limit)
     except FileNotFoundError:
         return None
@@ -112,7 +114,7 @@ def _members(data: bytes, names: list[str]) -> dict[str, bytes]:
             return {name: archive.read(f"{name}.npy") for name in names}
     except Damaged:
         raise
-    except Exception as error:  # zipfile raises whatever it stumbles on
+    except Exception as error:  # zipfile raises many kinds of errors
         raise Damaged(f"expected a whole npz file: {printable(error)}") from None
 
 
@@ -141,7 +143,8 @@ def _most_bytes(types: str, shape: tuple[int | None, ...]) -> int:
 
 
 def _header(dtype: str, shape: tuple[int, ...]) -> bytes:
-    """Return what stands before the values in NumPy's format 1.0, padded to 64 bytes."""
-    text = f"{{'descr': {dtype!r}, 'fortran_order': False, 'shape': {shape!r}, }}"
-    text += " " * (-(len(text) + 11) % 64) + "\n"
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode("ascii")
+    """Return the bytes before the values in NumPy's format 1.0."""
+    header = io.BytesIO()
+    description = {"descr": dtype, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(header, description)
+    return header.getvalue()

@@ -2,32 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+import os
+import pickle
+import threading
+import time
+import traceback
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
+from uuid import uuid4
 
 import numpy as np
-from joblib import Parallel, effective_n_jobs
+from joblib import Parallel, delayed, effective_n_jobs
 
-from pliant.methods.hadamard.parts.result import PartResult
-from pliant.methods.hadamard.parts.tasks import Arguments, Failure, Outcome, Work, running, tasks
+from pliant.core.typing import Array
 
-__all__ = ["Archive", "run_parts"]
+__all__ = ["Archive", "PartResult", "Work", "halted", "run_parts"]
 
 UNFINISHED = "STOPPED"
-"""The status of a result that is not kept: time was up before it was as good as asked for."""
+"""The status of a result that is not stored, because the time limit came first."""
+
+_RUNNING: set[str] = set()
+_THREAD = threading.local()
+
+
+class PartResult(NamedTuple):
+    """The solution of one part's problem.
+
+    Attributes
+    ----------
+    beta : array of shape (m,)
+        Coefficients of the part's m rows, in the order of the rows.
+    value : float
+        The part's objective at `beta`.
+    gap : float
+        A bound on the distance of `value` from the part's optimum, in units of the objective;
+        nan where there is no certificate.
+    n_iter : int
+        Iterations done.
+    status : str
+        Why the solver stopped, the name of a `pliant.core.progress.Status`.
+    seconds : float
+        Processor time of the thread that ran the part, set by `run_parts`. Other threads of a
+        BLAS are not counted.
+    """
+
+    beta: Array
+    value: float
+    gap: float
+    n_iter: int
+    status: str
+    seconds: float = 0.0
+
+
+Work: TypeAlias = Callable[..., PartResult]
+"""Solves a part; a function of a module, so that other processes can find it."""
+
+Arguments: TypeAlias = Sequence[tuple[Any, ...]]
+"""The arguments of `Work`, a tuple for each part; read from the sequence only when needed."""
+
+
+class Failure(NamedTuple):
+    """The error of a part, and its traceback."""
+
+    error: Exception
+    trace: str
+
+
+Outcome: TypeAlias = tuple[int, PartResult | Failure]
 
 Outcomes: TypeAlias = Generator[Outcome, None, None]
 
 
 class Archive(Protocol):
-    """Where results are kept; `Store` is one."""
+    """Keeps results; `Store` is one."""
 
     def save(self, stage: str, part: int, result: PartResult) -> None:
         """Keep the result of a part."""
 
     def load(self, stage: str, part: int, size: int) -> PartResult | None:
-        """Return the result of a part of `size` rows; None if it is not there."""
+        """Return the result of a part of `size` rows; None if there is none."""
 
 
 class Stop(BaseException):
@@ -44,34 +98,33 @@ def run_parts(
     stage: str = "plain",
     report: Callable[[int, int], object] | None = None,
 ) -> list[PartResult | None]:
-    """Solve each part that is not in the store yet, and keep each result as soon as it is there.
+    """Solve each part that is not in the store yet, and store each result when it arrives.
 
     Tasks go to joblib: to threads, or to the backend that ``joblib.parallel_config`` sets. The
-    largest parts are started first. Fewer than twice as many tasks are under way as the backend
-    has workers, so that the data of no more parts are copied at once. Backends that cannot hand
-    out results one by one (multiprocessing, Ray) run as many parts as they have workers, then
-    the next.
+    largest parts start first. At any time, fewer than twice as many tasks are active as the backend
+    has workers, so that the data of no more parts are copied at once. Backends that cannot return
+    results one by one (multiprocessing, Ray) run as many parts as they have workers, then the next.
 
     Parameters
     ----------
     work : callable
-        Solves a part. Other processes must be able to find it by its name; it must not write
-        into its arguments, which they may share.
+        Solves a part. Other processes must be able to import it by its name; it must not write
+        into its arguments, which may be shared.
     arguments : sequence of tuples
-        What `work` is called with, one tuple for each part. An item is read only when its task is
-        started, perhaps from another thread.
+        The arguments of `work`, one tuple for each part. An item is read only when its task starts,
+        perhaps from another thread.
     sizes : sequence of int
-        The rows of each part.
+        The number of rows of each part.
     n_jobs : int or None
-        As in joblib: None is 1, or what ``parallel_config`` says; -1 is all processors.
+        As in joblib: None is 1, or the value of ``parallel_config``; -1 is all processors.
     store : Store, optional
-        Parts found there are not run again; others are saved there, unless their status is
+        Parts in the store are not run again; others are saved there, unless their status is
         "STOPPED".
     stage : str
-        The name under which the store knows these results.
+        The name of these results in the store.
     report : callable, optional
         Called as ``report(done, total)`` after each part that was run. If it returns True, the
-        run ends and what is still being computed is dropped.
+        run ends and unfinished parts are dropped.
 
     Returns
     -------
@@ -82,9 +135,9 @@ def run_parts(
     Raises
     ------
     Exception
-        The first that a part raises ends the run. It is raised again in its own type where that
-        takes a message, else as RuntimeError, and begins "part 3 of 17 (412 rows): ". Parts that
-        were done before stay in the store.
+        The first error of a part ends the run. It is raised again in its own type if that takes a
+        message, else as RuntimeError, and begins "part 3 of 17 (412 rows): ". Finished parts
+        stay in the store.
     """
     total = len(arguments)
     if len(sizes) != total:
@@ -94,8 +147,8 @@ def run_parts(
         results = [store.load(stage, part, int(sizes[part])) for part in range(total)]
     missing = [part for part in _largest_first(sizes) if results[part] is None]
     done = total - len(missing)
-    with running() as key, _ending(_outcomes(work, arguments, missing, n_jobs, key)) as found:
-        for part, outcome in found:
+    with _running() as key, _ending(_outcomes(work, arguments, missing, n_jobs, key)) as outcomes:
+        for part, outcome in outcomes:
             if isinstance(outcome, Failure):
                 raise _named(outcome, f"part {part + 1} of {total} ({sizes[part]} rows)")
             if store is not None and outcome.status != UNFINISHED:
@@ -114,7 +167,7 @@ def _largest_first(sizes: Sequence[int]) -> list[int]:
 def _outcomes(
     work: Work, arguments: Arguments, parts: list[int], n_jobs: int | None, key: str
 ) -> Outcomes:
-    """Yield the outcomes as they come, or round by round from a backend that cannot do that."""
+    """Yield the outcomes as they arrive, or in rounds from a backend that cannot do that."""
     options: dict[str, Any] = {
         "n_jobs": n_jobs,
         "prefer": "threads",
@@ -126,7 +179,7 @@ def _outcomes(
     except ValueError:
         yield from _rounds(work, arguments, parts, Parallel(**options), n_jobs, key)
     else:
-        yield from parallel(tasks(work, arguments, parts, key))
+        yield from parallel(_tasks(work, arguments, parts, key))
 
 
 def _rounds(
@@ -141,13 +194,13 @@ def _rounds(
     with parallel as pool:
         step = effective_n_jobs(n_jobs)  # type: ignore[arg-type]  # None is fine
         for low in range(0, len(parts), step):
-            found = pool(tasks(work, arguments, parts[low : low + step], key))
-            yield from sorted(found, key=lambda outcome: isinstance(outcome[1], Failure))
+            outcomes = pool(_tasks(work, arguments, parts[low : low + step], key))
+            yield from sorted(outcomes, key=lambda outcome: isinstance(outcome[1], Failure))
 
 
 @contextmanager
 def _ending(outcomes: Outcomes) -> Iterator[Outcomes]:
-    """End the tasks that are still under way when the block ends."""
+    """End the unfinished tasks when the block ends."""
     try:
         yield outcomes
     finally:
@@ -156,7 +209,7 @@ def _ending(outcomes: Outcomes) -> Iterator[Outcomes]:
 
 
 def _named(failure: Failure, where: str) -> Exception:
-    """Return the part's error with the part in front, caused by the error itself."""
+    """Return the error of a part with the name of the part, caused by the error itself."""
     cause = failure.error
     if cause.__traceback__ is None:  # it comes from another process
         cause.add_note(failure.trace)
@@ -173,3 +226,62 @@ def _same_type(error: Exception, text: str) -> Exception:
     except Exception:
         return RuntimeError(text)
     return same if str(same) == text else RuntimeError(text)
+
+
+def halted() -> bool:
+    """Return whether the run that this thread works for has ended, so that work may end too.
+
+    True in threads of the process that called `run_parts`, once it has returned or raised: nobody
+    needs what such a thread still computes. Elsewhere False: backends end other processes.
+    """
+    key = getattr(_THREAD, "key", None)
+    return key is not None and key not in _RUNNING
+
+
+@contextmanager
+def _running() -> Iterator[str]:
+    """Yield the key of a run, by which `halted` recognises its threads in this process."""
+    key = f"{os.getpid()} {uuid4().hex}"
+    _RUNNING.add(key)
+    try:
+        yield key
+    finally:
+        _RUNNING.discard(key)
+
+
+def _tasks(work: Work, arguments: Arguments, parts: Iterable[int], key: str) -> Iterator[Any]:
+    """Yield joblib's tasks; the arguments of each are read when it starts."""
+    for part in parts:
+        try:
+            given = arguments[part]
+        except Exception as error:  # joblib may iterate in a thread where it would be lost
+            yield delayed(_failed)(part, error, traceback.format_exc())
+        else:
+            yield delayed(_attempt)(work, part, given, key)
+
+
+def _failed(part: int, error: Exception, trace: str) -> Outcome:
+    return part, Failure(error, trace)
+
+
+def _attempt(work: Work, part: int, given: tuple[Any, ...], key: str) -> Outcome:
+    """Return the number of a part with its result and processor time, or with its error."""
+    local = key.startswith(f"{os.getpid()} ")
+    before, _THREAD.key = getattr(_THREAD, "key", None), key if local else None
+    try:
+        start = time.thread_time()
+        result = work(*given)
+        return part, result._replace(seconds=time.thread_time() - start)
+    except Exception as error:
+        return part, Failure(error if local else _portable(error), traceback.format_exc())
+    finally:
+        _THREAD.key = before
+
+
+def _portable(error: Exception) -> Exception:
+    """Return the error, or a RuntimeError with its text if it cannot be pickled."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error

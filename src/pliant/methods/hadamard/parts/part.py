@@ -1,27 +1,28 @@
-"""One part of a training set: the bias-free problem, solved on whatever machine it is sent to."""
+"""One part of a training set: the problem without intercept, solved by any worker."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pliant.core.kernels.base import Kernel
 from pliant.core.progress import Status, is_over
-from pliant.core.typing import Array, Indices
+from pliant.core.typing import Array
 from pliant.methods.hadamard.gram_rows import gram_rows
-from pliant.methods.hadamard.parts import Partition, PartResult, halted
+from pliant.methods.hadamard.parts.divide import Partition
+from pliant.methods.hadamard.parts.parallel import PartResult, halted
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import MarginDual, without_intercept
 from pliant.methods.svm.estimators import Task
 from pliant.methods.svm.rows import DenseRows, Rows
 
-__all__ = ["SMALL_PART", "PartOptions", "PartTasks", "solve_part", "some_of"]
+__all__ = ["SMALL_PART", "PartOptions", "PartTasks", "solve_part"]
 
 SMALL_PART = 2000
-"""Up to so many rows the Gram matrix of a part is computed whole: rows on demand gain nothing."""
+"""Largest part whose Gram matrix is computed whole: rows on demand gain nothing."""
 
 
 class PartOptions(NamedTuple):
@@ -32,7 +33,7 @@ class PartOptions(NamedTuple):
     tol, max_iter
         As in `pliant.methods.svm.smo.solve`.
     ends : float or None
-        When to stop with the best so far, by the clock `time.time`.
+        When to stop with the best solution so far, by the clock `time.time`.
     cache_mb, dtype
         As in `pliant.methods.hadamard.gram_rows.gram_rows`.
     """
@@ -84,23 +85,15 @@ def solve_part(
 
 
 def _untouched(margin: Callable[[Rows], MarginDual]) -> PartResult:
-    """Return what is known of a part that was not begun: beta = 0, and the gap there."""
+    """Return the result for a part that was not begun: beta = 0, and the gap there."""
     dual = margin(DenseRows(np.empty((0, 0))))  # the gap at zero does not depend on the rows
     gap = float(dual.loss(dual.linear).sum()) if dual.psd else np.nan
     return PartResult(np.zeros_like(dual.linear), 0.0, gap, 0, Status.STOPPED.name)
 
 
-def some_of(task: Task, mine: Indices) -> Task:
-    """Return a task on some of its points, by their positions."""
-    return replace(
-        task, points=task.points[mine], members=task.members[mine],
-        target=task.target[mine], weights=task.weights[mine],
-    )  # fmt: skip
-
-
 @dataclass(frozen=True, eq=False)
 class PartTasks(Sequence[tuple[Any, ...]]):
-    """The arguments of `solve_part` for each part, made when they are asked for.
+    """The arguments of `solve_part` for each part, made on demand.
 
     Parameters
     ----------
@@ -109,7 +102,7 @@ class PartTasks(Sequence[tuple[Any, ...]]):
     partition : Partition
         How they are divided.
     margin : callable
-        Returns what makes the dual of a task.
+        Returns the function that makes the dual of a task.
     quartic : float
     start : array of shape (n,)
     options : PartOptions
@@ -129,10 +122,10 @@ class PartTasks(Sequence[tuple[Any, ...]]):
     def __getitem__(self, part: Any) -> Any:
         """Return the arguments of one part."""
         mine = self.partition.members(part)
-        some = some_of(self.task, mine)
+        some = self.task.subset(mine)
         start = self.start[mine]
         return some.kernel, some.points, self.margin(some), self.quartic, start, self.options
 
     def untouched(self, part: int) -> PartResult:
-        """Return what is known of a part that was not begun."""
-        return _untouched(self.margin(some_of(self.task, self.partition.members(part))))
+        """Return the result for a part that was not begun."""
+        return _untouched(self.margin(self.task.subset(self.partition.members(part))))

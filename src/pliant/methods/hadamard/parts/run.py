@@ -1,218 +1,227 @@
-"""One run of learning part by part: divide the rows, solve the parts, put them together, refine."""
+"""Learning in parts: divide the samples, solve the parts, put them together, refine."""
 
 from __future__ import annotations
 
 import math
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from pliant.core.progress import Deadline, Result, Status
+from pliant.core.kernels.precomputed import Precomputed
+from pliant.core.progress import Deadline, Progress, Result, Status
 from pliant.core.typing import Array
 from pliant.core.validation import stack_level
+from pliant.methods.hadamard.estimators import solve_dual, solve_whole
 from pliant.methods.hadamard.gram_rows import gram_rows
 from pliant.methods.hadamard.partitioned_kernel import PartitionedKernel
-from pliant.methods.hadamard.parts import (
-    AUTO_SIZE,
-    Partition,
-    PartResult,
-    kmeans_partition,
-    run_parts,
-)
 from pliant.methods.hadamard.parts.checkpoint import Keeper, open_store
-from pliant.methods.hadamard.parts.part import (
-    SMALL_PART,
-    PartOptions,
-    PartTasks,
-    solve_part,
-    some_of,
-)
+from pliant.methods.hadamard.parts.divide import AUTO_SIZE, Partition, kmeans_partition
+from pliant.methods.hadamard.parts.parallel import PartResult, run_parts
+from pliant.methods.hadamard.parts.part import SMALL_PART, PartOptions, PartTasks, solve_part
+from pliant.methods.hadamard.parts.store import Store
 from pliant.methods.hadamard.problem import automatic_eta
+from pliant.methods.hadamard.solution import Solution
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import Certificate, MarginDual
 from pliant.methods.svm.estimators import Task, WarmStart
 
-__all__ = ["PartedLearning"]
+__all__ = ["solve_in_parts"]
 
 COARSE = 1e-3
 """The relative gap to which the problem on the support points of the parts is solved at first."""
 
 
-class PartedLearning:
-    """One run: the partition, where results are kept, and what has been learned so far."""
+def solve_in_parts(estimator: Any, task: Task, callback: Callable[..., Any]) -> Solution:
+    """Learn one function in parts, and from all points together if ``refine``.
 
-    def __init__(self, machine: Any, task: Task, callback: Callable[..., Any]) -> None:
-        self.machine = machine
-        self.task = task
-        self.callback = callback
-        self.store = open_store(machine, task)
-        self.division = self._divide()
-        self.steps = 0
-
-    def run(self) -> Array:
-        """Learn; leave the fitted attributes; return the coefficients of all points."""
-        machine, start = self.machine, np.zeros(len(self.task.target))
-        scale = machine.eta_scale
-        eta = np.inf if machine.eta == "auto" else float(machine.eta) * scale
-        beta, results = self._solve("plain" if machine.eta == "auto" else "adapted", eta, start)
-        if machine.refine:
-            beta = self._refine(beta)
-        elif machine.eta == "auto" and not self.callback(None):
-            eta = automatic_eta(beta) * scale
-            self.steps = _steps(results)
-            beta, results = self._solve("adapted", eta, beta)
-            self._put_together(beta, eta, results)
-        else:
-            self._put_together(beta, eta, results)
-        machine.part_labels_ = self.division.labels
-        machine.part_centres_ = self.division.centres
-        machine.part_gaps_ = np.array([result.gap for result in results])
-        machine.part_seconds_ = np.array([result.seconds for result in results])
-        return beta
-
-    def _solve(self, stage: str, eta: float, start: Array) -> tuple[Array, list[PartResult]]:
-        """Solve all parts; return the coefficients of all points, and the results."""
-        machine, callback = self.machine, self.callback
-        ends = callback.ends if isinstance(callback, Deadline) else None
-        options = PartOptions(machine.tol, machine.max_iter, ends, machine.cache_mb, machine.dtype)
-        parts = PartTasks(
-            self.task, self.division, machine._margin, 1.0 / (4.0 * eta), start, options
+    Parameters
+    ----------
+    estimator : DANKClassifier or DANKRegressor
+        Its parameters are read; nothing is written.
+    task : Task
+    callback : callable
+        Called with a `Progress` or None between slices of work; returning True stops.
+    """
+    if isinstance(task.kernel, Precomputed):
+        raise ValueError(
+            f"expected a kernel of points for partition={estimator.partition!r}, which divides "
+            "them by their coordinates, got kernel='precomputed'"
         )
-        found = run_parts(
+    store = open_store(estimator, task)
+    partition = _divide(estimator, task.points, store)
+    run = _Run(estimator, task, callback, store, partition)
+    automatic = estimator.eta == "auto"
+    eta = np.inf if automatic else float(estimator.eta) * estimator.eta_scale
+    start = np.zeros(len(task.target))
+    beta, results = run.solve("plain" if automatic else "adapted", eta, start)
+    if estimator.refine:
+        solution = run.refine(beta)
+    else:
+        steps = 0
+        if automatic and not callback(None):
+            eta = automatic_eta(beta) * estimator.eta_scale
+            steps = _total_steps(results)
+            beta, results = run.solve("adapted", eta, beta)
+        solution = run.put_together(beta, eta, results, steps)
+    return replace(solution, partition=partition, part_results=results)
+
+
+def _divide(estimator: Any, points: Array, store: Store | None) -> Partition:
+    """Return the partition: that of an earlier run, or a new one, which is stored."""
+    stored = None if store is None else store.load_partition(points.shape)
+    if stored is not None:
+        return stored
+    rng = check_random_state(estimator.random_state)
+    if estimator.n_parts == "auto":
+        partition = kmeans_partition(points, largest=2 * AUTO_SIZE, random_state=rng)
+    else:  # plain k-means, as in the paper
+        partition = kmeans_partition(points, estimator.n_parts, spread=np.inf, random_state=rng)
+    if store is not None:
+        store.save_partition(partition)
+    return partition
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """What all steps of learning in parts share."""
+
+    estimator: Any
+    task: Task
+    callback: Callable[..., Any]
+    store: Store | None
+    partition: Partition
+
+    def solve(self, stage: str, eta: float, start: Array) -> tuple[Array, list[PartResult]]:
+        """Solve all parts; return the coefficients of all points, and the results."""
+        estimator, callback = self.estimator, self.callback
+        ends = callback.ends if isinstance(callback, Deadline) else None
+        options = PartOptions(
+            estimator.tol, estimator.max_iter, ends, estimator.cache_mb, estimator.dtype
+        )
+        quartic = 1.0 / (4.0 * eta)
+        parts = PartTasks(self.task, self.partition, estimator._margin, quartic, start, options)
+        solved = run_parts(
             solve_part,
             parts,
-            sizes=self.division.sizes.tolist(),
-            n_jobs=machine.n_jobs,
+            sizes=self.partition.sizes.tolist(),
+            n_jobs=estimator.n_jobs,
             store=self.store,
             stage=stage,
             report=lambda _done, _total: callback(None),
         )
         results = [
             parts.untouched(number) if result is None else result
-            for number, result in enumerate(found)
+            for number, result in enumerate(solved)
         ]
         beta = np.zeros(len(self.task.target))
         for number, result in enumerate(results):
-            beta[self.division.members(number)] = result.beta
+            beta[self.partition.members(number)] = result.beta
         return beta, results
 
-    def _refine(self, beta: Array) -> Array:
-        """Solve the exact problem from the coefficients of the parts; return what a path needs."""
-        machine = self.machine
-        plain: Array = machine._learn_exactly(
-            self.task, WarmStart(beta), self.callback, self._ascend
+    def put_together(
+        self, beta: Array, eta: float, results: list[PartResult], steps: int
+    ) -> Solution:
+        """Return the solution of all parts, without an intercept, after `steps` other steps."""
+        estimator, task = self.estimator, self.task
+        value = math.fsum(result.value for result in results)
+        gap = math.fsum(result.gap for result in results)
+        status = self._warn_if_open(results, gap)
+        kernel = PartitionedKernel(
+            task.kernel,
+            task.points,
+            beta,
+            self.partition.labels,
+            self.partition.centres,
+            eta if beta.any() else np.inf,
+            estimator.extension,
+            estimator.n_neighbors,
+            "one" if estimator.prediction == "whole" else "zero",
         )
-        machine.n_iter_ += self.steps
-        return plain
+        done = _total_steps(results)
+        whole: Result[Certificate] = Result(
+            beta, value, gap, done, status, [Progress(done, value, gap)]
+        )
+        return Solution(kernel, 0.0, whole, steps + done, beta)
 
-    def _ascend(self, dual: MarginDual, start: WarmStart, stage: str) -> Result[Certificate]:
-        """Solve a dual from where an earlier run kept it, or from what the parts say."""
-        beta, name = start.beta, f"refined-{stage}"
-        state = None if self.store is None else self.store.load_state(name, {"beta": beta.shape})
-        if state is not None:
-            beta = state["beta"]
-        elif stage == "plain" or self.machine.eta != "auto":
-            beta = self._on_support(beta, dual.quartic)
-        with Keeper(self.store, name) as keep:
-            found: Result[Certificate] = self.machine._ascend(
-                dual, WarmStart(beta), self.callback, keep
-            )
-        return found
+    def _warn_if_open(self, results: list[PartResult], gap: float) -> Status:
+        """Warn if parts stopped early; return the first reason, or CONVERGED."""
+        late = getattr(self.callback, "expired", False)
+        statuses = [Status[result.status] for result in results]
+        early = [
+            status
+            for status in statuses
+            if status not in (Status.CONVERGED, Status.UNCERTIFIED)
+            and (late or status is not Status.STOPPED)
+        ]
+        if not early:
+            return Status.CONVERGED
+        advice = early[0].advice
+        if early[0] is Status.STOPPED:
+            advice = f"max_seconds = {self.estimator.max_seconds} came first"
+        warnings.warn(
+            f"{type(self.estimator).__name__}: {len(early)} of {len(results)} parts stopped early, "
+            f"together with a gap of {gap:.3g}: {advice}",
+            ConvergenceWarning,
+            stacklevel=stack_level(),
+        )
+        return early[0]
 
-    def _on_support(self, beta: Array, quartic: float) -> Array:
-        """Return a rough solution of the exact problem on the support points of the parts.
+    def refine(self, beta: Array) -> Solution:
+        """Solve the exact problem from the coefficients of the parts."""
+        rough_steps = []
+
+        def ascend(dual: MarginDual, start: WarmStart | None, stage: str) -> Result[Certificate]:
+            """Solve a dual from the state of an earlier run, or from the parts' coefficients."""
+            assert start is not None
+            first, name = start.beta, f"refined-{stage}"
+            shapes = {"beta": first.shape}
+            state = None if self.store is None else self.store.load_state(name, shapes)
+            if state is not None:
+                first = state["beta"]
+            elif stage == "plain" or self.estimator.eta != "auto":
+                first, steps = self._on_support(first, dual.quartic)
+                rough_steps.append(steps)
+            with Keeper(self.store, name) as keep:
+                return solve_dual(self.estimator, dual, WarmStart(first), self.callback, keep)
+
+        solution = solve_whole(self.estimator, self.task, WarmStart(beta), self.callback, ascend)
+        return replace(solution, n_iter=solution.n_iter + sum(rough_steps))
+
+    def _on_support(self, beta: Array, quartic: float) -> tuple[Array, int]:
+        """Return a rough solution of the exact problem, and the steps to it.
+
+        Only the support points of the parts may have coefficients other than zero.
 
         Where parts overlap, their coefficients together go far beyond the solution, but few other
         points become support points (Hsieh, Si and Dhillon 2014, who divide support vector
         machines, refine in the same way).
         """
-        machine, support = self.machine, np.flatnonzero(beta)
+        estimator, support = self.estimator, np.flatnonzero(beta)
         if not support.size:
-            return beta
-        some = some_of(self.task, support)
-        margin = machine._margin(some)
+            return beta, 0
+        some = self.task.subset(support)
+        margin = estimator._margin(some)
         rows = gram_rows(
-            some.kernel, some.points, cache_mb=machine.cache_mb, dtype=machine.dtype,
+            some.kernel, some.points, cache_mb=estimator.cache_mb, dtype=estimator.dtype,
             whole=SMALL_PART,
         )  # fmt: skip
         result = smo.solve(
             margin(rows).with_quartic(quartic),
-            tol=max(machine.tol, COARSE),
-            max_iter=machine.max_iter,
+            tol=max(estimator.tol, COARSE),
+            max_iter=estimator.max_iter,
             callback=self.callback,
         )
-        self.steps += result.n_iter
-        if result.status is Status.STOPPED:  # then what the parts say is better
-            return beta
+        if result.status is Status.STOPPED:  # the coefficients of the parts are better
+            return beta, result.n_iter
         rough = np.zeros_like(beta)
         rough[support] = result.x
-        return rough
-
-    def _put_together(self, beta: Array, eta: float, results: list[PartResult]) -> None:
-        """Leave the machine of all parts, without an intercept."""
-        machine, task = self.machine, self.task
-        gap = math.fsum(result.gap for result in results)
-        self._warn_if_open(results, gap)
-        kernel = PartitionedKernel(
-            task.kernel,
-            task.points,
-            beta,
-            self.division.labels,
-            self.division.centres,
-            eta if beta.any() else np.inf,
-            machine.extension,
-            machine.n_neighbors,
-            "one" if machine.prediction == "whole" else "zero",
-        )
-        machine._keep(task, kernel, 0.0)
-        machine.objective_constant_ = 0.0
-        machine.objective_ = math.fsum(result.value for result in results)
-        machine.dual_gap_ = gap
-        machine.n_iter_ = self.steps + _steps(results)
-        machine.objective_history_ = np.array([machine.objective_])
-        machine.gap_history_ = np.array([machine.dual_gap_])
-        machine.step_history_ = np.array([_steps(results)])
-
-    def _warn_if_open(self, results: list[PartResult], gap: float) -> None:
-        fine = (Status.CONVERGED.name, Status.UNCERTIFIED.name)
-        late = getattr(self.callback, "expired", False)
-        opened = [
-            result.status
-            for result in results
-            if result.status not in fine and (late or result.status != Status.STOPPED.name)
-        ]
-        if not opened:
-            return
-        machine = self.machine
-        advice = f"max_seconds = {machine.max_seconds} came first"
-        if opened[0] != Status.STOPPED.name:
-            advice = Status[opened[0]].advice
-        warnings.warn(
-            f"{type(machine).__name__}: {len(opened)} of {len(results)} parts stopped early, "
-            f"together with a gap of {gap:.3g}: {advice}",
-            ConvergenceWarning,
-            stacklevel=stack_level(),
-        )
-
-    def _divide(self) -> Partition:
-        """Return the partition, an earlier run's if it was kept."""
-        machine, points = self.machine, self.task.points
-        found = None if self.store is None else self.store.load_partition(points.shape)
-        if found is not None:
-            return found
-        rng = check_random_state(machine.random_state)
-        if machine.n_parts == "auto":
-            found = kmeans_partition(points, largest=2 * AUTO_SIZE, random_state=rng)
-        else:  # plain k-means, as in the paper
-            found = kmeans_partition(points, machine.n_parts, spread=np.inf, random_state=rng)
-        if self.store is not None:
-            self.store.save_partition(found)
-        return found
+        return rough, result.n_iter
 
 
-def _steps(results: list[PartResult]) -> int:
+def _total_steps(results: list[PartResult]) -> int:
     return sum(result.n_iter for result in results)

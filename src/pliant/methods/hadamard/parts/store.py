@@ -1,4 +1,4 @@
-"""Results of parts in a folder, so that an interrupted run goes on where it was."""
+"""Results of parts in a folder, so that an interrupted run continues where it stopped."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pliant.core.validation import stack_level
 from pliant.methods.hadamard.parts.divide import Partition
 from pliant.methods.hadamard.parts.folder import open_folder
 from pliant.methods.hadamard.parts.npz import Damaged, Layout, read_arrays, write_arrays
-from pliant.methods.hadamard.parts.result import PartResult
+from pliant.methods.hadamard.parts.parallel import PartResult
 
 __all__ = ["Store"]
 
@@ -27,23 +27,23 @@ STATUS_LENGTH = 32
 class Store:
     """A folder that keeps the results of one run.
 
-    The folder has a manifest, a JSON file that tells what the run depends on, and an npz file
-    for each result. Each file has its name only once it is whole, so that a run may be killed at
-    any time. Nothing is ever deleted, nothing is unpickled, and links are not followed.
+    The folder has a manifest, a JSON file of everything that the run depends on, and an npz file
+    for each result. Files are written atomically, so that a run may be killed at any time. Nothing
+    is ever deleted, nothing is unpickled, and links are not followed.
 
     Parameters
     ----------
     folder : path-like
-        Made if it does not exist; otherwise empty, or of a run with the same fingerprint. Names
-        that begin with a dot do not count.
+        Made if it does not exist; otherwise empty, or of a run with the same fingerprint. Hidden
+        files do not count.
     fingerprint : mapping of str to JSON values
-        What the results depend on, from `fingerprint`.
+        Everything that the results depend on, from `fingerprint`.
 
     Raises
     ------
     ValueError
-        If the folder is of a run with another fingerprint, of which the first difference is
-        told, or holds files of something else.
+        If the folder belongs to a run with another fingerprint, with the first difference, or has
+        other files.
     OSError
         If the folder cannot be made or written to.
     """
@@ -53,7 +53,7 @@ class Store:
         open_folder(self.folder, fingerprint)
 
     def save(self, stage: str, part: int, result: PartResult) -> None:
-        """Keep the result of a part; `part` counts from 0."""
+        """Store the result of a part; `part` counts from 0."""
         if len(result.status) > STATUS_LENGTH:
             raise ValueError(
                 f"expected a status of at most {STATUS_LENGTH} letters, got {result.status!r}"
@@ -65,22 +65,22 @@ class Store:
     def load(self, stage: str, part: int, size: int) -> PartResult | None:
         """Return the result of a part of `size` rows, or None.
 
-        A file that does not hold such a result counts as none, with a warning.
+        A file without such a result counts as missing, with a warning.
         """
-        found = self._read(self._file(stage, part), _layout(size))
-        if found is None:
+        arrays = self._read(self._file(stage, part), _layout(size))
+        if arrays is None:
             return None
         return PartResult(
-            found["beta"],
-            float(found["value"]),
-            float(found["gap"]),
-            int(found["n_iter"]),
-            str(found["status"]),
-            float(found["seconds"]),
+            arrays["beta"],
+            float(arrays["value"]),
+            float(arrays["gap"]),
+            int(arrays["n_iter"]),
+            str(arrays["status"]),
+            float(arrays["seconds"]),
         )
 
     def save_state(self, name: str, **arrays: npt.ArrayLike) -> None:
-        """Keep arrays of real or whole numbers under a name; they take the place of older ones."""
+        """Store arrays of real numbers or integers under a name; they replace older ones."""
         given = {key: np.asarray(values) for key, values in arrays.items()}
         kept = {key: a.astype("<i8" if a.dtype.kind in "bi" else "<f8") for key, a in given.items()}
         write_arrays(self._file(name), kept)
@@ -91,32 +91,32 @@ class Store:
         """Return the arrays kept under a name, if they have these names and shapes, or None.
 
         One length of a shape may be None, for any. Arrays are float64 or int64, as they were
-        kept. A file that does not hold them counts as none, with a warning.
+        stored. A file without them counts as missing, with a warning.
         """
         layout = {key: ("<f8 <i8", shape) for key, shape in shapes.items()}
         return self._read(self._file(name), layout)
 
     def save_partition(self, partition: Partition) -> None:
-        """Keep how the rows are divided."""
+        """Store the division of the samples."""
         self.save_state("partition", labels=partition.labels, centres=partition.centres)
 
     def load_partition(self, shape: tuple[int, int]) -> Partition | None:
-        """Return how the rows of a table of that shape are divided, or None.
+        """Return the division of samples of shape (n_samples, n_features), or None.
 
-        A file that does not tell it counts as none, with a warning.
+        A file without it counts as missing, with a warning.
         """
         layout = {"labels": ("<i8", shape[:1]), "centres": ("<f8", (None, shape[1]))}
-        found = self._read(self._file("partition"), layout)
-        if found is None:
+        arrays = self._read(self._file("partition"), layout)
+        if arrays is None:
             return None
         try:
-            return Partition(found["labels"].astype(np.intp), found["centres"])
+            return Partition(arrays["labels"].astype(np.intp), arrays["centres"])
         except ValueError as reason:
             _warn(self._file("partition"), reason)
             return None
 
     def _file(self, name: str, part: int | None = None) -> Path:
-        """Return where a state, or the result of a part, is kept."""
+        """Return the path of a state, or of the result of a part."""
         if re.fullmatch(r"[A-Za-z]\w*(-[A-Za-z]\w*)*", name, re.ASCII) is None:
             raise ValueError(f"expected a name of words joined by hyphens, got {quoted(name)}")
         number = "" if part is None else f"-{part + 1:05d}"
@@ -124,24 +124,25 @@ class Store:
 
     def _read(self, path: Path, layout: Layout) -> dict[str, npt.NDArray[Any]] | None:
         try:
-            found = read_arrays(path, layout)
-            if found is not None:
-                _check(found)
+            arrays = read_arrays(path, layout)
+            if arrays is not None:
+                _check(arrays)
         except Damaged as reason:
             _warn(path, reason)
             return None
-        return found
+        return arrays
 
 
 def _warn(path: Path, reason: Exception) -> None:
-    """Say that a file counts as missing."""
+    """Warn that a file counts as missing."""
     warnings.warn(
-        f"{quoted(path, 200)} cannot be used and is made anew: {reason}", stacklevel=stack_level()
+        f"{quoted(path, 200)} cannot be used and is written again: {reason}",
+        stacklevel=stack_level(),
     )
 
 
 def _layout(size: int) -> Layout:
-    """Return how a PartResult of so many rows is kept."""
+    """Return the layout of a PartResult of `size` rows."""
     return {
         "beta": ("<f8", (size,)),
         "value": ("<f8", ()),
@@ -152,18 +153,17 @@ def _layout(size: int) -> Layout:
     }
 
 
-def _check(found: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Raise Damaged for numbers that are not finite (a gap may be nan) or a status that is no word.
-
-    Iterations are not negative.
+def _check(arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Raise Damaged for numbers that are not finite (a gap may be nan), negative iterations, or a
+    status that is no word.
     """
-    for name, values in found.items():
+    for name, values in arrays.items():
         real = values.dtype.kind == "f"
         if real and not (np.isfinite(values) | ((name == "gap") & np.isnan(values))).all():
             raise Damaged(f"expected finite numbers in {name}")
-    if found.get("n_iter", 0) < 0:
-        raise Damaged(f"expected n_iter >= 0, got {found['n_iter']}")
-    if "status" in found and re.fullmatch(r"\w+", _word(found["status"]), re.ASCII) is None:
+    if arrays.get("n_iter", 0) < 0:
+        raise Damaged(f"expected n_iter >= 0, got {arrays['n_iter']}")
+    if "status" in arrays and re.fullmatch(r"\w+", _word(arrays["status"]), re.ASCII) is None:
         raise Damaged("expected a word in status")
 
 

@@ -1,8 +1,8 @@
 """A Gram matrix, seen as rows.
 
 Solvers ask for rows, for small square parts, and for sums of weighted rows; they never see the
-kernel that made them. `DenseRows` holds the whole matrix, `CachedRows` computes rows when they
-are asked for and keeps those that are used most.
+kernel that made them. `DenseRows` holds the whole matrix; `CachedRows` computes rows on demand and
+keeps those that are used most.
 """
 
 from pliant.methods.svm.rows.bordered import BorderedRows

@@ -27,14 +27,14 @@ SQUARE_SHARE = 0.75
 cost far more than rows that have to be computed again."""
 
 SMALLEST_ROOM = 128
-"""Coordinates of a square part that may be asked for however small the cache: 0.1 MB."""
+"""A square part of this many coordinates is allowed however small the cache is: 0.1 MB."""
 
 SAMPLE = 32
 """Points on which the kernel's symmetry is checked."""
 
 
 class SymmetricKernel(Protocol):
-    """What is asked of a kernel.
+    """What a kernel must offer.
 
     It may have a method ``prepared(points)`` as well, which prepares it for many calls with the
     same points and returns a `Between`, or None where that is not possible.
@@ -56,11 +56,11 @@ class CachedRows:
     ----------
     kernel : Kernel
         Symmetric.
-    X : array-like of shape (n, d)
+    X : array-like of shape (n_samples, n_features)
         The points.
     cache_mb : float
-        > 0. Memory for rows that are kept and for the square part that was asked for last, in
-        units of 2^20 bytes. Besides, blocks of 32 MB (64 MB in float64) are in use.
+        > 0. Memory for kept rows and for the latest square part, in units of 2^20 bytes. Blocks of
+        32 MB (64 MB in float64) are used besides.
     dtype : float32 or float64
         The precision of the matrix, kept or not. Sums are float64.
 
@@ -73,8 +73,9 @@ class CachedRows:
     Raises
     ------
     TypeError, ValueError
-        If the kernel is not symmetric, by its word or on a sample of the points, or has values
-        that are not finite; for points that a kernel refuses; for cache_mb <= 0; for other dtypes.
+        If the kernel is not symmetric, by its attribute or on a sample of the points, or has values
+        that are not finite; for points that the kernel does not accept; for cache_mb <= 0; for
+        other dtypes.
     """
 
     def __init__(
@@ -118,8 +119,8 @@ class CachedRows:
     def square(self, indices: Indices, pause: Pause | None = None) -> Array:
         """Return the rows and columns `indices`, shape (m, m).
 
-        It lies in the cache: the next call writes over it. What no kept row holds is computed,
-        half of it by symmetry; `pause` is called between blocks.
+        It is a view of the cache: the next call overwrites it. Entries that are in no kept row are
+        computed, half of them by symmetry; `pause` is called between blocks.
         """
         if indices.size > self.room:
             raise ValueError(f"expected at most {self.room} indices, got {indices.size}")
@@ -194,7 +195,7 @@ class CachedRows:
         return self.kernel(self.X[rows], self.X[columns])
 
     def _rounded(self, values: Array) -> Array:
-        """Return kernel values in the precision of the matrix; refuse what is not finite there."""
+        """Return kernel values in the precision of the matrix; raise if not finite."""
         with np.errstate(over="ignore", invalid="ignore"):
             rounded = values.astype(self.dtype, copy=False)
             finite = np.isfinite(rounded.sum(dtype=np.float64))
@@ -206,7 +207,7 @@ class CachedRows:
         return rounded
 
     def _check_symmetry(self) -> None:
-        """Refuse a kernel that is not symmetric, by its word or on some points."""
+        """Raise ValueError for a kernel that is not symmetric, by attribute or on some points."""
         if not self.kernel.symmetric:
             raise ValueError(f"expected a symmetric kernel, got {self.kernel!r}")
         some = np.unique(np.linspace(0, len(self) - 1, min(len(self), SAMPLE)).astype(np.intp))
@@ -224,7 +225,7 @@ class CachedRows:
 def _in_blocks(
     indices: Indices, width: int, pause: Pause | None = None
 ) -> Iterator[tuple[int, Indices]]:
-    """Yield parts of `indices`, so many that rows of `width` values make a block, and their start.
+    """Yield parts of `indices` whose rows of `width` values make a block, each with its start.
 
     `pause` is called before each.
     """

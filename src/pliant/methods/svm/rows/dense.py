@@ -1,4 +1,4 @@
-"""The rows of a Gram matrix, as solvers read them; those of a matrix that is kept whole."""
+"""The rows of a Gram matrix: what solvers ask for, and a matrix that is kept whole."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pliant.core.typing import Array, Indices
 __all__ = ["DenseRows", "Pause", "Rows", "add_both", "add_rows", "part", "place", "used_rows"]
 
 Pause = Callable[[], object]
-"""Called now and then during long sums, which it may end with an exception."""
+"""Called between blocks of kernel values; it may end the sum with an exception."""
 
 
 class Rows(Protocol):
@@ -22,7 +22,8 @@ class Rows(Protocol):
 
     @property
     def room(self) -> int | None:
-        """The most coordinates whose square part may be asked for; None if all rows are at hand."""
+        """The most coordinates whose square part may be asked for; None if all rows are in
+        memory."""
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -48,21 +49,13 @@ class Rows(Protocol):
         """Return K w and (K o K) q, with o the entrywise product; q is zero wherever w is."""
 
 
-def used_rows(weights: Array, n: int) -> tuple[Indices, Array]:
-    """Return the rows whose weight is not zero, and their weights."""
-    if weights.shape != (n,):
-        raise ValueError(f"expected weights of shape ({n},), got {weights.shape}")
-    used = np.flatnonzero(weights)
-    return used, weights[used]
-
-
 class DenseRows:
     """The rows of a symmetric Gram matrix that fits into memory.
 
     Parameters
     ----------
     gram : array of shape (n, n)
-        Symmetric. float32 and float64 are kept as they are (in C order), all else becomes float64.
+        Symmetric. float32 and float64 are kept as they are (in C order); others become float64.
     dtype : dtype, optional
         The precision to keep; float32 halves the memory that a solver reads. Sums are float64.
     """
@@ -115,6 +108,14 @@ class DenseRows:
         used, some = used_rows(weights, len(self))
         add_both(total, squared, self.gram, used, some, squares[used])
         return total, squared
+
+
+def used_rows(weights: Array, n: int) -> tuple[Indices, Array]:
+    """Return the rows whose weight is not zero, and their weights."""
+    if weights.shape != (n,):
+        raise ValueError(f"expected weights of shape ({n},), got {weights.shape}")
+    used = np.flatnonzero(weights)
+    return used, weights[used]
 
 
 @compiled

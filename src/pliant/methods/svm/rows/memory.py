@@ -1,8 +1,9 @@
-"""Where computed rows are kept, and which of them.
+"""The memory for computed rows, and the choice of those to keep.
 
-How much a row is used is its heat: each use adds one, and with every call the heat of all rows
-falls by half. The hottest are kept. So rows used call after call stay, even where one call needs
-more rows than fit; if the most recent ones were kept, each would be forgotten before its next use.
+Each row has a score: each use adds one, and with every call the scores of all rows fall by half.
+The rows of the highest scores are kept. So rows that are used in every call stay, even where one
+call needs more rows than fit. If the most recent rows were kept, each would be dropped before its
+next use.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class RowMemory:
         slots = min(entries // max(n, 1), n)
         self.rows: Array = self._memory[: slots * n].reshape(slots, n)
         self._slots: Indices = np.full(n, -1)
-        self._heat = np.zeros(n)
+        self._score = np.zeros(n)
         self._wanted: Mask = np.zeros(n, dtype=bool)
 
     def find(self, numbers: Indices) -> tuple[Indices, Indices, Indices]:
@@ -49,11 +50,11 @@ class RowMemory:
         return kept, slots[kept], np.flatnonzero(slots < 0)
 
     def make_room(self, used: Indices) -> None:
-        """Warm the rows `used`; of them and the kept ones, forget all but the hottest."""
-        self._heat *= 0.5
-        self._heat[used] += 1.0
+        """Count a use of the rows `used`; of them and the kept rows, drop all but the best."""
+        self._score *= 0.5
+        self._score[used] += 1.0
         known = np.union1d(np.flatnonzero(self._slots >= 0), used)
-        order = np.lexsort((self._slots[known] < 0, -self._heat[known]))
+        order = np.lexsort((self._slots[known] < 0, -self._score[known]))
         self._wanted[:] = False
         self._wanted[known[order[: len(self.rows)]]] = True
         self._slots[~self._wanted] = -1
@@ -67,7 +68,7 @@ class RowMemory:
         self._slots[numbers[wanted]] = free
 
     def square(self, size: int) -> Array:
-        """Return the end of the memory as a square; rows kept there are forgotten for good."""
+        """Return the end of the memory as a square; rows kept there are dropped for good."""
         start = self._memory.size - size**2
         self.rows = self.rows[: start // max(len(self._slots), 1)]
         self._slots[self._slots >= len(self.rows)] = -1

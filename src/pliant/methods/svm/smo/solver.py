@@ -8,8 +8,8 @@ concave, a quartic with kinks at zero, and is maximised exactly. i is the steepe
 largest second-order gain (Fan, Chen and Lin 2005, with the curvature of the quartic term).
 
 Between rounds, coordinates that are in no violating pair are set aside, and if few are left, their
-square Gram is copied into a compact block, where a step is cheaper; every round ends with a look
-at all coordinates and a certificate. Where the Gram is not kept whole, there are only blocks: the
+square Gram is copied into a compact block, where a step is cheaper; every round ends with a check
+of all coordinates and a certificate. Where the Gram is not kept whole, there are only blocks: the
 worst violators and free coordinates, as many as `rows.room` allows. The pair of the largest
 violation is always among them, so the first step of a block is as good as one on all coordinates.
 The path depends on the data only, never on the clock.
@@ -28,13 +28,58 @@ import numpy as np
 from pliant.core.progress import Certified, Progress, Result, Status
 from pliant.core.typing import Array, Indices, Mask
 from pliant.methods.svm.rows import Pause, Rows
-from pliant.methods.svm.smo.steps import ascend, project_box_hyperplane, tolls
+from pliant.methods.svm.smo.steps import ascend, one_sided_slopes, project_box_hyperplane
 
 __all__ = ["Block", "CertifiedIntercept", "Run", "TwoCoordinateProblem", "solve", "working_set"]
 
 
+SLICE_READS = 2e7
+"""Gram entries that one compiled slice reads at most: some hundredths of a second."""
+
+SHORTEST_ROUND = 500
+"""Fewest steps of a round on all coordinates; a round has n/2 steps if that is more."""
+
+STALE = 8
+"""Rounds after which the fields are computed again from beta, against rounding errors."""
+
+PATIENCE = 5
+"""Rounds without a better value or gap after which the run counts as stalled."""
+
+# Blocks where the Gram matrix is kept whole.
+
+WORTH_COPYING = 0.4
+"""Largest share of all coordinates in a block; copying more costs more than it saves."""
+
+# Blocks in general.
+
+BLOCK_GOAL = 0.03
+"""A block is left when its violation is this share of that of all coordinates before it."""
+
+LONGEST_VISIT = 100
+"""Most steps in a block, for each of its coordinates; at least 10 000."""
+
+# Blocks where rows are computed on demand: see `working_set`.
+
+SHARE = 0.03
+"""Share of all coordinates in a block: of more, too many turn out not to be needed, and their
+square part costs as much as the rows of those that move."""
+
+SMALLEST = 200
+"""Fewest coordinates of a block."""
+
+LARGER_SHARE, UP_TO = 0.1, 2000
+"""Share of all coordinates for blocks of up to `UP_TO`: square parts of that size cost little, and
+where many coordinates go to their bounds, as with a small C, ten times fewer blocks are needed."""
+
+TIMES_FREE = 2
+"""A block has room for this many times the free coordinates, which move in every round."""
+
+FREE_SHARE = 0.5
+"""Largest share of a block that free coordinates take from the worst violators."""
+
+
 class CertifiedIntercept(Certified, Protocol):
-    """What the solver reads besides."""
+    """What this solver reads from a certificate, beside value and gap."""
 
     @property
     def intercept(self) -> float:
@@ -46,7 +91,7 @@ Proof_co = TypeVar("Proof_co", bound=CertifiedIntercept, covariant=True)
 
 
 class TwoCoordinateProblem(Protocol[Proof_co]):
-    """What a problem must offer to the solver; `pliant.methods.svm.smo` tells the letters."""
+    """What a problem must offer to the solver, in the symbols of the module's first lines."""
 
     @property
     def rows(self) -> Rows:
@@ -84,7 +129,7 @@ class TwoCoordinateProblem(Protocol[Proof_co]):
 
 
 class Block:
-    """The problem on some coordinates (all, if not told), the others held fixed."""
+    """The problem on some coordinates (by default all), with the others held fixed."""
 
     def __init__(
         self,
@@ -119,7 +164,7 @@ class Block:
 
     def rates(self) -> tuple[Array, Array]:
         """Return the rates of gain upwards and of loss downwards of each coordinate."""
-        up, down = tolls(self.beta, self.lower, self.upper, self.epsilon)
+        up, down = one_sided_slopes(self.beta, self.lower, self.upper, self.epsilon)
         return self.g - up, self.g - down
 
     @property
@@ -132,11 +177,11 @@ class Block:
         return self.linear - self.g - self.c * self.beta * self.v, self.v
 
     def active(self, intercept: float, room: int) -> Indices | None:
-        """Return up to `room` coordinates to step on next, None if that would leave out too much.
+        """Return up to `room` coordinates to step on next; None if that would leave out too many.
 
         These are the coordinates in some violating pair; if there are too many, the worst
-        violators of the optimality conditions at `intercept`, and the free coordinates. None as
-        well if no pair violates them.
+        violators of the optimality conditions at `intercept`, and the free coordinates. None also
+        if no pair violates the conditions.
         """
         rise, fall = self.rates()
         pairs = np.flatnonzero((rise > fall.min()) | (fall < rise.max()))
@@ -157,31 +202,13 @@ class Block:
         )  # fmt: skip
 
 
-SHARE = 0.03
-"""The share of all coordinates that is stepped on at once: of more, too many turn out not needed,
-and their square part costs as much as the rows of those that move."""
-
-SMALLEST = 200
-"""It is at least so many."""
-
-LARGER_SHARE, UP_TO = 0.1, 2000
-"""It is this larger share, up to so many: square parts of that size cost little, and where whole
-crowds go to their bounds, as with a small price of slack, ten times fewer sets are needed."""
-
-TIMES_FREE = 2
-"""And so many times the free coordinates, which move in every round, as long as room is left."""
-
-FREE_SHARE = 0.5
-"""The share of the set that free coordinates may take from the worst violators."""
-
-
 def working_set(everything: Block, intercept: float, room: int) -> Indices:
     """Return up to `room` >= 2 coordinates, among them the pair of the largest violation.
 
     If the coordinates in violating pairs are too many, they are the worst violators upwards and
     downwards, as many of each, and free coordinates, first those that violate the optimality
-    conditions at `intercept` most. Equal ones are taken in a shuffled order: at the start, all
-    coordinates of a class are.
+    conditions at `intercept` most. Ties are broken in a shuffled order: at the start, all
+    coordinates of a class are tied.
     """
     rise, fall = everything.rates()
     least, most = float(fall.min()), float(rise.max())
@@ -196,45 +223,23 @@ def working_set(everything: Block, intercept: float, room: int) -> Indices:
     side = max(1, (size - min(free.size, int(FREE_SHARE * size))) // 2)
     worst = np.union1d(_first(rise, side, least), _first(-fall, side, -most))
     others = np.setdiff1d(free, worst)
-    strain = np.maximum(rise[others] - intercept, intercept - fall[others])
-    return np.union1d(worst, others[_first(strain, size - worst.size, -np.inf)])
+    violation = np.maximum(rise[others] - intercept, intercept - fall[others])
+    return np.union1d(worst, others[_first(violation, size - worst.size, -np.inf)])
 
 
 def _first(rates: Array, number: int, bound: float) -> Indices:
-    """Return up to `number` positions of the largest values, of those above `bound`."""
+    """Return the positions of up to `number` largest values above `bound`."""
     shuffled = np.random.default_rng(0).permutation(rates.size)
     order = shuffled[np.argsort(-rates[shuffled], kind="stable")][:number]
     return order[rates[order] > bound]
 
 
-SLICE_READS = 2e7
-"""Gram entries that one compiled slice reads at most: some hundredths of a second."""
-
-SHORTEST_ROUND = 500
-"""Steps on all coordinates before the active ones are looked for again; n/2 if that is more."""
-
-WORTH_COPYING = 0.4
-"""A block holds at most this share of all coordinates; copying more costs more than it saves."""
-
-BLOCK_GOAL = 0.03
-"""A block is left when its violation is this share of that of all coordinates before it."""
-
-LONGEST_VISIT = 100
-"""Steps a coordinate in a block before all coordinates are looked at again; 10 000 if more."""
-
-STALE = 8
-"""Rounds after which the fields are summed up anew."""
-
-PATIENCE = 5
-"""Rounds without a better value or gap, after which the run counts as stalled."""
-
-
-class _Abandoned(Exception):
+class _Stopped(Exception):
     """A callback asked to stop while kernel values for a block, or its fields, were computed."""
 
 
 class Run(Generic[Proof]):
-    """One run: the point, its fields on all coordinates, and what has been seen of it."""
+    """One run: the point, its fields on all coordinates, and its history."""
 
     def __init__(
         self,
@@ -245,7 +250,7 @@ class Run(Generic[Proof]):
         fields: tuple[Array, Array] | None = None,
     ) -> None:
         self.problem = problem
-        self._arrive(beta, problem.fields(beta) if fields is None else fields)
+        self._move_to(beta, problem.fields(beta) if fields is None else fields)
         self.limit = max_iter if max_iter >= 0 else int(np.iinfo(np.int64).max)
         self.callback = callback
         self.n_iter = 0
@@ -256,16 +261,16 @@ class Run(Generic[Proof]):
         self.history: list[Progress] = []
 
     def check(self, tol: float, violation: float | None) -> tuple[Proof, Status | None]:
-        """Certify the present point; say whether, and why, the run is over."""
+        """Certify the present point; return the reason if the run is over, else None."""
         certificate = self.problem.certificate(self.beta, self.fields)
         reached = self._reached(certificate, tol, violation)
-        if self._in_doubt(reached):
-            self._arrive(self.beta, self.problem.fields(self.beta))
+        if self._needs_fresh_fields(reached):
+            self._move_to(self.beta, self.problem.fields(self.beta))
             self.rounds_since_fresh = 0
             certificate = self.problem.certificate(self.beta, self.fields)
             reached = self._reached(certificate, tol, violation)
         self.intercept = certificate.intercept
-        self._note(certificate)
+        self._record(certificate)
         if reached:
             return certificate, Status.CONVERGED if self.problem.psd else Status.UNCERTIFIED
         if self.stopped:
@@ -280,9 +285,9 @@ class Run(Generic[Proof]):
         chosen = self._working_set()
         if chosen is None:
             self._advance(self.everything, floor, max(SHORTEST_ROUND, self.beta.size // 2))
-            self._arrive(self.everything.beta, self.everything.fields())
+            self._move_to(self.everything.beta, self.everything.fields())
         else:
-            with contextlib.suppress(_Abandoned):
+            with contextlib.suppress(_Stopped):
                 self._visit(chosen, floor)
 
     def _working_set(self) -> Indices | None:
@@ -303,16 +308,16 @@ class Run(Generic[Proof]):
             pass
         self._fold_in(part)
 
-    def _arrive(self, beta: Array, fields: tuple[Array, Array]) -> None:
+    def _move_to(self, beta: Array, fields: tuple[Array, Array]) -> None:
         self.beta = beta
         self.fields = fields
         self.everything = Block(self.problem, beta, fields)
 
-    def _in_doubt(self, reached: bool) -> bool:
-        """Whether to sum the fields anew: they may have drifted, or this may be the last check.
+    def _needs_fresh_fields(self, reached: bool) -> bool:
+        """Whether to compute the fields again: they may have drifted, or this is the last check.
 
-        Where that would need kernel values, only if there is no progress: fields are then sums of
-        one product a round, not of many steps.
+        Where that would need kernel values, only if there is no progress: the fields are then
+        sums of one product a round, not of one a step, and drift little.
         """
         if self.problem.rows.room is not None or self.idle_rounds > 0:
             return self.idle_rounds > 0
@@ -324,7 +329,7 @@ class Run(Generic[Proof]):
             return self.everything.violation <= violation
         return certificate.gap <= tol * (1.0 + abs(certificate.value))
 
-    def _note(self, certificate: Proof) -> None:
+    def _record(self, certificate: Proof) -> None:
         """Add to the history; count the rounds in which neither value nor gap got better."""
         values = [step.objective for step in self.history]
         gaps = [step.gap for step in self.history]
@@ -338,29 +343,30 @@ class Run(Generic[Proof]):
         allowed = min(steps, allowed, self.limit - self.n_iter)
         done = block.ascend(goal, allowed)
         self.n_iter += done
-        self.stopped = self._says_stop()
+        self.stopped = self._asked_to_stop()
         return 0 < done == allowed and self.n_iter < self.limit and not self.stopped
 
-    def _says_stop(self) -> bool:
-        seen = self.history[-1]._replace(n_iter=self.n_iter)
-        return self.callback is not None and self.callback(seen) is True
+    def _asked_to_stop(self) -> bool:
+        progress = self.history[-1]._replace(n_iter=self.n_iter)
+        return self.callback is not None and self.callback(progress) is True
 
     def _pause(self) -> None:
-        """Look at the callback while kernel values are computed; give the block up if it stops."""
-        self.stopped = self.stopped or self._says_stop()
+        """Ask the callback while kernel values are computed; give the block up if it says stop."""
+        self.stopped = self.stopped or self._asked_to_stop()
         if self.stopped:
-            raise _Abandoned
+            raise _Stopped
 
     def _fold_in(self, part: Block) -> None:
         beta = self.beta.copy()
         beta[part.indices] = part.beta
         (u, v), change, rows = self.fields, beta - self.beta, self.problem.rows
         if self.problem.quartic:
+            # u and v are linear in beta and beta^2: add the products with their changes.
             du, dv = rows.both_matvecs(change, beta**2 - self.beta**2, self._pause)
             u, v = u + du, v + dv
         else:
             u = u + rows.matvec(change, self._pause)
-        self._arrive(beta, (u, v))
+        self._move_to(beta, (u, v))
 
 
 def solve(
@@ -394,9 +400,9 @@ def solve(
         between blocks of kernel values; returning True stops the solver at the last certified
         point, or at the present one if that takes no kernel values.
     fields : pair of arrays of shape (n,), optional
-        What `problem.fields` says of a feasible `start`, if that is known: it need not be computed.
+        The value of `problem.fields` at a feasible `start`, if it is known.
     keep : callable, optional
-        Called with the feasible beta of each check; a run that is cut off may start from the last.
+        Called with the feasible beta of each check; an interrupted run may restart from the last.
 
     Returns
     -------

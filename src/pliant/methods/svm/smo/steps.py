@@ -2,8 +2,9 @@
 
 State: beta; g = p - u - c beta v, the gradient of the smooth part; v = (K o K) beta^2;
 curvature_s = K_ss + c (v_s + 2 beta_s^2 K_ss^2), the rate at which g_s falls when beta_s grows.
-The kink of epsilon_s |beta_s| and the bounds enter as tolls: g_s - up_s is the rate of gain when
-beta_s grows, g_s - down_s the rate of loss when it shrinks.
+The kink of epsilon_s |beta_s| and the bounds enter through the one-sided slopes of
+epsilon_s |beta_s|, which are infinite at a bound: g_s - up_s is the rate of gain when beta_s grows,
+g_s - down_s the rate of loss when it shrinks.
 """
 
 from __future__ import annotations
@@ -15,35 +16,37 @@ import numpy as np
 from pliant.core.jit import compiled
 from pliant.core.typing import Array
 
-__all__ = ["ascend", "project_box_hyperplane", "tolls"]
+__all__ = ["ascend", "one_sided_slopes", "project_box_hyperplane"]
 
 FLAT = 1e-12
-"""Curvatures below this are taken as this."""
+"""Smallest curvature; rounding may make one smaller, or negative."""
 
 
 @compiled
-def _toll_up(beta: float, upper: float, epsilon: float) -> float:
-    """Return what the 1-norm takes from the gain when beta grows; inf at the upper bound."""
+def _slope_up(beta: float, upper: float, epsilon: float) -> float:
+    """Return the slope of epsilon |beta| when beta grows; inf at the upper bound."""
     if beta >= upper:
         return np.inf
     return epsilon if beta >= 0.0 else -epsilon
 
 
 @compiled
-def _toll_down(beta: float, lower: float, epsilon: float) -> float:
-    """Return what the 1-norm takes from the loss when beta shrinks; -inf at the lower bound."""
+def _slope_down(beta: float, lower: float, epsilon: float) -> float:
+    """Return the slope of epsilon |beta| where beta shrinks; -inf at the lower bound."""
     if beta <= lower:
         return -np.inf
     return epsilon if beta > 0.0 else -epsilon
 
 
 @compiled
-def tolls(beta: Array, lower: Array, upper: Array, epsilon: Array) -> tuple[Array, Array]:
-    """Return what the 1-norm takes from the gain upwards and from the loss downwards."""
+def one_sided_slopes(
+    beta: Array, lower: Array, upper: Array, epsilon: Array
+) -> tuple[Array, Array]:
+    """Return the slopes of epsilon |beta| upwards and downwards; infinite at a bound."""
     up, down = np.empty(beta.size), np.empty(beta.size)
     for s in range(beta.size):
-        up[s] = _toll_up(beta[s], upper[s], epsilon[s])
-        down[s] = _toll_down(beta[s], lower[s], epsilon[s])
+        up[s] = _slope_up(beta[s], upper[s], epsilon[s])
+        down[s] = _slope_down(beta[s], lower[s], epsilon[s])
     return up, down
 
 
@@ -61,8 +64,8 @@ def ascend(
     goal: float,
     steps: int,
 ) -> int:
-    """Take steps in place, until the violation is <= `goal`; return how many."""
-    up, down = tolls(beta, lower, upper, epsilon)
+    """Take steps in place, until the violation is <= `goal`; return their number."""
+    up, down = one_sided_slopes(beta, lower, upper, epsilon)
     curvature = diagonal + c * (v + 2.0 * (beta * diagonal) ** 2)
     i = int(np.argmax(g - up))
     for done in range(steps):
@@ -81,8 +84,8 @@ def ascend(
         if beta[i] == old_i and beta[j] == old_j:
             return done
         for s in (i, j):
-            up[s] = _toll_up(beta[s], upper[s], epsilon[s])
-            down[s] = _toll_down(beta[s], lower[s], epsilon[s])
+            up[s] = _slope_up(beta[s], upper[s], epsilon[s])
+            down[s] = _slope_down(beta[s], lower[s], epsilon[s])
         if c > 0.0:
             _update_quartic(gram, beta, g, v, curvature, i, j, old_i, old_j, c)
             for s in (i, j):

@@ -1,48 +1,45 @@
-"""A kernel-learning saddle point with P given: one machine, and the certificate.
+"""A kernel-learning saddle point with P given: one SVM, and the certificate.
 
-The w of a P of low rank is anything in the directions that K_P does not reach, and bounds the
-optimum badly. Where that leaves the gap open, machines at (1 - s) P + s I give better bounds.
+Where P has a low rank, w is arbitrary in the directions that K_P does not reach, and bounds the
+optimum badly. Where that leaves the gap open, SVMs at (1 - s) P + s I give better bounds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from pliant.core.progress import Progress, Result
+from pliant.core.progress import Result
 from pliant.core.typing import Array
-from pliant.methods.svm import smo
-from pliant.methods.tessellated.solvers.saddle import Saddle, SaddleProblem, blended
-from pliant.methods.tessellated.solvers.search import INNER_SHARE, Search
+from pliant.methods.tessellated.solvers.search import (
+    INNER_SHARE,
+    Saddle,
+    SaddleProblem,
+    Search,
+    blended,
+)
 
 __all__ = ["solve"]
 
 BLENDS = (0.1, 0.3)
-"""Shares s of the identity, tried in this order."""
+"""Shares s of the identity, in the order in which they are tried."""
 
 
-def solve(
-    problem: SaddleProblem,
-    start: Array,
-    *,
-    inner: Callable[..., Result[Any]] = smo.solve,
-    tol: float = 1e-3,
-    callback: Callable[[Progress], Any] | None = None,
-) -> Result[Saddle]:
-    """Solve the machine at the P of a factor, learned elsewhere; bound its distance from the best.
+def solve(problem: SaddleProblem, start: Array, **options: Any) -> Result[Saddle]:
+    """Solve the SVM at P = start start', learned elsewhere; bound its distance from the optimum.
 
-    Parameters and result as in `low_rank.solve`. The gap holds for all P, whatever was learned on
-    which points; the status is CONVERGED only if that gap is within `tol`.
+    Parameters and result are those of `low_rank.solve`, without `max_iter` and `prox`. The gap is
+    that to the best of all P, whichever points P was learned on; the status is CONVERGED only if
+    it is within `tol`.
     """
-    search = Search(problem, inner, tol, 2 + len(BLENDS), callback)
+    search = Search(problem, max_iter=2 + len(BLENDS), **options)
     factor = problem.scaled(start)
-    dual = problem.machine(factor)
+    dual = problem.svm(factor)
     search.of_dual(dual, dual, factor)
     if search.status is None:
-        search.of_dual(dual, dual, factor, accuracy=INNER_SHARE * tol * search.upper)
+        search.of_dual(dual, dual, factor, accuracy=INNER_SHARE * search.tol * search.upper)
     for share in BLENDS:
         if search.status is None:
-            there = blended(factor, share)
-            dual = problem.machine(there)
-            search.of_dual(dual, dual, there, accuracy=search.accuracy())
+            other = blended(factor, share)
+            dual = problem.svm(other)
+            search.of_dual(dual, dual, other, accuracy=search.accuracy())
     return search.result()

@@ -2,73 +2,74 @@
 
     minimise over V    f(V) = max_w kappa(w) - 1/2 <D(w), P>,    P = n_P V V'/|V|^2
 
-The optimal P has a rank of one to three, so V has a few columns only. f has the gradient
+The optimal P has a rank of one to three, so V has only a few columns. f has the gradient
 -(n_P/|V|^2) (D V - V <V, D V>/|V|^2) at the maximising w (Danskin), and a step costs one support
-vector machine; L-BFGS takes 5 to 20 of them. Where V is stationary but the gap is open, the top
-eigenvector of D is a direction of descent outside of V, and becomes a column of it.
+vector machine (SVM); L-BFGS takes 5 to 20 of them. Where V is stationary but the gap is open, the
+top eigenvector of D is a direction of descent outside the columns of V, and becomes one of them.
 
-Where K_P has a low rank itself (many features, small C), w jumps and f has kinks. A proximal term
--rho/2 |w - centre|^2 smooths it; its centre moves to w, and rho falls, whenever the term is what
-keeps the gap open.
+Where K_P itself has a low rank (many features, small C), w jumps and f has kinks. A proximal term
+-rho/2 |w - centre|^2 smooths f; its centre moves to w, and rho decreases, whenever the term is
+what keeps the gap open.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pliant.core.lbfgs import InverseHessian
-from pliant.core.progress import Progress, Result
+from pliant.core.progress import Result
 from pliant.core.typing import Array
-from pliant.methods.svm import smo
-from pliant.methods.tessellated.solvers.saddle import Saddle, SaddleProblem, blended
-from pliant.methods.tessellated.solvers.search import Answer, Prox, Search
+from pliant.methods.tessellated.solvers.search import (
+    Evaluation,
+    Prox,
+    Saddle,
+    SaddleProblem,
+    Search,
+    blended,
+)
 
 __all__ = ["solve"]
 
 PROX = 0.3
-"""With "auto", rho/2 |w|^2 is this share of the objective at first."""
+"""Initial rho/2 |w|^2 for "auto", as a share of the objective."""
 
 ANNEAL = 0.5
-"""What rho is multiplied by when the centre moves."""
+"""Factor of rho when the centre moves."""
 
 SLACK = 0.3
-"""The share of the gap that the proximal term may cause before the centre moves."""
+"""Share of the gap that the proximal term may cause before the centre moves."""
 
 STATIONARY = 0.3
 """V is stationary when |gradient| |V| is this share of the gap."""
 
 FIRST_STEP, LONGEST_STEP, NEW_COLUMN = 0.3, 0.7, 0.15
-"""Lengths, relative to |V|."""
+"""Lengths relative to |V|: of the first step, of the longest one, of a new column."""
 
 BLEND = 0.1
-"""The share of the identity in the first machine of a given start: without it w is anything in
-the directions that K_P does not reach, and a bad centre."""
+"""Share of the identity in the first P after a given start: without it w is arbitrary in the
+directions that K_P does not reach, and a bad centre."""
 
 SEARCHES = 6
-"""Steps tried along one direction."""
+"""Largest number of steps tried along one direction."""
 
 
 class _Point(NamedTuple):
-    """V, f there, its gradient, and what the machine told."""
+    """V, the value and gradient of f there, and the SVM that gave them."""
 
     V: Array
     value: float
     gradient: Array
-    answer: Answer
+    evaluation: Evaluation
 
 
 def solve(
     problem: SaddleProblem,
     start: Array | None = None,
     *,
-    inner: Callable[..., Result[Any]] = smo.solve,
-    tol: float = 1e-3,
-    max_iter: int = 500,
     prox: float | str = "auto",
-    callback: Callable[[Progress], Any] | None = None,
+    **options: Any,
 ) -> Result[Saddle]:
     """Learn P to a certified gap by L-BFGS on a factor of low rank.
 
@@ -77,17 +78,11 @@ def solve(
     problem : SaddleProblem
         Such as `pliant.methods.tessellated.problem.KernelLearning`.
     start : array of shape (n_P, r), optional
-        A factor to begin with. If not given: the top two eigenvectors of D(w), w from P = I.
-    inner : callable
-        Solves the machines.
-    tol : float
-        Stop when gap <= tol * abs(upper bound).
-    max_iter : int
-        Support vector machines at most; -1 for no limit.
+        Initial factor. By default the top two eigenvectors of D(w), with w from P = I.
     prox : float or "auto"
-        >= 0: the proximal term at first, as a share of the objective; 0 for none.
-    callback : callable, optional
-        Called with a `Progress` as machines advance; returning True stops.
+        Initial size of the proximal term, >= 0, as a share of the objective; 0 for none.
+    **options
+        The parameters ``inner``, ``tol``, ``max_iter`` and ``callback`` of `search.Search`.
 
     Returns
     -------
@@ -95,39 +90,39 @@ def solve(
         `x` is a factor of P with the squared norm n_P, `value` the upper bound, and `certificate`
         a `Saddle`.
     """
-    search = Search(problem, inner, tol, max_iter, callback)
-    run = _Run(search, prox)
-    V = run.first(start)
+    search = Search(problem, **options)
+    descent = _Descent(search, prox)
+    V = descent.initial(start)
     while search.status is None:
-        V = run.renew(run.descend(V))
+        V = descent.continued(descent.stationary_point(V))
     return search.result()
 
 
-class _Run:
-    """One run: where the proximal term is, and the steps of L-BFGS."""
+class _Descent:
+    """The steps of L-BFGS, with the current proximal term."""
 
     def __init__(self, search: Search, prox: float | str) -> None:
         self.search = search
         self.share = PROX if prox == "auto" else float(prox)
         self.prox: Prox | None = None
 
-    def first(self, start: Array | None) -> Array:
-        """Return the V to begin with, once the proximal term has its place."""
+    def initial(self, start: Array | None) -> Array:
+        """Solve a first SVM, centre the proximal term at its solution; return the initial V."""
         problem = self.search.problem
-        even: Array = np.eye(problem.size)
-        first = even if start is None else blended(problem.scaled(start), BLEND)
-        answer = self.search.at(first, count=min(2, problem.size))
-        squares = float(answer.w @ answer.w)
+        identity: Array = np.eye(problem.size)
+        factor = identity if start is None else blended(problem.scaled(start), BLEND)
+        first = self.search.at(factor, count=min(2, problem.size))
+        squares = float(first.w @ first.w)
         if self.share > 0.0 and squares > 0.0:
-            self.prox = Prox(2.0 * self.share * abs(self.search.upper) / squares, answer.w)
+            self.prox = Prox(2.0 * self.share * abs(self.search.upper) / squares, first.w)
         if start is not None:
             return start / np.linalg.norm(start)
-        values, vectors = answer.oracle.values, answer.oracle.vectors
+        values, vectors = first.values, first.vectors
         largest = max(values[0], np.finfo(np.float64).tiny)
         V = vectors * np.sqrt(np.maximum(values / largest, 1e-3))
         return np.asarray(V / np.linalg.norm(V))
 
-    def descend(self, V: Array) -> _Point:
+    def stationary_point(self, V: Array) -> _Point:
         """Take steps of L-BFGS until V is stationary, or the search is over."""
         search, memory = self.search, InverseHessian()
         here = self._evaluate(V)
@@ -140,34 +135,36 @@ class _Run:
                 memory.forget()
             else:
                 break
-            hidden = here.answer.slack > SLACK * search.gap
+            hidden = here.evaluation.slack > SLACK * search.gap
             if self.prox is not None and hidden and search.status is None:
                 self._move_centre(here)
                 here = self._evaluate(here.V)
         return here
 
-    def renew(self, here: _Point) -> Array:
-        """Return where to go on from a stationary V: with one more column, if V is what lacks.
+    def continued(self, here: _Point) -> Array:
+        """Return the V to go on from after a stationary one.
 
-        Else the proximal term is moved.
+        If the proximal term causes more of the gap than the columns that V lacks, its centre
+        moves; else V gets one more column. The gap due to V is
+        n_P/2 (lambda_max(D) - <V, D V>/|V|^2).
         """
         unit = here.V / np.linalg.norm(here.V)
-        oracle, size = here.answer.oracle, self.search.problem.size
-        missing = 0.5 * size * (oracle.values[0] - np.vdot(unit, oracle.matrix @ unit))
-        if self.prox is not None and here.answer.slack > missing:
+        last, size = here.evaluation, self.search.problem.size
+        missing = 0.5 * size * (last.values[0] - np.vdot(unit, last.matrix @ unit))
+        if self.prox is not None and last.slack > missing:
             self._move_centre(here)
         elif unit.shape[1] < size:
-            unit = np.hstack([unit, NEW_COLUMN * oracle.vectors[:, :1]])
+            unit = np.hstack([unit, NEW_COLUMN * last.vectors[:, :1]])
         return unit
 
     def _evaluate(self, V: Array, promise: float = np.inf) -> _Point:
         search = self.search
-        answer = search.at(V, self.prox, promise=promise)
+        evaluation = search.at(V, self.prox, promise=promise)
         norm = np.linalg.norm(V)
         unit = V / norm
-        product = answer.oracle.matrix @ unit
+        product = evaluation.matrix @ unit
         slope = product - unit * np.vdot(unit, product)
-        return _Point(V, answer.value, -(search.problem.size / norm) * slope, answer)
+        return _Point(V, evaluation.value, -(search.problem.size / norm) * slope, evaluation)
 
     def _stationary(self, here: _Point) -> bool:
         slope = np.linalg.norm(here.gradient) * np.linalg.norm(here.V)
@@ -184,7 +181,10 @@ class _Run:
         return np.asarray(direction * min(1.0, LONGEST_STEP * float(size) / length))
 
     def _line_search(self, here: _Point, direction: Array) -> _Point | None:
-        """Return a point that is lower by enough, None if there is none within a few tries."""
+        """Return a point with a sufficient decrease of f; None if a few tries give none.
+
+        The next step minimises the parabola through f, its slope at zero and f at the last step.
+        """
         slope, step = float(np.vdot(direction, here.gradient)), 1.0
         for _ in range(SEARCHES):
             promise = -step * slope
@@ -200,4 +200,4 @@ class _Run:
 
     def _move_centre(self, here: _Point) -> None:
         assert self.prox is not None
-        self.prox = Prox(ANNEAL * self.prox.rho, here.answer.w)
+        self.prox = Prox(ANNEAL * self.prox.rho, here.evaluation.w)

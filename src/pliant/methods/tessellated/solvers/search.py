@@ -1,68 +1,158 @@
-"""What all solvers for a kernel-learning saddle point share: machines, bounds, history."""
+"""What all solvers of a kernel-learning saddle point share: SVMs for one P each, and the bounds.
+
+The symbols are those of `pliant.methods.tessellated.problem`. Each P that a solver tries costs one
+support vector machine (SVM). Its solution w gives an upper bound of the optimum, and D(w) a lower
+bound; a search keeps the best of both.
+
+Lower bounds are combined: kappa(w) - n_P/2 lambda_max(D(w)) is concave in w, and steep in the
+directions that K_P does not reach, so the w of a good P can give a bad bound. Between it and the w
+of the best bound so far there is a better one. D is quadratic in w, so one more D, of their sum,
+gives D along the whole segment.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 from pliant.core.progress import Progress, Result, Status
 from pliant.core.typing import Array
-from pliant.methods.tessellated.solvers.lower_bound import Lower, improved
-from pliant.methods.tessellated.solvers.saddle import Bound, Dual, Oracle, Saddle, SaddleProblem
+from pliant.methods.svm import smo
+from pliant.methods.svm.dual import Certificate, MarginDual
 
-__all__ = ["INNER_SHARE", "Answer", "Prox", "Search"]
+__all__ = [
+    "INNER_SHARE",
+    "Evaluation",
+    "Prox",
+    "Saddle",
+    "SaddleProblem",
+    "Search",
+    "blended",
+    "factor_of",
+]
 
 COARSEST = 0.03
-"""The accuracy of a machine, relative to what is known of its objective, at least."""
+"""Largest gap to which an SVM is solved, as a share of what is known of its objective."""
 
 INNER_SHARE = 0.1
-"""Machines are solved to this share of the gap."""
+"""SVMs are solved to this share of the gap of the search."""
 
 PATIENT = 0.01
 """A step that promises less than this share of the gap is not worth more accuracy."""
 
 FINEST = 0.2
-"""But not to less than INNER_SHARE times this share of the accuracy that is asked for."""
+"""SVMs are not solved beyond INNER_SHARE times this share of the accuracy that is asked for."""
 
-MACHINE_STEPS = 1000
-"""Steps of the inner solver for one machine and row; bounds hold even if it stops early."""
+SVM_STEPS = 1000
+"""Steps of the inner solver for each sample of an SVM; bounds hold even if it stops early."""
 
 PATIENCE = 100
-"""Machines without a better bound, after which a search gives up."""
+"""Number of SVMs without a better bound after which a search gives up."""
+
+TRIES = 8
+"""Number of points of a segment at which the lower bound is evaluated."""
+
+
+class SaddleProblem(Protocol):
+    """What a problem must offer, such as `pliant.methods.tessellated.problem.KernelLearning`."""
+
+    @property
+    def size(self) -> int:
+        """n_P."""
+
+    def scaled(self, factor: Array) -> Array:
+        """Return the multiple of a factor of P for which tr P = n_P."""
+
+    def gram(self, factor: Array) -> Array:
+        """Return K_P."""
+
+    def dual(self, gram: Array) -> MarginDual:
+        """Return the SVM with this Gram matrix."""
+
+    def svm(self, factor: Array) -> MarginDual:
+        """Return the SVM at P = factor factor', in bounded memory."""
+
+    def smoothed(self, gram: Array, rho: float, centre: Array) -> MarginDual:
+        """Return the SVM with a proximal term; `gram` is overwritten."""
+
+    def oracle(self, w: Array, gain: float, count: int = 1) -> tuple[Array, Array, Array, float]:
+        """Return D(w), its top eigenvectors with eigenvalues, and the lower bound they give."""
+
+    def quadratic(self, w: Array) -> Array:
+        """Return D(w)."""
+
+    def lower_bound(self, matrix: Array, gain: float) -> float:
+        """Return the lower bound that D(w) and kappa(w) give."""
+
+
+@dataclass(frozen=True, eq=False)
+class Saddle:
+    """Two bounds of the optimum, of the primal at (P, w, b) and of the dual at some other w.
+
+    With the coefficients w, shape (n_samples,), and the intercept b of the upper bound.
+    """
+
+    upper: float
+    lower: float
+    w: Array
+    intercept: float
+
+    @property
+    def value(self) -> float:
+        """The objective: the upper bound."""
+        return self.upper
+
+    @property
+    def gap(self) -> float:
+        """The most by which the objective may be too large."""
+        return max(0.0, self.upper - self.lower)
 
 
 class Prox(NamedTuple):
-    """The term -rho/2 |w - centre|^2, rho > 0."""
+    """The proximal term -rho/2 |w - centre|^2, rho > 0."""
 
     rho: float
     centre: Array
 
 
-class Answer(NamedTuple):
-    """What one machine tells.
+class Evaluation(NamedTuple):
+    """The outcome of one SVM.
 
     Attributes
     ----------
-    w : array of shape (m,)
+    w : array of shape (n_samples,)
         Its solution.
     value : float
-        kappa(w) - w'K_P w/2 (less the proximal term, if there is one).
+        kappa(w) - w'K_P w/2, less the proximal term if there is one.
     slack : float
-        A bound on what is missing from w as the solution of the machine without the term.
-    oracle : Oracle
-        D(w) and its largest eigenvalues.
+        A bound on the distance of w from the optimum of the SVM without the proximal term.
+    matrix, vectors, values : arrays of shape (n_P, n_P), (n_P, k) and (k,)
+        D(w), and its k largest eigenvalues with their eigenvectors.
     """
 
     w: Array
     value: float
     slack: float
-    oracle: Oracle
+    matrix: Array
+    vectors: Array
+    values: Array
+
+
+class Lower(NamedTuple):
+    """The lower bound from a feasible w, a `gain` of at most kappa(w), and the `matrix` D(w)."""
+
+    value: float
+    w: Array
+    gain: float
+    matrix: Array
 
 
 class Search:
-    """Machines solved one after the other, each from the last one's solution; the best bounds.
+    """SVMs solved one after the other, each from the solution of the last; the best bounds.
 
     Parameters
     ----------
@@ -70,20 +160,21 @@ class Search:
     inner : callable
         solve(dual, start, tol=, max_iter=, callback=) -> Result, such as `smo.solve`.
     tol : float
-        The gap that is asked for, relative to the upper bound.
+        Stop when gap <= tol * abs(upper bound).
     max_iter : int
-        Machines at most.
+        Largest number of SVMs; -1 for no limit.
     callback : callable, optional
-        Called with a `Progress` as the inner solver reports; returning True stops.
+        Called with a `Progress` as SVMs advance; returning True stops.
     """
 
     def __init__(
         self,
         problem: SaddleProblem,
-        inner: Callable[..., Result[Any]],
-        tol: float,
-        max_iter: int,
-        callback: Callable[[Progress], Any] | None,
+        *,
+        inner: Callable[..., Result[Any]] = smo.solve,
+        tol: float = 1e-3,
+        max_iter: int = 500,
+        callback: Callable[[Progress], Any] | None = None,
     ) -> None:
         self.problem = problem
         self.inner = inner
@@ -94,8 +185,8 @@ class Search:
         self.best_lower: Lower | None = None
         self.w: Array | None = None
         self.factor: Array | None = None
-        self.best: tuple[Array, Bound] | None = None
-        self.n_machines = 0
+        self.best: tuple[Array, Certificate] | None = None
+        self.n_svms = 0
         self.idle = 0
         self.stopped = False
         self.history: list[Progress] = []
@@ -117,14 +208,14 @@ class Search:
             return Status.CONVERGED
         if self.stopped:
             return Status.STOPPED
-        if self.n_machines >= self.limit:
+        if self.n_svms >= self.limit:
             return Status.MAX_ITER
         return Status.IDLE if self.idle >= PATIENCE else None
 
     def accuracy(self, promise: float = np.inf) -> float:
-        """Return the gap to which the next machine is worth solving.
+        """Return the gap to which the next SVM is worth solving.
 
-        `promise` is what the objective is expected to change by.
+        `promise` is the expected change of the objective.
         """
         if not np.isfinite(self.upper):
             return np.inf
@@ -136,24 +227,17 @@ class Search:
         factor: Array,
         prox: Prox | None = None,
         *,
+        gram: Array | None = None,
         promise: float = np.inf,
         count: int = 1,
-    ) -> Answer:
-        """Solve the machine at P = factor factor' (scaled to its trace), and learn from it."""
-        factor = self.problem.scaled(factor)
-        gram = self.problem.gram(factor)
-        return self.of_gram(gram, factor, prox, promise=promise, count=count)
+    ) -> Evaluation:
+        """Solve the SVM at P = factor factor', scaled to its trace, and update the bounds.
 
-    def of_gram(
-        self,
-        gram: Array,
-        factor: Array,
-        prox: Prox | None = None,
-        *,
-        promise: float = np.inf,
-        count: int = 1,
-    ) -> Answer:
-        """Solve the machine of a Gram matrix, which a proximal term overwrites."""
+        Or at a factor with the right trace and its Gram matrix, which a proximal term overwrites.
+        """
+        if gram is None:
+            factor = self.problem.scaled(factor)
+            gram = self.problem.gram(factor)
         plain = self.problem.dual(gram)
         dual = plain if prox is None else self.problem.smoothed(gram, *prox)
         accuracy = self.accuracy(promise)
@@ -161,46 +245,48 @@ class Search:
 
     def of_dual(
         self,
-        dual: Dual,
-        plain: Dual,
+        dual: MarginDual,
+        plain: MarginDual,
         factor: Array,
         prox: Prox | None = None,
         *,
         accuracy: float = np.inf,
         count: int = 1,
-    ) -> Answer:
-        """Solve a machine to an absolute accuracy, or to a share of what is known if that is less.
+    ) -> Evaluation:
+        """Solve an SVM to an absolute accuracy, or to COARSEST times its known gap if that is less.
 
-        `plain` is the same machine without its proximal term.
+        `plain` is the same SVM without its proximal term.
         """
-        nothing = np.zeros_like(plain.linear)
-        known = min(self.upper, plain.bound(nothing, 0.0, nothing).gap)
+        zero = np.zeros_like(plain.linear)
+        known = min(self.upper, plain.bound(zero, 0.0, zero).gap)  # w = 0 has a gap too
         accuracy = min(accuracy, COARSEST * known)
-        start = nothing if self.w is None else self.w
+        start = zero if self.w is None else self.w
         result = self.inner(
             dual,
             start,
             tol=accuracy / (1.0 + known),
-            max_iter=MACHINE_STEPS * len(start),
+            max_iter=SVM_STEPS * len(start),
             callback=self._report,
         )
-        self.n_machines += 1
+        self.n_svms += 1
         self.w = w = result.x
         certificate = result.certificate
         assert certificate is not None
         f = certificate.decision - certificate.intercept
         value, penalty = certificate.value, 0.0
         if prox is not None:
+            # The smoothed dual has K_P + rho I and leaves out -rho/2 |centre|^2: take rho w from
+            # its f, add the constant to its value, and the whole term to that of the plain SVM.
             f = f - prox.rho * w
             value = value - 0.5 * prox.rho * float(prox.centre @ prox.centre)
             penalty = 0.5 * prox.rho * float(((w - prox.centre) ** 2).sum())
         bound = plain.bound(w, value + penalty, f)
         gain = plain.gain(w)
-        oracle = self.problem.oracle(w, gain, count)
-        self._note(factor, w, bound, Lower(oracle.lower, w, gain, oracle.matrix))
-        return Answer(w, value, bound.gap, oracle)
+        matrix, vectors, values, lower = self.problem.oracle(w, gain, count)
+        self._update(factor, w, bound, Lower(lower, w, gain, matrix))
+        return Evaluation(w, value, bound.gap, matrix, vectors, values)
 
-    def _note(self, factor: Array, w: Array, bound: Bound, lower: Lower) -> None:
+    def _update(self, factor: Array, w: Array, bound: Certificate, lower: Lower) -> None:
         """Keep the better bounds."""
         self.idle += 1
         upper = bound.value + bound.gap
@@ -210,20 +296,20 @@ class Search:
         known, best = self.lower, self.best_lower
         self.best_lower = lower if lower.value > known or best is None else best
         if best is not None and self.status is None:
-            self.best_lower = improved(self.problem, best, lower)
+            self.best_lower = _best_between(self.problem, best, lower)
         if self.lower > known:
             self.idle = 0
-        self.history.append(Progress(self.n_machines, self.upper, self.gap))
+        self.history.append(Progress(self.n_svms, self.upper, self.gap))
 
     def _report(self, progress: Progress) -> bool:
         if self.callback is None:
             return False
-        seen = Progress(self.n_machines, self.upper, self.gap)
+        seen = Progress(self.n_svms, self.upper, self.gap)
         self.stopped = self.callback(seen) is True or self.stopped
         return self.stopped
 
     def result(self) -> Result[Saddle]:
-        """Return what was found; `x` is the factor of P."""
+        """Return the solution with the best upper bound; `x` is its factor of P."""
         assert self.best is not None
         assert self.factor is not None
         w, bound = self.best
@@ -232,8 +318,42 @@ class Search:
             x=self.factor,
             value=self.upper,
             gap=proof.gap,
-            n_iter=self.n_machines,
+            n_iter=self.n_svms,
             status=self.status or Status.IDLE,
             history=self.history,
             certificate=proof,
         )
+
+
+def _best_between(problem: SaddleProblem, best: Lower, new: Lower) -> Lower:
+    """Return the better of two lower bounds, or a still better one from between them.
+
+    For s + t = 1, D(s w + t v) = s^2 D(w) + t^2 D(v) + s t (D(w + v) - D(w) - D(v)), and
+    s kappa(w) + t kappa(v) is at most kappa(s w + t v).
+    """
+    cross = problem.quadratic(best.w + new.w) - best.matrix - new.matrix
+
+    def at(t: float) -> Lower:
+        s = 1.0 - t
+        gain = s * best.gain + t * new.gain
+        matrix = s * s * best.matrix + t * t * new.matrix + s * t * cross
+        return Lower(problem.lower_bound(matrix, gain), best.w, gain, matrix)
+
+    optimum = minimize_scalar(
+        lambda t: -at(t).value, bounds=(0.0, 1.0), method="bounded", options={"maxiter": TRIES}
+    )
+    t = float(optimum.x)
+    between = at(t)._replace(w=(1.0 - t) * best.w + t * new.w)
+    return max(best, new, between, key=lambda lower: lower.value)
+
+
+def factor_of(P: Array) -> Array:
+    """Return F with F F' = P, without columns that are due to rounding."""
+    values, vectors = np.linalg.eigh(P)
+    kept = values > 1e-14 * values[-1]
+    return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
+
+
+def blended(factor: Array, share: float) -> Array:
+    """Return a factor of (1 - share) P + share I, for tr P = n_P."""
+    return np.hstack([np.sqrt(1.0 - share) * factor, np.sqrt(share) * np.eye(len(factor))])

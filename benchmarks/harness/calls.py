@@ -1,0 +1,68 @@
+"""What contestants are made of: fits, repeated calls, their time, and how it grows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from time import process_time
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from benchmarks.harness.spec import Prepared
+from pliant.comparison.run.memory import peak_memory
+
+__all__ = [
+    "exponent",
+    "fit_quietly",
+    "fitting",
+    "processor_seconds",
+    "repeated",
+    "whole_process",
+]
+
+
+def fitting(
+    model: Any, *data: Any, describe: Callable[[Any], dict[str, Any]] = lambda fitted: {}
+) -> Prepared:
+    """Prepare the fit of a model to data; `describe` gets the fitted model."""
+    return lambda: fit_quietly(model, *data), describe
+
+
+def fit_quietly(model: Any, *data: Any) -> Any:
+    """Fit a model without a warning that it has not converged: tables show its gap."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(*data)
+
+
+def repeated(call: Callable[[], Any], times: int) -> Callable[[], Any]:
+    """Return a call that makes this one several times, and returns what the last one does."""
+
+    def calls() -> Any:
+        for _ in range(times):
+            returned = call()
+        return returned
+
+    return calls
+
+
+def processor_seconds(call: Callable[[], Any]) -> float:
+    """Return the processor time of a call."""
+    began = process_time()
+    call()
+    return process_time() - began
+
+
+def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
+    """Return the slope of the logarithm of the values over that of the sizes."""
+    return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
+
+
+def whole_process(unit: str) -> dict[str, float | None]:
+    """Return the largest memory of this process so far, in "MB" or "GiB"."""
+    largest = peak_memory()
+    return {
+        f"whole process ({unit})": largest and largest / {"MB": 1e6, "GiB": 2**30}[unit],
+    }

@@ -1,0 +1,52 @@
+"""Tables of results as Markdown, laid out as `pliant.comparison.text_table` lays out plain text."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Mapping, Sequence
+
+from pliant.comparison.report.rendering import Cell, Column, laid_out
+
+__all__ = ["markdown_table"]
+
+# Punctuation that starts markup; an underscore only where it doesn't stand inside a word.
+_MARKUP = re.compile(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])")
+
+
+def markdown_table(
+    rows: Sequence[Mapping[str, Cell]], columns: Sequence[Column | str] | None = None
+) -> str:
+    """Render rows as a GitHub-style Markdown table.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        One mapping from column key to cell for each row.
+    columns : sequence of Column or str, optional
+        What to show, in order; by default every key, in the order of first appearance.
+
+    Returns
+    -------
+    str
+        Lines ending in a newline; columns of numbers are aligned to the right. Text cannot break
+        the table: pipes, brackets, emphasis, code and HTML are escaped, control characters
+        removed.
+
+    Raises
+    ------
+    ValueError
+        If there is no column to show.
+    """
+    blocks = laid_out(rows, columns, _escape)
+    lines = [[title, _rule(title, numeric), *body] for title, numeric, body in blocks]
+    return "".join(f"| {' | '.join(line)} |\n" for line in zip(*lines, strict=True))
+
+
+def _rule(title: str, numeric: bool) -> str:
+    return "-" * (len(title) - 1) + (":" if numeric else "-")
+
+
+def _escape(text: str) -> str:
+    """Make text mean itself inside a Markdown table."""
+    return _MARKUP.sub(r"\\\g<0>", html.escape(text, quote=False))

@@ -1,0 +1,135 @@
+"""``python -m benchmarks numbers NAME``: measure a small table of the documentation again.
+
+``cost`` (DANK against rows and features), ``features`` (many rows, against features) and ``tuning``
+(a grid search over all parameters, which needs the data folder) write docs/numbers/NAME.csv. Times
+are those of one thread. More features are copies of the 14 of the speed problem, scaled so that the
+Gram matrix, and with it the problem, stays the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MinMaxScaler
+from sklearn.svm import SVC
+from threadpoolctl import threadpool_limits
+
+from benchmarks.datasets import load_local
+from benchmarks.harness.calls import processor_seconds
+from benchmarks.harness.measuring import ROOT
+from pliant import DANKClassifier, KNPLClassifier
+from pliant.core.typing import Array
+from pliant.datasets import make_speed_problem
+from pliant.kernels import EXTENSIONS, Gaussian
+
+__all__ = ["main"]
+
+FOLDER = ROOT / "docs" / "numbers"
+
+SIZES = [(500, 1), (1000, 1), (2000, 1), (4000, 1), (2000, 10), (2000, 100)]
+"""Rows, and copies of the features, of ``cost``."""
+
+ROWS, NEW, COPIES = 20_000, 2000, (1, 10, 50)
+"""Rows to learn from, new rows, and copies of the features, of ``features``."""
+
+SETTINGS = {"gamma": 3.0, "C": 8.0, "eta": 1e5, "tau": 0.0, "random_state": 0}
+
+SETS = ("sonar", "heart_statlog", "ionosphere")
+GRID = {
+    "machine__C": [0.25, 1.0, 4.0, 16.0, 64.0],
+    "machine__gamma": [0.03, 0.1, 0.3, 1.0, 3.0],
+    "machine__eta_scale": [0.1, 1.0, 10.0],
+    "machine__extension": list(EXTENSIONS),
+}
+"""Of ``tuning``: 300 settings on five folds are 1500 fits."""
+
+
+def cost() -> Iterator[list[Any]]:
+    """Yield the head and the rows of cost.csv: the best of three times; libsvm solves to 1e-3."""
+    yield [
+        "rows", "features", "Gram matrix (s)", "DANK (s)", "tau = 0 (s)", "KNPL (s)", "libsvm (s)",
+        "support points", "rank of F",
+    ]  # fmt: skip
+    ours = (DANKClassifier(), DANKClassifier(tau=0.0), KNPLClassifier())
+    for model in ours:
+        model.fit(*make_speed_problem(50))  # compiles the loops
+    for rows, copies in SIZES:
+        X, y = _wide(rows, copies)
+        models = [clone(model).set_params(gamma=3.0, C=8.0) for model in ours]
+        libsvm = SVC(gamma=3.0, C=8.0, cache_size=1000)
+        fits = [partial(model.fit, X, y) for model in (*models, libsvm)]
+        calls = [partial(Gaussian(3.0), X), *fits]
+        times = [f"{min(processor_seconds(call) for _ in range(3)):.3f}" for call in calls]
+        yield [rows, X.shape[1], *times, len(models[0].support_), models[0].adaptation_.rank]
+
+
+def features() -> Iterator[list[Any]]:
+    """Yield the head and the rows of features.csv: one run of the exact problem, and of parts."""
+    yield [
+        "features", "exact (s)", "in parts (s)", "exact: a new row (ms)",
+        "in parts: a new row (ms)", "support points",
+    ]  # fmt: skip
+    parts = {**SETTINGS, "partition": "kmeans"}
+    DANKClassifier(**parts, refine=True).fit(*make_speed_problem(300))  # compiles the loops
+    for copies in COPIES:
+        X, y = _wide(ROWS + NEW, copies)
+        models = [DANKClassifier(**SETTINGS), DANKClassifier(**parts)]
+        fits = [processor_seconds(partial(m.fit, X[:ROWS], y[:ROWS])) for m in models]
+        for model in models:
+            model.predict(X[:1])  # looks at the training points once
+        new = [processor_seconds(partial(m.predict, X[ROWS:])) / NEW for m in models]
+        times = [f"{each:.2f}" for each in (*fits, *(1000 * seconds for seconds in new))]
+        yield [X.shape[1], *times, len(models[0].support_)]
+
+
+def tuning() -> Iterator[list[Any]]:
+    """Yield the head and the rows of tuning.csv: GridSearchCV in one process."""
+    yield ["set", "rows", "method", "fits", "seconds", "C", "gamma", "eta_scale", "extension"]
+    methods = {
+        "DANK, tau = 0": DANKClassifier(tau=0.0),
+        "DANK, tau = 0.01": DANKClassifier(),
+        "KNPL": KNPLClassifier(),
+    }
+    for name in SETS:
+        data = load_local(name)
+        for method, model in methods.items():
+            folds = StratifiedKFold(5, shuffle=True, random_state=0)
+            scaled = Pipeline([("scale", MinMaxScaler()), ("machine", model)])
+            search = GridSearchCV(scaled, GRID, cv=folds)
+            start = time.perf_counter()
+            search.fit(data.X, data.y)
+            seconds = f"{time.perf_counter() - start:.0f}"
+            fits = 5 * len(search.cv_results_["params"])
+            chosen = [f"{search.best_params_[key]}" for key in GRID]
+            yield [name, len(data.y), method, fits, seconds, *chosen]
+
+
+TABLES: dict[str, Callable[[], Iterator[list[Any]]]] = {
+    "cost": cost, "features": features, "tuning": tuning,
+}  # fmt: skip
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure and write one table; return 0."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks numbers")
+    parser.add_argument("name", choices=TABLES)
+    name = parser.parse_args(arguments).name
+    with threadpool_limits(1):
+        rows = list(TABLES[name]())
+    with (FOLDER / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)
+    return 0
+
+
+def _wide(rows: int, copies: int) -> tuple[Array, Array]:
+    X, y = make_speed_problem(rows)
+    return np.tile(X, copies) / np.sqrt(copies), y

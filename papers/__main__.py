@@ -1,0 +1,267 @@
+"""``python -m papers``: the papers' tables and figures, measured again.
+
+``list`` names the studies, ``run NAME --data DIR`` measures one, each cell *paper / measured*.
+``pages`` writes the kept pages again from the kept results, ``figures`` draws figures.
+
+``overview`` puts all of it onto one page: without ``--data`` of the kept results; with it, the
+profile ``quick`` (the default) measures a few repeats of small sets in some minutes, ``full``
+everything, for a night. Stopped, by Ctrl-C or otherwise, either goes on where it was when it is
+called again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from benchmarks.harness.measuring import ROOT
+from papers.data import FOLDER
+from papers.figures.catalogue import FIGURES
+from papers.figures.figure import PaperFigure
+from papers.overview.advice import Evidence, decisions_page
+from papers.overview.hypertext import embedded, hypertext
+from papers.overview.markdown import markdown
+from papers.overview.overview import (
+    BENCHMARKS,
+    PAPERS,
+    Overview,
+    counted,
+    gather,
+    kept_documents,
+    kept_figures,
+    made_from,
+)
+from papers.overview.profiles import (
+    OWN,
+    PROFILES,
+    QUICK_FIGURES,
+    Measured,
+    Part,
+    figures,
+    full,
+    quick,
+    replace_all,
+    studies,
+    timings,
+    write,
+)
+from papers.page import page
+from papers.runner import Document, measure
+from papers.studies import STUDIES
+from papers.study import Study
+
+OUTPUT = FOLDER / "output"
+RESULTS = FOLDER / "results"
+SPEED = ROOT / "benchmarks" / "results"
+
+INTERRUPTED = 130
+
+NAMES = (*STUDIES, *BENCHMARKS, *(figure.name for figure in FIGURES))
+"""What ``--only`` takes."""
+
+
+def main(arguments: Sequence[str] | None = None, known: Mapping[str, Study] = STUDIES) -> int:
+    """Run the command line; return 0, 1 if something could not be measured, 130 if stopped."""
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    if arguments[:1] == ["figures"]:
+        from papers.figures.__main__ import main as draw
+
+        return draw(arguments[1:])
+    options = _options(arguments, known)
+    if options.command == "list":
+        print("\n".join(f"{study.name:<24} {study.title}" for study in known.values()))
+        return 0
+    commands = {"run": _run, "pages": _pages, "overview": _overview}
+    return commands[options.command](options)
+
+
+def _run(options: argparse.Namespace) -> int:
+    """Measure a study, print its page, and write it."""
+    study: Study = options.study
+    document = measure(
+        study, options.sets, options.repeats, options.data, options.out, options.jobs
+    )
+    text = page(study, document)
+    folders = [options.out, *([options.results] if options.keep else [])]
+    print(text)
+    _tell_written([path for f in folders for path in write(study.name, document, text, f)])
+    return 0
+
+
+def _pages(options: argparse.Namespace) -> int:
+    """Write the pages of all kept results, the overview and the advice again."""
+    kept = kept_documents(options.results, options.speed)
+    texts = {
+        options.results / f"{name}.md": page(STUDIES[name], document)
+        for name, document in kept.items()
+        if name in STUDIES
+    }
+    _tell_written(replace_all(texts) + _keep(options, kept))
+    return 0
+
+
+def _overview(options: argparse.Namespace) -> int:
+    """Put everything onto one page, of kept results and of what is measured now."""
+    kept = kept_documents(options.results, options.speed)
+    pictures = kept_figures(options.results / "figures")
+    found = Measured()
+    if options.data is not None:
+        _measure(options, kept, found)
+        fresh = kept_figures(_folder(options) / "figures", options.profile)
+        pictures = list({each.name: each for each in [*pictures, *fresh]}.values())
+    profile = "kept" if options.data is None else options.profile
+    shown = Overview(gather(kept, found.documents, profile), pictures, profile, _remarks(found))
+    name = "overview-quick" if profile == "quick" else "overview"
+    paths = _write(shown, options.out, name, html=True)
+    if options.keep:
+        paths += _keep(options, kept)
+    print("\n".join([made_from(shown), *shown.remarks, ""]))
+    for paper in PAPERS:
+        print(f"{paper:<8} {counted(shown.of(paper))}")
+    print(f"{'all':<8} {counted(shown.cells)}\n")
+    _tell_written(paths)
+    return INTERRUPTED if found.interrupted else int(bool(found.troubles))
+
+
+def _measure(options: argparse.Namespace, kept: Mapping[str, Document], found: Measured) -> None:
+    """Measure what was asked for; Ctrl-C leaves what is done."""
+    out, data, folder = options.out, options.data, _folder(options)
+    parts, drawn, timed = _plan(options, kept)
+    try:
+        studies(parts, data, out, folder, options.jobs, found, _log)
+        timings(timed, data, out, found, _log)
+        figures(drawn, data, folder / "figures", found, _log)
+    except KeyboardInterrupt:
+        found.interrupted = True
+
+
+def _folder(options: argparse.Namespace) -> Path:
+    """Return where pages of studies and figures go; the cache is in --out itself."""
+    folder: Path = options.out / "quick" if options.profile == "quick" else options.out
+    return folder
+
+
+def _plan(
+    options: argparse.Namespace, kept: Mapping[str, Document]
+) -> tuple[list[Part], list[PaperFigure], list[str]]:
+    """Return the studies, figures and benchmarks of a profile, or those that were named."""
+    small = options.profile == "quick"
+    parts = quick(kept) if small else full()
+    drawn = [each for each in FIGURES if not small or each.name in QUICK_FIGURES]
+    timed = [] if small else list(BENCHMARKS)
+    if options.only:
+        parts = [part for part in parts if part.study in options.only]
+        drawn = [each for each in FIGURES if each.name in options.only]
+        timed = [name for name in BENCHMARKS if name in options.only]
+    return parts, drawn, timed
+
+
+def _remarks(found: Measured) -> list[str]:
+    remarks = [f"Could not be measured: {trouble}." for trouble in found.troubles]
+    if found.interrupted:
+        remarks.append("The run was stopped; the same command goes on from there.")
+    return remarks
+
+
+def _keep(options: argparse.Namespace, kept: Mapping[str, Document]) -> list[Path]:
+    """Write what the documentation shows, all of it from kept results."""
+    folder = options.results
+    lasting = Overview(gather(kept, {}, "kept"), kept_figures(folder / "figures"))
+    advice = {folder / "decisions.md": decisions_page(Evidence(folder, options.speed))}
+    return _write(lasting, folder, "overview", html=False) + replace_all(advice)
+
+
+def _write(shown: Overview, folder: Path, name: str, *, html: bool) -> list[Path]:
+    """Write the overview as JSON and Markdown, and as HTML if it is wanted."""
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = {
+        folder / f"{name}.json": json.dumps(shown.to_dict(), allow_nan=False) + "\n",
+        folder / f"{name}.md": markdown(shown),
+    }
+    if html:
+        texts[folder / f"{name}.html"] = hypertext(shown, embedded(shown.figures))
+    return replace_all(texts)
+
+
+def _tell_written(paths: Sequence[Path]) -> None:
+    print("\n".join(f"Written: {path}" for path in paths))
+
+
+def _log(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _options(arguments: Sequence[str], known: Mapping[str, Study]) -> argparse.Namespace:
+    """Read the command line; leave with a message if it makes no sense."""
+    parser = _parser(known)
+    options = parser.parse_args(arguments)
+    if options.command == "run":
+        options.study = known[options.name]
+        options.sets = _sets(parser, options.study.sets, options.sets)
+        options.repeats = options.study.repeats if options.repeats is None else options.repeats
+    for name in ("repeats", "jobs"):
+        if (value := getattr(options, name, 1)) < 1:
+            parser.error(f"expected --{name} >= 1, got {value}")
+    data = getattr(options, "data", None)
+    if data is not None and not data.is_dir():
+        parser.error(f"expected --data to be an existing folder, got {str(data)!r}")
+    if options.command == "overview":
+        left_out = sorted(set(options.only) & {*OWN, *BENCHMARKS})
+        if options.profile == "quick" and left_out:
+            parser.error(f"expected --profile full with --only {left_out[0]}: quick leaves it out")
+        if unknown := sorted(set(options.only) - set(NAMES)):
+            parser.error(f"expected --only out of {', '.join(NAMES)}, got {', '.join(unknown)}")
+    return options
+
+
+def _sets(parser: argparse.ArgumentParser, known: Sequence[str], asked: str | None) -> list[str]:
+    """Return the sets asked for, in the order of the table."""
+    names = set(known) if asked is None else set(asked.split(","))
+    if unknown := names - set(known):
+        parser.error(f"expected --sets out of {', '.join(known)}, got {sorted(unknown)}")
+    return [name for name in known if name in names]
+
+
+def _parser(known: Mapping[str, Study]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m papers", description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("list", help="name the studies and stop")
+    run = commands.add_parser("run", help="measure a table of the papers again")
+    pages = commands.add_parser("pages", help="write the kept pages again, from kept results")
+    overview = commands.add_parser("overview", help="everything on one page")
+    commands.add_parser("figures", help="draw the figures again: figures --help")
+    add = run.add_argument
+    add("name", metavar="NAME", choices=list(known), help="a study: see list")
+    add("--data", type=Path, metavar="DIR", required=True, help="folder of NAME.csv.gz sets")
+    add("--sets", metavar="A,B", help="only these sets (default: all of the table)")
+    add("--repeats", type=int, metavar="N", help="random splits (default: the study's number)")
+    add("--keep", action="store_true", help="write to papers/results as well")
+    add = overview.add_argument
+    add("--profile", choices=PROFILES, default="quick", help="with --data (default: quick)")
+    add(
+        "--quick", action="store_const", const="quick", dest="profile",
+        help="the same as --profile quick",
+    )  # fmt: skip
+    add("--data", type=Path, metavar="DIR", help="folder of NAME.csv.gz sets; without, no rerun")
+    add("--keep", action="store_true", help="write the overview and advice of kept results, too")
+    add(
+        "--only", action="append", default=[], metavar="NAME",
+        help="rerun this study or figure only; may be given again",
+    )  # fmt: skip
+    for each in (run, overview):
+        each.add_argument("--jobs", type=int, default=1, metavar="N", help="processes (default 1)")
+        each.add_argument("--out", type=Path, default=OUTPUT, metavar="DIR", help="where to write")
+    for each in (run, pages, overview):
+        each.add_argument("--results", type=Path, default=RESULTS, help=argparse.SUPPRESS)
+        each.add_argument("--speed", type=Path, default=SPEED, help=argparse.SUPPRESS)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,215 @@
+"""From a study's results to the cells of the overview: printed numbers, and what stands beside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from papers.agreement import QUANTITIES, Agreement
+from papers.data import Estimate, numbers, printed
+from papers.results import Results, Way, way
+
+if TYPE_CHECKING:
+    from papers.study import Study
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A measured column.
+
+    Attributes
+    ----------
+    way : Way or str
+        The contestant that stands beside a method of the paper.
+    label : str
+        The method's name on the overview; empty for the paper's.
+    part : str
+        Key of its score among the numbers of a measurement.
+    """
+
+    way: Way | str
+    label: str = ""
+    part: str = "test"
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What stands beside the numbers of a paper.
+
+    Attributes
+    ----------
+    paper, place : str
+        Such as ``"DANK"`` and ``"Table 1"``; a place may depend on the printed set and quantity.
+    columns : mapping of str to sequence of Shown
+        By the paper's name of the method; other methods are not rerun.
+    own : sequence of Shown
+        Shown on the sets that are not in the paper's table.
+    own_place : str
+    repeats : int
+        Of the paper.
+    baseline : mapping of str to (way, title)
+        The tuned baseline, by the task.
+    baseline_in : str
+        The study on the same splits that has the baseline, if it is another one.
+    seconds : str
+        Key of the seconds; their median over the repeats is shown if `median`.
+    baseline_seconds : bool
+        Whether the seconds of the baseline are shown as well.
+    regression : str
+        The quantity of a regression.
+    scale : float
+        What makes per cent of an accuracy.
+    by_variant : bool
+        Whether each variant has a row of its own.
+    printed : bool
+        Whether the paper prints any of it.
+    """
+
+    paper: str
+    place: str | Callable[[str, str], str] = ""
+    columns: Mapping[str, Sequence[Shown]] = field(default_factory=dict)
+    own: Sequence[Shown] = ()
+    own_place: str = ""
+    repeats: int = 1
+    baseline: Mapping[str, tuple[Way | str, str]] = field(default_factory=dict)
+    baseline_in: str = ""
+    seconds: str = "fit_seconds"
+    median: bool = False
+    baseline_seconds: bool = False
+    regression: str = "1 - R2"
+    scale: float = 1.0
+    by_variant: bool = False
+    printed: bool = True
+
+
+def cells(study: Study, found: Results, others: Mapping[str, Results]) -> Iterator[Agreement]:
+    """Return the cells of a study; its baseline may stand in another one."""
+    beside = study.beside
+    plain = others.get(beside.baseline_in) if beside.baseline_in else found
+    maker = _Maker(study, found, plain)
+    rows = printed(study.name) if beside.printed else {}
+    for row, quantities in rows.items():
+        for name in study.measured_for(row) or [row]:
+            for quantity, texts in quantities.items():
+                if quantity in QUANTITIES:
+                    yield from maker.row(row, name, quantity, texts)
+    for name in found.sets:
+        if (study.chosen(name).printed or name) not in rows:
+            yield from maker.own(name)
+
+
+@dataclass(frozen=True)
+class _Maker:
+    """Makes the cells of one study."""
+
+    study: Study
+    found: Results
+    plain: Results | None
+
+    def row(
+        self, row: str, name: str, quantity: str, texts: Mapping[str, str]
+    ) -> Iterator[Agreement]:
+        """Return the cells of a printed row, beside the set `name`."""
+        beside = self.study.beside
+        place = beside.place if isinstance(beside.place, str) else beside.place(row, quantity)
+        about = (self.study.name, beside.paper, place, name)
+        for method, text in texts.items():
+            said = Estimate.printed(text, beside.repeats)
+            if said is None:
+                continue
+            columns = beside.columns.get(method, ()) if name in self.study.sets else ()
+            if not columns:
+                yield Agreement(*about, quantity, method, said, None)
+            for shown in columns:
+                yield self._cell(about, quantity, shown.label or method, said, shown)
+                if "(" in text and self.found.has(name, shown.way):
+                    yield self._rank(about, shown, shown.label or method, text)
+
+    def own(self, name: str) -> Iterator[Agreement]:
+        """Return the cells of a set that is not in the paper's table."""
+        beside = self.study.beside
+        regression = self.found.task(name) == "regression"
+        quantity = beside.regression if regression else "accuracy"
+        for shown in beside.own:
+            about = (self.study.name, beside.paper, beside.own_place, name)
+            cell = self._cell(about, quantity, shown.label, None, shown)
+            row = f"{name}, {way(shown.way).variant}" if beside.by_variant else name
+            yield replace(cell, set=row)
+
+    def _cell(
+        self,
+        about: tuple[str, str, str, str],
+        quantity: str,
+        label: str,
+        said: Estimate | None,
+        shown: Shown,
+    ) -> Agreement:
+        name = about[-1]
+        if not self.found.has(name, shown.way):
+            return Agreement(*about, quantity, label, said, None)
+        measured = self._estimate(self.found, name, quantity, shown)
+        base = self._baseline(name, quantity, shown)
+        return Agreement(*about, quantity, label, said, measured, *base)
+
+    def _estimate(self, found: Results, name: str, quantity: str, shown: Shown) -> Estimate:
+        form = QUANTITIES[quantity].form
+        if quantity == "seconds":
+            seconds = found.numbers(name, shown.way, self.study.beside.seconds)
+            if self.study.beside.median:
+                median = float(np.median(seconds))
+                return Estimate(median, None, len(seconds), format(median, form))
+            return Estimate.of(seconds, form)
+        part = "train" if quantity.startswith("training ") else shown.part
+        scale = self.study.beside.scale if quantity.endswith("accuracy") else 1.0
+        return Estimate.of(scale * found.values(name, shown.way, part), form)
+
+    def _baseline(self, name: str, quantity: str, shown: Shown) -> tuple[Estimate | None, str]:
+        """Return the number and the name of the baseline on a set."""
+        beside = self.study.beside
+        task = "regression" if quantity.endswith(("R2", "error")) else "classification"
+        who, title = beside.baseline.get(task, ("", ""))
+        if not who or (quantity == "seconds" and not beside.baseline_seconds):
+            return None, ""
+        base = way(who)._replace(variant=way(shown.way).variant) if beside.by_variant else way(who)
+        if way(shown.way) == base or self.plain is None or not self.plain.has(name, base):
+            return None, ""
+        return self._estimate(self.plain, name, quantity, Shown(base, part=shown.part)), title
+
+    def _rank(
+        self, about: tuple[str, str, str, str], shown: Shown, label: str, text: str
+    ) -> Agreement:
+        rank = numbers(text)[-1]
+        said = Estimate(rank, None, self.study.beside.repeats, f"{rank:.0f}")
+        ranks = self.found.numbers(about[-1], shown.way, "rank")
+        counted = Estimate.of(ranks, QUANTITIES["rank of F"].form)
+        return Agreement(*about, "rank of F", label, said, counted)
+
+
+def timing_cells(document: Mapping[str, Any]) -> Iterator[Agreement]:
+    """Return the cells of TKL's Table 1: a speed benchmark, on all rows of each set."""
+    suffix = ", all rows"
+    cases = {c["name"]: c["measurements"] for c in document["cases"]}
+    for name, quantities in printed("tkl-table-1").items():
+        if f"{name}{suffix}" not in cases:
+            continue
+        about = (document["benchmark"], "TKL", "Table 1", name, "seconds")
+        program, algorithm = (
+            Estimate.printed(quantities["seconds"][method], 30) for method in ("SDP", "Algorithm 2")
+        )
+        seconds = {
+            who: Estimate.of(
+                [
+                    each["processor_seconds"]
+                    for each in cases[f"{name}{suffix}"]
+                    if each["contestant"] == who
+                ],
+                QUANTITIES["seconds"].form,
+            )
+            for who in ("Algorithm 2", "pliant")
+        }
+        yield Agreement(*about, "SDP", program, None)
+        yield Agreement(*about, "Algorithm 2", algorithm, seconds["Algorithm 2"])
+        yield Agreement(*about, "TKL by pliant", None, seconds["pliant"])

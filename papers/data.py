@@ -1,0 +1,197 @@
+"""What the studies keep as data: sets, printed numbers, texts; and the sets' rows from a folder."""
+
+from __future__ import annotations
+
+import csv
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from math import sqrt
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.datasets import load_digits
+
+from benchmarks.datasets import load_local
+from pliant.core.typing import Array
+
+FOLDER = Path(__file__).parent
+
+_NUMBER = re.compile(r"\d*\.?\d+")
+
+
+@dataclass(frozen=True)
+class PaperSet:
+    """A set of a paper; `papers/sets` has them all.
+
+    Attributes
+    ----------
+    file : str
+        Its name in the data folder; empty for scikit-learn's digits.
+    test_file : str or None
+        The set's own test file; without one, the rows are split at random.
+    clipped : bool
+        Whether features are clipped at their .1 and 99.9 percentiles in the training rows.
+    most_repeats : int or None
+        The largest number of repeats, for a large set.
+    above : float or None
+        A class is made of a number: is it above this one?
+    printed : str or None
+        Its name in the paper, if that is another one.
+    support : int or None
+        The paper's number of support points.
+    labels : int or None
+        The number of labelled points, where the paper gives it.
+    per_class : int or None
+        The number of random rows of each class in a repeat; None for all.
+    unit : float or None
+        Features are divided by it; None standardises them.
+    n_parts : int
+        Parts of a decomposed problem.
+    note : str
+        What the reader of a page should know.
+    """
+
+    file: str
+    test_file: str | None = None
+    clipped: bool = False
+    most_repeats: int | None = None
+    above: float | None = None
+    printed: str | None = None
+    support: int | None = None
+    labels: int | None = None
+    per_class: int | None = None
+    unit: float | None = None
+    n_parts: int = 1
+    note: str = ""
+
+
+def toml(name: str) -> dict[str, Any]:
+    """Return a TOML file of this folder."""
+    return tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def paper_sets(group: str) -> dict[str, PaperSet]:
+    """Return the sets of a group of studies, by the names on their pages."""
+    sets = {}
+    for name, fields in toml(f"sets/{group}").items():
+        note = " ".join(fields.pop("note", "").split())
+        sets[name] = PaperSet(**{"file": name, **fields}, note=note)
+    return sets
+
+
+@cache
+def _texts(group: str) -> dict[str, str]:
+    return {key: " ".join(value.split()) for key, value in toml(f"texts/{group}").items()}
+
+
+def text(group: str, key: str, **values: Any) -> str:
+    """Return a paragraph of `papers/texts`, its fields filled in."""
+    return _texts(group)[key].format(**values)
+
+
+Printed: TypeAlias = dict[str, dict[str, dict[str, str]]]
+"""Cells as printed: by set, by quantity, by method; those that are not given are left out."""
+
+
+@cache
+def printed(table: str) -> Printed:
+    """Return what a paper prints; the numbers of features and rows, d and n, are left out."""
+    found: Printed = {}
+    with (FOLDER / "printed" / f"{table}.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            name, quantity = row.pop("set"), row.pop("quantity")
+            cells = {k: cell for k, cell in row.items() if cell and k not in ("d", "n")}
+            found.setdefault(name, {})[quantity] = cells
+    return found
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over repeats: as a paper prints it, or measured.
+
+    Attributes
+    ----------
+    mean : float
+    spread : float or None
+        Standard deviation over the repeats; None where it is not known.
+    repeats : int
+        How many splits the mean is taken over.
+    text : str
+        As it is shown.
+    """
+
+    mean: float
+    spread: float | None
+    repeats: int
+    text: str
+
+    @classmethod
+    def of(cls, values: npt.ArrayLike, form: str) -> Estimate:
+        """Summarise measurements; `form` formats a number, such as ``.1f``."""
+        array = np.asarray(values, dtype=float)
+        mean = float(array.mean())
+        spread = float(array.std(ddof=1)) if len(array) > 1 else None
+        shown = format(mean, form) + ("" if spread is None else f"±{format(spread, form)}")
+        return cls(mean, spread, len(array), shown)
+
+    @classmethod
+    def printed(cls, text: str, repeats: int) -> Estimate | None:
+        """Read a cell such as ``81.2±1.4•``; None where there is no number, such as ``N/A``."""
+        shown = text.partition("(")[0].strip(" •")
+        found = numbers(shown)
+        if not found:
+            return None
+        return cls(found[0], found[1] if len(found) > 1 else None, repeats, shown)
+
+    def error(self, spread: float = 0.0) -> float:
+        """Return the standard error of the mean; `spread` stands in for one that is not known."""
+        return (spread if self.spread is None else self.spread) / sqrt(self.repeats)
+
+    @property
+    def short(self) -> str:
+        """The mean alone, as it is shown."""
+        return self.text.partition("±")[0]
+
+
+def numbers(text: str) -> list[float]:
+    """Return the numbers in a text."""
+    return [float(found) for found in _NUMBER.findall(text)]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The rows of a set.
+
+    Attributes
+    ----------
+    X : array of shape (n, d)
+    y : array of shape (n,)
+    task : {"classification", "regression"}
+    own_training : int or None
+        The first rows that are the set's own training file; None if the set has no test file.
+    """
+
+    X: Array
+    y: npt.NDArray[Any]
+    task: str
+    own_training: int | None = None
+
+
+def read(chosen: PaperSet, folder: str) -> Table:
+    """Load a set; TableError if its file is missing."""
+    if not chosen.file:
+        return Table(*load_digits(return_X_y=True), "classification")
+    data = load_local(chosen.file, folder)
+    if chosen.above is not None:
+        return Table(data.X, np.where(data.y > chosen.above, 1, -1), "classification")
+    task = "regression" if data.task == "regression" else "classification"
+    if chosen.test_file is None:
+        return Table(data.X, data.y, task)
+    test = load_local(chosen.test_file, folder)
+    X, y = np.concatenate([data.X, test.X]), np.concatenate([data.y, test.y])
+    return Table(X, y, task, len(data.y))

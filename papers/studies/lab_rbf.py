@@ -1,0 +1,350 @@
+"""LAB-RBF: Tables 1, 2 and 3, its defaults beside other regressors, and its classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from papers import page as md
+from papers.beside import Beside, Shown
+from papers.contestants.fitted import HeldOut
+from papers.contestants.gaussian_svc import GaussianSVC
+from papers.contestants.regressors import (
+    Boosting,
+    BoostingClassifier,
+    DefaultLAB,
+    ExtraTrees,
+    Forest,
+    ForestClassifier,
+    GaussianProcess,
+    GaussianRidge,
+    GaussianSVR,
+    LABClassifier,
+    NystroemRidge,
+    PaperLAB,
+    TunedBoosting,
+)
+from papers.contestants.xrfm import Recursive, TunedRecursive
+from papers.data import paper_sets, printed, text
+from papers.results import Gain, Results
+from papers.studies.bars import LAB, bars
+from papers.study import Contestant, Entry, Study
+from pliant.comparison import Column
+
+GROUP = "lab"
+
+NOT_INSTALLED = "not installed"
+
+PARKINSON = "parkinsons_total"
+
+PRINTED_AS = {"paper-lab": LAB, "paper-lab-one-draw": LAB, "krr": "RBF KRR", "nystroem": "Falkon"}
+"""The paper's name of the method that a contestant stands beside."""
+
+WINS = (
+    Column("sets"),
+    Column("mean", "by the mean"),
+    Column("rule", "beyond one standard error"),
+    Column("corrected", "beyond one corrected error"),
+)
+
+
+def sections(
+    study: Study, results: Results, middle: Callable[[Study, Results], Iterator[str]], draws: bool
+) -> list[str]:
+    """Return the protocol, the bars, the middle, the times and the notes of a page."""
+    lines = "\n".join(map(str, bars(study, results)))
+    return [
+        _protocol(study, results),
+        md.contestants_note(study),
+        md.left_out(study, results),
+        text(GROUP, "draws") if draws else "",
+        *(["## What was asked for", lines] if lines else []),
+        *middle(study, results),
+        "## Time of training",
+        text(GROUP, "times"),
+        _times(results),
+        "## Notes",
+        "\n".join([notes(study, results), *([text(GROUP, "toms_hardware")] if draws else [])]),
+    ]
+
+
+def _protocol(study: Study, results: Results) -> str:
+    held = results.held["protocol"]
+    testing, first = round(100 * held["test_size"]), held["first_seed"]
+    classes = any(results.sets_of("classification"))
+    return text(
+        GROUP, "protocol", repeats=results.repeats, first=first, last=first + results.repeats - 1,
+        training=100 - testing, testing=testing, stratified=", stratified" if classes else "",
+        target="" if classes else " and the target",
+        score="accuracy and log loss" if classes else "R2",
+    )  # fmt: skip
+
+
+def notes(study: Study, results: Results) -> str:
+    """List what is particular to a set."""
+
+    def few(name: str) -> list[str]:
+        said = ", ".join(f"{title} on the first {k}" for title, k in md.fewer(results, name))
+        return [f"measured on fewer splits: {said}"] if said else []
+
+    return md.set_notes(study, results, few, by_contestant=True)
+
+
+def tables(study: Study, results: Results) -> Iterator[str]:
+    """Return Tables 1 and 3 with the paper's numbers, the measured peers, and Table 2."""
+    yield from ("## Tables 1 and 3: test R2, paper / measured", text(GROUP, "printed"))
+    yield _printed(results)
+    yield from _scores(study, results)
+    yield from ("## Table 2: support points", text(GROUP, "support"), _support(results))
+    if PARKINSON in results.sets:
+        yield from (f"## {PARKINSON}, split by split", text(GROUP, "seeds"), _seeds(results))
+    yield from _against(results)
+
+
+def defaults(study: Study, results: Results) -> Iterator[str]:
+    """Return the scores of all contestants, and who wins."""
+    yield from _scores(study, results)
+    yield from _against(results)
+
+
+def classes(study: Study, results: Results) -> Iterator[str]:
+    """Return accuracy and log loss."""
+    yield from ("## Accuracy", text(GROUP, "marks", first=study.contestants[0].title))
+    yield _score_table(study, results)
+    yield from ("## Log loss", "Likewise; lower is better.")
+    yield _score_table(study, results, "log_loss", 3)
+    yield from _against(results)
+    yield "Of the log loss, positive where it is lower:"
+    yield from md.differences(results, _gains(results, "log_loss"), lambda name: 3)
+
+
+def _gains(results: Results, part: str = "test") -> dict[str, dict[str, Gain]]:
+    """Return the gains of the first contestant, in R2 or accuracy, or by a lower log loss."""
+    first, *peers = results.all_titles
+    signs = dict.fromkeys(results.sets, -1.0 if part == "log_loss" else 1.0)
+    return {peer: results.compared(first, peer, part, signs) for peer in peers}
+
+
+def _scores(study: Study, results: Results) -> list[str]:
+    first = study.contestants[0].title
+    return ["## Test R2", text(GROUP, "marks", first=first), _score_table(study, results)]
+
+
+def _score_table(study: Study, results: Results, part: str = "test", digits: int = 4) -> str:
+    """Mean ± standard deviation of every contestant on every set, marked against the first."""
+    gains = _gains(results, part)
+    rows: list[md.Row] = []
+    for name in results.sets:
+        row: md.Row = {"set": name}
+        for entry in study.entries:
+            who = entry.contestant.name
+            side = -gains[who][name].verdict if name in gains.get(who, ()) else 0
+            missing = NOT_INSTALLED if name in entry.sets else md.NONE
+            row[entry.contestant.title] = (
+                md.spread(results.values(name, who, part), digits) + md.mark(side)
+                if results.has(name, who)
+                else missing
+            )
+        rows.append(row)
+    return md.table(rows)
+
+
+def _against(results: Results) -> list[str]:
+    first, gains = next(iter(results.all_titles.values())), _gains(results)
+    return [
+        "## Wins, ties and losses",
+        md.wins(results, gains, WINS),
+        "## Paired differences",
+        text(GROUP, "paired", first=first),
+        *md.differences(results, gains, lambda name: 4),
+    ]
+
+
+def _printed(results: Results) -> str:
+    """Paper / measured: our models, what stands beside a method of the paper, and the others."""
+    paper = printed("lab-rbf-tables-1-2")
+    others = [m for m in paper["Tecator"]["R2"] if m not in PRINTED_AS.values()]
+    rows: list[md.Row] = []
+    for name in results.sets:
+        row_name = paper_sets(GROUP)[name].printed or ""
+        cells = paper[row_name]["R2"]
+        row: md.Row = {"set": name, "paper's name": row_name}
+        for who, method in PRINTED_AS.items():
+            measured = md.spread(results.values(name, who), 4)
+            row[f"{method} / {results.titles[who]}"] = f"{cells.get(method, md.NONE)} / {measured}"
+        row |= {m: f"{cells[m]} / {md.LATER}" if m in cells else md.NONE for m in others}
+        rows.append(row)
+    return md.table(rows)
+
+
+def _support(results: Results) -> str:
+    """Support points, the paper's and those measured."""
+    held = {each["name"]: each for each in results.held["contestants"]}
+    limits = {"nystroem": held["nystroem"]["centres"], "krr": held["krr"]["most_rows"]}
+    rows: list[md.Row] = []
+    for name in results.sets:
+        cells = printed("lab-rbf-tables-1-2")[paper_sets(GROUP)[name].printed or ""]
+        points, row = cells["support points"], md.Row(set=name)
+        methods = ("R-SVR-MKL", "SVR-MKL", "Falkon", LAB)
+        row |= {f"{method} (paper)": points.get(method, md.NONE) for method in methods}
+        for who in ("paper-lab", "lab", "svr"):
+            row[results.titles[who]] = f"{results.numbers(name, who, 'support').mean():.0f}"
+        n_train = results.group(name, "krr")["n_train"]
+        row |= {results.titles[who]: f"{min(most, n_train)}" for who, most in limits.items()}
+        rows.append(row)
+    return md.table(rows)
+
+
+def _seeds(results: Results) -> str:
+    """The score on every split, one column a contestant; then the least and the mean."""
+    first = results.held["protocol"]["first_seed"]
+    labels = [*(str(first + k) for k in range(results.repeats)), "least", "mean"]
+    rows: list[md.Row] = [{"seed": label} for label in labels]
+    for who in ("paper-lab-one-draw", "paper-lab", "lab"):
+        title, values = results.titles[who], results.values(PARKINSON, who)
+        for repeat, value in zip(results.group(PARKINSON, who)["repeat"], values, strict=True):
+            rows[repeat][title] = f"{value:.4f}"
+        rows[-2][title] = f"{values.min():.4f}"
+        rows[-1][title] = f"{values.mean():.4f}"
+    return md.table(rows)
+
+
+def _times(results: Results) -> str:
+    """Process seconds of the fit, and in brackets of the choice of parameters."""
+    rows: list[md.Row] = []
+    for name in results.sets:
+        row: md.Row = {"set": name, "train × d": md.shape(results, name)}
+        for who, title in results.all_titles.items():
+            row[title] = md.NONE
+            if results.has(name, who):
+                fit, choice = (
+                    results.numbers(name, who, f"{part}_seconds").mean()
+                    for part in ("fit", "tuning")
+                )
+                row[title] = f"{fit:.2f}" + (f" ({choice:.1f})" if choice >= 0.05 else "")
+        rows.append(row)
+    return md.table(rows)
+
+
+_ALL = tuple(paper_sets(GROUP))
+
+PRINTED = tuple(name for name, chosen in paper_sets(GROUP).items() if chosen.printed)
+
+CLASSES = _ALL[_ALL.index("sonar") :]
+
+WIDER = (
+    "yacht", "boston_housing", "tecator", "airfoil", "space_ga", "abalone", "sml2010_room",
+    "parkinsons_total", "comp_activ", "cpusmall", "ccpp", "grid_stability", "california_housing",
+    "kc_house",
+)  # fmt: skip
+
+AT_MOST_600_ROWS = ("yacht", "boston_housing", "tecator")
+
+WITH_XRFM = WIDER[:6]
+
+BOOSTING = {"regression": ("tuned-boosting", "tuned gradient boosting")}
+
+
+def _entry(sets: tuple[str, ...], contestant: Contestant) -> Entry:
+    """Return a contestant on those of the sets that it is measured on."""
+    limits = {"gp": AT_MOST_600_ROWS, "xrfm": WITH_XRFM, "tuned-xrfm": WITH_XRFM}
+    some = limits.get(contestant.name, sets)
+    return Entry(contestant, tuple(name for name in sets if name in some))
+
+
+def _study(
+    name: str,
+    title: str,
+    repeats: int,
+    sets: tuple[str, ...],
+    contestants: tuple[Contestant, ...],
+    middle: Callable[[Study, Results], Iterator[str]],
+    beside: Beside,
+) -> Study:
+    entries = tuple(_entry(sets, each) for each in contestants)
+    shown = partial(sections, middle=middle, draws=beside.printed)
+    return Study(name, title, GROUP, repeats, HeldOut(), entries, shown, beside, percent=False)
+
+
+TABLES = _study(
+    "lab-rbf-tables-1-2",
+    "LAB-RBF, Tables 1, 2 and 3: accuracy with the paper's support points",
+    10,
+    PRINTED,
+    (
+        PaperLAB(),
+        PaperLAB(draws=1, name="paper-lab-one-draw", title="LAB-RBF, one draw"),
+        DefaultLAB(),
+        GaussianRidge(),
+        NystroemRidge(),
+        GaussianSVR(),
+        GaussianProcess(),
+        Forest(),
+        ExtraTrees(),
+        Boosting(),
+        TunedBoosting(),
+    ),
+    tables,
+    Beside(
+        "LAB-RBF",
+        lambda row, quantity: (
+            "Table 3" if row in ("Electrical", "KC House", "TomsHardware") else "Table 1"
+        ),
+        {
+            LAB: (
+                Shown("paper-lab", f"{LAB}: LAB-RBF, one member"),
+                Shown("paper-lab-one-draw", f"{LAB}: LAB-RBF, one draw"),
+            ),
+            "RBF KRR": (Shown("krr"),),
+            "Falkon": (Shown("nystroem"),),
+        },
+        repeats=50,
+        baseline=BOOSTING,
+        regression="R2",
+    ),
+)
+
+DEFAULTS = _study(
+    "lab-rbf-defaults",
+    "LAB-RBF with its defaults, beside what a user would pick instead, on 14 sets",
+    10,
+    WIDER,
+    (
+        DefaultLAB(),
+        Boosting(),
+        TunedBoosting(),
+        GaussianRidge(),
+        ExtraTrees(),
+        GaussianProcess(),
+        Recursive(),
+        TunedRecursive(),
+    ),
+    defaults,
+    Beside(
+        "LAB-RBF",
+        own=(Shown("lab", "LAB-RBF, defaults"),),
+        own_place="our study of the defaults",
+        baseline=BOOSTING,
+        regression="R2",
+        printed=False,
+    ),
+)
+
+CLASSIFICATION = _study(
+    "lab-rbf-classification",
+    "LAB-RBF as a classifier, on 10 sets",
+    5,
+    CLASSES,
+    (LABClassifier(), GaussianSVC(), BoostingClassifier(), ForestClassifier()),
+    classes,
+    Beside(
+        "LAB-RBF",
+        own=(Shown("lab-classifier", "LAB-RBF, defaults"),),
+        own_place="our study of classification",
+        baseline={"classification": ("svc", "tuned Gaussian SVM")},
+        scale=100.0,
+        printed=False,
+    ),
+)
+
+STUDIES = (TABLES, DEFAULTS, CLASSIFICATION)

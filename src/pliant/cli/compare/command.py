@@ -1,0 +1,119 @@
+"""``pliant compare``: methods tested beside each other on one table or several."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pliant.cli.compare.plan import Plan, method_names
+from pliant.cli.compare.running import run_plan
+from pliant.cli.compare.text import all_as_data, all_as_text, ending
+from pliant.cli.exit_codes import INTERRUPTED
+from pliant.cli.outputs import STDOUT, write_json
+from pliant.cli.parameters import whole
+from pliant.comparison.protocol import Protocol
+from pliant.comparison.report import write_report
+
+__all__ = ["compare"]
+
+
+def compare(
+    tables: Annotated[
+        list[Path],
+        typer.Argument(metavar="TABLE", help="CSV (also .gz, .tsv) or Parquet; one or more."),
+    ],
+    target: Annotated[str, typer.Option(metavar="COLUMN", help="The column to learn.")],
+    methods: Annotated[
+        str | None,
+        typer.Option(metavar="NAME,NAME", help="Default: all for the task; see pliant methods."),
+    ] = None,
+    budget: Annotated[
+        str, typer.Option(metavar="TIME|none", help="Such as 90s, 10m, 1h; for all tables.")
+    ] = "10m",
+    folds: Annotated[
+        int, typer.Option(parser=whole(2, 100), metavar="K", help="Folds to test on.")
+    ] = 5,
+    repeats: Annotated[
+        int, typer.Option(parser=whole(1, 100), metavar="N", help="How often folds are drawn.")
+    ] = 2,
+    group: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Rows of one group stay together in every fold."),
+    ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Test on later rows only, by number or ISO date."),
+    ] = None,
+    task: Annotated[
+        str | None,
+        typer.Option(metavar="classification|regression", help="Default: guessed from the target."),
+    ] = None,
+    missing: Annotated[
+        str, typer.Option(metavar="impute|error", help="Fill in missing features, or refuse them.")
+    ] = "impute",
+    drop: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Leave a column out; repeatable.")
+    ] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="What to choose and rank by: accuracy, r2, ..."),
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(parser=whole(0, 2**32 - 1), metavar="N", help="Decides all draws.")
+    ] = 0,
+    jobs: Annotated[
+        int | None,
+        typer.Option(parser=whole(1, 1024), metavar="N", help="Default: one for each core."),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="Write a report to read and share.")
+    ] = None,
+    json: Annotated[
+        Path | None, typer.Option(metavar="FILE|-", help="Write the full result; - is stdout.")
+    ] = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Finished folds; default: TABLE.compare.jsonl, here."),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with what the cache holds.")
+    ] = False,
+) -> None:
+    """Compare methods on one table or several, by nested cross-validation.
+
+    All methods, and plain ones beside them, learn from the same rows and are
+    tested on the same others. Each fold chooses its settings again, and learns
+    again how to fill in, encode and scale features. Ctrl-C keeps finished folds.
+
+    Example:  pliant compare patients.csv --target diagnosis --report report.html
+    """
+    plan = Plan(
+        tables=tuple(tables),
+        target=target,
+        methods=method_names(methods),
+        budget=budget,
+        protocol=Protocol(folds=folds, repeats=repeats, metric=metric, seed=seed),
+        task=task,
+        missing=missing,
+        drop=tuple(drop or ()),
+        group=group,
+        time=time,
+        jobs=jobs,
+        cache=cache,
+        resume=resume,
+        report=report,
+        json=json,
+    )
+    results = run_plan(plan)
+    if json != STDOUT:
+        print(all_as_text(results), flush=True)
+    if json is not None:
+        write_json(json, all_as_data(results))
+    if report is not None:
+        write_report(results, report)
+    if json != STDOUT:
+        print(f"\n{ending(plan, results)}")
+    if results[-1].interrupted:
+        raise typer.Exit(INTERRUPTED)

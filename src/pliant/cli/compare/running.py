@@ -1,0 +1,142 @@
+"""Behind ``pliant compare``: checks first, then table after table under one budget."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+
+from pliant.cli.compare.plan import Plan, duration
+from pliant.cli.console import Tick, progress, tell
+from pliant.cli.outputs import STDOUT, check_outputs
+from pliant.comparison.comparing import check_metric, compare_sample
+from pliant.comparison.reading import read_sample
+from pliant.comparison.record import Record
+from pliant.comparison.result import ComparisonResult
+from pliant.comparison.run.folds import check_folds, settled
+from pliant.comparison.run.journal import Journal, check_ours, key_of
+from pliant.comparison.sample import Sample
+from pliant.core.exceptions import TableError
+from pliant.core.files import printable, quoted
+
+__all__ = ["run_plan"]
+
+LEAST = 1e-3
+"""Seconds for a table when all of the budget is spent: its cells are then listed as cut."""
+
+
+def run_plan(plan: Plan) -> list[ComparisonResult]:
+    """Check everything, then compare table after table; less results than tables after Ctrl-C.
+
+    Tables share the budget equally; what one leaves is for those that follow.
+
+    Raises
+    ------
+    ValueError
+        For a table or an option that cannot be used; before any work is done.
+    """
+    budget = duration(plan.budget)
+    ends = time.monotonic() + (budget or 0.0)  # reading the tables counts
+    _check(plan)
+    samples = _samples(plan)
+    _prepare(plan, samples)
+    results: list[ComparisonResult] = []
+    for sample, cache in zip(samples, plan.caches, strict=True):
+        share = (ends - time.monotonic()) / (len(samples) - len(results))
+        results.append(_compared(plan, sample, cache, budget and max(share, LEAST)))
+        if results[-1].interrupted:
+            break
+    return results
+
+
+def _check(plan: Plan) -> None:
+    """Refuse what can be refused without a look into the tables."""
+    if twice := [path for path, count in Counter(plan.tables).items() if count > 1]:
+        raise TableError(f"expected each table once, got {quoted(twice[0], 200)} twice")
+    if plan.cache is not None and len(plan.tables) > 1:
+        raise ValueError("--cache names the file of one table: leave it out for several")
+    if plan.report == STDOUT or plan.cache == STDOUT:
+        raise ValueError("expected the name of a file, got '-': only --json can go to stdout")
+    if plan.group is not None and plan.time is not None:
+        raise ValueError("expected --group or --time, got both")
+    check_outputs([plan.report, plan.json, *plan.caches], inputs=plan.tables)
+
+
+def _samples(plan: Plan) -> list[Sample]:
+    """Read all tables, and refuse what they do not allow."""
+    return [
+        replace(_sample(plan, path), name=name)
+        for path, name in zip(plan.tables, plan.names, strict=True)
+    ]
+
+
+def _sample(plan: Plan, path: Path) -> Sample:
+    """Read a table; of several, the error names the one that cannot be used."""
+    try:
+        sample = read_sample(
+            path,
+            plan.target,
+            task=plan.task,
+            missing=plan.missing,
+            drop=plan.drop,
+            group=plan.group,
+            time=plan.time,
+        )
+        check_metric(plan.protocol, sample)
+        check_folds(sample, plan.protocol)
+    except ValueError as error:
+        if len(plan.tables) == 1:
+            raise
+        raise TableError(f"{quoted(path, 200)}: {error}") from None
+    return sample
+
+
+def _prepare(plan: Plan, samples: Sequence[Sample]) -> None:
+    """Refuse journals of another comparison, and print notes on what is kept and missing."""
+    for sample, cache in zip(samples, plan.caches, strict=True):
+        if plan.resume:
+            Journal(cache, key_of(sample, settled(plan.protocol, sample)), resume=True)
+        elif cache.exists():
+            check_ours(cache)
+            tell(f"Note: what {quoted(cache, 200)} held is kept in {quoted(f'{cache}.old', 200)}")
+    files = ", ".join(quoted(path, 200) for path in plan.caches)
+    tell(f"Note: finished cells are kept in {files}; --resume goes on from there")
+    if plan.report is not None and find_spec("matplotlib") is None:
+        tell("Note: no pictures in the report: they need matplotlib: pip install 'pliant[plots]'")
+
+
+def _compared(plan: Plan, sample: Sample, cache: Path, budget: float | None) -> ComparisonResult:
+    """Compare methods on one table, with progress from the first cell on."""
+    with ExitStack() as stack:
+        shown = _Shown(f"Comparing on {printable(sample.name, 40)}", stack)
+        return compare_sample(
+            sample,
+            plan.methods,
+            plan.protocol,
+            budget=budget,
+            n_jobs=plan.jobs,
+            cache=cache,
+            resume=plan.resume,
+            progress=shown,
+            command=plan.command,
+        )
+
+
+class _Shown:
+    """Shows how many cells are done; how many there are is known with the first one."""
+
+    def __init__(self, text: str, stack: ExitStack) -> None:
+        self._text, self._stack = text, stack
+        self._tick: Tick | None = None
+        self._done = 0
+
+    def __call__(self, record: Record, done: int, total: int) -> None:
+        """Take note of a cell."""
+        if self._tick is None:
+            self._tick = self._stack.enter_context(progress(f"{self._text}: {total} cells", total))
+        self._tick(done - self._done)
+        self._done = done

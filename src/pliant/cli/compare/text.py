@@ -1,0 +1,168 @@
+"""The results of ``pliant compare`` as short text for a terminal of 80 columns."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pliant.cli.compare.plan import Plan
+from pliant.cli.compare.tables import data_over_tables, text_over_tables
+from pliant.cli.outputs import STDOUT
+from pliant.cli.report import facts, paragraph, program, word
+from pliant.comparison import Column, text_table
+from pliant.comparison.record import DUMMY, LEARNED
+from pliant.comparison.result import ComparisonResult
+from pliant.comparison.stats.standings import Standing
+from pliant.core.files import printable, quoted
+from pliant.core.text import (
+    count,
+    decimals,
+    fixed,
+    known,
+    p_value,
+    seconds,
+    signed,
+)
+
+__all__ = ["all_as_data", "all_as_text", "ending"]
+
+COLUMNS = ("method", "score", "difference", "p", "fit", "folds")
+ABSENT = {"skipped": "skipped", "error": "failed"}
+
+LONG = 1e7
+"""Differences from here on are written as powers of ten, as scores are."""
+
+
+def all_as_text(results: Sequence[ComparisonResult]) -> str:
+    """Return the results on each table, and then over all of them."""
+    over_all = [text_over_tables(results)] if len(results) > 1 else []
+    return "\n\n\n".join([*map(_text, results), *over_all])
+
+
+def all_as_data(results: Sequence[ComparisonResult]) -> dict[str, Any]:
+    """Return the same as plain data: that of one table, or of each under "tables"."""
+    data = [result.to_dict() for result in results]
+    if len(data) == 1:
+        return data[0]
+    return {"tables": data, "across": data_over_tables(results)}
+
+
+def _text(result: ComparisonResult) -> str:
+    """Return the result on one table: the leaderboard, in words, and what is missing."""
+    blocks = [_headline(result), _leaderboard(result), paragraph(result.sentence()), _gaps(result)]
+    return "\n\n".join(block for block in blocks if block)
+
+
+def ending(plan: Plan, results: Sequence[ComparisonResult]) -> str:
+    """Return where things are, and what to do next."""
+    kept = "finished cells; --resume goes on from there"
+    written = [(plan.report, "the report: open it in a browser"), (plan.json, "all of it as JSON")]
+    files = [*written, *((cache, kept) for cache in plan.caches[: len(results)])]
+    named = [(printable(path, 200), what) for path, what in files if path not in (None, STDOUT)]
+    steps = [*_going_on(plan, results), *_fits(plan, results)]
+    return facts(named) + "\n\nNext:\n" + "\n".join(f"  {step}" for step in steps)
+
+
+def _headline(result: ComparisonResult) -> str:
+    """Return what was compared on what, and how."""
+    sample, protocol = result.sample, result.protocol
+    classes = "" if sample["classes"] is None else f", {len(sample['classes'])} classes"
+    size = f"{count(sample['rows'], 'row')}, {count(sample['features'], 'feature')}{classes}"
+    name, target = printable(sample["name"], 40), quoted(sample["target"], 30)
+    drawn = "" if protocol.repeats == 1 else f", drawn {protocol.repeats} times"
+    kept = "" if sample["groups"] is None else f" of {count(sample['groups'], 'group')}"
+    kept = " of later rows" if sample["ordered"] else kept
+    how = f"Tested on {protocol.folds} folds{kept}{drawn}; settings chosen inside each fold."
+    return f"{name}: {result.task} of {target}, {size}\n{how}"
+
+
+def _leaderboard(result: ComparisonResult) -> str:
+    """Return a line for each method, the best first."""
+    places, metric = result.standings(), result.metric
+    digits = decimals((each.mean for each in places), (each.error for each in places))
+    rows = [_row(standing, digits) for standing in places]
+    better = "" if metric.higher_is_better else ", lower is better"
+    titles = {
+        "score": f"{metric.title} ± error{better}",
+        "difference": "better by",
+        "fit": "one fit",
+    }
+    columns = [Column(key, titles.get(key, key)) for key in COLUMNS]
+    against = next((each.method.title for each in places if each.is_reference), None)
+    note = f"better by: than {against} on the same rows; p: corrected t test, Holm"
+    table = text_table(rows, columns).rstrip()
+    return table if against is None else f"{table}\n{note}"
+
+
+def _row(standing: Standing, digits: int) -> dict[str, str]:
+    """Return the cells of a method."""
+    error = "" if standing.error is None else f" ± {fixed(standing.error, digits)}"
+    cells = {
+        "score": fixed(standing.mean, digits) + error,
+        "difference": "" if standing.is_reference else _signed(standing.difference, digits),
+        "p": "" if standing.is_reference else p_value(standing.p_value),
+        "fit": seconds(standing.seconds["fit"]),
+        "folds": ABSENT.get(standing.method.status, f"{standing.folds} of {standing.planned}"),
+    }
+    plain = {name: text.replace("−", "-") for name, text in cells.items()}  # for ASCII terminals
+    return {"method": standing.method.title, **plain}
+
+
+def _signed(difference: float | None, digits: int) -> str:
+    """Return a difference with its sign, as a power of ten where it would be long."""
+    if known(difference) and abs(difference) >= LONG:
+        return f"{difference:+.1e}"
+    return signed(difference, digits)
+
+
+def _gaps(result: ComparisonResult) -> str:
+    """Return why methods are not complete, once for those with the same reason."""
+    titles: dict[str, list[str]] = {}
+    for each in result.methods:
+        if each.reason:
+            titles.setdefault(printable(each.reason, 300), []).append(each.title)
+    lines = [paragraph(f"{', '.join(names)}: {why}") for why, names in titles.items()]
+    ended = f"Interrupted after {seconds(result.seconds)}: this is what was finished."
+    return "\n".join([*lines, *([ended] if result.interrupted else [])])
+
+
+def _going_on(plan: Plan, results: Sequence[ComparisonResult]) -> list[str]:
+    """Return how to go on where something was cut."""
+    cut = any(entry.status == "cut" for result in results for entry in result.methods)
+    if not cut and not results[-1].interrupted:
+        return []
+    longer = "" if results[-1].interrupted else ", with a larger --budget,"
+    return [f"the same command{longer} and --resume: runs what is missing"]
+
+
+def _fits(plan: Plan, results: Sequence[ComparisonResult]) -> list[str]:
+    """Return the commands that learn a model by the best method, and that list all methods."""
+    best = [(path, _best(result)) for path, result in zip(plan.tables, results, strict=False)]
+    gaps = [result.sample["missing"] > 0 for result in results]
+    commands = [
+        _fit(plan, path, name, filled)
+        for (path, name), filled in zip(best, gaps, strict=True)
+        if name is not None
+    ]
+    return [*commands, f"{program()} methods"]
+
+
+def _best(result: ComparisonResult) -> str | None:
+    """Return the best method that learns a kernel, if its mean is better than the dummy's."""
+    ranks = {each.method.name: each.rank for each in result.standings() if each.rank is not None}
+    learned = {each.name for each in result.methods if each.kind == LEARNED}
+    least = ranks.get(DUMMY, len(ranks) + 1)
+    return next((name for name, rank in ranks.items() if name in learned and rank < least), None)
+
+
+def _fit(plan: Plan, path: Path, method: str, gaps: bool) -> str:
+    """Return the command that learns a model as a method was compared."""
+    drop = [*plan.drop, *(name for name in (plan.group, plan.time) if name is not None)]
+    words = ["--target", plan.target, "--method", method, "--tune"]
+    words += ["--missing", "impute"] if gaps else []
+    words += [word for name in drop for word in ("--drop", name)]
+    words += ["--task", plan.task] if plan.task else []
+    typed = " ".join(shlex.quote(printable(each, 200)) for each in words)
+    return f"{program()} fit {word(path)} {typed} --out model.pliant"

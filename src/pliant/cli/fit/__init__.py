@@ -1,0 +1,1 @@
+"""``pliant fit``: `command` parses its options, `training` does what they ask."""

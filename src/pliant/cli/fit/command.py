@@ -1,0 +1,91 @@
+"""``pliant fit``: learn a model from a table, and test it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pliant.cli.fit.training import Order, train
+from pliant.cli.outputs import STDOUT, check_outputs, write_json
+from pliant.cli.parameters import whole
+from pliant.cli.report import fit_report
+
+__all__ = ["fit"]
+
+
+def fit(
+    table: Annotated[
+        Path,
+        typer.Argument(metavar="TABLE", help="CSV (also .gz, .tsv) or Parquet, with a header."),
+    ],
+    target: Annotated[str, typer.Option(metavar="COLUMN", help="The column to learn.")],
+    method: Annotated[str, typer.Option(metavar="NAME", help="See pliant methods.")] = "dank",
+    task: Annotated[
+        str | None,
+        typer.Option(metavar="classification|regression", help="Default: guessed from the target."),
+    ] = None,
+    missing: Annotated[
+        str,
+        typer.Option(metavar="error|impute", help="Refuse missing features, or fill them in."),
+    ] = "error",
+    drop: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Leave a column out; repeatable.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="MODEL", help="Save the model here.")] = None,
+    param: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Set a parameter, such as C=10; repeatable."),
+    ] = None,
+    cv: Annotated[
+        int,
+        typer.Option(
+            parser=whole(),
+            metavar="K",
+            help="Folds of the cross-validation, 2 or more; 0 for none.",
+        ),
+    ] = 5,
+    tune: Annotated[
+        bool,
+        typer.Option(
+            "--tune", help="Choose settings from the method's grid, as in pliant compare."
+        ),
+    ] = False,
+    seed: Annotated[
+        int,
+        typer.Option(
+            parser=whole(0, 2**32 - 1), metavar="N", help="Decides which rows are in which fold."
+        ),
+    ] = 0,
+    json: Annotated[
+        Path | None, typer.Option(metavar="FILE|-", help="Write the full result; - is stdout.")
+    ] = None,
+) -> None:
+    """Learn a model from a table.
+
+    Text columns are one-hot encoded, and features brought to mean 0 and standard deviation 1 for
+    methods that do not scale them; with --tune the target of a regression too. A table may be
+    larger than memory for methods that read it in chunks (see pliant methods).
+
+    Example:  pliant fit patients.csv --target diagnosis --tune --out model.pliant
+    """
+    if out == STDOUT:
+        raise ValueError("expected --out FILE, got '-': a model does not go to stdout")
+    check_outputs([out, json], inputs=[table])
+    order = Order(
+        method=method,
+        target=target,
+        task=task,
+        missing=missing,
+        drop=tuple(drop or ()),
+        words=tuple(param or ()),
+        cv=cv,
+        tune=tune,
+        seed=seed,
+    )
+    result = train(table, order, out)
+    if json is not None:
+        write_json(json, result)
+    if json != STDOUT:
+        print(fit_report(result))

@@ -1,0 +1,235 @@
+"""From a table to a tested, fitted and saved model, with all that is worth reporting."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+from pliant.cli.console import Tick as Shown
+from pliant.cli.console import learning, progress
+from pliant.cli.fit.tables import FitTable
+from pliant.cli.model_facts import (
+    functions,
+    learned_kernel,
+    plain_parameters,
+    settings,
+    versions,
+)
+from pliant.cli.parameters import check_names, parse_parameters
+from pliant.comparison.protocol import Protocol
+from pliant.comparison.run.folds import most_folds
+from pliant.comparison.run.pipeline import last_step
+from pliant.comparison.run.search import Tick
+from pliant.comparison.run.validation import (
+    Maker,
+    TestedFold,
+    Tuned,
+    cross_validate,
+    timed_fit,
+)
+from pliant.comparison.sample import Sample
+from pliant.core.summary import summarize
+from pliant.core.typing import Indices
+from pliant.core.validation import where_equal
+from pliant.persistence import save_model
+from pliant.registry import Method, get_method, is_gamma
+
+__all__ = ["Order", "check_folds", "summarise", "train"]
+
+DEFAULT_FOLDS = 5
+"""The folds of a protocol without a cross-validation, which asks for none of them."""
+
+WITHOUT_GAMMA = ("linear", "graph", "precomputed")
+"""Kernels that have no gamma to tune."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """The options of ``pliant fit``.
+
+    Parameters
+    ----------
+    method : str
+        A name in the registry.
+    target : str
+        The column to learn.
+    task, missing, drop
+        As in `pliant.tables.TableSchema.fit`.
+    words : tuple of str
+        Parameters, each NAME=VALUE.
+    cv : int
+        Folds, or 0 for no scores.
+    tune : bool
+        Whether to choose the settings that `words` leaves open.
+    seed : int
+    """
+
+    method: str
+    target: str
+    task: str | None = None
+    missing: str = "error"
+    drop: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    cv: int = 5
+    tune: bool = False
+    seed: int = 0
+
+
+def train(table: Path, order: Order, out: Path | None) -> dict[str, Any]:
+    """Tune, test, fit and save a model; return the full result as plain data.
+
+    Parameters
+    ----------
+    table : Path
+        The table to learn from.
+    order : Order
+    out : Path or None
+        Where the model is saved.
+
+    Raises
+    ------
+    ValueError
+        For a table, a target or a parameter that cannot be used; the message quotes it.
+    """
+    method, given = get_method(order.method), parse_parameters(order.words)
+    choices: Any = {"task": order.task, "missing": order.missing, "drop": order.drop}
+    data = FitTable.read(table, order.target, method, **choices)
+    learner = _learner(method, order, given, data.task)
+    unlabeled = learner.get_params(deep=False).get("unlabeled")
+    known = ~where_equal(data.y, unlabeled)
+    data.check_labels(known, unlabeled)
+    if order.cv:
+        check_folds(data.y[known], data.task, order.cv)
+    protocol = Protocol(folds=order.cv or DEFAULT_FOLDS, repeats=1, seed=order.seed)
+    sample, maker = data.encoded(unlabeled), _fixed(method, learner)
+    if order.tune:
+        method = _opened(method, given, data.task)
+        sample, maker = data.raw(unlabeled), Tuned(method, protocol)
+    start = time.perf_counter()
+    with _progress(sample, maker, order.cv) as tick:
+        folds = cross_validate(maker, sample, protocol, tick) if order.cv else []
+        model = maker(sample, np.arange(len(data.y)), None, tick)
+        seconds = timed_fit(model, data.X, data.y)
+        tick(1)
+    if isinstance(model, TransformedTargetRegressor):  # a model file holds fitted parts only
+        model.set_params(regressor=model.regressor_, transformer=model.transformer_)
+    fitted = last_step(model)
+    result = {
+        "method": method.name,
+        "seed": order.seed,
+        "data": data.describe(known),
+        "parameters": plain_parameters(fitted),
+        "tuned": {name: settings(fitted)[name] for name in method.grid} if order.tune else None,
+        "cross_validation": summarise(folds),
+        "fit": {
+            **_facts(fitted, data),
+            "seconds": seconds,
+            "seconds_total": time.perf_counter() - start,
+        },
+        "versions": versions(),
+        "model_file": None if out is None else str(out),
+    }
+    if out is not None:
+        save_model(model, out, schema=data.schema.to_dict(), metadata=result)
+    return result
+
+
+def _facts(fitted: Any, data: FitTable) -> dict[str, Any]:
+    """Return what the fit on all rows has learned."""
+    return {
+        "n_support": summarize(fitted).n_support,
+        "functions": functions(fitted, data.schema.feature_names),
+        "kernel": learned_kernel(fitted),
+    }
+
+
+def _learner(method: Method, order: Order, given: dict[str, Any], task: str) -> Any:
+    """Return the estimator with the given parameters, not fitted.
+
+    Raises
+    ------
+    ValueError
+        If it has no parameter of a name, or one belongs to a single fit.
+    """
+    learner = method.learner(task)()
+    known = settings(learner)
+    check_names(given, known, f"{method.name} for {task}")
+    if given.get("checkpoint") is not None and (order.cv or order.tune):
+        raise ValueError("--param checkpoint=FOLDER is for one fit: add --cv 0, without --tune")
+    seed = {"random_state": order.seed} if "random_state" in known else {}
+    return learner.set_params(**{**seed, **given})
+
+
+def _fixed(method: Method, learner: Any) -> Maker:
+    """Return what makes the same estimator for all rows."""
+    before = [] if method.streams else [("scaler", StandardScaler())]
+    model = Pipeline([*before, ("machine", learner)])
+
+    def make(sample: Sample, rows: Indices, fold: int | None, tick: Tick) -> Any:
+        return clone(model)
+
+    return make
+
+
+def _opened(method: Method, given: dict[str, Any], task: str) -> Method:
+    """Return a method with some parameters given, and the rest of its grid to choose from."""
+    grid = method.param_grid(1, task)
+    free = {
+        name: method.grid[name]
+        for name in grid
+        if name not in given and not _has_no_gamma(name, given)
+    }
+    if not free:
+        raise ValueError(f"--tune has nothing to choose: {', '.join(grid)} are given")
+    return replace(method, grid=free, given=given)
+
+
+def _has_no_gamma(name: str, given: dict[str, Any]) -> bool:
+    """Return whether this is a gamma, and the given kernel has none."""
+    kernel = given.get(f"{name.removesuffix('gamma')}kernel", "")
+    return is_gamma(name) and (not isinstance(kernel, str) or kernel in WITHOUT_GAMMA)
+
+
+def _progress(sample: Sample, maker: Maker, n_folds: int) -> AbstractContextManager[Shown]:
+    """Show the progress of all fits, those of searches too."""
+    places = [*range(n_folds), None]
+    searched = maker.count_fits(sample, places) if isinstance(maker, Tuned) else 0
+    n_fits = len(places) + searched
+    return progress(learning(len(sample.y), n_fits), n_fits)
+
+
+def check_folds(y: npt.NDArray[Any], task: str, n_folds: int) -> None:
+    """Raise ValueError unless the rows can be put into `n_folds` >= 2 folds."""
+    most = most_folds(y, task)
+    if n_folds < 2:
+        raise ValueError(f"expected --cv >= 2, or 0 for no cross-validation, got {n_folds}")
+    if n_folds > most:
+        needed = f"{n_folds} rows of each class" if task == "classification" else "2 rows a fold"
+        there = f"the smallest has {most}" if task == "classification" else f"there are {len(y)}"
+        raise ValueError(
+            f"--cv {n_folds} needs {needed}, {there}: lower it, or leave the scores out (--cv 0)"
+        )
+
+
+def summarise(folds: Sequence[TestedFold]) -> dict[str, Any] | None:
+    """Return mean, spread (sample standard deviation) and single values of each metric."""
+    if not folds:
+        return None
+    titles = [title for title in folds[0].scores if all(title in fold.scores for fold in folds)]
+    values = {title: [fold.scores[title] for fold in folds] for title in titles}
+    scores = {
+        title: {"mean": float(np.mean(v)), "std": float(np.std(v, ddof=1)), "folds": v}
+        for title, v in values.items()
+    }
+    return {"folds": len(folds), "scores": scores}

@@ -1,0 +1,77 @@
+"""What a fitted model has learned, as plain data for printing and for model files."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from pliant._version import __version__
+from pliant.core.summary import FunctionSummary, summarize
+
+__all__ = [
+    "functions",
+    "learned_kernel",
+    "plain_parameters",
+    "settings",
+    "versions",
+]
+
+PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
+
+
+def functions(estimator: Any, feature_names: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Return the facts of each real function that an estimator learned.
+
+    Each has ``n_support`` and ``n_iter``. A certified one has ``objective``, ``gap`` (absolute) and
+    ``relative_gap`` (in the units of ``tol``). Further facts depend on the method: ``eta``,
+    ``rank``, ``parts`` (their gaps are added up), ``members`` with their ``held_out_score``, and
+    the ``relevance`` of each feature, if features have names. With more than two classes there is
+    one function for each pair, with the ``classes`` that it separates.
+    """
+    return [_facts(function, feature_names) for function in summarize(estimator).functions]
+
+
+def _facts(function: FunctionSummary, feature_names: Sequence[str]) -> dict[str, Any]:
+    details = dict(function.details)
+    relevance = details.pop("relevance", None)
+    facts: dict[str, Any] = {"n_support": function.n_support}
+    if function.classes is not None:
+        facts = {"classes": list(function.classes), **facts}
+    if function.gap is not None:
+        facts["objective"] = function.objective
+        facts["gap"] = function.gap
+        facts["relative_gap"] = function.relative_gap
+    facts = {**facts, **details, "n_iter": function.n_iter}
+    if relevance is not None and feature_names:
+        facts["relevance"] = dict(zip(feature_names, relevance.tolist(), strict=True))
+    return facts
+
+
+def learned_kernel(estimator: Any) -> dict[str, Any]:
+    """Return the facts of a kernel that was learned before the functions; often there is none."""
+    return dict(summarize(estimator).learner)
+
+
+def settings(estimator: Any) -> dict[str, Any]:
+    """Return its parameters; those of an estimator inside it as STEP__NAME."""
+    parameters = estimator.get_params(deep=True).items()
+    return {name: value for name, value in parameters if not isinstance(value, BaseEstimator)}
+
+
+def plain_parameters(estimator: Any) -> dict[str, Any]:
+    """Return its parameters; values that are not plain data as text."""
+    plain = (str, int, float, bool, type(None), Mapping)
+    return {
+        name: value if isinstance(value, plain) else repr(value)
+        for name, value in settings(estimator).items()
+    }
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages that results depend on."""
+    packages = {package: version(package) for package in PACKAGES}
+    return {"pliant": __version__, "python": platform.python_version(), **packages}

@@ -1,0 +1,110 @@
+"""What a comparison keeps: the record of each cell, and an entry for each method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, NotRequired, TypedDict
+
+__all__ = [
+    "BASELINE",
+    "DUMMY",
+    "LEARNED",
+    "REFERENCE",
+    "Entry",
+    "Kept",
+    "Picture",
+    "Record",
+    "RowCounts",
+    "called",
+]
+
+LEARNED, BASELINE = "learned kernel", "baseline"
+
+REFERENCE, DUMMY = "svm", "dummy"
+"""The baseline that the others are tested against, and the one that learns nothing."""
+
+
+class RowCounts(TypedDict):
+    """The numbers of training and test rows of a cell."""
+
+    train: int
+    test: int
+
+
+class Kept(TypedDict):
+    """Predictions of test rows: the numbers of the rows, and a value for each."""
+
+    rows: list[int]
+    values: list[Any]
+
+
+class Picture(TypedDict):
+    """A figure of a fitted model: its title, its content in words, and a PNG file in base64."""
+
+    title: str
+    alt: str
+    png: str
+
+
+class Record(TypedDict):
+    """The result of one cell as plain data; a line of the journal holds one.
+
+    All have ``method``, ``repeat``, ``fold`` and ``status``; ``scores`` are by metric, None where
+    one is not defined. A failed cell has its ``error`` and no scores. A cell that is done has the
+    rest: ``chosen`` are the settings, ``inner_score`` is their score in the search, ``candidates``
+    counts the settings tried; ``support`` is the number of points with a coefficient, ``gap`` the
+    largest relative gap; ``curve`` holds pairs of training rows and the metric; ``predictions`` are
+    kept in the first repeat only, ``pictures`` in the first cell only; ``memory_mb`` is the most
+    that fit and prediction took, ``size_bytes`` the size of the pickled model. ``crashed`` marks a
+    cell that may succeed another time, so that the journal does not keep it.
+    """
+
+    method: str
+    repeat: int
+    fold: int
+    status: Literal["done", "error", "cut"]
+    error: str | None
+    scores: dict[str, float | None]
+    rows: NotRequired[RowCounts]
+    chosen: NotRequired[dict[str, Any]]
+    inner_score: NotRequired[float | None]
+    candidates: NotRequired[int]
+    curve: NotRequired[list[list[float]]]
+    predictions: NotRequired[Kept | None]
+    support: NotRequired[int | None]
+    gap: NotRequired[float | None]
+    seconds: NotRequired[dict[str, float]]
+    memory_mb: NotRequired[float | None]
+    size_bytes: NotRequired[int]
+    pictures: NotRequired[list[Picture]]
+    warnings: NotRequired[list[str]]
+    crashed: NotRequired[bool]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A method that was asked for, and its status.
+
+    Parameters
+    ----------
+    name, title, summary : str
+    kind : {"learned kernel", "baseline"}
+    status : {"done", "cut", "error", "skipped"}
+        All cells finished; some are missing; none succeeded; none was tried.
+    reason : str
+        Why it is not done; "" if it is.
+    """
+
+    name: str
+    title: str
+    kind: str
+    summary: str
+    status: str
+    reason: str = ""
+
+
+def called(name: str, title: str) -> str:
+    """Return the name of the reference in a sentence."""
+    if name == REFERENCE:
+        return "the tuned Gaussian SVM"
+    return "the dummy" if name == DUMMY else f"the baseline {title}"

@@ -1,0 +1,1 @@
+"""What runs in a comparison: folds, the search for settings, cells, and the journal of them."""

@@ -1,0 +1,172 @@
+"""One cell of a comparison: tune, fit, predict, measure; the result is plain data.
+
+`pliant.comparison.run.folds.cell_seed` decides all draws of a cell: candidates, inner folds, the
+``random_state`` of the estimator. So its scores do not depend on what runs before or beside it.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
+
+from pliant.comparison.metrics import metrics_of
+from pliant.comparison.protocol import Cell, Protocol
+from pliant.comparison.record import Kept, Record
+from pliant.comparison.run.calibration import calibrated, predictions_of
+from pliant.comparison.run.curve import learning_curve
+from pliant.comparison.run.figures import figures
+from pliant.comparison.run.folds import CellFold
+from pliant.comparison.run.memory import peak_memory, pickled_size, reset_peak_memory
+from pliant.comparison.run.pipeline import last_step, pipeline
+from pliant.comparison.run.search import SearchResult, search
+from pliant.comparison.sample import Sample
+from pliant.core.files import printable
+from pliant.core.summary import Summary, summarize
+from pliant.core.text import known
+from pliant.registry import Method
+
+__all__ = ["failed", "largest_gap", "perform"]
+
+MOST_PREDICTIONS = 500
+"""The most predictions that are kept of a fold."""
+
+MEGABYTE = 1024**2
+
+
+def perform(sample: Sample, protocol: Protocol, method: Method, cell: Cell) -> Record:
+    """Learn a method on a fold's training rows and measure it on its test rows."""
+    start = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            record = _performed(sample, protocol, method, cell)
+            record["seconds"]["total"] = time.perf_counter() - start
+        except Exception as error:
+            record = failed(cell, f"{type(error).__name__}: {error}")
+    texts = dict.fromkeys(printable(" ".join(str(each.message).split()), 300) for each in caught)
+    record["warnings"] = list(texts)
+    return record
+
+
+def failed(cell: Cell, error: str) -> Record:
+    """Return the record of a cell that failed."""
+    return {
+        "method": cell.method,
+        "repeat": cell.repeat,
+        "fold": cell.fold,
+        "status": "error",
+        "error": printable(" ".join(error.split()), 400),
+        "scores": {},
+        "warnings": [],
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class _Learned:
+    """A model that was tuned and fitted, its predictions, and what that took."""
+
+    choice: SearchResult
+    model: Any
+    rough: Any
+    predicted: npt.NDArray[Any]
+    seconds: dict[str, float]
+    memory: float | None
+
+
+def _performed(sample: Sample, protocol: Protocol, method: Method, cell: Cell) -> Record:
+    fold = CellFold.of(sample, protocol, cell)
+    if len(fold.train) > method.max_rows:
+        raise ValueError(f"takes at most {method.max_rows} training rows, got {len(fold.train)}")
+    learned = _learn(method, fold)
+    scores, curve = _measured(learned, fold)
+    summary, first = summarize(last_step(learned.model)), cell.place == (0, 0)
+    return {
+        "method": cell.method,
+        "repeat": cell.repeat,
+        "fold": cell.fold,
+        "status": "done",
+        "error": None,
+        "rows": {"train": len(fold.train), "test": len(fold.test)},
+        "scores": scores,
+        "chosen": {_short(name): value for name, value in learned.choice.chosen.items()},
+        "inner_score": learned.choice.score,
+        "candidates": learned.choice.candidates,
+        "curve": curve,
+        "predictions": _kept(fold, learned.predicted) if cell.repeat == 0 else None,
+        "support": summary.n_support,
+        "gap": largest_gap(summary),
+        "seconds": learned.seconds,
+        "memory_mb": learned.memory,
+        "size_bytes": pickled_size(learned.model),
+        "pictures": figures(learned.model, *fold.learned, sample.feature_names) if first else [],
+    }
+
+
+def _learn(method: Method, fold: CellFold) -> _Learned:
+    """Tune and fit a method, and let it predict."""
+    sample, n_rows = fold.sample, len(fold.train)
+    start = time.perf_counter()
+    choice = search(method, sample, fold.train, fold.protocol, fold.seed)
+    model, rough = (
+        pipeline(method, sample, n_rows, fold.seed, rough=each).set_params(**choice.chosen)
+        for each in (False, True)
+    )
+    reset_peak_memory()
+    before = peak_memory()
+    searched = time.perf_counter()
+    model.fit(*fold.learned)
+    fitted = time.perf_counter()
+    predicted = model.predict(fold.tested[0])
+    seconds = {
+        "search": searched - start,
+        "fit": fitted - searched,
+        "predict": time.perf_counter() - fitted,
+    }
+    return _Learned(choice, model, rough, predicted, seconds, _beyond(before))
+
+
+def _measured(
+    learned: _Learned, fold: CellFold
+) -> tuple[dict[str, float | None], list[list[float]]]:
+    """Return the scores on the test rows by metric, and the learning curve."""
+    metrics = metrics_of(fold.sample.task)
+    name = fold.protocol.metric or metrics[0].name
+    X, y = fold.tested
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the model itself has warned
+        predictions = predictions_of(learned.model, learned.predicted, X)
+        predictions = calibrated(predictions, learned.rough, fold)
+        curve = learning_curve(learned.model, fold, name)
+    scores = {metric.name: metric.finite(y, predictions) for metric in metrics}
+    last = scores[name]
+    return scores, curve if last is None else [*curve, [len(fold.train), last]]
+
+
+def _short(name: str) -> str:
+    """Return the name of a parameter of a pipeline in its last step."""
+    return name.removeprefix("regressor__").removeprefix("machine__")
+
+
+def _kept(fold: CellFold, predicted: npt.NDArray[Any]) -> Kept:
+    """Return the predictions of at most 500 test rows, drawn at random, in ascending order."""
+    places = np.random.default_rng(fold.seed).permutation(len(fold.test))[:MOST_PREDICTIONS]
+    places.sort()
+    return {"rows": fold.test[places].tolist(), "values": predicted[places].tolist()}
+
+
+def largest_gap(summary: Summary) -> float | None:
+    """Return the largest relative gap of the functions; None if one has no certificate."""
+    gaps = [function.relative_gap for function in summary.functions]
+    return float(max(filter(known, gaps))) if gaps and all(map(known, gaps)) else None
+
+
+def _beyond(before: int | None) -> float | None:
+    """Return the megabytes that were held at the most beyond those of before."""
+    after = peak_memory()
+    return None if before is None or after is None else max(0, after - before) / MEGABYTE

@@ -1,0 +1,256 @@
+"""Figures of a fitted model, for the report of a comparison."""
+
+from __future__ import annotations
+
+import base64
+import io
+import warnings
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pliant.comparison.record import Picture
+from pliant.comparison.run.model_view import ModelView
+from pliant.core.summary import Summary
+from pliant.core.text import listed
+from pliant.core.typing import Array
+from pliant.plots import (
+    AdaptationDisplay,
+    BandwidthDisplay,
+    BoundaryDisplay,
+    ConvergenceDisplay,
+    GramDisplay,
+    RelevanceDisplay,
+    TessellationDisplay,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["draw", "figures", "planned"]
+
+DOTS_PER_INCH = 110
+
+COLOURS, SHADES = 96, 25
+"""The colours of a figure, and of a heat map in it, so that its file stays small."""
+
+KERNEL_VALUES = 6_000_000
+"""Kernel values that a decision boundary may cost, about."""
+
+PRODUCTS = 100
+"""Products of numbers that take as long as a kernel value, about."""
+
+FINEST, COARSEST = 64, 32
+"""Places along each side of the grid of a boundary, at most and at least."""
+
+MOST_FEATURES = 12
+"""The most features on an axis."""
+
+
+def figures(
+    model: Any, X: Array, y: npt.NDArray[Any], feature_names: Sequence[str]
+) -> list[Picture]:
+    """Return pictures of a fitted model; none where matplotlib is missing.
+
+    A picture that cannot be made, whatever the reason, is left out, with a warning.
+
+    Parameters
+    ----------
+    model : fitted pipeline, or TransformedTargetRegressor around one
+        Its last step is an estimator that learns a kernel, or any other.
+    X, y : arrays of shape (n, d) and (n,)
+        What it was fitted on.
+    feature_names : sequence of d str
+
+    Returns
+    -------
+    list of Picture
+    """
+    pictures = []
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        return []
+    try:
+        plans = planned(ModelView.of(model, X, y, feature_names))
+    except Exception as error:
+        _left_out(error)
+        return []
+    for plan in plans:
+        try:
+            pictures.append(plan())
+        except Exception as error:
+            _left_out(error)
+    return pictures
+
+
+def _left_out(error: Exception) -> None:
+    text = f"a picture is left out: {type(error).__name__}: {error}"
+    warnings.warn(text, UserWarning, stacklevel=3)
+
+
+def planned(view: ModelView) -> list[Callable[[], Picture]]:
+    """Return functions that draw the pictures that a model has; they may raise."""
+    drawings, seen = view.summary.drawings, view.points.shape[1]
+    has = {
+        _gram: "gram" in drawings,
+        _adaptation: "adaptation" in drawings,
+        _tessellation: "tessellation" in drawings,
+        _bandwidths: "bandwidths" in drawings,
+        _relevance: "relevance" in drawings,
+        _boundary: view.two_classes and (view.X.shape[1] == 2 or (bool(drawings) and seen >= 2)),
+        _convergence: "convergence" in drawings,
+    }
+    return [partial(draw, view, each) for each, present in has.items() if present]
+
+
+def draw(view: ModelView, drawer: Drawer) -> Picture:
+    """Return the picture that a drawer makes; it may raise."""
+    from matplotlib.figure import Figure
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a glyph that the font lacks, a picture that is flat
+        figure = Figure(layout="constrained")
+        figure.set_size_inches(5.2, 3.6)
+        title, alt = drawer(view, figure, figure.subplots())
+        return {"title": view.titled(title), "alt": view.titled(alt), "png": _png(figure)}
+
+
+Drawer = Callable[[ModelView, "Figure", Any], tuple[str, str]]
+"""Draws on axes; returns title and alt text."""
+
+
+def _gram(view: ModelView, figure: Figure, ax: Any) -> tuple[str, str]:
+    display = GramDisplay.from_estimator(
+        view.estimator,
+        view.points,
+        view.y,
+        n_points=view.n,
+        ax=ax,
+        interpolation="nearest",
+    )
+    _simplify(*display.images_)
+    ways = "of one class" if display.by == "class" else "with targets in the same quarter"
+    similar = [f"{own:.2g} {ways}, {other:.2g} otherwise" for own, other in display.similarities]
+    if len(similar) > 1:
+        figure.set_size_inches(7.2, 3.5)
+    before = f" (base kernel: {similar[0]})" if len(similar) > 1 else ""
+    alt = (
+        f"Centred Gram matrix of {len(view.y)} of {view.n} training points, ordered by "
+        f"{display.by}: mean similarity {similar[-1]}{before}"
+    )
+    return "Gram matrix" + (" before and after learning" if before else ""), alt
+
+
+def _adaptation(view: ModelView, figure: Figure, ax: Any) -> tuple[str, str]:
+    estimator = view.estimator
+    display = AdaptationDisplay.from_support(estimator, view.all_y[estimator.support_]).plot(ax)
+    _simplify(display.image_)
+    change = display.change
+    alt = (
+        f"Heat map of F - 1, by which the learned kernel differs from its base kernel, between "
+        f"{len(change)} of {display.n_support} support points: from {change.min():.2g} to "
+        f"{change.max():.2g}"
+    )
+    return "Adaptive matrix", alt
+
+
+def _tessellation(view: ModelView, figure: Figure, ax: Any) -> tuple[str, str]:
+    display = TessellationDisplay.from_estimator(
+        view.estimator,
+        view.points,
+        feature_names=view.names,
+        grid_resolution=100,
+        ax=ax,
+    )
+    values, names = display.values, listed(display.names)
+    where = "" if display.point is None else " around the median point z"
+    alt = (
+        f"The learned kernel k(x, z) over {names}{where}, with the edges of its tessellation: from "
+        f"{values.min():.3g} to {values.max():.3g}"
+    )
+    return "Tessellated kernel", alt
+
+
+def _bandwidths(view: ModelView, figure: Figure, ax: Any) -> tuple[str, str]:
+    display = BandwidthDisplay.from_estimator(
+        view.estimator, feature_names=view.names, most_features=MOST_FEATURES, ax=ax
+    )
+    medians = np.median(display.bandwidths, axis=0)
+    shown = [f"{display.feature_names[j]} {medians[j]:.2g}" for j in display.order[:3]]
+    alt = (
+        f"Heat map of the bandwidths of {len(display.bandwidths)} support points along "
+        f"{len(medians)} features, on [-1, 1]; medians of the most relevant: {', '.join(shown)}"
+    )
+    return "Bandwidths", alt
+
+
+def _relevance(view: ModelView, figure: Figure, ax: Any) -> tuple[str, str]:
+    display = RelevanceDisplay.from_estimator(
+        view.estimator, feature_names=view.names, most_features=MOST_FEATURES, ax=ax
+    )
+    shown = [f"{display.feature_names[j]} {display.relevance[j]:.0%}" for j in display.order[:3]]
+    return "Relevance of features", f"Shares of the squared slope: {', '.join(shown)}"
+
+
+def _boundary(view: ModelView, figure: Figure, ax: Any) -> tuple[str, str]:
+    model, points, names = view.estimator, view.points, view.names
+    if view.X.shape[1] == 2 and np.isfinite(view.X).all() and not view.note:
+        model, points, names = view.model, view.X, view.own_names
+    display = BoundaryDisplay.from_estimator(
+        model,
+        points,
+        view.y,
+        feature_names=names,
+        grid_resolution=_resolution(view.summary),
+        ax=ax,
+    )
+    decision = next(iter(display.decisions.values()))
+    alt = (
+        f"Decision boundary over {display.names[0]} and {display.names[1]}, with "
+        f"{len(view.y)} of {view.n} training points; {np.mean(decision > 0):.0%} of the "
+        f"area belong to class {view.estimator.classes_[1]}"
+    )
+    return "Decision boundary", alt
+
+
+def _resolution(summary: Summary) -> int:
+    """Return how fine a grid may be: a learned kernel multiplies matrices for each point."""
+    support = float(summary.learner.get("rows") or summary.n_support or 1)
+    values = support * (1.0 + support / PRODUCTS) if summary.learner else support
+    return int(np.clip(np.sqrt(KERNEL_VALUES / values), COARSEST, FINEST))
+
+
+def _convergence(view: ModelView, figure: Figure, ax: Any) -> tuple[str, str]:
+    display = ConvergenceDisplay.from_estimator(view.solved, ax=ax)
+    alt = (
+        f"Certified relative gap at {len(display.gaps)} checks of the solver: from "
+        f"{display.gaps[0]:.2g} down to {display.gaps[-1]:.2g}, where {display.tol:.2g} was "
+        f"asked for"
+    )
+    of = "" if view.solved is view.estimator else " of the estimator on the learned kernel"
+    return f"Convergence{of}", alt
+
+
+def _simplify(*images: Any) -> None:
+    """Give noisy images few colours."""
+    for image in images:
+        image.set_cmap(image.get_cmap().resampled(SHADES))
+
+
+def _png(figure: Figure) -> str:
+    """Return the picture with few colours, as text."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from PIL import Image
+
+    figure.set_dpi(DOTS_PER_INCH)
+    canvas: Any = FigureCanvasAgg(figure)
+    canvas.draw()
+    picture = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
+    file = io.BytesIO()
+    few = picture.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    few.save(file, "PNG", optimize=True)
+    return base64.b64encode(file.getvalue()).decode("ascii")

@@ -1,0 +1,184 @@
+"""Cells in processes of their own: one thread each, killed at a deadline, a crash is an error.
+
+A process serves many cells, one at a time; after a minute without work it ends. Where no process
+can be started (inside a process that may have no children), cells run where they are.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final
+
+from joblib.externals.loky import ProcessPoolExecutor
+from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+from pliant.comparison.protocol import Cell, Protocol
+from pliant.comparison.record import Record
+from pliant.comparison.run.cells import failed, perform
+from pliant.comparison.sample import Sample
+from pliant.core.progress import is_over
+from pliant.registry import Method
+
+__all__ = ["CUT", "close_all", "perform_apart"]
+
+CUT: Final = "cut"
+"""The status of a cell whose time was up."""
+
+THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+IDLE = 60.0
+"""Seconds after which a process without work ends."""
+
+_KEPT: dict[str, tuple[Sample, Protocol]] = {}
+"""In a process that serves cells: the table and the protocol."""
+
+
+class _Server:
+    """A process that serves cells of one table at a time."""
+
+    def __init__(self) -> None:
+        self.executor = ProcessPoolExecutor(
+            max_workers=1,
+            timeout=IDLE,
+            env=THREADS,
+            initializer=_begin,
+            initargs=(os.getpid(),),
+        )
+        self.ends: float | None = None
+
+    def serve(
+        self, sample: Sample, protocol: Protocol, key: str, method: Method, cell: Cell
+    ) -> Record:
+        """Return the record of a cell; the table is handed over first, if need be.
+
+        The process may be a new one: one ends after a minute without work, or when it has grown.
+        """
+        for _ in range(2):
+            record: Record | None = self._ask(_serve, key, method, cell)
+            if record is not None:
+                return record
+            self._ask(_keep, key, sample, protocol)
+        raise RuntimeError("a process lost its table twice")
+
+    def _ask(self, task: Callable[..., Any], *arguments: Any) -> Any:
+        left = None if self.ends is None else max(0.0, self.ends - time.time())
+        return self.executor.submit(task, *arguments).result(timeout=left)
+
+    def kill(self) -> None:
+        """End the process at once."""
+        self.executor.shutdown(wait=True, kill_workers=True)
+
+
+_LOCK = threading.Lock()
+_FREE: list[_Server] = []
+_BUSY: set[_Server] = set()
+
+
+def perform_apart(
+    sample: Sample,
+    protocol: Protocol,
+    method: Method,
+    cell: Cell,
+    key: str,
+    ends: float | None = None,
+) -> Record:
+    """Perform a cell in another process.
+
+    Parameters
+    ----------
+    key : str
+        Names the sample and the protocol: a process that has served this key has them.
+    ends : float or None
+        When to kill it, by ``time.time``.
+
+    Returns
+    -------
+    Record
+        Of the cell; its status is "cut" if the time was up.
+    """
+    if multiprocessing.current_process().daemon:
+        return perform(sample, protocol, method, cell)
+    if is_over(ends):
+        return cut(cell)
+    server = _borrowed()
+    try:
+        server.ends = ends
+        record = server.serve(sample, protocol, key, method, cell)
+    except TimeoutError:
+        _drop(server)
+        return cut(cell)
+    except TerminatedWorkerError:
+        _drop(server)
+        return _crashed(cell, "the process died: out of memory, or a crash")
+    except Exception as error:  # such as a method that cannot be sent, or no memory for a process
+        _drop(server)
+        return _crashed(cell, f"{type(error).__name__}: {error}")
+    with _LOCK:
+        _BUSY.discard(server)
+        _FREE.append(server)
+    return record
+
+
+def cut(cell: Cell) -> Record:
+    """Return the record of a cell whose time was up."""
+    return failed(cell, "the time was up") | {"status": CUT}
+
+
+def _crashed(cell: Cell, error: str) -> Record:
+    """Return the record of a cell that may succeed another time."""
+    return failed(cell, error) | {"crashed": True}
+
+
+def close_all() -> None:
+    """End all processes, at once; the cells that they serve are lost."""
+    with _LOCK:
+        servers = [*_BUSY, *_FREE]
+        _BUSY.clear()
+        _FREE.clear()
+    for server in servers:
+        server.kill()
+
+
+def _borrowed() -> _Server:
+    with _LOCK:
+        server = _FREE.pop() if _FREE else _Server()
+        _BUSY.add(server)
+    return server
+
+
+def _drop(server: _Server) -> None:
+    with _LOCK:
+        _BUSY.discard(server)
+    server.kill()
+
+
+def _begin(parent: int) -> None:
+    """Prepare a process: leave Ctrl-C to the parent, and end when the parent is gone."""
+    with suppress(ValueError):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+
+
+def _watch(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
+
+
+def _keep(key: str, sample: Sample, protocol: Protocol) -> None:
+    """Keep what all cells of a table need, in place of another one."""
+    _KEPT.clear()
+    _KEPT[key] = sample, protocol
+
+
+def _serve(key: str, method: Method, cell: Cell) -> Record | None:
+    """Perform a cell; None if this process does not have the table."""
+    if key not in _KEPT:
+        return None
+    sample, protocol = _KEPT[key]
+    return perform(sample, protocol, method, cell)

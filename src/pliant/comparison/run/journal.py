@@ -1,0 +1,211 @@
+"""The journal: finished cells in a file of JSON lines, to continue an interrupted comparison.
+
+The first line names the key: a hash of the table, the protocol, and the versions of the packages.
+A file of another key is refused. A last line that was cut off while it was written is dropped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import warnings
+from collections.abc import Iterable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from pliant._version import __version__
+from pliant.comparison.protocol import Cell, Protocol
+from pliant.comparison.record import Record
+from pliant.comparison.sample import Sample
+from pliant.core.exceptions import TableError
+from pliant.core.files import printable, quoted, replacing
+from pliant.registry import Method
+
+__all__ = ["Journal", "check_ours", "key_of", "method_key", "plain"]
+
+FORMAT = "pliant comparison 1"
+PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
+
+
+def key_of(sample: Sample, protocol: Protocol) -> str:
+    """Return a hash of everything but the method that decides the score of a cell."""
+    versions = [__version__, *(version(package) for package in PACKAGES)]
+    plain = json.dumps([FORMAT, sample.fingerprint(), protocol.to_dict(), versions], sort_keys=True)
+    return hashlib.sha256(plain.encode()).hexdigest()[:32]
+
+
+def method_key(method: Method, task: str) -> str:
+    """Return a hash of a method: the settings of its estimator and its grid."""
+    try:
+        learner: Any = method.machine(task, seed=0, n_rows=0)
+    except (ValueError, ImportError):
+        learner = None
+    plain = repr((method.name, learner, sorted(method.grid.items()), method.many, method.rough))
+    return hashlib.sha256(plain.encode()).hexdigest()[:16]
+
+
+class Journal:
+    """The records of one comparison, here and in a file.
+
+    Parameters
+    ----------
+    path : path-like or None
+        The file; None keeps records here only.
+    key : str
+        As `key_of` returns it.
+    resume : bool
+        Whether to go on with what the file holds. Else a file of an earlier comparison is kept
+        beside as ``NAME.old``, and a new one begins.
+
+    Raises
+    ------
+    TableError
+        If the file is of another key, holds anything else, or cannot be read or written.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None, key: str, *, resume: bool) -> None:
+        self.key = key
+        self._path = None if path is None else Path(path)
+        self._records: dict[tuple[str, Cell], Record] = {}
+        if self._path is None:
+            return
+        exists = self._path.exists() and self._path.stat().st_size > 0
+        if exists and resume:
+            self._load(self._path)
+        elif exists:
+            check_ours(self._path)
+            self._path.replace(self._path.with_name(self._path.name + ".old"))
+        self._rewrite(self._path)
+
+    def find(self, method_key: str, cell: Cell) -> Record | None:
+        """Return the record of a cell, or None if it is not here."""
+        return self._records.get((method_key, cell))
+
+    def add(self, method_key: str, record: Record) -> None:
+        """Keep a record, here and in the file.
+
+        Warns
+        -----
+        UserWarning
+            If the file cannot be written any more; records are kept here alone from then on.
+        """
+        self._records[method_key, _cell(record)] = record
+        if self._path is None:
+            return
+        try:
+            with self._path.open("a", encoding="utf-8", newline="\n") as file:
+                file.write(_line({"method_key": method_key, "record": record}))
+        except OSError as error:
+            name, reason = quoted(self._path, 200), error.strerror or printable(error)
+            warnings.warn(f"cannot write {name} any more: {reason}", UserWarning, stacklevel=2)
+            self._path = None
+
+    def _load(self, path: Path) -> None:
+        header, *lines = _read(path)
+        if header.get("key") != self.key:
+            raise TableError(
+                f"{quoted(path, 200)} is of another table, other options or other versions: choose "
+                "another file, or leave --resume out to start again"
+            )
+        for number, entry in enumerate(lines, start=2):
+            record: Any = entry.get("record")
+            if not _is_record(record) or not isinstance(entry.get("method_key"), str):
+                raise TableError(f"{quoted(path, 200)}, line {number}: expected a finished cell")
+            self._records[entry["method_key"], _cell(record)] = record
+
+    def _rewrite(self, path: Path) -> None:
+        """Write the header and what is known, so that the file ends with a whole line."""
+        header: dict[str, Any] = {"format": FORMAT, "key": self.key}
+        entries = [{"method_key": key, "record": r} for (key, _), r in self._records.items()]
+        with replacing(path, TableError) as draft, draft.open("w", encoding="utf-8") as file:
+            file.writelines(map(_line, [header, *entries]))
+
+
+def _line(entry: dict[str, Any]) -> str:
+    return json.dumps(plain(entry), allow_nan=False) + "\n"
+
+
+def plain(value: Any) -> Any:
+    """Return a value of types that JSON has; numbers that are not finite become None."""
+    if isinstance(value, dict):
+        return {str(name): plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, str | int | float | None) else str(value)
+
+
+def check_ours(path: Path) -> None:
+    """Raise TableError if a file is none of a comparison, which nobody wants to lose."""
+    _read(path)
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    """Return the entries of a file, the header first."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise TableError(f"cannot read {quoted(path, 200)}: {quoted(error)}") from None
+    whole, _, _ = text.rpartition("\n")
+    entries = list(_entries(path, whole.split("\n")))
+    if not entries or entries[0].get("format") != FORMAT:
+        raise TableError(
+            f"{quoted(path, 200)} is no file of a comparison (expected {FORMAT!r} in its first "
+            "line): choose another name"
+        )
+    return entries
+
+
+def _entries(path: Path, lines: Iterable[str]) -> Iterable[dict[str, Any]]:
+    for number, line in enumerate(lines, start=1):
+        try:
+            entry = json.loads(line, parse_constant=_refuse_constant)
+        except (ValueError, RecursionError):
+            entry = None
+        if not isinstance(entry, dict):
+            raise TableError(f"{quoted(path, 200)}, line {number}: expected JSON of a cell")
+        yield entry
+
+
+def _cell(record: Record) -> Cell:
+    return Cell(record["method"], record["repeat"], record["fold"])
+
+
+def _is_record(record: Any) -> bool:
+    """Return whether this can be the record of a cell."""
+    if not isinstance(record, dict) or record.get("status") not in ("done", "error"):
+        return False
+    place = (record.get("repeat"), record.get("fold"))
+    if not isinstance(record.get("method"), str) or not all(_is_count(part, 0) for part in place):
+        return False
+    if not _are_numbers(record.get("scores")):
+        return False
+    return record["status"] == "error" or _is_measured(record)
+
+
+def _is_measured(record: dict[str, Any]) -> bool:
+    """Return whether the parts that everything else relies on are there."""
+    rows = record.get("rows")
+    whole = isinstance(rows, dict) and all(_is_count(rows.get(k), 1) for k in ("train", "test"))
+    return whole and bool(record["scores"]) and _are_numbers(record.get("seconds"))
+
+
+def _is_count(value: Any, least: int) -> bool:
+    return type(value) is int and value >= least
+
+
+def _are_numbers(values: Any) -> bool:
+    """Return whether these are numbers by name; None stands for one that is not defined."""
+    if not isinstance(values, dict):
+        return False
+    return all(type(v) in (int, float, type(None)) for v in values.values())
+
+
+def _refuse_constant(text: str) -> None:
+    raise ValueError(f"expected a finite number, got {text}")

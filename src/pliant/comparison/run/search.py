@@ -1,0 +1,215 @@
+"""The search of a cell: which settings of a method's grid score best on inner folds.
+
+It is scikit-learn's ``HalvingRandomSearchCV`` over rows: all candidates start on few rows, the
+best third of them goes on with three times as many, and so on. Tables below 450 training rows, and
+grids of few settings, have one round with all rows. A method's ``rough`` parameters hold in the
+search only. What candidates have in common is computed once, where it pays.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import HalvingRandomSearchCV, ParameterGrid
+
+from pliant.comparison.metrics import METRICS, Metric, metrics_of
+from pliant.comparison.protocol import Protocol
+from pliant.comparison.run.folds import Split, inner_count, inner_splits
+from pliant.comparison.run.pipeline import pipeline, search_grid
+from pliant.comparison.run.sharing import shared
+from pliant.comparison.sample import Sample
+from pliant.core.typing import Array, Indices
+from pliant.registry import Method
+
+__all__ = ["SearchResult", "Tick", "count_fits", "rounds", "search"]
+
+FACTOR = 3
+FEWEST_ROWS = 150
+"""Rows in the first round at least; more where a class is rare."""
+
+ROWS_OF_RAREST = 10
+"""Expected rows of the rarest class in the first round."""
+
+Tick: TypeAlias = Callable[[int], object]
+"""Called with the number of fits that were just done."""
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """The settings that a search chose.
+
+    Parameters
+    ----------
+    chosen : dict
+        Parameters of the pipeline.
+    score : float or None
+        Their mean score on the inner folds, by scikit-learn's scorer; None if there was no choice.
+    candidates : int
+        Settings that were tried.
+    """
+
+    chosen: dict[str, Any]
+    score: float | None
+    candidates: int
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """The grid of a search, its inner folds, and the rows of its first and its last round."""
+
+    grid: dict[str, list[Any]]
+    candidates: int
+    splits: list[Split]
+    fewest: int
+    most: int
+    metric: Metric
+
+
+def search(
+    method: Method,
+    sample: Sample,
+    rows: Indices,
+    protocol: Protocol,
+    seed: int,
+    tick: Tick | None = None,
+) -> SearchResult:
+    """Choose the settings of a method by its scores on inner folds of some rows.
+
+    Parameters
+    ----------
+    rows : array of shape (n_rows,)
+        Training rows of an outer fold.
+    seed : int
+        Decides candidates, folds, and the rows of each round.
+    tick : callable, optional
+        See `Tick`.
+
+    Raises
+    ------
+    ValueError
+        If there are too few rows for two inner folds, or no candidate could be fitted; the message
+        has that of the last one.
+    """
+    plan = _planned(method, sample, rows, protocol, seed)
+    if isinstance(plan, SearchResult):
+        return plan
+    with shared(pipeline(method, sample, plan.most, seed, rough=True)) as lent:
+        halving = HalvingRandomSearchCV(
+            lent,
+            plan.grid,
+            n_candidates=plan.candidates,
+            factor=FACTOR,
+            min_resources=plan.fewest,
+            max_resources=plan.most,
+            scoring=_scorer(plan.metric, sample, tick),
+            cv=plan.splits,
+            refit=False,
+            return_train_score=False,
+            error_score=np.nan,
+            random_state=seed,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            _fit(halving, sample, rows)
+    score = float(halving.best_score_)
+    if not math.isfinite(score):
+        raise ValueError(
+            "no setting has a score on every inner fold: too few rows, or a rare class"
+        )
+    return SearchResult(halving.best_params_, score, plan.candidates)
+
+
+def count_fits(method: Method, sample: Sample, rows: Indices, protocol: Protocol, seed: int) -> int:
+    """Return how many fits `search` makes with these arguments."""
+    plan = _planned(method, sample, rows, protocol, seed)
+    if isinstance(plan, SearchResult):
+        return 0
+    left, size, fits = plan.candidates, plan.fewest, 0
+    while size <= plan.most:
+        fits += left * len(plan.splits)
+        left, size = math.ceil(left / FACTOR), size * FACTOR
+    return fits
+
+
+def _planned(
+    method: Method, sample: Sample, rows: Indices, protocol: Protocol, seed: int
+) -> _Plan | SearchResult:
+    """Return the plan of a search; its result where there is nothing to choose."""
+    grid = search_grid(method, sample)
+    size = len(ParameterGrid(grid))
+    if size == 1:
+        return SearchResult({name: values[0] for name, values in grid.items()}, None, 1)
+    candidates = min(size, protocol.candidates)
+    n_folds = inner_count(sample, rows, protocol)
+    if n_folds < 2:
+        raise ValueError("tuning needs at least 4 rows, and 2 of each class; there are fewer")
+    metric = METRICS[protocol.metric or metrics_of(sample.task)[0].name]
+    rarest = _rarest(sample, rows) / (n_folds if metric.name == "auc" else 1)
+    fewest, most = rounds(len(rows), candidates, rarest, protocol)
+    splits = inner_splits(sample, rows, n_folds, seed)
+    return _Plan(grid, candidates, splits, fewest, most, metric)
+
+
+def _scorer(
+    metric: Metric, sample: Sample, tick: Tick | None
+) -> Callable[[Any, Array, Array], float]:
+    """Return scikit-learn's scorer of a metric, on the rows of a known class, with a tick."""
+    scorer = get_scorer(metric.scorer)
+
+    def score(model: Any, X: Array, y: Array) -> float:
+        if tick is not None:
+            tick(1)
+        if sample.unlabeled is not None:
+            known = sample.labelled(y)
+            X, y = X[known], y[known]
+        return float(scorer(model, X, y))
+
+    return score
+
+
+def _fit(halving: Any, sample: Sample, rows: Indices) -> None:
+    """Run a search; if every fit fails, raise the last error."""
+    try:
+        halving.fit(sample.features(rows), sample.y[rows])
+    except ValueError as error:
+        text = str(error).strip()
+        if "fits failed" not in text:
+            raise
+        raise ValueError(f"every fit of the search failed: {text.splitlines()[-1]}") from None
+
+
+def rounds(n_rows: int, candidates: int, rarest: float, protocol: Protocol) -> tuple[int, int]:
+    """Return the rows of the first and of the last round.
+
+    The last has all rows, at most ``search_rows``. Each one before has a third of them, as long
+    as candidates are left to drop and no round has less than 150 rows, or less than ten of the
+    rarest class on average.
+
+    Parameters
+    ----------
+    n_rows, candidates : int
+    rarest : float
+        The share of the rarest class, for "auc" in one test part of a fold; 1 for regression.
+    """
+    most = min(n_rows, protocol.search_rows)
+    least = max(FEWEST_ROWS, math.ceil(ROWS_OF_RAREST / rarest))
+    n_rounds = 1
+    while FACTOR**n_rounds <= candidates and most // FACTOR**n_rounds >= least:
+        n_rounds += 1
+    return most // FACTOR ** (n_rounds - 1), most
+
+
+def _rarest(sample: Sample, rows: Indices) -> float:
+    if sample.task == "regression":
+        return 1.0
+    y = sample.y[rows]
+    counts = np.unique(y[sample.labelled(y)], return_counts=True)[1]
+    return float(counts.min() / len(rows))

@@ -1,0 +1,272 @@
+"""Methods compared over several tables: average ranks and tests.
+
+Methods are ranked on each table by their mean score, 1 the best, so that tables of different tasks
+and metrics can stand together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import floor, log2
+
+import numpy as np
+
+from pliant.comparison.metrics import Metric
+from pliant.comparison.outcome import Outcome
+from pliant.comparison.record import BASELINE, REFERENCE, Entry, called
+from pliant.comparison.stats.ranks import (
+    FriedmanTest,
+    average_ranks,
+    friedman_test,
+    nemenyi_critical_difference,
+)
+from pliant.comparison.stats.standings import Standing, standings
+from pliant.comparison.stats.versus import SIGN_TEST, WILCOXON, Versus, comparable, versus
+from pliant.core.text import listed, p_equals
+from pliant.core.typing import Array
+from pliant.plots.rank_layout import joined
+
+__all__ = ["Across", "across", "tables_needed"]
+
+
+@dataclass(frozen=True, eq=False)
+class Across:
+    """k methods over N tables.
+
+    Attributes
+    ----------
+    methods : tuple of Entry
+        Those that finished all folds of all tables, the best average rank first.
+    tables : tuple of str
+        Their names; one that recurs has a number.
+    metrics : tuple of Metric
+        The metric of the ranks on each table.
+    means : ndarray of shape (N, k)
+        The mean score of each method on each table.
+    left_out : dict of str to str
+        Why a method, by name, is not among them.
+    friedman : FriedmanTest
+        With Iman and Davenport's F, its p-value, and the average ranks.
+    critical_difference : float
+        Nemenyi's: average ranks further apart than that differ significantly.
+    reference : str or None
+        The method that the others are tested against.
+    versus : dict of str to Versus
+        The test of each other method, by name.
+    test : str
+        The name of that test.
+    level : float
+        The probability of a false alarm that `critical_difference`, `groups` and `sentence` allow.
+    """
+
+    methods: tuple[Entry, ...]
+    tables: tuple[str, ...]
+    metrics: tuple[Metric, ...]
+    means: Array
+    left_out: dict[str, str]
+    friedman: FriedmanTest
+    critical_difference: float
+    reference: str | None
+    versus: dict[str, Versus]
+    test: str
+    level: float
+
+    @property
+    def ranks(self) -> Array:
+        """The average rank of each method."""
+        return self.friedman.ranks
+
+    def groups(self) -> list[tuple[str, ...]]:
+        """Return the largest sets of methods, by name, with ranks within the critical difference.
+
+        Methods that differ from all others are in none.
+        """
+        names = tuple(entry.name for entry in self.methods)
+        runs = joined(self.ranks, self.critical_difference)
+        return [names[first:end] for first, end in runs]
+
+    def sentence(self) -> str:
+        """Return the result over all tables in words, and what these tables cannot show."""
+        return _sentence(self)
+
+
+def across(
+    results: Sequence[Outcome], *, reference: str = REFERENCE, level: float = 0.05
+) -> Across:
+    """Compare methods over tables.
+
+    Parameters
+    ----------
+    results : sequence of N >= 2 Outcome
+        A result for each table; their tasks and metrics may differ.
+    reference : str
+        The method to test the others against. If it has not finished all tables, the baseline with
+        the best average rank takes its place.
+    level : float
+        The probability of a false alarm.
+
+    Returns
+    -------
+    Across
+
+    Raises
+    ------
+    ValueError
+        If there are less than two tables, less than two methods finished all of them, or the level
+        is not in (0, 1).
+    """
+    if len(results) < 2:
+        raise ValueError(f"expected at least 2 tables, got {len(results)}")
+    tables = _names(results)
+    places = [_places(result) for result in results]
+    left_out = _left_out(tables, places)
+    names = [name for name in places[0] if name not in left_out]
+    if len(names) < 2:
+        why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
+        raise ValueError(f"expected 2 methods that finished all tables, got {len(names)} ({why})")
+    metrics = tuple(result.metric for result in results)
+    means = np.array([[place[name].mean for name in names] for place in places], dtype=np.float64)
+    order = np.argsort(average_ranks(_oriented(means, metrics)), kind="stable")
+    means, methods = means[:, order], tuple(places[0][names[k]].method for k in order)
+    scores = _oriented(means, metrics)
+    against = _reference(methods, reference)
+    ranked = comparable(metrics)
+    return Across(
+        methods=methods,
+        tables=tables,
+        metrics=metrics,
+        means=means,
+        left_out=left_out,
+        friedman=friedman_test(scores),
+        critical_difference=nemenyi_critical_difference(len(methods), len(tables), level),
+        reference=against,
+        versus=versus([entry.name for entry in methods], scores, against, ranked=ranked),
+        test=WILCOXON if ranked else SIGN_TEST,
+        level=level,
+    )
+
+
+def _names(results: Sequence[Outcome]) -> tuple[str, ...]:
+    """Return the tables' names, with a number behind those that recur."""
+    names = [str(result.sample["name"]) for result in results]
+    numbers = [names[: k + 1].count(name) for k, name in enumerate(names)]
+    return tuple(
+        f"{name} ({number})" if names.count(name) > 1 else name
+        for name, number in zip(names, numbers, strict=True)
+    )
+
+
+def _places(result: Outcome) -> dict[str, Standing]:
+    """Return the standings of a table by method, in the order of its methods."""
+    places = standings(result.methods, result.records, result.metric, result.protocol)
+    by_name = {standing.method.name: standing for standing in places}
+    return {entry.name: by_name[entry.name] for entry in result.methods}
+
+
+def _left_out(tables: Sequence[str], places: Sequence[Mapping[str, Standing]]) -> dict[str, str]:
+    """Return why methods have not finished all tables."""
+    known = dict.fromkeys(name for place in places for name in place)
+    reasons = {
+        name: [
+            f"{table}: {why}"
+            for table, place in zip(tables, places, strict=True)
+            if (why := _missing(place.get(name)))
+        ]
+        for name in known
+    }
+    return {name: listed(causes) for name, causes in reasons.items() if causes}
+
+
+def _missing(standing: Standing | None) -> str:
+    """Return why a method has no score of all folds of a table; "" if it has."""
+    if standing is None:
+        return "not compared"
+    if standing.folds == standing.planned and standing.mean is not None:
+        return ""
+    return standing.method.reason or f"{standing.folds} of {standing.planned} folds"
+
+
+def _oriented(means: Array, metrics: Sequence[Metric]) -> Array:
+    """Return means of which the higher is better; in units of each table's largest if they mix."""
+    signs = np.array([1.0 if metric.higher_is_better else -1.0 for metric in metrics])
+    if comparable(metrics):
+        return means * signs[:, None]
+    largest = np.abs(means).max(axis=1)
+    return means * (signs / np.where(largest > 0, largest, 1.0))[:, None]
+
+
+def _reference(methods: Sequence[Entry], wanted: str) -> str | None:
+    names = [entry.name for entry in methods]
+    baselines = [entry.name for entry in methods if entry.kind == BASELINE]
+    return next((name for name in (wanted, *baselines) if name in names), None)
+
+
+def _sentence(ranking: Across) -> str:
+    """Return whether methods differ, which are better than the reference, and what is left out.
+
+    Returns
+    -------
+    str
+        For example "Over 6 tables the 9 methods differ significantly (Friedman's test, p = 0.01);
+        the best average rank is DANK's, 2.1. No method is significantly better than the tuned
+        Gaussian SVM, nor could one be with 6 tables: that takes 9."
+    """
+    texts = [_differ(ranking), _against(ranking), _mixed(ranking), _omitted(ranking)]
+    return " ".join(text[0].upper() + text[1:] + "." for text in texts if text)
+
+
+def tables_needed(n_tests: int, level: float) -> int:
+    """Return from how many tables on a method that is better on all of them has p < level.
+
+    Its p-value is then m 2^(1 - N) after Holm's correction over m tests.
+    """
+    return floor(1 + log2(n_tests / level)) + 1
+
+
+def _differ(ranking: Across) -> str:
+    n, k = len(ranking.tables), len(ranking.methods)
+    p = f"Friedman's test, {p_equals(ranking.friedman.p_value)}"
+    best = f"{ranking.methods[0].title}'s, {ranking.ranks[0]:.1f}"
+    rank = f"the best average rank is {best}"
+    if ranking.friedman.rejects(ranking.level):
+        far = f"ranks more than {ranking.critical_difference:.1f} apart differ significantly"
+        return f"over {n} tables the {k} methods differ significantly ({p}); {rank}, and {far}"
+    return f"over {n} tables the {k} methods do not differ significantly ({p}); {rank}"
+
+
+def _against(ranking: Across) -> str:
+    """Return which methods are significantly better and worse than the reference."""
+    if ranking.reference is None:
+        return "no baseline finished all tables, so no method is tested against one"
+    titles = {entry.name: entry.title for entry in ranking.methods}
+    name = called(ranking.reference, titles[ranking.reference])
+    significant = {who: v for who, v in ranking.versus.items() if v.p_value < ranking.level}
+    better = [titles[who] for who, v in significant.items() if v.side > 0]
+    worse = [titles[who] for who, v in significant.items() if v.side < 0]
+    m = len(ranking.versus)
+    by = f"({ranking.test}, Holm's correction over {m} methods)" if m > 1 else f"({ranking.test})"
+    needed = tables_needed(m, ranking.level)
+    if len(ranking.tables) < needed:
+        return (
+            f"no method is significantly better than {name}, nor could one be with "
+            f"{len(ranking.tables)} tables: that takes {needed} {by}"
+        )
+    losers = f"{listed(worse)} {'is' if len(worse) == 1 else 'are'} worse" if worse else ""
+    winners = f"{listed(better)} {'is' if len(better) == 1 else 'are'}" if better else ""
+    claim = winners or "no method is"
+    rest = f"; {losers}" if worse else ""
+    return f"{claim} significantly better than {name} {by}{rest}"
+
+
+def _mixed(ranking: Across) -> str:
+    titles = list(dict.fromkeys(metric.title for metric in ranking.metrics))
+    if len(titles) < 2:
+        return ""
+    return f"ranks are taken within each table, so that {listed(titles)} can stand together"
+
+
+def _omitted(ranking: Across) -> str:
+    if not ranking.left_out:
+        return ""
+    return f"left out, not having finished all tables: {listed(list(ranking.left_out))}"

@@ -1,0 +1,249 @@
+"""Where each method stands: mean scores, their standard errors, and tests against one reference.
+
+With the scores s_1, ..., s_r of a method's finished cells, the standard error of their mean is
+Nadeau and Bengio's, sqrt((1/r + n_test / n_train) var(s)): training rows of different folds
+overlap, so their scores are not independent. n_test / n_train is the mean over the cells.
+
+A method is tested against the reference on the cells that both have finished, by the corrected
+paired t test; p-values are adjusted by Holm's method over all methods tested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from math import isfinite
+from typing import Any
+
+from pliant.comparison.metrics import Metric, metrics_of
+from pliant.comparison.protocol import Protocol
+from pliant.comparison.record import BASELINE, REFERENCE, Entry, Record
+from pliant.comparison.stats.multiple import holm
+from pliant.comparison.stats.paired import PairedTest, corrected_t_test, wilcoxon_test
+from pliant.comparison.stats.scores import (
+    Cells,
+    Scores,
+    finished,
+    held_out_share,
+    is_number,
+    mean_of,
+    median_of,
+    scores_of,
+    standard_error,
+)
+
+__all__ = ["Standing", "standings"]
+
+SECONDS = ("search", "fit", "predict", "total")
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One method's place.
+
+    Attributes
+    ----------
+    method : Entry
+    mean : float or None
+        Of the metric over the finished cells that have it; None where there is none.
+    error : float or None
+        The standard error of the mean; None for fewer than two cells.
+    folds, planned : int
+        Cells that are finished, and that there are.
+    rank : int or None
+        1 is the best mean; methods of one mean share the smaller number.
+    is_reference : bool
+        Whether the others are tested against this method.
+    difference : float or None
+        The mean difference to the reference over the cells that both have, positive where this
+        method is better; None with fewer than two such cells, and for the reference.
+    difference_error : float or None
+        Its standard error.
+    p_value : float or None
+        Of the corrected t test of difference = 0, adjusted by Holm's method.
+    wilcoxon : float or None
+        p-value of Wilcoxon's signed-rank test, not adjusted.
+    wins, ties, losses : int
+        Cells that both have, and where this method is better, equal, worse.
+    means, errors : dict of str to float or None
+        Mean and standard error of each metric of the task, by name.
+    seconds : dict of str to float or None
+        Medians over the cells: "search", "fit", "predict", "total".
+    memory_mb, size_bytes, support : float or None
+        Medians over the cells that have them.
+    gap : float or None
+        The largest.
+    """
+
+    method: Entry
+    mean: float | None
+    error: float | None
+    folds: int
+    planned: int
+    rank: int | None
+    is_reference: bool
+    difference: float | None
+    difference_error: float | None
+    p_value: float | None
+    wilcoxon: float | None
+    wins: int
+    ties: int
+    losses: int
+    means: dict[str, float | None]
+    errors: dict[str, float | None]
+    seconds: dict[str, float | None]
+    memory_mb: float | None
+    size_bytes: float | None
+    support: float | None
+    gap: float | None
+
+
+def standings(
+    methods: Sequence[Entry],
+    records: Iterable[Record],
+    metric: Metric,
+    protocol: Protocol,
+    reference: str = REFERENCE,
+) -> list[Standing]:
+    """Return where each method stands, the best mean first, those without a finished cell last.
+
+    Parameters
+    ----------
+    methods : sequence of Entry
+    records : iterable of mappings
+        The records of cells, in any order; those of other methods and failed ones are left out.
+    metric : Metric
+        What to rank by and to test.
+    protocol : Protocol
+    reference : str
+        The method to test the others against. If it has no score, the baseline with the best mean
+        takes its place.
+
+    Returns
+    -------
+    list of Standing
+        Methods of one mean are in the order of their names.
+    """
+    cells = finished(methods, records)
+    values = {name: scores_of(mine, metric.name) for name, mine in cells.items()}
+    places = {name: _place(values[name], metric) for name in cells}
+    best_first = sorted(methods, key=lambda entry: (places[entry.name], entry.name))
+    against = _reference(best_first, values, reference)
+    tests = _adjusted(_tests(cells, values, against, metric))
+    order = [places[entry.name] for entry in best_first]
+    return [
+        _standing(
+            entry,
+            cells[entry.name],
+            metric,
+            planned=len(protocol.places()),
+            rank=order.index(places[entry.name]) + 1 if values[entry.name] else None,
+            is_reference=entry.name == against,
+            test=tests.get(entry.name, _Test()),
+        )
+        for entry in best_first
+    ]
+
+
+@dataclass(frozen=True)
+class _Test:
+    """The results of the tests against the reference."""
+
+    difference: float | None = None
+    difference_error: float | None = None
+    p_value: float | None = None
+    wilcoxon: float | None = None
+    wins: int = 0
+    ties: int = 0
+    losses: int = 0
+
+
+def _place(values: Scores, metric: Metric) -> tuple[bool, float]:
+    """Return what to sort by: the mean to 12 digits, so that rounding makes no difference."""
+    mean = mean_of(values.values())
+    if mean is None:
+        return True, 0.0
+    return False, float(f"{mean:.12g}") * (-1 if metric.higher_is_better else 1)
+
+
+def _reference(
+    best_first: Sequence[Entry], values: Mapping[str, Scores], wanted: str
+) -> str | None:
+    baselines = [entry.name for entry in best_first if entry.kind == BASELINE]
+    return next((name for name in (wanted, *baselines) if values.get(name)), None)
+
+
+def _tests(
+    cells: Mapping[str, Cells], values: Mapping[str, Scores], against: str | None, metric: Metric
+) -> dict[str, _Test]:
+    """Test each method that has two cells in common with the reference."""
+    if against is None:
+        return {}
+    tests = {
+        name: _test(cells[name], values[name], values[against], metric)
+        for name in cells
+        if name != against
+    }
+    return {name: test for name, test in tests.items() if test is not None}
+
+
+def _test(cells: Cells, mine: Scores, theirs: Scores, metric: Metric) -> _Test | None:
+    """Test scores against the reference's; None with fewer than two cells in common."""
+    common = [place for place in mine if place in theirs]
+    if len(common) < 2:
+        return None
+    sign = 1 if metric.higher_is_better else -1
+    first, second = ([sign * values[place] for place in common] for values in (mine, theirs))
+    share = held_out_share(cells[place] for place in common)
+    test = corrected_t_test(first, second, n_train=1, n_test=share)
+    return _Test(
+        test.mean_difference,
+        test.standard_error,
+        _p_value(test),
+        wilcoxon_test(first, second).p_value,
+        test.wins,
+        test.ties,
+        test.losses,
+    )
+
+
+def _p_value(test: PairedTest) -> float:
+    """Return the p-value; where all differences are equal, that of a sign test.
+
+    Without a variance to go by, two folds that differ alike would be certain.
+    """
+    return test.p_value if isfinite(test.statistic) else 2.0 ** (1 - test.wins - test.losses)
+
+
+def _adjusted(tests: Mapping[str, _Test]) -> dict[str, _Test]:
+    """Return the tests with Holm's p-values."""
+    adjusted = holm([test.p_value for test in tests.values() if test.p_value is not None])
+    return {
+        name: replace(test, p_value=p)
+        for (name, test), p in zip(tests.items(), adjusted, strict=True)
+    }
+
+
+def _standing(entry: Entry, cells: Cells, metric: Metric, *, test: _Test, **place: Any) -> Standing:
+    """Return the place of a method with its scores and costs."""
+    scores = {each.name: scores_of(cells, each.name) for each in metrics_of(metric.task)}
+    means = {name: mean_of(values.values()) for name, values in scores.items()}
+    errors = {name: standard_error(cells, values) for name, values in scores.items()}
+    records = cells.values()
+    return Standing(
+        method=entry,
+        mean=means[metric.name],
+        error=errors[metric.name],
+        folds=len(cells),
+        **place,
+        **asdict(test),
+        means=means,
+        errors=errors,
+        seconds={
+            part: median_of(record["seconds"].get(part) for record in records) for part in SECONDS
+        },
+        memory_mb=median_of(record.get("memory_mb") for record in records),
+        size_bytes=median_of(record.get("size_bytes") for record in records),
+        support=median_of(record.get("support") for record in records),
+        gap=max(filter(is_number, (record.get("gap") for record in records)), default=None),
+    )

@@ -1,0 +1,411 @@
+"""What the estimators of DANK and KNPL share: support vector machines with an adapted kernel."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from pliant.core.exceptions import NonPSDWarning
+from pliant.core.kernels.base import FunctionKernel, Kernel
+from pliant.core.kernels.extension import GramNeighbors
+from pliant.core.kernels.precomputed import Precomputed
+from pliant.core.kernels.standard import as_kernel
+from pliant.core.linalg import negative_eigenvalue
+from pliant.core.progress import Deadline, Result, Status
+from pliant.core.summary import Convergence
+from pliant.core.typing import Array, Mask
+from pliant.core.validation import (
+    Automatic,
+    Constraint,
+    Integer,
+    OneOf,
+    OptionalTo,
+    RealNumber,
+    check_gram,
+    check_real,
+    stack_level,
+)
+from pliant.methods.hadamard import sequential
+from pliant.methods.hadamard.adaptive_matrix import AdaptiveMatrix
+from pliant.methods.hadamard.gram_rows import PRECISIONS, SAMPLE, gram_rows
+from pliant.methods.hadamard.kernel import EXTENSIONS, HadamardKernel
+from pliant.methods.hadamard.partitioned_kernel import PartitionedKernel
+from pliant.methods.hadamard.problem import adapted_dual, automatic_eta
+from pliant.methods.hadamard.solution import Solution
+from pliant.methods.svm import smo
+from pliant.methods.svm.dual import Certificate, MarginDual, best_multiple, better_start
+from pliant.methods.svm.estimators import BaseSVM, Task, WarmStart, finite_gram
+from pliant.methods.svm.learned import expansion
+from pliant.methods.svm.rows import DenseRows, Rows
+from pliant.methods.svm.smo.steps import project_box_hyperplane
+
+__all__ = ["ADAPTATION", "BaseHadamard", "solve_dual", "solve_whole"]
+
+DENSE_ROWS = 4000
+"""Largest number of samples whose Gram matrix is always kept whole, if it fits; of more, the
+solver reads too few rows to make all of them worth computing."""
+
+AUTOMATIC_TAU = 0.01
+"""The paper's tau, for Gram matrices that are kept whole."""
+
+FINITE = ("objective_", "objective_constant_", "objective_history_", "step_history_")
+"""Fitted numbers that are never nan; gaps are, where there is no certificate."""
+
+ADAPTATION: Mapping[str, Constraint] = {
+    "eta": Automatic(RealNumber(above=0, infinite=True)),
+    "eta_scale": RealNumber(above=0),
+    "extension": OneOf(EXTENSIONS),
+    "n_neighbors": Integer(1),
+    "cache_mb": RealNumber(above=0),
+    "dtype": OneOf(PRECISIONS),
+    "max_seconds": OptionalTo(RealNumber(above=0)),
+}
+"""Constraints on the parameters that DANK and KNPL share."""
+
+Ascend: TypeAlias = Callable[[MarginDual, WarmStart | None, str], Result[Certificate]]
+"""Solves a margin dual from a start; the text is its stage, "plain" or "adapted"."""
+
+
+class BaseHadamard(BaseSVM):
+    """A support vector machine whose kernel matrix is adapted entry by entry.
+
+    A subclass has the parameters of `ADAPTATION`, and those of DANK or ``_centred = True``.
+    """
+
+    _centred: ClassVar[bool] = False
+    """Whether the rows of F sum to n, as for KNPL."""
+
+    _drawings = frozenset({"gram", "adaptation"})
+
+    kernel: Any
+    gamma: float | str
+    eta: float | str
+    eta_scale: float
+    extension: str
+    n_neighbors: int
+    cache_mb: float
+    dtype: str
+    max_seconds: float | None
+
+    # Parameters of DANK only, where _centred is False.
+    tau: float | str
+    partition: str | None
+    refine: bool
+    checkpoint: Any
+
+    def _check_combinations(self) -> None:
+        if self._centred:
+            return
+        if self.partition is not None:
+            if self.tau and self.tau != "auto":
+                raise ValueError(
+                    f"expected tau = 0 or 'auto' with partition={self.partition!r}, as the trace "
+                    f"of F couples all rows, got {self.tau!r}"
+                )
+            return
+        if self.refine:
+            raise ValueError("expected refine=False without partition='kmeans', got refine=True")
+        if self.checkpoint is not None:
+            raise ValueError(
+                f"expected checkpoint=None without partition='kmeans', got {str(self.checkpoint)!r}"
+            )
+
+    def _common(self, X: Array, used: Mask) -> tuple[Kernel, DenseRows | None, bool]:
+        kernel = self._base_kernel(X)
+        if isinstance(kernel, Precomputed) or self._keeps_whole(len(X)):
+            gram, psd = _checked_gram(kernel, X)
+            return kernel, DenseRows(gram, None if self.dtype == "auto" else self.dtype), psd
+        if not isinstance(kernel, FunctionKernel):
+            return kernel, None, True
+        some = np.unique(np.linspace(0, len(X) - 1, SAMPLE).astype(np.intp))
+        try:
+            return kernel, None, _checked_gram(kernel, X[some])[1]
+        except ValueError as error:
+            rows = f"tested on {len(some)} rows spread evenly over X"
+            raise ValueError(f"{error} ({rows})") from None
+
+    def _base_kernel(self, X: Array) -> Kernel:
+        """Return the kernel to start from, if a support vector machine can use it."""
+        kernel = as_kernel(self.kernel, X, self.gamma)
+        for fits, name in (
+            (kernel.symmetric, "symmetric"),
+            (kernel.psd, "positive semi-definite"),
+        ):
+            if not fits:
+                raise ValueError(
+                    f"expected a {name} kernel, which {type(self).__name__} needs for a convex "
+                    f"problem, got {kernel!r}"
+                )
+        return kernel
+
+    def _keeps_whole(self, n: int) -> bool:
+        """Whether the Gram matrix of n points is kept."""
+        fits = self._fits(n)
+        if self._centred:  # this rule and tau > 0 couple all samples: rows are read many times
+            return fits
+        coupled = bool(self.tau) and self.eta != np.inf
+        if coupled and self.tau != "auto" and not fits:
+            raise ValueError(
+                f"expected tau = 0 or 'auto' for {n} rows, whose Gram matrix takes "
+                f"{8.0 * n**2 / 2**20:.0f} MB, more than cache_mb = {self.cache_mb:g}, "
+                f"got {self.tau!r}"
+            )
+        return self.partition is None and fits and (n <= DENSE_ROWS or coupled)
+
+    def _fits(self, n: int) -> bool:
+        return 8.0 * n**2 <= self.cache_mb * 2.0**20
+
+    def _rows(self, task: Task) -> Rows:
+        """Return the Gram matrix of a task, whole or by rows on demand."""
+        if task.all_rows is None:
+            whole = DENSE_ROWS if self._fits(len(task.points)) else 0
+            return gram_rows(
+                task.kernel, task.points, cache_mb=self.cache_mb, dtype=self.dtype, whole=whole
+            )
+        if len(task.members) == len(task.all_rows):
+            return task.all_rows
+        return DenseRows(task.all_rows.square(task.members))
+
+    def _rule(self, task: Task) -> dict[str, Any]:
+        """Return the choice of F, as arguments of the problem and of the learned kernel."""
+        if self._centred:
+            return {"centred": True}
+        if self.tau == "auto":
+            return {"tau": 0.0 if task.all_rows is None else AUTOMATIC_TAU}
+        return {"tau": float(self.tau)}
+
+    def _complete(
+        self,
+        tasks: list[Task],
+        starts: Sequence[WarmStart | None],
+        callback: Callable[..., Any],
+    ) -> list[Array]:
+        return super()._complete(tasks, starts, Deadline(callback, self.max_seconds))
+
+    def _learn(self, task: Task, start: WarmStart | None, callback: Callable[..., Any]) -> Array:
+        solution = self._solve(task, start, callback)
+        self._store(task, solution)
+        return solution.path_start
+
+    def _solve(self, task: Task, start: WarmStart | None, callback: Callable[..., Any]) -> Solution:
+        """Learn one function."""
+        if isinstance(task.kernel, Precomputed) and self.extension != "none":
+            GramNeighbors(task.kernel, task.points)  # raises now what prediction would raise
+        return solve_whole(self, task, start, callback)
+
+    def _store(self, task: Task, solution: Solution) -> None:
+        """Set the fitted attributes, in the user's units."""
+        kernel, result = solution.kernel, solution.result
+        support = np.flatnonzero(kernel.beta)
+        self.kernel_ = kernel
+        self.eta_ = kernel.eta
+        self.support_ = task.members[support]
+        self.support_vectors_ = task.points[support]
+        self.dual_coef_ = task.scale * kernel.beta[support]
+        self.intercept_ = task.centre + task.scale * solution.intercept
+        self.objective_constant_ = solution.constant
+        self.objective_ = result.value + solution.constant
+        self.dual_gap_ = result.gap
+        self.n_iter_ = solution.n_iter
+        self.objective_history_ = result.objectives
+        self.gap_history_ = result.gaps
+        self.step_history_ = np.array([step.n_iter for step in result.history])
+        if solution.partition is not None:
+            self.part_labels_ = solution.partition.labels
+            self.part_centres_ = solution.partition.centres
+            self.part_gaps_ = np.array([part.gap for part in solution.part_results])
+            self.part_seconds_ = np.array([part.seconds for part in solution.part_results])
+
+    def _expand(self, X: Array) -> Array:
+        kernel = self.kernel_
+        if not isinstance(kernel, PartitionedKernel) or kernel.between == "one":
+            return super()._expand(X)
+        # The kernel is zero between parts: leave these values out.
+        values = np.full(len(X), float(self.intercept_))
+        place, owners = kernel.place(X), kernel.labels[kernel.support]
+        for p in np.unique(place):
+            rows, mine = np.flatnonzero(place == p), owners == p
+            if mine.any():
+                vectors, coefficients = self.support_vectors_[mine], self.dual_coef_[mine]
+                values[rows] += expansion(kernel.parts[p], X[rows], vectors, coefficients)
+        return values
+
+    @property
+    def relative_gap_(self) -> float:
+        """dual_gap_ as ``tol`` measures it: relative to 1 + abs(objective less its constant)."""
+        change = self.objective_ - self.objective_constant_
+        return float(self.dual_gap_ / (1.0 + abs(change)))
+
+    @property
+    def adaptation_(self) -> AdaptiveMatrix:
+        """F on the training points (those of positive weight), never formed unless asked for."""
+        return self.kernel_.adaptation()
+
+    def _details(self) -> Mapping[str, Any]:
+        details: dict[str, Any] = {} if self.eta == np.inf else {"eta": self.eta_}
+        if isinstance(self.kernel_, PartitionedKernel):
+            details["parts"] = len(self.kernel_.centres)
+        return details
+
+    def _convergence(self) -> Convergence:
+        gaps = self.gap_history_ / (1.0 + np.abs(self.objective_history_))
+        return Convergence(self.step_history_, gaps, float(self.tol))
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        for fitted in getattr(self, "estimators_", [self]):
+            n_support = len(fitted.kernel_.support)
+            if n_support != len(fitted.support_vectors_):
+                raise ValueError(
+                    f"expected {n_support} support points, as in the kernel, got "
+                    f"{len(fitted.support_vectors_)}"
+                )
+            check_real("eta_", fitted.eta_, above=0, infinite=True)
+            np.asarray(fitted.gap_history_, dtype=np.float64)  # numbers; nan is allowed
+            for name in FINITE:
+                values = np.asarray(getattr(fitted, name), dtype=np.float64)
+                if not np.isfinite(values).all():
+                    raise ValueError(f"expected finite numbers in {name}, got {values!r}")
+
+
+def solve_whole(
+    estimator: BaseHadamard,
+    task: Task,
+    start: WarmStart | None,
+    callback: Callable[..., Any],
+    ascend: Ascend | None = None,
+) -> Solution:
+    """Learn one function from all points together.
+
+    Parameters
+    ----------
+    estimator : BaseHadamard
+        Its parameters are read; nothing is written.
+    task : Task
+    start : WarmStart or None
+        The solution for another C.
+    callback : callable
+        Called with a `Progress` between slices of work; returning True stops the solver.
+    ascend : callable, optional
+        Solves the margin duals, in place of `solve_dual`.
+    """
+    if ascend is None:
+
+        def ascend(dual: MarginDual, start: WarmStart | None, stage: str) -> Result[Certificate]:
+            return solve_dual(estimator, dual, start, callback)
+
+    plain = estimator._margin(task)(estimator._rows(task))
+    if estimator.eta != "auto":
+        eta = float(estimator.eta) * estimator.eta_scale
+        return _solve_adapted(estimator, task, plain, eta, start, callback, ascend)
+    first = ascend(plain, start, "plain")
+    if first.status is Status.STOPPED:
+        return _solution(estimator, task, first, np.inf, 0.0)
+    eta = automatic_eta(first.x) * estimator.eta_scale
+    begin = WarmStart(first.x)
+    adapted = _solve_adapted(estimator, task, plain, eta, begin, callback, ascend)
+    # The plain SVM of another C starts from the plain SVM of this one.
+    return replace(adapted, n_iter=first.n_iter + adapted.n_iter, path_start=first.x)
+
+
+def _solve_adapted(
+    estimator: BaseHadamard,
+    task: Task,
+    plain: MarginDual,
+    eta: float,
+    start: WarmStart | None,
+    callback: Callable[..., Any],
+    ascend: Ascend,
+) -> Solution:
+    """Solve the problem for a given eta."""
+    problem = adapted_dual(plain, eta, **estimator._rule(task))
+    if isinstance(problem, MarginDual):
+        return _solution(estimator, task, ascend(problem, start, "adapted"), eta, 0.0)
+    result = sequential.solve(
+        problem, _feasible(problem.quartic, start)[0], inner=smo.solve,
+        tol=estimator.tol, max_iter=estimator.max_iter, callback=callback,
+    )  # fmt: skip
+    _warn_if_open(estimator, result, callback)
+    return _solution(estimator, task, result, eta, problem.constant)
+
+
+def solve_dual(
+    estimator: BaseHadamard,
+    dual: MarginDual,
+    start: WarmStart | None,
+    callback: Callable[..., Any],
+    keep: Callable[[Array], object] | None = None,
+) -> Result[Certificate]:
+    """Solve a margin dual by two-coordinate ascent; parameters as in `pliant.methods.svm.smo`."""
+    beta, fields = _feasible(dual, start)
+    result = smo.solve(
+        dual, beta, fields=fields, keep=keep,
+        tol=estimator.tol, max_iter=estimator.max_iter, callback=callback,
+    )  # fmt: skip
+    _warn_if_open(estimator, result, callback)
+    return result
+
+
+def _feasible(
+    dual: MarginDual, start: WarmStart | None
+) -> tuple[Array, tuple[Array, Array] | None]:
+    """Return a feasible start, and its fields if they are known."""
+    if start is None:
+        return np.zeros_like(dual.linear), None
+    if start.growth == 1.0:
+        beta = project_box_hyperplane(start.beta, dual.lower, dual.upper)
+        return best_multiple(dual, beta)
+    beta = better_start(dual, start.beta, start.growth)
+    return project_box_hyperplane(beta, dual.lower, dual.upper), None
+
+
+def _solution(
+    estimator: BaseHadamard, task: Task, result: Result[Certificate], eta: float, constant: float
+) -> Solution:
+    """Return the solution for the coefficients of all points."""
+    assert result.certificate is not None
+    eta = eta if result.x.any() else np.inf
+    kernel = HadamardKernel(
+        task.kernel, task.points, result.x, eta, estimator.extension, estimator.n_neighbors,
+        **estimator._rule(task),
+    )  # fmt: skip
+    constant = constant if np.isfinite(eta) else 0.0
+    return Solution(kernel, result.certificate.intercept, result, result.n_iter, result.x, constant)
+
+
+def _warn_if_open(
+    estimator: BaseHadamard, result: Result[Certificate], callback: Callable[..., Any]
+) -> None:
+    """Warn if the gap is larger than was asked for."""
+    late = result.status is Status.STOPPED and getattr(callback, "expired", False)
+    if not late and result.status not in (Status.MAX_ITER, Status.STALLED):
+        return
+    asked = estimator.tol * (1.0 + abs(result.value))
+    advice = f"max_seconds = {estimator.max_seconds} came first" if late else result.status.advice
+    warnings.warn(
+        f"{type(estimator).__name__} stopped after {result.n_iter} steps with a gap of "
+        f"{result.gap:.3g}, where {asked:.3g} was asked for: {advice}",
+        ConvergenceWarning,
+        stacklevel=stack_level(),
+    )
+
+
+def _checked_gram(kernel: Kernel, X: Array) -> tuple[Array, bool]:
+    """Return the training Gram matrix, and whether it is positive semi-definite."""
+    gram = finite_gram(kernel, X)
+    if not isinstance(kernel, Precomputed | FunctionKernel):
+        return gram, True
+    smallest = negative_eigenvalue(check_gram(gram))
+    if smallest is not None:
+        warnings.warn(
+            f"the kernel matrix is not positive semi-definite: its smallest eigenvalue is "
+            f"{smallest:.3g}; the problem is not convex and dual_gap_ will be nan",
+            NonPSDWarning,
+            stacklevel=stack_level(),
+        )
+    return gram, smallest is None

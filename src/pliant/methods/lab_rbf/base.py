@@ -1,0 +1,485 @@
+"""What LAB-RBF regressors and classifiers share: parameters, fit, and the learned attributes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cache, partial
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pliant.core.progress import CallbackSupport, FitProgress, with_callbacks
+from pliant.core.summary import FunctionSummary, Summary
+from pliant.core.typing import Array, Indices
+from pliant.core.validation import (
+    Automatic,
+    Constraint,
+    Flag,
+    Integer,
+    OneOf,
+    OptionalTo,
+    RealNumber,
+    check_choice,
+    check_parameters,
+    fresh,
+)
+from pliant.methods.lab_rbf.ensemble import (
+    PROBES,
+    SLOPE_ROWS,
+    TINY,
+    EnsembleTrainer,
+    LABRBFMember,
+    Run,
+    Watch,
+    comparable_scales,
+    fit_coefficients,
+    row_blocks,
+)
+from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel
+from pliant.methods.lab_rbf.rows import Table, get_device
+from pliant.methods.lab_rbf.trainer import STRATEGIES, Recipe, is_automatic
+
+__all__ = ["BaseLABRBF"]
+
+AVERAGED = 2.0
+"""Members whose held-out loss is more than this times the median are left out."""
+
+LARGEST_SEED = np.iinfo(np.int32).max
+
+
+class _AutoOr(NamedTuple):
+    """The word "auto", or a value of one of some types."""
+
+    types: tuple[type, ...]
+    wanted: str
+
+    def check(self, name: str, value: Any) -> object:
+        """Raise ValueError unless `value` is one of these."""
+        if not isinstance(value, self.types) and not is_automatic(value):
+            raise ValueError(f"expected {name} {self.wanted}, got {value!r}")
+        return value
+
+
+class _UpToOne(NamedTuple):
+    """A number within the bounds of another constraint, and at most, or below, 1."""
+
+    number: RealNumber
+    closed: bool
+
+    def check(self, name: str, value: Any) -> object:
+        """Raise ValueError unless `value` is such a number."""
+        self.number.check(name, value)
+        number = float(value)
+        if number > 1 or (number == 1 and not self.closed):
+            raise ValueError(f"expected {name} {'<=' if self.closed else '<'} 1, got {number:g}")
+        return number
+
+
+class _SupportPoints(NamedTuple):
+    """A strategy, or different row numbers."""
+
+    strategies: Collection[str]
+
+    def check(self, name: str, value: Any) -> object:
+        """Raise ValueError unless `value` is one of these."""
+        if isinstance(value, str):
+            return check_choice(name, value, self.strategies)
+        rows = np.asarray(value)
+        if rows.ndim != 1 or rows.dtype.kind not in "iu" or len(np.unique(rows)) != len(rows):
+            raise ValueError(
+                f"expected {name} in {sorted(self.strategies)}, or different row numbers, "
+                f"got {value!r:.200}"
+            )
+        return value
+
+
+class BaseLABRBF(CallbackSupport, BaseEstimator):
+    """The mean of several LAB-RBF expansions.
+
+    Where all members map the features alike, the mean is itself one expansion, the support points
+    of all members one after the other:
+    ``kernel_(X, support_vectors_) @ dual_coef_ + X @ coef_ + intercept_``
+    (``kernel_.warp(X) @ coef_``, where features were mapped to other scales).
+    """
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        "n_support": Automatic(Integer(least=1), named=True),
+        "profile": OneOf(PROFILES),
+        "n_members": Integer(least=1),
+        "n_draws": Integer(least=1),
+        "objective": OneOf(("ridge", "evidence", "interpolation", "mixed")),
+        "linear": _AutoOr((bool, np.bool_), "True, False or 'auto'"),
+        "transforms": _AutoOr((type(None),), "'auto' or None"),
+        "alpha": Automatic(RealNumber(above=0), named=True),
+        "shrinkage": Automatic(RealNumber(least=0, infinite=True), named=True),
+        "support": _SupportPoints(STRATEGIES),
+        "initial_bandwidth": Automatic(RealNumber(above=0), named=True),
+        "validation_fraction": _UpToOne(RealNumber(least=0), closed=False),
+        "solver": OneOf(("lbfgs", "adam")),
+        "max_iter": Integer(least=1),
+        "learning_rate": _UpToOne(RealNumber(above=0), closed=True),
+        "max_seconds": OptionalTo(RealNumber(above=0)),
+        "batch_rows": Integer(least=1),
+        "max_bandwidth_rows": Integer(least=2),
+        "scale": Flag(),
+        "dtype": OneOf(("float32", "float64")),
+    }
+
+    n_members: int
+    n_draws: int
+    objective: str
+    linear: bool | str
+    transforms: str | None
+    alpha: float | str
+    shrinkage: float | str
+    support: Any
+    validation_fraction: float
+    max_seconds: float | None
+    max_bandwidth_rows: int
+    scale: bool
+    dtype: str
+    device: str
+    n_jobs: int | None
+    random_state: Any
+
+    n_features_in_: int
+    members_: list[LABRBFMember]
+    averaged_: npt.NDArray[np.bool_]
+
+    def _check_combinations(self) -> None:
+        """Raise ValueError for parameters that do not go together."""
+        nothing_held_out = self.validation_fraction == 0
+        if nothing_held_out and (is_automatic(self.alpha) or is_automatic(self.shrinkage)):
+            raise ValueError(
+                "expected validation_fraction > 0, or numbers for alpha and shrinkage, which "
+                f"the held-out rows choose, got {self.validation_fraction:g}"
+            )
+        if nothing_held_out and self.n_draws > 1:
+            raise ValueError(
+                "expected n_draws=1 with validation_fraction=0: held-out rows choose among draws, "
+                f"got {self.n_draws}"
+            )
+        if self.objective == "interpolation" and self.linear and not is_automatic(self.linear):
+            raise ValueError("expected linear=False with objective='interpolation', got True")
+
+    @with_callbacks
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any = None) -> Self:
+        """Learn support points, bandwidths and coefficients.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training points; dense, finite; may be a memory map.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets, or labels of shape (n_samples,).
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0 of the squared errors. Samples of weight zero are left out.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a parameter out of range, or data that cannot be learned from.
+        ImportError
+            If `device` needs PyTorch and it is not installed.
+        """
+        with fresh(self):
+            check_parameters(self, self._constraints)
+            self._check_combinations()
+            device = get_device(self.device, self.dtype)
+            table = self._prepare(X, y, sample_weight)
+            support = self.support
+            if not isinstance(support, str):
+                n_samples = len(table if sample_weight is None else sample_weight)
+                support = table.places(support, n_samples)
+            progress = FitProgress(self, X, y)
+            trainer = EnsembleTrainer(
+                device,
+                Watch(progress, self.max_seconds),
+                self.validation_fraction,
+                self.max_bandwidth_rows,
+                self.scale,
+                self._loss,
+                self.n_jobs,
+            )
+            self._store(*self._train(trainer, table, support))
+            progress.end()
+        return self
+
+    @abstractmethod
+    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> Table:
+        """Check the training data; return the rows of positive weight."""
+
+    @abstractmethod
+    def _loss(self, table: Table, rows: Indices) -> Callable[[Array], float]:
+        """Return the loss of scaled predictions of held-out rows; about 1 for a constant."""
+
+    @abstractmethod
+    def _checked_again(self, X: Any, y: Any, sample_weight: Any) -> Table:
+        """Check data for a fitted model to learn its coefficients again."""
+
+    @property
+    @abstractmethod
+    def _single_output(self) -> bool:
+        """Whether there is one output only, given as a vector."""
+
+    @property
+    @abstractmethod
+    def _n_outputs(self) -> int:
+        """The number of outputs of the members."""
+
+    def _choose_target(self, table: Table, probe: Callable[[Table], float]) -> Table:
+        """Return the table with its target on the scale to learn.
+
+        `probe` returns the held-out loss of a small expansion.
+        """
+        return table
+
+    def _train(
+        self, trainer: EnsembleTrainer, table: Table, support: str | Indices
+    ) -> tuple[Table, list[Run]]:
+        """Choose the scales of features and target, then learn the members."""
+        new_recipe = partial(
+            Recipe.of, self.get_params(deep=False), n_rows=len(table), weight=table.mean_weight
+        )
+        rng = check_random_state(self.random_state)
+        seeds = rng.randint(LARGEST_SEED, size=self.n_members + PROBES).astype(np.intp)
+        scales = ["raw"]
+        if self.transforms is not None and self.validation_fraction > 0:
+            recipe = new_recipe(0, "kmeans++")
+            probe = cache(partial(trainer.probe, recipe, seeds[self.n_members :]))
+            scales = comparable_scales(table, probe)
+            table = self._choose_target(table, lambda changed: probe(changed, scales[0]))
+        recipes = [new_recipe(k, support) for k in range(self.n_members)]
+        return table, trainer.train(table, recipes, scales, seeds)
+
+    def _store(self, table: Table, runs: list[Run]) -> None:
+        """Store what was learned."""
+        members = [run.member for run in runs]
+        losses = np.array([1.0 - member.validation_score_ for member in members])
+        self.averaged_ = ~(losses > AVERAGED * np.median(losses))  # also where losses are nan
+        self.n_iter_ = max(1, sum(len(member.objective_history_) for member in members))
+        self.members_ = members
+
+    def refit_coefficients(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any = None
+    ) -> Self:
+        """Learn the coefficients again from new samples; support points and bandwidths stay.
+
+        Every member's coefficients become the ridge fit with its ``alpha_``, whatever its
+        objective was. One pass over the samples, in blocks.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in `fit`
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        table = self._checked_again(X, y, sample_weight)
+        some = table.points(np.arange(len(table))[:: max(1, len(table) // SLOPE_ROWS)])
+        fit_coefficients(self.members_, table, self.n_jobs)
+        for member in self.members_:
+            member.measure_slopes(some)
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether a fit was completed."""
+        return "members_" in vars(self)
+
+    @property
+    def _fitted_members(self) -> list[LABRBFMember]:
+        """All members, also those that do not predict."""
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError(f"this {type(self).__name__} has not been fitted")
+        return self.members_
+
+    @property
+    def _used(self) -> list[LABRBFMember]:
+        """The members that predict."""
+        return [m for m, used in zip(self._fitted_members, self.averaged_, strict=True) if used]
+
+    @property
+    def _alike(self) -> list[LABRBFMember]:
+        """The members that predict, if they map the features alike."""
+        used = self._used
+        if len({m.warp_.key() for m in used}) > 1:
+            raise AttributeError(
+                f"the members of this {type(self).__name__} map the features differently: use "
+                "members_[k].kernel_, members_[k].dual_coef_ and so on"
+            )
+        return used
+
+    def _mean(self, X: npt.ArrayLike) -> Array:
+        """Return the mean of the members' expansions, shape (n_samples, n_outputs)."""
+        check_is_fitted(self)
+        used = self._used
+        return np.concatenate(
+            [sum(m.expand(block) for m in used) / len(used) for block in self._blocks(X)]
+        )
+
+    def _blocks(self, X: npt.ArrayLike) -> Iterator[Array]:
+        """Iterate over points in blocks, float64."""
+        points = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        width = max(len(member.support_) for member in self._used) + points.shape[1]
+        for rows in row_blocks(len(points), width):
+            yield np.asarray(points[rows], dtype=np.float64)
+
+    def _shaped(self, values: Array) -> Array:
+        return values[:, 0] if self._single_output else values
+
+    @property
+    def kernel_(self) -> LocalRBFKernel:
+        """The learned kernel, asymmetric: ``kernel_(X, support_vectors_)``."""
+        parts = [member.kernel_ for member in self._alike]
+        return LocalRBFKernel(
+            np.vstack([part.centres for part in parts]),
+            np.vstack([part.bandwidths for part in parts]),
+            parts[0].profile,
+            parts[0].warp,
+        )
+
+    @property
+    def support_(self) -> Indices:
+        """Indices of the support points in the training data."""
+        return np.concatenate([member.support_ for member in self._used])
+
+    @property
+    def support_vectors_(self) -> Array:
+        """The support points, shape (n_support, n_features), in the units of the features."""
+        return np.vstack([member.kernel_.centres for member in self._used])
+
+    @property
+    def bandwidths_(self) -> Array:
+        """theta, shape (n_support, n_features), in inverse units; 0 for constant features."""
+        return np.vstack([member.kernel_.bandwidths for member in self._alike])
+
+    @property
+    def dual_coef_(self) -> Array:
+        """Coefficients of the support points: (n_support,), or (n_support, n_outputs)."""
+        used = self._alike
+        return self._shaped(np.vstack([member.dual_coef_ for member in used]) / len(used))
+
+    @property
+    def coef_(self) -> Array:
+        """Coefficients of the features: (n_features,), or (n_features, n_outputs)."""
+        return self._shaped(np.mean([m.linear_part()[0] for m in self._alike], axis=0))
+
+    @property
+    def intercept_(self) -> Any:
+        """The constant, a number, or shape (n_outputs,)."""
+        intercept = np.mean([m.linear_part()[1] for m in self._alike], axis=0)
+        return float(intercept[0]) if self._single_output else intercept
+
+    @property
+    def alpha_(self) -> Array:
+        """The ridge penalty of each member's coefficients."""
+        return np.array([member.alpha_ for member in self._fitted_members])
+
+    @property
+    def shrinkage_(self) -> Array:
+        """The shrinkage penalty of each member; inf: one bandwidth for each feature."""
+        return np.array([member.shrinkage_ for member in self._fitted_members])
+
+    @property
+    def validation_score_(self) -> Array:
+        """The score of each member on its held-out samples; 1 is perfect, 0 a constant."""
+        return np.array([member.validation_score_ for member in self._fitted_members])
+
+    @property
+    def objective_history_(self) -> list[Array]:
+        """The objective of each member after each step of its solver."""
+        return [member.objective_history_ for member in self._fitted_members]
+
+    @property
+    def feature_relevance_(self) -> Array:
+        """The share of each feature in the squared slope of f, shape (n_features,); sums to 1.
+
+        The mean of (df/du_j)^2 var(u_j) over training points, u the mapped features, over outputs
+        and members.
+        """
+        slopes = np.sum([m.slopes_ / max(m.slopes_.sum(), TINY) for m in self._used], axis=0)
+        return np.asarray(slopes / max(slopes.sum(), TINY))
+
+    @property
+    def support_relevance_(self) -> Array:
+        """The same for the term of each support point, shape (n_support, n_features)."""
+        slopes = np.vstack([member.support_slopes_ for member in self._used])
+        return np.asarray(slopes / np.maximum(slopes.sum(axis=1, keepdims=True), TINY))
+
+    def distance_to_support(self, X: npt.ArrayLike) -> Array:
+        """Return the distance of each point from the nearest support point, in its bandwidths.
+
+        That is min_i |theta_i o (t - c_i)| over all members. A Gaussian at distance 2 has the value
+        .02: beyond, a prediction returns to the linear part, or to the mean.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        parts = [
+            np.min([m.kernel_.squares(block).min(axis=1) for m in self._used], axis=0)
+            for block in self._blocks(X)
+        ]
+        return np.sqrt(np.concatenate(parts))
+
+    def summary(self) -> Summary:
+        """Return what the model has learned, in the form that all methods share.
+
+        Its one function is the mean of the members. The details are ``members`` (the number of
+        those that predict), ``held_out_score`` (their mean score on held-out samples; nan without
+        such samples) and ``relevance``, an array of shape (n_features,).
+
+        Returns
+        -------
+        Summary
+        """
+        check_is_fitted(self)
+        support = self.support_
+        details = {
+            "members": int(self.averaged_.sum()),
+            "held_out_score": float(self.validation_score_[self.averaged_].mean()),
+            "relevance": self.feature_relevance_,
+        }
+        function = FunctionSummary(self, len(support), int(self.n_iter_), details=details)
+        return Summary(
+            (function,),
+            kernel=getattr(self, "kernel_", None),  # None where members map features differently
+            n_support=len(np.unique(support)),
+            drawings=frozenset({"bandwidths", "relevance"}),
+        )
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if attributes, read from a file, do not belong together."""
+        members: object = self.members_
+        if not isinstance(members, list) or not members:
+            raise ValueError("expected a list of members_")
+        if not all(isinstance(m, LABRBFMember) for m in members):
+            raise ValueError("expected members_ to be members of a LAB-RBF model")
+        averaged = np.asarray(self.averaged_)
+        if averaged.shape != (len(members),) or averaged.dtype != bool or not averaged.any():
+            raise ValueError(
+                f"expected averaged_ to hold True or False for each of {len(members)} members, "
+                "and some True"
+            )
+        shapes = {(m.kernel_.centres.shape[1], len(m.intercept_)) for m in members}
+        if shapes != {(self.n_features_in_, self._n_outputs)}:
+            raise ValueError(
+                f"expected members of {self.n_features_in_} features and {self._n_outputs} "
+                f"outputs, got {sorted(shapes)}"
+            )

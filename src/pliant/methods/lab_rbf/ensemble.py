@@ -1,0 +1,414 @@
+"""The members of a LAB-RBF model, and how they are trained."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import NamedTuple, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.random import RandomState
+from sklearn.base import BaseEstimator
+
+from pliant.core.blocks import BLOCK_ENTRIES
+from pliant.core.progress import Deadline
+from pliant.core.typing import Array, Indices
+from pliant.core.validation import check_points, check_real
+from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel
+from pliant.methods.lab_rbf.objective import ridge_path
+from pliant.methods.lab_rbf.rows import Device, Table
+from pliant.methods.lab_rbf.trainer import Learned, Recipe, Trainer
+from pliant.methods.lab_rbf.warp import WARPS, Warp
+
+__all__ = [
+    "EnsembleTrainer",
+    "LABRBFMember",
+    "Run",
+    "Watch",
+    "comparable_scales",
+    "fit_coefficients",
+]
+
+TINY = float(np.finfo(np.float64).tiny)
+
+SLOPE_ROWS = 1000
+"""Rows that slopes are averaged over."""
+
+MOST_HELD_OUT = 10_000
+"""Maximum number of rows that a member holds out."""
+
+PROBES, PROBE_ROWS, PROBE_SUPPORT = 3, 1500, 150
+"""Number of small expansions that a scale is tried on, and their rows and support points."""
+
+COMPARABLE = 1.1
+"""Scales of features whose loss is within this factor of the lowest one are all used."""
+
+Loss = Callable[[Table, Indices], Callable[[Array], float]]
+"""(table, rows) -> the loss of scaled predictions of these rows."""
+
+
+class LABRBFMember(BaseEstimator):
+    """One LAB-RBF expansion f(t) = K(t, C) c + u(t)'v + b, as `LABRBFRegressor` learns several.
+
+    Attributes
+    ----------
+    kernel_ : LocalRBFKernel
+        k(t, c_i) = h(|theta_i o (u(t) - u(c_i))|^2).
+    support_ : array of shape (n_support,)
+        Indices of the centres in the training data.
+    dual_coef_ : array of shape (n_support, n_outputs)
+        c.
+    coef_ : array of shape (n_features, n_outputs)
+        v, of the mapped features; zeros without a linear part.
+    intercept_ : array of shape (n_outputs,)
+        b.
+    warp_ : Warp
+        u, the map of the features to [-1, 1].
+    linear_ : bool
+        Whether there is a linear part.
+    objective_ : str
+        The objective that the bandwidths minimise.
+    alpha_, shrinkage_ : float
+        Ridge and shrinkage penalties chosen on the held-out samples; a shrinkage of inf means one
+        bandwidth for each feature.
+    validation_score_ : float
+        1 - the loss on this member's held-out samples, relative to that of a constant.
+    objective_history_ : array of shape (n_iter_,)
+        The objective after each step, one stage after the other.
+    slopes_, support_slopes_ : arrays of shape (n_features,) and (n_support, n_features)
+        Mean squared slopes of f, and of each term of it.
+    """
+
+    kernel_: LocalRBFKernel
+    support_: Indices
+    dual_coef_: Array
+    coef_: Array
+    intercept_: Array
+
+    @classmethod
+    def of(cls, learned: Learned, recipe: Recipe, warp: Warp, rows: Indices, points: Array) -> Self:
+        """Return the member with learned bandwidths; its coefficients are still to come.
+
+        `rows` are the row numbers of the support points, `points` the support points themselves.
+        """
+        member, stage = cls(), learned.stage
+        theta = np.exp(stage.log_squares / 2)
+        if warp.affine:
+            member.kernel_ = LocalRBFKernel(points, theta * warp.slopes, recipe.profile)
+        else:
+            member.kernel_ = LocalRBFKernel(points, theta, recipe.profile, warp)
+        member.support_, member.warp_ = rows, warp
+        member.linear_, member.objective_ = recipe.linear, recipe.objective
+        member.alpha_, member.shrinkage_ = float(stage.alpha), float(stage.shrinkage)
+        member.validation_score_ = float(1.0 - stage.loss)
+        member.objective_history_ = np.array(learned.history, dtype=np.float64)
+        return member
+
+    def features(self, X: Array) -> Array:
+        """Return [K(X, C), u(X)] (without u(X), if there is no linear part)."""
+        kernel = self.kernel_(X, self.kernel_.centres)
+        return np.hstack([kernel, self.warp_(X)]) if self.linear_ else kernel
+
+    def set_coefficients(self, a: Array, intercept: Array) -> None:
+        """Set the coefficients [c; v] and b."""
+        m, d = self.kernel_.centres.shape
+        self.dual_coef_, self.intercept_ = a[:m], np.asarray(intercept)
+        self.coef_ = a[m:] if self.linear_ else np.zeros((d, a.shape[1]))
+
+    def expand(self, X: Array) -> Array:
+        """Return f of each point, shape (n_samples, n_outputs)."""
+        f = self.kernel_(X, self.kernel_.centres) @ self.dual_coef_ + self.intercept_
+        return f + self.warp_(X) @ self.coef_ if self.linear_ else f
+
+    def linear_part(self) -> tuple[Array, Array]:
+        """Return the coefficients of the features, (n_features, n_outputs), and the constant.
+
+        They belong to the features themselves if all keep their scale, else to the mapped ones.
+        """
+        if not self.warp_.affine:
+            return self.coef_, self.intercept_
+        coef = self.warp_.slopes[:, None] * self.coef_
+        return coef, self.intercept_ - self.warp_.centres @ coef
+
+    def measure_slopes(self, X: Array) -> None:
+        """Store mean squared slopes over some points, times the variance of each mapped feature.
+
+        ``slopes_`` is that of f along each feature, summed over the outputs, each of which sums to
+        1; ``support_slopes_`` that of each term c_i k(t, c_i).
+        """
+        u, C = self.warp_(X), self.warp_(self.kernel_.centres)
+        theta = self.kernel_.bandwidths
+        if self.kernel_.warp is None:  # theta is in inverse units; u and C are on [-1, 1]
+            known = self.warp_.slopes > 0
+            theta = np.divide(theta, self.warp_.slopes, out=np.zeros_like(theta), where=known)
+        W, D = theta * theta, self.kernel_.squares(X)
+        profile = PROFILES[self.kernel_.profile]
+        slopes = profile.factor * profile.slope(np, D, profile.value(np, D.copy()))
+        whole = np.zeros(X.shape[1])
+        spread = u.var(axis=0)
+        size = np.abs(np.vstack([self.dual_coef_, self.coef_])).max(axis=0)
+        size = np.where(size > 0, size, 1.0)
+        for c, v in zip((self.dual_coef_ / size).T, (self.coef_ / size).T, strict=True):
+            # df/du = sum_i c_i h'(D_i) 2 W_i o (u - c_i) + v, for all points by two products.
+            weighted = slopes * c
+            gradient = 2.0 * (u * (weighted @ W) - weighted @ (W * C)) + v
+            part = (gradient * gradient).mean(axis=0) * spread
+            whole += part / max(float(part.sum()), TINY)  # each output counts alike
+        # The sum over points of (h'(D_i) (u - c_i))^2, expanded in powers of u: shape (m, d).
+        squares = slopes * slopes
+        ones = squares.sum(axis=0)[:, None]
+        terms = squares.T @ (u * u) - 2.0 * C * (squares.T @ u) + C * C * ones
+        sizes = ((self.dual_coef_ / size) ** 2).sum(axis=1)[:, None]
+        terms *= 4.0 * W * W * sizes / len(X)
+        self.slopes_, self.support_slopes_ = whole, terms * spread
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if attributes, read from a file, do not belong together."""
+        parts: tuple[object, object] = (self.kernel_, self.warp_)
+        if not isinstance(parts[0], LocalRBFKernel) or not isinstance(parts[1], Warp):
+            raise ValueError("expected a LocalRBFKernel and a Warp")
+        m, d = self.kernel_.centres.shape
+        q = check_points(self.dual_coef_, "dual_coef_").shape[1]
+        shapes = {
+            "dual_coef_": (m, q),
+            "coef_": (d, q),
+            "intercept_": (q,),
+            "support_": (m,),
+            "slopes_": (d,),
+            "support_slopes_": (m, d),
+        }
+        for name, shape in shapes.items():
+            value = np.asarray(getattr(self, name))
+            numeric = value.dtype.kind in "iuf"
+            if value.shape != shape or not numeric or not np.isfinite(value).all():
+                raise ValueError(f"expected finite {name} of shape {shape}, got {value.shape}")
+        if self.warp_.slopes.shape != (d,) or not isinstance(self.linear_, bool):
+            raise ValueError(f"expected warp_ of {d} features and linear_ True or False")
+        check_real("alpha_", self.alpha_, above=0)
+        check_real("shrinkage_", self.shrinkage_, least=0, infinite=True)
+        if not isinstance(self.validation_score_, float):
+            raise ValueError(f"expected validation_score_, got {self.validation_score_!r:.80}")
+        if np.asarray(self.objective_history_).dtype.kind != "f":
+            raise ValueError("expected objective_history_ of numbers")
+
+
+def fit_coefficients(members: list[LABRBFMember], table: Table, n_jobs: int | None = None) -> None:
+    """Set c, v and b of members to their ridge fits on all rows, in one pass over them.
+
+    The intercept is the weighted mean of Y, as it was while bandwidths were learned. Each of
+    `n_jobs` threads takes a block of rows at a time.
+    """
+    mean = table.mean()
+    width = max(len(member.support_) for member in members) + table.X.shape[1]
+    parts = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")(
+        delayed(_sums)(members, table, rows, mean) for rows in row_blocks(len(table), width)
+    )
+    sums = reduce(_added, parts)
+    for member, (gram, right) in zip(members, sums, strict=True):
+        a = ridge_path(gram, right, np.array([member.alpha_]))[0]
+        member.set_coefficients(a, mean)
+
+
+Sums = list[tuple[Array, Array]]
+"""F'F and F'y of each member."""
+
+
+def _sums(members: list[LABRBFMember], table: Table, rows: slice, mean: Array) -> Sums:
+    """Return the normal equations of one block of rows."""
+    X, residual = np.asarray(table.X[rows], dtype=np.float64), table.Y[rows] - mean
+    weights = None if table.weights is None else table.weights[rows, None]
+    sums: Sums = []
+    for member in members:
+        F = member.features(X)
+        weighted = F if weights is None else F * weights
+        sums.append((weighted.T @ F, weighted.T @ residual))
+    return sums
+
+
+def _added(one: Sums, other: Sums) -> Sums:
+    return [(A + C, b + d) for (A, b), (C, d) in zip(one, other, strict=True)]
+
+
+def row_blocks(n_rows: int, width: int) -> Iterator[slice]:
+    """Iterate over rows in blocks of about BLOCK_ENTRIES numbers, `width` of them per row."""
+    step = max(1, BLOCK_ENTRIES // max(1, width))
+    return (slice(low, low + step) for low in range(0, n_rows, step))
+
+
+class Watch(Deadline):
+    """A deadline that several threads may ask."""
+
+    def __init__(self, callback: Callable[..., object], seconds: float | None) -> None:
+        super().__init__(callback, seconds)
+        self._lock = threading.Lock()
+
+    def __call__(self, step: object = None) -> bool:
+        """Return whether to stop; once True, always True."""
+        with self._lock:
+            return super().__call__(step)
+
+
+class Split(NamedTuple):
+    """Rows to learn from, validation rows (None if none are held out), rows of the last stage."""
+
+    train: Indices
+    held_out: Indices | None
+    everything: Indices
+
+    def with_support(self, support: Indices) -> Split:
+        """Return the split with the support points that the user names first in `train`."""
+        train = np.concatenate([support, np.setdiff1d(self.train, support, assume_unique=True)])
+        if self.held_out is None:
+            return self._replace(train=train)
+        held_out = np.setdiff1d(self.held_out, support)
+        if not len(held_out):
+            raise ValueError(
+                f"expected some rows that are no support points, to hold out, got {len(support)} "
+                "support points that leave none; name fewer, or set validation_fraction=0"
+            )
+        return self._replace(train=train, held_out=held_out)
+
+
+class Run(NamedTuple):
+    """A member, its validation rows, and its scaled predictions of them."""
+
+    member: LABRBFMember
+    held_out: Indices | None
+    predicted: Array | None
+
+
+@dataclass(frozen=True, eq=False)
+class EnsembleTrainer:
+    """Trains the members of one model; attributes are parameters of the model, except these.
+
+    Attributes
+    ----------
+    device : Device
+        Where the large arrays live.
+    watch : Watch
+        Says when to stop.
+    loss : callable
+        See `Loss`.
+    """
+
+    device: Device
+    watch: Watch
+    validation_fraction: float
+    max_bandwidth_rows: int
+    scale: bool
+    loss: Loss
+    n_jobs: int | None
+
+    def train(
+        self, table: Table, recipes: list[Recipe], scales: list[str], seeds: Indices
+    ) -> list[Run]:
+        """Learn a member by each recipe, with a seed of its own; fewer if learning is to stop.
+
+        Members take turns with the scales: member k gets scale k + k // len(scales), so that it
+        does not always meet the same objective.
+        """
+        warps = [Warp.learn(table.X, scale, scale=self.scale) for scale in scales]
+        runs = Parallel(n_jobs=self.n_jobs, require="sharedmem")(
+            delayed(self._train_member)(
+                table,
+                recipe,
+                warps[(k + k // len(warps)) % len(warps)],
+                int(seeds[k]),
+                needed=k == 0,
+            )
+            for k, recipe in enumerate(recipes)
+        )
+        return [run for run in runs if run is not None]
+
+    def _train_member(
+        self, table: Table, recipe: Recipe, warp: Warp, seed: int, *, needed: bool
+    ) -> Run | None:
+        """Learn a member; None if learning was to stop before, unless one is needed."""
+        if self.watch.stopped and not needed:
+            return None
+        rng = RandomState(seed)
+        split = self._split(len(table), rng)
+        if not isinstance(recipe.support, str):
+            split = split.with_support(recipe.support)
+            recipe = replace(recipe, support=np.arange(len(recipe.support)))
+        learned = self._learn(table, recipe, warp, split, rng)
+        support = split.train[learned.rows]
+        numbers, points = table.numbers[support], table.points(support)
+        member = LABRBFMember.of(learned, recipe, warp, numbers, points)
+        if learned.coefficients is None:
+            fit_coefficients([member], table, self.n_jobs)
+        else:  # they belong to targets on [-1, 1]
+            intercept = table.middle + table.spread * learned.mean
+            member.set_coefficients(learned.coefficients * table.spread, intercept)
+        member.measure_slopes(table.points(split.everything[:SLOPE_ROWS]))
+        return Run(member, split.held_out, learned.stage.predicted)
+
+    def _split(self, n: int, rng: RandomState) -> Split:
+        """Split n rows at random."""
+        order, limit = rng.permutation(n), self.max_bandwidth_rows
+        if self.validation_fraction == 0:
+            return Split(order[:limit], None, order[:limit])
+        held_out = min(max(1, int(self.validation_fraction * n)), MOST_HELD_OUT, n - 1)
+        return Split(order[held_out:][:limit], order[:held_out], order[:limit])
+
+    def _learn(
+        self,
+        table: Table,
+        recipe: Recipe,
+        warp: Warp,
+        split: Split,
+        rng: RandomState,
+        *,
+        last_stage: bool = True,
+    ) -> Learned:
+        """Learn the bandwidths of one expansion."""
+        train, held_out, everything = table.sample(split.train, warp), None, None
+        loss: Callable[[Array], float] = _no_loss
+        if split.held_out is not None:
+            held_out = table.sample(split.held_out, warp)
+            loss = self.loss(table, split.held_out)
+            everything = table.sample(split.everything, warp) if last_stage else None
+        trainer = Trainer(recipe, train, held_out, loss, self.device, rng, self.watch)
+        return trainer.train(everything)
+
+    def probe(self, recipe: Recipe, seeds: Indices, table: Table, scale: str) -> float:
+        """Return the held-out loss of small expansions on few rows, their geometric mean."""
+        count = min(recipe.n_support, PROBE_SUPPORT)
+        recipe = replace(recipe, objective="ridge", n_support=count, n_draws=1, linear=True)
+        warp = Warp.learn(table.X, scale, scale=self.scale)
+        losses = []
+        for seed in seeds:
+            if self.watch.stopped:
+                return math.inf
+            rng = RandomState(seed)
+            split = self._split(len(table), rng)
+            split = split._replace(train=split.train[:PROBE_ROWS])
+            learned = self._learn(table, recipe, warp, split, rng, last_stage=False)
+            losses.append(max(learned.stage.loss, TINY))
+        return float(np.exp(np.mean(np.log(losses))))
+
+
+def _no_loss(predicted: Array) -> float:
+    """Stand in where no rows are held out."""
+    return math.nan
+
+
+def comparable_scales(table: Table, probe: Callable[[Table, str], float]) -> list[str]:
+    """Return the scales of features that do about equally well, the best one first.
+
+    Parameters
+    ----------
+    table : Table
+    probe : callable
+        Returns the held-out loss of a small expansion with the features on a scale.
+    """
+    others = [scale for scale in WARPS[1:] if not Warp.learn(table.X, scale).affine]
+    if not others:
+        return ["raw"]
+    losses = {scale: probe(table, scale) for scale in ("raw", *others)}
+    limit = COMPARABLE * min(losses.values())
+    return sorted((s for s in losses if losses[s] <= limit), key=lambda s: losses[s])

@@ -1,0 +1,438 @@
+"""Training the bandwidths of one LAB-RBF expansion.
+
+1. Support points are drawn. 2. The best of a few bandwidths is taken for all of them. 3. Each
+feature gets a bandwidth. 4. Each support point gets bandwidths of its own, which are regularised
+less and less, until the held-out error has risen twice. 5. The best of these stages goes on with
+all rows. The ridge penalty of the coefficients is chosen on the held-out rows at each stage.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import RandomState
+from sklearn.cluster import kmeans_plusplus
+
+from pliant.core.progress import Progress
+from pliant.core.typing import Array, Indices
+from pliant.methods.lab_rbf import adam, step_capped
+from pliant.methods.lab_rbf.kernel import PROFILES
+from pliant.methods.lab_rbf.objective import (
+    HIGHEST,
+    LOWEST,
+    Bandwidths,
+    Evidence,
+    Interpolation,
+    Objective,
+    Problem,
+    Ridge,
+    Shared,
+    ridge_path,
+)
+from pliant.methods.lab_rbf.rows import Block, Device, LocalFeatures, LocalRows, Table
+
+__all__ = ["STRATEGIES", "Learned", "Recipe", "Trainer", "is_automatic"]
+
+TOL = 1e-4
+"""Relative gain of a step below which it does not pay on held-out rows."""
+
+PATIENCE = 2
+"""Values of the shrinkage without a better held-out error that end the path."""
+
+WIDTHS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+"""First values of theta^2 d, the same for all centres and features, that are tried."""
+
+GROWTHS = 5
+"""Number of times that support points are added where errors are large."""
+
+ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
+"""Ridge penalties that the held-out rows choose from."""
+
+SHRINKAGES = (1e-1, 1e-2, 1e-3, 1e-4)
+"""Shrinkage penalties of the stages."""
+
+FEW = 150
+"""Fewer support points than this need less ridge and shrinkage while bandwidths are learned."""
+
+RIGID = 1e6
+"""A shrinkage of at least this leaves one bandwidth for each feature."""
+
+LARGE = 4000
+"""Number of rows from which on more support points are taken by default."""
+
+Start = tuple[Array, float]
+"""log theta^2 of all centres, shape (m, d), and log lam."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How one expansion is learned: parameters of the model, with nothing left automatic.
+
+    Attributes
+    ----------
+    alpha : float
+        Ridge penalty while bandwidths are learned.
+    alphas : tuple of float
+        Ridge penalties that the coefficients choose from.
+    shrinkages : tuple of float
+        Penalty parameters of the bandwidths, falling; inf: one bandwidth for each feature.
+    support : str or array of int
+        A strategy, or places among the training rows.
+    initial_bandwidth : float or None
+        First theta of all centres and features; None: the best of a few.
+    """
+
+    n_support: int
+    n_draws: int
+    objective: str
+    linear: bool
+    alpha: float
+    alphas: tuple[float, ...]
+    shrinkages: tuple[float, ...]
+    profile: str
+    support: str | Indices
+    solver: str
+    max_iter: int
+    batch_rows: int
+    learning_rate: float
+    initial_bandwidth: float | None
+
+    @classmethod
+    def of(
+        cls,
+        parameters: Mapping[str, Any],
+        k: int,
+        support: str | Indices,
+        *,
+        n_rows: int,
+        weight: float,
+    ) -> Recipe:
+        """Return how the k-th member of a model is learned.
+
+        Parameters
+        ----------
+        parameters : mapping
+            The parameters of the model.
+        k : int
+            0, 1, ...
+        support : str or array of int
+            How support points are chosen, or which they are.
+        n_rows : int
+            Number of rows of the table.
+        weight : float
+            The mean weight of a row; ridge penalties that are chosen grow with it.
+        """
+        p: dict[str, Any] = {
+            name: None if is_automatic(value) else value for name, value in parameters.items()
+        }
+        objective = p["objective"]
+        if objective == "mixed":
+            objective = "evidence" if k % 2 and n_rows < LARGE else "ridge"
+        default = 400 if n_rows >= LARGE else max(1, min(200, n_rows // 3))
+        n_support = default if p["n_support"] is None else int(p["n_support"])
+        few = n_support < FEW
+        alpha = 1e-3 if objective == "interpolation" else (0.01 if few else 0.1) * weight
+        alphas: tuple[float, ...] = tuple(weight * choice for choice in ALPHAS)
+        shrinkages: tuple[float, ...] = (*SHRINKAGES, 1e-5, 0.0) if few else SHRINKAGES
+        if p["alpha"] is not None:
+            alpha = float(p["alpha"])
+            alphas = (alpha,)
+        if p["shrinkage"] is not None:
+            shrinkages = (float(p["shrinkage"]) if p["shrinkage"] < RIGID else math.inf,)
+        linear = objective != "interpolation" and k % 4 != 1
+        first = p["initial_bandwidth"]
+        return cls(
+            n_support=n_support,
+            n_draws=p["n_draws"] if isinstance(support, str) else 1,
+            objective=objective,
+            linear=linear if p["linear"] is None else bool(p["linear"]),
+            alpha=alpha,
+            alphas=alphas,
+            shrinkages=shrinkages,
+            support=support,
+            initial_bandwidth=None if first is None else float(first),
+            **{name: p[name] for name in _AS_GIVEN},
+        )
+
+
+_AS_GIVEN = ("profile", "solver", "max_iter", "batch_rows", "learning_rate")
+"""Parameters of a model that all its members take as they are."""
+
+
+def is_automatic(value: object) -> bool:
+    """Return whether a parameter is left to the fit."""
+    return isinstance(value, str) and value == "auto"
+
+
+class Stage(NamedTuple):
+    """Bandwidths with the ridge penalty that suits them, and their held-out loss.
+
+    `loss` is nan and `predicted`, the held-out predictions of shape (n_held_out, q), None without
+    held-out rows.
+    """
+
+    log_squares: Array
+    level: float
+    alpha: float
+    shrinkage: float
+    loss: float
+    predicted: Array | None = None
+
+
+class Learned(NamedTuple):
+    """The result of `Trainer.train`.
+
+    Attributes
+    ----------
+    stage : Stage
+        The best stage; its `log_squares` are those of the last stage.
+    rows : array of shape (m,)
+        Places of the support points among the training rows.
+    history : list of float
+        The objective after each step.
+    coefficients : array of shape (m, q) or None
+        Those of the interpolation objective; others follow from all rows.
+    mean : array of shape (q,)
+        The mean of the scaled target, to which the expansion is added.
+    """
+
+    stage: Stage
+    rows: Indices
+    history: list[float]
+    coefficients: Array | None
+    mean: Array
+
+
+@dataclass(eq=False)
+class Trainer:
+    """Learns the bandwidths of one expansion.
+
+    Attributes
+    ----------
+    recipe : Recipe
+    rows : Table
+        Rows that bandwidths are learned from, features mapped and targets scaled.
+    held_out : Table or None
+        Validation rows.
+    loss : callable
+        Predictions of the validation rows, shape (n_held_out, q) -> loss.
+    device : Device
+    rng : RandomState
+    callback : callable
+        Called with a `Progress` after each step; True ends learning with the best so far.
+    history : list of float
+        The objective after each step.
+    stopped : bool
+        Whether the callback has ended learning.
+    """
+
+    recipe: Recipe
+    rows: Table
+    held_out: Table | None
+    loss: Callable[[Array], float]
+    device: Device
+    rng: RandomState
+    callback: Callable[[Progress], Any]
+    history: list[float] = field(default_factory=list)
+    stopped: bool = False
+
+    def train(self, everything: Table | None) -> Learned:
+        """Return the learned bandwidths; the last stage takes the rows `everything`, if given."""
+        draws = [self._draw() for _ in range(self.recipe.n_draws)]
+        chosen, objective, best = min(draws, key=lambda draw: draw[2].loss)
+        mean = self.rows.mean()
+        if everything is not None and not self.stopped:
+            objective, mean = self._objective(everything, chosen), everything.mean()
+            start = best.log_squares, best.level
+            s, _ = self._minimise(objective, best.shrinkage, start, self.recipe.max_iter)
+            best = best._replace(log_squares=s)
+        coefficients = None
+        if isinstance(objective, Interpolation):
+            coefficients = objective.coefficients(best.log_squares)
+        return Learned(best, chosen, self.history, coefficients, mean)
+
+    def _draw(self) -> tuple[Indices, Objective, Stage]:
+        """Draw support points; return their places, the objective, and the best stage."""
+        support = self.recipe.support
+        if self._grows:
+            chosen, start = self._grow()
+            objective = self._objective(self.rows, chosen)
+        else:
+            chosen = self._choose(support) if isinstance(support, str) else support
+            objective = self._objective(self.rows, chosen)
+            start = self._start(objective)
+        return chosen, objective, self._path(objective, start)
+
+    @property
+    def _grows(self) -> bool:
+        """Whether support points are added while bandwidths are learned."""
+        return isinstance(self.recipe.support, str) and self.recipe.support == "residual"
+
+    def _objective(self, sample: Table, chosen: Indices) -> Objective:
+        """Return the objective on a sample; the centres are training rows."""
+        r = self.recipe
+        features = LocalFeatures(self.rows.X[chosen], PROFILES[r.profile], r.linear, self.device)
+        mean = sample.mean()
+        rows = LocalRows.of(features, sample.X, sample.Y - mean, sample.weights, r.batch_rows)
+        scale = max(rows.square(), np.finfo(np.float64).tiny)
+        if r.objective == "evidence":
+            return Evidence(rows, scale)
+        if r.objective == "interpolation":
+            return Interpolation(rows, self.rows.Y[chosen] - mean, r.alpha, scale)
+        return Ridge(rows, r.alpha, scale)
+
+    def _start(self, objective: Objective) -> Start:
+        """Return the best of a few bandwidths for all centres and features, and log lam."""
+        m, d = objective.rows.features.centres.shape
+        level = math.log(self.recipe.alpha)
+        if self.recipe.initial_bandwidth is not None:
+            first = 2.0 * math.log(self.recipe.initial_bandwidth)
+            return np.full((m, d), min(max(first, LOWEST), HIGHEST)), level
+        starts = [np.full((m, d), math.log(width / d)) for width in WIDTHS]
+        values = [objective.at(s, level).value for s in starts]
+        return starts[int(np.argmin(values))], level
+
+    def _path(self, objective: Objective, start: Start) -> Stage:
+        """Return the best stage from shared bandwidths to bandwidths of each centre's own.
+
+        A start that the user chose, or that has grown, is not made shared first.
+        """
+        r, point = self.recipe, start
+        if not self._grows and r.initial_bandwidth is None:
+            two_thirds = -(-2 * r.max_iter // 3)  # rounded up
+            point = self._minimise(objective, math.inf, point, two_thirds)
+        best = self._validated(objective, *point, r.shrinkages[-1] if self._grows else math.inf)
+        lowest, worse = best.loss, 0
+        for shrinkage in r.shrinkages:
+            if self.stopped:
+                break
+            point = self._minimise(objective, shrinkage, point, r.max_iter)
+            stage = self._validated(objective, *point, shrinkage)
+            best = stage if not stage.loss >= best.loss else best  # also where losses are nan
+            worse = worse + 1 if stage.loss >= lowest else 0
+            lowest = min(lowest, stage.loss)
+            if worse == PATIENCE:
+                break
+        return best
+
+    def _minimise(
+        self, objective: Objective, shrinkage: float, start: Start, max_iter: int
+    ) -> Start:
+        """Run the solver; a shrinkage of inf means one bandwidth for each feature."""
+        if self.stopped:
+            return start
+        learns_level = self.recipe.objective == "evidence"
+        problem: Problem = Bandwidths(objective, shrinkage, learns_level)
+        if math.isinf(shrinkage):
+            problem = Shared(objective, learns_level)
+        x, record = problem.pack(*start), self._record
+        if self.recipe.solver == "lbfgs" or isinstance(problem, Shared):
+            result = step_capped.solve(problem, x, tol=TOL, max_iter=max_iter, callback=record)
+        else:
+            n_rows, rate = len(objective.rows), self.recipe.learning_rate
+            result = adam.solve(
+                problem,
+                x,
+                n_rows=n_rows,
+                rng=self.rng,
+                rate=rate,
+                max_iter=max_iter,
+                callback=record,
+            )
+        return problem.unpack(result.x)
+
+    def _record(self, progress: Progress) -> bool:
+        """Keep the objective; return whether to stop."""
+        self.history.append(progress.objective)
+        self.stopped = self.stopped or bool(self.callback(progress))
+        return self.stopped
+
+    def _validated(self, objective: Objective, s: Array, level: float, shrinkage: float) -> Stage:
+        """Return the bandwidths with the best ridge penalty on the validation rows."""
+        fixed = self.recipe.objective == "interpolation"
+        alphas = (self.recipe.alpha,) if fixed else self.recipe.alphas
+        if self.held_out is None:
+            return Stage(s, level, alphas[0], shrinkage, math.nan)
+        local = objective.rows.features
+        block = Block(local.moments(self.held_out.X), None, None)
+        features = local.evaluate(block, local.parameters(s)).features
+        mean, device = self.rows.mean(), self.device
+        predictions = [
+            mean + device.numpy(features @ device.array(a))
+            for a in self._coefficients(objective, s, alphas)
+        ]
+        losses = [self.loss(predicted) for predicted in predictions]
+        best = int(np.argmin(losses))
+        return Stage(s, level, alphas[best], shrinkage, losses[best], predictions[best])
+
+    def _coefficients(self, objective: Objective, s: Array, alphas: tuple[float, ...]) -> Array:
+        """Return the coefficients for each ridge penalty, shape (len(alphas), p, q)."""
+        if isinstance(objective, Interpolation):
+            return objective.coefficients(s)[None]
+        gram, right = objective.rows.evaluated(s).normal_equations()
+        return ridge_path(gram, right, np.array(alphas))
+
+    def _choose(self, strategy: str, n_support: int | None = None) -> Indices:
+        """Return the places of different support points, as a strategy of `STRATEGIES` says."""
+        X, Y = self.rows.X, self.rows.Y
+        different = np.sort(np.unique(X, axis=0, return_index=True)[1])
+        count = min(n_support or self.recipe.n_support, len(different))
+        chosen = STRATEGIES[strategy](X[different], Y[different], count, self.rng)
+        return np.asarray(different[chosen])
+
+    def _grow(self) -> tuple[Indices, Start]:
+        """Add the points with the largest residuals to a random half (He et al., Algorithm 1)."""
+        r, X = self.recipe, self.rows.X
+        chosen = self._choose("random", (r.n_support + 1) // 2)
+        start = self._start(self._objective(self.rows, chosen))
+        most = min(r.n_support, len(np.unique(X, axis=0)))
+        more = max(1, -(-(most - len(chosen)) // GROWTHS))  # rounded up
+        while len(chosen) < most:
+            objective = self._objective(self.rows, chosen)
+            steps = max(1, r.max_iter // GROWTHS)
+            s, level = self._minimise(objective, r.shrinkages[-1], start, steps)
+            added = self._worst(objective, s, chosen, min(more, most - len(chosen)))
+            chosen = np.concatenate([chosen, added])
+            start = np.vstack([s, np.tile(s.mean(axis=0), (len(added), 1))]), level
+        return chosen, start
+
+    def _worst(self, objective: Objective, s: Array, chosen: Indices, count: int) -> Indices:
+        """Return the rows with the largest errors, each at a point that is not chosen already."""
+        X, device = self.rows.X, self.device
+        a = device.array(self._coefficients(objective, s, (self.recipe.alpha,))[0])
+        errors = np.vstack(
+            [
+                device.numpy(each.features @ a - each.block.target)
+                for each in objective.rows.evaluated(s)
+            ]
+        )
+        order = np.argsort(-(errors**2).sum(axis=1), kind="stable")
+        order = order[~np.isin(order, chosen)]
+        _, places = np.unique(np.vstack([X[chosen], X[order]]), axis=0, return_index=True)
+        new = np.sort(places[places >= len(chosen)]) - len(chosen)
+        return np.asarray(order[new[:count]])
+
+
+def _distant(X: Array, Y: Array, count: int, rng: RandomState) -> Indices:
+    """Draw points far apart in [X, sqrt(d / q) Y]: k-means++ without trials."""
+    weight = np.sqrt(X.shape[1] / Y.shape[1])
+    _, rows = kmeans_plusplus(np.hstack([X, weight * Y]), count, random_state=rng, n_local_trials=1)
+    return np.unique(rows)
+
+
+def _sorted(X: Array, Y: Array, count: int, rng: RandomState) -> Indices:
+    """Sort by the (first) target and take evenly."""
+    order = np.argsort(Y[:, 0], kind="stable")
+    return np.sort(order[np.linspace(0, len(order) - 1, count).round().astype(np.intp)])
+
+
+def _random(X: Array, Y: Array, count: int, rng: RandomState) -> Indices:
+    return np.sort(rng.choice(len(X), count, replace=False))
+
+
+STRATEGIES = {"kmeans++": _distant, "residual": _random, "sorted": _sorted, "random": _random}
+"""How support points are chosen among different points; "residual" begins at random."""

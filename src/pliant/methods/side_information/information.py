@@ -1,0 +1,463 @@
+"""Side information on pairs of points, and the supervised complete graph that it defines.
+
+In the graph every pair of points is an edge, weighted by what is known of the pair (T_ij = +1 if
+they are similar, -1 if they are dissimilar, 0 if nothing is known):
+
+    W = exp(beta T) entry by entry,  D = diag(W 1),  S = I - D^{-1/2} W D^{-1/2}
+
+(Pan, Chen, Chen, Xu, section 3; beta = 1 there). S is positive semi-definite, and
+S D^{1/2} 1 = 0. An (n, n) array is formed only on request: with labels W is constant on pairs of
+classes, with pairs it is 11' plus a sparse matrix.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+
+from pliant.core.typing import Array, Indices, Mask
+from pliant.core.validation import (
+    check_choice,
+    check_integer,
+    check_labels,
+    check_real,
+    plain,
+    where_equal,
+)
+from pliant.methods.side_information.pairs import check_pairs, merge_pairs, sample_pairs
+
+__all__ = [
+    "GRAPHS",
+    "GraphExponent",
+    "LabelGraph",
+    "PairGraph",
+    "SideInformation",
+    "SupervisedGraph",
+    "check_information",
+]
+
+GRAPHS = ("complete", "labeled")
+"""The points of a supervised graph: all of them, or those with side information."""
+
+LARGEST_BETA = 100.0
+"""exp(100) = 2.7e43: beyond it the other weights, 1 and exp(-beta), vanish next to exp(beta)."""
+
+
+class GraphExponent(NamedTuple):
+    """The exponent beta of the weights exp(beta T), in (0, 100]."""
+
+    def check(self, name: str, value: Any) -> float:
+        """Raise ValueError unless `value` is such an exponent."""
+        beta = check_real(name, value, above=0)
+        if beta > LARGEST_BETA:
+            raise ValueError(
+                f"expected {name} <= {LARGEST_BETA:g}, as weights are exp(beta), got {value}"
+            )
+        return beta
+
+
+@dataclass(frozen=True, eq=False)
+class SideInformation:
+    """Which pairs of n points are similar (T_ij = +1) or dissimilar (-1); all others are unknown.
+
+    Created by `from_labels` or `from_pairs`.
+
+    Attributes
+    ----------
+    n_samples : int
+        Number of points, n.
+    labels : array of shape (n_samples,) or None
+        For labels: the index of the class, -1 where it is unknown. T_ii = 1 on labelled points.
+    classes : array of shape (n_classes,) or None
+        For labels: the classes, sorted.
+    pairs : array of shape (n_pairs, 2)
+        The known pairs, i < j. For labels these are all pairs of labelled points, listed on
+        request.
+    signs : array of shape (n_pairs,)
+        +1.0 for a similar pair, -1.0 for a dissimilar one.
+
+    Examples
+    --------
+    >>> from pliant import SideInformation
+    >>> SideInformation.from_labels(["a", "a", "b", "?"], unlabeled="?").target()
+    array([[ 1.,  1., -1.,  0.],
+           [ 1.,  1., -1.,  0.],
+           [-1., -1.,  1.,  0.],
+           [ 0.,  0.,  0.,  0.]])
+    >>> SideInformation.from_pairs(3, similar=[(0, 1)], dissimilar=[(1, 2)]).target()
+    array([[ 0.,  1.,  0.],
+           [ 1.,  0., -1.],
+           [ 0., -1.,  0.]])
+    """
+
+    n_samples: int
+    labels: Indices | None = None
+    classes: npt.NDArray[Any] | None = None
+    _pairs: Indices | None = None
+    _signs: Array | None = None
+
+    @classmethod
+    def from_labels(cls, y: npt.ArrayLike, unlabeled: Any = None) -> Self:
+        """Take points of the same class as similar, points of different classes as dissimilar.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            Class labels: numbers or text.
+        unlabeled : object, optional
+            The value in `y` that marks an unknown class. None means -1, unless `y` holds -1 and
+            +1 only: these may be two classes, so `unlabeled` is required then. With a value that
+            does not occur in `y`, all points are labelled.
+
+        Raises
+        ------
+        ValueError
+            If no point is labelled, if all labels are of one class, or if `y` holds -1 and +1
+            only and `unlabeled` is not given.
+        """
+        values = check_labels(y)
+        known = ~where_equal(values, _unlabeled_value(values, unlabeled))
+        if not known.any():
+            raise ValueError(f"expected some labelled points, got {plain(values[0])!r} for all")
+        classes, codes = np.unique(values[known], return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                f"expected labels of at least two classes, got only one class: "
+                f"{plain(classes[0])!r} for all {known.sum()} labelled points"
+            )
+        labels = np.full(len(values), -1)
+        labels[known] = codes
+        return cls(len(values), labels, classes)
+
+    @classmethod
+    def from_pairs(
+        cls,
+        n_samples: int,
+        similar: npt.ArrayLike | None = None,
+        dissimilar: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Take pairs of row indices; the order within a pair and repetitions do not matter.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of points, >= 2.
+        similar, dissimilar : array-like of shape (n_pairs, 2), optional
+            Row indices, 0 to n_samples - 1.
+
+        Raises
+        ------
+        ValueError
+            If there are no pairs, an index is out of range, a pair joins a point to itself, or a
+            pair is in both sets.
+        """
+        n = check_integer("n_samples", n_samples, least=2)
+        pairs, signs = merge_pairs(
+            check_pairs("similar", similar, n), check_pairs("dissimilar", dissimilar, n), n
+        )
+        return cls(n, _pairs=pairs, _signs=signs)
+
+    @cached_property
+    def pairs(self) -> Indices:
+        """The known pairs i < j, shape (n_pairs, 2)."""
+        if self._pairs is not None:
+            return self._pairs
+        first, second = np.triu_indices(len(self.known), 1)
+        return np.column_stack([self.known[first], self.known[second]])
+
+    @cached_property
+    def signs(self) -> Array:
+        """+1.0 for each similar pair, -1.0 for each dissimilar one, shape (n_pairs,)."""
+        return self._label_signs(self.pairs) if self._signs is None else self._signs
+
+    def _label_signs(self, pairs: Indices) -> Array:
+        """Return the signs of some pairs of labelled points."""
+        assert self.labels is not None
+        return np.where(self.labels[pairs[:, 0]] == self.labels[pairs[:, 1]], 1.0, -1.0)
+
+    @cached_property
+    def known(self) -> Indices:
+        """Row indices of the points that are labelled or in a pair, in ascending order."""
+        if self.labels is not None:
+            return np.flatnonzero(self.labels >= 0)
+        return np.unique(self.pairs)
+
+    def target(self) -> Array:
+        """Return T, shape (n_samples, n_samples)."""
+        if self.labels is not None:
+            same = np.where(self.labels[:, None] == self.labels, 1.0, -1.0)
+            known = self.labels >= 0
+            return np.where(known[:, None] & known, same, 0.0)
+        target = np.zeros((self.n_samples, self.n_samples))
+        i, j = self.pairs.T
+        target[i, j] = target[j, i] = self.signs
+        return target
+
+    def graph(self, kind: str = "labeled", beta: float = 1.0) -> SupervisedGraph:
+        """Return the supervised complete graph, with weights W = exp(beta T) entry by entry.
+
+        Parameters
+        ----------
+        kind : {"labeled", "complete"}
+            Over the points with side information, or over all points.
+        beta : float
+            In (0, 100]; 1 in the paper.
+        """
+        everywhere = check_choice("graph", kind, GRAPHS) == "complete"
+        members = np.arange(self.n_samples) if everywhere else self.known
+        if self.labels is not None:
+            return LabelGraph(members, self.labels[members], beta)
+        places = np.searchsorted(members, self.pairs)
+        return PairGraph(members, places, self.signs, beta)
+
+    def sample_pairs(self, max_pairs: int, rng: np.random.RandomState) -> tuple[Indices, Array]:
+        """Return at most `max_pairs` known pairs, drawn without replacement, and their signs.
+
+        For labels the known pairs are not listed: memory is O(max_pairs).
+        """
+        check_integer("max_pairs", max_pairs, least=1)
+        if self.labels is not None:
+            pairs = self.known[sample_pairs(len(self.known), max_pairs, rng)]
+            return pairs, self._label_signs(pairs)
+        if len(self.pairs) <= max_pairs:
+            return self.pairs, self.signs
+        chosen = np.sort(rng.choice(len(self.pairs), max_pairs, replace=False))
+        return self.pairs[chosen], self.signs[chosen]
+
+    def hide(self, rows: Indices | Mask) -> SideInformation:
+        """Return the side information without the labels of some rows, or without their pairs.
+
+        Raises
+        ------
+        ValueError
+            If too little is left.
+        """
+        hidden = np.zeros(self.n_samples, dtype=bool)
+        hidden[rows] = True
+        if self.labels is not None:
+            assert self.classes is not None
+            left = SideInformation.from_labels(np.where(hidden, -1, self.labels), unlabeled=-1)
+            return replace(left, classes=self.classes[left.classes])
+        kept = ~hidden[self.pairs].any(axis=1)
+        if not kept.any():
+            raise ValueError("expected some pairs without a hidden point, got none")
+        return SideInformation(self.n_samples, _pairs=self.pairs[kept], _signs=self.signs[kept])
+
+
+def check_information(information: object) -> SideInformation:
+    """Return `information` if it is a `SideInformation`; raise TypeError if not."""
+    if not isinstance(information, SideInformation):
+        raise TypeError(
+            f"expected a SideInformation, got {type(information).__name__}: create one by "
+            "SideInformation.from_labels or .from_pairs"
+        )
+    return information
+
+
+def _unlabeled_value(values: npt.NDArray[Any], unlabeled: Any) -> Any:
+    """Return the value that marks an unknown class."""
+    if np.ndim(unlabeled):
+        raise ValueError(f"expected unlabeled to be one value, got {unlabeled!r}")
+    if unlabeled is not None:
+        return unlabeled
+    if values.dtype.kind in "iuf" and set(np.unique(values).tolist()) == {-1, 1}:
+        raise ValueError(
+            "expected `unlabeled` to be given, since y holds -1 and +1 only: unlabeled=-1 if -1 "
+            "marks points without a label, or unlabeled=0 (a value that y does not hold) if both "
+            "are classes"
+        )
+    return -1
+
+
+class SupervisedGraph(ABC):
+    """The supervised complete graph over some of the points, its members.
+
+    Attributes
+    ----------
+    members : array of shape (a,)
+        Their row indices.
+    degrees : array of shape (a,)
+        D_ii = sum_j W_ij.
+    """
+
+    members: Indices
+    degrees: Array
+
+    def __len__(self) -> int:
+        """Return the number of members."""
+        return len(self.members)
+
+    @abstractmethod
+    def weights(self, B: Array) -> Array:
+        """Return W B for B of shape (a,) or (a, m)."""
+
+    def laplacian(self, B: Array) -> Array:
+        """Return S B for B of shape (a,) or (a, m)."""
+        scale = 1.0 / np.sqrt(self.degrees)
+        return B - _scale_rows(scale, self.weights(_scale_rows(scale, B)))
+
+    @property
+    def null_vector(self) -> Array:
+        """The unit vector that S maps to zero, D^{1/2} 1 / |D^{1/2} 1|."""
+        root = np.sqrt(self.degrees)
+        return np.asarray(root / np.linalg.norm(root))
+
+    def toarray(self) -> Array:
+        """Return S, shape (a, a)."""
+        S = self.laplacian(np.eye(len(self)))
+        return 0.5 * (S + S.T)
+
+    def trace_with(self, gram: Array) -> float:
+        """Return tr(K S) = <K, S> for the (a, a) kernel values of the members, O(a^2)."""
+        return float(np.trace(self.laplacian(gram)))
+
+    @property
+    @abstractmethod
+    def reduced(self) -> Array:
+        """S in q coordinates, outside of which it is the identity, shape (q, q)."""
+
+    @abstractmethod
+    def coordinates(self, B: Array) -> Array:
+        """Return the q coordinates of B, shape (q, m), for B of shape (a, m)."""
+
+    @abstractmethod
+    def quadratic(self, F: Array) -> Array:
+        """Return F'S F, shape (m, m), for F of shape (a, m), in O(a m^2)."""
+
+
+class LabelGraph(SupervisedGraph):
+    """The graph of labels: S = I - U H U', which differs from the identity by a rank-q matrix.
+
+    The q groups are the classes and, if there are any, the points without a label. U has one
+    orthonormal column per group, constant on its points; H_gh = W_gh sqrt(n_g n_h / (D_g D_h))
+    for groups of n_g points.
+
+    Parameters
+    ----------
+    members : array of shape (a,)
+    labels : array of shape (a,)
+        The class of each member, -1 where it is unknown.
+    beta : float
+
+    Attributes
+    ----------
+    groups, sizes : arrays of shape (a,) and (q,)
+        The group of each member, and the number of members in each group.
+    modes, damping : arrays of shape (q, q) and (q,)
+        Eigenvectors of H, and 1 minus its eigenvalues in ascending order; the first of these is
+        exactly 0 and belongs to the null vector of S.
+    """
+
+    def __init__(self, members: Indices, labels: Indices, beta: float = 1.0) -> None:
+        self.members = members
+        kinds, groups = np.unique(labels, return_inverse=True)
+        self.groups: Indices = groups.reshape(-1)
+        self.sizes: Array = np.bincount(self.groups).astype(np.float64)
+        self._between = _group_weights(kinds, GraphExponent().check("beta", beta))
+        group_degrees = self._between @ self.sizes
+        self.degrees = group_degrees[self.groups]
+        scale = np.sqrt(self.sizes / group_degrees)
+        values, modes = np.linalg.eigh(scale[:, None] * self._between * scale)
+        self.damping: Array = np.maximum(1.0 - values[::-1], 0.0)
+        self.damping[0] = 0.0  # what rounding leaves of S D^{1/2} 1 would count for a large gamma
+        self.modes: Array = modes[:, ::-1]
+
+    @property
+    def reduced(self) -> Array:
+        """S in the eigenvectors of H, shape (q, q): diagonal, with `damping`."""
+        return np.diag(self.damping)
+
+    def _group_sums(self, B: Array) -> Array:
+        """Return the sum of the rows of B over each group, shape (q, ...)."""
+        if B.ndim == 1:
+            return np.asarray(np.bincount(self.groups, weights=B), dtype=np.float64)
+        return np.asarray(self._indicator @ B)
+
+    @cached_property
+    def _indicator(self) -> scipy.sparse.csr_array:
+        a = len(self)
+        places = (self.groups, np.arange(a))
+        return scipy.sparse.csr_array((np.ones(a), places), shape=(len(self.sizes), a))
+
+    def weights(self, B: Array) -> Array:
+        """Return W B for B of shape (a,) or (a, m), in O((a + q^2) m)."""
+        return np.asarray((self._between @ self._group_sums(B))[self.groups])
+
+    def coordinates(self, B: Array) -> Array:
+        """Return V'U'B, the coordinates of B in the eigenvectors V of H, shape (q, m)."""
+        scaled = _scale_rows(1.0 / np.sqrt(self.sizes), self._group_sums(B))
+        return np.asarray(self.modes.T @ scaled)
+
+    def expand(self, A: Array) -> Array:
+        """Return U V A, shape (a, m), for A of shape (q, m)."""
+        return np.asarray(_scale_rows(1.0 / np.sqrt(self.sizes), self.modes @ A)[self.groups])
+
+    def root(self, B: Array) -> Array:
+        """Return S^{1/2} B for B of shape (a, m), in O((a + q^2) m)."""
+        # in the q coordinates S^{1/2} is the square root of `damping`, elsewhere the identity
+        return B - self.expand(_scale_rows(1.0 - np.sqrt(self.damping), self.coordinates(B)))
+
+    def quadratic(self, F: Array) -> Array:
+        """Return F'S F, shape (m, m), for F of shape (a, m), in O(a m^2)."""
+        half = self.root(F)
+        return np.asarray(half.T @ half)
+
+
+class PairGraph(SupervisedGraph):
+    """The graph of pairs: W = 11' plus a sparse matrix.
+
+    Parameters
+    ----------
+    members : array of shape (a,)
+    pairs : array of shape (m, 2)
+        Positions among the members, i < j, without repetitions.
+    signs : array of shape (m,)
+        +1.0 or -1.0.
+    beta : float
+    """
+
+    def __init__(self, members: Indices, pairs: Indices, signs: Array, beta: float = 1.0) -> None:
+        self.members = members
+        i, j = pairs.T
+        extra = np.expm1(GraphExponent().check("beta", beta) * signs)  # exp(beta T) - 1
+        places = (np.concatenate([i, j]), np.concatenate([j, i]))
+        a = len(members)
+        self._extra = scipy.sparse.csr_array((np.tile(extra, 2), places), shape=(a, a))
+        self.degrees = np.asarray(a + self._extra.sum(axis=1), dtype=np.float64)
+
+    def weights(self, B: Array) -> Array:
+        """Return W B for B of shape (a,) or (a, m), in O((a + n_pairs) m)."""
+        return np.asarray(self._extra @ B) + B.sum(axis=0)
+
+    @cached_property
+    def reduced(self) -> Array:
+        """S, shape (a, a)."""
+        return self.toarray()
+
+    def coordinates(self, B: Array) -> Array:
+        """Return B: the coordinates are the members themselves."""
+        return B
+
+    def quadratic(self, F: Array) -> Array:
+        """Return F'S F, shape (m, m), for F of shape (a, m), in O(a m^2 + n_pairs m)."""
+        product = F.T @ self.laplacian(F)
+        return np.asarray(0.5 * (product + product.T))
+
+
+def _group_weights(kinds: Indices, beta: float) -> Array:
+    """Return W between groups, shape (q, q); the kind -1 is the group without a label."""
+    T = 2.0 * np.eye(len(kinds)) - 1.0
+    T[kinds < 0] = 0.0
+    T[:, kinds < 0] = 0.0
+    return np.exp(beta * T)
+
+
+def _scale_rows(factors: Array, B: Array) -> Array:
+    """Return each row of a matrix, or each entry of a vector, times its factor."""
+    return np.asarray((B.T * factors).T)

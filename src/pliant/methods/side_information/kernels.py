@@ -1,0 +1,302 @@
+"""Kernels of the LogDet learners: the base kernel, and what is learned from it.
+
+A learned kernel corrects the base kernel k0 on some points (`LogDetKernel`), or is linear in
+explicit features of k0 from landmarks (`LandmarkKernel`).
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pliant.core.blocks import in_blocks
+from pliant.core.exceptions import NonPSDWarning
+from pliant.core.kernels.base import Kernel, check_width
+from pliant.core.kernels.standard import (
+    KERNEL_NAMES,
+    Gaussian,
+    Laplacian,
+    Linear,
+    Matern,
+    Polynomial,
+    as_kernel,
+)
+from pliant.core.linalg import negative_eigenvalue
+from pliant.core.typing import Array
+from pliant.core.validation import check_choice, check_gram, check_points, stack_level
+from pliant.methods.side_information.neighbor_graph import NeighborGraphKernel
+
+__all__ = [
+    "GRAPH_NEIGHBORS",
+    "LandmarkKernel",
+    "LogDetKernel",
+    "PSDPart",
+    "base_kernel",
+    "checked_gram",
+    "nystroem",
+]
+
+PSD_KERNELS = (Gaussian, Laplacian, Linear, Matern, NeighborGraphKernel, Polynomial)
+"""Kernels whose matrices need no check: they are symmetric and PSD."""
+
+NEGATIVE = -1e-8
+"""Eigenvalues below this multiple of the largest k0(x, x) count as negative, not as rounding."""
+
+GRAPH_NEIGHBORS = 5
+"""Neighbours of each point in the graph of kernel="graph"."""
+
+RANK = 1e-12
+"""Eigenvalues of the landmarks' matrix below this multiple of the largest are rounding."""
+
+
+def base_kernel(kernel: Any, points: Array, gamma: float | str) -> Kernel:
+    """Return the kernel for a parameter ``kernel``, if it is symmetric and PSD.
+
+    Besides the names of `pliant.kernels.as_kernel` there is "graph", the
+    `pliant.kernels.NeighborGraphKernel` of the points.
+
+    Raises
+    ------
+    ValueError
+        If the kernel is not symmetric or not PSD, or `pliant.kernels.as_kernel` refuses it.
+    """
+    if isinstance(kernel, str) and kernel == "graph":
+        if gamma != "scale":
+            raise ValueError(f"expected gamma='scale', got {gamma!r}: kernel='graph' has no gamma")
+        try:
+            return NeighborGraphKernel.from_points(points, GRAPH_NEIGHBORS)
+        except ValueError as error:
+            raise ValueError(f"kernel='graph': {error}") from None
+    if isinstance(kernel, str) and kernel not in ("rbf", "poly"):  # other names of as_kernel
+        check_choice("kernel", kernel, (*KERNEL_NAMES, "graph", "precomputed"))
+    base = as_kernel(kernel, points, gamma)
+    for holds, meaning in ((base.symmetric, "symmetric"), (base.psd, "positive semi-definite")):
+        if not holds:
+            raise ValueError(f"expected a kernel that is {meaning}, got {base!r}")
+    return base
+
+
+def checked_gram(base: Kernel, points: Array) -> Array:
+    """Return the kernel values between some points, shape (a, a).
+
+    Raises
+    ------
+    ValueError
+        If they are not finite, or not symmetric.
+
+    Warns
+    -----
+    NonPSDWarning
+        They have a clearly negative eigenvalue.
+    """
+    return _gram_and_negative_eigenvalue(base, points)[0]
+
+
+def _gram_and_negative_eigenvalue(base: Kernel, points: Array) -> tuple[Array, float | None]:
+    """Return checked kernel values, and their smallest eigenvalue if it is clearly negative."""
+    gram = base(points)
+    if not np.isfinite(gram).all():
+        raise ValueError(f"expected finite kernel values, got inf or NaN from {base!r}")
+    if isinstance(base, PSD_KERNELS):
+        return gram, None
+    check_gram(gram)
+    gram = 0.5 * (gram + gram.T)
+    value = negative_eigenvalue(gram, -NEGATIVE)
+    if value is not None:
+        warnings.warn(
+            "expected positive semi-definite kernel values, as a LogDet divergence needs, got a "
+            f"matrix with the eigenvalue {value:.6g}: negative eigenvalues are taken as zero",
+            NonPSDWarning,
+            stacklevel=stack_level(),
+        )
+    return gram, value
+
+
+class PSDPart(NamedTuple):
+    """A Gram matrix K0 with its clearly negative eigenvalues set to zero, shape (a, a).
+
+    `vectors` and `values` are the eigenpairs that were removed, shape (a, k) and (k,).
+    """
+
+    gram: Array
+    vectors: Array
+    values: Array
+
+    @classmethod
+    def of(cls, base: Kernel, points: Array) -> PSDPart:
+        """Return the PSD part of the kernel values between some points; see `checked_gram`."""
+        gram, smallest = _gram_and_negative_eigenvalue(base, points)
+        if smallest is None:
+            return cls(gram, np.empty((len(gram), 0)), np.empty(0))
+        values, vectors = np.linalg.eigh(gram)
+        negative = values < NEGATIVE * float(np.abs(gram.diagonal()).max())
+        values, vectors = values[negative], vectors[:, negative]
+        gram = gram - (vectors * values) @ vectors.T
+        return cls(0.5 * (gram + gram.T), vectors, values)
+
+    def extend(self, Q: Array) -> Array:
+        """Return Q for the whole K0, given the Q that was learned from its PSD part.
+
+        With it, k0 + k0 Q k0 is the learned kernel on the PSD part and 0 on the removed
+        eigenvectors v_i: it is P Q P - sum_i v_i v_i'/lambda_i for the projection
+        P = I - sum_i v_i v_i'.
+        """
+        if not len(self.values):
+            return Q
+        projection = np.eye(len(self.gram)) - self.vectors @ self.vectors.T
+        extended = projection @ Q @ projection - (self.vectors / self.values) @ self.vectors.T
+        return np.asarray(0.5 * (extended + extended.T))
+
+
+class LogDetKernel(Kernel):
+    """k(x, y) = k0(x, y) + k0(x, P) Q k0(P, y) for the points P.
+
+    A kernel matrix K that minimises a LogDet divergence from K0 = k0(P, P) extends to new points
+    in this way with Q = K0^{-1} (K - K0) K0^{-1}, which has closed forms without inverses.
+
+    Parameters
+    ----------
+    base : Kernel
+        k0.
+    points : array of shape (a, n_features)
+        P.
+    matrix : array of shape (a, a)
+        Q, symmetric.
+
+    References
+    ----------
+    Pan, Chen, Chen, Xu: Efficient learning of supervised kernels with a graph-based loss
+    function, Eqs. 6 and 32.
+    """
+
+    def __init__(self, base: Kernel, points: npt.ArrayLike, matrix: npt.ArrayLike) -> None:
+        self.base = base
+        self.points = points
+        self.matrix = matrix
+
+    @property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        """Whether the base kernel is symmetric."""
+        return self.base.symmetric
+
+    @property
+    def psd(self) -> bool:  # type: ignore[override]
+        """Whether the base kernel is PSD, and k on the points too, by one factorisation."""
+        if not self.base.psd:
+            return False
+        gram = self(np.asarray(self.points))
+        return negative_eigenvalue(0.5 * (gram + gram.T)) is None
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if the parameters, read from a file, are inconsistent."""
+        super()._check_loaded()
+        points = check_points(self.points, "points")
+        matrix = check_gram(check_points(self.matrix, "matrix"))
+        if len(matrix) != len(points):
+            raise ValueError(f"expected a matrix for {len(points)} points, got {len(matrix)} rows")
+
+    def _check_pair(self, X: Array, Y: Array) -> None:
+        self.base._check_pair(X, Y)
+
+    def _points_and_matrix(self, X: Array) -> tuple[Array, Array]:
+        """Return P and Q, once X is known to have the features of P."""
+        points = check_points(self.points, "points")
+        check_width(self.base, points, X)
+        return points, check_points(self.matrix, "matrix")
+
+    def _gram(self, X: Array, Y: Array) -> Array:
+        points, matrix = self._points_and_matrix(X)
+        left = self.base._gram(X, points)
+        right = left if Y is X else self.base._gram(Y, points)
+        return self.base._gram(X, Y) + (left @ matrix) @ right.T
+
+    def _diagonal(self, X: Array) -> Array:
+        points, matrix = self._points_and_matrix(X)
+        cross = self.base._gram(X, points)
+        return self.base._diagonal(X) + np.einsum("ij,ij->i", cross @ matrix, cross)
+
+
+class LandmarkKernel(Kernel):
+    """k(x, y) = f(x)'f(y), f(x) = M' k0(P, x), for the landmarks P.
+
+    With M M' = k0(P, P)^{-1} it is the Nystroem approximation of k0.
+
+    Parameters
+    ----------
+    base : Kernel
+        k0, symmetric.
+    landmarks : array of shape (n_landmarks, n_features)
+        P.
+    projection : array of shape (n_landmarks, r)
+        M.
+    """
+
+    def __init__(self, base: Kernel, landmarks: npt.ArrayLike, projection: npt.ArrayLike) -> None:
+        self.base = base
+        self.landmarks = landmarks
+        self.projection = projection
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if the parameters, read from a file, are inconsistent."""
+        super()._check_loaded()
+        landmarks = check_points(self.landmarks, "landmarks")
+        projection = check_points(self.projection, "projection")
+        if len(projection) != len(landmarks):
+            raise ValueError(
+                f"expected a projection for {len(landmarks)} landmarks, got {len(projection)} rows"
+            )
+
+    def features(self, X: npt.ArrayLike) -> Array:
+        """Return f at each sample of X, shape (n_samples, r)."""
+        return self._features(check_points(X, "X"))
+
+    def _features(self, X: Array) -> Array:
+        landmarks = check_points(self.landmarks, "landmarks")
+        check_width(self.base, landmarks, X)
+        return self.base._gram(X, landmarks) @ check_points(self.projection, "projection")
+
+    def _check_pair(self, X: Array, Y: Array) -> None:
+        self.base._check_pair(X, Y)
+
+    def _gram(self, X: Array, Y: Array) -> Array:
+        left = self._features(X)
+        return left @ (left if Y is X else self._features(Y)).T
+
+    def _diagonal(self, X: Array) -> Array:
+        features = self._features(X)
+        return np.einsum("ij,ij->i", features, features)
+
+
+def nystroem(
+    base: Kernel, points: Array, n_landmarks: int, rng: np.random.RandomState
+) -> tuple[LandmarkKernel, Array, float]:
+    """Approximate a kernel from landmarks, drawn without replacement. O(n m^2 + m^3).
+
+    The features are f(x) = M' k0(P, x) with M M' = k0(P, P)^+, so that f(x)'f(y) = k0(x, y) for
+    x in P.
+
+    Returns
+    -------
+    kernel : LandmarkKernel
+    features : array of shape (n, r)
+        f at all points.
+    missing : float
+        The fraction of the trace of K0 that the features miss.
+    """
+    chosen = np.sort(rng.choice(len(points), n_landmarks, replace=False))
+    landmarks = points[chosen]
+    values, vectors = np.linalg.eigh(checked_gram(base, landmarks))
+    kept = values > RANK * max(float(values[-1]), 0.0)
+    if not kept.any():
+        raise ValueError(
+            "expected landmarks whose kernel matrix has a positive eigenvalue, got "
+            f"{values[-1]:.3g} as the largest"
+        )
+    projection = vectors[:, kept] / np.sqrt(values[kept])
+    features = in_blocks(points, n_landmarks, lambda block: base(block, landmarks) @ projection)
+    trace = float(base.diag(points).sum())
+    missing = 1.0 - float(np.vdot(features, features)) / trace
+    return LandmarkKernel(base, landmarks, projection), features, max(0.0, missing)

@@ -1,0 +1,65 @@
+"""One real-valued function to learn, and the solution to start from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from pliant.core.kernels.base import Kernel
+from pliant.core.typing import Array, Indices
+from pliant.methods.svm.rows import DenseRows
+
+__all__ = ["Task", "WarmStart"]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """One real-valued function to learn.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        The base kernel.
+    points : array of shape (n_samples, n_features)
+        The training points of positive weight, in the user's units.
+    members : array of shape (n_samples,)
+        Their row numbers in the training data.
+    target : array of shape (n_samples,)
+        -1.0 and +1.0, or real numbers.
+    weights : array of shape (n_samples,)
+        Sample weights, > 0.
+    all_rows : DenseRows or None
+        The Gram matrix of all training points; None where it is not kept whole, or the kernel has
+        yet to be learned.
+    psd : bool
+        Whether it is positive semi-definite.
+    centre, scale : float
+        The target in the user's units is centre + scale * target.
+    name : str
+        Name among the tasks of a fit, such as "0-2"; empty where there is only one.
+    """
+
+    kernel: Kernel
+    points: Array
+    members: Indices
+    target: Array
+    weights: Array
+    all_rows: DenseRows | None
+    psd: bool
+    centre: float = 0.0
+    scale: float = 1.0
+    name: str = ""
+
+    def subset(self, chosen: Indices) -> Task:
+        """Return the task on some of its points, given by their positions in `points`."""
+        return replace(
+            self, points=self.points[chosen], members=self.members[chosen],
+            target=self.target[chosen], weights=self.weights[chosen],
+        )  # fmt: skip
+
+
+class WarmStart(NamedTuple):
+    """The solution of the same problem for another C, and how much larger C is now."""
+
+    beta: Array
+    growth: float = 1.0

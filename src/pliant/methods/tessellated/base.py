@@ -1,0 +1,346 @@
+"""What the estimators of TKL and GKL share: a support vector machine (SVM) that learns its kernel.
+
+The kernel is linear in a positive semi-definite matrix P, which `BaseGKL` learns. TKL is the case
+of tessellated kernels.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import combinations
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from pliant.core.kernels.base import Kernel, Rescaled
+from pliant.core.progress import Progress, Result, Status
+from pliant.core.summary import Convergence, FunctionSummary, Summary
+from pliant.core.typing import Array, Indices, Mask
+from pliant.core.validation import (
+    Automatic,
+    Constraint,
+    Integer,
+    OneOf,
+    OptionalTo,
+    RealNumber,
+    check_points,
+    stack_level,
+)
+from pliant.methods.svm.estimators import BaseSVM, Task, WarmStart
+from pliant.methods.svm.rows import DenseRows
+from pliant.methods.tessellated.generalized_kernel import GeneralizedKernel
+from pliant.methods.tessellated.problem import KernelLearning
+from pliant.methods.tessellated.solvers import (
+    fixed_shape,
+    frank_wolfe,
+    hybrid,
+    low_rank,
+    primal_dual,
+)
+from pliant.methods.tessellated.solvers.search import Saddle
+
+__all__ = ["SOLVERS", "BaseGKL", "unscaled"]
+
+SOLVERS: dict[str, Callable[..., Result[Saddle]]] = {
+    "lowrank": low_rank.solve,
+    "frank-wolfe": frank_wolfe.solve,
+    "apd": primal_dual.solve,
+    "hybrid": hybrid.solve,
+}
+
+LARGEST_SHAPE = 10_000
+"""Largest n_P: P and D(w) then take .8 GB each."""
+
+MANY_SAMPLES, START_SAMPLES = 2000, 1000
+"""With more samples than the first, "lowrank" starts from the P of as many as the second."""
+
+SUBSET = 2000
+"""Number of samples on which P is learned where the Gram matrix of all does not fit."""
+
+START_TOL = 1e-2
+"""Relative gap to which a start is learned."""
+
+FINITE = ("objective_", "lower_bound_", "dual_gap_", "objective_history_", "gap_history_")
+"""Fitted attributes that hold finite numbers."""
+
+
+class Seed(NamedTuple):
+    """Whatever scikit-learn takes as a ``random_state``."""
+
+    def check(self, name: str, value: Any) -> object:
+        """Raise ValueError unless `value` is a seed, a RandomState or None."""
+        try:
+            return check_random_state(value)
+        except ValueError:
+            raise ValueError(
+                f"expected {name} to be a seed, a RandomState or None, got {value!r}"
+            ) from None
+
+
+class BaseGKL(BaseSVM):
+    """A support vector machine that learns the matrix P of its kernel."""
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **BaseSVM._constraints,
+        "solver": OneOf(SOLVERS),
+        "dtype": OneOf(("float32", "float64")),
+        "cache_mb": RealNumber(above=0),
+        "prox": Automatic(RealNumber(least=0)),
+        "subsample": OptionalTo(Integer(2)),
+        "random_state": Seed(),
+    }
+    _drawings: ClassVar[frozenset[str]] = frozenset({"gram", "convergence"})
+
+    solver: str
+    prox: float | str
+    subsample: int | None
+    cache_mb: float
+    dtype: str
+    random_state: Any
+
+    @abstractmethod
+    def _kernel_to_learn(self, X: Array) -> Kernel:
+        """Return the kernel whose P is to be learned, for points like the rows of X."""
+
+    def _common(self, X: Array, used: Mask) -> tuple[Kernel, DenseRows | None, bool]:
+        kernel = self._kernel_to_learn(X[used])
+        size = unscaled(kernel).shape_size_on(X[:1])
+        if size > LARGEST_SHAPE:
+            raise ValueError(
+                f"expected n_P <= {LARGEST_SHAPE}, got n_P = {size} for {X.shape[1]} features: P "
+                f"would take {8e-9 * size**2:.3g} GB; lower the degree, or choose features"
+            )
+        return kernel, None, True
+
+    def _learn(self, task: Task, start: WarmStart | None, callback: Callable[..., Any]) -> Array:
+        problem = self._problem(task)
+        count = self.subsample or (len(task.target) if problem.fits else SUBSET)
+        if count >= len(task.target):
+            result = self._learn_on_all(task, problem, callback)
+        else:
+            result = self._learn_on_some(task, problem, count, callback)
+        return self._store(task, result)
+
+    def _problem(self, task: Task) -> KernelLearning:
+        kernel, points = task.kernel, task.points
+        if isinstance(kernel, Rescaled):
+            points = kernel.rescale(points)
+        return KernelLearning(
+            unscaled(kernel), points, self._margin(task), np.dtype(self.dtype), self.cache_mb
+        )
+
+    def _learn_on_all(self, task: Task, problem: KernelLearning, callback: Any) -> Result[Saddle]:
+        """Learn P on all samples; where they are many, start from the P of some of them."""
+        start, before, tol = None, 0, float(self.tol)
+        if self.solver == "lowrank" and len(task.target) > MANY_SAMPLES:
+            part = self._problem(self._part(task, START_SAMPLES))
+            first = self._solve(part, callback, tol=max(START_TOL, tol))
+            start, before = first.x, first.n_iter
+        result = self._solve(problem, callback, start=start, tol=tol)
+        result = _exact(problem, replace(result, n_iter=result.n_iter + before), tol)
+        self._warn_if_open(result, result.status.advice)
+        return result
+
+    def _learn_on_some(
+        self, task: Task, problem: KernelLearning, count: int, callback: Any
+    ) -> Result[Saddle]:
+        """Learn P on some samples, then solve SVMs on all, and certify the gap on all."""
+        part = self._part(task, count)
+        tol = float(self.tol)
+        first = self._solve(self._problem(part), callback, tol=tol)
+        result = fixed_shape.solve(problem, first.x, tol=tol, callback=callback)
+        result = _exact(problem, replace(result, n_iter=result.n_iter + first.n_iter), tol)
+        advice = "" if first.status is Status.CONVERGED else f" ({first.status.advice})"
+        self._warn_if_open(
+            result,
+            f"P was learned on {len(part.target)} of {len(task.target)} rows{advice}; raise "
+            "subsample, or cache_mb so that the Gram matrix of all rows fits",
+        )
+        return result
+
+    def _solve(self, problem: KernelLearning, callback: Any, **options: Any) -> Result[Saddle]:
+        if self.solver == "lowrank":
+            options["prox"] = self.prox
+        return SOLVERS[self.solver](problem, max_iter=self.max_iter, callback=callback, **options)
+
+    def _part(self, task: Task, count: int) -> Task:
+        """Return the task on `count` random samples, with weights that add up to those of all."""
+        m = len(task.target)
+        if count >= m:
+            return task
+        chosen = _drawn(task.target, count, check_random_state(self.random_state))
+        weights = task.weights[chosen] * (m / len(chosen))
+        return replace(
+            task, points=task.points[chosen], members=task.members[chosen],
+            target=task.target[chosen], weights=weights,
+        )  # fmt: skip
+
+    def _warn_if_open(self, result: Result[Saddle], advice: str) -> None:
+        if result.gap <= self.tol * abs(result.value) or result.status is Status.STOPPED:
+            return
+        relative = result.gap / abs(result.value)
+        if result.status is Status.ROUNDED:
+            advice = result.status.advice
+        warnings.warn(
+            f"{type(self).__name__} stopped after {result.n_iter} support vector machines with a "
+            f"relative gap of {relative:.3g}, where tol = {self.tol:g} was asked for: "
+            f"{advice}",
+            ConvergenceWarning,
+            stacklevel=stack_level(),
+        )
+
+    def _store(self, task: Task, result: Result[Saddle]) -> Array:
+        """Set the fitted attributes; return the coefficients of all samples."""
+        proof = result.certificate
+        assert proof is not None
+        support = np.flatnonzero(proof.w)
+        learned = unscaled(task.kernel).with_factor(_orthogonal(result.x))
+        if isinstance(task.kernel, Rescaled):
+            self.kernel_: Kernel = Rescaled(learned, task.kernel.offset, task.kernel.width)
+        else:
+            self.kernel_ = learned
+        self.support_ = task.members[support]
+        self.support_vectors_ = task.points[support]
+        self.dual_coef_ = task.scale * proof.w[support]
+        self.intercept_ = task.centre + task.scale * proof.intercept
+        self.objective_ = proof.upper
+        self.lower_bound_ = proof.lower
+        self.dual_gap_ = proof.gap
+        self.n_iter_ = result.n_iter
+        self.objective_history_ = result.objectives
+        self.gap_history_ = result.gaps
+        return proof.w
+
+    @property
+    def shape_factor_(self) -> Array:
+        """F with orthogonal columns, P = F F', shape (n_P, rank_)."""
+        return np.asarray(unscaled(self.kernel_).factor)
+
+    @property
+    def shape_matrix_(self) -> Array:
+        """P, shape (n_P, n_P), of trace n_P."""
+        return self.shape_factor_ @ self.shape_factor_.T
+
+    @property
+    def rank_(self) -> int:
+        """The rank of P."""
+        return int(self.shape_factor_.shape[1])
+
+    @property
+    def n_svm_solves_(self) -> Any:
+        """Number of SVMs solved; an array with one number per pair for more than two classes."""
+        return self.n_iter_
+
+    @property
+    def relative_gap_(self) -> float:
+        """dual_gap_ as ``tol`` measures it: relative to the objective."""
+        return float(self.dual_gap_ / abs(self.objective_)) if self.dual_gap_ else 0.0
+
+    def summary(self) -> Summary:
+        """Return what the fitted estimator has learned.
+
+        Returns
+        -------
+        Summary
+            Each function has the detail ``rank``, the rank of P, and the convergence of its gap
+            in support vector machines solved.
+        """
+        check_is_fitted(self)
+        if "estimators_" not in vars(self):
+            functions = (self._function(),)
+            return Summary(functions, self.kernel_, None, {}, len(self.support_), self._drawings)
+        pairs = combinations(self.classes_.tolist(), 2)
+        functions = tuple(
+            replace(part._function(), classes=pair)
+            for part, pair in zip(self.estimators_, pairs, strict=True)
+        )
+        support = np.unique(np.concatenate([part.support_ for part in self.estimators_]))
+        return Summary(functions, n_support=support.size, drawings=self._drawings)
+
+    def _function(self) -> FunctionSummary:
+        """Return the summary of the only function."""
+        gaps, objectives = self.gap_history_, np.abs(self.objective_history_)
+        relative = np.divide(gaps, objectives, out=np.zeros_like(gaps), where=gaps != 0)
+        return FunctionSummary(
+            self,
+            n_support=len(self.support_),
+            n_iter=int(self.n_iter_),
+            objective=float(self.objective_),
+            gap=float(self.dual_gap_),
+            relative_gap=self.relative_gap_,
+            details={"rank": self.rank_},
+            convergence=Convergence(
+                np.arange(1.0, len(gaps) + 1), relative, float(self.tol),
+                unit="support vector machines solved", scale="|objective|",
+            ),
+        )  # fmt: skip
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        for estimator in getattr(self, "estimators_", [self]):
+            kernel, vectors = estimator.kernel_, estimator.support_vectors_
+            if not isinstance(kernel, GeneralizedKernel | Rescaled):
+                raise ValueError(f"expected a generalised kernel, got {type(kernel).__name__}")
+            if len(check_points(estimator.shape_factor_, "shape_factor_")) > LARGEST_SHAPE:
+                raise ValueError(f"expected n_P <= {LARGEST_SHAPE}")
+            kernel(vectors[:1])  # raises if kernel, factor and points do not fit together
+            for name in FINITE:
+                values = np.asarray(getattr(estimator, name), dtype=np.float64)
+                if not np.isfinite(values).all():
+                    raise ValueError(f"expected finite numbers in {name}, got {values!r}")
+
+
+def unscaled(kernel: Kernel) -> GeneralizedKernel:
+    """Return the kernel whose P is learned, without the scaling of features."""
+    inner = kernel.kernel if isinstance(kernel, Rescaled) else kernel
+    if not isinstance(inner, GeneralizedKernel):
+        raise ValueError(f"expected a generalised kernel, got {type(inner).__name__}")
+    return inner
+
+
+def _drawn(target: Array, count: int, random: Any) -> Indices:
+    """Return about `count` random row numbers, sorted; two classes keep their proportion."""
+    signs = np.unique(target)
+    groups = [np.flatnonzero(target == sign) for sign in signs]
+    if len(signs) != 2:
+        groups = [np.arange(len(target))]
+    sizes = [max(1, round(count * len(group) / len(target))) for group in groups]
+    drawn = [
+        random.choice(group, size, replace=False) for group, size in zip(groups, sizes, strict=True)
+    ]
+    return np.sort(np.concatenate(drawn))
+
+
+def _exact(problem: KernelLearning, result: Result[Saddle], tol: float) -> Result[Saddle]:
+    """Return the result with the upper bound of the unrounded kernel, if its Gram was rounded."""
+    proof = result.certificate
+    assert proof is not None
+    if problem.dtype == np.float64:
+        return result
+    bound = problem.bound(proof.w, problem.product(result.x, proof.w))
+    proof = replace(proof, upper=bound.value + bound.gap, intercept=bound.intercept)
+    still_open = result.status is Status.CONVERGED and proof.gap > tol * abs(proof.upper)
+    return replace(
+        result,
+        value=proof.upper,
+        gap=proof.gap,
+        certificate=proof,
+        status=Status.ROUNDED if still_open else result.status,
+        history=[*result.history, Progress(result.n_iter, proof.upper, proof.gap)],
+    )
+
+
+def _orthogonal(factor: Array) -> Array:
+    """Return a factor of the same P with orthogonal columns, as many as the rank of P.
+
+    With the singular value decomposition F = U S V', F F' = (U S)(U S)'.
+    """
+    left, singular, _ = np.linalg.svd(factor, full_matrices=False)
+    kept = singular > 1e-8 * singular[0]
+    return np.asarray(left[:, kept] * singular[kept])

@@ -1,0 +1,170 @@
+"""What the layout promises: few files in a fit, few classes in an estimator, no import circle."""
+
+import ast
+import inspect
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pliant
+from pliant import methods
+
+PACKAGE = Path(pliant.__file__).parent
+
+FILES_OF_A_FIT = {
+    "DANKClassifier": 14,
+    "DANKRegressor": 14,
+    "KNPLClassifier": 14,
+    "KNPLRegressor": 14,
+    "TKLClassifier": 16,
+    "TKLRegressor": 16,
+    "LABRBFRegressor": 13,
+    "LABRBFClassifier": 13,
+    "SCGLogDetLearner": 10,
+}
+"""Own files that a default fit may enter, those of the core included."""
+
+OWN_CLASSES, OWN_FILES = 4, 3
+"""Own classes in the method resolution order of an estimator at most, and files that hold them."""
+
+LONGEST_FILE = 500
+
+TRACE = """
+import json, sys, threading, warnings
+from pathlib import Path
+
+import numpy as np
+import pliant
+from pliant.datasets import make_clowns
+
+warnings.simplefilter("ignore")
+root = str(Path(pliant.__file__).parent)
+X, y = make_clowns(60, random_state=0)
+y = (y == y.max()).astype(int)
+entered = {{}}
+
+def profile(frame, event, _):
+    path = frame.f_code.co_filename
+    if event == "call" and path.startswith(root):
+        files.add(path.removeprefix(root))
+
+for name in {names!r}:
+    estimator = getattr(pliant, name)()
+    target = np.sin(3 * X[:, 0]) + X[:, 1] if name.endswith("Regressor") else y
+    estimator.fit(X, target)  # compiled loops and imports within functions are not the fit's
+    files = set()
+    threading.setprofile(profile)
+    sys.setprofile(profile)
+    estimator.fit(X, target)
+    sys.setprofile(None)
+    threading.setprofile(None)
+    entered[name] = sorted(files)
+print(json.dumps(entered))
+"""
+
+
+@pytest.fixture(scope="module")
+def files_entered():
+    code = TRACE.format(names=list(FILES_OF_A_FIT))
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, env=environment
+    )
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("name", FILES_OF_A_FIT)
+def test_a_default_fit_enters_few_files(name, files_entered):
+    entered = files_entered[name]
+    assert len(entered) > 3  # the trace has seen something
+    assert len(entered) <= FILES_OF_A_FIT[name], entered
+
+
+ESTIMATORS = [
+    getattr(methods, name)
+    for name in methods.__all__
+    if isinstance(getattr(methods, name), type) and hasattr(getattr(methods, name), "fit")
+]
+
+
+def file_of(cls):
+    """The file that defines a class; ``__module__`` is the public path of exported ones."""
+    functions = [f for f in vars(cls).values() if inspect.isfunction(f)]
+    return functions[0].__code__.co_filename if functions else None
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: e.__name__)
+def test_an_estimator_has_few_own_classes(estimator):
+    own = [c for c in estimator.__mro__ if c.__module__.partition(".")[0] == "pliant"]
+    assert len(own) <= OWN_CLASSES, own
+    assert len({file_of(c) for c in own} - {None}) <= OWN_FILES, own
+
+
+def modules():
+    """Each module of the package, by its dotted name."""
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        found[".".join(parts).removesuffix(".__init__")] = path
+    return found
+
+
+def imports_of(path, known):
+    """Modules that a file imports: at the top, within functions and for type checking alike."""
+    targets = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            targets |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"a relative import in {path}"
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                targets.add(inner if inner in known else node.module)
+    return targets & known
+
+
+def graph():
+    known = modules()
+    return {name: imports_of(path, known.keys()) - {name} for name, path in known.items()}
+
+
+def circles(edges):
+    """Modules on a circle, or between two: what remains when ends are cut off again and again."""
+    left = {name: set(targets) for name, targets in edges.items()}
+    while True:
+        imported = set().union(*left.values()) if left else set()
+        ends = [n for n, targets in left.items() if not targets & left.keys() or n not in imported]
+        if not ends:
+            return set(left)
+        for name in ends:
+            del left[name]
+
+
+def test_circles_are_detected():
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": set()}) == {"b", "c"}
+    assert circles({"a": {"b"}, "b": set()}) == set()
+
+
+def test_no_import_circle():
+    assert circles(graph()) == set()
+
+
+def test_every_module_is_used_or_exported():
+    edges = graph()
+    used = set().union(*edges.values())
+    packages = {name.rpartition(".")[0] for name in edges}  # a folder is used by what it holds
+    entry_points = {"pliant", "pliant.cli.__main__", "pliant.datasets"}  # public doors
+    assert sorted(edges.keys() - used - packages - entry_points) == []
+
+
+def test_no_file_is_long():
+    lengths = {
+        str(path.relative_to(PACKAGE)): len(path.read_text("utf-8").splitlines())
+        for path in modules().values()
+    }
+    assert {name: n for name, n in lengths.items() if n > LONGEST_FILE} == {}

@@ -1,0 +1,150 @@
+"""Sets from a folder: read, checked against the manifest, refused with a reason."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+
+import numpy as np
+import pytest
+
+from benchmarks.datasets import list_local, load_local
+from pliant.core.exceptions import TableError
+
+BINARY = "a,b,target\n1,0.5,-1\n2,,1\n3,1e-3,1\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path
+
+
+def put(folder, name, text):
+    content = gzip.compress(text.encode())
+    (folder / f"{name}.csv.gz").write_bytes(content)
+    return hashlib.sha256(content).hexdigest()
+
+
+def describe(folder, *entries):
+    (folder / "MANIFEST.json").write_text(json.dumps(entries), encoding="utf-8")
+
+
+def test_a_set_without_manifest(folder):
+    put(folder, "tiny", BINARY)
+    data = load_local("tiny", folder)
+    np.testing.assert_array_equal(data.X, [[1, 0.5], [2, np.nan], [3, 1e-3]])
+    assert data.y.tolist() == [-1, 1, 1]
+    assert data.y.dtype == np.int64
+    assert (data.name, data.feature_names, data.task, data.notes) == (
+        "tiny",
+        ("a", "b"),
+        "binary",
+        "",
+    )
+
+
+@pytest.mark.parametrize(
+    ("targets", "task", "kind"),
+    [
+        ("1 2 3 3", "multiclass", "i"),
+        ("1.5 2 3 4", "regression", "f"),
+        ("2 2 2 2", "multiclass", "i"),
+    ],
+)
+def test_the_task_is_guessed_from_the_targets(folder, targets, task, kind):
+    put(folder, "t", "a,target\n" + "".join(f"0,{t}\n" for t in targets.split()))
+    data = load_local("t", folder)
+    assert (data.task, data.y.dtype.kind) == (task, kind)
+
+
+def test_many_whole_numbers_are_a_regression(folder):
+    put(folder, "t", "a,target\n" + "".join(f"0,{t}\n" for t in range(21)))
+    assert load_local("t", folder).task == "regression"
+
+
+def test_the_manifest_states_task_and_notes(folder):
+    digest = put(folder, "t", BINARY)
+    describe(folder, {"name": "t", "task": "regression", "sha256": digest, "notes": "few rows"})
+    data = load_local("t", folder)
+    assert (data.task, data.y.dtype.kind, data.notes) == ("regression", "f", "few rows")
+
+
+def test_a_set_outside_the_manifest_is_read_all_the_same(folder):
+    put(folder, "t", BINARY)
+    describe(folder, {"name": "other"})
+    assert load_local("t", folder).task == "binary"
+
+
+def test_the_folder_may_come_from_the_environment(folder, monkeypatch):
+    put(folder, "t", BINARY)
+    put(folder, "s", BINARY)
+    monkeypatch.setenv("PLIANT_DATA", str(folder))
+    assert list_local() == ["s", "t"]
+    assert load_local("t").X.shape == (3, 2)
+
+
+def test_no_folder_is_said_clearly(monkeypatch, tmp_path):
+    monkeypatch.delenv("PLIANT_DATA", raising=False)
+    with pytest.raises(TableError, match=r"pass folder=\.\.\. or set PLIANT_DATA"):
+        load_local("t")
+    with pytest.raises(TableError, match=r"existing data folder, got .*nowhere"):
+        load_local("t", tmp_path / "nowhere")
+
+
+def test_an_unknown_name_gets_close_matches(folder):
+    put(folder, "german_numeric", BINARY)
+    with pytest.raises(TableError, match=r"got 'german' \(close matches: german_numeric\)"):
+        load_local("german", folder)
+    with pytest.raises(TableError, match=r"got '\.\./x' \(list_local\(\) names"):
+        load_local("../x", folder)
+
+
+def test_a_changed_file_is_refused(folder):
+    digest = put(folder, "t", BINARY)
+    describe(folder, {"name": "t", "sha256": digest})
+    found = put(folder, "t", BINARY + "4,4,1\n")
+    with pytest.raises(TableError, match=f"expected sha256 {digest}, got {found}"):
+        load_local("t", folder)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "last column 'target'"),
+        ("a,b\n1,2\n", r"last column 'target', got \('b',\)"),
+        ("a,target\n", r"rows of 2 cells, got a table of shape"),
+        ("a,target\n1,2,3\n", r"rows of 2 cells, got a table of shape \(1, 3\)"),
+        ("a,target\n1,2\n1\n", "table of numbers: .*columns changed"),
+        ("a,target\nred,2\n", "table of numbers: .*red"),
+        ("a,target\n1,\n", "a number as each target, got nan or inf"),
+    ],
+)
+def test_broken_tables_are_refused(folder, text, message):
+    put(folder, "t", text)
+    with pytest.raises(TableError, match=message):
+        load_local("t", folder)
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda c: c[:-12], lambda c: b"no" + c, lambda c: c[:20] + b"??" + c[22:]]
+)
+def test_damaged_files_are_refused(folder, damage):
+    (folder / "t.csv.gz").write_bytes(damage(gzip.compress(BINARY.encode() * 20)))
+    with pytest.raises(TableError, match=r"t\.csv\.gz: expected a gzipped table of numbers"):
+        load_local("t", folder)
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '[{"task": "binary"}]', "3"])
+def test_a_broken_manifest_is_refused(folder, text):
+    put(folder, "t", BINARY)
+    (folder / "MANIFEST.json").write_text(text, encoding="utf-8")
+    with pytest.raises(TableError, match=r"MANIFEST\.json to be a list of objects"):
+        load_local("t", folder)
+
+
+def test_an_unknown_task_in_the_manifest_is_refused(folder):
+    put(folder, "t", BINARY)
+    describe(folder, {"name": "t", "task": "ranking"})
+    with pytest.raises(TableError, match=r"expected a task of .*, got 'ranking'"):
+        load_local("t", folder)

@@ -1,0 +1,269 @@
+"""``pliant fit`` on tables that can be learned from."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from pliant import DANKClassifier, DANKRegressor
+from pliant.comparison import Protocol, Sample, compare_sample, read_sample
+from pliant.comparison.run.validation import Tuned, cross_validate
+from pliant.persistence import load_model
+from pliant.registry import METHODS
+from pliant.tables import TableSchema
+from tests.cli.conftest import write
+
+FIT = ("fit", "patients.csv", "--target", "sick", "--drop", "grade", "--drop", "amount")
+
+
+@pytest.fixture
+def result(pliant, folder):
+    """Fit with further words, and return the JSON result."""
+
+    def run(*words):
+        done = pliant(*FIT, "--json", "result.json", *words)
+        assert done.code == 0, done.err
+        return json.loads(Path("result.json").read_text(encoding="utf-8"))
+
+    return run
+
+
+def features(frame):
+    return np.column_stack([frame.age, frame.dose, frame.colour == "blue", frame.colour == "red"])
+
+
+def test_the_report(pliant, folder):
+    done = pliant(*FIT)
+    assert done.code == 0
+    assert done.out.startswith("dank: classification of 'sick', 60 rows, 4 features, 2 classes\n")
+    for expected in (
+        "5 folds",
+        "accuracy",
+        "balanced accuracy",
+        "certified gap   <=",
+        "--out MODEL",
+    ):
+        assert expected in done.out
+    assert max(map(len, done.out.splitlines())) < 80
+    assert done.err == "Learning from 60 rows: 6 fits\n"
+    assert [path.name for path in folder.iterdir()] == ["patients.csv"]
+
+
+def test_the_report_of_a_method_that_learns_a_shape(pliant, folder):
+    done = pliant(*FIT, "--method", "tkl", "--out", "m.pliant", "--json", "result.json")
+    assert done.code == 0, done.err
+    (function,) = json.loads(Path("result.json").read_text(encoding="utf-8"))["fit"]["functions"]
+    machine = load_model("m.pliant").model[-1]
+    assert function["rank"] == machine.rank_
+    assert function["relative_gap"] == machine.relative_gap_ <= machine.tol
+    assert f"rank of P       {machine.rank_}\n" in done.out
+    assert "eta" not in function
+
+
+def test_the_model_is_what_python_would_learn(result):
+    result("--out", "m.pliant", "--param", "C=3", "--param", "gamma=0.5")
+    loaded = load_model("m.pliant")
+    frame = pd.read_csv("patients.csv")
+    schema = TableSchema.from_dict(loaded.schema)
+    assert schema.feature_names == ("age", "dose", "colour=blue", "colour=red")
+    twin = make_pipeline(StandardScaler(), DANKClassifier(C=3, gamma=0.5))
+    twin.fit(features(frame), frame.sick)
+    np.testing.assert_array_equal(
+        loaded.model.decision_function(schema.features(frame)),
+        twin.decision_function(features(frame)),
+    )
+
+
+def test_the_scores_are_those_of_scikit_learn(result):
+    found = result("--cv", 4, "--seed", 7)["cross_validation"]
+    frame = pd.read_csv("patients.csv")
+    model = make_pipeline(StandardScaler(), DANKClassifier())
+    folds = StratifiedKFold(4, shuffle=True, random_state=7)
+    for name, scorer in (("accuracy", "accuracy"), ("balanced accuracy", "balanced_accuracy")):
+        expected = cross_val_score(model, features(frame), frame.sick, cv=folds, scoring=scorer)
+        assert found["scores"][name]["folds"] == pytest.approx(expected)
+        assert found["scores"][name]["mean"] == pytest.approx(expected.mean())
+        assert found["scores"][name]["std"] == pytest.approx(expected.std(ddof=1))
+    assert found["folds"] == 4
+
+
+def test_the_json_result_is_complete(result):
+    found = result("--param", "C=2", "--out", "m.pliant")
+    assert found["method"] == "dank"
+    assert found["seed"] == 0
+    assert found["model_file"] == "m.pliant"
+    assert found["tuned"] is None
+    assert found["data"] == {
+        "target": "sick",
+        "task": "classification",
+        "classes": ["no", "yes"],
+        "rows": 60,
+        "features": 4,
+        "columns": {"age": "numeric", "dose": "numeric", "colour": "categorical"},
+    }
+    assert found["parameters"]["C"] == 2
+    (function,) = found["fit"]["functions"]
+    assert 0 <= function["gap"] <= 1e-4 * (1 + function["objective"])
+    assert function["n_support"] == found["fit"]["n_support"] > 0
+    assert function["eta"] > 0
+    assert found["fit"]["seconds"] > 0
+    assert {"pliant", "python", "numpy", "scikit-learn"} <= set(found["versions"])
+
+
+def test_json_on_stdout_stands_alone(pliant, folder):
+    done = pliant(*FIT, "--json", "-", "--cv", 0)
+    assert json.loads(done.out)["cross_validation"] is None
+    assert done.err == "Learning from 60 rows: 1 fit\n"
+
+
+def test_tuning_chooses_from_the_grid(result):
+    found = result("--tune", "--param", "gamma=0.25", "--cv", 2)
+    assert list(found["tuned"]) == ["C"]
+    assert found["tuned"]["C"] == found["parameters"]["C"]
+    assert found["tuned"]["C"] in METHODS["dank"].grid["C"]
+    assert found["parameters"]["gamma"] == 0.25
+
+
+def test_tuning_counts_its_fits(pliant, folder):
+    done = pliant(*FIT, "--tune", "--param", "gamma=0.25", "--cv", 2)
+    assert done.err == "Learning from 60 rows: 123 fits\n"  # 3 times (8 settings by 5 folds, and 1)
+    assert "2 folds, tuned in each" in done.out
+    assert "(chosen)" in done.out
+
+
+def test_the_number_of_fits_is_the_number_of_ticks():
+    r = np.random.default_rng(0)
+    X, y = r.normal(size=(500, 2)), np.repeat(["a", "b"], 250)
+    sample, protocol, ticks = Sample(X, y, "classification"), Protocol(folds=2, repeats=1), []
+    tuned = Tuned(replace(METHODS["dank"], grid={"C": (0.25, 0.5, 1.0)}), protocol)
+    cross_validate(tuned, sample, protocol, ticks.append)
+    tuned(sample, np.arange(500), None, ticks.append)
+    assert tuned.count_fits(sample, [0]) == 3 * 5
+    assert tuned.count_fits(sample, [None]) == (3 + 1) * 5  # 166 rows, then all
+    assert sum(ticks) == 2 + tuned.count_fits(sample, [0, 1, None])
+
+
+def test_tuned_scores_are_those_of_a_comparison(result):
+    """The same folds, searches, seeds and preprocessing, gaps and texts included."""
+    words = ("--tune", "--cv", 2, "--seed", 4, "--missing", "impute", "--param", "gamma=0.25")
+    found = result(*words)["cross_validation"]["scores"]
+    method = replace(METHODS["dank"], grid={"C": METHODS["dank"].grid["C"]}, given={"gamma": 0.25})
+    sample = read_sample("patients.csv", "sick", drop=["grade", "amount"])
+    protocol = Protocol(folds=2, repeats=1, seed=4)
+    compared = compare_sample(sample, [method], protocol, budget=None, n_jobs=1)
+    for title, name in (("accuracy", "accuracy"), ("balanced accuracy", "balanced_accuracy")):
+        expected = [record["scores"][name] for record in compared.records]
+        assert found[title]["folds"] == expected
+
+
+def test_a_tuned_regression_scales_its_target(pliant, folder):
+    """So the model does not depend on the unit of the target, and is saved with its scale."""
+    lines = Path("patients.csv").read_text(encoding="utf-8").splitlines()
+    cells = [line.split(",") for line in lines]
+    for row in cells[1:]:
+        row[5] = str(1e6 * float(row[5]))
+    write("large.csv", *map(",".join, cells))
+    scores = []
+    for name in ("patients", "large"):
+        words = (f"{name}.csv", "--target", "amount", "--drop", "grade", "--param", "gamma=0.25")
+        done = pliant("fit", *words, "--tune", "--cv", 2, "--out", "m.pliant", "--json", "r.json")
+        assert done.code == 0, done.err
+        found = json.loads(Path("r.json").read_text(encoding="utf-8"))
+        scores.append(found["cross_validation"]["scores"]["R2"]["mean"])
+        assert pliant("predict", "m.pliant", f"{name}.csv", "--out", f"{name}-p.csv").code == 0
+        assert pliant("info", "m.pliant").code == 0
+    assert scores[0] == pytest.approx(scores[1], rel=1e-6)
+    small, large = (pd.read_csv(f"{name}-p.csv").prediction for name in ("patients", "large"))
+    np.testing.assert_allclose(large, 1e6 * small, rtol=1e-6)
+
+
+def test_a_seed_decides_the_folds(result):
+    scores = [result("--seed", seed)["cross_validation"]["scores"] for seed in (1, 2, 1)]
+    assert scores[0] == scores[2] != scores[1]
+
+
+def test_regression(pliant, folder):
+    words = ("fit", "patients.csv", "--target", "amount", "--drop", "grade", "--json", "r.json")
+    done = pliant(*words)
+    assert done.code == 0
+    assert "R2" in done.out
+    assert "RMSE" in done.out
+    found = json.loads(Path("r.json").read_text(encoding="utf-8"))
+    assert found["data"]["task"] == "regression"
+    assert found["data"]["classes"] is None
+    assert found["parameters"].keys() == DANKRegressor().get_params().keys()
+    assert found["cross_validation"]["scores"]["R2"]["mean"] > 0.8  # amount is age / 7
+
+
+def test_more_than_two_classes(pliant, folder):
+    done = pliant("fit", "patients.csv", "--target", "grade", "--json", "-", "--cv", 3)
+    functions = json.loads(done.out)["fit"]["functions"]
+    assert [f["classes"] for f in functions] == [["high", "low"], ["high", "mid"], ["low", "mid"]]
+    again = pliant("fit", "patients.csv", "--target", "grade", "--cv", 3)
+    assert "3, one for each pair of classes" in again.out
+
+
+def test_the_task_can_be_overridden(pliant, folder):
+    lines = ["x,y", *(f"{k * 37 % 50},{k % 2}" for k in range(50))]
+    Path("t.csv").write_text("\n".join(lines), encoding="utf-8")
+    tasks = {}
+    for words in ((), ("--task", "regression")):
+        done = pliant("fit", "t.csv", "--target", "y", "--json", "-", *words)
+        tasks[words] = json.loads(done.out)["data"]["task"]
+    assert list(tasks.values()) == ["classification", "regression"]
+
+
+def test_missing_features_can_be_imputed(pliant, folder):
+    text = Path("patients.csv").read_text(encoding="utf-8").replace("red", "")
+    Path("gaps.csv").write_text(text, encoding="utf-8")
+    words = ("gaps.csv", "--target", "sick", "--out", "m.pliant", "--missing", "impute")
+    assert pliant("fit", *words).code == 0
+    schema = TableSchema.from_dict(load_model("m.pliant").schema)
+    assert {c.name: c.fill for c in schema.columns}["colour"] == "blue"
+
+
+@pytest.mark.parametrize("name", ["t.csv.gz", "t.parquet"])
+def test_other_kinds_of_tables(pliant, folder, name):
+    frame = pd.read_csv("patients.csv").drop(columns=["grade", "amount"])
+    frame.to_parquet(name) if name.endswith("parquet") else frame.to_csv(name, index=False)
+    done = pliant("fit", name, "--target", "sick", "--cv", 0)
+    assert done.code == 0
+    assert "60 rows, 4 features" in done.out
+
+
+def test_a_path_with_spaces_is_quoted_in_what_to_do_next(pliant, folder):
+    done = pliant(*FIT, "--out", "my model.pliant", "--cv", 0)
+    assert 'predict "my model.pliant" TABLE' in done.out
+
+
+def test_a_solver_that_was_stopped_says_so_once(pliant, folder):
+    done = pliant(*FIT, "--param", "max_iter=1")
+    assert done.code == 0
+    warnings = [line for line in done.err.splitlines() if line.startswith("Warning: ")]
+    assert len(warnings) == 1
+    assert "DANKClassifier stopped after" in warnings[0]
+
+
+def test_a_kernel_without_gamma_can_be_tuned(result):
+    assert list(result("--tune", "--param", "kernel=linear", "--cv", 0)["tuned"]) == ["C"]
+
+
+def test_duplicate_rows_with_opposite_labels_are_learned_from(pliant, folder):
+    write("t.csv", "a,y", *["1,p", "1,q"] * 10)
+    done = pliant("fit", "t.csv", "--target", "y", "--cv", 2)
+    assert (done.code, done.err) == (0, "Learning from 20 rows: 3 fits\n")
+    assert "accuracy           0.5000 ± 0.0000" in done.out
+
+
+def test_a_column_that_may_be_misread_is_told(pliant, folder):
+    write("t.csv", "a;b;y", *(f"{k % 7},5;{k};{'pq'[k % 2]}" for k in range(40)))
+    done = pliant("fit", "t.csv", "--target", "y", "--cv", 0)
+    assert done.code == 0
+    assert "Warning: column 'a' is taken as 7 categories" in done.err
+    assert "but '0,5' in row 1 is none" in done.err

@@ -1,0 +1,242 @@
+"""``pliant fit`` and ``pliant predict`` for DANK with many rows: by parts, refined, in chunks."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.preprocessing import StandardScaler
+
+from pliant import DANKClassifier, DANKRegressor
+from pliant.datasets import make_clowns
+from pliant.kernels import HadamardKernel, PartitionedKernel
+from pliant.methods.hadamard.parts import Store, run
+from pliant.methods.hadamard.parts.part import solve_part
+from pliant.persistence import load_model
+from pliant.registry import METHODS
+from pliant.tables import TableSchema
+
+N = 120
+PARTED = ("--param", "partition=kmeans", "--param", "n_parts=4")
+
+
+def clowns(n, seed=0, features=2):
+    """The two classes of `make_clowns` in n rows each, and a number; further columns are noise."""
+    X, y = make_clowns(n, random_state=seed)
+    noise = np.random.default_rng(seed).normal(size=(len(X), features - 2))
+    frame = pd.DataFrame(np.hstack([X, noise]).round(6))
+    frame.columns = [f"x{j}" for j in range(features)]
+    return frame.assign(side=np.where(y > 0, "arch", "cloud"), height=np.sin(3 * frame.x0))
+
+
+@pytest.fixture
+def table(folder):
+    """A table of 240 rows."""
+    clowns(N).to_csv("t.csv", index=False)
+    return "t.csv"
+
+
+@pytest.fixture
+def learned(pliant, table):
+    """Fit, save to ``m.pliant``, and return the machine with the JSON result."""
+
+    def run(target, *words):
+        other = ({"side", "height"} - {target}).pop()
+        done = pliant(
+            "fit", table, "--target", target, "--drop", other, "--cv", 0, "--seed", 3, *words,
+            "--out", "m.pliant", "--json", "r.json",
+        )  # fmt: skip
+        assert done.code == 0, done.err
+        result = json.loads(Path("r.json").read_text(encoding="utf-8"))
+        return load_model("m.pliant").model[-1], result
+
+    return run
+
+
+@pytest.mark.parametrize("target", ["side", "height"])
+@pytest.mark.parametrize("prediction", ["part", "whole"])
+def test_a_model_in_parts_is_what_python_would_learn(pliant, learned, target, prediction):
+    machine, result = learned(target, *PARTED, "--param", f"prediction={prediction}")
+    frame, loaded = pd.read_csv("t.csv"), load_model("m.pliant")
+    X = loaded.model[:-1].transform(TableSchema.from_dict(loaded.schema).features(frame))
+    learner = DANKClassifier if target == "side" else DANKRegressor
+    twin = learner(partition="kmeans", n_parts=4, prediction=prediction, random_state=3)
+    twin.fit(X, frame[target])
+    assert isinstance(machine.kernel_, PartitionedKernel)
+    np.testing.assert_array_equal(machine.part_labels_, twin.part_labels_)
+    np.testing.assert_array_equal(machine.dual_coef_, twin.dual_coef_)
+    (function,) = result["fit"]["functions"]
+    assert function["parts"] == 4
+    assert function["gap"] == machine.dual_gap_
+    assert pliant("predict", "m.pliant", "t.csv", "--out", "p.csv").code == 0
+    found, expected = pd.read_csv("p.csv").prediction.to_numpy(), twin.predict(X)
+    if target == "side":
+        np.testing.assert_array_equal(found, expected)
+    else:
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_the_report_says_whose_gap_it_is(pliant, table):
+    words = ("fit", table, "--target", "side", "--drop", "height", "--out", "m.pliant")
+    done = pliant(*words, *PARTED, "--cv", 2)
+    assert done.code == 0, done.err
+    assert done.err == "Learning from 240 rows: 3 fits\n"
+    for text in (done.out, pliant("info", "m.pliant").out):
+        assert "\nparts           4\n" in text
+        assert "), of the parts by themselves\n" in text
+        assert max(map(len, text.splitlines())) < 80
+    plain = pliant(*words, "--cv", 0)
+    assert "parts" not in plain.out
+
+
+def test_a_refined_model_is_exact(learned):
+    exact, _ = learned("side", "--param", "tau=0", "--param", "tol=1e-8")
+    machine, result = learned("side", *PARTED, "--param", "refine=true", "--param", "tol=1e-8")
+    assert isinstance(machine.kernel_, HadamardKernel)
+    assert machine.objective_ == pytest.approx(exact.objective_, rel=1e-6)
+    (function,) = result["fit"]["functions"]
+    assert function["relative_gap"] <= 1e-8
+    assert "parts" not in function
+
+
+def test_more_than_two_classes_in_parts(pliant, folder):
+    words = ("fit", "patients.csv", "--target", "grade", "--cv", 0, "--json", "r.json")
+    done = pliant(*words, "--param", "partition=kmeans", "--param", "n_parts=2")
+    assert done.code == 0, done.err
+    functions = json.loads(Path("r.json").read_text(encoding="utf-8"))["fit"]["functions"]
+    assert [each["parts"] for each in functions] == [2, 2, 2]
+    assert "of the parts by themselves" in " ".join(done.out.split())
+
+
+def test_a_checkpoint_goes_on_and_refuses_other_parameters(pliant, refused, learned):
+    words = (*PARTED, "--param", "checkpoint=kept")
+    first, _ = learned("side", *words)
+    kept = {path: path.stat().st_mtime_ns for path in Path("kept").iterdir()}
+    again, _ = learned("side", *words)
+    np.testing.assert_array_equal(again.dual_coef_, first.dual_coef_)
+    assert {path: path.stat().st_mtime_ns for path in Path("kept").iterdir()} == kept
+    line = refused(
+        "fit", "t.csv", "--target", "side", "--drop", "height", "--cv", 0, "--seed", 3,
+        *words, "--param", "C=2",
+    )  # fmt: skip
+    assert "'kept' was made with C = 1" in line
+    assert "choose another folder or delete it" in line
+
+
+def test_an_interrupted_fit_goes_on(pliant, learned, monkeypatch):
+    whole, _ = learned("side", *PARTED)
+    Path("m.pliant").unlink()
+    saved, save = [], Store.save
+
+    def interrupted(self, *result):
+        if len(saved) == 3:
+            raise KeyboardInterrupt
+        saved.append(save(self, *result))
+
+    monkeypatch.setattr(Store, "save", interrupted)
+    words = ("fit", "t.csv", "--target", "side", "--drop", "height", "--cv", 0, "--seed", 3)
+    assert pliant(*words, *PARTED, "--param", "checkpoint=kept", "--out", "m.pliant").code == 130
+    assert not Path("m.pliant").exists()
+    kept = {path: path.stat().st_mtime_ns for path in Path("kept").iterdir()}
+    monkeypatch.setattr(Store, "save", save)
+    again, _ = learned("side", *PARTED, "--param", "checkpoint=kept")
+    np.testing.assert_array_equal(again.dual_coef_, whole.dual_coef_)
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+
+
+def test_a_part_that_fails_is_one_line(refused, table, monkeypatch):
+    def fails(kernel, points, *rest):
+        if len(points) == largest:
+            raise ValueError("no luck")
+        return solve_part(kernel, points, *rest)
+
+    machine = DANKClassifier(partition="kmeans", n_parts=4, random_state=3)
+    frame = pd.read_csv(table).drop(columns="height")
+    X = StandardScaler().fit_transform(frame[["x0", "x1"]])
+    largest = np.bincount(machine.fit(X, frame.side).part_labels_).max()
+    monkeypatch.setattr(run, "solve_part", fails)
+    words = ("fit", table, "--target", "side", "--drop", "height", "--cv", 0, "--seed", 3)
+    assert re.fullmatch(rf"part \d of 4 \({largest} rows\): no luck", refused(*words, *PARTED))
+
+
+@pytest.mark.parametrize("more", [("--cv", 2), ("--cv", 0, "--tune"), ()], ids=str)
+def test_a_checkpoint_belongs_to_one_fit(refused, table, more):
+    words = ("fit", table, "--target", "side", *PARTED, "--param", "checkpoint=kept", *more)
+    line = refused(*words)
+    assert line == "--param checkpoint=FOLDER is for one fit: add --cv 0, without --tune"
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("partition=kmean", "got 'kmean' (did you mean 'kmeans'?)"),
+        ("n_parts=0", "expected n_parts >= 1"),
+        ("n_parts=9999", "n_parts"),
+        ("prediction=parts", "(did you mean 'part'?)"),
+        ("refine=perhaps", "refine"),
+        ("tau=0.01", "expected tau = 0 or 'auto' with partition='kmeans'"),
+        ("max_seconds=0", "expected max_seconds > 0"),
+        ("cache_mb=-1", "expected cache_mb > 0"),
+    ],
+)
+def test_a_wrong_parameter_is_one_line(refused, table, word, expected):
+    words = {name: value for name, _, value in (w.partition("=") for w in PARTED[1::2])}
+    words |= dict([word.split("=")])
+    given = [each for name, value in words.items() for each in ("--param", f"{name}={value}")]
+    frame = pd.read_csv(table).drop(columns="height")
+    frame.to_csv("u.csv", index=False)
+    assert expected in refused("fit", "u.csv", "--target", "side", "--cv", 0, *given)
+
+
+def test_time_that_is_up_is_told_once(pliant, table):
+    words = ("fit", table, "--target", "side", "--drop", "height", *PARTED, "--cv", 2)
+    done = pliant(*words, "--param", "max_seconds=1e-9")
+    assert done.code == 0, done.err
+    (line,) = [line for line in done.err.splitlines() if line.startswith("Warning: ")]
+    assert "max_seconds = 1e-09 came first" in line
+
+
+def test_the_list_of_methods_says_what_helps_with_many_rows(pliant):
+    shown = " ".join(pliant("methods").out.split())
+    assert f"up to {METHODS['dank'].max_rows}, add --param partition=kmeans from" in shown
+
+
+PEAK = """
+import resource, sys
+from pliant.cli import main
+code = main(sys.argv[1:])
+print(code, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+FEW, MANY, FEATURES = 20_000, 100_000, 40
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="the resource module is POSIX only")
+@pytest.mark.parametrize(
+    ("way", "kind"), [((), "csv"), (PARTED, "parquet")], ids=["exact", "parts"]
+)
+def test_memory_does_not_grow_with_the_rows_to_predict(pliant, folder, way, kind):
+    clowns(500, features=FEATURES).to_parquet("train.parquet")
+    words = ("--target", "side", "--drop", "height", "--cv", 0, "--out", "m.pliant")
+    assert pliant("fit", "train.parquet", *words, "--param", "tau=0", *way).code == 0
+    assert len(load_model("m.pliant").model[-1].support_) > 100
+    frame, peaks = clowns(FEW // 2, seed=1, features=FEATURES), {}
+    for rows in (FEW, MANY):
+        whole = pd.concat([frame] * (rows // FEW), ignore_index=True)
+        if kind == "csv":
+            whole.to_csv("t.csv", index=False)
+        else:
+            whole.to_parquet("t.parquet")  # one group of rows
+        done = subprocess.run(
+            [sys.executable, "-c", PEAK, "predict", "m.pliant", f"t.{kind}", "--out", "p.csv"],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        code, peaks[rows] = map(int, done.stdout.split())
+        assert code == 0
+        assert Path("p.csv").read_bytes().count(b"\n") == rows + 1
+    assert peaks[MANY] < 1.05 * peaks[FEW]

@@ -1,0 +1,183 @@
+"""Results made by hand, for the tests of the report."""
+
+from __future__ import annotations
+
+import base64
+import struct
+import zlib
+
+import numpy as np
+
+from pliant.comparison.protocol import Protocol
+from pliant.comparison.record import BASELINE, LEARNED, Entry
+from pliant.comparison.result import ComparisonResult
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "</script><script>alert(2)</script>",
+    "safe\u202eevil\u2066\x1b[31m\x00",
+    "{{constructor}}${7*7}&lt;b&gt;",
+)
+
+METHODS = (
+    Entry("dank", "DANK", LEARNED, "a base kernel times a matrix", "done"),
+    Entry("lab-rbf", "LAB-RBF", LEARNED, "a bandwidth for each support point", "done"),
+    Entry("tkl", "TKL", LEARNED, "a piecewise kernel", "cut", "3 of 10 folds: the budget ended"),
+    Entry("scg-ldk", "SCG-LDK", LEARNED, "a kernel near a given one", "error", "ValueError: no"),
+    Entry("svm", "Gaussian SVM", BASELINE, "", "done"),
+    Entry("forest", "Random forest", BASELINE, "", "done"),
+    Entry("boosting", "Gradient boosting", BASELINE, "", "done"),
+    Entry("linear", "Logistic regression", BASELINE, "", "done"),
+    Entry("gp", "Gaussian process", BASELINE, "", "skipped", "takes at most 100 training rows"),
+    Entry("dummy", "Dummy", BASELINE, "", "done"),
+)
+
+GOODNESS = {
+    "dank": 0.952,
+    "lab-rbf": 0.957,
+    "tkl": 0.949,
+    "svm": 0.948,
+    "forest": 0.951,
+    "boosting": 0.944,
+    "linear": 0.921,
+    "dummy": 0.58,
+}
+
+SCORES = {
+    "classification": lambda s: {
+        "accuracy": s,
+        "balanced_accuracy": s - 0.008,
+        "log_loss": 1.9 * (1 - s),
+        "auc": min(1.0, s + 0.02),
+    },
+    "regression": lambda s: {"r2": s, "rmse": 40 * (1 - s), "mae": 30 * (1 - s)},
+}
+
+
+def png(width=160, height=120):
+    """Return a PNG file with a gradient, in base64."""
+    ramp = np.linspace(0, 255, width, dtype=np.uint8)
+    row = b"\0" + np.stack([ramp, ramp[::-1], np.full(width, 120, np.uint8)], 1).tobytes()
+    chunks = (
+        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)),
+        (b"IDAT", zlib.compress(row * height)),
+        (b"IEND", b""),
+    )
+    body = b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in chunks
+    )
+    return base64.b64encode(b"\x89PNG\r\n\x1a\n" + body).decode()
+
+
+def record(method, repeat, fold, task, truth, rng, pictures=()):
+    """Return a finished cell whose scores lie around the method's own."""
+    level = GOODNESS[method] + 0.012 * rng.standard_normal()
+    curve = [[round(400 * share), level - 0.08 * (1 - share) ** 2] for share in (0.1, 0.25, 0.5)]
+    certified = method in ("dank", "tkl", "svm")
+    return {
+        "method": method,
+        "repeat": repeat,
+        "fold": fold,
+        "status": "done",
+        "error": None,
+        "scores": SCORES[task](level),
+        "chosen": {} if method == "dummy" else {"C": 8.0, "gamma": 2.0 ** -(fold % 2)},
+        "inner_score": level,
+        "candidates": 32,
+        "rows": {"train": 400, "test": 100},
+        "support": 80 + 7 * fold if method != "dummy" else None,
+        "gap": 10.0 ** -(5 + fold) if certified else None,
+        "curve": [*curve, [400, level]],
+        "predictions": _predictions(truth, fold, level, task, rng) if repeat == 0 else None,
+        "seconds": {"search": 9.0, "fit": 0.4 + 0.1 * fold, "predict": 0.003, "total": 9.7},
+        "memory_mb": 12.5,
+        "size_bytes": 34_000,
+        "warnings": ["ConvergenceWarning: raise max_iter"] if method == "tkl" else [],
+        "pictures": list(pictures) if (repeat, fold) == (0, 0) else [],
+    }
+
+
+def _predictions(truth, fold, level, task, rng):
+    rows = range(100 * fold, 100 * fold + 100)
+    if task == "regression":
+        return {
+            "rows": [*rows],
+            "values": [truth[str(row)] + 60 * (1 - level) * rng.standard_normal() for row in rows],
+        }
+    classes = sorted(set(truth.values()))
+    said = [truth[str(r)] if rng.random() < level else classes[rng.integers(3)] for r in rows]
+    return {"rows": [*rows], "values": said}
+
+
+def failed(method, fold, text):
+    return {
+        "method": method,
+        "repeat": 0,
+        "fold": fold,
+        "status": "error",
+        "error": text,
+        "scores": {},
+        "warnings": [],
+    }
+
+
+def result(
+    task="classification",
+    *,
+    name="iris-like",
+    methods=METHODS,
+    pictures=None,
+    error="ValueError: no",
+    warning=None,
+    seed=0,
+    **changes,
+):
+    """Return a comparison of ten methods over ten folds; two of them have no score."""
+    rng = np.random.default_rng(seed)
+    if task == "regression":
+        truth = {str(row): float(50 + 20 * rng.standard_normal()) for row in range(500)}
+    else:
+        truth = {str(row): ("ham", "eggs", "spam")[row % 3] for row in range(500)}
+    if pictures is None:
+        pictures = [{"title": "Gram matrix", "alt": "Blocks by class", "png": png()}] * 2
+    records = []
+    for entry in methods:
+        places = [(repeat, fold) for repeat in range(2) for fold in range(5)]
+        if entry.name == "scg-ldk":
+            records += [failed(entry.name, fold, error) for fold in range(5)]
+        elif entry.status in ("done", "cut"):
+            shown = pictures if entry.kind == LEARNED else ()
+            records += [
+                record(entry.name, *place, task, truth, rng, shown)
+                for place in places[: 7 if entry.status == "cut" else None]
+            ]
+    if warning is not None:
+        records[0]["warnings"] = [warning]
+    sample = {
+        "name": name,
+        "target": "kind",
+        "task": task,
+        "rows": 500,
+        "features": 13,
+        "feature_names": [f"feature {j}" for j in range(13)],
+        "classes": ["eggs", "ham", "spam"] if task == "classification" else None,
+        "categorical": 2,
+        "missing": 17,
+        "groups": None,
+        "ordered": False,
+    }
+    facts = {
+        "sample": sample,
+        "truth": truth,
+        "protocol": Protocol(),
+        "methods": tuple(methods),
+        "records": tuple(records),
+        "seconds": 583.2,
+        "budget": 600.0,
+        "interrupted": False,
+        "environment": {"pliant": "0.1.0", "python": "3.11.2", "cores": "2"},
+        "command": "pliant compare table.csv --target kind --report report.html",
+    }
+    return ComparisonResult(**{**facts, **changes})

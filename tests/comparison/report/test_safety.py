@@ -1,0 +1,167 @@
+"""No text from a table, a method or a picture can do anything on the page but be read."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import unicodedata
+from dataclasses import replace
+
+import pytest
+
+from pliant import TableError
+from pliant.comparison.report import report_html, write_report
+from pliant.comparison.report.markup import Markup, joined, tag
+from pliant.comparison.report.pictures import picture
+from pliant.comparison.report.repeat import json_block
+from tests.comparison.report.report_cases import HOSTILE, METHODS, png, result
+from tests.comparison.report.report_page import Page
+
+
+def hostile(text, task="classification", **changes):
+    """Return a result with one text wherever a text can stand."""
+    methods = tuple(
+        replace(entry, title=text, reason=entry.reason and text, summary=text) for entry in METHODS
+    )
+    pictures = [{"title": text, "alt": text, "png": png()}] * 2
+    case = result(task, name=text, methods=methods, error=text, warning=text, pictures=pictures)
+    sample = {**case.sample, "target": text, "feature_names": [text] * 13}
+    if task == "classification":
+        sample["classes"] = ["eggs", "ham", text]
+        changes["truth"] = {row: text if y == "spam" else y for row, y in case.truth.items()}
+    chosen = [{**each, "chosen": {text: text}} for each in case.records]
+    changes = {"environment": {text: text}, "command": text, "records": tuple(chosen), **changes}
+    return replace(case, sample=sample, **changes)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_hostile_texts_are_only_text(text, task):
+    clean, attacked = Page(report_html([result(task)])), Page(report_html([hostile(text, task)]))
+    for name in ("script", "style", "meta", "img", "a", "h1", "h2", "td", "th"):
+        assert len(attacked.all(name)) == len(clean.all(name)), name
+    keys = {key for each in attacked.elements for key in each["attributes"]}
+    assert keys <= {key for each in clean.elements for key in each["attributes"]}
+    assert not any(key.startswith("on") or key == "style" for key in keys)
+    shown = "".join(c for c in text if c.isprintable())
+    assert attacked.text.count(shown) > 20
+    assert attacked.all("h1")[0]["text"] == f"{shown}: methods compared"
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_names_over_several_tables(text):
+    page = Page(report_html([hostile(text), hostile(text)]))
+    shown = "".join(c for c in text if c.isprintable())
+    assert [each["text"] for each in page.all("h2")][1] == shown
+    assert len(page.all("script")) == 3
+
+
+def test_no_control_or_direction_mark_reaches_the_page():
+    written = report_html([hostile(HOSTILE[3])])
+    bad = {c for c in written if unicodedata.category(c)[0] == "C" and c != "\n"}
+    assert bad == set()
+    assert "safeevil[31m" in written
+
+
+def test_the_policy_names_the_one_style_and_the_one_script():
+    page = Page(report_html([result()]))
+    (policy,) = [
+        e["attributes"]["content"] for e in page.all("meta", http_equiv="Content-Security-Policy")
+    ]
+    scripts = [e for e in page.all("script") if "type" not in e["attributes"]]
+    assert len(scripts) == len(page.all("style")) == 1
+    for kind, element in (("style", page.all("style")[0]), ("script", scripts[0])):
+        digest = base64.b64encode(hashlib.sha256(element["text"].encode()).digest()).decode()
+        assert f"{kind}-src 'sha256-{digest}'" in policy
+    for rule in ("default-src 'none'", "img-src data:", "base-uri 'none'", "form-action 'none'"):
+        assert rule in policy.split("; ")
+    assert "unsafe" not in policy
+
+
+def test_the_page_asks_for_nothing_outside():
+    page = Page(report_html([result(), result("regression", name="b")]))
+    assert all(source.startswith("data:image/png;base64,") for source in page.values("src"))
+    assert all(link.startswith("#") for link in page.values("href"))
+    style = page.all("style")[0]["text"]
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+def test_json_cannot_end_its_element_and_reads_back():
+    data = {"text": "</script><!--&\u2028\u2029", "number": 0.1}
+    block = json_block(data, "x")
+    inside = block[block.index(">") + 1 : -len("</script>")]
+    assert not set("<>&\u2028\u2029") & set(inside)
+    assert json.loads(inside) == data
+
+
+def test_the_scores_are_in_the_page():
+    (block,) = Page(report_html([result()])).all("script", type="application/json")
+    found = json.loads(block["text"])
+    assert len(found["scores"]) == len(result().records)
+    assert found["scores"][0]["accuracy"] == result().records[0]["scores"]["accuracy"]
+
+
+def test_scores_that_are_no_numbers_are_null():
+    case = result()
+    broken = ({**case.records[0], "scores": {"accuracy": float("nan")}}, *case.records[1:])
+    (block,) = Page(report_html([replace(case, records=broken)])).all("script", class_="scores")
+    assert json.loads(block["text"])["scores"][0]["accuracy"] is None
+
+
+def test_a_whole_picture_is_shown():
+    (shown,) = Page(picture("Gram", "Blocks", png(30, 20))).all("img")
+    assert shown["attributes"]["alt"] == "Blocks"
+    assert (shown["attributes"]["width"], shown["attributes"]["height"]) == ("30", "20")
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "",
+        None,
+        "not base64!",
+        png()[:-8],
+        png() + "\n",
+        png() + '" onerror="alert(1)',
+        base64.b64encode(b"<svg onload=alert(1)>").decode(),
+        base64.b64encode(b"\x89PNG\r\n\x1a\n").decode(),
+        png(1, 1).replace(png(1, 1)[20:28], "////////"),
+    ],
+)
+def test_a_broken_picture_is_refused(broken):
+    page = Page(picture("Gram", "Blocks", broken))
+    assert page.all("img") == []
+    assert "damaged" in page.all("p", class_="refused")[0]["text"]
+
+
+def test_a_picture_without_its_parts_does_not_stop_the_report():
+    page = Page(report_html([result(pictures=[{"title": "Gram"}])]))
+    assert page.all("img") == []
+    assert len(page.all("p", class_="refused")) == 3
+
+
+def test_tags_escape_text_and_attributes():
+    assert tag("p", "<b>", title='"') == '<p title="&quot;">&lt;b&gt;</p>'
+    assert tag("p", Markup("<b></b>"), None, ["&", 1.5]) == "<p><b></b>&amp;1.5</p>"
+    assert joined("a ", tag("br"), " \u202eb\x00") == "a <br> b"
+    assert tag("td", data_value=None, hidden=True, draggable=False) == "<td hidden></td>"
+
+
+def test_the_file_holds_the_report(tmp_path):
+    path = tmp_path / "report.html"
+    write_report([result()], path)
+    assert path.read_bytes().decode() == report_html([result()])
+    assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_failure_leaves_the_old_file(tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    with pytest.raises(ValueError, match="at least one result"):
+        write_report([], path)
+    with pytest.raises(TableError, match="cannot write"):
+        write_report([result()], tmp_path / "absent" / "report.html")
+    assert path.read_text() == "old"
+    assert [each.name for each in tmp_path.iterdir()] == ["report.html"]

@@ -1,0 +1,225 @@
+"""Each model gets the pictures that it has, small, described with numbers, and never an error."""
+
+import base64
+import io
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.datasets import load_iris
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.svm import SVC
+
+from pliant import (
+    DANKClassifier,
+    DANKRegressor,
+    KNPLClassifier,
+    LABRBFClassifier,
+    LABRBFRegressor,
+    LearnedKernelClassifier,
+    SCGLogDetLearner,
+    TKLClassifier,
+    TKLRegressor,
+)
+from pliant.comparison.run import figures as module
+from pliant.comparison.run.figures import figures, planned
+from pliant.comparison.run.model_view import MOST_ROWS, ModelView
+from pliant.plots import GramDisplay
+from pliant.registry import get_method
+
+NAMES = ["age", "dose $", "<script>"]
+GRAM, ALONE = "Gram matrix before and after learning", "Gram matrix"
+ADAPTIVE, BOUNDARY = "Adaptive matrix", "Decision boundary"
+TESSELLATED, CONVERGENCE = "Tessellated kernel", "Convergence"
+ON_LEARNED = "Convergence of the estimator on the learned kernel"
+LOCAL = ["Bandwidths", "Relevance of features"]
+LAB = {"n_support": 8, "n_members": 2, "max_iter": 3, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def data():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    return X, X[:, 0] + np.sin(2 * X[:, 1])
+
+
+def fitted(machine, X, y, *steps):
+    return Pipeline([*steps, ("scaler", StandardScaler()), ("machine", machine)]).fit(X, y)
+
+
+def drawn(model, X, y, names=NAMES):
+    """Return what can be drawn; trouble is an error here."""
+    return [plan() for plan in planned(ModelView.of(model, X, y, names))]
+
+
+def opened(picture):
+    return Image.open(io.BytesIO(base64.b64decode(picture["png"], validate=True)))
+
+
+CLASSIFIERS = [
+    (DANKClassifier(C=10.0), [GRAM, ADAPTIVE, BOUNDARY, CONVERGENCE]),
+    (KNPLClassifier(C=10.0), [GRAM, ADAPTIVE, BOUNDARY, CONVERGENCE]),
+    (TKLClassifier(C=10.0), [ALONE, TESSELLATED, BOUNDARY, CONVERGENCE]),
+    (LABRBFClassifier(**LAB), [*LOCAL, BOUNDARY]),
+    (LearnedKernelClassifier(SCGLogDetLearner(strength=10.0)), [GRAM, BOUNDARY]),
+    (get_method("scg-ldk").learner("classification")(), [GRAM, BOUNDARY, ON_LEARNED]),
+    (get_method("osk").learner("classification")(), [ALONE, BOUNDARY, ON_LEARNED]),
+    (SVC(), []),
+]
+
+
+@pytest.mark.parametrize(("machine", "titles"), CLASSIFIERS, ids=lambda each: type(each).__name__)
+def test_classifiers_show_what_they_have_learned(machine, titles, data):
+    X, y = data
+    labels = np.where(y > 0, "high", "low")
+    pictures = drawn(fitted(machine, X, labels), X, labels)
+    assert [picture["title"] for picture in pictures] == titles
+    for picture in pictures:
+        assert len(picture["png"]) < 80_000
+        assert opened(picture).format == "PNG"
+        assert min(opened(picture).size) > 300
+
+
+REGRESSORS = [
+    (DANKRegressor(), [GRAM, ADAPTIVE, CONVERGENCE]),
+    (TKLRegressor(), [ALONE, TESSELLATED, CONVERGENCE]),
+    (LABRBFRegressor(**LAB), LOCAL),
+    (Ridge(), []),
+]
+
+
+@pytest.mark.parametrize(("machine", "titles"), REGRESSORS, ids=lambda each: type(each).__name__)
+def test_regressors_inside_a_scaled_target(machine, titles, data):
+    X, y = data
+    inner = Pipeline([("scaler", StandardScaler()), ("machine", machine)])
+    model = TransformedTargetRegressor(inner, transformer=StandardScaler()).fit(X, 100 * y)
+    assert [picture["title"] for picture in drawn(model, X, 100 * y)] == titles
+
+
+def test_the_text_of_a_gram_matrix_has_its_numbers(data):
+    X, y = data
+    model = fitted(DANKClassifier(C=10.0), X, y > 0)
+    alt = drawn(model, X, y > 0)[0]["alt"]
+    (before, after) = GramDisplay.from_estimator(model, X, y > 0).similarities
+    assert alt.startswith("Centred Gram matrix of 60 of 60 training points, ordered by class")
+    assert f"{after[0]:.2g} of one class, {after[1]:.2g} otherwise" in alt
+    assert f"base kernel: {before[0]:.2g} of one class" in alt
+
+
+def test_other_texts_have_their_numbers(data):
+    X, y = data
+    model = fitted(TKLClassifier(C=10.0), X, y > 0)
+    _, _, boundary, convergence = (picture["alt"] for picture in drawn(model, X, y > 0))
+    machine = model[-1]
+    gaps = machine.gap_history_ / machine.objective_history_
+    assert f"from {gaps[0]:.2g} down to {gaps[-1]:.2g}, where 0.001 was asked" in convergence
+    assert "60 of 60 training points" in boundary
+    local = LABRBFRegressor(**LAB).fit(X, y)
+    alt = drawn(Pipeline([("machine", local)]), X, y)[1]["alt"]
+    top = int(np.argmax(local.feature_relevance_))
+    assert f"slope: {NAMES[top]} {local.feature_relevance_[top]:.0%}" in alt
+
+
+def test_of_many_classes_the_first_pair_is_shown():
+    iris = load_iris()
+    names = iris.target_names[iris.target]
+    model = fitted(DANKClassifier(), iris.data, names)
+    pictures = drawn(model, iris.data, names, iris.feature_names)
+    note = "(setosa against versicolor, the first of 3 pairs)"
+    assert [p["title"] for p in pictures] == [
+        f"{title} {note}" for title in (GRAM, ADAPTIVE, BOUNDARY, CONVERGENCE)
+    ]
+    assert all(p["alt"].endswith(note) for p in pictures)
+    assert "of 100 training points" in pictures[0]["alt"]
+    whole = fitted(LearnedKernelClassifier(), iris.data, names)  # has one kernel for all classes
+    (gram,) = drawn(whole, iris.data, names, iris.feature_names)
+    assert gram["title"] == GRAM
+    assert "of 150 training points" in gram["alt"]
+
+
+@pytest.mark.parametrize("machine", [SVC(), RandomForestClassifier(10), DANKClassifier()])
+def test_two_features_have_a_boundary_in_their_own_units(machine, data):
+    X, y = data
+    X = 1000 * X[:, :2]
+    pictures = drawn(fitted(machine, X, y > 0), X, y > 0, ["age", "dose"])
+    (boundary,) = (picture for picture in pictures if picture["title"] == BOUNDARY)
+    assert boundary["alt"].startswith("Decision boundary over age and dose, with")
+
+
+def test_missing_values_and_categories_are_seen_as_the_machine_sees_them(data):
+    X, y = data
+    X = X.copy()
+    X[:5, 0], X[:, 2] = np.nan, np.arange(60) % 3
+    parts = [("numbers", SimpleImputer(), [0, 1]), ("texts", OneHotEncoder(), [2])]
+    model = fitted(TKLClassifier(), X, y > 0, ("columns", ColumnTransformer(parts)))
+    view = ModelView.of(model, X, y > 0, ["age", "dose", "colour"])
+    assert view.names == ["age", "dose", "colour_0.0", "colour_1.0", "colour_2.0"]
+    assert np.isfinite(view.points).all()
+    assert len([plan() for plan in planned(view)]) == 4
+
+
+def test_a_step_that_tells_no_names(data):
+    X, y = data
+    half = FunctionTransformer(lambda points: points[:, :2])
+    view = ModelView.of(fitted(SVC(), X, y > 0, ("half", half)), X, y > 0, NAMES)
+    assert view.names == ["feature 0", "feature 1"]
+
+
+@pytest.mark.parametrize("task", ["classes", "target"])
+def test_few_rows_are_taken_of_many_and_only_they_are_transformed(task):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(5000, 2))
+    y = random.choice(["a", "b", "c"], 5000, p=[0.7, 0.29, 0.01]) if task == "classes" else X[:, 0]
+    seen = []
+    step = FunctionTransformer(lambda points: seen.append(len(points)) or points)
+    machine = SVC() if task == "classes" else Ridge()
+    model = fitted(machine, X, y, ("step", step))
+    seen.clear()
+    view = ModelView.of(model, X, y, ["age", "dose"])
+    assert seen == [len(view.y)]
+    assert MOST_ROWS - 4 <= len(view.y) <= MOST_ROWS
+    assert view.n == 5000
+    if task == "classes":
+        assert [round(np.mean(view.y == label), 1) for label in "abc"] == [0.7, 0.3, 0.0]
+        assert "c" in view.y
+    else:
+        assert {y.min(), y.max()} <= set(view.y)
+        assert np.median(view.y) == pytest.approx(np.median(y), abs=0.05)
+
+
+def test_the_same_model_has_the_same_pictures_and_no_window(data):
+    from matplotlib import pyplot
+
+    X, y = data
+    model = fitted(LABRBFRegressor(**LAB), X, y)
+    before = pyplot.get_fignums()
+    assert figures(model, X, y, NAMES) == figures(model, X, y, NAMES)
+    assert pyplot.get_fignums() == before
+
+
+def test_a_picture_that_fails_is_left_out(data, monkeypatch):
+    X, y = data
+    model = fitted(LABRBFRegressor(**LAB), X, y)
+    assert [picture["title"] for picture in figures(model, X, y, NAMES)] == LOCAL
+
+    def fail(*_, **__):
+        raise RuntimeError("no picture")
+
+    monkeypatch.setattr(module.BandwidthDisplay, "from_estimator", fail)
+    with pytest.warns(UserWarning, match="a picture is left out: RuntimeError: no picture"):
+        found = figures(model, X, y, NAMES)
+    assert [picture["title"] for picture in found] == LOCAL[1:]
+    with pytest.warns(UserWarning, match="a picture is left out"):
+        assert figures(SVC(), X, y, NAMES) == []  # no pipeline, not even fitted
+
+
+def test_without_matplotlib_there_are_none(data, monkeypatch):
+    X, y = data
+    model = fitted(DANKClassifier(), X, y > 0)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert figures(model, X, y > 0, NAMES) == []

@@ -1,0 +1,211 @@
+"""What a cell learns from: training rows of its fold, whole groups, earlier rows, its own seed."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+
+from pliant.comparison.protocol import Cell, Protocol
+from pliant.comparison.run.baselines import named
+from pliant.comparison.run.cells import perform
+from pliant.comparison.run.folds import cell_seed, check_folds, outer_split
+from pliant.comparison.sample import Sample
+from pliant.registry import Method
+
+PROTOCOL = Protocol(folds=3, repeats=2, inner_folds=3, candidates=3, seed=5)
+SEEN: list[tuple[str, np.ndarray]] = []
+"""What spies were given, in order: "fit" or "ask", and the numbers of the rows."""
+
+
+class _Spy(BaseEstimator):
+    """Learns nothing, and notes the first column of all rows that it is given."""
+
+    def __init__(self, depth=1):
+        self.depth = depth
+
+    def fit(self, X, y):
+        SEEN.append(("fit", X[:, 0].astype(int)))
+        self.found_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        SEEN.append(("ask", X[:, 0].astype(int)))
+        return np.resize(self.found_, len(X))
+
+
+class SpyClassifier(ClassifierMixin, _Spy):
+    @property
+    def classes_(self):
+        return self.found_
+
+    def decision_function(self, X):
+        SEEN.append(("ask", X[:, 0].astype(int)))
+        return X[:, 1]
+
+
+class SpyRegressor(RegressorMixin, _Spy):
+    pass
+
+
+SPY = Method(
+    name="spy",
+    title="Spy",
+    paper="",
+    classifier=SpyClassifier,
+    regressor=SpyRegressor,
+    grid={"depth": (1, 2, 3)},
+    max_rows=10_000,
+    summary="",
+    streams=True,
+)
+
+
+def numbered(task, n=90, **facts):
+    """Rows whose first feature is their number."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.arange(n), rng.standard_normal((n, 2))])
+    y = rng.integers(0, 2, n) if task == "classification" else rng.standard_normal(n)
+    return Sample(X, y, task, **facts)
+
+
+def watched(sample, repeat, fold):
+    """What a spy sees in one cell."""
+    SEEN.clear()
+    record = perform(sample, PROTOCOL, SPY, Cell("spy", repeat, fold))
+    assert record["error"] is None
+    assert len(SEEN) >= 20
+    return list(SEEN)
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_nothing_is_learned_from_test_rows(task):
+    sample = numbered(task)
+    train, test = outer_split(sample, PROTOCOL, 1, 1)
+    seen = watched(sample, 1, 1)
+    for kind, rows in seen:
+        if kind == "fit":
+            assert set(rows) <= set(train)
+    fitted = [rows for kind, rows in seen if kind == "fit"]
+    asked = [set(rows) for kind, rows in seen if kind == "ask"]
+    assert any(len(rows) == len(train) for rows in fitted)
+    assert set(test) in asked
+    assert all(rows == set(test) or rows <= set(train) for rows in asked)
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_no_machine_is_asked_in_a_search_about_rows_that_it_has_seen(task):
+    """scikit-learn scores training rows as well unless told not to, which takes time."""
+    learned: set[int] = set()
+    for kind, rows in watched(numbered(task), 1, 0):
+        if kind == "fit":
+            learned = set(rows)
+        else:
+            assert not learned & set(rows)
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_groups_are_never_split(task):
+    groups = np.random.default_rng(1).integers(0, 18, 90)
+    sample = numbered(task, groups=groups)
+    learned: set[int] = set()
+    for kind, rows in watched(sample, 1, 2):
+        found = set(groups[rows])
+        if kind == "fit":
+            learned = found
+        else:
+            assert not learned & found
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_later_rows_are_never_learned_from(task):
+    sample = numbered(task, 120, ordered=True)
+    last = -1
+    for kind, rows in watched(sample, 0, 2):
+        if kind == "fit":
+            last = rows.max()
+        else:
+            assert rows.min() > last
+
+
+@pytest.mark.parametrize("method", ["linear", "svm", "dank"])
+def test_what_test_rows_hold_changes_nothing_that_is_learned(method):
+    """Another target, other features, gaps: the same settings, the same predictions elsewhere."""
+    rng = np.random.default_rng(2)
+    X, noise = rng.standard_normal((60, 3)), rng.standard_normal(60)
+    X[::7, 1] = np.nan
+    y = X[:, 0] + np.nan_to_num(X[:, 1]) + 0.1 * noise
+    cell = Cell(method, 0, 1)
+    train, test = outer_split(Sample(X, y, "regression"), PROTOCOL, 0, 1)
+    changed_X, changed_y = X.copy(), y.copy()
+    changed_y[test] = 1e3
+    changed_y[test[0]] = -1e3
+    changed_X[test[:3]] = [1e6, np.nan, -5.0]
+    before = perform(Sample(X, y, "regression"), PROTOCOL, named(method), cell)
+    after = perform(Sample(changed_X, changed_y, "regression"), PROTOCOL, named(method), cell)
+    assert after["chosen"] == before["chosen"]
+    assert after["inner_score"] == before["inner_score"]
+    assert before["predictions"]["rows"] == after["predictions"]["rows"] == test.tolist()
+    others = before["predictions"]["values"][3:]
+    assert after["predictions"]["values"][3:] == pytest.approx(others, rel=1e-9)
+    assert after["scores"] != before["scores"]
+    assert not set(train) & set(test)
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    n=st.integers(30, 80),
+    folds=st.integers(2, 5),
+    seed=st.integers(0, 100),
+    task=st.sampled_from(["classification", "regression"]),
+    kind=st.sampled_from(["plain", "groups", "time"]),
+)
+def test_outer_folds(n, folds, seed, task, kind):
+    """Every row is tested once in each repeat, in the order of time at most once."""
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.arange(n) % 2) if task == "classification" else rng.random(n)
+    groups = rng.integers(0, 12, n) if kind == "groups" else None
+    sample = Sample(np.zeros((n, 1)), y, task, groups=groups, ordered=kind == "time")
+    protocol = Protocol(folds=folds, repeats=1 if kind == "time" else 2, seed=seed)
+    try:
+        check_folds(sample, protocol)
+    except ValueError:
+        return
+    for repeat in range(protocol.repeats):
+        splits = [outer_split(sample, protocol, repeat, fold) for fold in range(folds)]
+        tested = np.concatenate([test for _, test in splits])
+        assert len(np.unique(tested)) == len(tested)
+        for train, test in splits:
+            assert len(train)
+            assert len(test)
+            if kind == "time":
+                assert train.max() < test.min()
+                continue
+            assert sorted([*train, *test]) == list(range(n))
+            if groups is not None:
+                assert not set(groups[train]) & set(groups[test])
+        if kind != "time":
+            assert sorted(tested) == list(range(n))
+
+
+def test_repeats_are_drawn_anew_and_the_seed_decides():
+    sample = numbered("classification")
+    split = outer_split(sample, PROTOCOL, 0, 0)[1].tolist()
+    assert split == outer_split(sample, PROTOCOL, 0, 0)[1].tolist()
+    assert split != outer_split(sample, PROTOCOL, 1, 0)[1].tolist()
+    other = Protocol(folds=3, repeats=2, seed=6)
+    assert split != outer_split(sample, other, 0, 0)[1].tolist()
+
+
+def test_each_cell_has_a_seed_of_its_own():
+    cells = [Cell(m, r, f) for m in ("svm", "dank") for r in range(5) for f in range(10)]
+    seeds = [cell_seed(PROTOCOL, cell) for cell in cells]
+    assert len(set(seeds)) == len(cells)
+    assert all(0 <= seed < 2**31 for seed in seeds)
+    assert seeds == [cell_seed(PROTOCOL, cell) for cell in cells]
+    digest = hashlib.sha256(b"5/svm/0/0").hexdigest()
+    assert seeds[0] == int(digest[:8], 16) & 0x7FFFFFFF

@@ -1,0 +1,369 @@
+"""Killed, interrupted and resumed runs give the same scores; files that do not fit are refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pliant.comparison.comparing import compare_sample
+from pliant.comparison.protocol import Cell, Protocol
+from pliant.comparison.run import cells as cell_module
+from pliant.comparison.run import running
+from pliant.comparison.run.baselines import named
+from pliant.comparison.run.cells import perform
+from pliant.comparison.run.journal import Journal, key_of, method_key
+from pliant.comparison.sample import Sample
+from pliant.core.exceptions import TableError
+from tests.comparison.comparison_cases import record
+
+METHODS = ("dummy", "linear", "svm")
+PROTOCOL = Protocol(folds=3, repeats=1, inner_folds=2, candidates=3, seed=3)
+
+
+def made(seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((45, 3))
+    return Sample(X, (X[:, 0] + X[:, 1] ** 2 > 0.5).astype(int), "classification")
+
+
+def only_scores(patch):
+    """Leave out what takes time and changes no score: pictures, and collecting garbage."""
+    patch.setattr(cell_module, "figures", lambda *model: [])
+    patch.setattr(cell_module, "reset_peak_memory", lambda: None)
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """Run cells in this process, which is quicker; return a list of those that were run."""
+    done = []
+
+    def perform_here(sample, protocol, method, cell, key, ends=None):
+        done.append(cell)
+        return perform(sample, protocol, method, cell)
+
+    monkeypatch.setattr(running, "perform_apart", perform_here)
+    only_scores(monkeypatch)
+    return done
+
+
+def run(methods=METHODS, **options):
+    chosen = {"budget": None, "n_jobs": 1} | options
+    return compare_sample(chosen.pop("sample", made()), methods, PROTOCOL, **chosen)
+
+
+def lines(result):
+    """The score table as a set of lines."""
+    return set(result.score_text().splitlines())
+
+
+def without_costs(records):
+    """Records as JSON has them, without what is measured by the clock and in bytes."""
+    costs = {"seconds", "memory_mb", "size_bytes", "pictures"}
+    kept = [{k: v for k, v in each.items() if k not in costs} for each in records]
+    return json.loads(json.dumps(kept))
+
+
+@pytest.fixture(scope="module")
+def whole():
+    """An uninterrupted run, in this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(running, "perform_apart", lambda *cell, **_: perform(*cell[:4]))
+        only_scores(patch)
+        return run()
+
+
+def test_methods_beside_it_change_no_score(whole, here):
+    backwards = run(METHODS[::-1], budget=500.0)
+    assert lines(backwards) == lines(whole)
+    assert [entry.name for entry in backwards.methods] == list(METHODS[::-1])
+    assert lines(run(("svm",))) < lines(whole)
+
+
+def test_a_budget_that_ends_marks_what_is_missing(whole, here):
+    ended = run(budget=1e-3)
+    assert [entry.status for entry in ended.methods] == ["cut"] * 3
+    assert all("0 of 3 folds: the budget ended" in entry.reason for entry in ended.methods)
+    assert ended.records == ()
+    assert ended.sentence().startswith("No method has a score.")
+
+
+def test_what_a_budget_cuts_leaves_the_others_as_they_are(whole, monkeypatch):
+    def slow_svm(sample, protocol, method, cell, key, ends=None):
+        if method.name == "svm" and cell.fold > 0:
+            return {**record("svm", 0, cell.fold, {}), "status": "cut"}
+        return perform(sample, protocol, method, cell)
+
+    monkeypatch.setattr(running, "perform_apart", slow_svm)
+    only_scores(monkeypatch)
+    cut = run(budget=500.0)
+    assert [entry.status for entry in cut.methods] == ["done", "done", "cut"]
+    assert cut.methods[2].reason.startswith("1 of 3 folds: a fold takes more than")
+    assert lines(cut) < lines(whole)
+    assert len(lines(whole) - lines(cut)) == 2 * 4
+
+
+def test_a_resumed_run_is_the_uninterrupted_one(whole, here, tmp_path):
+    cache = tmp_path / "cells.jsonl"
+    run(("linear",), cache=cache)
+    assert len(here) == 3
+    resumed = run(cache=cache, resume=True)
+    assert len(here) == 9
+    assert resumed.score_text() == whole.score_text()
+    assert without_costs(resumed.records) == without_costs(whole.records)
+    again = run(cache=cache, resume=True)
+    assert len(here) == 9
+    assert again.score_text() == whole.score_text()
+    assert again.truth == whole.truth
+    assert again.sentence() == whole.sentence()
+
+
+def test_without_resume_a_new_file_begins_and_the_old_one_is_kept(here, tmp_path):
+    cache = tmp_path / "cells.jsonl"
+    run(("dummy",), cache=cache)
+    before = cache.read_text()
+    run(("dummy",), cache=cache)
+    assert len(here) == 6
+    assert (tmp_path / "cells.jsonl.old").read_text() == before
+
+
+def test_a_method_that_was_changed_is_run_again(here, tmp_path):
+    cache = tmp_path / "cells.jsonl"
+    run(("dummy", "linear"), cache=cache)
+    changed = replace(named("linear"), grid={"C": (1.0, 2.0)})
+    found = run(("dummy", changed), cache=cache, resume=True)
+    assert {cell.method for cell in here[6:]} == {"linear"}
+    assert all(each["candidates"] == 2 for each in found.records if each["method"] == "linear")
+
+
+def test_a_failed_cell_is_kept_and_named(here, tmp_path):
+    broken = replace(named("linear"), name="broken", grid={"C": (-1.0,)})
+    found = run((broken, "dummy"), cache=tmp_path / "cells.jsonl")
+    assert [entry.status for entry in found.methods] == ["error", "done"]
+    assert "'C' parameter" in found.methods[0].reason
+    assert found.sentence().endswith("Linear failed.")
+    run((broken, "dummy"), cache=tmp_path / "cells.jsonl", resume=True)
+    assert len(here) == 6
+
+
+def test_a_file_that_cannot_be_written_any_more_loses_no_run(whole, here, tmp_path):
+    folder = tmp_path / "results"
+    folder.mkdir()
+
+    def remove(record, done, total):
+        if done == 2:
+            shutil.rmtree(folder)
+
+    with pytest.warns(UserWarning, match=r"cells\.jsonl") as told:
+        found = run(cache=folder / "cells.jsonl", progress=remove)
+    assert len(told) == 1
+    assert found.score_text() == whole.score_text()
+
+
+SCRIPT = """
+    import os, signal, sys
+    from pliant.comparison.comparing import compare_sample
+    from tests.comparison.run.test_resume import METHODS, PROTOCOL, made
+
+    def run(name, after, resume, n_jobs):
+        def tell(record, done, total):
+            if done == after:
+                os.kill(os.getpid(), getattr(signal, name))
+
+        return compare_sample(
+            made(), METHODS, PROTOCOL, budget=None, n_jobs=n_jobs, cache=sys.argv[1],
+            resume=resume, progress=tell,
+        )
+
+    if __name__ == "__main__":
+        found = run("SIGINT", 3, False, 1)
+        print(found.interrupted, len(found.records), found.score_text(), flush=True)
+        run("SIGKILL", 6, True, 2)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="a process cannot send these signals to itself")
+def test_interrupted_then_killed_then_resumed(whole, here, tmp_path):
+    """Ctrl-C after 3 of 9 cells, kill -9 after 6: the scores are those of one run, to the last bit.
+
+    Other processes ran the first cells, one and then two at a time, and this one the others.
+    """
+    script, cache = tmp_path / "run.py", tmp_path / "cells.jsonl"
+    script.write_text(textwrap.dedent(SCRIPT))
+    told, errors = tmp_path / "out", tmp_path / "errors"
+    with told.open("w") as out, errors.open("w") as err:  # a pipe would wait for orphans
+        found = subprocess.run(
+            [sys.executable, script, cache],
+            stdout=out,
+            stderr=err,
+            timeout=200,
+            check=False,
+            env={**os.environ, "PYTHONPATH": os.getcwd()},
+        )
+    assert found.returncode == -signal.SIGKILL, errors.read_text()
+    assert "Traceback" not in errors.read_text()
+    assert "cancelled" not in errors.read_text()
+    interrupted, count, table = told.read_text().split(" ", 2)
+    assert interrupted == "True"
+    assert 3 <= int(count) < 9
+    assert set(table.split()) <= lines(whole)
+    with cache.open("a") as file:
+        file.write('{"method_key": "cut off whi')
+    resumed = run(cache=cache, resume=True)
+    assert 6 <= 9 - len(here) < 9
+    assert resumed.score_text() == whole.score_text()
+    assert without_costs(resumed.records) == without_costs(whole.records)
+
+
+KEY = key_of(made(), PROTOCOL)
+CELLS = [record("dummy", 0, k, {"accuracy": 0.1 * k, "auc": None}) for k in range(3)]
+
+
+def written(path):
+    """A file of three cells."""
+    journal = Journal(path, KEY, resume=False)
+    for each in CELLS:
+        journal.add("m", each)
+    return path.read_bytes()
+
+
+def test_a_file_cut_off_anywhere_goes_on_to_the_same_bytes(tmp_path):
+    path = tmp_path / "cells.jsonl"
+    content = written(path)
+    header = content.index(b"\n") + 1
+    for length in range(header, len(content) + 1, 7):
+        path.write_bytes(content[:length])
+        journal = Journal(path, KEY, resume=True)
+        left = [each for k, each in enumerate(CELLS) if not journal.find("m", Cell("dummy", 0, k))]
+        assert len(left) == 3 - content[header:length].count(b"\n")
+        for each in left:
+            journal.add("m", each)
+        assert path.read_bytes() == content
+
+
+def test_every_float_comes_back(tmp_path):
+    scores = {"r2": 0.1 + 0.2, "rmse": 5e-324, "mae": 1.7976931348623157e308}
+    Journal(tmp_path / "c", KEY, resume=False).add("m", record("svm", 0, 0, scores))
+    found = Journal(tmp_path / "c", KEY, resume=True).find("m", Cell("svm", 0, 0))
+    assert found["scores"] == scores
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        key_of(made(1), PROTOCOL),
+        key_of(replace(made(), feature_names=("a", "b", "c")), PROTOCOL),
+        key_of(replace(made(), groups=np.arange(45) % 9), PROTOCOL),
+        key_of(replace(made(), ordered=True), PROTOCOL),
+        key_of(made(), replace(PROTOCOL, seed=4)),
+        key_of(made(), replace(PROTOCOL, folds=4)),
+        key_of(made(), replace(PROTOCOL, metric="auc")),
+    ],
+)
+def test_a_stale_file_is_refused(other, tmp_path):
+    before = written(tmp_path / "cells.jsonl")
+    with pytest.raises(TableError, match="another table, other options or other versions"):
+        Journal(tmp_path / "cells.jsonl", other, resume=True)
+    assert (tmp_path / "cells.jsonl").read_bytes() == before
+
+
+def test_a_file_of_another_version_is_refused(tmp_path, monkeypatch):
+    written(tmp_path / "cells.jsonl")
+    monkeypatch.setattr("pliant.comparison.run.journal.__version__", "0.0.0")
+    with pytest.raises(TableError, match="other versions"):
+        Journal(tmp_path / "cells.jsonl", key_of(made(), PROTOCOL), resume=True)
+
+
+@pytest.mark.parametrize("resume", [True, False])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"a,b\n1,2\n",
+        b"\x00\xff\xfe\n",
+        b"[]\n",
+        b'{"format": "something else"}\n',
+        b"[" * 100_000 + b"\n",
+        b'{"format": "pliant comparison 1", "key": "',
+    ],
+    ids=["csv", "binary", "list", "format", "deep", "header cut off"],
+)
+def test_a_foreign_file_is_refused_and_left_alone(content, resume, tmp_path):
+    path = tmp_path / "cells.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(TableError, match=r"cells\.jsonl"):
+        Journal(path, KEY, resume=resume)
+    assert path.read_bytes() == content
+    assert [each.name for each in tmp_path.iterdir()] == ["cells.jsonl"]
+
+
+def spoiled(**changes):
+    return json.dumps({"method_key": "m", "record": {**CELLS[0], **changes}})
+
+
+HOSTILE = {
+    "no JSON": "{",
+    "list": "[1, 2]",
+    "no record": '{"method_key": "m"}',
+    "no key": json.dumps({"record": CELLS[0]}),
+    "status": spoiled(status="fine"),
+    "fold": spoiled(fold="0"),
+    "repeat": spoiled(repeat=True),
+    "negative": spoiled(fold=-1),
+    "method": spoiled(method=["dummy"]),
+    "scores": spoiled(scores=[1]),
+    "score of text": spoiled(scores={"accuracy": "<script>alert(1)</script>"}),
+    "score of truth": spoiled(scores={"accuracy": True}),
+    "nan": spoiled(scores={"accuracy": float("nan")}),
+    "infinite": spoiled(scores={"accuracy": float("inf")}),
+    "no rows": json.dumps(
+        {"method_key": "m", "record": {k: v for k, v in CELLS[0].items() if k != "rows"}}
+    ),
+    "rows": spoiled(rows={"train": 0, "test": 1}),
+    "rows of text": spoiled(rows={"train": "80", "test": "20"}),
+    "no times": spoiled(seconds=None),
+    "times": spoiled(seconds={"fit": "long"}),
+    "deep": '{"a":' * 50_000 + "1" + "}" * 50_000,
+}
+
+
+@pytest.mark.parametrize("line", HOSTILE.values(), ids=HOSTILE.keys())
+def test_a_damaged_line_is_refused_by_its_number(line, tmp_path):
+    path = tmp_path / "cells.jsonl"
+    written(path)
+    first, *rest = path.read_text().splitlines()
+    path.write_text("\n".join([first, rest[0], line, *rest[1:]]) + "\n")
+    with pytest.raises(TableError, match="line 3"):
+        Journal(path, KEY, resume=True)
+
+
+def test_a_folder_is_refused(tmp_path):
+    for resume in (True, False):
+        with pytest.raises(TableError):
+            Journal(tmp_path, KEY, resume=resume)
+
+
+def test_control_characters_of_a_name_are_not_printed(tmp_path):
+    path = tmp_path / "cells\x1b[31m.jsonl"
+    path.write_text("no\n")
+    with pytest.raises(TableError) as caught:
+        Journal(path, KEY, resume=True)
+    assert "\x1b" not in str(caught.value)
+
+
+def test_methods_have_keys_of_their_own():
+    keys = {
+        method_key(named(name), "classification") for name in ("dummy", "linear", "svm", "dank")
+    }
+    assert len(keys) == 4
+    other = replace(named("svm"), grid={"C": (1.0,)})
+    assert method_key(other, "classification") != method_key(named("svm"), "classification")
+    assert method_key(named("svm"), "regression") != method_key(named("svm"), "classification")

@@ -1,0 +1,221 @@
+"""The order of cells under a budget, and what becomes of cells that are cut, fail or crash."""
+
+import os
+import threading
+import time
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.dummy import DummyClassifier
+
+from pliant.comparison.comparing import compare_sample
+from pliant.comparison.protocol import Cell, Protocol
+from pliant.comparison.run.cells import failed, perform
+from pliant.comparison.run.folds import cell_seed
+from pliant.comparison.run.isolation import close_all, cut, perform_apart
+from pliant.comparison.run.journal import Journal, key_of
+from pliant.comparison.run.running import Run
+from pliant.comparison.sample import Sample
+from pliant.registry import Method
+
+PROTOCOL = Protocol(folds=2, repeats=1, seed=3)
+
+
+class Trouble(ClassifierMixin, BaseEstimator):
+    """A classifier that sleeps, dies or complains when it is fitted."""
+
+    def __init__(self, what="sleep", seconds=30.0):
+        self.what = what
+        self.seconds = seconds
+
+    def fit(self, X, y):
+        if self.what == "sleep":
+            time.sleep(self.seconds)
+        if self.what == "die":
+            os._exit(7)
+        if self.what == "complain":
+            raise ValueError("expected better rows, got these")
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        return np.full((len(X), len(self.classes_)), 1 / len(self.classes_))
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+
+def method(name, maker, **grid):
+    return Method(name, name, "", maker, None, grid, 10_000, "for tests")
+
+
+def trouble(what, seconds=30.0):
+    return method(what, lambda: Trouble(what, seconds))
+
+
+@pytest.fixture(scope="module")
+def sample():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    return Sample.of(X, (X[:, 0] > 0).astype(int))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _no_process_is_left():
+    yield
+    close_all()
+
+
+def entry(result, name):
+    return next(entry for entry in result.methods if entry.name == name)
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """Cells run in this process; the one that sleeps is cut when its time is up."""
+
+    def perform_here(sample, protocol, learner, cell, key, ends):
+        if learner.name != "sleep":
+            return perform(sample, protocol, learner, cell)
+        time.sleep(max(0.0, ends - time.time()))
+        return cut(cell)
+
+    monkeypatch.setattr("pliant.comparison.run.running.perform_apart", perform_here)
+
+
+@pytest.mark.usefixtures("here")
+def test_a_failing_method_is_a_row_with_its_error(sample):
+    methods = [trouble("complain"), method("plain", DummyClassifier)]
+    result = compare_sample(sample, methods, PROTOCOL, budget=None, n_jobs=1)
+    assert entry(result, "plain").status == "done"
+    assert entry(result, "complain").status == "error"
+    assert entry(result, "complain").reason == "ValueError: expected better rows, got these"
+    assert [record["status"] for record in result.records] == ["error", "error", "done", "done"]
+
+
+@pytest.mark.usefixtures("here")
+def test_a_search_in_which_every_fit_fails_tells_what_they_said(sample):
+    learner = method("complain", lambda: Trouble("complain"), seconds=(1.0, 2.0))
+    result = compare_sample(sample, [learner], PROTOCOL, budget=None, n_jobs=1)
+    said = "ValueError: every fit of the search failed: ValueError: expected better rows, got these"
+    assert entry(result, "complain").reason == said
+
+
+@pytest.mark.usefixtures("here")
+def test_a_budget_cuts_what_is_slow_and_leaves_the_rest_as_it_would_be(sample):
+    plain = method("plain", DummyClassifier)
+    some = compare_sample(sample, [trouble("sleep"), plain], PROTOCOL, budget=10.0, n_jobs=2)
+    assert entry(some, "sleep").status == "cut"
+    assert entry(some, "sleep").reason == "0 of 2 folds: the budget ended"
+    assert entry(some, "plain").status == "done"
+    whole = compare_sample(sample, [plain], PROTOCOL, budget=None, n_jobs=1)
+    assert some.score_text() == whole.score_text()
+    assert not some.interrupted
+
+
+@pytest.mark.usefixtures("here")
+def test_a_cell_that_takes_more_than_its_share_is_cut_and_its_method_left(sample, monkeypatch):
+    monkeypatch.setattr("pliant.comparison.run.running.SHORTEST", 0.1)
+    monkeypatch.setattr("pliant.comparison.run.running.SHARES", 0.01)
+    methods = [trouble("sleep"), trouble("complain")]
+    result = compare_sample(sample, methods, PROTOCOL, budget=100.0, n_jobs=1)
+    reason = "0 of 2 folds: a fold takes more than its share of the budget, 0 s"
+    assert entry(result, "sleep").reason == reason
+    assert entry(result, "complain").status == "error"
+
+
+@pytest.mark.parametrize(
+    ("budget", "first"), [(100.0, ["slow"] * 4), (3.0, ["slow", "quick", "quick", "quick"])]
+)
+def test_next_is_the_method_that_will_have_taken_the_least_time(sample, monkeypatch, budget, first):
+    ran = []
+
+    def pretend(sample, protocol, learner, cell, key, ends):
+        ran.append(cell.method)
+        time.sleep(1.0 if cell.method == "slow" else 0.0)
+        return {**failed(cell, ""), "status": "done", "scores": {"accuracy": 0.5}}
+
+    monkeypatch.setattr("pliant.comparison.run.running.perform_apart", pretend)
+    methods = [method("slow", DummyClassifier), method("quick", DummyClassifier)]
+    protocol = Protocol(folds=4, repeats=1)
+    run = Run(sample, protocol, methods, Journal(None, "k", resume=False), budget=budget, n_jobs=1)
+    run()
+    assert ran[:4] == first  # one that has not run yet is expected to take half of the budget
+    assert run.reason("quick") == ""
+
+
+def test_a_process_that_dies_is_an_error_that_is_tried_again(sample, tmp_path):
+    cache = tmp_path / "cells.jsonl"
+    protocol = Protocol(folds=2, repeats=1)
+    result = compare_sample(sample, [trouble("die")], protocol, budget=None, n_jobs=2, cache=cache)
+    assert entry(result, "die").status == "error"
+    assert "the process died" in entry(result, "die").reason
+    assert len(cache.read_text().splitlines()) == 1
+
+
+def test_a_method_that_cannot_be_sent_to_a_process_is_a_row_with_its_error(sample):
+    lock = threading.Lock()
+    learner = method("locked", lambda: DummyClassifier() if lock else None)
+    result = compare_sample(sample, [learner], PROTOCOL, budget=None, n_jobs=1)
+    assert entry(result, "locked").status == "error"
+    assert "ickl" in entry(result, "locked").reason  # PicklingError, or cannot pickle
+    assert not result.interrupted
+
+
+def test_a_cell_is_killed_when_its_time_is_up(sample):
+    start = time.perf_counter()
+    ends = time.time() + 3.0
+    record = perform_apart(sample, PROTOCOL, trouble("sleep"), Cell("sleep", 0, 0), "k", ends)
+    assert record["status"] == "cut"
+    assert time.perf_counter() - start < 25.0  # of the 90 s that it sleeps in all
+
+
+def test_a_cell_in_another_process_gives_what_it_gives_here(sample):
+    cell, learner = Cell("plain", 0, 1), method("plain", DummyClassifier)
+    key = key_of(sample, PROTOCOL)
+    there = perform_apart(sample, PROTOCOL, learner, cell, key)
+    here = perform(sample, PROTOCOL, learner, cell)
+    for name in ("scores", "chosen", "rows", "predictions", "curve", "status"):
+        assert there[name] == here[name]
+
+
+def test_the_time_that_is_up_before_a_cell_begins_cuts_it(sample):
+    learner = trouble("sleep")
+    record = perform_apart(sample, PROTOCOL, learner, Cell("sleep", 0, 0), "k", ends=time.time())
+    assert record["status"] == "cut"
+
+
+def test_seeds_of_cells_differ_and_stay():
+    cells = [Cell(name, r, f) for name in ("svm", "dank") for r in range(3) for f in range(5)]
+    seeds = [cell_seed(PROTOCOL, cell) for cell in cells]
+    assert len(set(seeds)) == len(seeds)
+    assert all(0 <= seed < 2**31 for seed in seeds)
+    assert cell_seed(Protocol(seed=0), Cell("svm", 0, 0)) == 1790142643
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"n_jobs": 0}, "expected n_jobs >= 1, an integer, got 0"),
+        ({"n_jobs": "two"}, "'two'"),
+        ({"budget": 0.0}, "expected budget > 0"),
+        ({"methods": []}, "expected at least one method, got none"),
+        ({"methods": ["svm", "svm"]}, "expected each method once, got 'svm' twice"),
+        ({"methods": ["dnk"]}, "unknown method 'dnk'; did you mean 'dank'"),
+        ({"protocol": Protocol(metric="r2")}, "expected a metric out of accuracy"),
+        ({"protocol": Protocol(folds=40)}, "expected at least 40 rows of each class for 40 folds"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_before_anything_runs(sample, monkeypatch, options, said):
+    monkeypatch.setattr(
+        "pliant.comparison.run.running.perform_apart", lambda *_: pytest.fail("ran")
+    )
+    with pytest.raises((ValueError, TypeError), match=said):
+        compare_sample(sample, **options)
+
+
+def test_a_search_is_asked_for_a_metric_that_its_classes_allow():
+    X, y = np.arange(60.0)[:, None], np.arange(60) % 3
+    with pytest.raises(ValueError, match="out of accuracy, balanced_accuracy to search by"):
+        compare_sample(Sample.of(X, y), protocol=Protocol(metric="auc"))

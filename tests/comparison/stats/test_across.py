@@ -1,0 +1,182 @@
+"""Methods over several tables against Demšar's worked example, scipy, and hand-made numbers."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from pliant.comparison.stats.across import across, tables_needed
+from tests.comparison.comparison_cases import result_of
+from tests.comparison.stats.test_ranks import C45
+
+METHODS = ("svm", "dank", "tkl", "linear")
+
+
+def tables(scores, names=METHODS, metrics=None):
+    """A result for each row of mean scores."""
+    metrics = metrics or ["accuracy"] * len(scores)
+    return [
+        result_of({name: [x, x] for name, x in zip(names, row, strict=True)}, f"table {k}", metric)
+        for k, (row, metric) in enumerate(zip(scores, metrics, strict=True))
+    ]
+
+
+@pytest.fixture(scope="module")
+def demsar():
+    return across(tables(C45))
+
+
+def test_demsars_example(demsar):
+    """Table 6 of Demšar (2006): C4.5, with m, with cf, with both."""
+    assert [entry.name for entry in demsar.methods] == ["linear", "dank", "tkl", "svm"]
+    np.testing.assert_allclose(demsar.ranks, [1.964, 2.000, 2.893, 3.143], atol=5e-4)
+    assert demsar.friedman.chi2 == pytest.approx(9.28, abs=5e-3)
+    assert demsar.friedman.statistic == pytest.approx(3.69, abs=5e-3)
+    assert demsar.critical_difference == pytest.approx(1.25, abs=5e-3)
+    np.testing.assert_array_equal(demsar.means, C45[:, [3, 1, 2, 0]])
+    assert demsar.groups() == [("linear", "dank", "tkl", "svm")]
+
+
+def test_wilcoxon_over_tables_goes_through_all_signs_and_is_adjusted(demsar):
+    """C4.5 with m against C4.5: 11 wins, 2 ties and 1 loss in Table 6."""
+    found = demsar.versus["dank"]
+    d = np.round(C45[:, 1] - C45[:, 0], 9)
+    ranks = stats.rankdata(np.abs(d[d != 0]))
+    sums = np.array(list(itertools.product([-1, 1], repeat=len(ranks)))) @ ranks
+    extreme = np.abs(sums) >= abs(np.sign(d[d != 0]) @ ranks) - 1e-9
+    assert found.raw == pytest.approx(extreme.mean(), rel=1e-9)
+    assert (found.wins, found.ties, found.losses, found.side) == (10, 2, 2, 1)
+    raw = sorted(each.raw for each in demsar.versus.values())
+    adjusted = sorted(each.p_value for each in demsar.versus.values())
+    assert adjusted == pytest.approx(
+        [3 * raw[0], max(3 * raw[0], 2 * raw[1]), max(2 * raw[1], raw[2])]
+    )
+
+
+def test_without_ties_friedman_is_scipys():
+    scores = np.random.default_rng(0).random((7, 4))
+    found = across(tables(scores)).friedman
+    expected = stats.friedmanchisquare(*scores.T)
+    assert found.chi2 == pytest.approx(expected.statistic, rel=1e-10)
+    f = 6 * expected.statistic / (7 * 3 - expected.statistic)
+    assert found.p_value == pytest.approx(stats.f.sf(f, 3, 18), rel=1e-10)
+
+
+def test_groups_are_the_longest_within_the_critical_difference():
+    """8 methods always in this order over 40 tables: ranks 1 to 8, critical difference 1.66."""
+    names = [*METHODS, "osk", "ldk", "knpl", "forest"]
+    found = across(tables([np.linspace(0.9, 0.5, 8)] * 40, names))
+    assert found.critical_difference == pytest.approx(3.031 * np.sqrt(8 * 9 / (6 * 40)), abs=1e-3)
+    assert found.groups() == list(itertools.pairwise(names))
+    wide = across(tables([np.linspace(0.9, 0.5, 8)] * 3, names))
+    assert [len(group) for group in wide.groups()] == [7, 7]
+    apart = across(tables([[0.9, 0.5]] * 40, METHODS[:2]))
+    assert apart.groups() == []
+
+
+def test_tables_of_different_tasks_are_compared_by_ranks_and_signs():
+    """RMSE in units of ten thousand, of which the smaller is better, beside accuracy."""
+    scores = [[0.8, 0.9, 0.7]] * 4 + [[3e4, 2.5e4, 4e4]] * 4
+    found = across(tables(scores, METHODS[:3], ["accuracy"] * 4 + ["rmse"] * 4))
+    np.testing.assert_array_equal(found.ranks, [1, 2, 3])
+    assert [entry.name for entry in found.methods] == ["dank", "svm", "tkl"]
+    assert found.test == "the sign test"
+    assert {each.raw for each in found.versus.values()} == {2 / 2**8}
+    assert [found.versus[name].side for name in ("dank", "tkl")] == [1, -1]
+    assert "so that accuracy and RMSE can stand together" in found.sentence()
+
+
+def test_errors_with_a_unit_are_compared_by_signs_on_tables_of_one_metric():
+    scores = [[3.0, 2.0], [3e6, 4e6], [1.0, 0.5]]
+    found = across(tables(scores, METHODS[:2], ["mae"] * 3))
+    assert found.test == "the sign test"
+    assert (found.versus["dank"].wins, found.versus["dank"].losses) == (2, 1)
+    assert found.versus["dank"].raw == 1.0
+
+
+def test_methods_that_did_not_finish_all_tables_are_named_with_the_reason():
+    scores = {"svm": [0.8, 0.8], "dank": [0.9, 0.9]}
+    first = result_of({**scores, "tkl": [0.9, 0.9], "osk": [0.7, None]}, "a")
+    cut = {"tkl": "1 of 2 folds: the budget ended"}
+    second = result_of({**scores, "tkl": [0.9, None], "osk": [0.7, 0.7]}, "b", reasons=cut)
+    third = result_of({**scores, "osk": [0.7, 0.7], "ldk": [0.7, 0.7]}, "b")
+    found = across([first, second, third])
+    assert [entry.name for entry in found.methods] == ["dank", "svm"]
+    assert found.tables == ("a", "b (1)", "b (2)")
+    assert found.left_out == {
+        "tkl": "b (1): 1 of 2 folds: the budget ended and b (2): not compared",
+        "osk": "a: 1 of 2 folds",
+        "ldk": "a: not compared and b (1): not compared",
+    }
+    assert found.sentence().endswith("Left out, not having finished all tables: tkl, osk and ldk.")
+
+
+def test_the_reference_is_the_svm_or_the_best_baseline_or_none():
+    assert across(tables([[0.9, 0.8]] * 2, ("dank", "svm"))).reference == "svm"
+    three = across(tables([[0.9, 0.8, 0.7]] * 2, ("dank", "dummy", "linear")))
+    assert three.reference == "dummy"
+    assert set(three.versus) == {"dank", "linear"}
+    none = across(tables([[0.9, 0.8]] * 2, ("dank", "tkl")))
+    assert (none.reference, none.versus) == (None, {})
+    assert "no method is tested" in none.sentence()
+
+
+def test_sentence_of_few_tables_says_what_they_cannot_show():
+    text = across(tables([[0.8, 0.9, 0.7]] * 3, METHODS[:3])).sentence()
+    assert text == (
+        "Over 3 tables the 3 methods differ significantly (Friedman's test, p < 0.001); the best "
+        "average rank is DANK's, 1.0, and ranks more than 1.9 apart differ significantly. No "
+        "method is significantly better than the tuned Gaussian SVM, nor could one be with 3 "
+        "tables: that takes 7 "
+        "(Wilcoxon's signed-rank test, Holm's correction over 2 methods)."
+    )
+
+
+def test_sentence_of_enough_tables():
+    rng = np.random.default_rng(1)
+    base = rng.uniform(0.7, 0.8, (9, 1))
+    steps = rng.uniform(0.9, 1.1, (9, 3))
+    text = across(tables(base + [0, 0.1, -0.1] * steps, METHODS[:3])).sentence()
+    assert (
+        "DANK is significantly better than the tuned Gaussian SVM (Wilcoxon's signed-rank test, "
+        "Holm's correction over 2 methods); TKL is worse." in text
+    )
+    noise = np.resize([0.01, -0.02, 0.015, -0.005], (9, 1))
+    text = across(tables(np.hstack([base, base + noise]), METHODS[:2])).sentence()
+    assert "the 2 methods do not differ significantly (Friedman's test, p = " in text
+    assert text.endswith(
+        "No method is significantly better than the tuned Gaussian SVM (Wilcoxon's signed-rank "
+        "test)."
+    )
+
+
+@pytest.mark.parametrize("m", [1, 4, 8, 12])
+def test_tables_needed_is_where_all_wins_become_significant(m):
+    """m methods, each better than the reference on all tables, by differences of any size."""
+    needed = tables_needed(m, 0.05)
+    for n, shown in ((needed - 1, False), (needed, True)):
+        gains = np.random.default_rng(n).random((n, m)) + 0.1
+        scores = np.hstack([np.zeros((n, 1)), gains])
+        names = ["svm", *(f"method {k}" for k in range(m))]
+        found = across(tables(scores, names, ["r2"] * n)).versus
+        assert all((each.p_value < 0.05) == shown for each in found.values())
+
+
+def test_ties_cannot_show_more_than_the_exact_test():
+    """Five equal differences: the normal approximation would give p = 0.025."""
+    found = across(tables([[0.5, 0.75]] * 5, METHODS[:2]))
+    assert found.versus["dank"].raw == 2 / 2**5
+
+
+def test_refused():
+    one = tables([[0.8, 0.9]], METHODS[:2])
+    with pytest.raises(ValueError, match="at least 2 tables, got 1"):
+        across(one)
+    other = tables([[0.8, 0.9]], METHODS[1:3])
+    with pytest.raises(ValueError, match=r"2 methods that finished all tables, got 1 \(svm: table"):
+        across([*one, *other])
+    with pytest.raises(ValueError, match="0 < level < 1, got 2"):
+        across([*one, *one], level=2)

@@ -1,0 +1,162 @@
+"""Paired tests against scipy and hand-made numbers, and the sentences made of them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from pliant.comparison import corrected_t_test, verdict, wilcoxon_test
+
+FIRST = np.array([0.81, 0.84, 0.79, 0.88, 0.86, 0.83, 0.85])
+SECOND = np.array([0.80, 0.80, 0.81, 0.83, 0.86, 0.80, 0.79])
+
+
+def plain(first, second):
+    """Return Student's paired t test: training sets so large that nothing is corrected."""
+    return corrected_t_test(first, second, n_train=math.inf, n_test=1)
+
+
+TESTS = {
+    "t": plain,
+    "corrected": lambda a, b: corrected_t_test(a, b, n_train=50, n_test=50),
+    "wilcoxon": wilcoxon_test,
+}
+
+scores = st.floats(0, 1).map(lambda x: round(x, 3))
+pairs = st.lists(st.tuples(scores, scores), min_size=2, max_size=20)
+
+
+@pytest.fixture(params=TESTS.values(), ids=TESTS.keys())
+def any_test(request):
+    return request.param
+
+
+def test_a_t_test_that_corrects_nothing_is_scipys():
+    expected = stats.ttest_rel(FIRST, SECOND)
+    found = plain(FIRST, SECOND)
+    assert found.statistic == pytest.approx(expected.statistic, rel=1e-10)
+    assert found.p_value == pytest.approx(expected.pvalue, rel=1e-10)
+    assert found.standard_error == pytest.approx(stats.sem(FIRST - SECOND), rel=1e-10)
+
+
+def test_corrected_t_test_inflates_the_variance_by_its_formula():
+    d = FIRST - SECOND
+    found = corrected_t_test(FIRST, SECOND, n_train=80, n_test=20)
+    t = d.mean() / math.sqrt((1 / 7 + 20 / 80) * d.var(ddof=1))
+    assert found.statistic == pytest.approx(t, rel=1e-10)
+    assert found.p_value == pytest.approx(2 * stats.t.sf(t, 6), rel=1e-10)
+    assert found.p_value > plain(FIRST, SECOND).p_value
+
+
+def test_corrected_t_test_without_test_rows_in_the_factor_is_the_plain_one():
+    found = corrected_t_test(FIRST, SECOND, n_train=10**12, n_test=1)
+    expected = plain(FIRST, SECOND)
+    assert found.statistic == pytest.approx(expected.statistic, rel=1e-9)
+    assert found.p_value == pytest.approx(expected.p_value, rel=1e-9)
+
+
+def test_wilcoxon_of_six_wins_has_its_exact_probability():
+    found = wilcoxon_test([2, 4, 6, 8, 10, 12], [1, 2, 3, 4, 5, 6])
+    assert found.p_value == pytest.approx(2 / 2**6)
+    assert found.statistic == 21
+
+
+def test_wilcoxon_leaves_ties_out():
+    with_ties = wilcoxon_test([*FIRST, 0.5, 0.5], [*SECOND, 0.5, 0.5])
+    without = wilcoxon_test(FIRST, SECOND)
+    assert with_ties.p_value == without.p_value
+    assert with_ties.statistic == without.statistic
+    assert with_ties.ties == without.ties + 2
+
+
+def test_equal_scores_are_no_difference(any_test):
+    found = any_test(FIRST, FIRST)
+    assert (found.statistic, found.p_value, found.mean_difference) == (0.0, 1.0, 0.0)
+    assert (found.wins, found.ties, found.losses) == (0, 7, 0)
+    assert found.standard_error == 0
+    assert found.favours() == 0
+
+
+@pytest.mark.parametrize("name", ["t", "corrected"])
+def test_a_constant_difference_is_certain(name):
+    found = TESTS[name]([0.9, 0.8, 0.7], [0.8, 0.7, 0.6])
+    assert found.statistic == math.inf
+    assert found.p_value == 0.0
+    assert (found.wins, found.ties, found.losses) == (3, 0, 0)
+    assert found.mean_difference == pytest.approx(0.1)
+
+
+@settings(deadline=None, max_examples=30)
+@given(pairs)
+def test_exchanging_the_methods_only_turns_the_sign(both):
+    a, b = zip(*both, strict=True)
+    for test in TESTS.values():
+        forth, back = test(a, b), test(b, a)
+        assert back.statistic == pytest.approx(-forth.statistic, rel=1e-9, abs=1e-12)
+        assert back.p_value == pytest.approx(forth.p_value, rel=1e-9)
+        assert 0 <= forth.p_value <= 1
+        assert (back.wins, back.losses) == (forth.losses, forth.wins)
+        assert forth.wins + forth.ties + forth.losses == len(both)
+
+
+@settings(deadline=None, max_examples=30)
+@given(pairs, st.sampled_from([1e-6, 1e-3, 100.0, 1e6]))
+def test_the_unit_of_the_scores_does_not_matter(both, unit):
+    a, b = np.array(both).T
+    for test in TESTS.values():
+        here, there = test(a, b), test(unit * a, unit * b)
+        assert there.p_value == pytest.approx(here.p_value, rel=1e-6, abs=1e-12)
+        assert (there.wins, there.ties, there.losses) == (here.wins, here.ties, here.losses)
+
+
+def test_favours_asks_for_a_level_between_0_and_1(any_test):
+    found = any_test(FIRST + 1, SECOND)
+    assert found.favours(0.05) == 1
+    assert found.favours(1e-12) == 0
+    assert any_test(SECOND, FIRST + 1).favours() == -1
+    with pytest.raises(ValueError, match=r"0 < level < 1, got 5"):
+        found.favours(5)
+
+
+def test_verdict_names_the_winner_and_the_numbers():
+    a, b = [0.9, 0.8, 0.9, 0.8], [0.5, 0.5, 0.4, 0.8]
+    assert verdict(plain(a, b), "A", "B", level=0.1) == (
+        "A is significantly better than B (mean difference +0.3000, p = 0.0691, corrected paired t "
+        "test; A has 3 wins, 1 tie, 0 losses)."
+    )
+    assert verdict(plain(b, a), "A", "B", level=0.1).startswith(
+        "B is significantly better than A ("
+    )
+    assert verdict(plain(a, b), "A", "B").startswith(
+        "Neither A nor B is significantly better than the other ("
+    )
+
+
+def test_verdict_on_errors_prefers_the_smaller():
+    sentence = verdict(plain([1.0, 1.1, 1.3], [3.0, 2.9, 3.2]), "A", "B", higher_is_better=False)
+    assert sentence.startswith("A is significantly better than B (mean difference -1.9")
+    assert sentence.endswith("A has 3 wins, 0 ties, 0 losses).")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        ([1.0], [2.0], "at least 2 pairs of scores, got 1"),
+        ([1.0, 2.0], [1.0], r"one shape \(r,\), got \(2,\) and \(1,\)"),
+        (np.ones((2, 2)), np.ones((2, 2)), r"got \(2, 2\) and \(2, 2\)"),
+        ([1.0, np.nan], [1.0, 2.0], "finite scores, got nan or inf"),
+    ],
+)
+def test_scores_that_do_not_pair_up_are_refused(any_test, first, second, message):
+    with pytest.raises(ValueError, match=message):
+        any_test(first, second)
+
+
+def test_corrected_t_test_needs_row_counts():
+    with pytest.raises(ValueError, match="n_train > 0, got 0"):
+        corrected_t_test(FIRST, SECOND, n_train=0, n_test=5)

@@ -1,0 +1,149 @@
+"""Ranks over data sets against Demšar's worked example, scipy and what the SCG paper prints."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from pliant.comparison import average_ranks, friedman_test, nemenyi_critical_difference
+
+C45 = np.array(
+    [
+        [0.763, 0.768, 0.771, 0.798],
+        [0.599, 0.591, 0.590, 0.569],
+        [0.954, 0.971, 0.968, 0.967],
+        [0.628, 0.661, 0.654, 0.657],
+        [0.882, 0.888, 0.886, 0.898],
+        [0.936, 0.931, 0.916, 0.931],
+        [0.661, 0.668, 0.609, 0.685],
+        [0.583, 0.583, 0.563, 0.625],
+        [0.775, 0.838, 0.866, 0.875],
+        [1.000, 1.000, 1.000, 1.000],
+        [0.940, 0.962, 0.965, 0.962],
+        [0.619, 0.666, 0.614, 0.669],
+        [0.972, 0.981, 0.975, 0.9749],  # .975 and .975, but ranked 2 and 3
+        [0.957, 0.978, 0.946, 0.970],
+    ]
+)
+"""Table 6 of Demšar (2006): four variants of C4.5 on 14 data sets."""
+
+score = st.integers(0, 20).map(float)
+tables = st.integers(2, 5).flatmap(
+    lambda k: st.lists(st.lists(score, min_size=k, max_size=k), min_size=2, max_size=9)
+)
+
+
+def test_demsars_example():
+    found = friedman_test(C45)
+    np.testing.assert_allclose(found.ranks, [3.143, 2.000, 2.893, 1.964], atol=5e-4)
+    assert found.chi2 == pytest.approx(9.28, abs=5e-3)
+    assert found.statistic == pytest.approx(3.69, abs=5e-3)
+    assert found.degrees == (3, 39)
+    assert found.critical_value() == pytest.approx(2.85, abs=5e-3)
+    assert found.rejects()
+    assert not found.rejects(0.01)
+
+
+@pytest.mark.parametrize(("level", "q"), [(0.05, 2.569), (0.10, 2.291)])
+def test_demsars_critical_values(level, q):
+    found = nemenyi_critical_difference(4, 14, level)
+    assert found == pytest.approx(q * math.sqrt(4 * 5 / (6 * 14)), abs=5e-4)
+
+
+@pytest.mark.parametrize(
+    ("k", "q"), [(2, 1.960), (3, 2.343), (5, 2.728), (6, 2.850), (8, 3.031), (10, 3.164)]
+)
+def test_the_critical_values_of_demsars_table_5(k, q):
+    assert nemenyi_critical_difference(k, 1) / math.sqrt(k * (k + 1) / 6) == pytest.approx(
+        q, abs=1e-3
+    )
+
+
+def test_without_equal_scores_chi2_is_scipys():
+    table = np.random.default_rng(0).normal(size=(12, 5))
+    found, expected = friedman_test(table), stats.friedmanchisquare(*table.T)
+    assert found.chi2 == pytest.approx(expected.statistic, rel=1e-10)
+    F = 11 * expected.statistic / (12 * 4 - expected.statistic)
+    assert found.statistic == pytest.approx(F, rel=1e-10)
+    assert found.p_value == pytest.approx(stats.f.sf(F, 4, 44), rel=1e-10)
+
+
+def test_ranks_by_hand():
+    np.testing.assert_array_equal(average_ranks([[3, 1, 2], [5, 5, 1]]), [1.25, 2.25, 2.5])
+    errors = average_ranks([[3, 1, 2], [5, 5, 1]], higher_is_better=False)
+    np.testing.assert_array_equal(errors, [2.75, 1.75, 1.5])
+
+
+def test_rounding_errors_are_no_difference():
+    np.testing.assert_array_equal(average_ranks([[0.1 + 0.2, 0.3], [0.3, 0.1 + 0.2]]), [1.5, 1.5])
+
+
+def test_the_same_order_everywhere_is_certain():
+    found = friedman_test([[1, 2, 3], [4, 5, 6], [7, 8, 9]])
+    assert (found.statistic, found.p_value, found.chi2) == (math.inf, 0.0, 6.0)
+
+
+def test_equal_methods_are_no_difference():
+    found = friedman_test(np.zeros((4, 3)))
+    assert (found.statistic, found.p_value) == (0.0, 1.0)
+    assert not found.rejects()
+
+
+@settings(deadline=None, max_examples=50)
+@given(tables, st.randoms(use_true_random=False))
+def test_names_order_and_unit_do_not_matter(table, random):
+    scores = np.array(table)
+    ranks = average_ranks(scores)
+    n_sets, k = scores.shape
+    assert ranks.sum() == pytest.approx(k * (k + 1) / 2)
+    order = random.sample(range(k), k)
+    np.testing.assert_allclose(average_ranks(scores[:, order]), ranks[order])
+    np.testing.assert_allclose(average_ranks(3.0 * scores + 1.0), ranks)
+    turned = average_ranks(-scores, higher_is_better=False)
+    np.testing.assert_allclose(turned, ranks)
+    found = friedman_test(scores)
+    assert 0.0 <= found.chi2 <= n_sets * (k - 1) + 1e-9
+    assert 0.0 <= found.p_value <= 1.0
+
+
+@pytest.mark.parametrize("call", [average_ranks, friedman_test])
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        ([1.0, 2.0], r"shape \(n_sets >= 1, n_methods >= 2\), .* got \(2,\)"),
+        ([[1.0], [2.0]], r"got \(2, 1\)"),
+        (np.ones((0, 3)), r"got \(0, 3\)"),
+        ([[1.0, np.nan]], "finite scores, got nan or inf"),
+    ],
+)
+def test_scores_that_make_no_table_are_refused(call, scores, message):
+    with pytest.raises(ValueError, match=message):
+        call(scores)
+
+
+def test_one_data_set_has_ranks_but_no_test():
+    np.testing.assert_array_equal(average_ranks([[2.0, 1.0]]), [1.0, 2.0])
+    with pytest.raises(ValueError, match="at least 2 data sets, got 1"):
+        friedman_test([[2.0, 1.0]])
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 5.0])
+def test_levels_are_probabilities(level):
+    found = friedman_test(C45)
+    for call in (found.rejects, found.critical_value):
+        with pytest.raises(ValueError, match="0 < level < 1, got"):
+            call(level)
+    with pytest.raises(ValueError, match="0 < level < 1, got"):
+        nemenyi_critical_difference(4, 14, level)
+
+
+def test_counts_are_checked():
+    with pytest.raises(ValueError, match="n_methods >= 2, an integer, got 1"):
+        nemenyi_critical_difference(1, 10)
+    with pytest.raises(ValueError, match="n_sets >= 1, an integer, got 0"):
+        nemenyi_critical_difference(3, 0)

@@ -1,0 +1,331 @@
+"""Objectives of the bandwidths: slow twins, gradients, blocks of rows, precision, traps."""
+
+import itertools
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.kernel_ridge import KernelRidge
+
+from pliant.kernels import Gaussian, Matern
+from pliant.methods.lab_rbf.kernel import PROFILES
+from pliant.methods.lab_rbf.objective import (
+    HIGHEST,
+    JITTER,
+    LOWEST,
+    Bandwidths,
+    Evidence,
+    Interpolation,
+    Ridge,
+    Shared,
+    ridge_path,
+)
+from pliant.methods.lab_rbf.rows import LocalFeatures, LocalRows, get_device
+from tests.reference import naive_local as naive
+
+OBJECTIVES = ("ridge", "evidence", "interpolation")
+SCALE, LEVEL = 1.3, 0.2
+
+
+@dataclass
+class Case:
+    """Rows, centres among them, and how to look at them, by the library and by its twin."""
+
+    objective: str = "ridge"
+    profile: str = "gaussian"
+    outputs: int = 1
+    linear: bool = False
+    weighted: bool = False
+    alpha: float = 0.3
+    seed: int = 0
+    n: int = 14
+    m: int = 4
+    d: int = 3
+
+    def __post_init__(self):
+        rng = np.random.default_rng(self.seed)
+        self.X = rng.uniform(-1, 1, size=(self.n, self.d))
+        self.Y = rng.normal(size=(self.n, self.outputs))
+        self.weights = rng.uniform(0.2, 3.0, size=self.n) if self.weighted else None
+        self.centres = self.X[: self.m].copy()
+        self.s = rng.normal(size=(self.m, self.d))
+
+    def rows(self, batch_rows=8192, dtype="float64", device="cpu"):
+        features = LocalFeatures(
+            self.centres, PROFILES[self.profile], self.linear, get_device(device, dtype)
+        )
+        return LocalRows.of(features, self.X, self.Y, self.weights, batch_rows)
+
+    def problem(self, **kinds):
+        rows = self.rows(**kinds)
+        if self.objective == "ridge":
+            return Ridge(rows, self.alpha, SCALE)
+        if self.objective == "evidence":
+            return Evidence(rows, SCALE)
+        return Interpolation(rows, self.Y[: self.m], self.alpha, SCALE)
+
+    def naive(self, s, level=LEVEL):
+        F = naive.features(self.X, self.centres, s, self.profile, self.linear)
+        rooted, Y = naive.rooted(self.weights, F, self.Y)
+        if self.objective == "ridge":
+            return naive.ridge(rooted, Y, self.alpha, SCALE)
+        if self.objective == "evidence":
+            lam = math.exp(level) + JITTER * float((rooted**2).sum(axis=0).mean())
+            return naive.evidence(rooted, Y, lam, SCALE)
+        c = naive.interpolation_coefficients(
+            self.centres, self.Y[: self.m], s, self.alpha, self.profile
+        )
+        return naive.interpolation(rooted, Y, c, SCALE)
+
+
+CASES = [
+    Case(objective, profile, outputs, linear, weighted)
+    for objective, profile, outputs, linear, weighted in itertools.product(
+        OBJECTIVES, PROFILES, (1, 2), (False, True), (False, True)
+    )
+    if not (linear and objective == "interpolation")  # it has no linear features
+]
+
+
+def name(case):
+    words = [case.objective, case.profile, f"{case.outputs}y"]
+    return "-".join(words + ["linear"] * case.linear + ["weighted"] * case.weighted)
+
+
+def relative(difference, reference):
+    return np.abs(difference).max() / max(1e-3, np.abs(reference).max())
+
+
+@pytest.mark.parametrize("case", CASES, ids=name)
+def test_value_and_gradient_are_those_of_the_slow_twin(case):
+    point = case.problem().at(case.s, LEVEL)
+    assert point.value == pytest.approx(case.naive(case.s), rel=1e-10, abs=1e-10)
+    expected = naive.differences(case.naive, case.s)
+    assert relative(point.gradient - expected, expected) < 1e-7
+    by_level = naive.differences(lambda level: case.naive(case.s, level[0]), np.array([LEVEL]))
+    assert point.level == pytest.approx(by_level[0], abs=1e-9)
+
+
+@pytest.mark.parametrize("case", CASES, ids=name)
+def test_the_gradient_is_that_of_central_differences_of_the_value(case):
+    problem = case.problem()
+    gradient = problem.at(case.s, LEVEL).gradient
+    for place in np.ndindex(case.s.shape):
+        move = np.zeros_like(case.s)
+        move[place] = 1e-4
+        up, down = (problem.at(case.s + sign * move, LEVEL).value for sign in (1, -1))
+        assert (up - down) / 2e-4 == pytest.approx(gradient[place], rel=1e-6, abs=1e-7)
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    seed=st.integers(0, 10**6),
+    objective=st.sampled_from(OBJECTIVES),
+    profile=st.sampled_from(sorted(PROFILES)),
+    spread=st.floats(0.1, 4.0),
+)
+def test_directional_derivatives_over_wide_bandwidths(seed, objective, profile, spread):
+    case = Case(objective, profile, 2, alpha=1.0, seed=seed, n=30, m=6)
+    rng = np.random.default_rng(seed)
+    s, direction = (
+        spread * rng.normal(size=case.s.shape),
+        rng.choice([-1.0, 1.0], size=case.s.shape),
+    )
+    problem, h = case.problem(), 1e-4
+    values = [problem.at(s + t * h * direction, LEVEL).value for t in (-2, -1, 1, 2)]
+    slope = (8 * (values[2] - values[1]) - (values[3] - values[0])) / (12 * h)
+    gradient = problem.at(s, LEVEL).gradient
+    size = max(1e-2, abs(values[0]), np.abs(gradient).sum())
+    assert slope == pytest.approx(float((gradient * direction).sum()), rel=0, abs=1e-6 * size)
+
+
+@pytest.mark.parametrize("batch_rows", [1, 5, 13, 14, 15])
+@pytest.mark.parametrize("case", CASES[::5], ids=name)
+def test_blocks_of_rows_change_nothing(case, batch_rows):
+    whole, parts = (case.problem(batch_rows=b).at(case.s, LEVEL) for b in (100, batch_rows))
+    assert parts.value == pytest.approx(whole.value, rel=1e-12)
+    np.testing.assert_allclose(parts.gradient, whole.gradient, rtol=0, atol=1e-12)
+    assert parts.level == pytest.approx(whole.level, abs=1e-12)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_the_order_of_rows_changes_nothing(objective):
+    case = Case(objective, "matern52", 2, weighted=True)
+    order = np.random.default_rng(1).permutation(case.n)
+    shuffled = replace(case)
+    shuffled.X, shuffled.Y, shuffled.weights = case.X[order], case.Y[order], case.weights[order]
+    problem = shuffled.problem()
+    if objective == "interpolation":
+        problem = replace(problem, target=case.Y[: case.m])
+    one, other = case.problem().at(case.s, LEVEL), problem.at(case.s, LEVEL)
+    assert other.value == pytest.approx(one.value, rel=1e-12)
+    np.testing.assert_allclose(other.gradient, one.gradient, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if not c.weighted], ids=name)
+def test_weights_of_one_are_no_weights(case):
+    weighted = replace(case)
+    weighted.weights = np.ones(case.n)
+    one, other = case.problem().at(case.s, LEVEL), weighted.problem().at(case.s, LEVEL)
+    assert other.value == pytest.approx(one.value, rel=1e-14)
+    np.testing.assert_allclose(other.gradient, one.gradient, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("objective", ["ridge", "interpolation"])
+def test_a_weight_of_two_is_the_row_twice(objective):
+    case = Case(objective, outputs=2)
+    case.weights = np.random.default_rng(2).integers(0, 3, size=case.n).astype(float)
+    rows = np.repeat(np.arange(case.n), case.weights.astype(int))
+    repeated = replace(case)
+    repeated.X, repeated.Y, repeated.weights = case.X[rows], case.Y[rows], None
+    problem = repeated.problem()
+    if objective == "interpolation":
+        problem = replace(problem, target=case.Y[: case.m])
+    one, other = case.problem().at(case.s, LEVEL), problem.at(case.s, LEVEL)
+    share = len(rows) / case.n  # both divide by their number of rows
+    assert other.value * share == pytest.approx(one.value, rel=1e-12)
+    np.testing.assert_allclose(other.gradient * share, one.gradient, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("profile", "kernel"),
+    [
+        ("gaussian", Gaussian(0.49)),
+        ("matern52", Matern(2.5, 0.245)),
+        ("laplacian", Matern(0.5, 0.245)),
+    ],
+)
+def test_equal_bandwidths_are_kernel_ridge(profile, kernel):
+    case = Case("interpolation", profile, 2, n=40, m=25)
+    s = np.full((25, 3), 2 * math.log(0.7))
+    ours = case.problem().coefficients(s)
+    gram = kernel(case.centres)
+    theirs = KernelRidge(alpha=case.alpha, kernel="precomputed").fit(gram, case.Y[:25])
+    np.testing.assert_allclose(ours, theirs.dual_coef_, rtol=0, atol=1e-10)
+    loss = np.sum((theirs.predict(kernel(case.X, case.centres)) - case.Y) ** 2) / (40 * SCALE)
+    exact = 1e-10 if profile != "laplacian" else 1e-7  # exp(-r) at r = 0 in product form
+    assert case.problem().at(s).value == pytest.approx(loss, rel=exact)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("profile", ["gaussian", "matern52"])
+def test_single_precision_is_close_to_double(objective, profile):
+    case = Case(objective, profile, 2, alpha=1.0, n=200, m=20)
+    double = case.problem().at(case.s, LEVEL)
+    single = case.problem(dtype="float32").at(case.s, LEVEL)
+    assert single.value == pytest.approx(double.value, rel=1e-4)
+    assert relative(single.gradient - double.gradient, double.gradient) < 1e-3
+    assert single.gradient.dtype == np.float64
+
+
+@pytest.mark.parametrize("case", CASES[::3], ids=name)
+def test_pytorch_computes_the_same(case):
+    pytest.importorskip("torch")
+    one = case.problem(batch_rows=5).at(case.s, LEVEL)
+    other = case.problem(batch_rows=5, device="torch").at(case.s, LEVEL)
+    assert other.value == pytest.approx(one.value, rel=1e-10)
+    assert relative(other.gradient - one.gradient, one.gradient) < 1e-8
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_a_sample_is_the_problem_on_those_rows(objective):
+    case = Case(objective, outputs=2, weighted=True)
+    chosen = np.array([3, 7, 8, 12])
+    part = replace(case)
+    part.X, part.Y, part.weights = case.X[chosen], case.Y[chosen], case.weights[chosen]
+    problem = part.problem()
+    if objective == "interpolation":
+        problem = replace(problem, target=case.Y[: case.m])
+    expected, sampled = problem.at(case.s, LEVEL), case.problem().sample(chosen).at(case.s, LEVEL)
+    assert sampled.value == pytest.approx(expected.value, rel=1e-13)
+    np.testing.assert_allclose(sampled.gradient, expected.gradient, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("learns_level", [False, True])
+def test_the_penalty_holds_the_bandwidths_of_a_feature_together(learns_level):
+    case = Case("evidence", outputs=2)
+    problem = Bandwidths(case.problem(), 0.7, learns_level)
+    x = problem.pack(case.s, LEVEL)
+    assert x.shape == (case.s.size + learns_level,)
+    value, gradient = problem.value_and_gradient(x)
+    level = LEVEL if learns_level else 0.0
+    assert value == pytest.approx(case.naive(case.s, level) + 0.7 * naive.spread(case.s))
+
+    def naively(x):
+        s = x[: case.s.size].reshape(case.s.shape)
+        return case.naive(s, x[-1] if learns_level else 0.0) + 0.7 * naive.spread(s)
+
+    np.testing.assert_allclose(gradient, naive.differences(naively, x), rtol=0, atol=1e-8)
+    s, unpacked = problem.unpack(x)
+    np.testing.assert_array_equal(s, case.s)
+    assert unpacked == level
+
+
+@pytest.mark.parametrize("learns_level", [False, True])
+def test_shared_bandwidths_are_one_row_for_all_centres(learns_level):
+    case = Case("evidence", "matern52", 2)
+    problem = Shared(case.problem(), learns_level)
+    row = np.array([0.3, -1.0, 0.5])
+    x = problem.pack(np.tile(row, (case.m, 1)), LEVEL)
+    np.testing.assert_allclose(x, [*row, LEVEL][: len(x)])
+
+    def naively(x):
+        return case.naive(np.tile(x[:3], (case.m, 1)), x[-1] if learns_level else 0.0)
+
+    value, gradient = problem.value_and_gradient(x)
+    assert value == pytest.approx(naively(x), rel=1e-12)
+    np.testing.assert_allclose(gradient, naive.differences(naively, x), rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", [Bandwidths, Shared])
+def test_bandwidths_stay_in_their_box(kind):
+    problem = kind(Case().problem())
+    x = problem.pack(np.array([[-99.0, 99.0, 0.0]] * 4), 0.0)
+    s, _ = problem.unpack(x)
+    np.testing.assert_allclose(s, [[LOWEST, HIGHEST, 0.0]] * 4)
+    assert np.isfinite(problem.value_and_gradient(x)[0])
+
+
+@pytest.mark.parametrize("alpha", [1e-6, 1.0, 1e4])
+def test_a_ridge_path_is_the_ridge_of_each_alpha(alpha):
+    case = Case(outputs=2, linear=True)
+    F = naive.features(case.X, case.centres, case.s, "gaussian", True)
+    path = ridge_path(F.T @ F, F.T @ case.Y, np.array([0.5, alpha]))
+    assert path.shape == (2, 7, 2)
+    np.testing.assert_allclose(path[1], naive.ridge_coefficients(F, case.Y, alpha), atol=1e-8)
+
+
+TRAPS = {
+    "dirac": lambda case: case.s.fill(HIGHEST),
+    "flat": lambda case: case.s.fill(LOWEST),
+    "equal centres": lambda case: case.centres.__setitem__(1, case.centres[0]),
+    "constant feature": lambda case: case.X.__setitem__((slice(None), 0), 0.0),
+    "constant target": lambda case: case.Y.fill(0.0),
+    "far rows": lambda case: case.X.__setitem__(0, 1e6),
+}
+
+
+@pytest.mark.parametrize("trap", TRAPS)
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("profile", sorted(PROFILES))
+def test_traps_leave_finite_values(objective, profile, trap):
+    case = Case(objective, profile, 2)
+    TRAPS[trap](case)
+    point = case.problem().at(case.s, LEVEL)
+    assert math.isfinite(point.value)
+    assert np.isfinite(point.gradient).all()
+    unbounded = objective == "evidence" and trap == "constant target"  # no noise: log 0
+    if trap != "far rows" and not unbounded:
+        assert point.value == pytest.approx(case.naive(case.s), rel=1e-6, abs=1e-9)
+
+
+def test_more_centres_than_rows():
+    case = Case("ridge", n=30, m=20)
+    case.X, case.Y = case.X[:7], case.Y[:7]
+    point = case.problem().at(case.s)
+    assert point.value == pytest.approx(case.naive(case.s), rel=1e-10)
+    expected = naive.differences(case.naive, case.s)
+    np.testing.assert_allclose(point.gradient, expected, rtol=0, atol=1e-8)

@@ -1,0 +1,169 @@
+"""The summaries of kernel learners, of estimators on their kernels, and of embeddings."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.exceptions import NotFittedError
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.svm import SVC
+
+from pliant import (
+    KernelEmbedding,
+    LearnedKernelClassifier,
+    LearnedKernelRegressor,
+    LogDetLearner,
+    OrderSpectralLearner,
+    SCGLogDetLearner,
+    TKLRegressor,
+)
+from pliant.core.summary import summarize
+from pliant.kernels import Gaussian
+from tests.methods.side_information.test_scg import data
+
+X, Y = data()
+PARTIAL = np.where(np.arange(len(Y)) % 4, Y, -1)
+N_LABELLED = int((PARTIAL >= 0).sum())
+
+
+def scg(**parameters):
+    return SCGLogDetLearner(strength=10.0, random_state=0, **parameters)
+
+
+LEARNERS = {
+    "scg": scg(),
+    "scg, auto": SCGLogDetLearner(random_state=0),
+    "scg, components": scg(n_components=2),
+    "scg, landmarks": scg(n_landmarks=12),
+    "scg, precomputed": scg(kernel="precomputed"),
+    "osk": OrderSpectralLearner(),
+    "scg-osk": OrderSpectralLearner("scg"),
+    "ldk": LogDetLearner(max_pairs=100, random_state=0),
+}
+
+
+def fitted(learner):
+    points = Gaussian(0.3)(X) if learner.kernel == "precomputed" else X
+    return clone(learner).fit(points, PARTIAL)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_every_learner_summarises_its_kernel_and_its_results(name):
+    learner = fitted(LEARNERS[name])
+    summary = summarize(learner)
+    assert summary.functions == ()
+    assert summary.n_support is None
+    assert summary.kernel is learner.kernel_
+    assert "gram" in summary.drawings
+    assert summary.learner["rows"] == len(X)
+    assert all(isinstance(value, int | float | list) for value in summary.learner.values())
+    if "osk" in name:
+        assert summary.base_kernel is None
+    else:
+        assert summary.base_kernel is learner.kernel_.base
+
+
+def test_the_results_of_scg_ldk():
+    learner = fitted(LEARNERS["scg, auto"])
+    results = {"rows": 40, "strength": learner.strength_, "objective": learner.objective_}
+    assert learner.summary().learner == results
+    assert learner.summary().convergence is None
+
+
+@pytest.mark.parametrize("name", ["osk", "scg-osk"])
+def test_the_results_of_osk(name):
+    learner = fitted(LEARNERS[name])
+    assert learner.summary().learner == {
+        "rows": 40,
+        **({"objective": learner.objective_} if name == "scg-osk" else {}),
+        "alignment": learner.alignment_,
+        "eigenvectors": learner.n_kept_,
+        "graph_parts": learner.n_connected_components_,
+    }
+
+
+def test_the_results_of_ldk_and_the_convergence_of_its_solver():
+    learner = fitted(LEARNERS["ldk"])
+    summary = learner.summary()
+    assert summary.learner == {
+        "rows": 40,
+        "objective": learner.objective_,
+        "kernel_gap": learner.dual_gap_,
+        "pairs": len(learner.pairs_),
+        "bounds": [learner.similar_bound_, learner.dissimilar_bound_],
+    }
+    assert summary.drawings == {"gram", "convergence"}
+    convergence = summary.convergence
+    np.testing.assert_array_equal(convergence.steps, np.arange(learner.n_iter_ + 1))
+    relative = learner.gap_history_ / (1 + abs(learner.objective_history_))
+    np.testing.assert_array_equal(convergence.gaps, relative)
+    assert convergence.gaps[-1] <= convergence.tol == learner.tol
+    assert convergence.unit == "sweeps over the pairs"
+    assert convergence.scale == "(1 + |objective|)"
+
+
+def test_hard_bounds_that_were_violated_have_no_convergence_to_draw():
+    learner = LogDetLearner(max_pairs=100, slack=None, random_state=0)
+    learner.fit(X, PARTIAL)
+    assert np.isnan(learner.gap_history_[0])
+    assert learner.summary().convergence is None
+    assert learner.summary().drawings == {"gram"}
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_classifier_on_a_learned_kernel(name):
+    learner = LEARNERS[name]
+    points = Gaussian(0.3)(X) if learner.kernel == "precomputed" else X
+    model = LearnedKernelClassifier(learner, unlabeled=-1).fit(points, PARTIAL)
+    summary = summarize(model)
+    assert list(summary.learner)[:2] == ["labelled", "rows"]
+    assert summary.learner == {"labelled": N_LABELLED, **model.learner_.summary().learner}
+    assert summary.learner["rows"] == 40
+    (function,) = summary.functions
+    assert function.estimator is model.machine_
+    assert summary.n_support == function.n_support == len(model.machine_.support_)
+    support = model.support_vectors_
+    np.testing.assert_array_equal(summary.kernel(support), model.kernel_(support))
+    assert summary.base_kernel is model.learner_.summary().base_kernel
+    assert "gram" in summary.drawings
+
+
+def test_a_regressor_on_a_learned_kernel():
+    y = np.sin(X[:, 0])
+    model = LearnedKernelRegressor(scg(), KernelRidge(kernel="precomputed")).fit(X, y)
+    summary = summarize(model)
+    assert summary.learner["labelled"] == summary.learner["rows"] == 40
+    assert summary.n_support is None
+    assert summary.drawings == {"gram"}
+
+
+def test_a_learner_without_side_information_contributes_its_kernel():
+    X, _ = make_classification(40, 3, n_informative=3, n_redundant=0, random_state=0)
+    model = LearnedKernelRegressor(TKLRegressor(tol=0.5)).fit(X, np.sin(X[:, 0]))
+    summary = summarize(model)
+    assert {"labelled": 40, "rows": 40}.items() <= summary.learner.items()
+    np.testing.assert_array_equal(summary.kernel(X), model.kernel_(X))
+
+
+def test_an_embedding_has_the_summary_of_its_learner():
+    embedding = KernelEmbedding(scg()).fit(X, PARTIAL)
+    summary = summarize(embedding)
+    assert summary.kernel is embedding.kernel_
+    assert summary.base_kernel is embedding.kernel_.base
+    assert summary.learner == embedding.learner_.summary().learner
+    assert summary.learner["strength"] == embedding.strength_
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        *LEARNERS.values(),
+        LearnedKernelClassifier(machine=SVC(kernel="precomputed")),
+        LearnedKernelRegressor(),
+        KernelEmbedding(),
+    ],
+    ids=str,
+)
+def test_an_estimator_that_is_not_fitted_has_no_summary(estimator):
+    with pytest.raises(NotFittedError):
+        clone(estimator).summary()

@@ -1,0 +1,40 @@
+"""Made-up tables of toy size, in files that carry the names of the real sets."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import numpy as np
+
+from papers.__main__ import main
+
+
+def write_sets(folder, tables):
+    """Write each (X, y) as NAME.csv.gz."""
+    for name, (X, y) in tables.items():
+        header = ",".join([*"abcdefghijk"[: X.shape[1]], "target"])
+        lines = [",".join(map(repr, row)) for row in np.column_stack([X, y]).tolist()]
+        with gzip.open(folder / f"{name}.csv.gz", "wt") as target:
+            target.write("\n".join([header, *lines]) + "\n")
+    return folder
+
+
+def run(study, folder, out, *more, repeats=3):
+    """Run the command line for a study; return its page and its document."""
+    arguments = ["run", study.name, "--data", str(folder), "--out", str(out)]
+    assert main([*arguments, "--repeats", str(repeats), *more], {study.name: study}) == 0
+    text = (out / f"{study.name}.md").read_text(encoding="utf-8")
+    return text, json.loads((out / f"{study.name}.json").read_text(encoding="utf-8"))
+
+
+def records(values, variants, task="classification", **more):
+    """A record for each contestant, set and repeat; `variants` makes a variant of a value."""
+    sizes = {"n_train": 80, "n_test": 20, "d": 2, "seconds": 1.0, "unconverged": 0, "task": task}
+    return [
+        {"contestant": who, "set": name, "repeat": repeat, **sizes, **more}
+        | {"variants": variants(value)}
+        for who, sets in values.items()
+        for name, found in sets.items()
+        for repeat, value in (found.items() if isinstance(found, dict) else enumerate(found))
+    ]
