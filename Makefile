@@ -1,5 +1,6 @@
 # make demo   a first look: environment, then DANK against a tuned Gaussian SVM on a real table
 # make test   lint, types, import contracts, tests
+# make portable  numerical tests with the BLAS kernels of another processor, CORES=Nehalem
 # make docs   the documentation, warnings as errors
 # make bench  the speed benchmarks, JSON and Markdown in benchmarks/output
 
@@ -9,7 +10,9 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 PYTEST_ARGS ?= --numprocesses auto --dist loadfile
 
-.PHONY: demo test lint docs bench clean help
+CORES ?= Nehalem
+
+.PHONY: demo test portable lint docs bench clean help
 help:
 	@sed -n 's/^# make/make/p' Makefile
 
@@ -41,6 +44,9 @@ lint: $(VENV)/.dev
 
 test: lint
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PYTEST_ARGS)
+
+portable: $(VENV)/.dev
+	$(BIN)/python -m tests.portable $(CORES) $(PYTEST_ARGS)
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html

@@ -115,7 +115,7 @@ print(code, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 def test_memory_does_not_grow_with_the_table(folder, models):
     lines = Path("patients.csv").read_text(encoding="utf-8").splitlines()
     peaks = {}
-    for repeats in (500, 5000):  # 30 000 and 300 000 rows
+    for repeats in (500, 2500):  # 30 000 and 150 000 rows
         with open("long.csv", "w", encoding="utf-8") as file:
             file.write(lines[0] + "\n")
             file.writelines(["\n".join([*lines[1:], ""])] * repeats)
@@ -125,5 +125,5 @@ def test_memory_does_not_grow_with_the_table(folder, models):
         )
         code, peaks[repeats] = map(int, done.stdout.split())
         assert code == 0
-    assert peaks[5000] < 1.05 * peaks[500]
-    assert Path("p.csv").read_bytes().count(b"\n") == 300_001
+    assert peaks[2500] < 1.05 * peaks[500]
+    assert Path("p.csv").read_bytes().count(b"\n") == 150_001

@@ -1,7 +1,6 @@
 """What every kernel promises. A new kernel is one more line in `CASES`."""
 
 import pickle
-import re
 import tracemalloc
 from dataclasses import dataclass
 
@@ -190,6 +189,15 @@ def assert_close(actual, expected):
     np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-13 * scale)
 
 
+def refusal(kind, action, *given):
+    """The message of the error that an action must end with."""
+    try:
+        action(*given)
+    except kind as error:
+        return str(error)
+    pytest.fail(f"expected {kind.__name__} of {action} given {given}")
+
+
 @every_kernel
 def test_the_gram_has_its_shape_and_is_float64(case):
     gram = case.kernel(case.points(6), case.points(4, seed=1))
@@ -259,7 +267,7 @@ def test_the_points_are_left_as_they_are(case):
 
 @psd_kernels
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_grams_of_a_psd_kernel_have_no_negative_eigenvalue(case, data):
     n = data.draw(st.integers(1, 8))
     if case.by_row_number:
@@ -328,16 +336,13 @@ def test_a_psd_kernel_works_in_a_support_vector_machine(case):
 
 
 @every_positive_number
-@pytest.mark.parametrize(
-    "bad", [0.0, -1.0, np.inf, np.nan, pytest.param(10**400, id="1e400"), "1", None, True]
-)
-def test_hyper_parameters_must_be_positive_numbers(case, name, bad):
+def test_hyper_parameters_must_be_positive_numbers(case, name):
     owner, _, last = name.rpartition("__")
-    kernel = clone(case.kernel).set_params(**{name: bad})
-    inner = kernel.get_params()[owner] if owner else kernel
-    said = f"expected {type(inner).__name__}({last}=...) > 0, a finite number, got {bad!r}"
-    with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
-        kernel(case.points(3))
+    for bad in (0.0, -1.0, np.inf, np.nan, 10**400, "1", None, True):
+        kernel = clone(case.kernel).set_params(**{name: bad})
+        inner = kernel.get_params()[owner] if owner else kernel
+        said = f"expected {type(inner).__name__}({last}=...) > 0, a finite number, got {bad!r}"
+        assert refusal(ValueError, kernel, case.points(3)) == said
 
 
 @every_kernel
@@ -352,17 +357,14 @@ def test_sparse_points_are_refused(case):
 
 
 @every_kernel
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_points_that_are_not_finite_are_refused(case, bad):
-    X, broken = case.points(3), case.points(3)
-    broken[2, 0] = bad
-    said = f"expected finite numbers, got {bad} in {{}} at row 2, column 0"
-    with pytest.raises(ValueError, match=said.format("X")):
-        case.kernel(broken)
-    with pytest.raises(ValueError, match=said.format("Y")):
-        case.kernel(X, broken)
-    with pytest.raises(ValueError, match=said.format("X")):
-        case.kernel.diag(broken)
+def test_points_that_are_not_finite_are_refused(case):
+    for bad in (np.nan, np.inf, -np.inf):
+        X, broken = case.points(3), case.points(3)
+        broken[2, 0] = bad
+        said = f"expected finite numbers, got {bad} in {{}} at row 2, column 0"
+        assert said.format("X") in refusal(ValueError, case.kernel, broken)
+        assert said.format("Y") in refusal(ValueError, case.kernel, X, broken)
+        assert said.format("X") in refusal(ValueError, case.kernel.diag, broken)
 
 
 @every_kernel
@@ -376,10 +378,9 @@ def test_one_point_must_be_written_as_a_matrix_of_one_row(case):
 
 
 @every_kernel
-@pytest.mark.parametrize("text", [[["a", "b", "c"]], [["1", "2", "3"]]])
-def test_text_is_refused(case, text):
-    with pytest.raises(ValueError, match="expected X to hold numbers"):
-        case.kernel(text)
+def test_text_is_refused(case):
+    for text in ([["a", "b", "c"]], [["1", "2", "3"]]):
+        assert "expected X to hold numbers" in refusal(ValueError, case.kernel, text), text
 
 
 @kernels_of_coordinates

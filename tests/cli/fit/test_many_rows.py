@@ -221,7 +221,7 @@ FEW, MANY, FEATURES = 20_000, 100_000, 40
     ("way", "kind"), [((), "csv"), (PARTED, "parquet")], ids=["exact", "parts"]
 )
 def test_memory_does_not_grow_with_the_rows_to_predict(pliant, folder, way, kind):
-    clowns(2500, features=FEATURES).to_parquet("train.parquet")
+    clowns(500, features=FEATURES).to_parquet("train.parquet")
     words = ("--target", "side", "--drop", "height", "--cv", 0, "--out", "m.pliant")
     assert pliant("fit", "train.parquet", *words, "--param", "tau=0", *way).code == 0
     assert len(load_model("m.pliant").model[-1].support_) > 100

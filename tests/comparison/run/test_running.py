@@ -105,7 +105,7 @@ def test_a_search_in_which_every_fit_fails_tells_what_they_said(sample):
 @pytest.mark.usefixtures("here")
 def test_a_budget_cuts_what_is_slow_and_leaves_the_rest_as_it_would_be(sample):
     plain = method("plain", DummyClassifier)
-    some = compare_sample(sample, [trouble("sleep"), plain], PROTOCOL, budget=2.0, n_jobs=2)
+    some = compare_sample(sample, [trouble("sleep"), plain], PROTOCOL, budget=10.0, n_jobs=2)
     assert entry(some, "sleep").status == "cut"
     assert entry(some, "sleep").reason == "0 of 2 folds: the budget ended"
     assert entry(some, "plain").status == "done"

@@ -258,7 +258,7 @@ def test_not_even_a_negative_gram_breaks_it(kind, rule, eta, scale):
         plain = svc_dual(rows, y, 1.0, psd=False)
     else:
         plain = svr_dual(rows, r.standard_normal(20), 1.0, 0.1, psd=False)
-    result = solve(adapted_dual(plain, eta, **rule), max_iter=20_000)
+    result = solve(adapted_dual(plain, eta, **rule), max_iter=2000)
     assert np.isfinite(result.value)
     assert np.isnan(result.gap)
 

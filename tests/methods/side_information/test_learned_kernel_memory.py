@@ -73,37 +73,43 @@ def learned(monkeypatch):
     return seen
 
 
+def memories(path):
+    """Memories of each kind, of which none knows what another one holds."""
+    return {
+        "folder": str(path / "folder"),
+        "joblib": joblib.Memory(path / "joblib", verbose=0),
+        "in memory": RecentResults(),
+    }
+
+
 @pytest.fixture(params=["folder", "joblib", "in memory"])
 def memory(request, tmp_path):
-    return {
-        "folder": str(tmp_path),
-        "joblib": joblib.Memory(tmp_path, verbose=0),
-        "in memory": RecentResults(),
-    }[request.param]
+    return memories(tmp_path)[request.param]
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_machines_are_the_same_with_and_without(name, memory):
+def test_machines_are_the_same_with_and_without(name, tmp_path):
     learner = LEARNERS[name]
     X, y = sample(learner)
+    places = memories(tmp_path)
     for known in (y, np.where(np.arange(len(y)) % 3, y, -1)):
         for C in (3.0, 0.1):
             plain = machine_on(learner, C=C).fit(X, known)
-            other = machine_on(learner, memory, C).fit(X, known)
-            assert answers(other, X) == answers(plain, X)
-            assert vars(other.learner_).keys() == vars(plain.learner_).keys()
+            for place, memory in places.items():
+                other = machine_on(learner, memory, C).fit(X, known)
+                assert answers(other, X) == answers(plain, X), place
+                assert vars(other.learner_).keys() == vars(plain.learner_).keys(), place
 
 
 @pytest.mark.parametrize("learner", [SCGLogDetLearner(), TKLRegressor(C=10.0, tol=0.1)])
-def test_regressions_are_the_same_with_and_without(learner, memory):
+def test_regressions_are_the_same_with_and_without(learner, tmp_path):
     X, _ = data()
     y = np.sin(X[:, 0])
-    for _ in range(2):
-        plain, other = (
-            LearnedKernelRegressor(learner, random_state=0, memory=each).fit(X, y)
-            for each in (None, memory)
-        )
-        assert other.predict(X).tobytes() == plain.predict(X).tobytes()
+    plain = LearnedKernelRegressor(learner, random_state=0).fit(X, y)
+    for place, memory in memories(tmp_path).items():
+        for _ in range(2):
+            other = LearnedKernelRegressor(learner, random_state=0, memory=memory).fit(X, y)
+            assert other.predict(X).tobytes() == plain.predict(X).tobytes(), place
 
 
 def test_only_what_the_kernel_depends_on_makes_it_learned_again(learned):
@@ -187,7 +193,8 @@ def test_it_is_a_parameter_like_any_other(tmp_path):
         assert model.get_params()["memory"] == str(tmp_path)
         assert clone(model).memory == str(tmp_path)
         assert f"memory={str(tmp_path)!r}" in repr(model).replace("\n", "")
-    check_estimator(LearnedKernelClassifier(memory=RecentResults(1.0)), on_skip=None)
+    learner = SCGLogDetLearner(strength=10.0)
+    check_estimator(LearnedKernelClassifier(learner, memory=RecentResults(1.0)), on_skip=None)
 
 
 def test_a_fitted_machine_travels_without_its_memory(tmp_path):

@@ -693,20 +693,6 @@ def truncated(A, B):
 
 
 @pytest.mark.slow
-def test_dask_gives_the_same_bytes():
-    distributed = pytest.importorskip("distributed")
-    X, y = classification()
-    model = classifier(eta="auto").fit(X, y)
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
-        ) as cluster,
-        distributed.Client(cluster),
-    ):
-        assert_same_bytes(model, by_backend("dask", 2, model, X, y))
-
-
-@pytest.mark.slow
 def test_processes_may_share_large_read_only_tables():
     r = np.random.default_rng(0)
     X = r.uniform(size=(6000, 60))

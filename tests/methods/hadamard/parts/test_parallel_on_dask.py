@@ -6,7 +6,15 @@ import joblib
 import numpy as np
 import pytest
 
+from pliant import DANKClassifier
+from pliant.datasets import make_clowns
 from pliant.methods.hadamard.parts import PartResult, Store, fingerprint, halted, run_parts
+from tests.methods.hadamard.parts.test_dank_parts import (
+    assert_same_bytes,
+    by_backend,
+    classification,
+    classifier,
+)
 
 distributed = pytest.importorskip("distributed")
 
@@ -77,3 +85,23 @@ def test_a_run_can_be_stopped_and_the_cluster_used_again(client):
         again = run_parts(row_sums, arguments(), sizes=SIZES)
     assert None not in again
     assert not halted()
+
+
+@pytest.mark.usefixtures("client")
+def test_a_machine_in_parts_has_the_same_bytes():
+    X, y = classification()
+    model = classifier(eta="auto").fit(X, y)
+    assert_same_bytes(model, by_backend("dask", 2, model, X, y))
+
+
+@pytest.mark.usefixtures("client")
+def test_large_parts_on_two_workers_are_those_of_one_thread():
+    X, y = make_clowns(2000, random_state=0)
+    machine = DANKClassifier(partition="kmeans", n_parts=8, random_state=0)
+    here = machine.fit(X, y)
+    expected, objective = here.decision_function(X), here.objective_
+    with joblib.parallel_config(backend="dask"):
+        there = machine.fit(X, y)
+    assert there.objective_ == pytest.approx(objective, rel=1e-12)
+    np.testing.assert_allclose(there.decision_function(X), expected, rtol=0, atol=1e-10)
+    assert (there.part_seconds_ > 0).all()

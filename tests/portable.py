@@ -1,0 +1,98 @@
+"""Numerical tests once more, with the BLAS kernels of another processor.
+
+    python -m tests.portable Nehalem Haswell
+
+OpenBLAS, which the wheels of NumPy and SciPy bring along, has kernels for each kind of processor.
+They add in different orders, so the last digits of all results differ, and with them what a test
+sees that depends on those. A kind that this processor cannot execute is skipped, by name.
+"""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+
+from numpy._core._multiarray_umath import __cpu_features__ as features
+
+NEEDED = {
+    "Nehalem": ("X86_V2", "SSE42"),
+    "Haswell": ("X86_V3", "AVX2"),
+    "Zen": ("X86_V3", "AVX2"),
+    "SkylakeX": ("X86_V4", "AVX512_SKX"),
+}
+"""Core types of OpenBLAS, and NumPy's names, new and old, of the instructions that each uses."""
+
+SAME = {"Zen": "Haswell"}
+"""Core types that go by the name of another one, whose kernels they share."""
+
+TESTS = [
+    "tests/core/test_eigenpairs.py",
+    "tests/core/test_linalg.py",
+    "tests/methods/hadamard/test_hadamard_problem.py",
+    "tests/methods/hadamard/test_sequential.py",
+    "tests/methods/lab_rbf/test_local_problem.py",
+    "tests/methods/side_information/test_bregman.py",
+    "tests/methods/side_information/test_spectral_order.py",
+    "tests/methods/svm/test_projections.py",
+    "tests/methods/svm/test_smo.py",
+    "tests/methods/tessellated/test_saddle_solvers.py",
+    "tests/methods/tessellated/test_tkl.py",
+    "tests/papers/test_dank_scale_theorems.py",
+    "tests/papers/test_reference_twins.py",
+    "tests/papers/test_scg_theorems.py",
+]
+"""Where results are compared with those of other solvers, or with more digits."""
+
+KINDS = (
+    "import json, numpy, scipy.linalg, threadpoolctl; "
+    "print(json.dumps([each.get('architecture') for each in threadpoolctl.threadpool_info()]))"
+)
+
+
+def obstacle(core: str, machine: str, features: dict[str, bool]) -> str | None:
+    """Why this processor cannot run the kernels of a core type; None if it can."""
+    if machine.lower() not in ("x86_64", "amd64"):
+        return f"this processor is {machine}, not x86-64"
+    if not any(features.get(name) for name in NEEDED[core]):
+        return f"this processor lacks {NEEDED[core][-1]}"
+    return None
+
+
+def environment(core: str) -> dict[str, str]:
+    return {**os.environ, "OPENBLAS_CORETYPE": core, "OMP_NUM_THREADS": "1"}
+
+
+def takes_effect(core: str) -> bool:
+    """Whether both BLAS of NumPy and SciPy are OpenBLAS and have the kernels of this core type."""
+    done = subprocess.run(
+        [sys.executable, "-c", KINDS], env=environment(core), stdout=subprocess.PIPE, check=True
+    )
+    return json.loads(done.stdout).count(SAME.get(core, core)) == 2
+
+
+def run(core: str, options: list[str]) -> int:
+    """Run the tests with a core type's kernels; return pytest's exit code."""
+    reason = obstacle(core, platform.machine(), features)
+    if reason is None and not takes_effect(core):
+        reason = "NumPy and SciPy are not built with OpenBLAS for several processors"
+    if reason is not None:
+        print(f"Skipped: numerical tests with the BLAS kernels of {core}: {reason}")
+        return 0
+    print(f"Numerical tests with the BLAS kernels of {core}", flush=True)
+    command = [sys.executable, "-m", "pytest", "-q", *options, *TESTS]
+    return subprocess.run(command, env=environment(core), check=False).returncode
+
+
+def main(words: list[str]) -> int:
+    """Run the core types among the words, with the other words as options of pytest."""
+    cores = [word for word in words if word in NEEDED]
+    if not cores:
+        print(f"expected core types among {', '.join(NEEDED)}, got {words}", file=sys.stderr)
+        return 2
+    options = [word for word in words if word not in NEEDED]
+    return max(run(core, options) for core in cores)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
