@@ -20,8 +20,6 @@ from torch import Tensor
 
 from pliant.core.typing import Array, Indices
 
-__all__ = ["Algorithm1", "interpolant", "interpolation_loss", "local_gram", "ridge_loss"]
-
 BLOCK = 2048
 """Rows that are predicted at once."""
 

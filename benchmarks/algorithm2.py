@@ -22,17 +22,6 @@ from sklearn.svm import SVC, SVR
 
 from pliant.core.typing import Array
 
-__all__ = [
-    "GRIDS",
-    "Algorithm2",
-    "Blocks",
-    "Machine",
-    "classifier",
-    "measures",
-    "regressor",
-    "tessellated_blocks",
-]
-
 GRIDS = {"even": np.linspace(0.1, 1.0, 10), "fine": np.geomspace(1e-3, 1.0, 10)}
 """Step sizes tried in each iteration; the paper tells neither their number nor which. The second
 has small ones, which the last iterations need."""

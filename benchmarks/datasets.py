@@ -24,8 +24,6 @@ import numpy.typing as npt
 from pliant.core.exceptions import TableError
 from pliant.core.typing import Array
 
-__all__ = ["Dataset", "Task", "list_local", "load_local"]
-
 FOLDER_VARIABLE = "PLIANT_DATA"
 _SUFFIX = ".csv.gz"
 

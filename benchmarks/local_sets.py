@@ -11,15 +11,6 @@ from benchmarks.harness.spec import Params
 from benchmarks.splits import holdout
 from pliant.core.typing import Array
 
-__all__ = [
-    "NOISE",
-    "Part",
-    "generated",
-    "in_unit_box",
-    "parkinsons",
-    "r_squared",
-]
-
 NOISE = 0.1
 """Standard deviation of what is added to the function of `generated`."""
 

@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 
 from pliant.comparison.report.rendering import Cell, Column, laid_out
 
-__all__ = ["markdown_table"]
-
 # Punctuation that starts markup; an underscore only where it doesn't stand inside a word.
 _MARKUP = re.compile(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])")
 

@@ -31,8 +31,6 @@ from pliant.core.typing import Array
 from pliant.datasets import make_speed_problem
 from pliant.kernels import EXTENSIONS, Gaussian
 
-__all__ = ["main"]
-
 FOLDER = ROOT / "docs" / "numbers"
 
 SIZES = [(500, 1), (1000, 1), (2000, 1), (4000, 1), (2000, 10), (2000, 100)]

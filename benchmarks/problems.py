@@ -13,8 +13,6 @@ from pliant.datasets import make_speed_problem
 from pliant.methods.svm.dual import MarginDual, svc_dual
 from pliant.methods.svm.rows import DenseRows
 
-__all__ = ["ABSENT", "SPEED", "gaussian_dual", "gaussian_gram", "named", "two_classes"]
-
 SPEED = "speed problem"
 """The generated one."""
 

@@ -10,8 +10,6 @@ from typing import Any
 from benchmarks.harness.spec import Benchmark
 from benchmarks.problems import ABSENT
 
-__all__ = ["BENCHMARKS"]
-
 _TABLES = tomllib.loads(Path(__file__).with_name("benchmarks.toml").read_text("utf-8"))
 
 

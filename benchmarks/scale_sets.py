@@ -14,8 +14,6 @@ from benchmarks.harness.spec import Params
 from benchmarks.splits import random_halves
 from pliant.core.typing import Array
 
-__all__ = ["GENERATED", "SETS", "Halves", "ScaleSet", "generated", "halves", "prepared"]
-
 GENERATED = "generated"
 """The name of the set that needs no file."""
 

@@ -13,8 +13,6 @@ import numpy as np
 
 from pliant.core.typing import Indices
 
-__all__ = ["Split", "holdout", "official", "random_halves"]
-
 Split: TypeAlias = tuple[Indices, Indices]
 """Row numbers for training and for testing."""
 

@@ -12,8 +12,6 @@ from benchmarks.problems import two_classes
 from pliant import SideInformation
 from pliant.core.typing import Array, Indices
 
-__all__ = ["UNKNOWN", "Labelled", "adult", "generated", "random_pairs", "some_known"]
-
 UNKNOWN = -1
 
 ADULT = {"adult_a1a": 1605, "adult_a2a": 2265}

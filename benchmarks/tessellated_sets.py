@@ -12,8 +12,6 @@ from benchmarks.harness.spec import Params
 from pliant import TKLClassifier, TKLRegressor
 from pliant.core.typing import Array
 
-__all__ = ["SHAPES", "learner", "machine_numbers", "points_and_target", "scaled"]
-
 SHAPES = {
     "airfoil": (1503, 5, "regression"),
     "boston_housing": (506, 13, "regression"),

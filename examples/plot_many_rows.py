@@ -57,8 +57,8 @@ for name, machine in machines.items():
 #
 # The left panel shows the parts; the part of the nearest centre predicts a new point. The right
 # panel shows the boundary of the parts (solid) and of the exact model (dashed), and the new points
-# that they classify differently: most lie where the boundary runs near a border between parts, of which a
-# part sees one side only.
+# that they classify differently: most lie where the boundary runs near a border between parts, of
+# which a part sees one side only.
 
 from matplotlib import pyplot as plt
 from scipy.spatial import Voronoi, voronoi_plot_2d

@@ -13,15 +13,6 @@ from sklearn.exceptions import ConvergenceWarning
 from benchmarks.harness.spec import Prepared
 from pliant.comparison.run.memory import peak_memory
 
-__all__ = [
-    "exponent",
-    "fit_quietly",
-    "fitting",
-    "processor_seconds",
-    "repeated",
-    "whole_process",
-]
-
 
 def fitting(
     model: Any, *data: Any, describe: Callable[[Any], dict[str, Any]] = lambda fitted: {}

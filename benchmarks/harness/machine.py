@@ -9,8 +9,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-__all__ = ["describe_machine", "load_average"]
-
 PACKAGES = ("pliant", "numpy", "scipy", "scikit-learn", "numba", "joblib")
 
 

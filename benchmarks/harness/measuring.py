@@ -14,8 +14,6 @@ from typing import Any
 
 from benchmarks.harness.spec import Case, Contestant
 
-__all__ = ["PEER_LIMIT", "Settings", "measure_case"]
-
 ROOT = Path(__file__).resolve().parents[2]
 """The repository's root, from where processes import ``benchmarks``."""
 

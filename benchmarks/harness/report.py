@@ -18,8 +18,6 @@ from benchmarks.markdown import markdown_table
 from pliant.comparison.report.rendering import Cell, Column
 from pliant.core.files import replacing
 
-__all__ = ["has_failures", "run", "to_markdown", "write", "write_texts"]
-
 FORMAT = 1
 """The version of the JSON document's layout."""
 

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-__all__ = ["Benchmark", "Case", "Contestant", "Params", "Prepare", "Prepared", "Quantity"]
-
 Params: TypeAlias = Mapping[str, Any]
 """What JSON can hold: contestants live in other processes."""
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from benchmarks.harness.spec import Benchmark, Case, Contestant, Quantity
 
-__all__ = ["goal_met", "overall", "summarise"]
-
 Measurement = Mapping[str, Any]
 
 

@@ -20,8 +20,6 @@ from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
 from benchmarks.harness.spec import Prepare
 from pliant.comparison.run.memory import peak_memory, reset_peak_memory
 
-__all__ = ["measure"]
-
 
 def measure(request: Mapping[str, Any]) -> dict[str, Any]:
     """Prepare a contestant and measure one call of it.

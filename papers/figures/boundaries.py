@@ -22,8 +22,6 @@ from pliant import DANKClassifier, KNPLClassifier
 from pliant.core.typing import Array
 from pliant.plots._common import BLUE, GREY, VERMILION
 
-__all__ = ["DankBoundaries", "DankEntries", "KnplBoundary", "make_sandwich"]
-
 RIM = 0.08
 """Empty share on each side of the points."""
 

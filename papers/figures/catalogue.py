@@ -13,8 +13,6 @@ from papers.figures.tkl_rank import TklRank
 from papers.figures.tkl_solvers import TklConvergence, TklCost
 from papers.figures.tkl_terrain import TklTerrain
 
-__all__ = ["FIGURES"]
-
 FIGURES: tuple[PaperFigure, ...] = (
     DankBoundaries(), DankEntries(), DankConvergence(), DankParts(), StepFunction(), Surface(),
     KnplBoundary(), KnplConvergence(), TklConvergence(), TklCost(), TklTerrain(), TklRank(),

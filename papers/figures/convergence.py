@@ -17,8 +17,6 @@ from pliant.core.typing import Array
 from pliant.plots._common import BLUE, GREY, PURPLE, VERMILION
 from tests.reference import dank_algorithm1, knpl_admm, naive_hadamard
 
-__all__ = ["DankConvergence", "KnplConvergence"]
-
 METHODS = {
     "projected gradient": (dank_algorithm1.projected_gradient, BLUE, SVM_LINE),
     "Algorithm 1 (Nesterov)": (dank_algorithm1.nesterov, VERMILION, LEARNED_LINE),

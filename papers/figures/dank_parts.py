@@ -12,8 +12,6 @@ from papers.figures.figure import PaperFigure, canvas, lettered
 from papers.figures.parts import BoxProblem, Screened, sample
 from pliant.plots._common import BLUE, GREY, PURPLE, VERMILION
 
-__all__ = ["DankParts", "PartedSet"]
-
 LOOKS = ((BLUE, "o", "-"), (VERMILION, "s", "--"))
 """Colour, marker and line of each set."""
 

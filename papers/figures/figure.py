@@ -18,18 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
-__all__ = [
-    "LEARNED_LINE",
-    "SVM_LINE",
-    "PaperFigure",
-    "canvas",
-    "diverging",
-    "eta_text",
-    "legend_of",
-    "lettered",
-    "places",
-]
-
 SVM_LINE, LEARNED_LINE = "--", "-"
 """As in the papers: the plain machine dashed, the learned kernel solid."""
 

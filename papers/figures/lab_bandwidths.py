@@ -14,8 +14,6 @@ from papers.figures.samples import Sample
 from pliant.core.typing import Array
 from pliant.plots._common import BLUE, GREY, VERMILION
 
-__all__ = ["LabBandwidths"]
-
 
 @dataclass(frozen=True)
 class LabBandwidths(PaperFigure):

@@ -16,8 +16,6 @@ from papers.figures.figure import PaperFigure, canvas, legend_of, lettered
 from papers.figures.lab_settings import FUNCTIONS, PRINTED, Function, algorithm_1, by_default
 from pliant.plots._common import BLUE, GREY, PURPLE, VERMILION
 
-__all__ = ["LabStart", "LabSupport"]
-
 FIXED, ALGORITHM_1 = "one fixed bandwidth", "Algorithm 1"
 STARTED, DEFAULTS = "pliant, ridge, so started", "pliant, defaults"
 

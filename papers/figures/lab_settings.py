@@ -12,8 +12,6 @@ from papers.figures.samples import Sample
 from pliant import LABRBFRegressor
 from pliant.core.typing import Array
 
-__all__ = ["FUNCTIONS", "PRINTED", "Function", "algorithm_1", "by_default"]
-
 PRINTED: dict[str, Any] = {
     "n_members": 1,
     "objective": "interpolation",

@@ -30,8 +30,6 @@ from pliant.methods.svm import smo
 from pliant.methods.svm.dual import MarginDual, svc_dual, without_intercept
 from pliant.methods.svm.rows import DenseRows
 
-__all__ = ["BoxProblem", "Screened", "sample"]
-
 TOL = 1e-9
 """Relative gap to which a problem is solved where it stands for the optimum."""
 

@@ -18,8 +18,6 @@ from pliant import C_path, DANKRegressor
 from pliant.core.typing import Array
 from pliant.plots._common import BLUE, GREY, VERMILION
 
-__all__ = ["Rivals", "StepFunction", "Surface", "cherkassky", "steps"]
-
 SVR_CV, DANK = "SVR-CV", "DANK"
 SAME, BEST = "DANK with the parameters of SVR-CV", "SVR, best of the grid on the test points"
 MISSED = "test 1 - R2"

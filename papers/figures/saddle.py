@@ -16,8 +16,6 @@ from pliant.kernels import GeneralizedKernel, TessellatedKernel
 from pliant.methods.svm.dual import svc_dual, svr_dual
 from pliant.methods.tessellated.problem import KernelLearning, Oracle
 
-__all__ = ["ClockedLearning", "Rows", "learning", "read", "tessellated"]
-
 
 @dataclass(frozen=True, eq=False)
 class Rows:

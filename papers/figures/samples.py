@@ -12,8 +12,6 @@ from benchmarks.splits import random_halves
 from pliant.core.typing import Array
 from pliant.datasets import make_clowns
 
-__all__ = ["Sample", "clowns", "heart_half"]
-
 
 class Sample(NamedTuple):
     """Points to learn from, shape (n, d), and fresh ones to be judged by, shape (m, d)."""

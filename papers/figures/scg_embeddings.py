@@ -21,16 +21,6 @@ from pliant.core.linalg import top_eigenpairs
 from pliant.core.typing import Array, Indices
 from pliant.kernels import Gaussian
 
-__all__ = [
-    "ScgDigits",
-    "ScgGaussians",
-    "accuracy_among",
-    "accuracy_of_new",
-    "bimodal",
-    "separation",
-    "two_main",
-]
-
 NEIGHBOURS = 5
 
 COLORS = (

@@ -18,8 +18,6 @@ from pliant import LogDetLearner, OrderSpectralLearner, SCGLogDetLearner
 from pliant.core.typing import Array, Indices
 from pliant.plots._common import BLUE, VERMILION
 
-__all__ = ["ScgLabels"]
-
 PRINTED = {"OSK": 3.62, "LDK": 11.03, "SCG-OSK": 0.53, "SCG-LDK": 0.06}
 """Seconds at 70 % labels in the paper's Table 3, on its machine."""
 

@@ -17,8 +17,6 @@ from pliant.methods.tessellated.problem import KernelLearning
 from pliant.methods.tessellated.solvers import low_rank
 from pliant.plots._common import BLUE, GREY, VERMILION
 
-__all__ = ["TklRank", "random_factor"]
-
 
 def random_factor(size: int, rank: int, rng: np.random.Generator) -> Array:
     """Return a factor of the paper's P: the sum of v v'/|v|, with `rank` normal vectors v.

@@ -17,8 +17,6 @@ from pliant.methods.tessellated.solvers import frank_wolfe, hybrid, low_rank, pr
 from pliant.methods.tessellated.solvers.search import Saddle
 from pliant.plots._common import BLUE, GREY, PURPLE, VERMILION
 
-__all__ = ["Exponents", "TklConvergence", "TklCost", "fit_exponents"]
-
 METHODS: dict[str, tuple[Callable[..., Result[Saddle]], str, str]] = {
     "lowrank": (low_rank.solve, BLUE, "-"),
     "frank-wolfe (Algorithm 2)": (frank_wolfe.solve, VERMILION, "-"),

@@ -17,8 +17,6 @@ from pliant import TKLRegressor
 from pliant.core.typing import Array, Mask
 from pliant.datasets import make_terrain, terrain_elevation
 
-__all__ = ["TklTerrain", "near_cliffs"]
-
 GAUSSIAN, TESSELLATED = "Gaussian SVR", "TKL, degree 2"
 
 CLIFF = 0.02

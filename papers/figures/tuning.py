@@ -13,18 +13,6 @@ from sklearn.svm import SVC
 from papers.figures.samples import Sample
 from pliant.core.typing import Array, Indices
 
-__all__ = [
-    "Chosen",
-    "Grid",
-    "Machines",
-    "accuracies",
-    "adaptation_numbers",
-    "choose",
-    "gamma_of",
-    "svm",
-    "tuned_svm",
-]
-
 Machines: TypeAlias = Callable[[float, float, Sequence[float], Array, Array], Sequence[Any]]
 """(gamma, eta_scale, Cs, X, y) -> one fitted machine for each C."""
 

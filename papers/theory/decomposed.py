@@ -47,14 +47,6 @@ from pliant.core.validation import check_real
 from pliant.kernels import Kernel
 from pliant.methods.svm.rows import CachedRows, Rows
 
-__all__ = [
-    "BetweenParts",
-    "between_parts",
-    "bound_on_loss",
-    "kernel_between_parts",
-    "printed_bound",
-]
-
 BLOCK_ENTRIES = 1_000_000
 """Entries of K looked at together: 8 MB, and some copies."""
 

@@ -29,8 +29,6 @@ import numpy as np
 from pliant.core.typing import Array, Mask
 from pliant.core.validation import check_real
 
-__all__ = ["safe_at_bound", "safe_zeros", "theorem_seven", "theorem_seven_threshold"]
-
 
 def safe_zeros(u: Array, signs: Array, gap: float, diagonal: Array) -> Mask:
     """Return which alpha_i are certainly zero at the optimum: y_i u_i - sqrt(G K_ii) > 1.

@@ -28,8 +28,6 @@ from pliant.methods import (
     TKLRegressor,
 )
 
-__all__ = ["METHODS", "Method", "get_method", "is_gamma"]
-
 Maker: TypeAlias = Callable[..., Any]
 """An estimator's class, or a function that makes an estimator; both take parameters by name."""
 

@@ -22,8 +22,6 @@ from pliant.cli.info import info
 from pliant.cli.methods import methods
 from pliant.cli.predict import predict
 
-__all__ = ["app", "run"]
-
 app = typer.Typer(
     name="pliant",
     add_completion=False,

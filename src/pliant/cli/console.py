@@ -13,8 +13,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from pliant.core.files import printable
 
-__all__ = ["Tick", "diagnostics", "learning", "progress", "tell"]
-
 Tick: TypeAlias = Callable[[int], None]
 """Called with the number of steps that were just done."""
 

@@ -18,8 +18,6 @@ from pliant.core.files import printable, quoted
 from pliant.persistence import save_model
 from pliant.tables import write_predictions
 
-__all__ = ["demo"]
-
 FILES = {
     "breast_cancer.csv": "the table",
     "dank.pliant": "the model, learned from all rows",

@@ -7,8 +7,6 @@ import typer
 from pliant.cli.exit_codes import FAILED, MISUSED
 from pliant.core.files import printable, quoted
 
-__all__ = ["exit_code", "one_line"]
-
 USAGE_ERROR = typer.BadParameter.__base__ or typer.BadParameter
 """What the parser raises: click's class, or that of the copy inside newer versions of typer."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["FAILED", "INTERRUPTED", "MISUSED", "READER_GONE"]
-
 FAILED, MISUSED = 1, 2
 """Trouble with files, packages or memory; wrong usage or data."""
 

@@ -19,8 +19,6 @@ from pliant.persistence import LoadedModel
 from pliant.registry import METHODS
 from pliant.tables import TableSchema
 
-__all__ = ["info"]
-
 
 def info(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that pliant fit saved.")],

@@ -6,8 +6,6 @@ from pliant.cli.report import facts, number
 from pliant.comparison.run.baselines import BASELINES, available
 from pliant.registry import METHODS, Method, is_gamma
 
-__all__ = ["methods"]
-
 
 def methods() -> None:
     """List the methods, with their tasks, limits, tuning grids and papers."""

@@ -12,14 +12,6 @@ from sklearn.base import BaseEstimator
 from pliant._version import __version__
 from pliant.core.summary import FunctionSummary, summarize
 
-__all__ = [
-    "functions",
-    "learned_kernel",
-    "plain_parameters",
-    "settings",
-    "versions",
-]
-
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 

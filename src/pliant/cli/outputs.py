@@ -13,8 +13,6 @@ from typing import Any
 from pliant.core.exceptions import TableError
 from pliant.core.files import quoted, replacing
 
-__all__ = ["STDOUT", "check_outputs", "write_json"]
-
 STDOUT = Path("-")
 """A file name that stands for stdout."""
 

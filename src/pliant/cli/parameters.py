@@ -14,8 +14,6 @@ from typer import BadParameter
 from pliant.core.files import quoted
 from pliant.core.text import close_names
 
-__all__ = ["check_names", "parse_parameters", "whole"]
-
 LITERALS: tuple[Callable[[str], Any], ...] = (json.loads, ast.literal_eval)
 """How a value is read: as JSON, else as a Python literal, else it is text."""
 

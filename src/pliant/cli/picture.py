@@ -17,8 +17,6 @@ from pliant.core.files import replacing
 from pliant.core.typing import Array
 from pliant.plots import AdaptationDisplay, BoundaryDisplay, ConvergenceDisplay
 
-__all__ = ["draw"]
-
 STOPS = 60
 """Points on the curve of convergence."""
 

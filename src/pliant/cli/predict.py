@@ -14,8 +14,6 @@ from pliant.cli.outputs import STDOUT, check_outputs
 from pliant.cli.prediction import TablePredictor
 from pliant.core.files import quoted
 
-__all__ = ["predict"]
-
 
 def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that pliant fit saved.")],

@@ -17,8 +17,6 @@ from pliant.tables import TableSchema
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["TablePredictor", "load_with_schema"]
-
 
 def load_with_schema(path: Path) -> tuple[LoadedModel, TableSchema]:
     """Return what a model file holds, with the schema of the table that it was learned from.

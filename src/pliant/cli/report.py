@@ -13,21 +13,6 @@ from typing import Any, TypeAlias
 from pliant.comparison import Column, Score, text_table
 from pliant.core.files import printable, quoted
 
-__all__ = [
-    "Fact",
-    "facts",
-    "fit_report",
-    "function_facts",
-    "gap_text",
-    "kernel_facts",
-    "listing",
-    "number",
-    "paragraph",
-    "program",
-    "score_text",
-    "word",
-]
-
 WIDTH = 79
 SHOWN = 20
 """Names listed at most."""

@@ -30,8 +30,6 @@ from pliant.tables import TableSchema, read_table, write_predictions
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["TARGET", "Study", "compare", "write_table"]
-
 TARGET = "diagnosis"
 """The column that the demo learns."""
 

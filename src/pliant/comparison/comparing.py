@@ -26,8 +26,6 @@ from pliant.core.files import quoted
 from pliant.core.validation import check_integer, check_real
 from pliant.registry import Method
 
-__all__ = ["check_metric", "compare", "compare_sample"]
-
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "joblib")
 
 

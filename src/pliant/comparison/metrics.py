@@ -20,8 +20,6 @@ from sklearn.metrics import (
 
 from pliant.core.typing import Array
 
-__all__ = ["METRICS", "Metric", "Predictions", "metrics_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class Predictions:

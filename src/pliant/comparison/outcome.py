@@ -11,8 +11,6 @@ from pliant.comparison.record import Entry, Record
 from pliant.comparison.stats.standings import Standing, standings
 from pliant.core.validation import check_choice
 
-__all__ = ["Outcome"]
-
 
 @dataclass(frozen=True, eq=False)
 class Outcome:

@@ -8,8 +8,6 @@ from typing import Any
 from pliant.comparison.metrics import METRICS
 from pliant.core.validation import check_choice, check_integer
 
-__all__ = ["Cell", "Protocol"]
-
 
 @dataclass(frozen=True, order=True)
 class Cell:

@@ -25,8 +25,6 @@ from pliant.tables._values import Gaps, row_name, texts
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["categories_of", "coded", "read_sample", "table_name"]
-
 OTHER_ROWS = "leave these rows out"
 
 

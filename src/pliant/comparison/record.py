@@ -5,19 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, NotRequired, TypedDict
 
-__all__ = [
-    "BASELINE",
-    "DUMMY",
-    "LEARNED",
-    "REFERENCE",
-    "Entry",
-    "Kept",
-    "Picture",
-    "Record",
-    "RowCounts",
-    "called",
-]
-
 LEARNED, BASELINE = "learned kernel", "baseline"
 
 REFERENCE, DUMMY = "svm", "dummy"

@@ -19,8 +19,6 @@ from pliant.comparison.stats.standings import Standing
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ComparisonResult"]
-
 SCORES = ["method", "repeat", "fold", "metric", "value"]
 """The columns of a table of scores."""
 

@@ -18,8 +18,6 @@ from pliant.core.validation import check_choice, where_equal
 from pliant.tables import temporary_map
 from pliant.tables._target import FEWEST_ROWS, MAX_CLASSES, ROWS_PER_CLASS
 
-__all__ = ["Sample", "Task", "guess_task"]
-
 Task: TypeAlias = Literal["classification", "regression"]
 
 TASKS = ("classification", "regression")

@@ -9,8 +9,6 @@ import numpy as np
 
 from pliant.core.typing import Array
 
-__all__ = ["BLOCK_ENTRIES", "in_blocks"]
-
 BLOCK_ENTRIES = 4_000_000
 """Kernel values that prediction holds at once."""
 

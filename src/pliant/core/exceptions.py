@@ -1,9 +1,5 @@
 """The errors and warnings that belong to pliant alone."""
 
-from sklearn.exceptions import ConvergenceWarning
-
-__all__ = ["ConvergenceWarning", "ModelFileError", "NonPSDWarning", "TableError"]
-
 
 class NonPSDWarning(UserWarning):
     """A Gram matrix has a clearly negative eigenvalue, so no certificate can be given."""

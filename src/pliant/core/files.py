@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["printable", "quoted", "replacing"]
-
 
 def printable(text: object, limit: int = 80) -> str:
     """Return ``text`` fit for a message: one line, no control characters, at most ``limit`` long.

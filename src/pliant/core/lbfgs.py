@@ -6,8 +6,6 @@ import numpy as np
 
 from pliant.core.typing import Array
 
-__all__ = ["InverseHessian"]
-
 CURVED = 1e-12
 """Pairs with s'y below this share of |s| |y| carry no curvature and are dropped."""
 

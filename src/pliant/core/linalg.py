@@ -14,18 +14,6 @@ from scipy.spatial.distance import cdist
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import stack_level
 
-__all__ = [
-    "LUFactors",
-    "lu_factors",
-    "nearest_rows",
-    "negative_eigenvalue",
-    "project_psd",
-    "project_simplex",
-    "project_spectraplex",
-    "spd_inverse",
-    "top_eigenpairs",
-]
-
 BLOCK_ENTRIES = 2_000_000
 """Numbers that are held at once where blocks are enough."""
 

@@ -17,18 +17,7 @@ import numpy as np
 
 from pliant.core.typing import Array
 
-__all__ = [
-    "HAS_CALLBACKS",
-    "CallbackSupport",
-    "Certified",
-    "Deadline",
-    "FitProgress",
-    "Progress",
-    "Result",
-    "Status",
-    "is_over",
-    "with_callbacks",
-]
+__all__ = ["CallbackSupport"]  # of scikit-learn or, below, of an older version's stand-in
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["set_public_module"]
-
 
 def set_public_module(namespace: dict[str, Any], names: Iterable[str]) -> None:
     """Set ``__module__`` of the classes among `names` to the module that exports them.

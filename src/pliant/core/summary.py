@@ -12,8 +12,6 @@ from typing import Any
 
 from pliant.core.typing import Array
 
-__all__ = ["Convergence", "FunctionSummary", "Summary", "summarize"]
-
 
 @dataclass(frozen=True, eq=False)
 class Convergence:

@@ -11,24 +11,6 @@ from math import floor, isfinite, log10
 from statistics import median
 from typing import TypeGuard
 
-__all__ = [
-    "MISSING",
-    "bytes_of",
-    "close_names",
-    "count",
-    "decimals",
-    "fixed",
-    "gap",
-    "known",
-    "listed",
-    "meant",
-    "p_equals",
-    "p_value",
-    "seconds",
-    "setting",
-    "signed",
-]
-
 MISSING = "–"
 MINUS = "−"
 

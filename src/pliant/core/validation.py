@@ -17,32 +17,6 @@ from sklearn.base import BaseEstimator
 from pliant.core.text import close_names
 from pliant.core.typing import Array, Mask
 
-__all__ = [
-    "Automatic",
-    "Constraint",
-    "Flag",
-    "Integer",
-    "OneOf",
-    "OptionalTo",
-    "RealNumber",
-    "check_choice",
-    "check_flag",
-    "check_gram",
-    "check_integer",
-    "check_labels",
-    "check_parameters",
-    "check_points",
-    "check_real",
-    "check_targets",
-    "check_vector",
-    "check_weights",
-    "forget",
-    "fresh",
-    "plain",
-    "stack_level",
-    "where_equal",
-]
-
 WRAPPERS = ("pliant.", "sklearn.", "joblib.")
 """Packages whose frames stand between a user's call and a warning."""
 

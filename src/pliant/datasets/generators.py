@@ -11,8 +11,6 @@ from sklearn.utils import check_random_state
 from pliant.core.typing import Array
 from pliant.core.validation import check_points
 
-__all__ = ["make_clowns", "make_speed_problem", "make_terrain", "terrain_elevation"]
-
 FROM_RIVER = (0.0, 0.03, 0.05, 0.14, 0.16, 0.24, 0.26, 1.5)
 """Distances from a river at which the slope of its canyon changes."""
 

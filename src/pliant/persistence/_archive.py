@@ -13,8 +13,6 @@ import numpy as np
 from pliant.core.exceptions import ModelFileError
 from pliant.core.files import printable, quoted
 
-__all__ = ["MAX_BYTES", "check_array", "members"]
-
 MAX_BYTES = 1 << 30
 """The largest model file; all of it is held in memory."""
 

@@ -12,8 +12,6 @@ from pliant.core.files import quoted
 from pliant.persistence._archive import check_array
 from pliant.persistence._types import loaders
 
-__all__ = ["check_nodes"]
-
 Node: TypeAlias = dict[str, Any]
 Children: TypeAlias = Iterator[tuple[object, str]]
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pliant import kernels, methods
 
-__all__ = ["loaders", "trusted_types"]
-
 SKLEARN_TYPES = frozenset(
     {
         "sklearn.compose._target.TransformedTargetRegressor",

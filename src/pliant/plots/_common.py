@@ -16,21 +16,6 @@ from pliant.core.validation import check_points
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "BLUE",
-    "GREY",
-    "PURPLE",
-    "VERMILION",
-    "check_two_classes",
-    "feature_labels",
-    "inner_points",
-    "last_step",
-    "new_axes",
-    "plain_steps",
-    "text",
-    "thinned",
-]
-
 MOST_POINTS = 400
 """Points that a heat map shows at most."""
 

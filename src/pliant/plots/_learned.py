@@ -10,8 +10,6 @@ from pliant.core.typing import Array
 from pliant.kernels import Kernel, Precomputed
 from pliant.plots._common import inner_points
 
-__all__ = ["coefficient_sizes", "kernel_and_base", "kernel_points"]
-
 
 def kernel_and_base(machine: Any) -> tuple[Kernel, Kernel | None]:
     """Return the learned kernel of an estimator, and the base kernel if there is one."""

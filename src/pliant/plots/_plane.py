@@ -10,8 +10,6 @@ from sklearn.decomposition import PCA
 
 from pliant.core.typing import Array
 
-__all__ = ["Plane"]
-
 
 @dataclass(frozen=True, eq=False)
 class Plane:

@@ -24,8 +24,6 @@ from pliant.plots._common import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["AdaptationDisplay"]
-
 
 class AdaptationDisplay:
     """F - 1 between support points, where the learned kernel is F times the base kernel.

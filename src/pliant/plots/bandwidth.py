@@ -25,8 +25,6 @@ from pliant.plots._common import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["BandwidthDisplay"]
-
 KINDS = ("support", "features")
 
 LEAST = 1e-3

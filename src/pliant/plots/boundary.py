@@ -25,8 +25,6 @@ from pliant.plots._plane import Plane
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["BoundaryDisplay"]
-
 LONGEST = 60
 """Characters of the label of an axis."""
 

@@ -12,8 +12,6 @@ from pliant.plots._common import BLUE, GREY, last_step, new_axes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ConvergenceDisplay"]
-
 FLOOR = float(np.finfo(np.float64).eps)
 """Gaps below this are drawn at this: a logarithmic axis has no zero."""
 

@@ -16,8 +16,6 @@ from pliant.plots.rank_layout import RankLayout, rank_layout
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["CriticalDifferenceDisplay"]
-
 LEVEL = 15.0
 """Points of height that a label gets where there is room."""
 

@@ -17,8 +17,6 @@ from pliant.plots._common import BLUE, GREY, PURPLE, VERMILION, last_step, new_a
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["EmbeddingDisplay"]
-
 COLORS = (BLUE, VERMILION, "#009E73", PURPLE, "#E69F00", "#56B4E9", "#000000")
 """Colours of Okabe and Ito, which colour-blind readers can distinguish."""
 

@@ -17,8 +17,6 @@ from pliant.plots._learned import coefficient_sizes, kernel_and_base, kernel_poi
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["GramDisplay"]
-
 ORDERS = ("class", "target")
 
 GAP = 0.08

@@ -8,8 +8,6 @@ import numpy as np
 
 from pliant.core.typing import Array, Indices
 
-__all__ = ["RankLayout", "joined", "rank_layout"]
-
 RIM = 0.02
 """The least distance of two bars at one height, as a share of the axis."""
 

@@ -15,8 +15,6 @@ from pliant.plots._common import BLUE, feature_labels, last_step, new_axes, text
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["RelevanceDisplay"]
-
 KINDS = ("features", "support")
 
 

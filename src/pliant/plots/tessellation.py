@@ -16,8 +16,6 @@ from pliant.plots._common import feature_labels, inner_points, last_step, new_ax
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["TessellationDisplay"]
-
 LEVELS = 24
 """Steps of the colours."""
 

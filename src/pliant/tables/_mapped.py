@@ -27,8 +27,6 @@ from pliant.tables._values import READERS, Gaps, Kind, kind_of, texts
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["MappedTable", "map_table", "temporary_map"]
-
 
 class MappedTable(NamedTuple):
     """A table as numbers.

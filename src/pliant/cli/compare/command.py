@@ -16,8 +16,6 @@ from pliant.cli.parameters import whole
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.report import write_report
 
-__all__ = ["compare"]
-
 
 def compare(
     tables: Annotated[

@@ -13,8 +13,6 @@ from pliant.comparison.reading import table_name
 from pliant.comparison.run.baselines import named
 from pliant.core.files import quoted
 
-__all__ = ["Plan", "duration", "method_names"]
-
 DURATION = re.compile(r"(?:([\d.]+)h)?(?:([\d.]+)m)?(?:([\d.]+)s)?", re.ASCII)
 SECONDS = (3600.0, 60.0, 1.0)
 

@@ -23,8 +23,6 @@ from pliant.comparison.sample import Sample
 from pliant.core.exceptions import TableError
 from pliant.core.files import printable, quoted
 
-__all__ = ["run_plan"]
-
 LEAST = 1e-3
 """Seconds for a table when all of the budget is spent: its cells are then listed as cut."""
 

@@ -13,8 +13,6 @@ from pliant.comparison.stats.across import Across, across
 from pliant.core.files import printable
 from pliant.core.text import p_value
 
-__all__ = ["data_over_tables", "text_over_tables"]
-
 COLUMNS = (
     Column("method"),
     Column("rank", "average rank", digits=2),

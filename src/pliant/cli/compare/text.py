@@ -26,8 +26,6 @@ from pliant.core.text import (
     signed,
 )
 
-__all__ = ["all_as_data", "all_as_text", "ending"]
-
 COLUMNS = ("method", "score", "difference", "p", "fit", "folds")
 ABSENT = {"skipped": "skipped", "error": "failed"}
 

@@ -12,8 +12,6 @@ from pliant.cli.outputs import STDOUT, check_outputs, write_json
 from pliant.cli.parameters import whole
 from pliant.cli.report import fit_report
 
-__all__ = ["fit"]
-
 
 def fit(
     table: Annotated[

@@ -20,8 +20,6 @@ from pliant.tables import TableSchema, map_table, read_table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FitTable"]
-
 
 @dataclass(frozen=True, eq=False)
 class FitTable:

@@ -45,8 +45,6 @@ from pliant.core.validation import where_equal
 from pliant.persistence import save_model
 from pliant.registry import Method, get_method, is_gamma
 
-__all__ = ["Order", "check_folds", "summarise", "train"]
-
 DEFAULT_FOLDS = 5
 """The folds of a protocol without a cross-validation, which asks for none of them."""
 

@@ -10,8 +10,6 @@ from pliant.comparison.report.view import View
 from pliant.comparison.stats.standings import Standing
 from pliant.core.text import count, gap, known
 
-__all__ = ["certificates"]
-
 CERTIFIED = (
     "A certified gap is proved by the solver, not estimated: no solution of the method's "
     "training problem is better than its own by more than this share of its objective. "

@@ -12,8 +12,6 @@ from pliant.comparison.report.tables import Column, details, head, number, scrol
 from pliant.comparison.report.view import View
 from pliant.core.text import count, fixed, known
 
-__all__ = ["learning_curves"]
-
 REACH = 8.0
 """The reach of the scale of scores: small samples may give much lower ones."""
 

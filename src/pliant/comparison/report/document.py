@@ -8,8 +8,6 @@ from importlib.resources import files
 
 from pliant.comparison.report.markup import Markup, tag
 
-__all__ = ["document"]
-
 
 def document(title: str, body: Markup) -> str:
     """Put a body into a document that can load and run nothing but its own style and script.

@@ -8,8 +8,6 @@ from math import floor, log, log10
 
 from pliant.comparison.report.markup import Content, Markup, tag
 
-__all__ = ["HEIGHT", "WIDTH", "Axis", "Plot", "marker", "nice_ticks", "path", "point", "written"]
-
 WIDTH, HEIGHT = 680.0, 380.0
 LEFT, RIGHT, TOP, BOTTOM = 66.0, 14.0, 12.0, 50.0
 """The size of a plot and of its margins, in SVG units."""

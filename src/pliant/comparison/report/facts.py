@@ -11,8 +11,6 @@ from pliant.comparison.report.sentences import sentence
 from pliant.comparison.report.view import View
 from pliant.core.text import count, listed, seconds
 
-__all__ = ["facts", "summary", "verdict"]
-
 SENTENCE_END = re.compile(r"(?<=[.])\s+(?=[A-Z0-9])")
 
 CLASSES_NAMED = 6

@@ -8,8 +8,6 @@ from pliant.comparison.report.drawing import Axis, path, written
 from pliant.comparison.report.markup import Markup, tag
 from pliant.core.text import known
 
-__all__ = ["Interval", "axis_of", "draw_interval"]
-
 Interval = tuple[float, float]
 """A mean and its standard error."""
 

@@ -24,8 +24,6 @@ from pliant.core.text import (
     signed,
 )
 
-__all__ = ["costs", "leaderboard", "method_head"]
-
 STATUS = {"done": "complete", "cut": "cut short", "error": "failed", "skipped": "skipped"}
 
 MEGABYTE = 1024**2

@@ -8,8 +8,6 @@ from typing import TypeAlias, Union
 
 from pliant.core.files import printable
 
-__all__ = ["Content", "Markup", "clean", "joined", "tag"]
-
 LONGEST = 2000
 """Characters of one piece of text at most."""
 

@@ -10,8 +10,6 @@ from pliant.comparison.report.markup import Markup, tag
 from pliant.comparison.report.view import View
 from pliant.core.text import count
 
-__all__ = ["messages"]
-
 MOST = 12
 """Different texts of a method at most."""
 

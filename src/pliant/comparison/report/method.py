@@ -9,8 +9,6 @@ from pliant.comparison.report.markup import Markup, tag
 from pliant.comparison.report.view import View
 from pliant.core.text import count, listed, seconds
 
-__all__ = ["protocol_in_words"]
-
 
 def protocol_in_words(view: View) -> Markup:
     """Describe how rows were split, settings chosen, scores and differences measured."""

@@ -22,8 +22,6 @@ from pliant.comparison.report.repeat import again, environment
 from pliant.comparison.report.view import View, heading
 from pliant.core.text import count
 
-__all__ = ["page"]
-
 
 @dataclass(frozen=True)
 class Part:

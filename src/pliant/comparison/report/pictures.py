@@ -10,8 +10,6 @@ from pliant.comparison.record import Entry, Picture, Record
 from pliant.comparison.report.markup import Markup, tag
 from pliant.comparison.report.view import View
 
-__all__ = ["learned_kernels", "picture"]
-
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 END = b"IEND\xaeB`\x82"
 BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")

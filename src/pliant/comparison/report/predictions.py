@@ -13,8 +13,6 @@ from pliant.comparison.report.view import View
 from pliant.comparison.stats.standings import Standing
 from pliant.core.text import count, known
 
-__all__ = ["predictions"]
-
 MOST_POINTS = 800
 """Points in one drawing at most."""
 

@@ -15,8 +15,6 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Cell", "Column", "Score", "laid_out", "text_table"]
-
 
 @dataclass(frozen=True)
 class Score:

@@ -10,8 +10,6 @@ from pliant.comparison.report.view import View
 from pliant.core.files import printable
 from pliant.core.text import known
 
-__all__ = ["again", "environment", "json_block"]
-
 ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 """Characters that could end a script element, and their escapes."""
 

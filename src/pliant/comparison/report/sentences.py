@@ -10,8 +10,6 @@ from pliant.comparison.record import DUMMY, called
 from pliant.comparison.stats.standings import Standing
 from pliant.core.text import listed, p_equals
 
-__all__ = ["sentence"]
-
 
 def sentence(standings: Sequence[Standing], metric: Metric, *, level: float = 0.05) -> str:
     """Return whether a method is significantly better than the reference, with warnings.

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pliant.comparison.report.markup import Content, Markup, tag
 from pliant.core.text import known
 
-__all__ = ["Column", "details", "head", "number", "scrolled", "table", "text"]
-
 
 @dataclass(frozen=True)
 class Column:

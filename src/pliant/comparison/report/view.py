@@ -14,8 +14,6 @@ from pliant.comparison.report.markup import Content, Markup, tag
 from pliant.comparison.stats.standings import Standing
 from pliant.core.text import decimals, known
 
-__all__ = ["View", "heading"]
-
 MOST_SHOWN = 5
 """Methods with a colour of their own, besides the reference."""
 

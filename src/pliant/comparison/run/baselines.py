@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any
 
@@ -22,9 +23,7 @@ from pliant.comparison.record import DUMMY, REFERENCE
 from pliant.comparison.run import installed
 from pliant.core.files import quoted
 from pliant.core.text import meant
-from pliant.registry import METHODS, SVM_GRID, Method
-
-__all__ = ["BASELINES", "available", "installed_for", "is_baseline", "named"]
+from pliant.registry import METHODS, SVM_GRID, Maker, Method
 
 DECADES = tuple(10.0**power for power in range(-3, 4))
 SCIKIT = "scikit-learn"
@@ -51,139 +50,90 @@ def _process_regressor() -> Any:
     return GaussianProcessRegressor(ConstantKernel() * RBF(WIDTH) + noise)
 
 
-def _boosted(
+def _baseline(
     name: str,
     title: str,
-    package: str,
+    classifier: Maker | None,
+    regressor: Maker | None,
+    grid: Mapping[str, tuple[float | str, ...]],
+    max_rows: int,
     summary: str,
-    *,
-    size: str,
-    sizes: tuple[float, ...] = (7, 31),
-    rounds: str = "n_estimators",
-    **makers: Any,
+    **more: Any,
 ) -> Method:
+    """Return a baseline, of scikit-learn unless `more` has another ``paper``, its package."""
+    package = {"paper": SCIKIT} | more
     return Method(
         name=name,
         title=title,
-        paper=package,
-        grid={"learning_rate": (0.03, 0.1), size: sizes, rounds: (100, 300)},
-        max_rows=1_000_000,
+        classifier=classifier,
+        regressor=regressor,
+        grid=grid,
+        max_rows=max_rows,
         summary=summary,
-        streams=True,
-        **makers,
+        **package,
     )
+
+
+def _boosting(
+    size: str, sizes: tuple[float, ...] = (7, 31), rounds: str = "n_estimators"
+) -> Mapping[str, tuple[float | str, ...]]:
+    """Return the grid of gradient boosting: its learning rate, the size of trees, the rounds."""
+    return {"learning_rate": (0.03, 0.1), size: sizes, rounds: (100, 300)}
 
 
 BASELINES: dict[str, Method] = {
     method.name: method
     for method in (
-        Method(
-            name=DUMMY,
-            title="Dummy",
-            paper=SCIKIT,
-            classifier=DummyClassifier,
-            regressor=DummyRegressor,
-            grid={},
-            max_rows=10_000_000,
-            summary="the most frequent class or the mean, whatever the features",
+        _baseline(
+            DUMMY, "Dummy", DummyClassifier, DummyRegressor, {}, 10_000_000,
+            "the most frequent class or the mean, whatever the features",
         ),
-        Method(
-            name="linear",
-            title="Linear",
-            paper=SCIKIT,
-            classifier=_linear_classifier,
-            regressor=Ridge,
-            grid={"C": DECADES, "alpha": DECADES},
-            max_rows=1_000_000,
-            summary="logistic or ridge regression",
+        _baseline(
+            "linear", "Linear", _linear_classifier, Ridge, {"C": DECADES, "alpha": DECADES},
+            1_000_000, "logistic or ridge regression",
         ),
-        Method(
-            name=REFERENCE,
-            title="Gaussian SVM",
-            paper=SCIKIT,
-            classifier=SVC,
-            regressor=SVR,
-            grid=SVM_GRID,
-            max_rows=100_000,
-            summary="a support vector machine with one Gaussian kernel, its C and width tuned",
+        _baseline(
+            REFERENCE, "Gaussian SVM", SVC, SVR, SVM_GRID, 100_000,
+            "a support vector machine with one Gaussian kernel, its C and width tuned",
         ),
-        Method(
-            name="kernel-ridge",
-            title="Kernel ridge",
-            paper=SCIKIT,
-            classifier=None,
-            regressor=lambda: KernelRidge(kernel="rbf"),
-            grid={
-                "alpha": tuple(10.0**power for power in range(-6, 2)),
-                "gamma": SVM_GRID["gamma"],
-            },
-            max_rows=10_000,
-            summary="ridge regression with one Gaussian kernel",
+        _baseline(
+            "kernel-ridge", "Kernel ridge", None, lambda: KernelRidge(kernel="rbf"),
+            {"alpha": tuple(10.0**power for power in range(-6, 2)), "gamma": SVM_GRID["gamma"]},
+            10_000, "ridge regression with one Gaussian kernel",
         ),
-        Method(
-            name="gp",
-            title="Gaussian process",
-            paper=SCIKIT,
-            classifier=_process_classifier,
-            regressor=_process_regressor,
-            grid={},
-            max_rows=1_500,
-            summary="one width and the noise chosen by the evidence",
+        _baseline(
+            "gp", "Gaussian process", _process_classifier, _process_regressor, {}, 1_500,
+            "one width and the noise chosen by the marginal likelihood",
         ),
-        Method(
-            name="forest",
-            title="Random forest",
-            paper=SCIKIT,
-            classifier=_forest(RandomForestClassifier),
-            regressor=_forest(RandomForestRegressor),
-            grid={"max_features": ("sqrt", 0.4, 1.0), "min_samples_leaf": (1, 4)},
-            max_rows=1_000_000,
-            summary="200 randomised trees, 100 from 20 000 rows on",
-            streams=True,
-            rough={"n_estimators": 50},
-            many=(20_000, {"n_estimators": 100}),
+        _baseline(
+            "forest", "Random forest", _forest(RandomForestClassifier),
+            _forest(RandomForestRegressor),
+            {"max_features": ("sqrt", 0.4, 1.0), "min_samples_leaf": (1, 4)}, 1_000_000,
+            "200 randomised trees, 100 from 20 000 rows on",
+            streams=True, rough={"n_estimators": 50}, many=(20_000, {"n_estimators": 100}),
         ),
-        _boosted(
-            "boosting",
-            "Gradient boosting",
-            SCIKIT,
-            "histogram-based gradient boosting",
-            size="max_leaf_nodes",
-            rounds="max_iter",
-            classifier=HistGradientBoostingClassifier,
-            regressor=HistGradientBoostingRegressor,
+        _baseline(
+            "boosting", "Gradient boosting", HistGradientBoostingClassifier,
+            HistGradientBoostingRegressor, _boosting("max_leaf_nodes", rounds="max_iter"),
+            1_000_000, "histogram-based gradient boosting", streams=True,
         ),
-        _boosted(
-            "xgboost",
-            "XGBoost",
-            "xgboost",
-            "gradient boosting of the package xgboost",
-            size="max_depth",
-            sizes=(3, 6),
-            classifier=installed.XGBoostClassifier,
-            regressor=installed.xgboost_regressor,
+        _baseline(
+            "xgboost", "XGBoost", installed.XGBoostClassifier, installed.xgboost_regressor,
+            _boosting("max_depth", (3, 6)), 1_000_000,
+            "gradient boosting of the package xgboost", paper="xgboost", streams=True,
         ),
-        _boosted(
-            "lightgbm",
-            "LightGBM",
-            "lightgbm",
-            "gradient boosting of the package lightgbm",
-            size="num_leaves",
-            classifier=installed.lightgbm_classifier,
-            regressor=installed.lightgbm_regressor,
+        _baseline(
+            "lightgbm", "LightGBM", installed.lightgbm_classifier, installed.lightgbm_regressor,
+            _boosting("num_leaves"), 1_000_000,
+            "gradient boosting of the package lightgbm", paper="lightgbm", streams=True,
         ),
-        Method(
-            name="xrfm",
-            title="xRFM",
-            paper="xrfm",
-            classifier=None,
-            regressor=installed.XRFMRegressor,
-            grid={"bandwidth": (2.5, 5.0, 10.0, 20.0), "reg": (1e-5, 1e-3, 1e-1)},
-            max_rows=100_000,
-            summary="a kernel method with a learned metric, of the package xrfm",
+        _baseline(
+            "xrfm", "xRFM", None, installed.XRFMRegressor,
+            {"bandwidth": (2.5, 5.0, 10.0, 20.0), "reg": (1e-5, 1e-3, 1e-1)}, 100_000,
+            "a kernel method with a learned metric, of the package xrfm", paper="xrfm",
         ),
     )
-}
+}  # fmt: skip
 """All baselines, by name. That of three is installed by itself."""
 
 

@@ -19,8 +19,6 @@ from pliant.comparison.metrics import Predictions
 from pliant.comparison.run.folds import CellFold, inner_count, inner_splits
 from pliant.core.typing import Array
 
-__all__ = ["calibrated", "predictions_of"]
-
 
 class _DecisionValues(ClassifierMixin, BaseEstimator):
     """A classifier whose features are its decision values; it has nothing to learn."""

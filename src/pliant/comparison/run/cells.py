@@ -31,8 +31,6 @@ from pliant.core.summary import Summary, summarize
 from pliant.core.text import known
 from pliant.registry import Method
 
-__all__ = ["failed", "largest_gap", "perform"]
-
 MOST_PREDICTIONS = 500
 """The most predictions that are kept of a fold."""
 

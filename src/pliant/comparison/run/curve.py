@@ -11,8 +11,6 @@ from pliant.comparison.metrics import METRICS
 from pliant.comparison.run.calibration import predictions_of
 from pliant.comparison.run.folds import CellFold
 
-__all__ = ["learning_curve"]
-
 SHARES = (0.1, 0.25, 0.5)
 """Shares of the training rows on a learning curve, before the whole."""
 

@@ -30,8 +30,6 @@ from pliant.plots import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw", "figures", "planned"]
-
 DOTS_PER_INCH = 110
 
 COLOURS, SHADES = 96, 25

@@ -27,18 +27,6 @@ from pliant.comparison.sample import Sample
 from pliant.core.files import quoted
 from pliant.core.typing import Array, Indices
 
-__all__ = [
-    "CellFold",
-    "Split",
-    "cell_seed",
-    "check_folds",
-    "inner_count",
-    "inner_splits",
-    "most_folds",
-    "outer_split",
-    "settled",
-]
-
 Split: TypeAlias = tuple[Indices, Indices]
 """Row numbers for training and for testing."""
 

@@ -11,15 +11,6 @@ from sklearn.model_selection import train_test_split
 
 from pliant.core.typing import Array
 
-__all__ = [
-    "PACKAGES",
-    "XGBoostClassifier",
-    "XRFMRegressor",
-    "lightgbm_classifier",
-    "lightgbm_regressor",
-    "xgboost_regressor",
-]
-
 PACKAGES = ("xgboost", "lightgbm", "xrfm")
 
 

@@ -25,8 +25,6 @@ from pliant.comparison.sample import Sample
 from pliant.core.progress import is_over
 from pliant.registry import Method
 
-__all__ = ["CUT", "close_all", "perform_apart"]
-
 CUT: Final = "cut"
 """The status of a cell whose time was up."""
 

@@ -24,8 +24,6 @@ from pliant.core.exceptions import TableError
 from pliant.core.files import printable, quoted, replacing
 from pliant.registry import Method
 
-__all__ = ["Journal", "check_ours", "key_of", "method_key", "plain"]
-
 FORMAT = "pliant comparison 1"
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 

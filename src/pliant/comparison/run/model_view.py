@@ -19,8 +19,6 @@ from sklearn.base import is_classifier
 from pliant.core.summary import Summary, summarize
 from pliant.core.typing import Array, Indices
 
-__all__ = ["MOST_ROWS", "ModelView"]
-
 MOST_ROWS = 160
 """About the most rows that figures show."""
 

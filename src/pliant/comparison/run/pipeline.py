@@ -17,8 +17,6 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from pliant.comparison.sample import Sample
 from pliant.registry import Method
 
-__all__ = ["last_step", "pipeline", "search_grid"]
-
 
 def pipeline(
     method: Method,

@@ -24,8 +24,6 @@ from pliant.comparison.run.journal import Journal, method_key
 from pliant.comparison.sample import Sample
 from pliant.registry import Method
 
-__all__ = ["Progress", "Run"]
-
 SHARES = 1.5
 """The most equal shares of the budget (time of all processes over methods) of one cell."""
 

@@ -29,8 +29,6 @@ from pliant.comparison.sample import Sample
 from pliant.core.typing import Array, Indices
 from pliant.registry import Method
 
-__all__ = ["SearchResult", "Tick", "count_fits", "rounds", "search"]
-
 FACTOR = 3
 FEWEST_ROWS = 150
 """Rows in the first round at least; more where a class is rare."""

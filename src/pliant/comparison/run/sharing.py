@@ -16,8 +16,6 @@ from sklearn.base import clone
 from pliant.core.validation import check_real
 from pliant.methods.side_information.learned_kernel import BaseLearnedKernel
 
-__all__ = ["RecentResults", "shared"]
-
 CACHE_MB = 100.0
 """Memory for learned kernels: those of 400 rows, of a grid of 12 on three folds."""
 

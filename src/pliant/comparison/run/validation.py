@@ -23,8 +23,6 @@ from pliant.comparison.sample import Sample
 from pliant.core.typing import Array, Indices
 from pliant.registry import Method
 
-__all__ = ["Maker", "TestedFold", "Tuned", "cross_validate", "timed_fit"]
-
 
 @dataclass(frozen=True, eq=False)
 class Tuned:

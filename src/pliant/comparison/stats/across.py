@@ -1,7 +1,9 @@
 """Methods compared over several tables: average ranks and tests.
 
 Methods are ranked on each table by their mean score, 1 the best, so that tables of different tasks
-and metrics can stand together.
+and metrics can stand together. Each is tested against one reference. Wilcoxon's signed-rank test
+compares the sizes of differences, so it needs one metric without a unit on all tables; otherwise
+the sign test asks only which of two is better on a table. p-values are adjusted by Holm's method.
 """
 
 from __future__ import annotations
@@ -11,10 +13,13 @@ from dataclasses import dataclass
 from math import floor, log2
 
 import numpy as np
+from scipy import stats
 
 from pliant.comparison.metrics import Metric
 from pliant.comparison.outcome import Outcome
 from pliant.comparison.record import BASELINE, REFERENCE, Entry, called
+from pliant.comparison.stats.multiple import holm
+from pliant.comparison.stats.paired import PairedTest, wilcoxon_test
 from pliant.comparison.stats.ranks import (
     FriedmanTest,
     average_ranks,
@@ -22,12 +27,83 @@ from pliant.comparison.stats.ranks import (
     nemenyi_critical_difference,
 )
 from pliant.comparison.stats.standings import Standing, standings
-from pliant.comparison.stats.versus import SIGN_TEST, WILCOXON, Versus, comparable, versus
 from pliant.core.text import listed, p_equals
 from pliant.core.typing import Array
 from pliant.plots.rank_layout import joined
 
-__all__ = ["Across", "across", "tables_needed"]
+WILCOXON = "Wilcoxon's signed-rank test"
+SIGN_TEST = "the sign test"
+
+WITH_UNIT = ("rmse", "mae")
+"""Metrics whose differences on two tables cannot be compared."""
+
+
+@dataclass(frozen=True)
+class Versus:
+    """One method against the reference over tables.
+
+    Attributes
+    ----------
+    p_value : float
+        Two-sided, adjusted by Holm's method over the methods.
+    raw : float
+        The p-value before.
+    side : int
+        1 if the test finds the method better, -1 if worse, 0 if neither.
+    wins, ties, losses : int
+        Tables on which the method's mean is better, equal, worse.
+    """
+
+    p_value: float
+    raw: float
+    side: int
+    wins: int
+    ties: int
+    losses: int
+
+
+def comparable(metrics: Sequence[Metric]) -> bool:
+    """Return whether differences of scores on two tables can be compared."""
+    return len({metric.name for metric in metrics}) == 1 and metrics[0].name not in WITH_UNIT
+
+
+def versus(
+    names: Sequence[str], scores: Array, against: str | None, *, ranked: bool
+) -> dict[str, Versus]:
+    """Test each method against the reference.
+
+    Parameters
+    ----------
+    names : sequence of k str
+    scores : array of shape (N, k)
+        Of a method on a table; the higher the better.
+    against : str or None
+        The reference; without one there is nothing to test.
+    ranked : bool
+        Whether differences on two tables can be compared.
+    """
+    if against is None:
+        return {}
+    base = scores[:, names.index(against)]
+    others = [name for name in names if name != against]
+    tests = [wilcoxon_test(scores[:, names.index(name)], base) for name in others]
+    raw = [_p_value(test, ranked=ranked) for test in tests]
+    return {
+        name: Versus(adjusted, p, _side(test, ranked=ranked), test.wins, test.ties, test.losses)
+        for name, test, p, adjusted in zip(others, tests, raw, holm(raw), strict=True)
+    }
+
+
+def _p_value(test: PairedTest, *, ranked: bool) -> float:
+    """Return the p-value of Wilcoxon's or of the sign test."""
+    n = test.wins + test.losses
+    if ranked or n == 0:
+        return test.p_value
+    return float(stats.binomtest(test.wins, n).pvalue)
+
+
+def _side(test: PairedTest, *, ranked: bool) -> int:
+    return int(np.sign(test.statistic if ranked else test.wins - test.losses))
 
 
 @dataclass(frozen=True, eq=False)

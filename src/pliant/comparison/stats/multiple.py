@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["holm"]
-
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return p-values adjusted by Holm's method.

@@ -17,13 +17,6 @@ from scipy import stats
 from pliant.core.text import count, p_equals
 from pliant.core.typing import Array
 
-__all__ = [
-    "PairedTest",
-    "corrected_t_test",
-    "verdict",
-    "wilcoxon_test",
-]
-
 _DIGITS = 12
 
 ALL_SIGNS = 13

@@ -23,8 +23,6 @@ from scipy import stats
 from pliant.core.typing import Array
 from pliant.core.validation import check_integer, check_real
 
-__all__ = ["FriedmanTest", "average_ranks", "friedman_test", "nemenyi_critical_difference"]
-
 _DIGITS = 12
 
 

@@ -13,17 +13,6 @@ from sklearn.base import BaseEstimator
 from pliant.core.typing import Array, Between
 from pliant.core.validation import check_points, check_real, check_vector
 
-__all__ = [
-    "Centered",
-    "FunctionKernel",
-    "Kernel",
-    "Normalized",
-    "Product",
-    "Rescaled",
-    "Scaled",
-    "Sum",
-]
-
 
 class Kernel(BaseEstimator, ABC):
     """A function k(x, y) of two points, evaluated on two sets of points at once.

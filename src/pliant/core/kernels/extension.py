@@ -32,16 +32,6 @@ from pliant.core.kernels.precomputed import Precomputed
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import check_points
 
-__all__ = [
-    "CoordinateNeighbors",
-    "GramNeighbors",
-    "Neighbors",
-    "batch_reciprocal_neighbors",
-    "nearest",
-    "reciprocal",
-    "smooth",
-]
-
 MANY = 2000
 """Training points from which on a shortlist is made first."""
 

@@ -11,8 +11,6 @@ from sklearn.gaussian_process.kernels import Kernel as SklearnKernel
 from pliant.core.kernels.base import Kernel
 from pliant.core.typing import Array
 
-__all__ = ["GPKernel"]
-
 
 class GPKernel(SklearnKernel):
     """A given or learned kernel, as it is, for `sklearn.gaussian_process`.

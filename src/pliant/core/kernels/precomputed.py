@@ -8,8 +8,6 @@ from pliant.core.kernels.base import Kernel
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_gram, check_points
 
-__all__ = ["Precomputed"]
-
 
 class Precomputed(Kernel):
     """Kernel values that the user computed.

@@ -19,17 +19,6 @@ from pliant.core.kernels.precomputed import Precomputed
 from pliant.core.typing import Array, Between, Columns, Indices
 from pliant.core.validation import check_choice, check_integer, check_real
 
-__all__ = [
-    "KERNEL_NAMES",
-    "TL1",
-    "Gaussian",
-    "Laplacian",
-    "Linear",
-    "Matern",
-    "Polynomial",
-    "as_kernel",
-]
-
 FARTHEST = 1e-10 / np.finfo(np.float64).eps
 """Exponents gamma |x|^2 up to this have an absolute error of about 1e-10 at most."""
 

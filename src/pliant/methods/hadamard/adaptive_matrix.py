@@ -10,8 +10,6 @@ import numpy as np
 from pliant.core.typing import Array, Indices
 from pliant.methods.hadamard.problem import row_blocks
 
-__all__ = ["AdaptiveMatrix"]
-
 
 class AdaptiveMatrix:
     """F on n training points, without forming it.

@@ -21,9 +21,8 @@ from pliant.core.validation import (
 from pliant.methods.hadamard.estimators import ADAPTATION, BaseHadamard
 from pliant.methods.hadamard.parts.run import solve_in_parts
 from pliant.methods.hadamard.solution import Solution
-from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor, Task, WarmStart
-
-__all__ = ["DANKClassifier", "DANKRegressor"]
+from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor
+from pliant.methods.svm.task import Task, WarmStart
 
 
 class _JobCount(NamedTuple):

@@ -39,12 +39,11 @@ from pliant.methods.hadamard.problem import adapted_dual, automatic_eta
 from pliant.methods.hadamard.solution import Solution
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import Certificate, MarginDual, best_multiple, better_start
-from pliant.methods.svm.estimators import BaseSVM, Task, WarmStart, finite_gram
+from pliant.methods.svm.estimators import BaseSVM, finite_gram
 from pliant.methods.svm.learned import expansion
 from pliant.methods.svm.rows import DenseRows, Rows
 from pliant.methods.svm.smo.steps import project_box_hyperplane
-
-__all__ = ["ADAPTATION", "BaseHadamard", "solve_dual", "solve_whole"]
+from pliant.methods.svm.task import Task, WarmStart
 
 DENSE_ROWS = 4000
 """Largest number of samples whose Gram matrix is always kept whole, if it fits; of more, the

@@ -9,8 +9,6 @@ from pliant.core.typing import Array
 from pliant.methods.svm.estimators import finite_gram
 from pliant.methods.svm.rows import CachedRows, DenseRows, Rows
 
-__all__ = ["PRECISIONS", "SAMPLE", "gram_rows"]
-
 PRECISIONS = ("auto", "float32", "float64")
 
 SAMPLE = 1000

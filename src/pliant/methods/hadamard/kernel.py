@@ -50,8 +50,6 @@ from pliant.core.validation import check_choice, check_integer, check_points, ch
 from pliant.methods.hadamard.adaptive_matrix import AdaptiveMatrix
 from pliant.methods.hadamard.problem import Spectrum, row_blocks
 
-__all__ = ["EXTENSIONS", "CentredForm", "Form", "HadamardKernel", "QuarticForm", "ThresholdForm"]
-
 EXTENSIONS = ("none", "nearest", "reciprocal", "smooth")
 """The rules for new points."""
 

@@ -9,8 +9,6 @@ from pliant.core.validation import Constraint
 from pliant.methods.hadamard.estimators import ADAPTATION, BaseHadamard
 from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor
 
-__all__ = ["KNPLClassifier", "KNPLRegressor"]
-
 
 class KNPLClassifier(BaseHadamard, SVMClassifier):
     r"""Classification with a kernel that adapts to the data, entry by entry.

@@ -27,8 +27,6 @@ from pliant.core.validation import check_choice, check_points, check_real
 from pliant.methods.hadamard.adaptive_matrix import AdaptiveMatrix
 from pliant.methods.hadamard.kernel import HadamardKernel, QuarticForm
 
-__all__ = ["BETWEEN", "PartitionedKernel"]
-
 BETWEEN = ("one", "zero")
 """F between points of different parts."""
 

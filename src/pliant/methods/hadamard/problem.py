@@ -34,20 +34,6 @@ from pliant.core.validation import check_real
 from pliant.methods.svm.dual import Certificate, MarginDual
 from pliant.methods.svm.rows import Rows
 
-__all__ = [
-    "AdaptedDual",
-    "CentredRule",
-    "Eigenpairs",
-    "Point",
-    "Spectrum",
-    "ThresholdRule",
-    "adapted_dual",
-    "automatic_eta",
-    "eigenpairs_above",
-    "none_above",
-    "row_blocks",
-]
-
 LEEWAY = 1e-6
 """An eigenvalue that is missed is at most this share above tau/2.
 

@@ -23,8 +23,6 @@ import numpy as np
 from pliant.core.progress import Certified, Progress, Result, Status
 from pliant.core.typing import Array
 
-__all__ = ["InnerSolver", "SequentialProblem", "solve"]
-
 COARSEST = 0.1
 """Largest relative gap to which a model is solved."""
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from pliant.methods.hadamard.parts.divide import Partition
     from pliant.methods.hadamard.parts.parallel import PartResult
 
-__all__ = ["Solution"]
-
 
 @dataclass(frozen=True, eq=False)
 class Solution:

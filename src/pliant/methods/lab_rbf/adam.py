@@ -12,8 +12,6 @@ from numpy.random import RandomState
 from pliant.core.progress import Progress, Result, Status
 from pliant.core.typing import Array, Indices
 
-__all__ = ["Sampled", "solve"]
-
 FIRST_DECAY, SECOND_DECAY, SMALL = 0.9, 0.999, 1e-8
 """Decay rates of the moments, and the number added to their root (Kingma and Ba 2015)."""
 

@@ -44,8 +44,6 @@ from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel
 from pliant.methods.lab_rbf.rows import Table, get_device
 from pliant.methods.lab_rbf.trainer import STRATEGIES, Recipe, is_automatic
 
-__all__ = ["BaseLABRBF"]
-
 AVERAGED = 2.0
 """Members whose held-out loss is more than this times the median are left out."""
 

@@ -19,8 +19,6 @@ from pliant.methods.lab_rbf.base import BaseLABRBF
 from pliant.methods.lab_rbf.ensemble import Run
 from pliant.methods.lab_rbf.rows import Table
 
-__all__ = ["LABRBFClassifier"]
-
 SHARPEST = 4.0
 """Bound on the absolute logarithm of the factor of the scores."""
 

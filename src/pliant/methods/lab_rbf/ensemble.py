@@ -24,15 +24,6 @@ from pliant.methods.lab_rbf.rows import Device, Table
 from pliant.methods.lab_rbf.trainer import Learned, Recipe, Trainer
 from pliant.methods.lab_rbf.warp import WARPS, Warp
 
-__all__ = [
-    "EnsembleTrainer",
-    "LABRBFMember",
-    "Run",
-    "Watch",
-    "comparable_scales",
-    "fit_coefficients",
-]
-
 TINY = float(np.finfo(np.float64).tiny)
 
 SLOPE_ROWS = 1000

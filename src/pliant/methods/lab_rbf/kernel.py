@@ -17,8 +17,6 @@ from pliant.core.typing import Array
 from pliant.core.validation import check_choice, check_points
 from pliant.methods.lab_rbf.warp import Warp
 
-__all__ = ["PROFILES", "LocalRBFKernel", "Profile"]
-
 NEAR = 1e-12
 """Smallest squared distance at which the slope of exp(-r) is taken: it is infinite at 0.
 

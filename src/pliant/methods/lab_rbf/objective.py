@@ -25,8 +25,6 @@ import scipy.linalg
 from pliant.core.typing import Array, Indices
 from pliant.methods.lab_rbf.rows import Block, Evaluated, Evaluation, LocalRows
 
-__all__ = ["Bandwidths", "Evidence", "Interpolation", "Objective", "Problem", "Ridge", "Shared"]
-
 LOWEST, HIGHEST = math.log(1e-6), math.log(1e4)
 """Bounds on log theta^2, for features on [-1, 1]."""
 

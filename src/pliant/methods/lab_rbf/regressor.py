@@ -18,8 +18,6 @@ from pliant.methods.lab_rbf.ensemble import Run
 from pliant.methods.lab_rbf.rows import Table
 from pliant.methods.lab_rbf.warp import skewness
 
-__all__ = ["LABRBFRegressor"]
-
 SKEWED_TARGET = 0.9
 """Skewness of a positive target from which on its logarithm is tried,"""
 

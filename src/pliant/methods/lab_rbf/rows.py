@@ -24,8 +24,6 @@ from pliant.core.validation import check_weights
 from pliant.methods.lab_rbf.kernel import Profile
 from pliant.methods.lab_rbf.warp import Warp
 
-__all__ = ["Block", "Device", "Evaluated", "LocalFeatures", "LocalRows", "Table", "get_device"]
-
 
 @dataclass(frozen=True, eq=False)
 class Table:

@@ -16,8 +16,6 @@ from pliant.core.lbfgs import InverseHessian
 from pliant.core.progress import Progress, Result, Status
 from pliant.core.typing import Array
 
-__all__ = ["Smooth", "solve"]
-
 FIRST = 0.1
 """Largest change of a coordinate in a step along the gradient itself."""
 

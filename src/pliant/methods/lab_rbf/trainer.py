@@ -35,8 +35,6 @@ from pliant.methods.lab_rbf.objective import (
 )
 from pliant.methods.lab_rbf.rows import Block, Device, LocalFeatures, LocalRows, Table
 
-__all__ = ["STRATEGIES", "Learned", "Recipe", "Trainer", "is_automatic"]
-
 TOL = 1e-4
 """Relative gain of a step below which it does not pay on held-out rows."""
 

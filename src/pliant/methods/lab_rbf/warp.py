@@ -11,8 +11,6 @@ from sklearn.base import BaseEstimator
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import check_choice, check_vector
 
-__all__ = ["WARPS", "Warp", "skewness"]
-
 WARPS = ("raw", "log", "asinh")
 """Scales of a feature: as it is, log(x + offset), asinh((x - offset) / width)."""
 

@@ -24,8 +24,6 @@ from pliant.core.validation import (
     check_weights,
 )
 
-__all__ = ["AsymmetricKernelRidge"]
-
 
 class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     r"""Ridge regression with any kernel, also an asymmetric or indefinite one.

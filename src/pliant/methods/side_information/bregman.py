@@ -33,8 +33,6 @@ from pliant.core.jit import compiled
 from pliant.core.progress import Certified, Progress, Result, Status
 from pliant.core.typing import Array, Indices
 
-__all__ = ["BoundedProblem", "DualCertificate", "ProjectedGram", "solve"]
-
 SLICE = 1e9
 """Approximate number of multiplications between two callbacks: some hundredths of a second."""
 

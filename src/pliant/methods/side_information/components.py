@@ -13,8 +13,6 @@ from pliant.core.typing import Array
 from pliant.core.validation import check_points, check_vector
 from pliant.methods.side_information.kernels import LandmarkKernel, LogDetKernel
 
-__all__ = ["Components", "component_inputs", "n_component_inputs", "principal_components"]
-
 EPSILON = float(np.finfo(np.float64).eps)
 
 NEGLIGIBLE = 1e-12

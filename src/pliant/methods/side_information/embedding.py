@@ -39,8 +39,6 @@ from pliant.methods.side_information.selection import (
     mean_scores,
 )
 
-__all__ = ["KernelEmbedding"]
-
 STRENGTHS = tuple(10.0**power for power in range(8))
 BETAS = (1.0, 2.0, 4.0)
 

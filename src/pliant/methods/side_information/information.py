@@ -32,16 +32,6 @@ from pliant.core.validation import (
 )
 from pliant.methods.side_information.pairs import check_pairs, merge_pairs, sample_pairs
 
-__all__ = [
-    "GRAPHS",
-    "GraphExponent",
-    "LabelGraph",
-    "PairGraph",
-    "SideInformation",
-    "SupervisedGraph",
-    "check_information",
-]
-
 GRAPHS = ("complete", "labeled")
 """The points of a supervised graph: all of them, or those with side information."""
 

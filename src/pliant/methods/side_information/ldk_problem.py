@@ -36,8 +36,6 @@ from scipy.linalg.lapack import dpstrf
 
 from pliant.core.typing import Array, Indices, Mask
 
-__all__ = ["BoundsCertificate", "DistanceBounds", "apart", "pair_distances", "percentile_bounds"]
-
 SAME = 1e-10
 """Squared distances up to this multiple of K_ii + K_jj are rounding, and are not bounded."""
 

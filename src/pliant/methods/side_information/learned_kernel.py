@@ -37,8 +37,6 @@ from pliant.methods.side_information.learner import KernelLearner
 from pliant.methods.side_information.scg import SCGLogDetLearner
 from pliant.methods.side_information.selection import unit_scale
 
-__all__ = ["BaseLearnedKernel", "LearnedKernelClassifier", "LearnedKernelRegressor"]
-
 
 def _has(name: str) -> Callable[[Any], bool]:
     """Return a check for `available_if`: whether the estimator on the kernel has a method."""

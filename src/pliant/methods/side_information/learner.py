@@ -19,8 +19,6 @@ from pliant.core.validation import Constraint, check_gram, check_parameters, fre
 from pliant.methods.side_information.information import SideInformation
 from pliant.methods.side_information.kernels import LandmarkKernel, LogDetKernel
 
-__all__ = ["KernelLearner", "LearnedMatrix"]
-
 LearnedMatrix: TypeAlias = Callable[[Indices], Array]
 """A function from m row indices to the learned kernel values between those fit points, (m, m)."""
 

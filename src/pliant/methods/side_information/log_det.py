@@ -34,8 +34,6 @@ from pliant.methods.side_information.ldk_problem import (
 )
 from pliant.methods.side_information.learner import KernelLearner, LearnedMatrix
 
-__all__ = ["LogDetLearner"]
-
 
 class PercentilePair(NamedTuple):
     """Two percentiles, 0 <= low < high <= 100."""

@@ -9,8 +9,6 @@ from pliant.core.typing import Array
 from pliant.core.validation import check_gram, check_points
 from pliant.methods.side_information.information import SideInformation, check_information
 
-__all__ = ["kernel_alignment", "scg_loss"]
-
 
 def scg_loss(
     gram: npt.ArrayLike, information: SideInformation, *, beta: float = 1.0, graph: str = "complete"

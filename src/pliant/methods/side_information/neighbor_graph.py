@@ -27,8 +27,6 @@ from pliant.core.kernels.extension import CoordinateNeighbors
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import check_integer, check_points, check_real, check_vector
 
-__all__ = ["NeighborGraph", "NeighborGraphKernel", "SmoothVectors", "SpectralKernel", "links"]
-
 SMALL = 500
 """Components of up to this many points are decomposed by LAPACK."""
 

@@ -21,8 +21,6 @@ from pliant.methods.side_information.osk_problem import (
     graph_losses,
 )
 
-__all__ = ["OrderSpectralLearner"]
-
 
 class OrderSpectralLearner(KernelLearner):
     r"""Learn a kernel on the smoothest functions on a neighbour graph of all points (OSK).

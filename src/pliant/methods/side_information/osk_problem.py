@@ -38,8 +38,6 @@ from pliant.core.typing import Array
 from pliant.core.validation import check_choice
 from pliant.methods.side_information.information import SideInformation, SupervisedGraph
 
-__all__ = ["ORDERS", "OrderCone", "SpectralAlignment", "best_vertex", "graph_losses"]
-
 ORDERS = ("improved", "none", "strict")
 """Constraints on the weights besides mu >= 0."""
 

@@ -8,8 +8,6 @@ from sklearn.utils.random import sample_without_replacement
 
 from pliant.core.typing import Array, Indices, Mask
 
-__all__ = ["check_pairs", "merge_pairs", "sample_pairs"]
-
 
 def check_pairs(name: str, pairs: npt.ArrayLike | None, n_samples: int) -> Indices:
     """Return pairs with i < j, sorted and without repetitions, shape (n_pairs, 2).

@@ -50,8 +50,6 @@ from pliant.methods.side_information.selection import (
     mean_scores,
 )
 
-__all__ = ["SCGLogDetLearner"]
-
 LARGEST_GRAPH = 10_000
 """For more points in the graph, solver="auto" uses landmarks: (a, a) matrices take 800 MB each."""
 

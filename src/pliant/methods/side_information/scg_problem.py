@@ -34,16 +34,6 @@ from pliant.methods.side_information.information import (
     check_information,
 )
 
-__all__ = [
-    "Resolvent",
-    "SCGLogDet",
-    "SCGLogDetPath",
-    "Solution",
-    "Spectrum",
-    "graph_size",
-    "learned_map",
-]
-
 TINY = 1e-4
 """Below this gamma |K0|, M = (I - R)/gamma loses more than four digits; K0 R is used instead."""
 

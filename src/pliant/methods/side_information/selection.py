@@ -22,17 +22,6 @@ from pliant.methods.side_information.information import SideInformation
 from pliant.methods.side_information.kernels import checked_gram
 from pliant.methods.side_information.scg_problem import SCGLogDetPath
 
-__all__ = [
-    "FALLBACK",
-    "STRENGTHS",
-    "Candidate",
-    "ComponentScore",
-    "KernelScore",
-    "Score",
-    "mean_scores",
-    "unit_scale",
-]
-
 STRENGTHS = tuple(10.0**power for power in range(-1, 7))
 """The candidates of strength="auto"."""
 

@@ -28,17 +28,6 @@ from scipy.optimize import brentq
 from pliant.core.typing import Array
 from pliant.methods.svm.rows import BorderedRows, DenseRows, Rows
 
-__all__ = [
-    "Certificate",
-    "MarginDual",
-    "best_intercept",
-    "best_multiple",
-    "better_start",
-    "svc_dual",
-    "svr_dual",
-    "without_intercept",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Certificate:

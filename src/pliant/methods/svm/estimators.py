@@ -43,16 +43,6 @@ from pliant.methods.svm.learned import check_loaded, expansion, summary_of
 from pliant.methods.svm.rows import DenseRows, Rows
 from pliant.methods.svm.task import Task, WarmStart
 
-__all__ = [
-    "BaseSVM",
-    "SVMClassifier",
-    "SVMRegressor",
-    "StepLimit",
-    "Task",
-    "WarmStart",
-    "finite_gram",
-]
-
 
 class StepLimit(NamedTuple):
     """A number of steps >= 1, or -1 for no limit."""

@@ -13,8 +13,6 @@ from pliant.core.summary import FunctionSummary, Summary
 from pliant.core.typing import Array
 from pliant.core.validation import check_points
 
-__all__ = ["check_loaded", "expansion", "summary_of"]
-
 
 def expansion(kernel: Kernel, X: Array, vectors: Array, coefficients: Array) -> Array:
     """Return kernel(X, vectors) @ coefficients, shape (m,), in blocks of rows of X."""

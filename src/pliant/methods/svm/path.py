@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from pliant.methods.svm.estimators import BaseSVM, WarmStart
-
-__all__ = ["C_path"]
+from pliant.methods.svm.estimators import BaseSVM
+from pliant.methods.svm.task import WarmStart
 
 
 def C_path(

@@ -9,8 +9,6 @@ from pliant.core.kernels.base import Kernel
 from pliant.core.typing import Array, Indices
 from pliant.methods.svm.rows import DenseRows
 
-__all__ = ["Task", "WarmStart"]
-
 
 @dataclass(frozen=True, eq=False)
 class Task:

@@ -32,8 +32,9 @@ from pliant.core.validation import (
     check_points,
     stack_level,
 )
-from pliant.methods.svm.estimators import BaseSVM, Task, WarmStart
+from pliant.methods.svm.estimators import BaseSVM
 from pliant.methods.svm.rows import DenseRows
+from pliant.methods.svm.task import Task, WarmStart
 from pliant.methods.tessellated.generalized_kernel import GeneralizedKernel
 from pliant.methods.tessellated.problem import KernelLearning
 from pliant.methods.tessellated.solvers import (
@@ -44,8 +45,6 @@ from pliant.methods.tessellated.solvers import (
     primal_dual,
 )
 from pliant.methods.tessellated.solvers.search import Saddle
-
-__all__ = ["SOLVERS", "BaseGKL", "unscaled"]
 
 SOLVERS: dict[str, Callable[..., Result[Saddle]]] = {
     "lowrank": low_rank.solve,

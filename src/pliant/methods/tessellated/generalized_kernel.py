@@ -29,8 +29,6 @@ from pliant.core.kernels.base import Kernel
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_points, check_vector
 
-__all__ = ["Box", "GeneralizedKernel", "MonomialBasis", "Side", "monomial_basis", "raw_moments"]
-
 TILE = 512
 """Number of points on each side of the tiles in which a Gram matrix is computed."""
 

@@ -13,8 +13,6 @@ from pliant.methods.tessellated.base import BaseGKL
 from pliant.methods.tessellated.generalized_kernel import GeneralizedKernel
 from pliant.methods.tessellated.quadrature_kernel import GeneralizedPolynomial
 
-__all__ = ["GKLClassifier", "GKLRegressor"]
-
 
 class Family(NamedTuple):
     """A kernel whose P can be learned."""

@@ -29,8 +29,6 @@ from pliant.methods.svm.dual import Certificate, MarginDual
 from pliant.methods.svm.rows import CachedRows, DenseRows
 from pliant.methods.tessellated.generalized_kernel import GeneralizedKernel, Side
 
-__all__ = ["KernelLearning", "Oracle"]
-
 BLOCK_ENTRIES = 4_000_000
 """Number of kernel values that a product holds at once."""
 

@@ -17,8 +17,6 @@ from pliant.methods.tessellated.generalized_kernel import (
     monomial_basis,
 )
 
-__all__ = ["GeneralizedPolynomial", "QuadratureKernel"]
-
 
 class _FiniteRank(GeneralizedKernel):
     """k(x, y) = phi(x)'phi(y), where the features phi are linear in F."""

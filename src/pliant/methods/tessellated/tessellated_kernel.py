@@ -25,8 +25,6 @@ from pliant.methods.tessellated.generalized_kernel import (
     raw_moments,
 )
 
-__all__ = ["BASES", "Degree", "TessellatedKernel"]
-
 BASES = ("x", "xz")
 """Monomials of x alone, as in the authors' code, or of x and z, as in the paper."""
 

@@ -14,8 +14,6 @@ from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor
 from pliant.methods.tessellated.base import BaseGKL, unscaled
 from pliant.methods.tessellated.tessellated_kernel import BASES, Degree, TessellatedKernel
 
-__all__ = ["TKLClassifier", "TKLRegressor"]
-
 KERNEL_CONSTRAINTS: Mapping[str, Constraint] = {
     "degree": Degree(),
     "basis": OneOf(BASES),

@@ -12,9 +12,8 @@ from pliant.core.kernels.base import Kernel
 from pliant.core.typing import Array
 from pliant.methods.hadamard.parts.folder import fingerprint
 from pliant.methods.hadamard.parts.store import Store
-from pliant.methods.svm.estimators import Task, finite_gram
-
-__all__ = ["Keeper", "open_store"]
+from pliant.methods.svm.estimators import finite_gram
+from pliant.methods.svm.task import Task
 
 SAVE_SECONDS = 30.0
 """Least time between two stored states of a refinement."""

@@ -16,8 +16,6 @@ from pliant.core.linalg import nearest_rows
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import check_integer, check_points, check_real, plain
 
-__all__ = ["AUTO_SIZE", "Partition", "kmeans_partition"]
-
 AUTO_SIZE = 4000
 """Mean number of rows of a part for ``n_parts="auto"``."""
 

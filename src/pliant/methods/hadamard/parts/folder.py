@@ -21,8 +21,6 @@ from pliant.core.files import printable, quoted, replacing
 from pliant.core.validation import plain
 from pliant.methods.hadamard.parts.npz import Damaged, read_bytes
 
-__all__ = ["fingerprint", "open_folder"]
-
 MANIFEST = "manifest.json"
 FORMAT = "pliant checkpoint 1"
 MAX_MANIFEST_BYTES = 1 << 20

@@ -19,8 +19,6 @@ import numpy.typing as npt
 
 from pliant.core.files import printable, quoted, replacing
 
-__all__ = ["Damaged", "Layout", "read_arrays", "read_bytes", "write_arrays"]
-
 Layout: TypeAlias = Mapping[str, tuple[str, tuple[int | None, ...]]]
 """The types that each array may have, such as ``<f8`` or ``<f8 <i8``, and its shape.
 

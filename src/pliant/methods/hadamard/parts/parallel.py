@@ -17,8 +17,6 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from pliant.core.typing import Array
 
-__all__ = ["Archive", "PartResult", "Work", "halted", "run_parts"]
-
 UNFINISHED = "STOPPED"
 """The status of a result that is not stored, because the time limit came first."""
 

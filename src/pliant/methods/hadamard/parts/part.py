@@ -16,10 +16,8 @@ from pliant.methods.hadamard.parts.divide import Partition
 from pliant.methods.hadamard.parts.parallel import PartResult, halted
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import MarginDual, without_intercept
-from pliant.methods.svm.estimators import Task
 from pliant.methods.svm.rows import DenseRows, Rows
-
-__all__ = ["SMALL_PART", "PartOptions", "PartTasks", "solve_part"]
+from pliant.methods.svm.task import Task
 
 SMALL_PART = 2000
 """Largest part whose Gram matrix is computed whole: rows on demand gain nothing."""

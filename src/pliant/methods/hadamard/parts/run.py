@@ -28,9 +28,7 @@ from pliant.methods.hadamard.problem import automatic_eta
 from pliant.methods.hadamard.solution import Solution
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import Certificate, MarginDual
-from pliant.methods.svm.estimators import Task, WarmStart
-
-__all__ = ["solve_in_parts"]
+from pliant.methods.svm.task import Task, WarmStart
 
 COARSE = 1e-3
 """The relative gap to which the problem on the support points of the parts is solved at first."""

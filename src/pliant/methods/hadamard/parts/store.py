@@ -19,8 +19,6 @@ from pliant.methods.hadamard.parts.folder import open_folder
 from pliant.methods.hadamard.parts.npz import Damaged, Layout, read_arrays, write_arrays
 from pliant.methods.hadamard.parts.parallel import PartResult
 
-__all__ = ["Store"]
-
 STATUS_LENGTH = 32
 
 

@@ -7,8 +7,6 @@ import numpy as np
 from pliant.core.typing import Array, Indices
 from pliant.methods.svm.rows.dense import Pause, Rows
 
-__all__ = ["BorderedRows"]
-
 
 class BorderedRows:
     """The rows of the matrix [[K, 0], [0, 0]], with K given by its rows.

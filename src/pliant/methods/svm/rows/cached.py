@@ -14,8 +14,6 @@ from pliant.core.validation import check_points, check_real
 from pliant.methods.svm.rows.dense import Pause, add_both, add_rows, part, place, used_rows
 from pliant.methods.svm.rows.memory import RowMemory
 
-__all__ = ["CachedRows"]
-
 BLOCK_ENTRIES = 8_000_000
 """Entries of rows that are summed before the next are computed: 32 MB in float32."""
 

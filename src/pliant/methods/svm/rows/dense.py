@@ -11,8 +11,6 @@ import numpy.typing as npt
 from pliant.core.jit import compiled
 from pliant.core.typing import Array, Indices
 
-__all__ = ["DenseRows", "Pause", "Rows", "add_both", "add_rows", "part", "place", "used_rows"]
-
 Pause = Callable[[], object]
 """Called between blocks of kernel values; it may end the sum with an exception."""
 

@@ -14,8 +14,6 @@ import numpy as np
 
 from pliant.core.typing import Array, Indices, Mask
 
-__all__ = ["RowMemory"]
-
 
 class RowMemory:
     """Some rows of an n x n matrix, and one square part of it, in one piece of memory.

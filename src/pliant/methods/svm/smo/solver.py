@@ -30,9 +30,6 @@ from pliant.core.typing import Array, Indices, Mask
 from pliant.methods.svm.rows import Pause, Rows
 from pliant.methods.svm.smo.steps import ascend, one_sided_slopes, project_box_hyperplane
 
-__all__ = ["Block", "CertifiedIntercept", "Run", "TwoCoordinateProblem", "solve", "working_set"]
-
-
 SLICE_READS = 2e7
 """Gram entries that one compiled slice reads at most: some hundredths of a second."""
 

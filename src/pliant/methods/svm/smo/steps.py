@@ -16,8 +16,6 @@ import numpy as np
 from pliant.core.jit import compiled
 from pliant.core.typing import Array
 
-__all__ = ["ascend", "one_sided_slopes", "project_box_hyperplane"]
-
 FLAT = 1e-12
 """Smallest curvature; rounding may make one smaller, or negative."""
 

@@ -18,8 +18,6 @@ from pliant.methods.tessellated.solvers.search import (
     blended,
 )
 
-__all__ = ["solve"]
-
 BLENDS = (0.1, 0.3)
 """Shares s of the identity, in the order in which they are tried."""
 

@@ -25,8 +25,6 @@ from pliant.methods.tessellated.solvers.search import (
     factor_of,
 )
 
-__all__ = ["advance", "solve"]
-
 FLAT = 0.1
 """A step is accepted when the slope has decreased to this share of the slope at zero."""
 

@@ -11,8 +11,6 @@ from pliant.core.typing import Array
 from pliant.methods.tessellated.solvers import frank_wolfe, primal_dual
 from pliant.methods.tessellated.solvers.search import Saddle, SaddleProblem, Search
 
-__all__ = ["solve"]
-
 HAND_OVER = 0.02
 """Relative gap at which the primal-dual steps take over."""
 

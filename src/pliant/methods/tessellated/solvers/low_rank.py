@@ -30,8 +30,6 @@ from pliant.methods.tessellated.solvers.search import (
     blended,
 )
 
-__all__ = ["solve"]
-
 PROX = 0.3
 """Initial rho/2 |w|^2 for "auto", as a share of the objective."""
 

@@ -24,8 +24,6 @@ from pliant.core.progress import Result
 from pliant.core.typing import Array
 from pliant.methods.tessellated.solvers.search import Prox, Saddle, SaddleProblem, Search, factor_of
 
-__all__ = ["advance", "solve"]
-
 STRENGTH = 0.01
 """mu tau_0: the strong concavity in w that the step sizes assume."""
 

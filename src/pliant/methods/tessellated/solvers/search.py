@@ -24,17 +24,6 @@ from pliant.core.typing import Array
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import Certificate, MarginDual
 
-__all__ = [
-    "INNER_SHARE",
-    "Evaluation",
-    "Prox",
-    "Saddle",
-    "SaddleProblem",
-    "Search",
-    "blended",
-    "factor_of",
-]
-
 COARSEST = 0.03
 """Largest gap to which an SVM is solved, as a share of what is known of its objective."""
 
