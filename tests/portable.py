@@ -27,16 +27,16 @@ SAME = {"Zen": "Haswell"}
 """Core types that go by the name of another one, whose kernels they share."""
 
 TESTS = [
-    "tests/core/test_eigenpairs.py",
     "tests/core/test_linalg.py",
-    "tests/methods/hadamard/test_hadamard_problem.py",
+    "tests/methods/hadamard/test_eigenpairs.py",
+    "tests/methods/hadamard/test_problem.py",
     "tests/methods/hadamard/test_sequential.py",
-    "tests/methods/lab_rbf/test_local_problem.py",
+    "tests/methods/lab_rbf/test_objective.py",
     "tests/methods/side_information/test_bregman.py",
-    "tests/methods/side_information/test_spectral_order.py",
+    "tests/methods/side_information/test_osk_problem.py",
     "tests/methods/svm/test_projections.py",
     "tests/methods/svm/test_smo.py",
-    "tests/methods/tessellated/test_saddle_solvers.py",
+    "tests/methods/tessellated/test_solvers.py",
     "tests/methods/tessellated/test_tkl.py",
     "tests/papers/test_dank_scale_theorems.py",
     "tests/papers/test_reference_twins.py",
