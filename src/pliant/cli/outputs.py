@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Iterable
 from contextlib import suppress
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pliant.core.exceptions import TableError
-from pliant.core.files import quoted, replacing
+from pliant.core.files import plain_data, quoted, replacing
 
 STDOUT = Path("-")
 """A file name that stands for stdout."""
@@ -44,22 +43,9 @@ def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path] = ()) -
 
 def write_json(path: Path, value: Any) -> None:
     """Write plain data as JSON to a file or to stdout; nan and inf become null."""
-    text = json.dumps(_plain(value), indent=2, allow_nan=False)
+    text = json.dumps(plain_data(value), indent=2, allow_nan=False)
     if path == STDOUT:
         print(text)
         return
     with replacing(path, TableError) as draft:
         draft.write_text(f"{text}\n", encoding="utf-8")
-
-
-def _plain(value: Any) -> Any:
-    """Return a value of types that JSON has."""
-    if isinstance(value, dict):
-        return {str(name): _plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    if hasattr(value, "tolist"):
-        return _plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if isinstance(value, str | int | float | None) else str(value)

@@ -20,7 +20,7 @@ from pliant.core.exceptions import TableError
 from pliant.core.files import quoted
 from pliant.core.typing import Array, Indices
 from pliant.tables import Column, TableSchema, read_table
-from pliant.tables._values import Gaps, row_name, texts
+from pliant.tables._values import refuse_missing, row_name, texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -148,7 +148,7 @@ def _groups(cells: pd.Series) -> npt.NDArray[np.intp]:
     """Return the number of each row's group, in the order in which groups appear."""
     import pandas as pd
 
-    _refuse_missing(cells)
+    refuse_missing(cells, OTHER_ROWS)
     try:
         codes, _ = pd.factorize(cells)
     except TypeError:
@@ -168,7 +168,7 @@ def _order(cells: pd.Series) -> Indices:
     """
     import pandas as pd
 
-    _refuse_missing(cells)
+    refuse_missing(cells, OTHER_ROWS)
     if pd.api.types.is_numeric_dtype(cells) and not pd.api.types.is_bool_dtype(cells):
         return _rising(cells)
     moments = pd.to_datetime(cells, format="ISO8601", utc=True, errors="coerce")
@@ -184,9 +184,3 @@ def _order(cells: pd.Series) -> Indices:
 
 def _rising(cells: pd.Series) -> Indices:
     return np.asarray(cells.argsort(kind="stable"), dtype=np.intp)
-
-
-def _refuse_missing(cells: pd.Series) -> None:
-    gaps = Gaps()
-    gaps.add(cells)
-    gaps.refuse(cells.name, OTHER_ROWS)

@@ -1,13 +1,15 @@
-"""What is written reaches its name whole, and what is quoted prints on one line."""
+"""Atomic files, texts that print on one line, and values as plain data."""
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 
 def printable(text: object, limit: int = 80) -> str:
@@ -35,6 +37,19 @@ def printable(text: object, limit: int = 80) -> str:
 def quoted(text: object, limit: int = 80) -> str:
     """Return ``printable(text, limit)`` in single quotes."""
     return f"'{printable(text, limit)}'"
+
+
+def plain_data(value: Any) -> Any:
+    """Return a value of types that JSON has; numbers that are not finite become None."""
+    if isinstance(value, dict):
+        return {str(name): plain_data(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_data(part) for part in value]
+    if hasattr(value, "tolist"):
+        return plain_data(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, str | int | float | None) else str(value)
 
 
 @contextmanager

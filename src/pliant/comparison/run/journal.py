@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import warnings
 from collections.abc import Iterable
@@ -21,7 +20,7 @@ from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.record import Record
 from pliant.comparison.sample import Sample
 from pliant.core.exceptions import TableError
-from pliant.core.files import printable, quoted, replacing
+from pliant.core.files import plain_data, printable, quoted, replacing
 from pliant.registry import Method
 
 FORMAT = "pliant comparison 1"
@@ -123,20 +122,7 @@ class Journal:
 
 
 def _line(entry: dict[str, Any]) -> str:
-    return json.dumps(plain(entry), allow_nan=False) + "\n"
-
-
-def plain(value: Any) -> Any:
-    """Return a value of types that JSON has; numbers that are not finite become None."""
-    if isinstance(value, dict):
-        return {str(name): plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
-    if hasattr(value, "tolist"):
-        return plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if isinstance(value, str | int | float | None) else str(value)
+    return json.dumps(plain_data(entry), allow_nan=False) + "\n"
 
 
 def check_ours(path: Path) -> None:

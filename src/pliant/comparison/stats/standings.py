@@ -11,7 +11,7 @@ paired t test; p-values are adjusted by Holm's method over all methods tested.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from math import fsum, isfinite, sqrt
 from statistics import median, variance
 from typing import Any, TypeAlias, TypeGuard
@@ -83,7 +83,7 @@ def _bounded(score: float) -> float:
 SECONDS = ("search", "fit", "predict", "total")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Standing:
     """One method's place.
 
@@ -128,13 +128,13 @@ class Standing:
     planned: int
     rank: int | None
     is_reference: bool
-    difference: float | None
-    difference_error: float | None
-    p_value: float | None
-    wilcoxon: float | None
-    wins: int
-    ties: int
-    losses: int
+    difference: float | None = None
+    difference_error: float | None = None
+    p_value: float | None = None
+    wilcoxon: float | None = None
+    wins: int = 0
+    ties: int = 0
+    losses: int = 0
     means: dict[str, float | None]
     errors: dict[str, float | None]
     seconds: dict[str, float | None]
@@ -175,9 +175,8 @@ def standings(
     places = {name: _place(values[name], metric) for name in cells}
     best_first = sorted(methods, key=lambda entry: (places[entry.name], entry.name))
     against = _reference(best_first, values, reference)
-    tests = _adjusted(_tests(cells, values, against, metric))
     order = [places[entry.name] for entry in best_first]
-    return [
+    untested = [
         _standing(
             entry,
             cells[entry.name],
@@ -185,23 +184,10 @@ def standings(
             planned=len(protocol.places()),
             rank=order.index(places[entry.name]) + 1 if values[entry.name] else None,
             is_reference=entry.name == against,
-            test=tests.get(entry.name, _Test()),
         )
         for entry in best_first
     ]
-
-
-@dataclass(frozen=True)
-class _Test:
-    """The results of the tests against the reference."""
-
-    difference: float | None = None
-    difference_error: float | None = None
-    p_value: float | None = None
-    wilcoxon: float | None = None
-    wins: int = 0
-    ties: int = 0
-    losses: int = 0
+    return _adjusted([_tested(each, cells, values, against, metric) for each in untested])
 
 
 def _place(values: Scores, metric: Metric) -> tuple[bool, float]:
@@ -219,37 +205,31 @@ def _reference(
     return next((name for name in (wanted, *baselines) if values.get(name)), None)
 
 
-def _tests(
-    cells: Mapping[str, Cells], values: Mapping[str, Scores], against: str | None, metric: Metric
-) -> dict[str, _Test]:
-    """Test each method that has two cells in common with the reference."""
-    if against is None:
-        return {}
-    tests = {
-        name: _test(cells[name], values[name], values[against], metric)
-        for name in cells
-        if name != against
-    }
-    return {name: test for name, test in tests.items() if test is not None}
-
-
-def _test(cells: Cells, mine: Scores, theirs: Scores, metric: Metric) -> _Test | None:
-    """Test scores against the reference's; None with fewer than two cells in common."""
-    common = [place for place in mine if place in theirs]
-    if len(common) < 2:
-        return None
+def _tested(
+    standing: Standing,
+    cells: Mapping[str, Cells],
+    values: Mapping[str, Scores],
+    against: str | None,
+    metric: Metric,
+) -> Standing:
+    """Test a method against the reference, if both have two cells in common."""
+    name = standing.method.name
+    common = [place for place in values[name] if place in values.get(against or "", ())]
+    if len(common) < 2 or against is None or name == against:
+        return standing
     sign = 1 if metric.higher_is_better else -1
-    first, second = ([sign * values[place] for place in common] for values in (mine, theirs))
-    share = held_out_share(cells[place] for place in common)
+    first, second = ([sign * values[who][place] for place in common] for who in (name, against))
+    share = held_out_share(cells[name][place] for place in common)
     test = corrected_t_test(first, second, n_train=1, n_test=share)
-    return _Test(
-        test.mean_difference,
-        test.standard_error,
-        _p_value(test),
-        wilcoxon_test(first, second).p_value,
-        test.wins,
-        test.ties,
-        test.losses,
+    return replace(
+        standing,
+        difference=test.mean_difference,
+        difference_error=test.standard_error,
+        p_value=_p_value(test),
+        wilcoxon=wilcoxon_test(first, second).p_value,
+        wins=test.wins,
+        ties=test.ties,
+        losses=test.losses,
     )
 
 
@@ -261,16 +241,16 @@ def _p_value(test: PairedTest) -> float:
     return test.p_value if isfinite(test.statistic) else 2.0 ** (1 - test.wins - test.losses)
 
 
-def _adjusted(tests: Mapping[str, _Test]) -> dict[str, _Test]:
-    """Return the tests with Holm's p-values."""
-    adjusted = holm([test.p_value for test in tests.values() if test.p_value is not None])
-    return {
-        name: replace(test, p_value=p)
-        for (name, test), p in zip(tests.items(), adjusted, strict=True)
-    }
+def _adjusted(standings: list[Standing]) -> list[Standing]:
+    """Return standings with p-values adjusted by Holm's method."""
+    adjusted = iter(holm([each.p_value for each in standings if each.p_value is not None]))
+    return [
+        each if each.p_value is None else replace(each, p_value=next(adjusted))
+        for each in standings
+    ]
 
 
-def _standing(entry: Entry, cells: Cells, metric: Metric, *, test: _Test, **place: Any) -> Standing:
+def _standing(entry: Entry, cells: Cells, metric: Metric, **place: Any) -> Standing:
     """Return the place of a method with its scores and costs."""
     scores = {each.name: scores_of(cells, each.name) for each in metrics_of(metric.task)}
     means = {name: mean_of(values.values()) for name, values in scores.items()}
@@ -282,7 +262,6 @@ def _standing(entry: Entry, cells: Cells, metric: Metric, *, test: _Test, **plac
         error=errors[metric.name],
         folds=len(cells),
         **place,
-        **asdict(test),
         means=means,
         errors=errors,
         seconds={
