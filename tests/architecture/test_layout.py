@@ -94,7 +94,8 @@ ESTIMATORS = [
 
 def file_of(cls):
     """The file that defines a class; ``__module__`` is the public path of exported ones."""
-    functions = [f for f in vars(cls).values() if inspect.isfunction(f)]
+    # scikit-learn wraps fit: the file is that of the function inside
+    functions = [inspect.unwrap(f) for f in vars(cls).values() if inspect.isfunction(f)]
     return functions[0].__code__.co_filename if functions else None
 
 
