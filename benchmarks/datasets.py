@@ -123,9 +123,9 @@ def _manifest(root: Path) -> dict[str, dict[str, Any]]:
 
 
 def _check_sum(name: str, content: bytes, expected: str | None) -> None:
-    found = hashlib.sha256(content).hexdigest()
-    if expected is not None and found != expected:
-        raise TableError(f"{name}{_SUFFIX}: expected sha256 {expected}, got {found}")
+    digest = hashlib.sha256(content).hexdigest()
+    if expected is not None and digest != expected:
+        raise TableError(f"{name}{_SUFFIX}: expected sha256 {expected}, got {digest}")
 
 
 def _read(name: str, content: bytes) -> tuple[tuple[str, ...], Array]:

@@ -101,7 +101,7 @@ def one_after_another(params: Params) -> Prepared:
                 break
         return reached
 
-    return call, lambda found: _describe(*found)
+    return call, lambda result: _describe(*result)
 
 
 def _sweep(problem: DistanceBounds, K: Array, duals: Array) -> float:

@@ -76,11 +76,11 @@ def prepared(params: Params) -> Halves:
     chosen = SETS[params["set"]]
     if chosen.file == GENERATED:
         train = generated(params["rows"], 2 * params["seed"])
-        found = Halves(*train, *generated(N_TEST, 2 * params["seed"] + 1))
+        split = Halves(*train, *generated(N_TEST, 2 * params["seed"] + 1))
     else:
-        found = halves(chosen, params["seed"])
+        split = halves(chosen, params["seed"])
     most = params.get("most")
-    return found._replace(X=found.X[:most], y=found.y[:most])
+    return split._replace(X=split.X[:most], y=split.y[:most])
 
 
 def halves(chosen: ScaleSet, seed: int, folder: str | None = None) -> Halves:

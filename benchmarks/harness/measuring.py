@@ -68,8 +68,8 @@ def measure_case(
         outcome = _spawn(contestant, case, settings)
         place = {"repeat": repeat, "position": position, "contestant": contestant.name}
         measurements.append({**place, **outcome})
-        said = outcome.get("error") or f"{outcome['seconds']:.4g} s"
-        tell(f"{case.name} | {repeat + 1}/{settings.repeats} | {contestant.name}: {said}")
+        outcome_text = outcome.get("error") or f"{outcome['seconds']:.4g} s"
+        tell(f"{case.name} | {repeat + 1}/{settings.repeats} | {contestant.name}: {outcome_text}")
     return measurements
 
 

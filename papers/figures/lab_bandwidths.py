@@ -93,7 +93,7 @@ class LabBandwidths(PaperFigure):
         }
 
     def _words(self, measured: dict[str, Any]) -> dict[str, Any]:
-        models = [{"name": name, "m": found} for name, found in measured.items()]
+        models = [{"name": name, "m": numbers} for name, numbers in measured.items()]
         return {"errors": models, "medians": models[len(self.gammas) :]}
 
 

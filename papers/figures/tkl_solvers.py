@@ -120,8 +120,8 @@ class TklConvergence(PaperFigure):
     def _words(self, measured: dict[str, Any]) -> dict[str, Any]:
         parts = "; ".join(
             f"{label} at {C} " + ", ".join(self._count(runs[m]) for m in METHODS)
-            for label, found in measured.items()
-            for C, runs in found.items()
+            for label, by_C in measured.items()
+            for C, runs in by_C.items()
             if C.startswith("C =")
         )
         return {"parts": parts}
@@ -145,8 +145,8 @@ class Exponents(NamedTuple):
 def fit_exponents(m: Array, order: Array, seconds: Array) -> Exponents:
     """Return the least-squares fit of the logarithms; arrays of one shape."""
     design = np.column_stack([np.ones(m.size), np.log(m.ravel()), np.log(order.ravel())])
-    found = np.linalg.lstsq(design, np.log(seconds.ravel()), rcond=None)[0]
-    return Exponents(float(np.exp(found[0])), float(found[1]), float(found[2]))
+    coefficients = np.linalg.lstsq(design, np.log(seconds.ravel()), rcond=None)[0]
+    return Exponents(float(np.exp(coefficients[0])), float(coefficients[1]), float(coefficients[2]))
 
 
 @dataclass(frozen=True)
@@ -181,10 +181,10 @@ class TklCost(PaperFigure):
             panels[0].set_ylabel(f"{task}: seconds of a machine")
             for ax, method in zip(panels, methods, strict=True):
                 orders, seconds = self._measure(samples, method)
-                found = self._draw(ax, orders, seconds)
-                exponents = f"$m^{{{found.rows:.1f}}}\\,n_P^{{{found.order:.1f}}}$"
+                fitted = self._draw(ax, orders, seconds)
+                exponents = f"$m^{{{fitted.rows:.1f}}}\\,n_P^{{{fitted.order:.1f}}}$"
                 ax.set_title(f"{method}: {exponents}", fontsize=10)
-                measured[f"{task}, {method}"] = self._numbers(orders, seconds, found)
+                measured[f"{task}, {method}"] = self._numbers(orders, seconds, fitted)
         for ax in axes.flat:
             ax.set(xscale="log", yscale="log")
             ax.set_xticks(self.counts, [str(m) for m in self.counts])
@@ -221,19 +221,19 @@ class TklCost(PaperFigure):
         m = np.array(self.counts, dtype=np.float64)
         grid = np.broadcast_arrays(m, orders[:, None].astype(float))
         large = m >= self.fitted_from
-        found = fit_exponents(*(each[:, large] for each in (*grid, seconds)))
+        exponents = fit_exponents(*(each[:, large] for each in (*grid, seconds)))
         for order, line, color in zip(orders, seconds, COLORS, strict=False):
             ax.plot(m, line, "o", color=color, markersize=5, label=f"$n_P$ = {order}")
-            fitted = found.constant * m**found.rows * float(order) ** found.order
+            fitted = exponents.constant * m**exponents.rows * float(order) ** exponents.order
             ax.plot(m[large], fitted[large], color=color, linewidth=0.9)
-        return found
+        return exponents
 
-    def _numbers(self, orders: Array, seconds: Array, found: Exponents) -> dict[str, Any]:
+    def _numbers(self, orders: Array, seconds: Array, exponents: Exponents) -> dict[str, Any]:
         lines = {
             f"n_P = {order}": dict(zip(map(str, self.counts), map(float, line), strict=True))
             for order, line in zip(orders, seconds, strict=True)
         }
-        return {"seconds": lines, **found._asdict()}
+        return {"seconds": lines, **exponents._asdict()}
 
     def _words(self, measured: dict[str, Any]) -> dict[str, Any]:
         order = tessellated(self.degree).shape_size(self.features[-1])
