@@ -140,7 +140,7 @@ class KnplBoundary(PaperFigure):
     test_seed: int = 1000
     """Of the test points; not among those."""
     draws: int = 10
-    """Accuracies are averaged over so many seeds, from the `seed` of the points that are drawn."""
+    """Number of seeds that accuracies are averaged over, from the `seed` of the drawn points."""
     eta_scales: tuple[float, ...] = (1.0, 0.1)
     grid: Grid = field(default_factory=Grid)
     resolution: int = 250

@@ -23,7 +23,7 @@ class LabBandwidths(PaperFigure):
     """Of exp(-gamma (x - z)^2), the paper's two fixed bandwidths."""
     low: float = 0.0
     high: float = 3.0
-    """Ends of x; the paper does not tell its own."""
+    """Ends of x; the paper does not state its own."""
     n: int = 300
     """Training points, uniform."""
     noise: float = 0.1

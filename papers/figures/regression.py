@@ -94,7 +94,7 @@ class StepFunction(PaperFigure):
     sharpness: tuple[float, ...] = (0.05, 20.0)
     n: int = 100
     n_test: int = 1001
-    """Evenly spaced training and test points on [-5, 5]; the paper does not tell its own."""
+    """Evenly spaced training and test points on [-5, 5]; the paper does not state its own."""
     rivals: Rivals = field(default_factory=Rivals)
 
     name = "dank-figure-6a"

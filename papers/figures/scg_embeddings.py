@@ -37,7 +37,7 @@ class ScgGaussians(PaperFigure):
     n_per_class: int = 100
     """As in the paper."""
     deviation: float = 0.4
-    """Of each Gaussian; the paper does not tell its own."""
+    """Of each Gaussian; the paper does not state its own."""
     gamma: float = 0.5
     """Of the Gaussian kernel."""
     strength: float = 100.0

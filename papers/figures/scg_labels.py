@@ -19,7 +19,7 @@ from pliant.core.typing import Array, Indices
 from pliant.plots._common import BLUE, VERMILION
 
 PRINTED = {"OSK": 3.62, "LDK": 11.03, "SCG-OSK": 0.53, "SCG-LDK": 0.06}
-"""Seconds at 70 % labels in the paper's Table 3, on its machine."""
+"""Seconds at 70 % labels in the paper's Table 3, on its computer."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,9 @@ class ScgLabels(PaperFigure):
     """A panel for each learner, on heart."""
 
     shares: int = 20
-    """So many equally spaced shares up to 1, as in the paper: .05, .1, ..., 1."""
+    """Number of equally spaced shares up to 1, as in the paper: .05, .1, ..., 1."""
     repeats: int = 5
-    """Median processor time of so many fits, each with its own labels."""
+    """Number of fits whose median processor time is taken, each with its own labels."""
     sweeps: int = 20
     """Of LDK, at most, over all pairs of the labelled points."""
     strength: float = 100.0

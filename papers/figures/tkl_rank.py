@@ -1,4 +1,4 @@
-"""TKL, Figure 4: two-coordinate steps of one machine against the rank of a random P."""
+"""TKL, Figure 4: two-coordinate steps of one support vector machine against the rank of P."""
 
 from __future__ import annotations
 
