@@ -32,7 +32,7 @@ def sequence(params: Params) -> Prepared:
     start = np.zeros(len(problem.plain.rows))
     return (
         lambda: sequential.solve(problem, start.copy(), inner=smo.solve, tol=params["tol"]),
-        lambda found: {**_describe(problem, found.x), "iterations": len(found.history) - 1},
+        lambda result: {**_describe(problem, result.x), "iterations": len(result.history) - 1},
     )
 
 
@@ -43,9 +43,9 @@ def algorithm_1(params: Params) -> Prepared:
         iterations, tau = params["iterations"], params["tau"]
         return dank_algorithm1.nesterov(K, y, params["C"], eta, tau, max_iter=iterations, eps=0.0)
 
-    def more(found: Any) -> dict[str, Any]:
+    def more(result: Any) -> dict[str, Any]:
         share = params["iterations"] / OF_ITERATIONS
-        seconds = f"{found.seconds[-1] / share:.0f} s for {OF_ITERATIONS}"
+        seconds = f"{result.seconds[-1] / share:.0f} s for {OF_ITERATIONS}"
         return {"iterations": params["iterations"], "extrapolated": seconds}
 
     return _as_printed(params, run, more)
@@ -57,16 +57,16 @@ def projected_gradient(params: Params) -> Prepared:
     return _as_printed(
         params,
         lambda K, y, eta: knpl_admm.projected_gradient(K, y, params["C"], eta, tol=tol),
-        lambda found: {"iterations": len(found.values) - 1},
+        lambda result: {"iterations": len(result.values) - 1},
     )
 
 
 def alternation(params: Params) -> Prepared:
     """Prepare KNPL's Algorithm 2: ten rounds of ADMM and SVM in turn."""
 
-    def more(found: Any) -> dict[str, Any]:
-        last = (*found.after_adaptation[-2:], *found.after_svm[-2:])
-        return {"iterations": len(found.after_svm), "cycle": " / ".join(f"{v:.2f}" for v in last)}
+    def more(result: Any) -> dict[str, Any]:
+        last = (*result.after_adaptation[-2:], *result.after_svm[-2:])
+        return {"iterations": len(result.after_svm), "cycle": " / ".join(f"{v:.2f}" for v in last)}
 
     return _as_printed(params, lambda K, y, eta: knpl_admm.alternate(K, y, params["C"], eta), more)
 
@@ -93,9 +93,9 @@ def _as_printed(
     """Prepare a paper's algorithm, a function of K, y and eta whose result has an alpha."""
     problem = _problem(params)
     K, y, eta = problem.plain.rows.gram, problem.plain.linear, 0.25 / problem.rule.c
-    return lambda: run(K, y, eta), lambda found: {
-        **_describe(problem, found.alpha * y),
-        **more(found),
+    return lambda: run(K, y, eta), lambda result: {
+        **_describe(problem, result.alpha * y),
+        **more(result),
     }
 
 

@@ -4,10 +4,10 @@
     D_ij(w) = sum_kl w_k w_l G_ij(x_k, x_l)
 
 by Frank-Wolfe steps: OPT_A (a support vector machine at P_k, by libsvm), OPT_P (the best P for
-its w), and the best of a fixed number of step sizes, at the price of one machine each. The
-kernel and the oracle are those of the paper, corrected: monomials of x of degree 1 at most, block
-(2, 1) of Corollary 12, and the eigenvector of the largest eigenvalue of D. Each D_ij is one
-product with a matrix of the size of the Gram matrix, n_P^2 of them in all.
+its w), and the best of a fixed number of step sizes, at the cost of one support vector machine
+each. The kernel and the oracle are those of the paper, corrected: monomials of x of degree 1 at
+most, block (2, 1) of Corollary 12, and the eigenvector of the largest eigenvalue of D. Each D_ij is
+one product with a matrix of the size of the Gram matrix, n_P^2 of them in all.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from sklearn.svm import SVC, SVR
 from pliant.core.typing import Array
 
 GRIDS = {"even": np.linspace(0.1, 1.0, 10), "fine": np.geomspace(1e-3, 1.0, 10)}
-"""Step sizes tried in each iteration; the paper tells neither their number nor which. The second
-has small ones, which the last iterations need."""
+"""Step sizes tried in each iteration; the paper gives neither their number nor their
+values. The second has small ones, which the last iterations need."""
 
 VIOLATION = 1e-4
 """libsvm's tolerance. Its default, 1e-3, keeps some gaps from closing."""
@@ -92,7 +92,7 @@ def regressor(y: Array, C: float, epsilon: float = 0.1) -> Machine:
 
 @dataclass(frozen=True)
 class _Solved:
-    """A machine at a P: w, and OPT_A(P) from below and from above."""
+    """A support vector machine at a P: w, and OPT_A(P) from below and from above."""
 
     w: Array
     dual: float
@@ -101,7 +101,7 @@ class _Solved:
 
 @dataclass
 class Algorithm2:
-    """The iteration, and what it has found so far: ``P``, its bounds and its counts."""
+    """The iteration, and its state so far: ``P``, its bounds and its counts."""
 
     Z: Array
     blocks: Blocks
@@ -167,7 +167,7 @@ class Algorithm2:
         )
 
     def solve(self, K: Array) -> _Solved:
-        """Return OPT_A: the machine with the Gram matrix K."""
+        """Return OPT_A: the support vector machine with the Gram matrix K."""
         model = self.machine.model().fit(K, self.machine.y)
         self.n_machines += 1
         w = np.zeros(len(K))
@@ -197,7 +197,7 @@ class Algorithm2:
         return D
 
     def line_search(self, K: Array, K_S: Array, end: float) -> tuple[float, Array, _Solved]:
-        """Return the best step with its Gram matrix and machine; at `end`, the best so far."""
+        """Return the best step, its Gram matrix and its solution; at `end`, the best so far."""
         best = None
         for step in self.steps:
             mixed = (1.0 - step) * K + step * K_S

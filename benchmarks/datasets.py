@@ -40,7 +40,7 @@ class Dataset:
     X : ndarray of shape (n, d)
         The features, unscaled; a missing value is NaN.
     y : ndarray of shape (n,)
-        Whole numbers for classification (-1 and +1 for two classes, as a rule), real numbers in
+        Integers for classification (-1 and +1 for two classes, as a rule), real numbers in
         the set's own units for regression.
     feature_names : tuple of str
     task : {"binary", "multiclass", "regression"}
@@ -75,7 +75,7 @@ def load_local(name: str, folder: str | os.PathLike[str] | None = None) -> Datas
     -------
     Dataset
         The task is the manifest's; without one, two different targets mean "binary", up to twenty
-        different whole numbers "multiclass", anything else "regression".
+        different integers "multiclass", anything else "regression".
 
     Raises
     ------
@@ -123,9 +123,9 @@ def _manifest(root: Path) -> dict[str, dict[str, Any]]:
 
 
 def _check_sum(name: str, content: bytes, expected: str | None) -> None:
-    found = hashlib.sha256(content).hexdigest()
-    if expected is not None and found != expected:
-        raise TableError(f"{name}{_SUFFIX}: expected sha256 {expected}, got {found}")
+    digest = hashlib.sha256(content).hexdigest()
+    if expected is not None and digest != expected:
+        raise TableError(f"{name}{_SUFFIX}: expected sha256 {expected}, got {digest}")
 
 
 def _read(name: str, content: bytes) -> tuple[tuple[str, ...], Array]:

@@ -19,7 +19,7 @@ from pliant import LABRBFRegressor
 N_SUPPORT, STEPS = 110, 9500
 GOAL = 5.0
 AUTOMATIC = 400
-"""Support points by default for so many rows."""
+"""The default number of support points for this number of rows."""
 
 PRINTED = 0.9950
 """R2 of the paper's Table 1."""

@@ -75,8 +75,8 @@ def pliant(params: Params) -> Prepared:
     objective = library_objective(problem, params)
 
     def evaluate() -> tuple[float, Array]:
-        found = objective.at(problem.log_squares, 0.0)
-        return found.value, found.gradient
+        point = objective.at(problem.log_squares, 0.0)
+        return point.value, point.gradient
 
     return _compared(evaluate, problem, params)
 
@@ -158,12 +158,12 @@ def _compared(
     evaluate: Callable[[], tuple[float, Array]], problem: Given, params: Params
 ) -> Prepared:
     call = repeated(evaluate, params["evaluations"])
-    return call, lambda found: describe(found, problem, params)
+    return call, lambda result: describe(result, problem, params)
 
 
-def describe(found: tuple[float, Array], problem: Given, params: Params) -> dict[str, Any]:
+def describe(result: tuple[float, Array], problem: Given, params: Params) -> dict[str, Any]:
     """Compare with autograd in float64; refuse to time what computes something else."""
-    value, gradient = found
+    value, gradient = result
     exact, slope = autograd_objective(problem, params["objective"], "float64")()
     error = float(np.abs(gradient - slope).max() / np.abs(slope).max())
     tolerance = TOLERANCE[params["dtype"]]

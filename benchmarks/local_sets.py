@@ -62,8 +62,9 @@ def _function(X: Array) -> Array:
 def parkinsons(params: Params) -> tuple[Part, Part]:
     """Return 80 % of parkinsons_total for training and the rest for testing, scaled to [-1, 1].
 
-    ``seed`` draws the split, ``rows`` keeps the first so many training rows; without ``data`` the
-    set is made up. Minima and maxima of features and target are those of the training rows.
+    ``seed`` draws the split, ``rows`` is the number of training rows that are kept, the first
+    ones; without ``data`` the set is made up. Minima and maxima of features and target are those of
+    the training rows.
     """
     given = load_local("parkinsons_total") if params["data"] else generated(*_SHAPE, seed=0)
     train, test = next(holdout(len(given.y), test_size=0.2, random_state=params["seed"]))

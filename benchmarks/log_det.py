@@ -26,7 +26,7 @@ from pliant.methods.side_information.ldk_problem import (
 )
 
 TOL, SWEEPS = 1e-3, 20
-"""Every LDK stops at this relative gap, or after so many sweeps."""
+"""Every LDK stops at this relative gap, or after this number of sweeps."""
 
 STRENGTH = 100.0
 
@@ -44,7 +44,7 @@ class Given(NamedTuple):
 
 
 def given(params: Params) -> Given:
-    """Return a set with so many labels, drawn at random, and up to ``pairs`` of their pairs."""
+    """Return a set with ``labels`` labels, drawn at random, and up to ``pairs`` of their pairs."""
     X, classes = _set(params)
     rng = np.random.RandomState(0)
     y = np.full(len(X), -1)
@@ -101,7 +101,7 @@ def one_after_another(params: Params) -> Prepared:
                 break
         return reached
 
-    return call, lambda found: _describe(*found)
+    return call, lambda result: _describe(*result)
 
 
 def _sweep(problem: DistanceBounds, K: Array, duals: Array) -> float:

@@ -16,9 +16,9 @@ _TABLES = tomllib.loads(Path(__file__).with_name("benchmarks.toml").read_text("u
 def _benchmark(name: str, title: str, cases: str, notes: str, **judged: Any) -> Benchmark:
     """Return a benchmark; `cases` is "module:function", `notes` may name the module's constants."""
     module, _, function = cases.partition(":")
-    found = import_module(f"benchmarks.{module}")
-    text = " ".join(notes.split()).format(**{"ABSENT": ABSENT, **vars(found)})
-    return Benchmark(name, title, text, getattr(found, function), **judged)
+    contents = import_module(f"benchmarks.{module}")
+    text = " ".join(notes.split()).format(**{"ABSENT": ABSENT, **vars(contents)})
+    return Benchmark(name, title, text, getattr(contents, function), **judged)
 
 
 BENCHMARKS: dict[str, Benchmark] = {

@@ -73,12 +73,12 @@ def _prepare(model: Any, params: Params) -> Prepared:
 
 def _accuracies(fitted: Any, data: Halves, params: Params) -> dict[str, Any]:
     """Return the mean accuracy over the splits, of which only the first is timed."""
-    found = [_percent(fitted, data)]
+    percents = [_percent(fitted, data)]
     for seed in range(params["seed"] + 1, params["seed"] + params["splits"]):
         other = prepared({**params, "seed": seed})
-        found.append(_percent(fit_quietly(clone(fitted), other.X, other.y), other))
-    spread = f"{np.std(found, ddof=1):.2f}" if len(found) > 1 else None
-    return {"accuracy (%)": float(np.mean(found)), "±": spread}
+        percents.append(_percent(fit_quietly(clone(fitted), other.X, other.y), other))
+    spread = f"{np.std(percents, ddof=1):.2f}" if len(percents) > 1 else None
+    return {"accuracy (%)": float(np.mean(percents)), "±": spread}
 
 
 def _percent(fitted: Any, data: Halves) -> float:
@@ -154,16 +154,16 @@ def fits(params: Params) -> Prepared:
     def call() -> list[dict[str, Any]]:
         return [measure_case(_generated(n, {}, alone), settings)[0] for n in params["sizes"]]
 
-    return call, lambda found: grown(params["sizes"], found)
+    return call, lambda outcomes: grown(params["sizes"], outcomes)
 
 
-def grown(sizes: Sequence[int], found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def grown(sizes: Sequence[int], outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return exponents of time and memory, and both for each size that was measured.
 
-    `found` has an outcome for each size; of a fit that failed or took too long, the table has no
+    `outcomes` has an outcome for each size; of a fit that failed or took too long, the table has no
     number.
     """
-    done = [(n, each) for n, each in zip(sizes, found, strict=True) if "error" not in each]
+    done = [(n, each) for n, each in zip(sizes, outcomes, strict=True) if "error" not in each]
     large = [(n, each) for n, each in done if n >= MEMORY_FROM and each["peak_bytes"]]
     return {
         "exponent of time": _slope([(n, each["processor_seconds"]) for n, each in done]),

@@ -1,4 +1,4 @@
-"""The two-class problems on which margin machines are measured beyond the dense Gram matrix."""
+"""The two-class problems on which margin classifiers are measured beyond the dense Gram matrix."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FEATURES, HIDDEN, WAVES = 12, 3, 24
 FLIPPED, NOISE = 0.005, 0.02
 
 N_TEST = 20_000
-"""Rows that a machine of the generated set is judged by."""
+"""Test rows of the generated set."""
 
 
 class Halves(NamedTuple):
@@ -68,19 +68,19 @@ SETS: dict[str, ScaleSet] = {
 
 
 def prepared(params: Params) -> Halves:
-    """Return what is learned from and judged by.
+    """Return the training and the test rows.
 
-    ``set`` and ``seed`` say which; ``rows`` how many, if it is generated; with ``most``, only the
-    first so many training rows are kept.
+    ``set`` and ``seed`` choose them; ``rows`` is their number in a generated set; ``most``, if
+    given, is the largest number of training rows, of which the first ones are kept.
     """
     chosen = SETS[params["set"]]
     if chosen.file == GENERATED:
         train = generated(params["rows"], 2 * params["seed"])
-        found = Halves(*train, *generated(N_TEST, 2 * params["seed"] + 1))
+        split = Halves(*train, *generated(N_TEST, 2 * params["seed"] + 1))
     else:
-        found = halves(chosen, params["seed"])
+        split = halves(chosen, params["seed"])
     most = params.get("most")
-    return found._replace(X=found.X[:most], y=found.y[:most])
+    return split._replace(X=split.X[:most], y=split.y[:most])
 
 
 def halves(chosen: ScaleSet, seed: int, folder: str | None = None) -> Halves:
@@ -104,7 +104,7 @@ def generated(rows: int, seed: int) -> tuple[Array, Array]:
     The sheet is the image of a cube of three dimensions in twelve, by sums of sines, with normal
     noise of standard deviation .02 in each; the label is the sign of a sum of 24 cosines of the
     position in the cube, one in 200 turned over. The sheet and the waves are always the same, the
-    seed draws the points. A linear machine is right in three cases of four; with C = 10 and
+    seed draws the points. A linear classifier is right in three cases of four; with C = 10 and
     gamma = 2, a tenth of 50 000 points become support vectors.
     """
     fixed, drawn = np.random.default_rng(0), np.random.default_rng([seed, 1])

@@ -35,15 +35,17 @@ def whole_search(params: Params) -> Prepared:
 
     def call() -> SearchResult:
         with patch.object(module, "shared", lend):
-            found: SearchResult = module.search(method, sample, rows, protocol, params["seed"])
-        return found
+            search_result: SearchResult = module.search(
+                method, sample, rows, protocol, params["seed"]
+            )
+        return search_result
 
     return call, _describe
 
 
-def _describe(found: SearchResult) -> dict[str, Any]:
-    chosen = ", ".join(f"{k.rpartition('__')[2]}={v:.3g}" for k, v in found.chosen.items())
-    return {"candidates": found.candidates, "score": found.score, "chosen": chosen}
+def _describe(search_result: SearchResult) -> dict[str, Any]:
+    chosen = ", ".join(f"{k.rpartition('__')[2]}={v:.3g}" for k, v in search_result.chosen.items())
+    return {"candidates": search_result.candidates, "score": search_result.score, "chosen": chosen}
 
 
 def _sample(params: Params) -> Sample:

@@ -65,7 +65,7 @@ def holdout(
     y, repeats, stratify, random_state
         As in `random_halves`.
     test_size : float or int
-        A share in (0, 1), rounded to a whole number of rows, or the number of test rows itself.
+        A share in (0, 1), rounded to an integer number of rows, or the number of test rows itself.
 
     Returns
     -------
@@ -154,4 +154,4 @@ def _classes(y: Sequence[Any] | int) -> Indices:
 
 def _require_count(name: str, value: object, at_least: int) -> None:
     if not isinstance(value, int | np.integer) or value < at_least:
-        raise ValueError(f"expected {name} to be a whole number >= {at_least}, got {value!r}")
+        raise ValueError(f"expected {name} to be an integer >= {at_least}, got {value!r}")

@@ -70,8 +70,8 @@ def pliant(params: Params) -> Prepared:
     """Prepare the closed form of the library, on the same graph over all points."""
 
     def solve(K0: Array, known: SideInformation) -> Learned:
-        found = SCGLogDet(K0, known.graph("complete"), STRENGTH).solve()
-        return Learned(found.gram, found.matrix)
+        solution = SCGLogDet(K0, known.graph("complete"), STRENGTH).solve()
+        return Learned(solution.gram, solution.matrix)
 
     return _prepare(params, solve)
 
@@ -101,11 +101,11 @@ def by_inverses(K0: Array, known: SideInformation, *, again: bool) -> Learned:
 def _prepare(params: Params, solve: Callable[[Array, SideInformation], Learned]) -> Prepared:
     K0, known = given(params)
 
-    def describe(found: Learned) -> dict[str, Any]:
-        rebuilt = K0 + K0 @ found.matrix @ K0
-        error = float(np.abs(rebuilt - found.gram).max() / np.abs(found.gram).max())
+    def describe(learned: Learned) -> dict[str, Any]:
+        rebuilt = K0 + K0 @ learned.matrix @ K0
+        error = float(np.abs(rebuilt - learned.gram).max() / np.abs(learned.gram).max())
         return {
-            "loss <K, S>": known.graph("complete").trace_with(found.gram),
+            "loss <K, S>": known.graph("complete").trace_with(learned.gram),
             "K0 + K0 Q K0 off K by": f"{error:.0e}",
         }
 

@@ -98,8 +98,8 @@ def nystroem(fitted: SCGLogDetLearner, X: Array) -> Array:
     return cross @ np.linalg.pinv(base(landmarks), rcond=1e-12, hermitian=True) @ cross.T
 
 
-def _relative_error(found: Array, exact: Array) -> float:
-    return float(np.linalg.norm(found - exact) / np.linalg.norm(exact))
+def _relative_error(computed: Array, exact: Array) -> float:
+    return float(np.linalg.norm(computed - exact) / np.linalg.norm(exact))
 
 
 def fits(params: Params) -> Prepared:

@@ -29,7 +29,7 @@ class Labelled(NamedTuple):
 
 
 def adult(params: Params) -> Labelled:
-    """Return ``rows`` random rows of the smallest adult set that has so many.
+    """Return ``rows`` random rows of the smallest adult set with at least that number of rows.
 
     Without a data folder (``data``): generated ones of the same kind, 14 of 123 features 1.
     """

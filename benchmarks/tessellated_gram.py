@@ -74,8 +74,8 @@ def _given(params: Params) -> tuple[Array, Array, Array]:
 
 
 def _error_from(exact: Array) -> Callable[[npt.NDArray[Any]], dict[str, Any]]:
-    def describe(found: npt.NDArray[Any]) -> dict[str, Any]:
-        return {"relative error": f"{np.abs(found - exact).max() / np.abs(exact).max():.0e}"}
+    def describe(gram: npt.NDArray[Any]) -> dict[str, Any]:
+        return {"relative error": f"{np.abs(gram - exact).max() / np.abs(exact).max():.0e}"}
 
     return describe
 

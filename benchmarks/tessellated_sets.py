@@ -39,8 +39,8 @@ def points_and_target(params: Params) -> tuple[Array, Array, str]:
     ``data``, the set is made up: uniform features, and a target with jumps along two of them.
     """
     if params["data"]:
-        found = load_local(params["problem"])
-        X, y, task = found.X, found.y.astype(np.float64), found.task
+        table = load_local(params["problem"])
+        X, y, task = table.X, table.y.astype(np.float64), table.task
     else:
         X, y, task = _made_up(params["problem"])
     if (rows := params.get("rows")) is None:

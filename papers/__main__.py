@@ -107,13 +107,15 @@ def _overview(options: argparse.Namespace) -> int:
     """Put everything onto one page, of kept results and of what is measured now."""
     kept = kept_documents(options.results, options.speed)
     pictures = kept_figures(options.results / "figures")
-    found = Measured()
+    measured = Measured()
     if options.data is not None:
-        _measure(options, kept, found)
+        _measure(options, kept, measured)
         fresh = kept_figures(_folder(options) / "figures", options.profile)
         pictures = list({each.name: each for each in [*pictures, *fresh]}.values())
     profile = "kept" if options.data is None else options.profile
-    shown = Overview(gather(kept, found.documents, profile), pictures, profile, _remarks(found))
+    shown = Overview(
+        gather(kept, measured.documents, profile), pictures, profile, _remarks(measured)
+    )
     name = "overview-quick" if profile == "quick" else "overview"
     paths = _write(shown, options.out, name, html=True)
     if options.keep:
@@ -123,19 +125,19 @@ def _overview(options: argparse.Namespace) -> int:
         print(f"{paper:<8} {counted(shown.of(paper))}")
     print(f"{'all':<8} {counted(shown.cells)}\n")
     _tell_written(paths)
-    return INTERRUPTED if found.interrupted else int(bool(found.troubles))
+    return INTERRUPTED if measured.interrupted else int(bool(measured.troubles))
 
 
-def _measure(options: argparse.Namespace, kept: Mapping[str, Document], found: Measured) -> None:
+def _measure(options: argparse.Namespace, kept: Mapping[str, Document], measured: Measured) -> None:
     """Measure what was asked for; Ctrl-C leaves what is done."""
     out, data, folder = options.out, options.data, _folder(options)
     parts, drawn, timed = _plan(options, kept)
     try:
-        studies(parts, data, out, folder, options.jobs, found, _log)
-        timings(timed, data, out, found, _log)
-        figures(drawn, data, folder / "figures", found, _log)
+        studies(parts, data, out, folder, options.jobs, measured, _log)
+        timings(timed, data, out, measured, _log)
+        figures(drawn, data, folder / "figures", measured, _log)
     except KeyboardInterrupt:
-        found.interrupted = True
+        measured.interrupted = True
 
 
 def _folder(options: argparse.Namespace) -> Path:
@@ -159,9 +161,9 @@ def _plan(
     return parts, drawn, timed
 
 
-def _remarks(found: Measured) -> list[str]:
-    remarks = [f"Could not be measured: {trouble}." for trouble in found.troubles]
-    if found.interrupted:
+def _remarks(measured: Measured) -> list[str]:
+    remarks = [f"Could not be measured: {trouble}." for trouble in measured.troubles]
+    if measured.interrupted:
         remarks.append("The run was stopped; the same command goes on from there.")
     return remarks
 

@@ -85,18 +85,18 @@ class Beside:
     printed: bool = True
 
 
-def cells(study: Study, found: Results, others: Mapping[str, Results]) -> Iterator[Agreement]:
+def cells(study: Study, results: Results, others: Mapping[str, Results]) -> Iterator[Agreement]:
     """Return the cells of a study; its baseline may stand in another one."""
     beside = study.beside
-    plain = others.get(beside.baseline_in) if beside.baseline_in else found
-    maker = _Maker(study, found, plain)
+    plain = others.get(beside.baseline_in) if beside.baseline_in else results
+    maker = _Maker(study, results, plain)
     rows = printed(study.name) if beside.printed else {}
     for row, quantities in rows.items():
         for name in study.measured_for(row) or [row]:
             for quantity, texts in quantities.items():
                 if quantity in QUANTITIES:
                     yield from maker.row(row, name, quantity, texts)
-    for name in found.sets:
+    for name in results.sets:
         if (study.chosen(name).printed or name) not in rows:
             yield from maker.own(name)
 
@@ -106,7 +106,7 @@ class _Maker:
     """Makes the cells of one study."""
 
     study: Study
-    found: Results
+    results: Results
     plain: Results | None
 
     def row(
@@ -117,21 +117,21 @@ class _Maker:
         place = beside.place if isinstance(beside.place, str) else beside.place(row, quantity)
         about = (self.study.name, beside.paper, place, name)
         for method, text in texts.items():
-            said = Estimate.printed(text, beside.repeats)
-            if said is None:
+            printed = Estimate.printed(text, beside.repeats)
+            if printed is None:
                 continue
             columns = beside.columns.get(method, ()) if name in self.study.sets else ()
             if not columns:
-                yield Agreement(*about, quantity, method, said, None)
+                yield Agreement(*about, quantity, method, printed, None)
             for shown in columns:
-                yield self._cell(about, quantity, shown.label or method, said, shown)
-                if "(" in text and self.found.has(name, shown.way):
+                yield self._cell(about, quantity, shown.label or method, printed, shown)
+                if "(" in text and self.results.has(name, shown.way):
                     yield self._rank(about, shown, shown.label or method, text)
 
     def own(self, name: str) -> Iterator[Agreement]:
         """Return the cells of a set that is not in the paper's table."""
         beside = self.study.beside
-        regression = self.found.task(name) == "regression"
+        regression = self.results.task(name) == "regression"
         quantity = beside.regression if regression else "accuracy"
         for shown in beside.own:
             about = (self.study.name, beside.paper, beside.own_place, name)
@@ -144,27 +144,27 @@ class _Maker:
         about: tuple[str, str, str, str],
         quantity: str,
         label: str,
-        said: Estimate | None,
+        printed: Estimate | None,
         shown: Shown,
     ) -> Agreement:
         name = about[-1]
-        if not self.found.has(name, shown.way):
-            return Agreement(*about, quantity, label, said, None)
-        measured = self._estimate(self.found, name, quantity, shown)
+        if not self.results.has(name, shown.way):
+            return Agreement(*about, quantity, label, printed, None)
+        measured = self._estimate(self.results, name, quantity, shown)
         base = self._baseline(name, quantity, shown)
-        return Agreement(*about, quantity, label, said, measured, *base)
+        return Agreement(*about, quantity, label, printed, measured, *base)
 
-    def _estimate(self, found: Results, name: str, quantity: str, shown: Shown) -> Estimate:
+    def _estimate(self, results: Results, name: str, quantity: str, shown: Shown) -> Estimate:
         form = QUANTITIES[quantity].form
         if quantity == "seconds":
-            seconds = found.numbers(name, shown.way, self.study.beside.seconds)
+            seconds = results.numbers(name, shown.way, self.study.beside.seconds)
             if self.study.beside.median:
                 median = float(np.median(seconds))
                 return Estimate(median, None, len(seconds), format(median, form))
             return Estimate.of(seconds, form)
         part = "train" if quantity.startswith("training ") else shown.part
         scale = self.study.beside.scale if quantity.endswith("accuracy") else 1.0
-        return Estimate.of(scale * found.values(name, shown.way, part), form)
+        return Estimate.of(scale * results.values(name, shown.way, part), form)
 
     def _baseline(self, name: str, quantity: str, shown: Shown) -> tuple[Estimate | None, str]:
         """Return the number and the name of the baseline on a set."""
@@ -182,10 +182,10 @@ class _Maker:
         self, about: tuple[str, str, str, str], shown: Shown, label: str, text: str
     ) -> Agreement:
         rank = numbers(text)[-1]
-        said = Estimate(rank, None, self.study.beside.repeats, f"{rank:.0f}")
-        ranks = self.found.numbers(about[-1], shown.way, "rank")
+        printed = Estimate(rank, None, self.study.beside.repeats, f"{rank:.0f}")
+        ranks = self.results.numbers(about[-1], shown.way, "rank")
         counted = Estimate.of(ranks, QUANTITIES["rank of F"].form)
-        return Agreement(*about, "rank of F", label, said, counted)
+        return Agreement(*about, "rank of F", label, printed, counted)
 
 
 def timing_cells(document: Mapping[str, Any]) -> Iterator[Agreement]:

@@ -101,13 +101,13 @@ Printed: TypeAlias = dict[str, dict[str, dict[str, str]]]
 @cache
 def printed(table: str) -> Printed:
     """Return what a paper prints; the numbers of features and rows, d and n, are left out."""
-    found: Printed = {}
+    tables: Printed = {}
     with (FOLDER / "printed" / f"{table}.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             name, quantity = row.pop("set"), row.pop("quantity")
             cells = {k: cell for k, cell in row.items() if cell and k not in ("d", "n")}
-            found.setdefault(name, {})[quantity] = cells
-    return found
+            tables.setdefault(name, {})[quantity] = cells
+    return tables
 
 
 @dataclass(frozen=True)
@@ -143,10 +143,10 @@ class Estimate:
     def printed(cls, text: str, repeats: int) -> Estimate | None:
         """Read a cell such as ``81.2±1.4•``; None where there is no number, such as ``N/A``."""
         shown = text.partition("(")[0].strip(" •")
-        found = numbers(shown)
-        if not found:
+        values = numbers(shown)
+        if not values:
             return None
-        return cls(found[0], found[1] if len(found) > 1 else None, repeats, shown)
+        return cls(values[0], values[1] if len(values) > 1 else None, repeats, shown)
 
     def error(self, spread: float = 0.0) -> float:
         """Return the standard error of the mean; `spread` stands in for one that is not known."""
@@ -160,7 +160,7 @@ class Estimate:
 
 def numbers(text: str) -> list[float]:
     """Return the numbers in a text."""
-    return [float(found) for found in _NUMBER.findall(text)]
+    return [float(number) for number in _NUMBER.findall(text)]
 
 
 @dataclass(frozen=True, eq=False)

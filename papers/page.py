@@ -151,9 +151,9 @@ def differences(
     """Return the paired differences, one table for each peer that was measured."""
     first = next(iter(results.all_titles.values()))
     parts = []
-    for peer, found in gains.items():
+    for peer, by_set in gains.items():
         rows: list[Row] = [
-            {"set": name} | _gain(gain, digits(name)) for name, gain in found.items()
+            {"set": name} | _gain(gain, digits(name)) for name, gain in by_set.items()
         ]
         heading = f"{first} against {results.all_titles[peer]}:"
         parts += [heading, table(rows, DIFFERENCES)] if rows else []
@@ -178,9 +178,9 @@ def wins(
     """Return on how many sets the first contestant wins, ties and loses against each peer."""
     first = next(iter(results.all_titles.values()))
     rows: list[Row] = []
-    for peer, found in gains.items():
-        counts = {key: str(count) for key, count in standings(list(found.values())).items()}
-        rows.append({"peer": results.all_titles[peer], "sets": len(found), **counts})
+    for peer, by_set in gains.items():
+        counts = {key: str(count) for key, count in standings(list(by_set.values())).items()}
+        rows.append({"peer": results.all_titles[peer], "sets": len(by_set), **counts})
     return table(rows, [Column("peer", f"{first} against"), *columns])
 
 

@@ -37,8 +37,8 @@ def paired_t_test(first: npt.ArrayLike, second: npt.ArrayLike) -> PairedTest:
     Splits of one table share rows, so this test finds too many differences; `corrected_t_test`
     makes up for it.
     """
-    found = corrected_t_test(first, second, n_train=inf, n_test=1)
-    return replace(found, name="paired t test")
+    outcome = corrected_t_test(first, second, n_train=inf, n_test=1)
+    return replace(outcome, name="paired t test")
 
 
 @dataclass(frozen=True)

@@ -112,8 +112,8 @@ def complete(
     ]
     for stage in (needed, runs):
         _fill(study, dict.fromkeys(stage), cache, folder, jobs, log)
-    found = [cache.get(each, study.protocol, run) for each, run in runs]
-    return [record for record in found if record is not None]
+    kept = [cache.get(each, study.protocol, run) for each, run in runs]
+    return [record for record in kept if record is not None]
 
 
 def _fill(

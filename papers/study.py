@@ -88,8 +88,8 @@ class Contestant(ABC):
 
     def words(self) -> str:
         """Say how it is tuned and fitted."""
-        found = {name: getattr(self, name) for name in dir(self) if not name.startswith("_")}
-        values = {k: Listed(v) if isinstance(v, tuple) else v for k, v in found.items()}
+        attributes = {name: getattr(self, name) for name in dir(self) if not name.startswith("_")}
+        values = {k: Listed(v) if isinstance(v, tuple) else v for k, v in attributes.items()}
         return text("contestants", self.kind, **values)
 
     def installed(self) -> bool:

@@ -1,4 +1,4 @@
-"""The machine and the software that a measurement was made with."""
+"""The computer and the software that a measurement was made with."""
 
 from __future__ import annotations
 

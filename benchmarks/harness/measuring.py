@@ -27,7 +27,7 @@ THREAD_VARIABLES = (
 )
 
 PEER_LIMIT = "PLIANT_PEER_LIMIT"
-"""The environment variable that tells contestants after how many seconds to give up."""
+"""The environment variable with the number of seconds after which contestants give up."""
 
 Measurement = dict[str, Any]
 """repeat, position, contestant, and the worker's outcome."""
@@ -55,12 +55,12 @@ class Settings:
 
 
 def measure_case(
-    case: Case, settings: Settings, tell: Callable[[str], None] = lambda line: None
+    case: Case, settings: Settings, log: Callable[[str], None] = lambda line: None
 ) -> list[Measurement]:
-    """Return a measurement for each repeat and contestant; `tell` gets a line after each.
+    """Return a measurement for each repeat and contestant; `log` gets a line after each.
 
     Contestants take turns within a repeat, in their order and, every other time, in reverse, so
-    that slow drifts of the machine affect all alike. A failure is an entry with ``error``, and the
+    that slow drifts of the computer affect all alike. A failure is an entry with ``error``, and the
     rest goes on.
     """
     measurements = []
@@ -68,8 +68,8 @@ def measure_case(
         outcome = _spawn(contestant, case, settings)
         place = {"repeat": repeat, "position": position, "contestant": contestant.name}
         measurements.append({**place, **outcome})
-        said = outcome.get("error") or f"{outcome['seconds']:.4g} s"
-        tell(f"{case.name} | {repeat + 1}/{settings.repeats} | {contestant.name}: {said}")
+        outcome_text = outcome.get("error") or f"{outcome['seconds']:.4g} s"
+        log(f"{case.name} | {repeat + 1}/{settings.repeats} | {contestant.name}: {outcome_text}")
     return measurements
 
 

@@ -25,16 +25,16 @@ Report = dict[str, Any]
 
 
 def run(
-    benchmark: Benchmark, settings: Settings, tell: Callable[[str], None] = lambda line: None
+    benchmark: Benchmark, settings: Settings, log: Callable[[str], None] = lambda line: None
 ) -> Report:
     """Measure all cases of a benchmark; return what JSON can hold.
 
-    That is the benchmark, the machine, its load at the start, the settings, and for each case every
-    measurement and the summary. The folder of the data is not named.
+    That is the benchmark, the computer, its load at the start, the settings, and for each case
+    every measurement and the summary. The folder of the data is not named.
     """
     start = {"date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC", "load_average": load_average()}
     cases = [
-        _run_case(case, benchmark, settings, tell) for case in benchmark.cases(bool(settings.data))
+        _run_case(case, benchmark, settings, log) for case in benchmark.cases(bool(settings.data))
     ]
     declared = ("title", "notes", "quantity", "goals_over", "clock")
     report: Report = {
@@ -51,9 +51,9 @@ def run(
 
 
 def _run_case(
-    case: Case, benchmark: Benchmark, settings: Settings, tell: Callable[[str], None]
+    case: Case, benchmark: Benchmark, settings: Settings, log: Callable[[str], None]
 ) -> dict[str, Any]:
-    measurements = measure_case(case, settings, tell)
+    measurements = measure_case(case, settings, log)
     summary = summarise(case, measurements, benchmark.quantity, benchmark.clock)
     return {**asdict(case), "measurements": measurements, "summary": summary}
 

@@ -75,7 +75,7 @@ class Embedding(Contestant):
     def measure(self, sample: Sample, protocol: Divided, repeat: int, needed: Any) -> Variants:
         """Judge the chosen setting on the test half, in each number of dimensions."""
         scores = self._validate(sample, protocol.first_seed + repeat)
-        found = {}
+        variants = {}
         for dimension in DIMENSIONS:
             chosen = best(self.settings(), list(scores[dimension]))
             setting = {key: value for key, value in chosen.items() if key != "validation"}
@@ -83,8 +83,8 @@ class Embedding(Contestant):
             (mapped,) = self.coordinates(sample.X, sample.y, sample.X_test, [setting], dimension)
             seconds = time.process_time() - began
             test = neighbour_accuracy(_cut(mapped, dimension), sample.y, sample.y_test)
-            found[variant(dimension)] = {**chosen, "test": test, "kernel_seconds": seconds}
-        return found
+            variants[variant(dimension)] = {**chosen, "test": test, "kernel_seconds": seconds}
+        return variants
 
     def _validate(self, sample: Sample, seed: int) -> dict[int, Array]:
         """Return the accuracy of each setting, in each number of dimensions."""
@@ -179,8 +179,8 @@ class PrincipalComponents(Embedding):
     ) -> Iterator[Mapped]:
         """Map by the leading directions."""
         for setting in settings:
-            found = PCA(dimension, svd_solver="full", **setting).fit(X)
-            yield found.transform(X), found.transform(new)
+            embedding = PCA(dimension, svd_solver="full", **setting).fit(X)
+            yield embedding.transform(X), embedding.transform(new)
 
 
 @dataclass(frozen=True)
@@ -199,9 +199,9 @@ class Discriminants(Embedding):
     ) -> Iterator[Mapped]:
         """Map by the leading discriminants; there is one less than there are classes."""
         for setting in settings:
-            found = LinearDiscriminantAnalysis("eigen", **setting, n_components=dimension)
-            found.fit(X, y)
-            yield found.transform(X), found.transform(new)
+            embedding = LinearDiscriminantAnalysis("eigen", **setting, n_components=dimension)
+            embedding.fit(X, y)
+            yield embedding.transform(X), embedding.transform(new)
 
 
 @dataclass(frozen=True)
@@ -235,11 +235,11 @@ class NeighbourhoodComponents(Embedding):
         first = PCA(min(self.components, X.shape[1]), svd_solver="full").fit(X)
         Z = first.transform(X)
         for setting in settings:
-            found = NeighborhoodComponentsAnalysis(dimension, **setting, random_state=0)
+            embedding = NeighborhoodComponentsAnalysis(dimension, **setting, random_state=0)
             with warnings.catch_warnings():  # a few rounds are one of the settings
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                found.fit(Z, y)
-            yield found.transform(Z), found.transform(first.transform(new))
+                embedding.fit(Z, y)
+            yield embedding.transform(Z), embedding.transform(first.transform(new))
 
 
 def centred(X: Array, new: Array, gamma: float) -> Mapped:

@@ -106,8 +106,8 @@ class Fitted(Contestant):
         model = self.fit(sample, setting, seed)
         fitted = time.process_time()
         seconds = {"tuning_seconds": chosen - began, "fit_seconds": fitted - chosen}
-        found = {"setting": setting, **scores(sample, model), **seconds}
-        return {MEASURED: {**found, **self.details(model)}}
+        measured = {"setting": setting, **scores(sample, model), **seconds}
+        return {MEASURED: {**measured, **self.details(model)}}
 
 
 def parts(

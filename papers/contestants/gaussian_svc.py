@@ -81,8 +81,10 @@ class GaussianSVC(Fitted):
         folds = StratifiedKFold(self.folds, shuffle=True, random_state=seed)
         unit = 1.0 / X.shape[1]
         settings = [{"C": C, "gamma": unit * 2.0**p} for C, p in product(self.Cs, self.powers)]
-        found = [cross_val_score(gaussian_svc(**each), X, y, cv=folds).mean() for each in settings]
-        return settings[int(np.argmax(found))]
+        accuracies = [
+            cross_val_score(gaussian_svc(**each), X, y, cv=folds).mean() for each in settings
+        ]
+        return settings[int(np.argmax(accuracies))]
 
     def model(self, sample: Sample, setting: Setting, seed: int) -> Any:
         """Return the support vector machine with its calibrated twin."""

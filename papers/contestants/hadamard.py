@@ -204,8 +204,8 @@ class Searched(Contestant):
             }
             rules = list(dict.fromkeys(c.rule for c in alike.values()))
             given = protocol.setting(sigma, C, scale, protocol.final_tol)
-            found = self.final(sample, rules, given)
-            variants |= {name: _score(sample, c, *found[c.rule]) for name, c in alike.items()}
+            outcomes = self.final(sample, rules, given)
+            variants |= {name: _score(sample, c, *outcomes[c.rule]) for name, c in alike.items()}
         return {name: variants[name] for name in chosen}
 
 
@@ -451,18 +451,18 @@ def choices(contestant: Searched, protocol: Tuning, loss: Array) -> dict[str, Ch
     Of equal losses the first in the order of preference is taken: the widest kernel, then the
     least C, then the papers' eta, then the plainer rule.
     """
-    found = {}
+    chosen = {}
     etas = {FIXED: protocol.eta_scales[:1]}
     etas |= {TUNED: protocol.eta_scales} if contestant.has_eta else {}
     for eta, scales in etas.items():
         for rule, rules in _rules(contestant):
             part = loss[:, :, : len(scales), rules]
             s, c, e, r = np.unravel_index(part.argmin(), part.shape)
-            found[f"{eta}/{rule}"] = Choice(
+            chosen[f"{eta}/{rule}"] = Choice(
                 protocol.sigmas[s], protocol.Cs[c], scales[e],
                 contestant.rules[rules][r], float(part.min()),
             )  # fmt: skip
-    return found
+    return chosen
 
 
 def _rules(contestant: Searched) -> Iterator[tuple[str, slice]]:

@@ -180,11 +180,11 @@ class KernelMachine(Contestant):
             "unlabelled": (sample.X[sample.unlabelled], sample.y[sample.unlabelled]),
             "test": (sample.X_test, sample.y_test),
         }
-        found = {
+        measured = {
             name: accuracy(model, kernel(known, X).T, y) if len(y) else None
             for name, (X, y) in parts.items()
         }
-        return {MEASURED: {**setting, **found, "kernel_seconds": seconds}}
+        return {MEASURED: {**setting, **measured, "kernel_seconds": seconds}}
 
 
 @dataclass(frozen=True)

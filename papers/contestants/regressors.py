@@ -154,9 +154,9 @@ class TunedBoosting(Fitted):
         most = (len(sample.y), self.held_out)
         pairs = parts(len(sample.y), seed, folds=self.folds, most=most)
         shapes = [dict(zip(SHAPE_NAMES, shape, strict=True)) for shape in self.shapes]
-        found = [self._rounds(sample, pairs, shape, seed) for shape in shapes]
-        best = int(np.argmin([error for error, _ in found]))
-        return {**shapes[best], "max_iter": found[best][1]}
+        results = [self._rounds(sample, pairs, shape, seed) for shape in shapes]
+        best = int(np.argmin([error for error, _ in results]))
+        return {**shapes[best], "max_iter": results[best][1]}
 
     def _rounds(
         self, sample: Sample, pairs: Sequence[tuple[Indices, Indices]], shape: Setting, seed: int

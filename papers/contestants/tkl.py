@@ -109,9 +109,9 @@ class Tuned(Contestant):
             fitted = time.perf_counter()
             train = judge(sample.task, sample.y, model.predict(sample.X))
             test = judge(sample.task, sample.y_test, model.predict(sample.X_test))
-        found = {"setting": setting, "loss": loss, "train": train, "test": test}
+        measured = {"setting": setting, "loss": loss, "train": train, "test": test}
         seconds = {"tuning_seconds": chosen - start, "fit_seconds": fitted - chosen}
-        return {MEASURED: {**found, **seconds, "early": len(early), **self.details(model)}}
+        return {MEASURED: {**measured, **seconds, "early": len(early), **self.details(model)}}
 
 
 def choose(contestant: Tuned, sample: Sample, n_folds: int, repeat: int) -> tuple[Setting, float]:

@@ -55,8 +55,8 @@ class RecursiveModel:
 
     def predict(self, X: Array) -> Array:
         """Return the target in its own units."""
-        found = np.asarray(self.model_.predict(self._tensor(self.features_.transform(X))))
-        return np.asarray(self.target_.inverse_transform(found.reshape(-1, 1)).ravel(), float)
+        predicted = np.asarray(self.model_.predict(self._tensor(self.features_.transform(X))))
+        return np.asarray(self.target_.inverse_transform(predicted.reshape(-1, 1)).ravel(), float)
 
     def _model(self) -> Any:
         from xrfm import xRFM
@@ -137,11 +137,11 @@ class TunedRecursive(Recursive):
 
     def _best(self, settings: list[Setting], sample: Sample, seed: int) -> Setting:
         """Return the setting of the least held-out error, with its error and iteration."""
-        found = []
+        candidates = []
         for setting in settings:
             model = RecursiveModel(setting, seed).fit(sample.X, sample.y)
-            found.append({**setting, "error": model.error_, "iters": model.iter_})
-        return min(found, key=lambda each: each["error"])
+            candidates.append({**setting, "error": model.error_, "iters": model.iter_})
+        return min(candidates, key=lambda each: each["error"])
 
     def model(self, sample: Sample, setting: Setting, seed: int) -> Any:
         """Return the model, which makes the chosen number of iterations on all rows."""

@@ -55,15 +55,15 @@ class DankBoundaries(PaperFigure):
         for column, sigma in zip(panels.T, self.sigmas, strict=True):
             grid = self.grid if sigma is None else replace(self.grid, sigmas=(sigma,))
             chosen, plain = tuned_svm(sample, grid)
-            found = {"sigma": chosen.sigma, "C": chosen.C, "SVM": accuracies(plain, sample)}
+            numbers = {"sigma": chosen.sigma, "C": chosen.C, "SVM": accuracies(plain, sample)}
             for ax, scale in zip(column, self.eta_scales, strict=True):
                 learned = _learned(DANKClassifier(tau=self.tau), chosen, scale, sample)
                 _draw_boundaries(ax, plain, learned, sample, self.resolution)
-                found[_key("DANK", scale)] = numbers = _dank_numbers(learned, sample)
-                heading = f"SVM {_percent(found['SVM'])}, DANK {_percent(numbers)}"
+                numbers[_key("DANK", scale)] = shares = _dank_numbers(learned, sample)
+                heading = f"SVM {_percent(numbers['SVM'])}, DANK {_percent(shares)}"
                 above = f"σ = {chosen.sigma:g}, C = {chosen.C:g}\n" if ax is column[0] else ""
                 ax.set_title(above + heading, fontsize=9)
-            measured.append(found)
+            measured.append(numbers)
         for row, scale in zip(panels, self.eta_scales, strict=True):
             row[0].set_ylabel(f"{eta_text(scale)}\nx₂ (standard deviations)")
         for ax in panels[-1]:
@@ -72,21 +72,21 @@ class DankBoundaries(PaperFigure):
         return figure, {"columns": measured}
 
     def _words(self, measured: dict[str, Any]) -> dict[str, Any]:
-        found = measured["columns"]
+        models = measured["columns"]
         columns = "; ".join(
             f"σ = {m['sigma']:g}, C = {m['C']:g}: SVM {_percent(m['SVM'])}"
             + "".join(
                 f", DANK with {eta_text(scale)} {_percent(m[_key('DANK', scale)])}"
                 for scale in self.eta_scales
             )
-            for m in found
+            for m in models
         )
-        learned = [m[_key("DANK", scale)] for m in found for scale in self.eta_scales]
+        learned = [m[_key("DANK", scale)] for m in models for scale in self.eta_scales]
         return {
             "points": 2 * self.n_per_class,
             "fresh": 2 * self.n_test_per_class,
             "columns": columns,
-            "best_svm": max(100 * m["SVM"]["test accuracy"] for m in found),
+            "best_svm": max(100 * m["SVM"]["test accuracy"] for m in models),
             "best_dank": max(100 * m["test accuracy"] for m in learned),
         }
 
@@ -113,13 +113,13 @@ class DankEntries(PaperFigure):
         for ax, scale in zip(panels, self.eta_scales, strict=True):
             model = _learned(DANKClassifier(tau=self.tau), chosen, scale, sample)
             F = model.adaptation_.toarray()
-            found = _entry_numbers(model, sample)
+            numbers = _entry_numbers(model, sample)
             _draw_entries(ax, F, "F")
             ax.set_title(
-                f"{eta_text(scale)}: rank {found['rank of F']} of "
+                f"{eta_text(scale)}: rank {numbers['rank of F']} of "
                 f"{len(F)},\nentries {F.min():.3f} to {F.max():.3f}"
             )
-            measured[f"eta_scale {scale:g}"] = found
+            measured[f"eta_scale {scale:g}"] = numbers
         return figure, measured
 
     def _words(self, measured: dict[str, Any]) -> dict[str, Any]:
@@ -140,7 +140,7 @@ class KnplBoundary(PaperFigure):
     test_seed: int = 1000
     """Of the test points; not among those."""
     draws: int = 10
-    """Accuracies are averaged over so many seeds, from the `seed` of the points that are drawn."""
+    """Number of seeds that accuracies are averaged over, from the `seed` of the drawn points."""
     eta_scales: tuple[float, ...] = (1.0, 0.1)
     grid: Grid = field(default_factory=Grid)
     resolution: int = 250
@@ -158,11 +158,11 @@ class KnplBoundary(PaperFigure):
             _draw_boundaries(left, plain, learned, sample, self.resolution)
             _draw_entries(right, G, "G")
             entries = {"eta": learned.eta_, **adaptation_numbers(learned, "G")}
-            found = measured[_key("KNPL", scale)] = {**accuracies(learned, sample), **entries}
+            numbers = measured[_key("KNPL", scale)] = {**accuracies(learned, sample), **entries}
             left.set(xlabel="x₁ (no unit)", ylabel="x₂ (no unit)")
             left.set_title(
                 f"{eta_text(scale)}; training / test accuracy:\n"
-                f"SVM-CV {_percent(measured['SVM-CV'], 2)}, KNPL {_percent(found, 2)}",
+                f"SVM-CV {_percent(measured['SVM-CV'], 2)}, KNPL {_percent(numbers, 2)}",
                 fontsize=10,
             )
             right.set_title(f"G from {G.min():.3f} to {G.max():.3f}", fontsize=10)
@@ -176,17 +176,17 @@ class KnplBoundary(PaperFigure):
 
     def _means(self) -> dict[str, dict[str, float]]:
         """Return the mean accuracies over several draws of the training points."""
-        found: dict[str, list[dict[str, float]]] = {}
+        by_model: dict[str, list[dict[str, float]]] = {}
         for seed in range(self.seed, self.seed + self.draws):
             sample = self._sample(seed)
             chosen, plain = tuned_svm(sample, self.grid)
-            found.setdefault("SVM-CV", []).append(accuracies(plain, sample))
+            by_model.setdefault("SVM-CV", []).append(accuracies(plain, sample))
             for scale in self.eta_scales:
                 learned = _learned(KNPLClassifier(), chosen, scale, sample)
-                found.setdefault(_key("KNPL", scale), []).append(accuracies(learned, sample))
+                by_model.setdefault(_key("KNPL", scale), []).append(accuracies(learned, sample))
         return {
             name: {part: float(np.mean([each[part] for each in all_])) for part in all_[0]}
-            for name, all_ in found.items()
+            for name, all_ in by_model.items()
         }
 
     def _words(self, measured: dict[str, Any]) -> dict[str, Any]:

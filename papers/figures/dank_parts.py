@@ -97,18 +97,18 @@ class DankParts(PaperFigure):
         figure, panels = canvas(13.5, 7.6, 2, 3)
         (few, many, loss), (bounds, gradients, safe) = panels
         for each, (color, marker, dash) in zip(self.sets, LOOKS, strict=False):
-            found = measured[each.name]
+            numbers = measured[each.name]
             look = {"color": color, "marker": marker}
-            _draw_few(few, found, {**look, "linestyle": dash, "label": each.name})
+            _draw_few(few, numbers, {**look, "linestyle": dash, "label": each.name})
             many.plot(
-                *_curve(found["Q"], found["Q(K)"]),
+                *_curve(numbers["Q"], numbers["Q(K)"]),
                 **look, linestyle=dash, label=each.name, markersize=4,
             )  # fmt: skip
             for key, style, more in (("loss", dash, ""), ("certified gap", ":", ": gap")):
-                shares = {v: 100 * m[key] / m["optimum"] for v, m in found["losses"].items()}
+                shares = {v: 100 * m[key] / m["optimum"] for v, m in numbers["losses"].items()}
                 style_of = {**look, "linestyle": style, "label": each.name + more}
                 loss.plot(*_curve(shares), **style_of, markersize=4)
-            _draw_safe(safe, found, color, marker, {"linestyle": dash, "label": each.name})
+            _draw_safe(safe, numbers, color, marker, {"linestyle": dash, "label": each.name})
         few.set(xlabel="number of parts v", ylabel="Q(π)/Q(K)")
         few.set_ylim(bottom=0.0)
         many.axhline(1.0, color=GREY, linewidth=0.8)
@@ -134,22 +134,22 @@ class DankParts(PaperFigure):
         return figure
 
     def _words(self, measured: dict[str, Any]) -> dict[str, Any]:
-        found = {each.name: measured[each.name] for each in self.sets}
-        first, *_ = found
+        of_sets = {each.name: measured[each.name] for each in self.sets}
+        first, *_ = of_sets
         most, last = (*self.few, *self.many)[-1], f"{self.few[-1]}"
-        at, at_most = (found[first]["losses"][f"{v}"] for v in (self.parts, most))
+        at, at_most = (of_sets[first]["losses"][f"{v}"] for v in (self.parts, most))
         bounds, rule = measured["bounds"], measured["Theorem 7"]
         false = [eta for eta, each in bounds.items() if each["printed bound"] < each["loss"]]
-        spreads = [each for m in found.values() for each in m["Q of few parts"].values()]
+        spreads = [each for m in of_sets.values() for each in m["Q of few parts"].values()]
         ratios = [each["largest"] / each["least"] for each in spreads if each["least"] > 0]
         lines = [
             {"name": name, "two": few["2"]["mean"] / m["Q(K)"], "last": last,
              "many": few[last]["mean"] / m["Q(K)"], "m": m}
-            for name, m in found.items()
+            for name, m in of_sets.items()
             for few in [m["Q of few parts"]]
         ]  # fmt: skip
         return {
-            "names": " and ".join(found),
+            "names": " and ".join(of_sets),
             "lines": lines,
             "ratio": max(ratios, default=1),
             "most": most,
@@ -161,20 +161,20 @@ class DankParts(PaperFigure):
             "end": bounds[f"{self.etas[-1]:g}"],
             "rule": rule,
             "zeros": self.count - rule["support vectors of the parts"],
-            "known": "; ".join(f"{name}: {_known(m)}" for name, m in found.items()),
-            "wrong": sum(step["wrong"] for m in found.values() for step in m["safe"]),
+            "known": "; ".join(f"{name}: {_known(m)}" for name, m in of_sets.items()),
+            "wrong": sum(step["wrong"] for m in of_sets.values() for step in m["safe"]),
         }
 
 
-def _known(found: dict[str, Any]) -> str:
+def _known(numbers: dict[str, Any]) -> str:
     """Return how many zeros are known at relative gaps of at most 1e-3 and 1e-5."""
-    best = next(iter(found["losses"].values()))["optimum"]
+    best = next(iter(numbers["losses"].values()))["optimum"]
     known = []
     for level in (1e-3, 1e-5):
-        near = next((each for each in found["safe"] if each["gap"] <= level * best), None)
+        near = next((each for each in numbers["safe"] if each["gap"] <= level * best), None)
         if near is not None:
             known.append(f"{near['zeros']} at a relative gap of {near['gap'] / best:.0e}")
-    return f"{' and '.join(known) or 'none'} of {found['zeros']}"
+    return f"{' and '.join(known) or 'none'} of {numbers['zeros']}"
 
 
 def _curve(values: dict[str, float], unit: float = 1.0) -> tuple[Any, Any]:
@@ -182,10 +182,10 @@ def _curve(values: dict[str, float], unit: float = 1.0) -> tuple[Any, Any]:
     return np.array([float(v) for v in values]), np.array([*values.values()]) / unit
 
 
-def _draw_few(ax: Any, found: dict[str, Any], look: dict[str, Any]) -> None:
+def _draw_few(ax: Any, numbers: dict[str, Any], look: dict[str, Any]) -> None:
     """Draw means, least and largest over the starts of k-means, and a line through the means."""
     (v, mean), (_, low), (_, high) = (
-        _curve({v: each[key] for v, each in found["Q of few parts"].items()}, found["Q(K)"])
+        _curve({v: each[key] for v, each in numbers["Q of few parts"].items()}, numbers["Q(K)"])
         for key in ("mean", "least", "largest")
     )
     ax.plot(v, mean, **look)
@@ -226,11 +226,11 @@ def _draw_gradients(ax: Any, screened: Screened) -> None:
     ax.set_yscale("symlog", linthresh=1.0)
 
 
-def _draw_safe(ax: Any, found: dict[str, Any], color: str, marker: str, look: Any) -> None:
+def _draw_safe(ax: Any, numbers: dict[str, Any], color: str, marker: str, look: Any) -> None:
     """Draw the share of the zeros that is known, against the gap; dotted, with twice the gap."""
-    best = next(iter(found["losses"].values()))["optimum"]
-    gaps = [each["gap"] / best for each in found["safe"]]
-    plain = {**look, "marker": marker, "label": f"{look['label']} ({found['zeros']} zeros)"}
+    best = next(iter(numbers["losses"].values()))["optimum"]
+    gaps = [each["gap"] / best for each in numbers["safe"]]
+    plain = {**look, "marker": marker, "label": f"{look['label']} ({numbers['zeros']} zeros)"}
     for key, style in (("zeros", plain), ("zeros with twice the gap", {"linestyle": ":"})):
-        shares = [100 * each[key] / max(found["zeros"], 1) for each in found["safe"]]
+        shares = [100 * each[key] / max(numbers["zeros"], 1) for each in numbers["safe"]]
         ax.plot(gaps, shares, color=color, markersize=4, **style)

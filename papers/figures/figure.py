@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SVM_LINE, LEARNED_LINE = "--", "-"
-"""As in the papers: the plain machine dashed, the learned kernel solid."""
+"""As in the papers: the plain model dashed, the learned kernel solid."""
 
 DOTS_PER_INCH = 100
 

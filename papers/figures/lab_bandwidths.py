@@ -23,7 +23,7 @@ class LabBandwidths(PaperFigure):
     """Of exp(-gamma (x - z)^2), the paper's two fixed bandwidths."""
     low: float = 0.0
     high: float = 3.0
-    """Ends of x; the paper does not tell its own."""
+    """Ends of x; the paper does not state its own."""
     n: int = 300
     """Training points, uniform."""
     noise: float = 0.1
@@ -93,7 +93,7 @@ class LabBandwidths(PaperFigure):
         }
 
     def _words(self, measured: dict[str, Any]) -> dict[str, Any]:
-        models = [{"name": name, "m": found} for name, found in measured.items()]
+        models = [{"name": name, "m": numbers} for name, numbers in measured.items()]
         return {"errors": models, "medians": models[len(self.gammas) :]}
 
 

@@ -115,8 +115,8 @@ class LabSupport(ErrorCurves):
 
     def _words(self, measured: dict[str, Any]) -> dict[str, Any]:
         best = [
-            {"name": name, "printed": _best(found[ALGORITHM_1]), "ours": _best(found[DEFAULTS])}
-            for name, found in measured.items()
+            {"name": name, "printed": _best(lines[ALGORITHM_1]), "ours": _best(lines[DEFAULTS])}
+            for name, lines in measured.items()
         ]
         return {"noise": [FUNCTIONS[name].noise for name in ("sin(x^3)", "f1")], "best": best}
 
@@ -155,19 +155,19 @@ class LabStart(ErrorCurves):
         }
         lines = self._measure(function, n, models, self.sigmas)
         level: dict[str, Model] = {DEFAULTS: lambda _, d, k: by_default(self.n_support, k)}
-        ((found,),) = (
+        ((least,),) = (
             line.values() for line in self._measure(function, n, level, [np.nan]).values()
         )
-        return {**lines, DEFAULTS: {f"{sigma:g}": found for sigma in self.sigmas}}
+        return {**lines, DEFAULTS: {f"{sigma:g}": least for sigma in self.sigmas}}
 
     def _words(self, measured: dict[str, Any]) -> dict[str, Any]:
         parts = [
             {
                 "name": name,
-                "spans": ", ".join(_span(found[each]) for each in (FIXED, ALGORITHM_1, STARTED)),
-                "ours": _least(found[DEFAULTS]),
+                "spans": ", ".join(_span(lines[each]) for each in (FIXED, ALGORITHM_1, STARTED)),
+                "ours": _least(lines[DEFAULTS]),
             }
-            for name, found in measured.items()
+            for name, lines in measured.items()
         ]
         return {"rate": PRINTED["learning_rate"], "parts": parts}
 
@@ -180,22 +180,22 @@ def _fixed_bandwidth(theta: float) -> TransformedTargetRegressor:
 
 
 def _mean_and_deviation(values: Iterator[float]) -> dict[str, float]:
-    found = np.fromiter(values, dtype=np.float64)
-    return {"mean": float(found.mean()), "deviation": float(found.std(ddof=1))}
+    errors = np.fromiter(values, dtype=np.float64)
+    return {"mean": float(errors.mean()), "deviation": float(errors.std(ddof=1))}
 
 
-def _best(found: Line) -> str:
-    share, least = min(found.items(), key=lambda each: each[1]["mean"])
+def _best(line: Line) -> str:
+    share, least = min(line.items(), key=lambda each: each[1]["mean"])
     return f"{least['mean']:.2g} at {100 * float(share):.0f} %"
 
 
-def _least(found: Line) -> float:
-    return min(each["mean"] for each in found.values())
+def _least(line: Line) -> float:
+    return min(each["mean"] for each in line.values())
 
 
-def _span(found: Line) -> str:
+def _span(line: Line) -> str:
     """Return the least mean, and the first and the last sigma of at most twice that."""
-    least = _least(found)
-    near = [sigma for sigma, each in found.items() if each["mean"] <= 2 * least]
+    least = _least(line)
+    near = [sigma for sigma, each in line.items() if each["mean"] <= 2 * least]
     ends = near[0] if len(near) == 1 else f"{near[0]} to {near[-1]}"
     return f"{least:.2g} (σ {ends})"

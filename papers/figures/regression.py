@@ -64,7 +64,7 @@ class Rivals:
 
     def _best_svr(self, sample: Sample) -> dict[str, float]:
         """Return what the SVR could reach, had cross-validation known the test points."""
-        found = [
+        candidates = [
             {"sigma": sigma, "C": C, MISSED: 1.0 - svr.score(sample.X_test, sample.y_test)}
             for sigma in self.grid.sigmas
             for C, svr in zip(
@@ -73,7 +73,7 @@ class Rivals:
                 strict=True,
             )
         ]
-        return min(found, key=lambda each: each[MISSED])
+        return min(candidates, key=lambda each: each[MISSED])
 
     def _danks(
         self, gamma: float, eta_scale: float, Cs: Sequence[float], X: Array, y: Array
@@ -94,7 +94,7 @@ class StepFunction(PaperFigure):
     sharpness: tuple[float, ...] = (0.05, 20.0)
     n: int = 100
     n_test: int = 1001
-    """Evenly spaced training and test points on [-5, 5]; the paper does not tell its own."""
+    """Evenly spaced training and test points on [-5, 5]; the paper does not state its own."""
     rivals: Rivals = field(default_factory=Rivals)
 
     name = "dank-figure-6a"
@@ -105,13 +105,13 @@ class StepFunction(PaperFigure):
         measured = {}
         for column, a in zip(panels.T, self.sharpness, strict=True):
             sample = self._sample(a)
-            models, found = self.rivals.compare(sample)
+            models, numbers = self.rivals.compare(sample)
             _draw_column(column, sample, models)
-            plain, learned = (found[name][MISSED] for name in (SVR_CV, DANK))
+            plain, learned = (numbers[name][MISSED] for name in (SVR_CV, DANK))
             column[0].set_title(f"a = {a:g}; 1 − R²: SVR-CV {plain:.2g}, DANK {learned:.2g}")
             straight = self.s / self.w * sample.X_test[:, 0]
             bend = float(np.abs(sample.y_test - straight).max())
-            measured[f"a = {a:g}"] = {"distance from the line s x/w": bend, **found}
+            measured[f"a = {a:g}"] = {"distance from the line s x/w": bend, **numbers}
         panels[0, 0].legend(fontsize=8)
         return figure, measured
 
@@ -145,9 +145,9 @@ class Surface(PaperFigure):
         measured = {}
         for (low, high), row in zip(self.squares, rows, strict=True):
             sample = self._sample(low, high)
-            models, found = self.rivals.compare(sample)
-            self._draw_row(row, sample, dict(zip((SVR_CV, DANK), models, strict=True)), found)
-            measured[f"square [{low:g}, {high:g}]^2"] = found
+            models, numbers = self.rivals.compare(sample)
+            self._draw_row(row, sample, dict(zip((SVR_CV, DANK), models, strict=True)), numbers)
+            measured[f"square [{low:g}, {high:g}]^2"] = numbers
         return figure, measured
 
     def _sample(self, low: float, high: float) -> Sample:
@@ -156,7 +156,9 @@ class Surface(PaperFigure):
         grid = places(ends, ends)
         return Sample(points, cherkassky(*points.T), grid, cherkassky(*grid.T))
 
-    def _draw_row(self, row: Any, sample: Sample, models: dict[str, Any], found: Measured) -> None:
+    def _draw_row(
+        self, row: Any, sample: Sample, models: dict[str, Any], numbers: Measured
+    ) -> None:
         """Draw the surface, and both errors with one scale of colours, but for the worst 1 %."""
         u, v, g = (
             values.reshape(self.resolution, self.resolution)
@@ -177,7 +179,7 @@ class Surface(PaperFigure):
             image = ax.pcolormesh(u, v, error, cmap=diverging(), vmin=-limit, vmax=limit)
             ax.scatter(*sample.X.T, 2, color="black", linewidths=0)
             ax.set(xlabel="u", ylabel="v", aspect="equal")
-            ax.set_title(f"{label}: 1 − R² = {found[label][MISSED]:.2g}")
+            ax.set_title(f"{label}: 1 − R² = {numbers[label][MISSED]:.2g}")
             figure.colorbar(image, ax=ax, label="prediction − g(u, v)", shrink=0.85, extend="both")
 
     def _words(self, measured: dict[str, Any]) -> dict[str, Any]:

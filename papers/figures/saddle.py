@@ -40,7 +40,7 @@ def read(name: str, folder: str | None, count: int | None = None, seed: int = 0)
 
 @dataclass(frozen=True, eq=False)
 class ClockedLearning(KernelLearning):
-    """A saddle point that notes the processor seconds after each machine, in `ticks`."""
+    """A saddle point that records, in `ticks`, the processor seconds after each inner fit."""
 
     started: list[float] = field(default_factory=lambda: [time.process_time()])
     ticks: list[float] = field(default_factory=list)
@@ -50,10 +50,10 @@ class ClockedLearning(KernelLearning):
         self.started[:], self.ticks[:] = [time.process_time()], []
 
     def oracle(self, w: Array, gain: float, count: int = 1) -> Oracle:
-        """Return the best P for w: the last thing that a solver does with a machine."""
-        found = super().oracle(w, gain, count)
+        """Return the best P for w: the last step of each inner fit."""
+        best = super().oracle(w, gain, count)
         self.ticks.append(time.process_time() - self.started[0])
-        return found
+        return best
 
 
 def tessellated(degree: int = 1, basis: str = "x", delta: float = 0.5) -> TessellatedKernel:

@@ -37,7 +37,7 @@ class ScgGaussians(PaperFigure):
     n_per_class: int = 100
     """As in the paper."""
     deviation: float = 0.4
-    """Of each Gaussian; the paper does not tell its own."""
+    """Of each Gaussian; the paper does not state its own."""
     gamma: float = 0.5
     """Of the Gaussian kernel."""
     strength: float = 100.0
@@ -76,7 +76,7 @@ class ScgGaussians(PaperFigure):
         return figure, measured
 
     def _words(self, measured: dict[str, Any]) -> dict[str, Any]:
-        return {"panels": [{"name": name, "m": found} for name, found in measured.items()]}
+        return {"panels": [{"name": name, "m": numbers} for name, numbers in measured.items()]}
 
 
 class Panel(NamedTuple):
@@ -140,12 +140,12 @@ class ScgDigits(PaperFigure):
         """Yield what the paper shows: all points, and the labels of all."""
         maps, _ = self._eigenmaps(X, y, X[:1])
         learner = SCGLogDetLearner(strength=strength, n_components=2)
-        found = {
+        embeddings = {
             "PCA": PCA(2).fit_transform(X),
             "Laplacian eigenmaps": _within(maps),
             "SCG-LDK, β = 1": learner.fit(X, y).transform(X),
         }
-        for title, points in found.items():
+        for title, points in embeddings.items():
             yield Panel(title, points, y, accuracy_among(points, y))
 
     def _held_out(

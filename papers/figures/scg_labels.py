@@ -19,7 +19,7 @@ from pliant.core.typing import Array, Indices
 from pliant.plots._common import BLUE, VERMILION
 
 PRINTED = {"OSK": 3.62, "LDK": 11.03, "SCG-OSK": 0.53, "SCG-LDK": 0.06}
-"""Seconds at 70 % labels in the paper's Table 3, on its machine."""
+"""Seconds at 70 % labels in the paper's Table 3, on its computer."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,9 @@ class ScgLabels(PaperFigure):
     """A panel for each learner, on heart."""
 
     shares: int = 20
-    """So many equally spaced shares up to 1, as in the paper: .05, .1, ..., 1."""
+    """Number of equally spaced shares up to 1, as in the paper: .05, .1, ..., 1."""
     repeats: int = 5
-    """Median processor time of so many fits, each with its own labels."""
+    """Number of fits whose median processor time is taken, each with its own labels."""
     sweeps: int = 20
     """Of LDK, at most, over all pairs of the labelled points."""
     strength: float = 100.0
@@ -50,10 +50,10 @@ class ScgLabels(PaperFigure):
             self._panel(ax, title, drawn)
         measured = {
             name: {
-                "seconds": found,
-                "exponent": exponent(counts[self.shares // 4 :], found[self.shares // 4 :]),
+                "seconds": times,
+                "exponent": exponent(counts[self.shares // 4 :], times[self.shares // 4 :]),
             }
-            for name, found in seconds.items()
+            for name, times in seconds.items()
         }
         return figure, {"labels": counts, **measured}
 
@@ -94,11 +94,11 @@ class ScgLabels(PaperFigure):
 
     def _panel(self, ax: Any, title: str, lines: dict[str, list[float]]) -> None:
         shares = np.arange(1, self.shares + 1) / self.shares
-        for (name, found), color, dash in zip(
+        for (name, times), color, dash in zip(
             lines.items(), (VERMILION, BLUE), ("o-", "s--"), strict=False
         ):
             label = "graph of labelled points" if "," in name else "graph of all points"
-            ax.plot(shares, 1e3 * np.array(found), dash, color=color, markersize=3, label=label)
+            ax.plot(shares, 1e3 * np.array(times), dash, color=color, markersize=3, label=label)
         if title == "LDK":
             ax.set_yscale("log")
         else:
@@ -111,10 +111,10 @@ class ScgLabels(PaperFigure):
         place = round(0.7 * self.shares) - 1
         counts = measured["labels"]
         learners = "; ".join(
-            f"{name} {1e3 * found['seconds'][0]:.3g}, {1e3 * found['seconds'][place]:.3g} and "
-            f"{1e3 * found['seconds'][-1]:.3g} ms, exponent {found['exponent']:.2f}"
+            f"{name} {1e3 * m['seconds'][0]:.3g}, {1e3 * m['seconds'][place]:.3g} and "
+            f"{1e3 * m['seconds'][-1]:.3g} ms, exponent {m['exponent']:.2f}"
             + (f" (paper: {PRINTED[name]:g} s at 70 %)" if name in PRINTED else "")
-            for name, found in measured.items()
+            for name, m in measured.items()
             if name != "labels"
         )
         few, some, points = counts[0], counts[place], counts[-1]

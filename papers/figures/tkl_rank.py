@@ -1,4 +1,4 @@
-"""TKL, Figure 4: two-coordinate steps of one machine against the rank of a random P."""
+"""TKL, Figure 4: two-coordinate steps of one support vector machine against the rank of P."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ class TklRank(PaperFigure):
             measured[name] = {}
             for C in sorted({*self.Cs, self.C}):
                 problem = self._problem(name, data, C)
-                found = measured[name][f"C = {C:g}"] = self._measure(problem)
+                numbers = measured[name][f"C = {C:g}"] = self._measure(problem)
                 if self.C == C:
-                    _draw(ax, found)
+                    _draw(ax, numbers)
         lettered(panels, [f"{name}: {self.count} rows, C = {self.C:g}" for name in self.sets])
         panels[0].set_ylabel("two-coordinate steps")
         panels[0].legend(frameon=False)
@@ -94,10 +94,10 @@ class TklRank(PaperFigure):
 
     def _words(self, measured: dict[str, Any]) -> dict[str, Any]:
         compared = [
-            {"name": name, "C": C, "m": found, "least": min(means), "largest": max(means)}
+            {"name": name, "C": C, "m": numbers, "least": min(means), "largest": max(means)}
             for name, each in measured.items()
-            for C, found in each.items()
-            for means in [[s["mean"] for s in found["random P"].values()]]
+            for C, numbers in each.items()
+            for means in [[s["mean"] for s in numbers["random P"].values()]]
         ]
         return {"compared": compared}
 
@@ -108,16 +108,16 @@ def _summary(steps: list[int]) -> dict[str, float]:
     return {"mean": float(np.mean(steps)), "half width": float(half)}
 
 
-def _draw(ax: Any, found: dict[str, Any]) -> None:
-    ranks = np.array([int(rank) for rank in found["random P"]])
+def _draw(ax: Any, numbers: dict[str, Any]) -> None:
+    ranks = np.array([int(rank) for rank in numbers["random P"]])
     mean, half = (
-        np.array([each[key] for each in found["random P"].values()])
+        np.array([each[key] for each in numbers["random P"].values()])
         for key in ("mean", "half width")
     )
     ax.errorbar(ranks, mean, half, fmt="o", color=BLUE, capsize=3, label="random P")
     slope, start = np.polyfit(ranks, mean, 1)
     ax.plot(ranks, start + slope * ranks, color=GREY, linewidth=0.9, label="line through the means")
-    place = found["rank of the learned P"], found["learned P"]
+    place = numbers["rank of the learned P"], numbers["learned P"]
     ax.plot(*place, "*", color=VERMILION, markersize=13, label="learned P")
     ax.set_xticks(ranks)
     ax.set(xlabel="rank of P", ylim=(0.0, 1.1 * max(place[1], float((mean + half).max()))))

@@ -1,4 +1,4 @@
-"""TKL, Figures 1 and 2: the certified gap of its solvers, and the time of one machine."""
+"""TKL, Figures 1 and 2: the certified gap of its solvers, and the time of one fit."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ PRINTED = {
 
 @dataclass(frozen=True)
 class TklConvergence(PaperFigure):
-    """A column for each set: above, the gap against machines, below, against time."""
+    """A column for each set: above, the gap against fits, below, against time."""
 
     panels: tuple[tuple[str, float], ...] = (
         ("breast_cancer_original_complete", 1.0),
@@ -50,7 +50,7 @@ class TklConvergence(PaperFigure):
     )
     """Sets, and the C that is drawn."""
     Cs: tuple[float, ...] = (1.0, 10.0, 100.0)
-    """For which machines and seconds to a gap of `goal` are counted."""
+    """For which fits and seconds to a gap of `goal` are counted."""
     epsilon: float = 0.1
     delta: float = 0.5
     machines: int = 300
@@ -79,7 +79,7 @@ class TklConvergence(PaperFigure):
         return figure, measured
 
     def _run(self, rows: Rows, C: float, method: str) -> tuple[Array, Array]:
-        """Return relative gap and processor seconds after each machine."""
+        """Return relative gap and processor seconds after each support vector machine."""
         problem = learning(rows, C, self.epsilon, tessellated(delta=self.delta))
         solve, *_ = METHODS[method]
         with threadpool_limits(1):
@@ -92,12 +92,15 @@ class TklConvergence(PaperFigure):
         reached = np.flatnonzero(gaps <= self.goal)
         first = int(reached[0]) if reached.size else None
         return {
-            f"machines to {self.goal:g}": None if first is None else first + 1,
-            f"seconds to {self.goal:g}": None if first is None else float(seconds[first]),
+            self._to_goal("machines"): None if first is None else first + 1,
+            self._to_goal("seconds"): None if first is None else float(seconds[first]),
             "machines": len(gaps),
             "seconds": float(seconds[-1]),
             "gap": float(gaps[-1]),
         }
+
+    def _to_goal(self, unit: str) -> str:
+        return f"{unit} to {self.goal:g}"
 
     def _finish(self, axes: Any) -> None:
         """Label axes, name the lines, mark the goal and the paper's rates."""
@@ -120,14 +123,14 @@ class TklConvergence(PaperFigure):
     def _words(self, measured: dict[str, Any]) -> dict[str, Any]:
         parts = "; ".join(
             f"{label} at {C} " + ", ".join(self._count(runs[m]) for m in METHODS)
-            for label, found in measured.items()
-            for C, runs in found.items()
+            for label, by_C in measured.items()
+            for C, runs in by_C.items()
             if C.startswith("C =")
         )
         return {"parts": parts}
 
     def _count(self, run: dict[str, Any]) -> str:
-        machines = run[f"machines to {self.goal:g}"]
+        machines = run[self._to_goal("machines")]
         return f"— (gap {run['gap']:.1g})" if machines is None else f"{machines}"
 
 
@@ -145,8 +148,8 @@ class Exponents(NamedTuple):
 def fit_exponents(m: Array, order: Array, seconds: Array) -> Exponents:
     """Return the least-squares fit of the logarithms; arrays of one shape."""
     design = np.column_stack([np.ones(m.size), np.log(m.ravel()), np.log(order.ravel())])
-    found = np.linalg.lstsq(design, np.log(seconds.ravel()), rcond=None)[0]
-    return Exponents(float(np.exp(found[0])), float(found[1]), float(found[2]))
+    coefficients = np.linalg.lstsq(design, np.log(seconds.ravel()), rcond=None)[0]
+    return Exponents(float(np.exp(coefficients[0])), float(coefficients[1]), float(coefficients[2]))
 
 
 @dataclass(frozen=True)
@@ -158,7 +161,7 @@ class TklCost(PaperFigure):
     counts: tuple[int, ...] = (500, 1000, 2000, 4000)
     """Rows."""
     features: tuple[int, ...] = (2, 4, 8, 16)
-    """The first so many; more than there are: copies."""
+    """Numbers of features, the first ones; copies where the set has fewer."""
     degree: int = 2
     """Of the monomials of x, n_P = 2 C(features + degree, degree)."""
     C: float = 1.0
@@ -178,13 +181,13 @@ class TklCost(PaperFigure):
         self._seconds(self._sample(data, min(self.counts), "regression"), 2, methods[0])  # compiles
         for panels, task in zip(axes, ("classification", "regression"), strict=True):
             samples = [self._sample(data, m, task) for m in self.counts]
-            panels[0].set_ylabel(f"{task}: seconds of a machine")
+            panels[0].set_ylabel(f"{task}: seconds of a fit")
             for ax, method in zip(panels, methods, strict=True):
                 orders, seconds = self._measure(samples, method)
-                found = self._draw(ax, orders, seconds)
-                exponents = f"$m^{{{found.rows:.1f}}}\\,n_P^{{{found.order:.1f}}}$"
+                fitted = self._draw(ax, orders, seconds)
+                exponents = f"$m^{{{fitted.rows:.1f}}}\\,n_P^{{{fitted.order:.1f}}}$"
                 ax.set_title(f"{method}: {exponents}", fontsize=10)
-                measured[f"{task}, {method}"] = self._numbers(orders, seconds, found)
+                measured[f"{task}, {method}"] = self._numbers(orders, seconds, fitted)
         for ax in axes.flat:
             ax.set(xscale="log", yscale="log")
             ax.set_xticks(self.counts, [str(m) for m in self.counts])
@@ -202,7 +205,7 @@ class TklCost(PaperFigure):
         return replace(rows, y=signs, is_classification=True)
 
     def _measure(self, samples: list[Rows], method: str) -> tuple[Array, Array]:
-        """Return each n_P, and the seconds of a machine, a row for each n_P."""
+        """Return each n_P, and the seconds of a fit, a row for each n_P."""
         kernel = tessellated(self.degree)
         seconds = [[self._seconds(rows, n, method) for rows in samples] for n in self.features]
         return np.array([kernel.shape_size(n) for n in self.features]), np.array(seconds)
@@ -221,19 +224,19 @@ class TklCost(PaperFigure):
         m = np.array(self.counts, dtype=np.float64)
         grid = np.broadcast_arrays(m, orders[:, None].astype(float))
         large = m >= self.fitted_from
-        found = fit_exponents(*(each[:, large] for each in (*grid, seconds)))
+        exponents = fit_exponents(*(each[:, large] for each in (*grid, seconds)))
         for order, line, color in zip(orders, seconds, COLORS, strict=False):
             ax.plot(m, line, "o", color=color, markersize=5, label=f"$n_P$ = {order}")
-            fitted = found.constant * m**found.rows * float(order) ** found.order
+            fitted = exponents.constant * m**exponents.rows * float(order) ** exponents.order
             ax.plot(m[large], fitted[large], color=color, linewidth=0.9)
-        return found
+        return exponents
 
-    def _numbers(self, orders: Array, seconds: Array, found: Exponents) -> dict[str, Any]:
+    def _numbers(self, orders: Array, seconds: Array, exponents: Exponents) -> dict[str, Any]:
         lines = {
             f"n_P = {order}": dict(zip(map(str, self.counts), map(float, line), strict=True))
             for order, line in zip(orders, seconds, strict=True)
         }
-        return {"seconds": lines, **found._asdict()}
+        return {"seconds": lines, **exponents._asdict()}
 
     def _words(self, measured: dict[str, Any]) -> dict[str, Any]:
         order = tessellated(self.degree).shape_size(self.features[-1])

@@ -60,14 +60,14 @@ class TklTerrain(PaperFigure):
         measured: dict[str, Any] = {}
         for panels, angle in zip(axes, self.angles, strict=True):
             sample = self._sample(angle)
-            found: dict[str, Any] = {}
+            numbers: dict[str, Any] = {}
             self._show(panels[0], sample.y_test, f"terrain, turned by {angle:g}°")
             panels[0].plot(*sample.X.T, ".", color="black", markersize=1.5)
             for ax, (label, model) in zip(panels[1:], self._models().items(), strict=True):
                 predicted = model.fit(sample.X, sample.y).predict(sample.X_test)
-                found[label] = _numbers(model, predicted - sample.y_test, sample, angle)
-                self._show(ax, predicted, f"{label}: {found[label]['RMSE']:.0f} m")
-            measured[f"turned by {angle:g} degrees"] = found
+                numbers[label] = _numbers(model, predicted - sample.y_test, sample, angle)
+                self._show(ax, predicted, f"{label}: {numbers[label]['RMSE']:.0f} m")
+            measured[f"turned by {angle:g} degrees"] = numbers
         return figure, measured
 
     def _sample(self, angle: float) -> Sample:
@@ -106,8 +106,8 @@ class TklTerrain(PaperFigure):
 
     def _words(self, measured: dict[str, Any]) -> dict[str, Any]:
         parts = [
-            {"place": place, "gaussian": found[GAUSSIAN], "tkl": found[TESSELLATED]}
-            for place, found in measured.items()
+            {"place": place, "gaussian": numbers[GAUSSIAN], "tkl": numbers[TESSELLATED]}
+            for place, numbers in measured.items()
         ]
         return {"parts": parts}
 

@@ -14,7 +14,7 @@ from papers.figures.samples import Sample
 from pliant.core.typing import Array, Indices
 
 Machines: TypeAlias = Callable[[float, float, Sequence[float], Array, Array], Sequence[Any]]
-"""(gamma, eta_scale, Cs, X, y) -> one fitted machine for each C."""
+"""(gamma, eta_scale, Cs, X, y) -> one fitted model for each C."""
 
 
 @dataclass(frozen=True)

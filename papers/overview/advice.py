@@ -77,8 +77,10 @@ class Evidence:
 
     def figure(self, name: str) -> Values:
         """Return the numbers of a figure."""
-        found: Values = _read(self.folder / "figures" / "numbers.json")["figures"][name]["measured"]
-        return found
+        values: Values = _read(self.folder / "figures" / "numbers.json")["figures"][name][
+            "measured"
+        ]
+        return values
 
     def benchmark(self, name: str) -> Values:
         """Return the document of a speed benchmark."""
@@ -92,26 +94,26 @@ class Evidence:
 
 
 def _read(path: Path) -> Values:
-    found: Values = json.loads(path.read_text("utf-8"))
-    return found
+    document: Values = json.loads(path.read_text("utf-8"))
+    return document
 
 
 def decisions(evidence: Evidence) -> Iterator[tuple[str, list[Decision]]]:
     """Return the headings, and the rows below them."""
     for title, entries in toml("advice").items():
-        found = []
+        listed = []
         for entry in entries:
             values = VALUES[entry["name"]](evidence)
             texts = (" ".join(entry[field].split()).format(**values) for field in FIELDS)
-            found.append(Decision(*texts))
-        yield title, found
+            listed.append(Decision(*texts))
+        yield title, listed
 
 
 def decisions_page(evidence: Evidence) -> str:
     """Return the tables as Markdown."""
     parts = ["# Which method when\n"]
-    for title, found in decisions(evidence):
-        parts += [f"## {title}\n", rows(HEAD, [row.cells() for row in found])]
+    for title, listed in decisions(evidence):
+        parts += [f"## {title}\n", rows(HEAD, [row.cells() for row in listed])]
     return "\n".join(parts)
 
 
@@ -173,12 +175,12 @@ def adapted_regression(evidence: Evidence) -> Values:
 
 
 def labels(evidence: Evidence) -> Values:
-    found = {}
+    means_of = {}
     for key, name in (("small", "scg-table-3"), ("large", "scg-table-5")):
         results = evidence.study(name)
         means = results.means(["scg-ldk", "gaussian"], "unlabelled").mean(axis=0)
-        found[key] = [*means, len(results.sets)]
-    return found
+        means_of[key] = [*means, len(results.sets)]
+    return means_of
 
 
 def no_width(evidence: Evidence) -> Values:
@@ -238,8 +240,8 @@ def few_thousand(evidence: Evidence) -> Values:
 
 def path(evidence: Evidence) -> Values:
     overall = evidence.benchmark("paths")["overall"]
-    found: Values = next(each for each in overall if each["contestant"] == "C path, warm")
-    return found
+    case: Values = next(each for each in overall if each["contestant"] == "C path, warm")
+    return case
 
 
 def many(evidence: Evidence) -> Values:

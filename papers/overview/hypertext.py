@@ -77,14 +77,14 @@ def hypertext(overview: Overview, pictures: Mapping[str, str]) -> str:
 
 
 def _counts(cells: Sequence[Agreement]) -> str:
-    found = counts(cells)
+    numbers = counts(cells)
     rows = [
         f'<tr><td class="{_class(verdict)}"><b>{verdict}</b></td>'
-        f"{''.join(f'<td>{count}</td>' for count in found[verdict].values())}"
+        f"{''.join(f'<td>{count}</td>' for count in numbers[verdict].values())}"
         f"<td>{html.escape(meaning)}</td></tr>"
         for verdict, meaning in VERDICTS.items()
     ]
-    head = ["cells", *found[next(iter(VERDICTS))], "meaning"]
+    head = ["cells", *numbers[next(iter(VERDICTS))], "meaning"]
     return _table("Cells by verdict, and by quantity", head, rows)
 
 
@@ -98,7 +98,7 @@ def _paper(
     """Return the sections of a paper."""
     cells = overview.of(paper)
     used = sorted(numbered(cells), key=lambda text: notes[text])
-    said = [
+    reasons = [
         f'<li id="{_anchor(paper, notes[text])}">({notes[text]}) {html.escape(text)}</li>'
         for text in used
     ]
@@ -107,7 +107,7 @@ def _paper(
         f"<p>{html.escape(citation)}. {counted(cells).capitalize()}.</p>",
         _averages(cells),
         *(_grid(grid, paper, overview.profile) for grid in grids(cells, notes)),
-        f"<h3>Why they differ</h3><ul>{''.join(said)}</ul>" if said else "",
+        f"<h3>Why they differ</h3><ul>{''.join(reasons)}</ul>" if reasons else "",
         "<h3>Not rerun</h3>",
         _list([*gaps(cells), *missing(paper)]),
         *(
@@ -197,12 +197,12 @@ def embedded(figures: Sequence[Figure]) -> dict[str, str]:
     """Return the figures as data URIs by name; none where Pillow is not installed."""
     if find_spec("PIL") is None:
         return {}
-    found: dict[str, str] = {}
+    embedded_pictures: dict[str, str] = {}
     for figure in figures:
         picture = _reduced(figure)
-        if sum(map(len, found.values())) + len(picture) <= MOST_BYTES:
-            found[figure.name] = picture
-    return found
+        if sum(map(len, embedded_pictures.values())) + len(picture) <= MOST_BYTES:
+            embedded_pictures[figure.name] = picture
+    return embedded_pictures
 
 
 def _reduced(figure: Figure) -> str:

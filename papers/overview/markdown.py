@@ -24,9 +24,9 @@ _MARKUP = re.compile(r"[\\`*\[\]|<>]")
 
 def markdown(overview: Overview) -> str:
     """Return the page."""
-    found = counts(overview.cells)
+    numbers = counts(overview.cells)
     verdicts = [
-        [f"**{verdict}**", *map(str, found[verdict].values()), meaning]
+        [f"**{verdict}**", *map(str, numbers[verdict].values()), meaning]
         for verdict, meaning in VERDICTS.items()
     ]
     parts = [
@@ -35,7 +35,7 @@ def markdown(overview: Overview) -> str:
         *map(_escape, overview.remarks),
         READ,
         RULE,
-        rows(["cells", *found[next(iter(VERDICTS))], "meaning"], verdicts),
+        rows(["cells", *numbers[next(iter(VERDICTS))], "meaning"], verdicts),
     ]
     notes = numbered(overview.cells)
     for paper, citation in PAPERS.items():
@@ -63,8 +63,8 @@ def _paper(overview: Overview, paper: str, citation: str, notes: dict[str, int])
 
 
 def _averages(cells: Sequence[Agreement]) -> str:
-    found = [[_escape(text) for text in each.texts()] for each in averages(cells)]
-    return rows(["mean over sets", *AVERAGES], found) if found else ""
+    lines = [[_escape(text) for text in each.texts()] for each in averages(cells)]
+    return rows(["mean over sets", *AVERAGES], lines) if lines else ""
 
 
 def _grid(grid: Grid, paper: str, profile: str) -> list[str]:

@@ -128,17 +128,17 @@ def _plain(cell: Agreement) -> dict[str, Any]:
     return data
 
 
-def counts(found: Sequence[Agreement]) -> dict[str, dict[str, int]]:
+def counts(agreements: Sequence[Agreement]) -> dict[str, dict[str, int]]:
     """Return how many cells of each kind have each verdict, and all together."""
-    number = Counter((cell.verdict, QUANTITIES[cell.quantity].kind) for cell in found)
+    number = Counter((cell.verdict, QUANTITIES[cell.quantity].kind) for cell in agreements)
     kinds = dict.fromkeys(each.kind for each in QUANTITIES.values())
     rows = {each: {kind: number[each, kind] for kind in kinds} for each in VERDICTS}
     return {each: {**row, ALL: sum(row.values())} for each, row in rows.items()}
 
 
-def counted(found: Sequence[Agreement]) -> str:
+def counted(agreements: Sequence[Agreement]) -> str:
     """Return how many cells have each verdict, in a line."""
-    totals = {verdict: row[ALL] for verdict, row in counts(found).items()}
+    totals = {verdict: row[ALL] for verdict, row in counts(agreements).items()}
     return ", ".join(f"{count} {verdict}" for verdict, count in totals.items() if count)
 
 
@@ -166,25 +166,25 @@ def cells(
 ) -> Iterator[Agreement]:
     """Return the cells of a study or benchmark, marked with the profile that measured them."""
     if "benchmark" in document:
-        found = timing_cells(document)
+        of_document = timing_cells(document)
     else:
         study = STUDIES[document["study"]]
         names = {document["study"], study.beside.baseline_in} & set(documents)
         others = {name: Results(documents[name]) for name in names}
-        found = study_cells(study, Results(document, study.percent), others)
-    return (replace(cell, source=source) for cell in found)
+        of_document = study_cells(study, Results(document, study.percent), others)
+    return (replace(cell, source=source) for cell in of_document)
 
 
 def gather(
     kept: Mapping[str, Document], measured: Mapping[str, Document], profile: str
 ) -> list[Agreement]:
     """Return the cells of the kept documents, those that were measured now in their place."""
-    found = {cell.key: cell for document in kept.values() for cell in cells(document, kept)}
+    by_key = {cell.key: cell for document in kept.values() for cell in cells(document, kept)}
     both = {**kept, **measured}
     for document in measured.values():
         fresh = cells(document, both, profile)
-        found |= {cell.key: cell for cell in fresh if cell.measured or cell.key not in found}
-    return explained(sorted(found.values(), key=_order))
+        by_key |= {cell.key: cell for cell in fresh if cell.measured or cell.key not in by_key}
+    return explained(sorted(by_key.values(), key=_order))
 
 
 def _order(cell: Agreement) -> tuple[int, str, int]:

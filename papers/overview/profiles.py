@@ -148,7 +148,7 @@ def studies(
     out: Path,
     pages: Path,
     jobs: int,
-    found: Measured,
+    measured: Measured,
     log: Log,
 ) -> None:
     """Measure what the cache in `out` lacks; write each study's document and page to `pages`."""
@@ -157,13 +157,13 @@ def studies(
         try:
             for name in part.sets:
                 log(f"[{k} of {len(parts)}] {part.study}: {name}")
-                with found.attempt(f"{part.study}, {name}"):
+                with measured.attempt(f"{part.study}, {name}"):
                     measure(study, [name], part.repeats, data, out, jobs)
                     done.append(name)
         finally:
             if done:
                 document = measure(study, done, part.repeats, data, out, jobs)
-                found.documents[part.study] = document
+                measured.documents[part.study] = document
                 write(part.study, document, page(study, document), pages)
 
 
@@ -186,13 +186,13 @@ def replace_all(texts: Mapping[Path, str]) -> list[Path]:
 
 
 def figures(
-    chosen: Sequence[PaperFigure], data: Path, folder: Path, found: Measured, log: Log
+    chosen: Sequence[PaperFigure], data: Path, folder: Path, measured: Measured, log: Log
 ) -> None:
     """Draw the figures that the folder lacks, or has with other settings."""
     for figure in chosen:
         if not _drawn(figure, folder):
             log(figure.name)
-            with found.attempt(figure.name), redirect_stdout(sys.stderr):
+            with measured.attempt(figure.name), redirect_stdout(sys.stderr):
                 draw([figure.name, "--data", str(data), "--out", str(folder)])
 
 
@@ -205,12 +205,12 @@ def _drawn(figure: PaperFigure, folder: Path) -> bool:
     return figure.name in entries and entries[figure.name]["setting"] == setting
 
 
-def timings(names: Sequence[str], data: Path, out: Path, found: Measured, log: Log) -> None:
+def timings(names: Sequence[str], data: Path, out: Path, measured: Measured, log: Log) -> None:
     """Run the speed benchmarks that the folder lacks."""
     for name in names:
         path = out / f"{name}.json"
-        with found.attempt(name):
+        with measured.attempt(name):
             if not path.exists():
                 settings = Settings(1, 1, str(data), 1800.0, 600.0)
                 report.write(report.run(BENCHMARKS[name], settings, log), out)
-            found.documents[name] = json.loads(path.read_text(encoding="utf-8"))
+            measured.documents[name] = json.loads(path.read_text(encoding="utf-8"))

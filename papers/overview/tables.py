@@ -71,10 +71,10 @@ class Average:
 
 def averages(cells: Sequence[Agreement]) -> list[Average]:
     """Return an average for each method of each table that was measured."""
-    found: dict[tuple[str, str, str], list[Agreement]] = {}
+    groups: dict[tuple[str, str, str], list[Agreement]] = {}
     for cell in cells:
         if cell.measured is not None and cell.quantity in AVERAGED:
-            found.setdefault((cell.place, cell.quantity, cell.method), []).append(cell)
+            groups.setdefault((cell.place, cell.quantity, cell.method), []).append(cell)
     return [
         Average(
             *key, len(group),
@@ -82,7 +82,7 @@ def averages(cells: Sequence[Agreement]) -> list[Average]:
               for part in ("printed", "measured", "baseline")),
             group[0].baseline_name,
         )
-        for key, group in found.items()
+        for key, group in groups.items()
     ]  # fmt: skip
 
 
@@ -105,9 +105,9 @@ def grids(cells: Sequence[Agreement], numbers: dict[str, int]) -> Iterator[Grid]
         methods = list(dict.fromkeys(cell.method for cell in part if cell.measured))
         if not methods:
             continue
-        found = {(cell.set, cell.method): cell for cell in part}
+        by_place = {(cell.set, cell.method): cell for cell in part}
         rows = [
-            (name, [_shown(found.get((name, method)), numbers) for method in methods])
+            (name, [_shown(by_place.get((name, method)), numbers) for method in methods])
             for name in dict.fromkeys(cell.set for cell in part if cell.method in methods)
         ]
         names = dict.fromkeys(cell.baseline_name for cell in part if cell.baseline_name)
@@ -125,13 +125,13 @@ def _shown(cell: Agreement | None, numbers: dict[str, int]) -> Shown:
 
 def gaps(cells: Sequence[Agreement]) -> list[str]:
     """Say which printed cells were not rerun, and why."""
-    found: dict[tuple[str, str], list[Agreement]] = {}
+    groups: dict[tuple[str, str], list[Agreement]] = {}
     for cell in cells:
         if cell.verdict == NOT_RERUN:
-            found.setdefault((cell.place, cell.explanation), []).append(cell)
+            groups.setdefault((cell.place, cell.explanation), []).append(cell)
     return [
         f"{place}: {_who(group)} ({len(group)} {'cell' if len(group) == 1 else 'cells'}). {reason}"
-        for (place, reason), group in found.items()
+        for (place, reason), group in groups.items()
     ]
 
 

@@ -19,11 +19,11 @@ class Bar:
 
     asked: str
     met: bool
-    found: str
+    outcome: str
 
     def __str__(self) -> str:
         """Return a line of a list."""
-        return f"* {'Met' if self.met else 'Missed'}: {self.asked}. {self.found}."
+        return f"* {'Met' if self.met else 'Missed'}: {self.asked}. {self.outcome}."
 
 
 FLOORS = {
@@ -54,9 +54,9 @@ MOST_BELOW_BOOSTING = 0.012
 def paper_mean(name: str, method: str = LAB) -> float:
     """Return the mean R2 that the paper prints for a set of ours."""
     row = paper_sets("lab")[name].printed
-    found = Estimate.printed(printed("lab-rbf-tables-1-2")[row or ""]["R2"][method], 50)
-    assert found is not None
-    return found.mean
+    estimate = Estimate.printed(printed("lab-rbf-tables-1-2")[row or ""]["R2"][method], 50)
+    assert estimate is not None
+    return estimate.mean
 
 
 def bars(study: Study, results: Results) -> list[Bar]:
@@ -111,8 +111,8 @@ def _tables(results: Results, who: str) -> Iterator[Bar]:
         ("kc_house", KC_HOUSE_AIM, "the aim on kc_house"),
     )
     for name, limit, what in aims:
-        found = f"{means[name]:.4f} against {limit:.4f}, {means[name] - limit:+.4f}"
-        yield Bar(f"above {what}", means[name] > limit, found)
+        comparison = f"{means[name]:.4f} against {limit:.4f}, {means[name] - limit:+.4f}"
+        yield Bar(f"above {what}", means[name] > limit, comparison)
     everywhere = sum(means[name] > paper[name] for name in means)
     yield Bar(
         "the aim of being above the paper on every set",

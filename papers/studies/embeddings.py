@@ -42,14 +42,14 @@ def embedding(study: Study, results: Results) -> Iterator[str]:
         others = [who for who in results.titles if who != OURS]
         yield from (f"## {first} against the others", text(GROUP, "gains", first=first))
         yield _gains(results, others)
-        found = []
+        lines = []
         for name in results.sets:
             for d in DIMENSIONS:
                 counts = Counter(results.entries(name, Way(OURS, variant(d)), "kernel"))
-                said = ", ".join(f"{kernel} {count}" for kernel, count in counts.most_common())
-                found.append(f"{name}, {variant(d)}: {said}")
+                kernels = ", ".join(f"{kernel} {count}" for kernel, count in counts.most_common())
+                lines.append(f"{name}, {variant(d)}: {kernels}")
         chosen = "The base kernel that it chose, and in how many divisions"
-        yield f"{chosen}: {'; '.join(found)}."
+        yield f"{chosen}: {'; '.join(lines)}."
 
 
 def _in(contestants: Sequence[str], dimension: int) -> list[Way]:

@@ -196,7 +196,7 @@ def averages(ways: Sequence[Way], results: Results) -> str:
     columns = [Column("method"), Column("eta"), Column("rule")]
     for task, sets in tasks.items():
         over = results.overall(ways, sets, PLAIN, signs(results))
-        rows = [row | _overall(task, found) for row, found in zip(rows, over, strict=True)]
+        rows = [row | _overall(task, overall) for row, overall in zip(rows, over, strict=True)]
         decimals = 2 if task == "classification" else 4
         columns += [
             Column(f"{task} mean", f"{SCORES[task]}, {len(sets)} sets", decimals),
@@ -211,13 +211,13 @@ def averages(ways: Sequence[Way], results: Results) -> str:
     return md.table(rows, columns)
 
 
-def _overall(task: str, found: Overall) -> md.Row:
+def _overall(task: str, overall: Overall) -> md.Row:
     return {
-        f"{task} mean": found.mean,
-        f"{task} gain": found.gain,
-        f"{task} rank": found.rank,
-        f"{task} sides": f"{found.better} / {found.worse}",
-        f"{task} p": md.p_text(found.p_value),
+        f"{task} mean": overall.mean,
+        f"{task} gain": overall.gain,
+        f"{task} rank": overall.rank,
+        f"{task} sides": f"{overall.better} / {overall.worse}",
+        f"{task} p": md.p_text(overall.p_value),
     }
 
 

@@ -84,8 +84,8 @@ def notes(study: Study, results: Results) -> str:
     """List what is particular to a set."""
 
     def few(name: str) -> list[str]:
-        said = ", ".join(f"{title} on the first {k}" for title, k in md.fewer(results, name))
-        return [f"measured on fewer splits: {said}"] if said else []
+        shortened = ", ".join(f"{title} on the first {k}" for title, k in md.fewer(results, name))
+        return [f"measured on fewer splits: {shortened}"] if shortened else []
 
     return md.set_notes(study, results, few, by_contestant=True)
 

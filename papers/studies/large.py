@@ -58,8 +58,8 @@ def _table(quantity: str, study: Study, results: Results) -> str:
     for row, quantities in printed(study.name).items():
         for name in study.measured_for(row) or [""]:
             beside = {
-                method: f"{said} / {_measured(quantity, name, method, results)}"
-                for method, said in quantities[quantity].items()
+                method: f"{printed_text} / {_measured(quantity, name, method, results)}"
+                for method, printed_text in quantities[quantity].items()
             }
             rows.append({"set": name or row, **beside})
     return md.table(rows)
@@ -81,8 +81,8 @@ def _measured(quantity: str, name: str, method: str, results: Results) -> str:
 
 
 def _found(results: Results, name: str, who: str) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = results.group(name, who)["variants"]["measured"]
-    return found
+    measured: dict[str, list[Any]] = results.group(name, who)["variants"]["measured"]
+    return measured
 
 
 def _besides(results: Results) -> str:

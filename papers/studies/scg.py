@@ -65,7 +65,7 @@ EXTENSION = {"Unlabelled": "unlabelled", "Test": "test"}
 EXTENSION_P_VALUE = 0.6785
 """Of Wilcoxon's test between the columns of Table 4, as printed."""
 
-SAID = {
+REPORTED = {
     "scg-table-3": {"F": 5.17, "critical F": 2.16, "critical difference": 3.32},
     "scg-table-5": {"F": 87.65, "critical F": 2.60, "critical difference": 3.08},
 }
@@ -86,9 +86,9 @@ def paper_means(study: str) -> Array:
 
 
 def _mean(text: str) -> float:
-    found = Estimate.printed(text, 1)
-    assert found is not None
-    return found.mean
+    estimate = Estimate.printed(text, 1)
+    assert estimate is not None
+    return estimate.mean
 
 
 def sections(
@@ -167,7 +167,7 @@ def _summary(study: Study, results: Results) -> str:
     parts = [
         text(
             GROUP, "compared", sets=len(ours), ours=ours.mean(), plain=plain.mean(), p=p,
-            found="a difference that is" if p < LEVEL else "no difference that is",
+            difference="a difference that is" if p < LEVEL else "no difference that is",
             paper=paper, paper_plain=other,
         )
     ]  # fmt: skip
@@ -183,8 +183,8 @@ def _beside(quantity: str, study: Study, results: Results) -> str:
     for name, quantities in printed(study.name).items():
         row: md.Row = {"set": name}
         for method in quantities["accuracy"]:
-            said = quantities[quantity].get(method, md.NONE)
-            row[method] = f"{said} / {_measured(quantity, name, MEASURED_AS.get(method), results)}"
+            cell = quantities[quantity].get(method, md.NONE)
+            row[method] = f"{cell} / {_measured(quantity, name, MEASURED_AS.get(method), results)}"
         rows.append(row)
     return md.table(rows)
 
@@ -228,11 +228,11 @@ def _tests(means: Array) -> tuple[FriedmanTest, float]:
 
 def _printed_standing(study: str) -> str:
     """Say what the paper finds over its table, beside what its printed numbers give."""
-    found, difference = _tests(paper_means(study))
-    critical = found.critical_value(LEVEL)
+    friedman, difference = _tests(paper_means(study))
+    critical = friedman.critical_value(LEVEL)
     return text(
-        GROUP, "printed_standing", said=SAID[study], F=found.statistic, critical=critical,
-        difference=difference,
+        GROUP, "printed_standing", reported=REPORTED[study], F=friedman.statistic,
+        critical=critical, difference=difference,
     )  # fmt: skip
 
 
@@ -240,10 +240,10 @@ def standing(results: Results, contestants: Sequence[str]) -> str:
     """Say what the measured accuracies give: ranks, Friedman's F, significant differences."""
     if len(results.sets) < 2 or len(contestants) < 2:
         return ""
-    found, difference = _tests(results.means(contestants, "unlabelled"))
-    order = sorted(zip(found.ranks, [results.titles[who] for who in contestants], strict=True))
-    verdict = f"No difference is found at the {LEVEL:g} level."
-    if found.rejects(LEVEL):
+    friedman, difference = _tests(results.means(contestants, "unlabelled"))
+    order = sorted(zip(friedman.ranks, [results.titles[who] for who in contestants], strict=True))
+    verdict = f"No difference is significant at the {LEVEL:g} level."
+    if friedman.rejects(LEVEL):
         pairs = combinations(order, 2)
         apart = [f"{a} before {b}" for (p, a), (q, b) in pairs if q - p > difference]
         verdict = (
@@ -252,9 +252,9 @@ def standing(results: Results, contestants: Sequence[str]) -> str:
         )
     return text(
         GROUP, "standing", methods=len(contestants), sets=len(results.sets),
-        ranks=", ".join(f"{title} {rank:.2f}" for rank, title in order), F=found.statistic,
-        first=found.degrees[0], second=found.degrees[1], critical=found.critical_value(LEVEL),
-        p=found.p_value, verdict=verdict,
+        ranks=", ".join(f"{title} {rank:.2f}" for rank, title in order), F=friedman.statistic,
+        first=friedman.degrees[0], second=friedman.degrees[1],
+        critical=friedman.critical_value(LEVEL), p=friedman.p_value, verdict=verdict,
     )  # fmt: skip
 
 
@@ -309,22 +309,22 @@ def extension(study: Study, results: Results) -> Iterator[str]:
     test = wilcoxon_test(*means.values()) if len(results.sets) > 1 else None
     paper = paper_means(study.name)
     yield "" if test is None else text(
-        GROUP, "extension", said=EXTENSION_P_VALUE, p=test.p_value, h=int(test.p_value < LEVEL),
+        GROUP, "extension", reported=EXTENSION_P_VALUE, p=test.p_value, h=int(test.p_value < LEVEL),
         printed=wilcoxon_test(*paper.T).p_value, off=-test.mean_difference,
     )  # fmt: skip
     yield from ("## Accuracy on unlabelled and on later points", text(GROUP, "later_points"))
     rows: list[md.Row] = []
     for name, cells in printed(study.name).items():
         row: md.Row = {"set": name}
-        for (title, part), said in zip(EXTENSION.items(), cells["accuracy"].values(), strict=True):
+        for (title, part), cell in zip(EXTENSION.items(), cells["accuracy"].values(), strict=True):
             there = name in results.sets
             absent = md.NONE if name in paper_sets(GROUP) else md.ABSENT
-            found = md.spread(results.values(name, OURS, part), 1) if there else absent
-            row[title] = f"{said} / {found}"
+            measured = md.spread(results.values(name, OURS, part), 1) if there else absent
+            row[title] = f"{cell} / {measured}"
         rows.append(row)
     last: md.Row = {"set": "Average (paper: ten sets)"}
-    for (title, part), said in zip(EXTENSION.items(), paper.mean(axis=0), strict=True):
-        last[title] = f"{said:.1f} / {np.mean(means[part]):.1f}"
+    for (title, part), cell in zip(EXTENSION.items(), paper.mean(axis=0), strict=True):
+        last[title] = f"{cell:.1f} / {np.mean(means[part]):.1f}"
     yield md.table([*rows, last])
     yield f"The paper's gamma, as chosen: {_chosen(results, OURS, 'strength')}."
 

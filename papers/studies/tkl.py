@@ -129,13 +129,13 @@ def _chosen(results: Results) -> str:
     """What TKL chose on each split, and how far its last fits went."""
     rows: list[md.Row] = []
     for name in results.sets:
-        found = results.group(name, "tkl")["variants"]["measured"]
-        settings = found["setting"]
+        measured = results.group(name, "tkl")["variants"]["measured"]
+        settings = measured["setting"]
         row: md.Row = {"set": name}
         row |= {key: md.several([each[key] for each in settings]) for key in settings[0]}
-        row |= {"rank": md.several(found["rank"])} if "rank" in found else {}
-        row |= {"largest gap": f"{max(found['gap']):.1e}"} if "gap" in found else {}
-        rows.append(row | {"early ends": f"{sum(found['early'])} of {len(settings)}"})
+        row |= {"rank": md.several(measured["rank"])} if "rank" in measured else {}
+        row |= {"largest gap": f"{max(measured['gap']):.1e}"} if "gap" in measured else {}
+        rows.append(row | {"early ends": f"{sum(measured['early'])} of {len(settings)}"})
     return md.table(rows)
 
 

@@ -128,7 +128,7 @@ def bound_on_loss(
     C : float
         > 0. The largest, if samples have prices of their own.
     eta : float
-        > 0; inf for the plain machine.
+        > 0; inf for the plain model.
     regression : bool
         Whether coefficients may have either sign.
     """

@@ -222,6 +222,6 @@ def test_a_speed_benchmark_that_is_there_is_read(tmp_path):
 def test_a_study_without_any_set_has_no_document(tmp_path, measured):
     found = Measured()
     part = Part("scg-table-4", ("Iris",), 3)
-    studies([part], tmp_path, tmp_path, tmp_path, jobs=1, found=found, log=lambda line: None)
+    studies([part], tmp_path, tmp_path, tmp_path, jobs=1, measured=found, log=lambda line: None)
     assert found.documents == {}
     assert len(found.troubles) == 1
