@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_choice, check_integer
-from pliant.plots._common import Display, new_axes, text
+from pliant.plots._common import new_axes, text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class FeatureDisplay(Display):
+class FeatureDisplay(ABC):
     """A row for each feature, or a heat map with a column for each."""
 
+    ax_: Axes
     relevance: Array
     feature_names: list[str]
     image_: Any
@@ -59,9 +60,6 @@ class FeatureDisplay(Display):
         some = "" if len(shown) == d else f", {len(shown)} of {d} features"
         self.ax_.set_title(f"{self._title}{some}")
         return self
-
-    def _draw(self, style: dict[str, Any]) -> None:
-        raise NotImplementedError  # plot draws one of two kinds
 
     @abstractmethod
     def _draw_features(self, shown: Indices, style: dict[str, Any]) -> None:
