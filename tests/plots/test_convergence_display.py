@@ -9,7 +9,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from pliant import DANKClassifier, DANKRegressor, NonPSDWarning, TKLClassifier, TKLRegressor
+from pliant import (
+    DANKClassifier,
+    DANKRegressor,
+    LogDetLearner,
+    NonPSDWarning,
+    TKLClassifier,
+    TKLRegressor,
+)
 from pliant.plots import ConvergenceDisplay
 
 
@@ -101,3 +108,14 @@ def test_an_unfitted_model_is_refused():
 def test_steps_and_gaps_must_belong_together(steps, gaps):
     with pytest.raises(ValueError, match="expected steps and gaps of one shape"):
         ConvergenceDisplay(steps, gaps)
+
+
+def test_a_kernel_learner_counts_sweeps_over_its_pairs():
+    model = LogDetLearner(random_state=0).fit(*load_iris(return_X_y=True))
+    display = ConvergenceDisplay.from_estimator(model)
+    relative = model.gap_history_ / (1 + np.abs(model.objective_history_))
+    np.testing.assert_allclose(display.gaps, relative)
+    np.testing.assert_array_equal(display.steps, np.arange(len(relative)))
+    assert display.tol == model.tol
+    assert display.ax_.get_xlabel() == "sweeps over the pairs"
+    assert display.ax_.get_ylabel() == "gap / (1 + |objective|)"

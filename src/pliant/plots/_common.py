@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -24,6 +26,34 @@ LONGEST = 28
 
 BLUE, VERMILION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#595959"
 """Three colours of Okabe and Ito, which colour-blind readers can distinguish, and a dark grey."""
+
+
+class Display(ABC):
+    """A picture that can be drawn on given axes or on a new figure."""
+
+    ax_: Axes
+
+    def plot(self, ax: Axes | None = None, **style: Any) -> Self:
+        """Draw the picture.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default on a new figure.
+        **style
+            For the same function of matplotlib as in ``from_estimator``.
+
+        Returns
+        -------
+        self
+        """
+        self.ax_ = new_axes(ax)
+        self._draw(style)
+        return self
+
+    @abstractmethod
+    def _draw(self, style: dict[str, Any]) -> None:
+        """Draw on the axes."""
 
 
 def new_axes(ax: Axes | None) -> Axes:
@@ -91,6 +121,26 @@ def plain_steps(axis: Any) -> None:
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def in_order(y: npt.NDArray[Any], sizes: Array | None, by: str) -> Indices:
+    """Return the points by target, or by class and then by abs(size)."""
+    if by == "target":
+        return np.argsort(y, kind="stable")
+    codes = np.unique(y, return_inverse=True)[1]
+    return np.lexsort((np.zeros(len(y)) if sizes is None else np.abs(sizes), codes))
+
+
+def class_marks(starts: npt.ArrayLike, m: int) -> Array:
+    """Return the middle of each class on an axis of m points, from where the classes start."""
+    ends = np.append(starts, m)
+    return np.asarray((ends[1:] + ends[:-1] - 1) / 2)
+
+
+def target_marks(targets: Array) -> tuple[Array, list[str]]:
+    """Return the places of five targets on an axis, and what to write there."""
+    rows = np.linspace(0, len(targets) - 1, 5).astype(np.intp)
+    return rows.astype(np.float64), [f"{target:.3g}" for target in targets[rows]]
 
 
 def thinned(order: Indices) -> Indices:

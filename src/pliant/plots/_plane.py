@@ -61,3 +61,8 @@ class Plane:
     def lift(self, places: Array) -> Array:
         """Return the points that places in the plane stand for, shape (m, d)."""
         return (places @ self.directions) * self.scale + self.centre
+
+
+def grid_points(horizontal: Array, vertical: Array) -> Array:
+    """Return all pairs of positions on two axes, shape (r * s, 2), line by line."""
+    return np.stack(np.meshgrid(horizontal, vertical), axis=-1).reshape(-1, 2)

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import is_classifier
 
-from pliant.core.typing import Array, Indices
+from pliant.core.typing import Array
 from pliant.kernels import Precomputed
 from pliant.plots._common import (
     GREY,
+    Display,
     check_two_classes,
+    class_marks,
+    in_order,
     inner_points,
     last_step,
-    new_axes,
+    target_marks,
     text,
     thinned,
 )
+from pliant.plots._learned import summary_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class AdaptationDisplay:
+class AdaptationDisplay(Display):
     """F - 1 between support points, where the learned kernel is F times the base kernel.
 
     Points are ordered by class, and within a class by abs(coefficient); for regression by target.
@@ -54,7 +57,6 @@ class AdaptationDisplay:
     colorbar_ : matplotlib Colorbar
     """
 
-    ax_: Axes
     image_: Any
     colorbar_: Any
 
@@ -82,8 +84,7 @@ class AdaptationDisplay:
         Parameters
         ----------
         model : fitted estimator
-            A classifier of two classes or a regressor with an ``adaptation_``, or a pipeline that
-            ends in one.
+            DANK or KNPL, of two classes or a regressor, or a pipeline that ends in one.
         X, y : array-like
             What it was fitted on.
         ax : matplotlib Axes, optional
@@ -115,7 +116,7 @@ class AdaptationDisplay:
         Parameters
         ----------
         machine : fitted estimator
-            A classifier of two classes or a regressor with an ``adaptation_``.
+            DANK or KNPL, of two classes or a regressor.
         y : array-like of shape (n_support,)
             Of its ``support_vectors_``.
 
@@ -133,7 +134,10 @@ class AdaptationDisplay:
                 f"support point, got {targets.shape}"
             )
         classes = machine.classes_ if is_classifier(machine) else None
-        order = thinned(_order(kernel, targets, classes))
+        if classes is not None and not np.isin(targets, classes).all():
+            raise ValueError(f"expected labels in {classes.tolist()}, got others in y")
+        by = "target" if classes is None else "class"
+        order = thinned(in_order(targets, kernel.beta[kernel.support], by))
         rows = kernel.support[order]
         profiles = kernel.profiles(rows)
         change = kernel.form.change(kernel.learned(rows, rows), profiles, profiles)
@@ -142,64 +146,34 @@ class AdaptationDisplay:
         first_class = int((targets[order] == classes[0]).sum())
         return cls(change, len(targets), first_class, classes)
 
-    def plot(self, ax: Axes | None = None, **image: Any) -> Self:
-        """Draw the heat map, in colours that diverge from white at F = 1.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default on a new figure.
-        **image
-            For matplotlib's ``imshow``.
-
-        Returns
-        -------
-        self
-        """
-        self.ax_ = ax = new_axes(ax)
+    def _draw(self, style: dict[str, Any]) -> None:
+        """Draw the heat map, in colours that diverge from white at F = 1."""
+        ax = self.ax_
         limit = float(np.abs(self.change).max()) or 1.0
-        style = {"cmap": "RdBu_r", "vmin": -limit, "vmax": limit, **image}
-        self.image_ = ax.imshow(self.change, **style)
+        look = {"cmap": "RdBu_r", "vmin": -limit, "vmax": limit, **style}
+        self.image_ = ax.imshow(self.change, **look)
         self.colorbar_ = self.image_.figure.colorbar(self.image_, ax=ax, label="F − 1")
         if self.targets is None:
-            self._mark_classes(ax)
+            assert self.first_class is not None
+            ax.axhline(self.first_class - 0.5, color=GREY, linewidth=0.8)
+            ax.axvline(self.first_class - 0.5, color=GREY, linewidth=0.8)
+            places = class_marks([0, self.first_class], len(self.change))
+            names, order = [text(label) for label in self.classes], "class, then |coefficient|"
         else:
-            self._mark_targets(ax, self.targets)
+            places, names = target_marks(self.targets)
+            order = "target"
+        ax.set_xticks(places, names)
+        ax.set_yticks(places, names)
+        ax.tick_params(length=0)
+        ax.set_xlabel(order)
         m = len(self.change)
         shown = f"all {m}" if m == self.n_support else f"{m} of {self.n_support}"
         ax.set_title(f"Adaptation, {shown} support points")
-        return self
-
-    def _mark_classes(self, ax: Axes) -> None:
-        """Separate the classes by lines and name them along both axes."""
-        assert self.first_class is not None
-        edges = [0, self.first_class, len(self.change)]
-        middles = [0.5 * (low + high) - 0.5 for low, high in pairwise(edges)]
-        ax.axhline(self.first_class - 0.5, color=GREY, linewidth=0.8)
-        ax.axvline(self.first_class - 0.5, color=GREY, linewidth=0.8)
-        names = [text(label) for label in self.classes]
-        ax.set_xticks(middles, names)
-        ax.set_yticks(middles, names)
-        ax.tick_params(length=0)
-        ax.set_xlabel("class, then |coefficient|")
-
-    def _mark_targets(self, ax: Axes, targets: Array) -> None:
-        """Write some targets along both axes."""
-        rows = np.linspace(0, len(targets) - 1, 5).astype(int)
-        names = [f"{target:.3g}" for target in targets[rows]]
-        ax.set_xticks(rows, names)
-        ax.set_yticks(rows, names)
-        ax.tick_params(length=0)
-        ax.set_xlabel("target")
 
 
 def _check_adapted(machine: Any) -> None:
     """Raise ValueError unless the estimator has one adaptive matrix."""
-    if not hasattr(machine, "adaptation_"):
-        raise ValueError(
-            f"expected a model that learns an adaptive matrix, such as DANKClassifier, "
-            f"got {type(machine).__name__}"
-        )
+    summary_for("adaptation", machine, "an adaptive matrix", "DANKClassifier")
 
 
 def _check_training_points(model: Any, X: Any, y: npt.NDArray[Any]) -> None:
@@ -215,12 +189,3 @@ def _check_training_points(model: Any, X: Any, y: npt.NDArray[Any]) -> None:
         return
     if not np.allclose(inner_points(model, X), kernel.points):
         raise ValueError("expected the X that the model was fitted on, got other points")
-
-
-def _order(kernel: Any, y: npt.NDArray[Any], classes: npt.NDArray[Any] | None) -> Indices:
-    """Return the support points in the order of the picture."""
-    if classes is None:
-        return np.argsort(y, kind="stable")
-    if not np.isin(y, classes).all():
-        raise ValueError(f"expected labels in {classes.tolist()}, got others in y")
-    return np.lexsort((np.abs(kernel.beta[kernel.support]), y == classes[1]))

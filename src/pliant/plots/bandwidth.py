@@ -10,28 +10,27 @@ import numpy.typing as npt
 from scipy.cluster.hierarchy import leaves_list, linkage
 
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import check_choice, check_integer, check_points, check_vector
+from pliant.core.validation import check_integer, check_points, check_vector
 from pliant.methods.lab_rbf.ensemble import LABRBFMember
 from pliant.plots._common import (
     BLUE,
+    class_marks,
     feature_labels,
     last_step,
-    new_axes,
     plain_steps,
-    text,
     thinned,
 )
+from pliant.plots._features import FeatureDisplay
+from pliant.plots._learned import summary_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-KINDS = ("support", "features")
 
 LEAST = 1e-3
 """Bandwidths below this share of the largest are drawn alike: so wide a kernel is constant."""
 
 
-class BandwidthDisplay:
+class BandwidthDisplay(FeatureDisplay):
     """How narrow a kernel with bandwidths of its own is along each feature, near each point.
 
     The kernel at a support point c is h(|theta o (u - c)|^2): it falls off within 1/theta_j along
@@ -73,9 +72,8 @@ class BandwidthDisplay:
     ['dose', 'age']
     """
 
-    ax_: Axes
-    image_: Any
-    colorbar_: Any
+    _title = "Bandwidths"
+    _kinds = "support", "features"
     medians_: Any
     quartiles_: Any
 
@@ -145,11 +143,7 @@ class BandwidthDisplay:
             or too many.
         """
         machine = last_step(model)
-        if not hasattr(machine, "members_"):
-            raise ValueError(
-                f"expected a model that learns bandwidths, such as LABRBFRegressor, "
-                f"got {type(machine).__name__}"
-            )
+        summary_for("bandwidths", machine, "bandwidths", "LABRBFRegressor")
         chosen = _members(machine, member)
         parts = [_on_one_scale(machine.members_[k]) for k in chosen]
         numbers = np.repeat(chosen, [len(part) for part in parts])
@@ -157,43 +151,6 @@ class BandwidthDisplay:
         relevance = machine.feature_relevance_
         display = cls(np.vstack(parts), relevance, members=numbers, feature_names=names)
         return display.plot(ax, kind=kind, most_features=most_features, **style)
-
-    @property
-    def order(self) -> Indices:
-        """The features, the most relevant one first; shape (d,)."""
-        return np.asarray(np.argsort(-self.relevance, kind="stable"), dtype=np.intp)
-
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        kind: str = "support",
-        most_features: int = 20,
-        **style: Any,
-    ) -> Self:
-        """Draw the heat map, or medians and quartiles.
-
-        Parameters
-        ----------
-        ax, kind, most_features, **style
-            As for `from_estimator`.
-
-        Returns
-        -------
-        self
-        """
-        check_choice("kind", kind, KINDS)
-        shown = self.order[: check_integer("most_features", most_features, least=1)]
-        self.ax_ = new_axes(ax)
-        self.image_ = self.colorbar_ = self.medians_ = self.quartiles_ = None
-        if kind == "support":
-            self._draw_points(shown, style)
-        else:
-            self._draw_features(shown, style)
-        d = self.bandwidths.shape[1]
-        some = "" if len(shown) == d else f", {len(shown)} of {d} features"
-        self.ax_.set_title(f"Bandwidths{some}")
-        return self
 
     @property
     def _ends(self) -> tuple[float, float]:
@@ -205,28 +162,24 @@ class BandwidthDisplay:
         """Draw a row for each support point, those with like bandwidths together."""
         from matplotlib.colors import LogNorm
 
+        self.medians_ = self.quartiles_ = None
         low, high = self._ends
         cells = np.maximum(self.bandwidths[:, shown], low)
         rows = _in_groups(np.log(cells), self.members)
         drawn = thinned(rows)
-        look = {"cmap": "cividis", "norm": LogNorm(min(low, high / 2), high), "aspect": "auto"}
-        self.image_ = self.ax_.imshow(cells[drawn], interpolation="nearest", **{**look, **style})
-        self.colorbar_ = self.image_.figure.colorbar(self.image_, ax=self.ax_, label=LABEL)
+        look = {"cmap": "cividis", "norm": LogNorm(min(low, high / 2), high), **style}
+        self._draw_cells(cells[drawn], shown, look, LABEL)
         plain_steps(self.colorbar_.ax.yaxis)
-        names = [text(self.feature_names[j]) for j in shown]
-        self.ax_.set_xticks(np.arange(len(shown)), names, rotation=45, ha="right")
         self._mark_members(self.members[drawn])
-        some = "" if len(drawn) == len(rows) else f"{len(drawn)} of "
         several = "" if len(np.unique(self.members)) == 1 else "\nby member"
-        self.ax_.set_ylabel(f"{some}{len(rows)} support points{several}")
+        self._count_points(drawn, rows, several)
 
     def _mark_members(self, members: npt.NDArray[Any]) -> None:
         """Draw a line between members, and their numbers beside them if there are several."""
         numbers, starts = np.unique(members, return_index=True)
-        ends = np.append(starts[1:], len(members))
         self.ax_.hlines(starts[1:] - 0.5, *self.ax_.get_xlim(), color="white", linewidth=1.5)
         names = [f"{number}" for number in numbers] if len(numbers) > 1 else []
-        self.ax_.set_yticks(((starts + ends - 1) / 2)[: len(names)], names)
+        self.ax_.set_yticks(class_marks(starts, len(members))[: len(names)], names)
         self.ax_.tick_params(axis="y", length=0)
 
     def _draw_features(self, shown: Indices, style: dict[str, Any]) -> None:
@@ -241,8 +194,7 @@ class BandwidthDisplay:
         (self.medians_,) = self.ax_.plot(median, places, "o", **look)
         self.ax_.set(xscale="log", xlabel=f"{LABEL}, median and quartiles")
         plain_steps(self.ax_.xaxis)
-        self.ax_.set_yticks(places, [text(self.feature_names[j]) for j in shown])
-        self.ax_.invert_yaxis()
+        self._name_rows(shown)
 
 
 LABEL = "bandwidth θ, features on [−1, 1]"

@@ -20,7 +20,7 @@ from pliant.plots._common import (
     new_axes,
     text,
 )
-from pliant.plots._plane import Plane
+from pliant.plots._plane import Plane, grid_points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -205,8 +205,7 @@ def _grid(places: Array, resolution: int) -> tuple[Array, Array]:
 
 def _on_grid(model: Any, plane: Plane, grid: tuple[Array, Array], X: Any) -> Array:
     """Return the decision at each place of the grid, handed over in the form that X has."""
-    places = np.stack(np.meshgrid(*grid), axis=-1).reshape(-1, 2)
-    points = plane.lift(places)
+    points = plane.lift(grid_points(*grid))
     if hasattr(X, "columns"):
         points = type(X)(points, columns=X.columns)
     if hasattr(model, "decision_function"):

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from pliant.plots._common import BLUE, GREY, last_step, new_axes
+from pliant.core.summary import summarize
+from pliant.plots._common import BLUE, GREY, Display, last_step
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,7 +17,7 @@ FLOOR = float(np.finfo(np.float64).eps)
 """Gaps below this are drawn at this: a logarithmic axis has no zero."""
 
 
-class ConvergenceDisplay:
+class ConvergenceDisplay(Display):
     """The certified gap at each check of a solver, relative to the objective.
 
     The optimum is known to within the gap. The solver stops when the relative gap reaches ``tol``:
@@ -54,7 +55,6 @@ class ConvergenceDisplay:
     [8.0, 0.05]
     """
 
-    ax_: Axes
     line_: Any
     tol_line_: Any
 
@@ -125,12 +125,13 @@ class ConvergenceDisplay:
 
     @classmethod
     def from_estimator(cls, model: Any, *, ax: Axes | None = None, **line: Any) -> Self:
-        """Draw the convergence of a fitted kernel machine.
+        """Draw the convergence of a fitted estimator.
 
         Parameters
         ----------
         model : fitted estimator
-            A classifier of two classes or a regressor, or a pipeline that ends in one.
+            A classifier of two classes, a regressor or a kernel learner whose solver certifies a
+            gap, or a pipeline that ends in one.
         ax : matplotlib Axes, optional
             Where to draw; by default on a new figure.
         **line
@@ -143,44 +144,29 @@ class ConvergenceDisplay:
         Raises
         ------
         ValueError
-            For a model that is no kernel machine, one of more than two classes, or one without a
-            certificate.
+            For a model without a certificate, or one of more than two classes.
         """
         machine = last_step(model)
-        if hasattr(machine, "estimators_"):
+        summary, name = summarize(machine), type(machine).__name__
+        solved = [function.convergence for function in summary.functions] or [summary.convergence]
+        if solved[0] is None:
             raise ValueError(
-                f"expected an estimator of one function, got {type(machine).__name__} with "
-                f"{len(machine.estimators_)}: draw one of its estimators_"
+                f"expected a model with a certified gap, such as DANKClassifier, got {name}"
             )
-        if not hasattr(machine, "gap_history_"):
+        if len(solved) > 1:
             raise ValueError(
-                f"expected a model with a certified gap, such as DANKClassifier, got "
-                f"{type(machine).__name__}"
+                f"expected an estimator of one function, got {name} with {len(solved)}: draw one "
+                "of its estimators_"
             )
-        history = machine.gap_history_, machine.objective_history_
-        if hasattr(machine, "step_history_"):
-            display = cls.from_history(machine.step_history_, *history, tol=machine.tol)
-        else:
-            display = cls.from_bounds(*history, tol=machine.tol)
+        of = solved[0]
+        display = cls(of.steps, of.gaps, tol=of.tol, unit=of.unit, scale=of.scale)
         return display.plot(ax, **line)
 
-    def plot(self, ax: Axes | None = None, **line: Any) -> Self:
-        """Draw the gaps on a logarithmic axis.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default on a new figure.
-        **line
-            For matplotlib's ``plot``.
-
-        Returns
-        -------
-        self
-        """
-        self.ax_ = ax = new_axes(ax)
-        style = {"color": BLUE, "marker": "o", "markersize": 4, "label": "certified gap", **line}
-        (self.line_,) = ax.plot(self.steps, np.maximum(self.gaps, FLOOR), **style)
+    def _draw(self, style: dict[str, Any]) -> None:
+        """Draw the gaps on a logarithmic axis."""
+        ax = self.ax_
+        look = {"color": BLUE, "marker": "o", "markersize": 4, "label": "certified gap", **style}
+        (self.line_,) = ax.plot(self.steps, np.maximum(self.gaps, FLOOR), **look)
         self.tol_line_ = None
         if self.tol is not None:
             label = f"tol = {self.tol:g}"
@@ -188,4 +174,3 @@ class ConvergenceDisplay:
         ax.set(yscale="log", xlabel=self.unit, ylabel=f"gap / {self.scale}")
         ax.set_title("Convergence")
         ax.legend()
-        return self

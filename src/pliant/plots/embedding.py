@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.typing import Array, Mask
 from pliant.core.validation import check_flag, check_points, where_equal
-from pliant.plots._common import BLUE, GREY, PURPLE, VERMILION, last_step, new_axes, text
+from pliant.plots._common import BLUE, GREY, PURPLE, VERMILION, Display, last_step, text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +27,7 @@ MOST_IN_LEGEND = len(COLORS)
 """With more classes than this, each has its name in its midst."""
 
 
-class EmbeddingDisplay:
+class EmbeddingDisplay(Display):
     """Points in a plane, by class.
 
     Up to seven classes have a colour each and a legend. More classes are distinguished by colour
@@ -66,7 +66,6 @@ class EmbeddingDisplay:
     ['a', 'b']
     """
 
-    ax_: Axes
     points_: list[Any]
     texts_: list[Any]
 
@@ -161,21 +160,8 @@ class EmbeddingDisplay:
         """What stands for the coordinates in the picture, shape (n, 2)."""
         return np.asarray(rankdata(self.places, axis=0)) if self.ranks else self.places
 
-    def plot(self, ax: Axes | None = None, **style: Any) -> Self:
-        """Draw the points, with a legend or with names among them.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default on a new figure.
-        **style
-            For matplotlib's ``scatter``.
-
-        Returns
-        -------
-        self
-        """
-        self.ax_ = new_axes(ax)
+    def _draw(self, style: dict[str, Any]) -> None:
+        """Draw the points, with a legend or with names among them."""
         look = {"s": 14, "linewidths": 0, "alpha": 0.8, **style}
         known, classes, drawn = self._known, self.classes, self.drawn
         self.points_, self.texts_ = [], []
@@ -191,7 +177,6 @@ class EmbeddingDisplay:
             self.ax_.legend(frameon=False, fontsize=8, markerscale=1.4)
         rank = ", rank" if self.ranks else ""
         self.ax_.set(xlabel=f"{self.names[0]}{rank}", ylabel=f"{self.names[1]}{rank}")
-        return self
 
     def _scatter(self, places: Array, label: str, look: dict[str, Any]) -> None:
         self.points_.append(self.ax_.scatter(places[:, 0], places[:, 1], label=label, **look))

@@ -11,8 +11,17 @@ from sklearn.base import is_classifier
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_choice, check_flag, check_points, check_vector
 from pliant.kernels import Scaled
-from pliant.plots._common import GREY, last_step, new_axes, text, thinned
-from pliant.plots._learned import coefficient_sizes, kernel_and_base, kernel_points
+from pliant.plots._common import (
+    GREY,
+    Display,
+    class_marks,
+    in_order,
+    last_step,
+    target_marks,
+    text,
+    thinned,
+)
+from pliant.plots._learned import coefficient_sizes, kernel_points, summary_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +35,7 @@ NEAREST_NAMES = 0.045
 """Names stand at least so far apart, as a share of the height."""
 
 
-class GramDisplay:
+class GramDisplay(Display):
     """Gram matrices of a learned kernel and of the kernel it was learned from.
 
     Points are ordered by class, and within a class by abs(coefficient); for regression by target.
@@ -73,7 +82,6 @@ class GramDisplay:
     [(0.6, 0.1)]
     """
 
-    ax_: Axes
     images_: list[Any]
     colorbar_: Any
 
@@ -120,7 +128,7 @@ class GramDisplay:
         Parameters
         ----------
         model : fitted estimator
-            With a symmetric ``kernel_``, or a pipeline that ends in one. A base kernel is shown
+            With one symmetric kernel, or a pipeline that ends in one. A base kernel is shown
             for DANK, KNPL and kernels that solve a LogDet problem; one that was rescaled after
             learning is compared with the base kernel at the same variance.
         X : array-like or data frame of shape (n, d)
@@ -145,13 +153,14 @@ class GramDisplay:
             For a model without one symmetric kernel of its own, or y that does not fit X.
         """
         machine = last_step(model)
-        kernel, base = kernel_and_base(machine)
+        summary = summary_for("gram", machine, "a symmetric kernel", "DANKClassifier")
+        kernel, base = summary.kernel, summary.base_kernel
         points, targets = kernel_points(model, base, X), np.asarray(y)
         if targets.shape != (len(points),):
             raise ValueError(f"expected y of shape ({len(points)},), got {targets.shape}")
         by = "target" if not is_classifier(machine) and hasattr(machine, "predict") else "class"
         sizes = coefficient_sizes(machine, points)
-        rows = thinned(_order(targets, sizes, by))
+        rows = thinned(in_order(targets, sizes, by))
         points = points[rows]
         gram = kernel(points)
         before = None if base is None else base(points)
@@ -211,7 +220,7 @@ class GramDisplay:
     @property
     def order(self) -> Indices:
         """The points as they are drawn, shape (m,)."""
-        return _order(self.y, self.coefficients, self.by)
+        return in_order(self.y, self.coefficients, self.by)
 
     @property
     def similarities(self) -> list[tuple[float, float]]:
@@ -236,35 +245,22 @@ class GramDisplay:
         given = [self.gram] if self.before is None else [self.before, self.gram]
         return [_centred(matrix) for matrix in given] if self.centred else given
 
-    def plot(self, ax: Axes | None = None, **image: Any) -> Self:
-        """Draw the matrices side by side.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default on a new figure.
-        **image
-            For matplotlib's ``imshow``.
-
-        Returns
-        -------
-        self
-        """
-        self.ax_ = ax = new_axes(ax)
+    def _draw(self, style: dict[str, Any]) -> None:
+        """Draw the matrices side by side."""
+        ax = self.ax_
         m, order = len(self.y), self.order
-        style = {**_colours(self._matrices), **image}
+        look = {**_colours(self._matrices), **style}
         names = ["learned kernel"] if self.before is None else ["base kernel", "learned kernel"]
         self.images_ = []
         for number, (name, matrix) in enumerate(zip(names, self._matrices, strict=True)):
             left = number * (1.0 + GAP) * m - 0.5
             extent = (left, left + m, m - 0.5, -0.5)
-            self.images_.append(ax.imshow(matrix[np.ix_(order, order)], extent=extent, **style))
+            self.images_.append(ax.imshow(matrix[np.ix_(order, order)], extent=extent, **look))
             self._label(left, f"{name}{self._told(number)}")
         ax.set(xlim=(-0.5, left + m), ylim=(m - 0.5, -0.5), aspect="equal", xticks=[])
         ax.spines[:].set_visible(False)
         self._mark_order()
         self.colorbar_ = self._draw_colorbar()
-        return self
 
     def _told(self, number: int) -> str:
         """Return what the pairs of one matrix have in common, for its title."""
@@ -291,13 +287,12 @@ class GramDisplay:
         """Name the classes, or some targets, beside the first matrix; say what is drawn below."""
         m = len(self.y)
         if self.by == "class":
-            ends = np.array([0, *self._borders, m])
-            places, labels = (ends[1:] + ends[:-1] - 1) / 2, list(np.unique(self.y))
+            places = class_marks([0, *self._borders], m)
+            labels = [text(label) for label in np.unique(self.y)]
         else:
-            rows = np.linspace(0, m - 1, 5).astype(int)
-            places, labels = rows.astype(float), [f"{y:.3g}" for y in self.y[self.order][rows]]
+            places, labels = target_marks(self.y[self.order])
         kept = _apart(places, NEAREST_NAMES * m)
-        self.ax_.set_yticks(places[kept], [text(labels[k]) for k in kept])
+        self.ax_.set_yticks(places[kept], [labels[k] for k in kept])
         self.ax_.tick_params(length=0)
         if self.by == "target":
             self.ax_.set_ylabel("target")
@@ -333,14 +328,6 @@ def _checked(name: str, matrix: npt.ArrayLike, m: int | None = None) -> Array:
 def _fractional(y: npt.NDArray[Any]) -> bool:
     """Return whether there are numbers in y that are not integers."""
     return y.dtype.kind == "f" and bool((y != np.floor(y)).any())
-
-
-def _order(y: npt.NDArray[Any], sizes: Array | None, by: str) -> Indices:
-    """Return the points by target, or by class and then by size."""
-    if by == "target":
-        return np.argsort(y, kind="stable")
-    codes = np.unique(y, return_inverse=True)[1]
-    return np.lexsort((np.zeros(len(y)) if sizes is None else np.abs(sizes), codes))
 
 
 def _centred(gram: Array) -> Array:

@@ -9,16 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import check_choice, check_integer
-from pliant.plots._common import BLUE, feature_labels, last_step, new_axes, text, thinned
+from pliant.plots._common import BLUE, feature_labels, last_step, thinned
+from pliant.plots._features import FeatureDisplay
+from pliant.plots._learned import summary_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-KINDS = ("features", "support")
 
-
-class RelevanceDisplay:
+class RelevanceDisplay(FeatureDisplay):
     """How much of the slope of a learned function lies along each feature.
 
     Drawn as one bar for each feature, or as a heat map with a row for each support point: the
@@ -52,10 +51,9 @@ class RelevanceDisplay:
     ['dose', 'age', 'day']
     """
 
-    ax_: Axes
     bars_: Any
-    image_: Any
-    colorbar_: Any
+    _title = "Relevance"
+    _kinds = "features", "support"
 
     def __init__(
         self,
@@ -92,8 +90,8 @@ class RelevanceDisplay:
         Parameters
         ----------
         model : fitted estimator
-            With a ``feature_relevance_``, such as `LABRBFRegressor`, or a pipeline that ends in
-            one; then features are those that its last step sees.
+            `LABRBFRegressor` or `LABRBFClassifier`, or a pipeline that ends in one; then features
+            are those that its last step sees.
         kind : {"features", "support"}, default="features"
             Bars, or the heat map.
         feature_names : sequence of str, optional
@@ -115,79 +113,34 @@ class RelevanceDisplay:
             For a model without a relevance, or names that are too few or too many.
         """
         machine = last_step(model)
-        if not hasattr(machine, "feature_relevance_"):
-            raise ValueError(
-                f"expected a model that learns bandwidths, such as LABRBFRegressor, "
-                f"got {type(machine).__name__}"
-            )
+        summary_for("relevance", machine, "bandwidths", "LABRBFRegressor")
         shares = machine.feature_relevance_, machine.support_relevance_
         names = feature_labels(feature_names, machine, len(shares[0]))
         display = cls(*shares, feature_names=names)
         return display.plot(ax, kind=kind, most_features=most_features, **style)
 
-    @property
-    def order(self) -> Indices:
-        """The features, the most relevant one first; shape (d,)."""
-        return np.asarray(np.argsort(-self.relevance, kind="stable"), dtype=np.intp)
-
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        kind: str = "features",
-        most_features: int = 20,
-        **style: Any,
-    ) -> Self:
-        """Draw the bars or the heat map.
-
-        Parameters
-        ----------
-        ax, kind, most_features, **style
-            As for `from_estimator`.
-
-        Returns
-        -------
-        self
-        """
-        check_choice("kind", kind, KINDS)
-        shown = self.order[: check_integer("most_features", most_features, least=1)]
-        if kind == "support" and self.support_relevance is None:
+    def _checked_kind(self, kind: str) -> str:
+        if super()._checked_kind(kind) == "support" and self.support_relevance is None:
             raise ValueError("expected support_relevance for kind='support', got None")
-        self.ax_ = new_axes(ax)
-        self.bars_ = self.image_ = self.colorbar_ = None
-        if kind == "features":
-            self._draw_bars(shown, style)
-        else:
-            self._draw_points(shown, style)
-        d = len(self.relevance)
-        some = "" if len(shown) == d else f", {len(shown)} of {d} features"
-        self.ax_.set_title(f"Relevance{some}")
-        return self
+        return kind
 
-    def _draw_bars(self, shown: Indices, style: dict[str, Any]) -> None:
-        """Draw a bar for each feature, the first on top."""
-        places, names = np.arange(len(shown)), [text(self.feature_names[j]) for j in shown]
-        self.bars_ = self.ax_.barh(places, self.relevance[shown], **{"color": BLUE, **style})
-        self.ax_.set_yticks(places, names)
-        self.ax_.invert_yaxis()
+    def _draw_features(self, shown: Indices, style: dict[str, Any]) -> None:
+        places, look = np.arange(len(shown)), {"color": BLUE, **style}
+        self.bars_ = self.ax_.barh(places, self.relevance[shown], **look)
+        self._name_rows(shown)
         self.ax_.set_xlim(left=0.0)
         self.ax_.set_xlabel("share of the squared slope")
 
     def _draw_points(self, shown: Indices, style: dict[str, Any]) -> None:
-        """Draw a row for each support point and a column for each feature."""
         assert self.support_relevance is not None
+        self.bars_ = None
         rows = _in_groups(self.support_relevance[:, self.order])
         drawn = thinned(rows)
-        look = {"cmap": "viridis", "vmin": 0.0, "vmax": 1.0, "aspect": "auto", **style}
+        look = {"cmap": "viridis", "vmin": 0.0, "vmax": 1.0, **style}
         cells = self.support_relevance[np.ix_(drawn, shown)]
-        self.image_ = self.ax_.imshow(cells, interpolation="nearest", **look)
-        label = "share of the squared slope of its term"
-        self.colorbar_ = self.image_.figure.colorbar(self.image_, ax=self.ax_, label=label)
-        names = [text(self.feature_names[j]) for j in shown]
-        self.ax_.set_xticks(np.arange(len(shown)), names, rotation=45, ha="right")
+        self._draw_cells(cells, shown, look, "share of the squared slope of its term")
         self.ax_.set_yticks([])
-        some = "" if len(drawn) == len(rows) else f"{len(drawn)} of "
-        self.ax_.set_ylabel(f"{some}{len(rows)} support points")
+        self._count_points(drawn, rows)
 
 
 def _in_groups(shares: Array) -> Indices:

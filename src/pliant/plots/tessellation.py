@@ -10,8 +10,10 @@ import numpy.typing as npt
 
 from pliant.core.typing import Array
 from pliant.core.validation import check_integer, check_points, check_vector
-from pliant.kernels import Kernel, Rescaled, TessellatedKernel
-from pliant.plots._common import feature_labels, inner_points, last_step, new_axes, text
+from pliant.kernels import Kernel
+from pliant.plots._common import Display, feature_labels, inner_points, last_step, text
+from pliant.plots._learned import summary_for
+from pliant.plots._plane import grid_points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +25,7 @@ STEPS = 21
 """Places along each feature at which the kernel is tried, to find where it changes most."""
 
 
-class TessellationDisplay:
+class TessellationDisplay(Display):
     """k(x, z) over a plane of x for a fixed point z, or over one feature of both.
 
     The lines through z along the axes are its edges in the tessellation: in each of the four
@@ -65,7 +67,6 @@ class TessellationDisplay:
     ('feature 0', 'feature 1')
     """
 
-    ax_: Axes
     surface_: Any
     edges_: list[Any]
     point_: Any
@@ -134,7 +135,8 @@ class TessellationDisplay:
             For a model without one tessellated kernel, or features that X does not have.
         """
         machine = last_step(model)
-        kernel = _tessellated(machine)
+        learns = "a tessellated kernel"
+        kernel = summary_for("tessellation", machine, learns, "TKLClassifier").kernel
         points = inner_points(model, X)
         d = points.shape[1]
         labels = feature_labels(feature_names, machine, d)
@@ -151,65 +153,33 @@ class TessellationDisplay:
         else:
             f, g = chosen
             grid = np.repeat(z[None, :], resolution**2, axis=0)
-            grid[:, [f, g]] = np.stack(np.meshgrid(ends[:, f], ends[:, g]), axis=-1).reshape(-1, 2)
+            grid[:, [f, g]] = grid_points(ends[:, f], ends[:, g])
             values = kernel(grid, z[None, :]).reshape(resolution, resolution)
             names = text(labels[f]), text(labels[g])
             display = cls(ends[:, f], ends[:, g], values, (float(z[f]), float(z[g])), names)
         return display.plot(ax, **surface)
 
-    def plot(self, ax: Axes | None = None, **surface: Any) -> Self:
-        """Draw the values, the edges and the point.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default on a new figure.
-        **surface
-            For matplotlib's ``contourf``.
-
-        Returns
-        -------
-        self
-        """
-        self.ax_ = ax = new_axes(ax)
+    def _draw(self, style: dict[str, Any]) -> None:
+        """Draw the values, the edges and the point."""
         from matplotlib.patheffects import withStroke
 
-        style = {"levels": LEVELS, "cmap": "viridis", **surface}
-        self.surface_ = ax.contourf(self.horizontal, self.vertical, self.values, **style)
+        ax, look = self.ax_, {"levels": LEVELS, "cmap": "viridis", **style}
+        self.surface_ = ax.contourf(self.horizontal, self.vertical, self.values, **look)
         self.colorbar_ = self.surface_.figure.colorbar(self.surface_, ax=ax, label="k(x, z)")
-        look: dict[str, Any] = {"color": "white", "linestyle": "--", "linewidth": 1.0}
+        edge: dict[str, Any] = {"color": "white", "linestyle": "--", "linewidth": 1.0}
         self.point_ = None
         if self.point is None:
-            self.edges_ = [ax.axline((self.horizontal[0], self.horizontal[0]), slope=1.0, **look)]
+            self.edges_ = [ax.axline((self.horizontal[0], self.horizontal[0]), slope=1.0, **edge)]
             ax.set_aspect("equal")
         else:
             x, y = self.point
-            self.edges_ = [ax.axvline(x, **look), ax.axhline(y, **look)]
+            self.edges_ = [ax.axvline(x, **edge), ax.axhline(y, **edge)]
             dot: dict[str, Any] = {"color": "white", "markeredgecolor": "black", "markersize": 8}
             (self.point_,) = ax.plot(x, y, "o", **dot)
             halo = [withStroke(linewidth=2.5, foreground="white")]
             ax.annotate("z", (x, y), (6, 6), textcoords="offset points", path_effects=halo)
         ax.set(xlabel=self.names[0], ylabel=self.names[1])
         ax.set_title("Learned kernel k(x, z)" + ("" if self.point is None else " around z"))
-        return self
-
-
-def _tessellated(machine: Any) -> Kernel:
-    """Return the tessellated kernel that the estimator has learned."""
-    kernel: Any = getattr(machine, "kernel_", None)
-    inner = kernel.kernel if isinstance(kernel, Rescaled) else kernel
-    if isinstance(inner, TessellatedKernel):
-        learned: Kernel = kernel
-        return learned
-    name, parts = type(machine).__name__, getattr(machine, "estimators_", None)
-    if isinstance(parts, list) and hasattr(parts[0], "shape_matrix_"):
-        raise ValueError(
-            f"expected an estimator of one kernel, got {name} with {len(parts)}: draw one of its "
-            "estimators_"
-        )
-    raise ValueError(
-        f"expected a model that learns a tessellated kernel, such as TKLClassifier, got {name}"
-    )
 
 
 def _checked(features: Sequence[int], d: int) -> tuple[int, ...]:
