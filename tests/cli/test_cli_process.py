@@ -22,7 +22,9 @@ import sys
 for name in {missing!r}:
     sys.modules[name] = None
 from pliant.cli import main
-sys.exit(main({words!r}))
+for name, words in {tasks!r}.items():
+    code = main(words)
+    print(name, code)
 """
 
 
@@ -54,15 +56,13 @@ def test_a_missing_extra_is_named(missing, monkeypatch, capsys):
     assert capsys.readouterr().err == f"Error: {expected}\n"
 
 
-@pytest.mark.parametrize(("package", "task"), [("pandas", "fit"), ("skops", "info")])
-def test_a_missing_package_is_named(folder, models, package, task):
-    words = {"fit": ["fit", "patients.csv", "--target", "sick"], "info": ["info", "m.pliant"]}
-    code = WITHOUT.format(missing=[package], words=words[task])
-    done = finished([sys.executable, "-c", code])
-    assert done.returncode == 1
-    assert done.stderr.startswith("Error: ")
-    assert f" {package}: pip install 'pliant[cli]'" in done.stderr
-    assert done.stderr.count("\n") == 1
+def test_a_missing_package_is_named(folder):
+    tasks = {"pandas": ["fit", "patients.csv", "--target", "sick"], "skops": ["info", "m.pliant"]}
+    done = finished([sys.executable, "-c", WITHOUT.format(missing=[*tasks], tasks=tasks)])
+    assert done.stdout == "pandas 1\nskops 1\n"
+    for package, line in zip(tasks, done.stderr.splitlines(), strict=True):
+        assert line.startswith("Error: ")
+        assert f" {package}: pip install 'pliant[cli]'" in line
 
 
 @posix_only

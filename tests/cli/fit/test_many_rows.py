@@ -208,9 +208,11 @@ def test_the_list_of_methods_says_what_helps_with_many_rows(pliant):
 PEAK = """
 import resource, sys
 from pliant.cli import main
-code = main(sys.argv[1:])
-print(code, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+for table in sys.argv[2:]:
+    code = main(["predict", sys.argv[1], table, "--out", f"{table}.csv"])
+    print(code, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
+"""Predict for one table after the other, and print the most memory so far."""
 
 FEW, MANY, FEATURES = 20_000, 100_000, 40
 
@@ -225,18 +227,18 @@ def test_memory_does_not_grow_with_the_rows_to_predict(pliant, folder, way, kind
     words = ("--target", "side", "--drop", "height", "--cv", 0, "--out", "m.pliant")
     assert pliant("fit", "train.parquet", *words, "--param", "tau=0", *way).code == 0
     assert len(load_model("m.pliant").model[-1].support_) > 100
-    frame, peaks = clowns(FEW // 2, seed=1, features=FEATURES), {}
-    for rows in (FEW, MANY):
+    frame = clowns(FEW // 2, seed=1, features=FEATURES)
+    tables = {rows: f"{rows}.{kind}" for rows in (FEW, MANY)}
+    for rows, table in tables.items():
         whole = pd.concat([frame] * (rows // FEW), ignore_index=True)
         if kind == "csv":
-            whole.to_csv("t.csv", index=False)
+            whole.to_csv(table, index=False)
         else:
-            whole.to_parquet("t.parquet")  # one group of rows
-        done = subprocess.run(
-            [sys.executable, "-c", PEAK, "predict", "m.pliant", f"t.{kind}", "--out", "p.csv"],
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        code, peaks[rows] = map(int, done.stdout.split())
-        assert code == 0
-        assert Path("p.csv").read_bytes().count(b"\n") == rows + 1
-    assert peaks[MANY] < 1.05 * peaks[FEW]
+            whole.to_parquet(table)  # one group of rows
+    command = [sys.executable, "-c", PEAK, "m.pliant", *tables.values()]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    code, few, other_code, many = map(int, done.stdout.split())
+    assert code == other_code == 0
+    assert many < 1.05 * few
+    for rows, table in tables.items():
+        assert Path(f"{table}.csv").read_bytes().count(b"\n") == rows + 1
