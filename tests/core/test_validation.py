@@ -95,7 +95,7 @@ class TestChoice:
         ("bad", "said"),
         [
             ("smoth", "got 'smoth' (did you mean 'smooth'?)"),
-            ("SMOOTH", "got 'SMOOTH'"),
+            ("SMOOTH", "got 'SMOOTH' (did you mean 'smooth'?)"),
             ("xyz", "got 'xyz'"),
             ("a\nb", r"got 'a\nb'"),
             (None, "got None (did you mean 'none'?)"),

@@ -442,7 +442,7 @@ def test_directions_that_are_rounding_do_not_count(offset):
     ("parameters", "message"),
     [
         ({"n_components": 0}, "n_components >= 1"),
-        ({"n_components": 2.0}, "whole number, got 2.0"),
+        ({"n_components": 2.0}, "integer, got 2.0"),
         ({"n_components": 40}, "n_components <= "),
         ({"n_components": 400}, "n_components <= "),
         ({"n_neighbors": 0}, "n_neighbors >= 1"),

@@ -527,7 +527,7 @@ def test_cross_validation_of_a_regression_learns_again():
     ("parameters", "y", "message"),
     [
         ({"n_bins": 1}, np.arange(40.0), "n_bins >= 2"),
-        ({"n_bins": 2.5}, np.arange(40.0), "whole number, got 2.5"),
+        ({"n_bins": 2.5}, np.arange(40.0), "integer, got 2.5"),
         ({}, np.ones(40), "targets that vary.*got 1 for all"),
         ({}, np.full(40, -3.0), "got -3 for all"),
         ({"unit_variance": 1.5}, np.arange(40.0), "unit_variance"),

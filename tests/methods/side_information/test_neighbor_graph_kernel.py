@@ -157,7 +157,7 @@ def test_two_points():
         (points(5), {}, ValueError, "more than n_neighbors = 5 distinct points, got 5"),
         (np.ones((50, 2)), {}, ValueError, "distinct points, got 1"),
         (points(), {"n_neighbors": 0}, ValueError, "n_neighbors >= 1"),
-        (points(), {"n_neighbors": 2.5}, ValueError, "whole number"),
+        (points(), {"n_neighbors": 2.5}, ValueError, "integer"),
         (points(), {"n_components": 0}, ValueError, "n_components >= 1"),
         (points(), {"epsilon": 0.0}, ValueError, "epsilon > 0"),
         (points(), {"epsilon": np.inf}, ValueError, "epsilon > 0"),

@@ -709,7 +709,7 @@ BAD = {
     "many components": ({"n_components": 4, "kernel": "linear"}, {"y": Y}, "n_components <= 3"),
     "components of features": ({"n_components": 9, "n_landmarks": 5}, {"y": Y}, "n_components <= "),
     "zero components": ({"n_components": 0}, {"y": Y}, "n_components >= 1"),
-    "real components": ({"n_components": 1.5}, {"y": Y}, "whole number, got 1.5"),
+    "real components": ({"n_components": 1.5}, {"y": Y}, "integer, got 1.5"),
     "negative strength": ({"strength": -1.0}, {"y": Y}, "expected strength > 0"),
     "zero strength": ({"strength": 0}, {"y": Y}, "expected strength > 0"),
     "infinite strength": ({"strength": np.inf}, {"y": Y}, "expected strength > 0"),
