@@ -190,13 +190,11 @@ def test_a_failing_part_names_itself_from_wherever_it_was_run(backend):
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_an_error_that_cannot_travel_is_told_all_the_same(backend):
     given = [(numbers(17),)]
-    with (
-        joblib.parallel_config(backend, n_jobs=2),
-        pytest.raises(RuntimeError, match=r"^part 1 of 1 \(17 rows\): .*not today$") as caught,
-    ):
+    with joblib.parallel_config(backend, n_jobs=2):
         # joblib runs tasks in place where it may start no processes, as after a Dask worker
         apart = backend in PROCESSES and joblib.effective_n_jobs() > 1
-        run_parts(fails_with_two_words, given, sizes=[17])
+        with pytest.raises(RuntimeError, match=r"^part 1 of 1 \(17 rows\): .*not today$") as caught:
+            run_parts(fails_with_two_words, given, sizes=[17])
     assert isinstance(caught.value.__cause__, RuntimeError if apart else TwoWords)
 
 
