@@ -1,6 +1,6 @@
 """Write the predictions of every estimator on fixed seeds to a file, to compare two versions.
 
-Run ``python benchmarks/same_predictions.py OUT.npz`` for two checkouts on one computer
+Run ``python -m benchmarks.same_predictions OUT.npz`` for two checkouts on one computer
 (``PYTHONPATH=CHECKOUT/src``), then with ``--compare A.npz B.npz``: it lists each array of which any
 bit differs. Kept until 0.1.0 is released.
 """
