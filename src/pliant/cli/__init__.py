@@ -37,8 +37,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return FAILED
     try:
         from pliant.cli.app import run
+        from pliant.core.threads import one_blas_thread
 
-        return run(sys.argv[1:] if argv is None else argv)
+        with one_blas_thread():
+            return run(sys.argv[1:] if argv is None else argv)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pliant.core.progress import CallbackSupport, FitProgress, with_callbacks
 from pliant.core.summary import FunctionSummary, Summary
+from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
     Automatic,
@@ -165,6 +166,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         if self.objective == "interpolation" and self.linear and not is_automatic(self.linear):
             raise ValueError("expected linear=False with objective='interpolation', got True")
 
+    @blas_limited
     @with_callbacks
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any = None) -> Self:
         """Learn support points, bandwidths and coefficients.
@@ -267,6 +269,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         self.n_iter_ = max(1, sum(len(member.objective_history_) for member in members))
         self.members_ = members
 
+    @blas_limited
     def refit_coefficients(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any = None
     ) -> Self:
@@ -415,6 +418,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         slopes = np.vstack([member.support_slopes_ for member in self._used])
         return np.asarray(slopes / np.maximum(slopes.sum(axis=1, keepdims=True), TINY))
 
+    @blas_limited
     def distance_to_support(self, X: npt.ArrayLike) -> Array:
         """Return the distance of each point from the nearest support point, in its bandwidths.
 

@@ -13,6 +13,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_real, plain
 from pliant.methods.lab_rbf.base import BaseLABRBF
@@ -222,6 +223,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
             self.sharpness_ = _sharpness(scores, table.Y[rows], table.weights_of(rows))
         super()._store(table, runs)
 
+    @blas_limited
     def decision_function(self, X: npt.ArrayLike) -> Array:
         """Return the scores of each point: about +1 in the column of its class, -1 elsewhere.
 
@@ -236,10 +238,12 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         """
         return self._shaped(self._mean(X))
 
+    @blas_limited
     def predict_log_proba(self, X: npt.ArrayLike) -> Array:
         """Return the logarithms of `predict_proba`, shape (n_samples, n_classes)."""
         return np.asarray(log_softmax(self._sharpened(X), axis=1))
 
+    @blas_limited
     def predict_proba(self, X: npt.ArrayLike) -> Array:
         """Return the probability of each class: softmax(sharpness_ * scores).
 
@@ -257,6 +261,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         columns = _columns(self._mean(X))  # checks first that the model is fitted
         return self.sharpness_ * columns
 
+    @blas_limited
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Return the class of each point, shape (n_samples,).
 

@@ -11,6 +11,7 @@ import scipy.sparse
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import validate_data
 
+from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_integer, check_targets, check_vector, plain
 from pliant.methods.lab_rbf.base import BaseLABRBF
@@ -315,6 +316,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         self.target_transform_ = "log" if table.log_target else None
         super()._store(table, runs)
 
+    @blas_limited
     def predict(self, X: npt.ArrayLike) -> Array:
         """Return the predicted target of each point, in the units of y and within its range.
 

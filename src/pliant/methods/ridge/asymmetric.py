@@ -15,6 +15,7 @@ from pliant.core.kernels.base import Kernel
 from pliant.core.kernels.standard import as_kernel
 from pliant.core.linalg import LUFactors, lu_factors
 from pliant.core.summary import FunctionSummary, Summary
+from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
 from pliant.core.validation import (
     Constraint,
@@ -117,6 +118,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.alpha = alpha
         self.gamma = gamma
 
+    @blas_limited
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any = None) -> Self:
         """Solve for the coefficients of both models.
 
@@ -170,6 +172,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.condition_ = factors.condition
         return self
 
+    @blas_limited
     def predict(self, X: npt.ArrayLike) -> Array:
         """Return f1 at each point, shape (n_queries,) or (n_queries, n_outputs).
 

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pliant.core.blocks import in_blocks
 from pliant.core.kernels.base import Kernel
 from pliant.core.summary import Summary
+from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
 from pliant.core.validation import (
     Constraint,
@@ -164,6 +165,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                     f"expected {name}=None, as {type(learner).__name__} has none, got {value!r}"
                 )
 
+    @blas_limited
     def fit(
         self,
         X: npt.ArrayLike,
@@ -289,6 +291,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         kernel: Kernel = self.learner_.kernel_
         return kernel
 
+    @blas_limited
     def transform(self, X: npt.ArrayLike) -> Array:
         """Return the coordinates f of points, shape (n_samples, n_components).
 

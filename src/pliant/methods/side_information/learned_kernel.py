@@ -20,6 +20,7 @@ from pliant._version import __version__
 from pliant.core.blocks import in_blocks
 from pliant.core.kernels.base import Kernel, Scaled
 from pliant.core.summary import Summary, summarize
+from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import (
     Constraint,
@@ -69,6 +70,7 @@ class BaseLearnedKernel(BaseEstimator):
     def _learn(self, X: npt.ArrayLike, y: npt.ArrayLike) -> None:
         """Check the data; learn the kernel and fit the estimator on it."""
 
+    @blas_limited
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
         """Learn the kernel, then fit the estimator on it.
 
@@ -164,6 +166,7 @@ class BaseLearnedKernel(BaseEstimator):
         support = self.support_vectors_
         return in_blocks(points, len(support), lambda block: outputs(kernel(block, support)))
 
+    @blas_limited
     def predict(self, X: npt.ArrayLike) -> Any:
         """Return the prediction for each sample, shape (n_samples,).
 
@@ -354,11 +357,13 @@ class LearnedKernelClassifier(ClassifierMixin, BaseLearnedKernel):
         self._learn_from(points, codes, known, labels[known])
 
     @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
+    @blas_limited
     def decision_function(self, X: npt.ArrayLike) -> Array:
         """Return the decision values, shape (n_samples,) or (n_samples, n_classes)."""
         return np.asarray(self._outputs("decision_function", X))
 
     @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
+    @blas_limited
     def predict_proba(self, X: npt.ArrayLike) -> Array:
         """Return the class probabilities, shape (n_samples, n_classes)."""
         return np.asarray(self._outputs("predict_proba", X))

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pliant.core.blocks import in_blocks
 from pliant.core.kernels.base import Kernel
 from pliant.core.summary import Summary
+from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import Constraint, check_gram, check_parameters, fresh
 from pliant.methods.side_information.information import SideInformation
@@ -48,6 +49,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _learn(self, points: Array, information: SideInformation) -> LearnedMatrix:
         """Set the fitted attributes; return a function from row indices to the learned matrix."""
 
+    @blas_limited
     def fit(
         self,
         X: npt.ArrayLike,
@@ -89,6 +91,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """
         return self._fit(X, y, **pairs)(np.arange(len(self.support_vectors_)))
 
+    @blas_limited
     def fit_transform(
         self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, **pairs: Any
     ) -> Array:
@@ -98,6 +101,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             return self.transform(X)
         return learned(np.arange(len(self.support_vectors_)))
 
+    @blas_limited
     def transform(self, X: npt.ArrayLike) -> Array:
         """Return the learned kernel between new points and the fit points.
 

@@ -26,6 +26,7 @@ from pliant.core.kernels.base import Kernel
 from pliant.core.kernels.precomputed import Precomputed
 from pliant.core.progress import CallbackSupport, FitProgress, with_callbacks
 from pliant.core.summary import Convergence, Summary
+from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import (
     Constraint,
@@ -86,6 +87,7 @@ class BaseSVM(CallbackSupport, BaseEstimator):
     max_iter: int
     n_iter_: Any
 
+    @blas_limited
     @with_callbacks
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any = None) -> Self:
         """Learn the kernel and its coefficients.
@@ -238,6 +240,7 @@ class SVMClassifier(ClassifierMixin, BaseSVM):
 
     class_weight: Any
 
+    @blas_limited
     def decision_function(self, X: npt.ArrayLike) -> Array:
         """Return the decision values, from which `predict` chooses the classes.
 
@@ -268,6 +271,7 @@ class SVMClassifier(ClassifierMixin, BaseSVM):
             sums[:, high] += f
         return votes + sums / (3.0 * (np.abs(sums) + 1.0))
 
+    @blas_limited
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Return the predicted classes.
 
@@ -377,6 +381,7 @@ class SVMRegressor(RegressorMixin, BaseSVM):
     epsilon: float
     scale_target: bool
 
+    @blas_limited
     def predict(self, X: npt.ArrayLike) -> Array:
         """Return the predicted targets, in the units of y.
 

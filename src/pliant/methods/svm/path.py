@@ -9,10 +9,12 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
+from pliant.core.threads import blas_limited
 from pliant.methods.svm.estimators import BaseSVM
 from pliant.methods.svm.task import WarmStart
 
 
+@blas_limited
 def C_path(
     estimator: BaseSVM,
     X: npt.ArrayLike,

@@ -1,0 +1,159 @@
+"""Every fit, transform and prediction holds BLAS to one thread, and restores it afterwards."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from threadpoolctl import ThreadpoolController, threadpool_limits
+
+import pliant
+from pliant.core import threads
+from pliant.core.threads import blas_limited, one_blas_thread
+
+METHODS = (
+    "fit",
+    "fit_transform",
+    "transform",
+    "predict",
+    "decision_function",
+    "predict_proba",
+    "predict_log_proba",
+    "refit_coefficients",
+    "distance_to_support",
+)
+
+SPY = """
+import warnings
+
+import numpy as np
+from sklearn.datasets import make_classification
+from sklearn.utils import validation
+from threadpoolctl import ThreadpoolController, threadpool_limits
+
+import pliant
+
+warnings.simplefilter("ignore")
+blas = ThreadpoolController().select(user_api="blas")
+
+
+def numbers():
+    return {library["num_threads"] for library in blas.info()}
+
+
+seen = []
+check = validation.check_array
+
+
+def check_array(*args, **kwargs):
+    seen.append(numbers())
+    return check(*args, **kwargs)
+
+
+validation.check_array = check_array  # every method that takes X calls it
+X, y = make_classification(40, 4, random_state=0)
+threadpool_limits(3, user_api="blas")
+for name in NAMES:
+    estimator = getattr(pliant, name)()
+    for method in METHODS:
+        if hasattr(estimator, method):
+            seen.clear()
+            labels = (y,) if "fit" in method or "refit" in method else ()
+            getattr(estimator, method)(X, *labels)
+            print(name, method, bool(seen) and all(s == {1} for s in seen), numbers() == {3})
+"""
+
+
+def blas_threads():
+    """Return the numbers of threads of the BLAS libraries of this process."""
+    return {each["num_threads"] for each in ThreadpoolController().select(user_api="blas").info()}
+
+
+@pytest.fixture(autouse=True)
+def three_threads():
+    """Set three threads from a thread that ends, so that no other thread is in control."""
+    before = min(blas_threads())
+    set_blas_threads(3)
+    yield
+    set_blas_threads(before)
+
+
+def set_blas_threads(number):
+    """Set the number of threads of the BLAS libraries, for all Python threads."""
+    thread = threading.Thread(target=threadpool_limits, args=(number, "blas"))
+    thread.start()
+    thread.join()
+
+
+ESTIMATORS = [
+    name
+    for name in sorted(pliant.__all__)
+    if hasattr(getattr(pliant, name), "fit") and name != "KernelLearner"
+]
+
+
+def test_every_method_holds_blas_to_one_thread_without_a_variable():
+    unset = {key: value for key, value in os.environ.items() if not key.endswith("_NUM_THREADS")}
+    script = f"NAMES, METHODS = {ESTIMATORS!r}, {METHODS!r}\n{SPY}"
+    output = subprocess.run(
+        [sys.executable, "-c", script], env=unset, capture_output=True, text=True, check=False
+    )
+    assert output.returncode == 0, output.stderr
+    lines = [line.split() for line in output.stdout.splitlines()]
+    assert {name for name, *_ in lines} == set(ESTIMATORS)
+    assert [line for line in lines if line[2:] != ["True", "True"]] == []
+
+
+def test_an_error_restores_the_threads():
+    @blas_limited
+    def fails():
+        assert blas_threads() == {1}
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        fails()
+    assert blas_threads() == {3}
+
+
+def test_the_last_of_several_threads_restores():
+    inside, first_left = threading.Barrier(2), threading.Event()
+    after = []
+
+    def second():
+        with one_blas_thread():
+            inside.wait(10)
+            first_left.wait(10)
+            after.append(blas_threads())
+
+    thread = threading.Thread(target=second)
+    thread.start()
+    with one_blas_thread(), one_blas_thread():
+        inside.wait(10)
+    after.append(blas_threads())
+    first_left.set()
+    thread.join()
+    assert after == [{1}, {1}]
+    assert blas_threads() == {3}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_forked_process_has_a_limit_of_its_own():
+    with one_blas_thread():
+        before = threads._limit
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if threads._limit is not before else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert threads._limit is before
+
+
+def test_members_in_threads_and_one_after_the_other_are_the_same():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
+    one, two = (
+        pliant.LABRBFRegressor(5, n_members=2, max_iter=3, random_state=0, n_jobs=n_jobs).fit(X, y)
+        for n_jobs in (1, 2)
+    )
+    np.testing.assert_array_equal(one.predict(X), two.predict(X))
