@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -40,25 +40,6 @@ SPARE = 5
 
 ROUNDING = 1e-14
 """The error of a rough squared distance, relative to the squared sizes of the points."""
-
-
-class Neighbors(Protocol):
-    """Training points that can be asked how far they are."""
-
-    def __len__(self) -> int:
-        """Return the number of training points."""
-
-    def query(self, X: Array, k: int) -> tuple[Array, Indices]:
-        """Return distances and indices of the k nearest, nearest first, each (m, k)."""
-
-    def distances(self, X: Array) -> Array:
-        """Return the distances of each row of X to all training points, (m, n)."""
-
-    def between(self, indices: Indices) -> Array:
-        """Return the distances of some training points to all, (len(indices), n)."""
-
-    def pool(self, values: Array) -> Array:
-        """Return `values` with their mean wherever training points are equal."""
 
 
 class CoordinateNeighbors:
@@ -202,6 +183,10 @@ class GramNeighbors:
     def between(self, indices: Indices) -> Array:
         """Return the distances of some training points to all, (len(indices), n)."""
         return self.distances(self._points[indices])
+
+
+Neighbors: TypeAlias = CoordinateNeighbors | GramNeighbors
+"""Training points that can be asked how far they are."""
 
 
 def nearest(neighbors: Neighbors, X: Array) -> Indices:

@@ -18,10 +18,10 @@ from pliant.core.summary import FunctionSummary, Summary
 from pliant.core.typing import Array
 from pliant.core.validation import (
     Constraint,
-    RealNumber,
     check_parameters,
     check_points,
     check_weights,
+    real_number,
 )
 
 
@@ -107,7 +107,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     True
     """
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {"alpha": RealNumber(above=0)}
+    _constraints: ClassVar[Mapping[str, Constraint]] = {"alpha": real_number(above=0)}
     """The kernel and gamma are checked where the kernel is made."""
 
     def __init__(

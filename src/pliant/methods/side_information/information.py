@@ -15,7 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -39,17 +39,14 @@ LARGEST_BETA = 100.0
 """exp(100) = 2.7e43: beyond it the other weights, 1 and exp(-beta), vanish next to exp(beta)."""
 
 
-class GraphExponent(NamedTuple):
-    """The exponent beta of the weights exp(beta T), in (0, 100]."""
-
-    def check(self, name: str, value: Any) -> float:
-        """Raise ValueError unless `value` is such an exponent."""
-        beta = check_real(name, value, above=0)
-        if beta > LARGEST_BETA:
-            raise ValueError(
-                f"expected {name} <= {LARGEST_BETA:g}, as weights are exp(beta), got {value}"
-            )
-        return beta
+def check_exponent(name: str, value: Any) -> float:
+    """Return the exponent beta of the weights exp(beta T), if it is in (0, 100]."""
+    beta = check_real(name, value, above=0)
+    if beta > LARGEST_BETA:
+        raise ValueError(
+            f"expected {name} <= {LARGEST_BETA:g}, as weights are exp(beta), got {value}"
+        )
+    return beta
 
 
 @dataclass(frozen=True, eq=False)
@@ -349,7 +346,7 @@ class LabelGraph(SupervisedGraph):
         kinds, groups = np.unique(labels, return_inverse=True)
         self.groups: Indices = groups.reshape(-1)
         self.sizes: Array = np.bincount(self.groups).astype(np.float64)
-        self._between = _group_weights(kinds, GraphExponent().check("beta", beta))
+        self._between = _group_weights(kinds, check_exponent("beta", beta))
         group_degrees = self._between @ self.sizes
         self.degrees = group_degrees[self.groups]
         scale = np.sqrt(self.sizes / group_degrees)
@@ -415,7 +412,7 @@ class PairGraph(SupervisedGraph):
     def __init__(self, members: Indices, pairs: Indices, signs: Array, beta: float = 1.0) -> None:
         self.members = members
         i, j = pairs.T
-        extra = np.expm1(GraphExponent().check("beta", beta) * signs)  # exp(beta T) - 1
+        extra = np.expm1(check_exponent("beta", beta) * signs)  # exp(beta T) - 1
         places = (np.concatenate([i, j]), np.concatenate([j, i]))
         a = len(members)
         self._extra = scipy.sparse.csr_array((np.tile(extra, 2), places), shape=(a, a))

@@ -12,7 +12,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import combinations
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -29,13 +29,13 @@ from pliant.core.summary import Convergence, Summary
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import (
     Constraint,
-    Flag,
-    RealNumber,
+    check_flag,
     check_integer,
     check_parameters,
     check_weights,
     forget,
     plain,
+    real_number,
     stack_level,
 )
 from pliant.methods.svm.dual import MarginDual, svc_dual, svr_dual
@@ -44,14 +44,10 @@ from pliant.methods.svm.rows import DenseRows, Rows
 from pliant.methods.svm.task import Task, WarmStart
 
 
-class StepLimit(NamedTuple):
-    """A number of steps >= 1, or -1 for no limit."""
-
-    def check(self, name: str, value: Any) -> object:
-        """Raise ValueError unless `value` is such a number."""
-        if check_integer(name, value, least=-1) == 0:
-            raise ValueError(f"expected {name} >= 1, or -1 for no limit, got 0")
-        return value
+def _check_step_limit(name: str, value: Any) -> None:
+    """Raise ValueError unless `value` is a number of steps >= 1, or -1 for no limit."""
+    if check_integer(name, value, least=-1) == 0:
+        raise ValueError(f"expected {name} >= 1, or -1 for no limit, got 0")
 
 
 def finite_gram(kernel: Kernel, points: Array) -> Array:
@@ -73,13 +69,16 @@ class BaseSVM(CallbackSupport, BaseEstimator):
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        "C": RealNumber(above=0),
-        "tol": RealNumber(above=0),
-        "max_iter": StepLimit(),
+        "C": real_number(above=0),
+        "tol": real_number(above=0),
+        "max_iter": _check_step_limit,
     }
 
     _drawings: ClassVar[frozenset[str]] = frozenset({"gram"})
     """What can be drawn of one function, besides its convergence."""
+
+    _finite: ClassVar[tuple[str, ...]]
+    """Fitted attributes of one function that hold finite numbers."""
 
     C: float
     tol: float
@@ -124,7 +123,8 @@ class BaseSVM(CallbackSupport, BaseEstimator):
         -------
         Summary
             With one function for two classes or a regression, and one for each pair of more
-            classes.
+            classes. The details of each are ``eta`` and ``parts`` (DANK and KNPL), or ``rank``,
+            the rank of P (TKL and GKL), whose convergence counts support vector machines solved.
         """
         check_is_fitted(self)
         return summary_of(self)
@@ -370,8 +370,8 @@ class SVMRegressor(RegressorMixin, BaseSVM):
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **BaseSVM._constraints,
-        "epsilon": RealNumber(least=0),
-        "scale_target": Flag(),
+        "epsilon": real_number(least=0),
+        "scale_target": check_flag,
     }
 
     epsilon: float

@@ -79,3 +79,7 @@ def check_loaded(estimator: Any) -> None:
             raise ValueError("expected finite coefficients")
         if not isinstance(fitted.kernel_, Kernel):
             raise ValueError(f"expected a kernel, got {type(fitted.kernel_).__name__}")
+        for name in fitted._finite:
+            values = np.asarray(getattr(fitted, name), dtype=np.float64)
+            if not np.isfinite(values).all():
+                raise ValueError(f"expected finite numbers in {name}, got {values!r}")

@@ -9,7 +9,7 @@ memory.
 from __future__ import annotations
 
 from math import comb
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -32,15 +32,12 @@ MOMENT_TILE = 128
 """Number of points on each side of the tiles over which D(w) is summed."""
 
 
-class Degree(NamedTuple):
-    """The degree of the monomials: 0, 1 or 2."""
-
-    def check(self, name: str, value: Any) -> int:
-        """Return `value` as an int; raise ValueError unless it is such a degree."""
-        degree = check_integer(name, value, least=0)
-        if degree > 2:
-            raise ValueError(f"expected {name} in [0, 1, 2], got {value}")
-        return degree
+def check_degree(name: str, value: Any) -> int:
+    """Return the degree of the monomials as an int; raise ValueError unless it is 0, 1 or 2."""
+    degree = check_integer(name, value, least=0)
+    if degree > 2:
+        raise ValueError(f"expected {name} in [0, 1, 2], got {value}")
+    return degree
 
 
 class TessellatedKernel(GeneralizedKernel):
@@ -99,7 +96,7 @@ class TessellatedKernel(GeneralizedKernel):
         return 2 * comb(variables + degree, degree)
 
     def _checked_degree(self) -> int:
-        degree = Degree().check("degree", self.degree)
+        degree = check_degree("degree", self.degree)
         check_choice("basis", self.basis, BASES)
         return degree
 
