@@ -43,14 +43,10 @@ ROUNDING = 1e-14
 
 
 class CoordinateNeighbors:
-    """Training points by their coordinates; Euclidean distance.
+    """Training points by their coordinates, shape (n, d); Euclidean distance.
 
-    A point that equals a training point bit for bit is recognised as it, at distance zero,
-    without a search. Of equal training points the first one is taken.
-
-    Parameters
-    ----------
-    points : array of shape (n, d)
+    A point that equals a training point bit for bit is recognised as it, at distance zero, without
+    a search. Of equal training points the first one is taken.
     """
 
     def __init__(self, points: npt.ArrayLike) -> None:
@@ -132,14 +128,8 @@ class CoordinateNeighbors:
 class GramNeighbors:
     """Training points by their kernel values, all of the same k(x, x).
 
-    The distance is that of the feature space, sqrt(2 (k(x, x) - k(x, x_i))).
-
-    Parameters
-    ----------
-    kernel : Precomputed
-        With its training Gram matrix.
-    points : array of shape (n, 1)
-        The row numbers of the training points.
+    The distance is that of the feature space, sqrt(2 (k(x, x) - k(x, x_i))). `points` are the row
+    numbers of the training points, shape (n, 1).
     """
 
     def __init__(self, kernel: Precomputed, points: Array) -> None:

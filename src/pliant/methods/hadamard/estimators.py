@@ -275,17 +275,9 @@ def solve_whole(
 ) -> Solution:
     """Learn one function from all points together.
 
-    Parameters
-    ----------
-    estimator : BaseHadamard
-        Its parameters are read; nothing is written.
-    task : Task
-    start : WarmStart or None
-        The solution for another C.
-    callback : callable
-        Called with a `Progress` between slices of work; returning True stops the solver.
-    ascend : callable, optional
-        Solves the margin duals, in place of `solve_dual`.
+    The parameters of the estimator are read; nothing is written to it. `start` is the solution for
+    another C. `callback` is called with a `Progress` between slices of work; returning True stops
+    the solver. `ascend` solves the margin duals, by default as `solve_dual` does.
     """
     if ascend is None:
 

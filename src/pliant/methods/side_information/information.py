@@ -265,12 +265,7 @@ def _unlabeled_value(values: npt.NDArray[Any], unlabeled: Any) -> Any:
 class SupervisedGraph(ABC):
     """The supervised complete graph over some of the points, its members.
 
-    Attributes
-    ----------
-    members : array of shape (a,)
-        Their row indices.
-    degrees : array of shape (a,)
-        D_ii = sum_j W_ij.
+    `members`, shape (a,), are their row indices, and `degrees` are D_ii = sum_j W_ij.
     """
 
     members: Indices
@@ -399,14 +394,8 @@ class LabelGraph(SupervisedGraph):
 class PairGraph(SupervisedGraph):
     """The graph of pairs: W = 11' plus a sparse matrix.
 
-    Parameters
-    ----------
-    members : array of shape (a,)
-    pairs : array of shape (m, 2)
-        Positions among the members, i < j, without repetitions.
-    signs : array of shape (m,)
-        +1.0 or -1.0.
-    beta : float
+    The pairs, shape (m, 2), are positions among the members, i < j, without repetitions; each has a
+    sign, +1.0 or -1.0.
     """
 
     def __init__(self, members: Indices, pairs: Indices, signs: Array, beta: float = 1.0) -> None:

@@ -46,12 +46,8 @@ def base_kernel(kernel: Any, points: Array, gamma: float | str) -> Kernel:
     """Return the kernel for a parameter ``kernel``, if it is symmetric and PSD.
 
     Besides the names of `pliant.kernels.as_kernel` there is "graph", the
-    `pliant.kernels.NeighborGraphKernel` of the points.
-
-    Raises
-    ------
-    ValueError
-        If the kernel is not symmetric or not PSD, or `pliant.kernels.as_kernel` refuses it.
+    `pliant.kernels.NeighborGraphKernel` of the points. Any other kernel, and one that `as_kernel`
+    refuses, raises ValueError.
     """
     if isinstance(kernel, str) and kernel == "graph":
         if gamma != "scale":
@@ -252,16 +248,9 @@ def nystroem(
 ) -> tuple[LandmarkKernel, Array, float]:
     """Approximate a kernel from landmarks, drawn without replacement. O(n m^2 + m^3).
 
-    The features are f(x) = M' k0(P, x) with M M' = k0(P, P)^+, so that f(x)'f(y) = k0(x, y) for
-    x in P.
-
-    Returns
-    -------
-    kernel : LandmarkKernel
-    features : array of shape (n, r)
-        f at all points.
-    missing : float
-        The fraction of the trace of K0 that the features miss.
+    The features are f(x) = M' k0(P, x) with M M' = k0(P, P)^+, so that f(x)'f(y) = k0(x, y) for x
+    in P. Returns the kernel, the features of all points, shape (n, r), and the fraction of the
+    trace of K0 that they miss.
     """
     chosen = np.sort(rng.choice(len(points), n_landmarks, replace=False))
     landmarks = points[chosen]

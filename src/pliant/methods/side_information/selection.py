@@ -129,30 +129,13 @@ def mean_scores(
     max_points: int = 500,
     gram: Array | None = None,
 ) -> Array:
-    """Return the mean score of each candidate over the folds.
+    """Return the mean score of each candidate over the folds; nan if nothing can be held out.
 
-    Parameters
-    ----------
-    base : callable
-        Returns the base kernel for some points.
-    points : array of shape (n_samples, n_features)
-    information : SideInformation
-        A fifth of the labels, or of the pairs, is hidden at a time.
-    candidates : sequence of Candidate
-    score : Score
-    graph, scale_strength
-        As in `SCGLogDetLearner`.
-    rng : RandomState
-    max_points : int
-        Maximum number of known points in the comparison (with labels and the complete graph, also
-        of unknown points).
-    gram : array, optional
-        The base kernel's matrix of the points in the graph, if it has been computed.
-
-    Returns
-    -------
-    array of shape (n_candidates,)
-        nan if nothing can be held out.
+    A fifth of the labels, or of the pairs, is hidden at a time. `base` returns the base kernel for
+    some of the points, shape (n_samples, n_features); `graph` and `scale_strength` are those of
+    `SCGLogDetLearner`. At most `max_points` known points are compared (with labels and the complete
+    graph, as many unknown points too). `gram` is the base kernel's matrix of the points in the
+    graph, if it has been computed.
     """
     rows, known = _sample(information, graph, max_points, rng)
     folds = _folds(known, rng)

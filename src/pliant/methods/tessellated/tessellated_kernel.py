@@ -268,14 +268,8 @@ def _tiles(count: int) -> list[tuple[slice, slice]]:
 def overlap(left: Array, right: Array, upper: Array, inverse: Array) -> Array:
     """Return B_ij = prod_f (upper_f - max(left_if, right_fj)) inverse_f, the measure of [M_ij, b].
 
-    Parameters
-    ----------
-    left : array of shape (m, n)
-        Points.
-    right : array of shape (n, k)
-        Points as columns, in C order.
-    upper, inverse : arrays of shape (n,)
-        b, and the density of the measure along each feature.
+    `left` holds points, shape (m, n), and `right` points as columns, shape (n, k), in C order.
+    `upper` is b, and `inverse` the density of the measure along each feature.
     """
     tile = np.ones((left.shape[0], right.shape[1]))
     _times_overlap(tile, left, right, upper, inverse)
