@@ -144,6 +144,11 @@ def lu_factors(matrix: Array, name: str = "the matrix", hint: str = "") -> LUFac
     return LUFactors(lu, pivots, condition)
 
 
+def scale_rows(factors: Array, rows: Array) -> Array:
+    """Return each row of a matrix, or each entry of a vector, times its factor."""
+    return np.asarray((rows.T * factors).T)
+
+
 def nearest_rows(points: Array, centres: Array) -> Indices:
     """Return the number of the centre nearest to each point, the first of equals, shape (m,).
 

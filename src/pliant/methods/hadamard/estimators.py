@@ -39,8 +39,7 @@ from pliant.methods.hadamard.problem import adapted_dual, automatic_eta
 from pliant.methods.hadamard.solution import Solution
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import Certificate, MarginDual, best_multiple, better_start
-from pliant.methods.svm.estimators import BaseSVM, finite_gram
-from pliant.methods.svm.learned import expansion
+from pliant.methods.svm.estimators import BaseSVM, expansion, finite_gram
 from pliant.methods.svm.rows import DenseRows, Rows
 from pliant.methods.svm.smo.steps import project_box_hyperplane
 from pliant.methods.svm.task import Task, WarmStart

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
+from pliant.core.linalg import scale_rows
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import (
     check_choice,
@@ -282,7 +283,7 @@ class SupervisedGraph(ABC):
     def laplacian(self, B: Array) -> Array:
         """Return S B for B of shape (a,) or (a, m)."""
         scale = 1.0 / np.sqrt(self.degrees)
-        return B - _scale_rows(scale, self.weights(_scale_rows(scale, B)))
+        return B - scale_rows(scale, self.weights(scale_rows(scale, B)))
 
     @property
     def null_vector(self) -> Array:
@@ -373,17 +374,17 @@ class LabelGraph(SupervisedGraph):
 
     def coordinates(self, B: Array) -> Array:
         """Return V'U'B, the coordinates of B in the eigenvectors V of H, shape (q, m)."""
-        scaled = _scale_rows(1.0 / np.sqrt(self.sizes), self._group_sums(B))
+        scaled = scale_rows(1.0 / np.sqrt(self.sizes), self._group_sums(B))
         return np.asarray(self.modes.T @ scaled)
 
     def expand(self, A: Array) -> Array:
         """Return U V A, shape (a, m), for A of shape (q, m)."""
-        return np.asarray(_scale_rows(1.0 / np.sqrt(self.sizes), self.modes @ A)[self.groups])
+        return np.asarray(scale_rows(1.0 / np.sqrt(self.sizes), self.modes @ A)[self.groups])
 
     def root(self, B: Array) -> Array:
         """Return S^{1/2} B for B of shape (a, m), in O((a + q^2) m)."""
         # in the q coordinates S^{1/2} is the square root of `damping`, elsewhere the identity
-        return B - self.expand(_scale_rows(1.0 - np.sqrt(self.damping), self.coordinates(B)))
+        return B - self.expand(scale_rows(1.0 - np.sqrt(self.damping), self.coordinates(B)))
 
     def quadratic(self, F: Array) -> Array:
         """Return F'S F, shape (m, m), for F of shape (a, m), in O(a m^2)."""
@@ -432,8 +433,3 @@ def _group_weights(kinds: Indices, beta: float) -> Array:
     T[kinds < 0] = 0.0
     T[:, kinds < 0] = 0.0
     return np.exp(beta * T)
-
-
-def _scale_rows(factors: Array, B: Array) -> Array:
-    """Return each row of a matrix, or each entry of a vector, times its factor."""
-    return np.asarray((B.T * factors).T)

@@ -22,16 +22,18 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from pliant.core.blocks import in_blocks
 from pliant.core.kernels.base import Kernel
 from pliant.core.kernels.precomputed import Precomputed
 from pliant.core.progress import CallbackSupport, FitProgress, with_callbacks
-from pliant.core.summary import Convergence, Summary
+from pliant.core.summary import Convergence, FunctionSummary, Summary
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import (
     Constraint,
     check_flag,
     check_integer,
     check_parameters,
+    check_points,
     check_weights,
     forget,
     plain,
@@ -39,7 +41,6 @@ from pliant.core.validation import (
     stack_level,
 )
 from pliant.methods.svm.dual import MarginDual, svc_dual, svr_dual
-from pliant.methods.svm.learned import check_loaded, expansion, summary_of
 from pliant.methods.svm.rows import DenseRows, Rows
 from pliant.methods.svm.task import Task, WarmStart
 
@@ -58,6 +59,12 @@ def finite_gram(kernel: Kernel, points: Array) -> Array:
             f"expected finite kernel values, got inf or NaN from {kernel!r}; scale the features"
         )
     return gram
+
+
+def expansion(kernel: Kernel, X: Array, vectors: Array, coefficients: Array) -> Array:
+    """Return kernel(X, vectors) @ coefficients, shape (m,), in blocks of rows of X."""
+    values: Array = in_blocks(X, len(vectors), lambda some: kernel(some, vectors) @ coefficients)
+    return values
 
 
 class BaseSVM(CallbackSupport, BaseEstimator):
@@ -127,15 +134,44 @@ class BaseSVM(CallbackSupport, BaseEstimator):
             the rank of P (TKL and GKL), whose convergence counts support vector machines solved.
         """
         check_is_fitted(self)
-        return summary_of(self)
+        members = getattr(self, "estimators_", [self])
+        several = members[0] is not self
+        pairs = combinations(self.classes_.tolist(), 2) if several else [None]
+        functions = tuple(
+            each._function(classes) for each, classes in zip(members, pairs, strict=True)
+        )
+        drawings = self._drawings
+        if all(np.isfinite(each._convergence().gaps).all() for each in members):
+            drawings |= {"convergence"}
+        return Summary(
+            functions=functions,
+            kernel=None if several else self.kernel_,
+            base_kernel=getattr(members[0].kernel_, "base", None),
+            n_support=len(np.unique(np.concatenate([each.support_ for each in members]))),
+            drawings=drawings,
+        )
 
+    def _function(self, classes: tuple[Any, Any] | None) -> FunctionSummary:
+        """Return the summary of the only function, which separates two of more classes, or all."""
+        return FunctionSummary(
+            estimator=self,
+            n_support=len(self.support_),
+            n_iter=int(self.n_iter_),
+            objective=float(self.objective_),
+            gap=float(self.dual_gap_),
+            relative_gap=float(self.relative_gap_),
+            classes=classes,
+            details=self._details(),
+            convergence=self._convergence(),
+        )
+
+    @abstractmethod
     def _details(self) -> Mapping[str, Any]:
         """Return facts of one function for `summary`, such as ``eta`` or ``rank``."""
-        return {}
 
-    def _convergence(self) -> Convergence | None:
+    @abstractmethod
+    def _convergence(self) -> Convergence:
         """Return the gaps at each check of the solver of one function, for `summary`."""
-        return None
 
     def _check_parameters(self) -> None:
         """Raise for the first parameter that is out of range or does not go with another."""
@@ -226,7 +262,25 @@ class BaseSVM(CallbackSupport, BaseEstimator):
 
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes, read from a file, do not belong together."""
-        check_loaded(self)
+        members = getattr(self, "estimators_", [self])
+        n_classes = len(getattr(self, "classes_", (0, 1)))
+        if len(members) != n_classes * (n_classes - 1) // 2:
+            raise ValueError(f"expected an estimator for each pair of {n_classes} classes")
+        for fitted in members:
+            vectors = check_points(fitted.support_vectors_, "support_vectors_")
+            coefficients = np.asarray(fitted.dual_coef_)
+            if coefficients.shape != (len(vectors),) or len(fitted.support_) != len(vectors):
+                raise ValueError(
+                    f"expected {len(vectors)} coefficients, got shape {coefficients.shape}"
+                )
+            if not np.isfinite([*coefficients, fitted.intercept_]).all():
+                raise ValueError("expected finite coefficients")
+            if not isinstance(fitted.kernel_, Kernel):
+                raise ValueError(f"expected a kernel, got {type(fitted.kernel_).__name__}")
+            for name in fitted._finite:
+                values = np.asarray(getattr(fitted, name), dtype=np.float64)
+                if not np.isfinite(values).all():
+                    raise ValueError(f"expected finite numbers in {name}, got {values!r}")
 
 
 class SVMClassifier(ClassifierMixin, BaseSVM):
