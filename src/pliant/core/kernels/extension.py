@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -42,34 +42,11 @@ ROUNDING = 1e-14
 """The error of a rough squared distance, relative to the squared sizes of the points."""
 
 
-class Neighbors(Protocol):
-    """Training points that can be asked how far they are."""
-
-    def __len__(self) -> int:
-        """Return the number of training points."""
-
-    def query(self, X: Array, k: int) -> tuple[Array, Indices]:
-        """Return distances and indices of the k nearest, nearest first, each (m, k)."""
-
-    def distances(self, X: Array) -> Array:
-        """Return the distances of each row of X to all training points, (m, n)."""
-
-    def between(self, indices: Indices) -> Array:
-        """Return the distances of some training points to all, (len(indices), n)."""
-
-    def pool(self, values: Array) -> Array:
-        """Return `values` with their mean wherever training points are equal."""
-
-
 class CoordinateNeighbors:
-    """Training points by their coordinates; Euclidean distance.
+    """Training points by their coordinates, shape (n, d); Euclidean distance.
 
-    A point that equals a training point bit for bit is recognised as it, at distance zero,
-    without a search. Of equal training points the first one is taken.
-
-    Parameters
-    ----------
-    points : array of shape (n, d)
+    A point that equals a training point bit for bit is recognised as it, at distance zero, without
+    a search. Of equal training points the first one is taken.
     """
 
     def __init__(self, points: npt.ArrayLike) -> None:
@@ -151,14 +128,8 @@ class CoordinateNeighbors:
 class GramNeighbors:
     """Training points by their kernel values, all of the same k(x, x).
 
-    The distance is that of the feature space, sqrt(2 (k(x, x) - k(x, x_i))).
-
-    Parameters
-    ----------
-    kernel : Precomputed
-        With its training Gram matrix.
-    points : array of shape (n, 1)
-        The row numbers of the training points.
+    The distance is that of the feature space, sqrt(2 (k(x, x) - k(x, x_i))). `points` are the row
+    numbers of the training points, shape (n, 1).
     """
 
     def __init__(self, kernel: Precomputed, points: Array) -> None:
@@ -202,6 +173,10 @@ class GramNeighbors:
     def between(self, indices: Indices) -> Array:
         """Return the distances of some training points to all, (len(indices), n)."""
         return self.distances(self._points[indices])
+
+
+Neighbors: TypeAlias = CoordinateNeighbors | GramNeighbors
+"""Training points that can be asked how far they are."""
 
 
 def nearest(neighbors: Neighbors, X: Array) -> Indices:

@@ -24,13 +24,13 @@ from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import (
     Constraint,
-    Flag,
-    Integer,
+    check_flag,
     check_labels,
     check_parameters,
     check_points,
     check_real,
     fresh,
+    integer,
     plain,
     where_equal,
 )
@@ -52,7 +52,7 @@ def _has(name: str) -> Callable[[Any], bool]:
 class BaseLearnedKernel(BaseEstimator):
     """A learned kernel, and an estimator on its Gram matrix, ``machine``."""
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {"unit_variance": Flag()}
+    _constraints: ClassVar[Mapping[str, Constraint]] = {"unit_variance": check_flag}
     _estimator_type_of_machine: ClassVar[str]
 
     learner: Any
@@ -412,7 +412,7 @@ class LearnedKernelRegressor(RegressorMixin, BaseLearnedKernel):
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **BaseLearnedKernel._constraints,
-        "n_bins": Integer(2),
+        "n_bins": integer(least=2),
     }
     _estimator_type_of_machine = "regressor"
 

@@ -63,12 +63,8 @@ def C_path(
     rising = np.argsort(np.asarray(Cs, dtype=np.float64), kind="stable")
     for position, here in enumerate(rising):
         vars(models[here]).update(shared)
-        solutions = models[here]._complete(tasks, starts, callback=_never_stop)
+        solutions = models[here]._complete(tasks, starts, callback=lambda _: False)
         if position + 1 < len(rising):
             growth = Cs[rising[position + 1]] / Cs[here]
             starts = [WarmStart(beta, growth) for beta in solutions]
     return models
-
-
-def _never_stop(_step: object) -> bool:
-    return False

@@ -174,15 +174,9 @@ def _part(side: Side, rows: slice) -> Side:
 
 
 class Box:
-    """The box [a, b] of the integral, and its measure.
+    """The box [a, b] of the integral, a < b, and its measure: 1 if `normalized`, else its volume.
 
-    Parameters
-    ----------
-    lower, upper : float or array-like of shape (n_features,)
-        a and b, a < b.
-    n_features : int
-    normalized : bool
-        Whether its measure is 1 instead of its volume.
+    `lower` and `upper` are numbers, or have one number for each feature.
     """
 
     def __init__(self, lower: Any, upper: Any, n_features: int, normalized: bool) -> None:
@@ -281,9 +275,7 @@ class MonomialBasis:
     def means(self, low: Array, high: Array) -> Array:
         """Return E z^g for each g in `z_sums`, z uniform on the boxes [low, high], shape (m, s).
 
-        Parameters
-        ----------
-        low, high : arrays of shape (m, n) or (n,)
+        The corners have shape (m, n) or (n,).
         """
         low, high = np.broadcast_arrays(np.atleast_2d(low), high)
         if not self.z_sums.any():

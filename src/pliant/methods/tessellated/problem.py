@@ -195,13 +195,7 @@ class Translated(GeneralizedKernel):
     """k(x, y) - k(x, c) - k(c, y) + k(c, c): the kernel with its origin moved to the point c.
 
     For weights that sum to zero w'K w is the same, but the numbers are smaller, and so are the
-    errors of rounding them.
-
-    Parameters
-    ----------
-    kernel : GeneralizedKernel
-    centre : array of shape (1, n_features)
-        c.
+    errors of rounding them. `centre` is c, shape (1, n_features).
     """
 
     def __init__(self, kernel: GeneralizedKernel, centre: Array) -> None:

@@ -37,13 +37,8 @@ COARSE = 1e-3
 def solve_in_parts(estimator: Any, task: Task, callback: Callable[..., Any]) -> Solution:
     """Learn one function in parts, and from all points together if ``refine``.
 
-    Parameters
-    ----------
-    estimator : DANKClassifier or DANKRegressor
-        Its parameters are read; nothing is written.
-    task : Task
-    callback : callable
-        Called with a `Progress` or None between slices of work; returning True stops.
+    The parameters of the `DANKClassifier` or `DANKRegressor` are read; nothing is written to it.
+    `callback` is called with a `Progress` or None between slices of work; returning True stops.
     """
     if isinstance(task.kernel, Precomputed):
         raise ValueError(
