@@ -5,6 +5,7 @@ from pliant.methods.hadamard.dank import DANKClassifier, DANKRegressor
 from pliant.methods.hadamard.knpl import KNPLClassifier, KNPLRegressor
 from pliant.methods.lab_rbf.classifier import LABRBFClassifier
 from pliant.methods.lab_rbf.ensemble import LABRBFMember
+from pliant.methods.lab_rbf.intervals import LABRBFErrorModel
 from pliant.methods.lab_rbf.regressor import LABRBFRegressor
 from pliant.methods.ridge.asymmetric import AsymmetricKernelRidge
 from pliant.methods.side_information.components import Components
@@ -33,6 +34,7 @@ __all__ = [
     "KNPLRegressor",
     "KernelEmbedding",
     "LABRBFClassifier",
+    "LABRBFErrorModel",
     "LABRBFMember",
     "LABRBFRegressor",
     "LearnedKernelClassifier",

@@ -1,0 +1,223 @@
+"""Prediction intervals of a LAB-RBF regressor, from errors on rows that its members held out.
+
+The error of the mean f of m members at a point t is modelled as s(t) z, with
+s(t)^2 = noise^2 + (ratio spread(t))^2. The spread is the standard deviation of the members'
+predictions at t, and z is drawn from the errors on held-out rows, each divided by its own s.
+
+Two corrections make errors of held-out rows comparable with those of new points:
+
+* A row is held out by k < m members, and the mean of k members errs more than the mean of all m.
+  If E is the mean squared error of one member, and C the mean product of the errors of two members
+  on rows that both hold out, the mean of k members has a mean squared error of C + (E - C) / k.
+* Members agree more on a row that some of them have learned from than on a new point. `ratio`
+  compares their differences on rows that two of them hold out with the spread of all members there.
+
+The members' held-out rows also chose their penalties, so these intervals are approximate. Rows that
+nothing else has seen (`LABRBFErrorModel.calibrated`) make them split-conformal intervals, which cover a
+new exchangeable point with at least the requested probability (Vovk, Gammerman and Shafer 2005;
+Papadopoulos et al. 2002).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from pliant.core.typing import Array
+from pliant.core.validation import check_points, check_vector
+from pliant.methods.lab_rbf.ensemble import TINY, Run
+from pliant.methods.lab_rbf.rows import Table
+
+FEWEST_PAIRS = 10
+"""Number of rows held out by two members from which on their agreement is measured."""
+
+LEAST_SHARED = 0.3
+"""Lower bound on the share of one member's squared error that all members have in common."""
+
+LEAST_NOISE = 0.25
+"""Lower bound on the share of the squared error that does not come from the members' spread."""
+
+LARGEST_RATIO = 10.0
+"""Upper bound on the ratio of spreads, which few rows determine badly."""
+
+MOST_ROWS = 1000
+"""Maximum number of held-out rows of each member that errors are learned from."""
+
+STEPS = 199
+"""Number of quantiles that stand for the distribution of the errors in a standard deviation."""
+
+
+class HeldOut(NamedTuple):
+    """What members predicted for rows that at least one of them held out, of one output.
+
+    Attributes
+    ----------
+    target : array of shape (n,)
+    predicted : array of shape (m, n)
+        Each member's prediction from before it learned from the row; nan where it did not hold it
+        out.
+    after : array of shape (m, n)
+        Each member's final prediction.
+    """
+
+    target: Array
+    predicted: Array
+    after: Array
+
+
+class LABRBFErrorModel(BaseEstimator):
+    """The distribution of the errors of a regressor, for each output.
+
+    Parameters
+    ----------
+    noise : array of shape (n_outputs,)
+        The part of s that is the same at all points, > 0.
+    ratio : array of shape (n_outputs,)
+        The factor of the members' spread.
+    errors : array of shape (n_errors, n_outputs)
+        The errors z, sorted in each column.
+    weights : array of shape (n_errors, n_outputs) or None
+        Weights of the errors; None if all are 1.
+    exact : bool
+        Whether the errors belong to calibration rows, which nothing else has seen.
+    """
+
+    def __init__(
+        self, noise: Array, ratio: Array, errors: Array, weights: Array | None, exact: bool
+    ) -> None:
+        self.noise = noise
+        self.ratio = ratio
+        self.errors = errors
+        self.weights = weights
+        self.exact = exact
+
+    @classmethod
+    def of(cls, outputs: list[HeldOut], weights: Array | None) -> Self:
+        """Return the model of errors on held-out rows, which have `weights`, shape (n,)."""
+        parts = [_scaled_errors(each) for each in outputs]
+        z = np.stack([part.errors for part in parts], axis=1)
+        order = np.argsort(z, axis=0, kind="stable")
+        return cls(
+            np.array([part.noise for part in parts]),
+            np.array([part.ratio for part in parts]),
+            np.take_along_axis(z, order, axis=0),
+            None if weights is None else weights[order],
+            exact=False,
+        )
+
+    def calibrated(self, errors: Array, spread: Array) -> Self:
+        """Return the model with the errors of calibration rows, both of shape (n, n_outputs)."""
+        z = np.sort(errors / self.scale(spread), axis=0)
+        return type(self)(self.noise, self.ratio, z, None, exact=True)
+
+    def scale(self, spread: Array) -> Array:
+        """Return s at points with these spreads, shape (n_samples, n_outputs)."""
+        return np.hypot(self.noise, self.ratio * spread)
+
+    def quantile(self, probability: float) -> Array:
+        """Return the quantile of z for each output.
+
+        With calibration rows, it is an order statistic of them, farther from the median than the
+        plain quantile, and infinite where there are too few rows: below 1/2, a new z is smaller
+        with at most this probability; above, with at least this probability.
+        """
+        n = len(self.errors)
+        if self.exact:
+            rank = probability * (n + 1)
+            # A tolerance, since .95 * 20 is slightly more than 19 in floating point.
+            k = math.floor(rank + 1e-9) if probability < 0.5 else math.ceil(rank - 1e-9)
+            if not 1 <= k <= n:
+                return np.full(self.errors.shape[1], -np.inf if k < 1 else np.inf)
+            return np.asarray(self.errors[k - 1])
+        if self.weights is None:
+            method = "median_unbiased"
+            return np.asarray(np.quantile(self.errors, probability, axis=0, method=method))
+        weighted = zip(self.errors.T, self.weights.T, strict=True)
+        return np.array(
+            [
+                np.quantile(z, probability, weights=w, method="inverted_cdf")
+                for z, w in weighted
+            ]
+        )
+
+    def sample(self) -> Array:
+        """Return quantiles that stand for the distribution of z, shape (at most STEPS, outputs)."""
+        if self.weights is None and len(self.errors) <= STEPS:
+            return self.errors
+        middles = (np.arange(STEPS) + 0.5) / STEPS
+        plain = type(self)(self.noise, self.ratio, self.errors, self.weights, exact=False)
+        return np.stack([plain.quantile(p) for p in middles])
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if the parameters, read from a file, do not belong together."""
+        errors = check_points(self.errors, "errors")
+        q = errors.shape[1]
+        noise, ratio = check_vector("noise", self.noise, q), check_vector("ratio", self.ratio, q)
+        if not (noise > 0).all() or not (ratio >= 0).all():
+            raise ValueError("expected noise > 0 and ratio >= 0")
+        if (np.diff(errors, axis=0) < 0).any():
+            raise ValueError("expected sorted errors")
+        weights = self.weights
+        if weights is not None and (np.shape(weights) != errors.shape or np.min(weights) < 0):
+            raise ValueError(f"expected weights >= 0 of shape {errors.shape}")
+        if not isinstance(self.exact, bool):
+            raise ValueError(f"expected exact True or False, got {self.exact!r:.80}")
+
+
+class _ScaledErrors(NamedTuple):
+    noise: float
+    ratio: float
+    errors: Array
+
+
+def _scaled_errors(rows: HeldOut) -> _ScaledErrors:
+    """Return the noise, the ratio, and the scaled errors of held-out rows."""
+    known = ~np.isnan(rows.predicted)
+    count = known.sum(axis=0)  # the number of members that hold each row out, >= 1
+    m = len(known)
+    errors = np.where(known, rows.target - rows.predicted, 0.0)
+    total, squares = errors.sum(axis=0), (errors**2).sum(axis=0)
+    # Sums over all pairs of members follow from sums over members: 2 sum_{a<b} e_a e_b =
+    # (sum e)^2 - sum e^2, and sum_{a<b} (e_a - e_b)^2 = k sum e^2 - (sum e)^2.
+    pairs = count * (count - 1) / 2
+    single = squares.sum() / count.sum()
+    spread, ratio, common = rows.after.std(axis=0), 1.0, single
+    if pairs.sum() >= FEWEST_PAIRS:
+        common = (total**2 - squares).sum() / 2 / pairs.sum()
+        common = min(max(common, LEAST_SHARED * single), single)
+        apart = (count * squares - total**2).sum() / 2 / pairs.sum()
+        near = (pairs * rows.after.var(axis=0, ddof=1)).sum() / pairs.sum()
+        if near > 0:
+            ratio = min(max(math.sqrt(apart / near), 1.0), LARGEST_RATIO)
+    own = single - common
+    shrunk = np.sqrt((common + own / m) / np.maximum(common + own / count, TINY))
+    mean_errors = shrunk * total / count
+    size = float(np.mean(mean_errors**2))
+    noise = max(size - float(np.mean((ratio * spread) ** 2)), LEAST_NOISE * size, TINY)
+    return _ScaledErrors(
+        math.sqrt(noise), ratio, mean_errors / np.sqrt(noise + (ratio * spread) ** 2)
+    )
+
+
+
+
+def learn_errors(table: Table, runs: list[Run]) -> LABRBFErrorModel | None:
+    """Return the errors of members on rows that they held out; None if they held out none."""
+    if any(run.held_out is None or run.predicted is None for run in runs):
+        return None
+    mine = [run.held_out[:MOST_ROWS] for run in runs if run.held_out is not None]
+    rows = np.unique(np.concatenate(mine))
+    predicted = np.full((len(runs), len(rows), table.Y.shape[1]), np.nan)
+    for k, run in enumerate(runs):
+        held_out, scaled = mine[k], np.asarray(run.predicted)[:MOST_ROWS].clip(-1.0, 1.0)
+        predicted[k, np.searchsorted(rows, held_out)] = table.middle + table.spread * scaled
+    points = table.points(rows)
+    after = np.stack([run.member.expand(points) for run in runs])
+    outputs = [
+        HeldOut(table.Y[rows, j], predicted[:, :, j], after[:, :, j])
+        for j in range(table.Y.shape[1])
+    ]
+    return LABRBFErrorModel.of(outputs, table.weights_of(rows))
