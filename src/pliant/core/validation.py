@@ -140,10 +140,16 @@ def automatic(constraint: Constraint, *, named: bool = False) -> Constraint:
     return check
 
 
-def check_parameters(estimator: object, constraints: Mapping[str, Constraint]) -> None:
-    """Check the parameters of an estimator, in the order of the table."""
-    for name, constraint in constraints.items():
+def check_parameters(estimator: Any) -> None:
+    """Raise for the first parameter that is out of range, or does not go with another.
+
+    The constraints are the table `_constraints` of the estimator, in its order; what goes together
+    is checked by its method `_check_combinations`, if it has one.
+    """
+    for name, constraint in estimator._constraints.items():
         constraint(name, getattr(estimator, name))
+    if hasattr(estimator, "_check_combinations"):
+        estimator._check_combinations()
 
 
 def set_parameters(estimator: object, arguments: Mapping[str, Any]) -> None:

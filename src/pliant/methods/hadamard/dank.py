@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
+from pliant.core.typing import Callback
 from pliant.core.validation import (
     Constraint,
     automatic,
@@ -243,7 +244,7 @@ class DANKClassifier(BaseHadamard, SVMClassifier):
     ) -> None:
         set_parameters(self, locals())
 
-    def _solve(self, task: Task, start: WarmStart | None, callback: Callable[..., Any]) -> Solution:
+    def _solve(self, task: Task, start: WarmStart | None, callback: Callback) -> Solution:
         if self.partition is None:
             return super()._solve(task, start, callback)
         return solve_in_parts(self, task, callback)
@@ -333,7 +334,7 @@ class DANKRegressor(BaseHadamard, SVMRegressor):
     ) -> None:
         set_parameters(self, locals())
 
-    def _solve(self, task: Task, start: WarmStart | None, callback: Callable[..., Any]) -> Solution:
+    def _solve(self, task: Task, start: WarmStart | None, callback: Callback) -> Solution:
         if self.partition is None:
             return super()._solve(task, start, callback)
         return solve_in_parts(self, task, callback)

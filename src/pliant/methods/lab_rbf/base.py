@@ -183,8 +183,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             If `device` needs PyTorch and it is not installed.
         """
         with fresh(self):
-            check_parameters(self, self._constraints)
-            self._check_combinations()
+            check_parameters(self)
             device = get_device(self.device, self.dtype)
             table = self._prepare(X, y, sample_weight)
             support = self.support
