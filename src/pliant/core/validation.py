@@ -103,6 +103,14 @@ unless the value fits.
 """
 
 
+def check_share(name: str, value: Any) -> float:
+    """Return `value` as a float in (0, 1), or say what was expected of it."""
+    number = check_real(name, value, above=0)
+    if number >= 1:
+        raise ValueError(f"expected {name} < 1, got {number:g}")
+    return number
+
+
 def real_number(
     *, above: float | None = None, least: float | None = None, infinite: bool = False
 ) -> Constraint:
@@ -140,10 +148,23 @@ def automatic(constraint: Constraint, *, named: bool = False) -> Constraint:
     return check
 
 
-def check_parameters(estimator: object, constraints: Mapping[str, Constraint]) -> None:
-    """Check the parameters of an estimator, in the order of the table."""
-    for name, constraint in constraints.items():
+def check_parameters(estimator: Any) -> None:
+    """Raise for the first parameter that is out of range, or does not go with another.
+
+    The constraints are the table `_constraints` of the estimator, in its order; what goes together
+    is checked by its method `_check_combinations`, if it has one.
+    """
+    for name, constraint in estimator._constraints.items():
         constraint(name, getattr(estimator, name))
+    if hasattr(estimator, "_check_combinations"):
+        estimator._check_combinations()
+
+
+def set_parameters(estimator: object, arguments: Mapping[str, Any]) -> None:
+    """Set the parameters of an estimator; `arguments` are the ``locals()`` of its constructor."""
+    for name, value in arguments.items():
+        if name != "self":
+            setattr(estimator, name, value)
 
 
 def check_points(X: npt.ArrayLike, name: str = "X", n_features: int | None = None) -> Array:

@@ -78,7 +78,7 @@ class CoordinateNeighbors:
         if len(self) > max(MANY, 10 * k):
             distances[rest], indices[rest], sure = self._shortlisted(X[rest], k)
             rest = rest[~sure]
-        for part in _parts(rest, len(self)):
+        for part in row_parts(rest, len(self)):
             every = self.distances(X[part])
             indices[part] = _smallest(every, k)
             distances[part] = np.take_along_axis(every, indices[part], axis=1)
@@ -213,7 +213,7 @@ def reciprocal(neighbors: Neighbors, X: Array) -> Indices:
 def _rank(neighbors: Neighbors, indices: Indices, radii: Array) -> Indices:
     """Return 1 + how many other training points are nearer to each x_i than its radius."""
     ranks = np.ones(len(indices), dtype=np.intp)
-    for part in _parts(np.flatnonzero(radii), len(neighbors)):
+    for part in row_parts(np.flatnonzero(radii), len(neighbors)):
         nearer = neighbors.between(indices[part]) < radii[part, None]
         nearer[np.arange(part.size), indices[part]] = False
         ranks[part] += nearer.sum(axis=1)
@@ -223,11 +223,11 @@ def _rank(neighbors: Neighbors, indices: Indices, radii: Array) -> Indices:
 def _reciprocal_of_all(neighbors: Neighbors, X: Array) -> Indices:
     """Return the same as `reciprocal`, from all ranks: O(n^2 log n + m n log n)."""
     best = np.empty(len(X), dtype=np.intp)
-    for part in _parts(np.arange(len(X)), len(neighbors)):
+    for part in row_parts(np.arange(len(X)), len(neighbors)):
         distances = neighbors.distances(X[part])
         order = distances.argsort(axis=1, kind="stable")
         product = np.empty(distances.shape, dtype=np.intp)
-        for block in _parts(np.arange(len(neighbors)), len(neighbors)):
+        for block in row_parts(np.arange(len(neighbors)), len(neighbors)):
             own = neighbors.between(block)
             own[np.arange(block.size), block] = np.inf
             own.sort(axis=1)
@@ -264,9 +264,9 @@ def _smallest(distances: Array, k: int) -> Indices:
     return np.asarray(columns[order[first[:, None] + np.arange(k)]])
 
 
-def _parts(rows: Indices, n: int) -> Iterator[Indices]:
-    """Yield `rows` in parts whose distances to n points fit into memory."""
-    step = max(1, int(1e7 / n))
+def row_parts(rows: Indices, n: int, entries: int = 10_000_000) -> Iterator[Indices]:
+    """Yield `rows` in parts whose distances to n points are at most `entries` numbers."""
+    step = max(1, entries // n)
     return (rows[low : low + step] for low in range(0, rows.size, step))
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
+from pliant.core.typing import Callback
 from pliant.core.validation import (
     Constraint,
     automatic,
@@ -17,6 +18,7 @@ from pliant.core.validation import (
     one_of,
     optional,
     real_number,
+    set_parameters,
 )
 from pliant.methods.hadamard.estimators import ADAPTATION, BaseHadamard
 from pliant.methods.hadamard.parts.run import solve_in_parts
@@ -240,29 +242,9 @@ class DANKClassifier(BaseHadamard, SVMClassifier):
         class_weight: Any = None,
         random_state: Any = None,
     ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.C = C
-        self.eta = eta
-        self.eta_scale = eta_scale
-        self.tau = tau
-        self.extension = extension
-        self.n_neighbors = n_neighbors
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
-        self.cache_mb = cache_mb
-        self.dtype = dtype
-        self.partition = partition
-        self.n_parts = n_parts
-        self.prediction = prediction
-        self.refine = refine
-        self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
-        self.class_weight = class_weight
-        self.random_state = random_state
+        set_parameters(self, locals())
 
-    def _solve(self, task: Task, start: WarmStart | None, callback: Callable[..., Any]) -> Solution:
+    def _solve(self, task: Task, start: WarmStart | None, callback: Callback) -> Solution:
         if self.partition is None:
             return super()._solve(task, start, callback)
         return solve_in_parts(self, task, callback)
@@ -350,30 +332,9 @@ class DANKRegressor(BaseHadamard, SVMRegressor):
         checkpoint: Any = None,
         random_state: Any = None,
     ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.C = C
-        self.epsilon = epsilon
-        self.eta = eta
-        self.eta_scale = eta_scale
-        self.tau = tau
-        self.extension = extension
-        self.n_neighbors = n_neighbors
-        self.scale_target = scale_target
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
-        self.cache_mb = cache_mb
-        self.dtype = dtype
-        self.partition = partition
-        self.n_parts = n_parts
-        self.prediction = prediction
-        self.refine = refine
-        self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
-        self.random_state = random_state
+        set_parameters(self, locals())
 
-    def _solve(self, task: Task, start: WarmStart | None, callback: Callable[..., Any]) -> Solution:
+    def _solve(self, task: Task, start: WarmStart | None, callback: Callback) -> Solution:
         if self.partition is None:
             return super()._solve(task, start, callback)
         return solve_in_parts(self, task, callback)

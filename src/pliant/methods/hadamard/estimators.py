@@ -18,7 +18,7 @@ from pliant.core.kernels.standard import as_kernel
 from pliant.core.linalg import negative_eigenvalue
 from pliant.core.progress import Deadline, Result, Status
 from pliant.core.summary import Convergence
-from pliant.core.typing import Array, Mask
+from pliant.core.typing import Array, Callback, Mask
 from pliant.core.validation import (
     Constraint,
     automatic,
@@ -176,19 +176,16 @@ class BaseHadamard(BaseSVM):
         return {"tau": float(self.tau)}
 
     def _complete(
-        self,
-        tasks: list[Task],
-        starts: Sequence[WarmStart | None],
-        callback: Callable[..., Any],
+        self, tasks: list[Task], starts: Sequence[WarmStart | None], callback: Callback
     ) -> list[Array]:
         return super()._complete(tasks, starts, Deadline(callback, self.max_seconds))
 
-    def _learn(self, task: Task, start: WarmStart | None, callback: Callable[..., Any]) -> Array:
+    def _learn(self, task: Task, start: WarmStart | None, callback: Callback) -> Array:
         solution = self._solve(task, start, callback)
         self._store(task, solution)
         return solution.path_start
 
-    def _solve(self, task: Task, start: WarmStart | None, callback: Callable[..., Any]) -> Solution:
+    def _solve(self, task: Task, start: WarmStart | None, callback: Callback) -> Solution:
         """Learn one function."""
         if isinstance(task.kernel, Precomputed) and self.extension != "none":
             GramNeighbors(task.kernel, task.points)  # raises now what prediction would raise
@@ -269,7 +266,7 @@ def solve_whole(
     estimator: BaseHadamard,
     task: Task,
     start: WarmStart | None,
-    callback: Callable[..., Any],
+    callback: Callback,
     ascend: Ascend | None = None,
 ) -> Solution:
     """Learn one function from all points together.
@@ -303,7 +300,7 @@ def _solve_adapted(
     plain: MarginDual,
     eta: float,
     start: WarmStart | None,
-    callback: Callable[..., Any],
+    callback: Callback,
     ascend: Ascend,
 ) -> Solution:
     """Solve the problem for a given eta."""
@@ -322,7 +319,7 @@ def solve_dual(
     estimator: BaseHadamard,
     dual: MarginDual,
     start: WarmStart | None,
-    callback: Callable[..., Any],
+    callback: Callback,
     keep: Callable[[Array], object] | None = None,
 ) -> Result[Certificate]:
     """Solve a margin dual by two-coordinate ascent; parameters as in `pliant.methods.svm.smo`."""
@@ -362,9 +359,7 @@ def _solution(
     return Solution(kernel, result.certificate.intercept, result, result.n_iter, result.x, constant)
 
 
-def _warn_if_open(
-    estimator: BaseHadamard, result: Result[Certificate], callback: Callable[..., Any]
-) -> None:
+def _warn_if_open(estimator: BaseHadamard, result: Result[Certificate], callback: Callback) -> None:
     """Warn if the gap is larger than was asked for."""
     late = result.status is Status.STOPPED and getattr(callback, "expired", False)
     if not late and result.status not in (Status.MAX_ITER, Status.STALLED):

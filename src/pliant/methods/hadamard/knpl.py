@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from pliant.core.validation import Constraint
+from pliant.core.validation import Constraint, set_parameters
 from pliant.methods.hadamard.estimators import ADAPTATION, BaseHadamard
 from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor
 
@@ -85,10 +85,7 @@ class KNPLClassifier(BaseHadamard, SVMClassifier):
     True
     """
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **SVMClassifier._constraints,
-        **ADAPTATION,
-    }
+    _constraints: ClassVar[Mapping[str, Constraint]] = {**SVMClassifier._constraints, **ADAPTATION}
     _centred = True
 
     def __init__(
@@ -109,20 +106,7 @@ class KNPLClassifier(BaseHadamard, SVMClassifier):
         class_weight: Any = None,
         random_state: Any = None,
     ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.C = C
-        self.eta = eta
-        self.eta_scale = eta_scale
-        self.extension = extension
-        self.n_neighbors = n_neighbors
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
-        self.cache_mb = cache_mb
-        self.dtype = dtype
-        self.class_weight = class_weight
-        self.random_state = random_state
+        set_parameters(self, locals())
 
 
 class KNPLRegressor(BaseHadamard, SVMRegressor):
@@ -176,10 +160,7 @@ class KNPLRegressor(BaseHadamard, SVMRegressor):
     1.0
     """
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **SVMRegressor._constraints,
-        **ADAPTATION,
-    }
+    _constraints: ClassVar[Mapping[str, Constraint]] = {**SVMRegressor._constraints, **ADAPTATION}
     _centred = True
 
     def __init__(
@@ -201,18 +182,4 @@ class KNPLRegressor(BaseHadamard, SVMRegressor):
         dtype: str = "auto",
         random_state: Any = None,
     ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.C = C
-        self.epsilon = epsilon
-        self.eta = eta
-        self.eta_scale = eta_scale
-        self.extension = extension
-        self.n_neighbors = n_neighbors
-        self.scale_target = scale_target
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
-        self.cache_mb = cache_mb
-        self.dtype = dtype
-        self.random_state = random_state
+        set_parameters(self, locals())

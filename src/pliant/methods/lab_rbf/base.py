@@ -90,6 +90,9 @@ def _check_support(name: str, value: Any) -> None:
         )
 
 
+_FLOATS = (np.float64, np.float32)
+
+
 class BaseLABRBF(CallbackSupport, BaseEstimator):
     """The mean of several LAB-RBF expansions.
 
@@ -185,10 +188,9 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             If `device` needs PyTorch and it is not installed.
         """
         with fresh(self):
-            check_parameters(self, self._constraints)
-            self._check_combinations()
+            check_parameters(self)
             device = get_device(self.device, self.dtype)
-            table = self._prepare(X, y, sample_weight)
+            table, reserved = self._prepare(X, y, sample_weight)
             support = self.support
             if not isinstance(support, str):
                 n_samples = len(table if sample_weight is None else sample_weight)
@@ -204,12 +206,17 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
                 self.n_jobs,
             )
             self._store(*self._train(trainer, table, support))
+            if reserved is not None:
+                self._calibrate(reserved.X, reserved.Y)
             progress.end()
         return self
 
     @abstractmethod
-    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> Table:
-        """Check the training data; return the rows of positive weight."""
+    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Table | None]:
+        """Check the training data; return the rows of positive weight, and calibration rows."""
+
+    def _calibrate(self, X: Array, Y: Array) -> None:
+        """Take the errors on calibration rows, where the model has any use for them."""
 
     @abstractmethod
     def _loss(self, table: Table, rows: Indices) -> Callable[[Array], float]:
@@ -323,8 +330,11 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         )
 
     def _blocks(self, X: npt.ArrayLike) -> Iterator[Array]:
+        """Check points, and iterate over them in blocks, float64."""
+        return self._checked_blocks(validate_data(self, X, reset=False, dtype=_FLOATS))
+
+    def _checked_blocks(self, points: Array) -> Iterator[Array]:
         """Iterate over points in blocks, float64."""
-        points = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
         width = max(len(member.support_) for member in self._used) + points.shape[1]
         for rows in row_blocks(len(points), width):
             yield np.asarray(points[rows], dtype=np.float64)

@@ -13,9 +13,9 @@ Two corrections make errors of held-out rows comparable with those of new points
   compares their differences on rows that two of them hold out with the spread of all members there.
 
 The members' held-out rows also chose their penalties, so these intervals are approximate. Rows that
-nothing else has seen (`LABRBFErrorModel.calibrated`) make them split-conformal intervals, which cover a
-new exchangeable point with at least the requested probability (Vovk, Gammerman and Shafer 2005;
-Papadopoulos et al. 2002).
+nothing else has seen (`LABRBFErrorModel.calibrated`) make them split-conformal intervals, which
+hold the target of a new exchangeable point with at least the requested probability (Papadopoulos
+et al. 2002; Vovk, Gammerman and Shafer 2005).
 """
 
 from __future__ import annotations
@@ -108,6 +108,12 @@ class LABRBFErrorModel(BaseEstimator):
             exact=False,
         )
 
+    @classmethod
+    def constant(cls, n_outputs: int) -> Self:
+        """Return a model of errors of the same size everywhere, without any errors yet."""
+        ones = np.ones(n_outputs)
+        return cls(ones, 0.0 * ones, np.zeros((0, n_outputs)), None, exact=False)
+
     def calibrated(self, errors: Array, spread: Array) -> Self:
         """Return the model with the errors of calibration rows, both of shape (n, n_outputs)."""
         z = np.sort(errors / self.scale(spread), axis=0)
@@ -133,15 +139,11 @@ class LABRBFErrorModel(BaseEstimator):
                 return np.full(self.errors.shape[1], -np.inf if k < 1 else np.inf)
             return np.asarray(self.errors[k - 1])
         if self.weights is None:
-            method = "median_unbiased"
-            return np.asarray(np.quantile(self.errors, probability, axis=0, method=method))
-        weighted = zip(self.errors.T, self.weights.T, strict=True)
-        return np.array(
-            [
-                np.quantile(z, probability, weights=w, method="inverted_cdf")
-                for z, w in weighted
-            ]
-        )
+            return np.asarray(
+                np.quantile(self.errors, probability, axis=0, method="median_unbiased")
+            )
+        columns = zip(self.errors.T, self.weights.T, strict=True)
+        return np.array([_weighted_quantile(z, w, probability) for z, w in columns])
 
     def sample(self) -> Array:
         """Return quantiles that stand for the distribution of z, shape (at most STEPS, outputs)."""
@@ -202,8 +204,6 @@ def _scaled_errors(rows: HeldOut) -> _ScaledErrors:
     )
 
 
-
-
 def learn_errors(table: Table, runs: list[Run]) -> LABRBFErrorModel | None:
     """Return the errors of members on rows that they held out; None if they held out none."""
     if any(run.held_out is None or run.predicted is None for run in runs):
@@ -221,3 +221,9 @@ def learn_errors(table: Table, runs: list[Run]) -> LABRBFErrorModel | None:
         for j in range(table.Y.shape[1])
     ]
     return LABRBFErrorModel.of(outputs, table.weights_of(rows))
+
+
+def _weighted_quantile(z: Array, weights: Array, probability: float) -> float:
+    """Return the first of the sorted values that has this share of the weight up to itself."""
+    share = np.cumsum(weights) / weights.sum()
+    return float(z[min(int(np.searchsorted(share, probability)), len(z) - 1)])

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import validate_data
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import check_integer, check_targets, check_vector, plain
+from pliant.core.validation import (
+    Constraint,
+    check_integer,
+    check_share,
+    check_targets,
+    check_vector,
+    optional,
+    plain,
+    set_parameters,
+)
 from pliant.methods.lab_rbf.base import BaseLABRBF
 from pliant.methods.lab_rbf.ensemble import Run
+from pliant.methods.lab_rbf.intervals import LABRBFErrorModel, learn_errors
 from pliant.methods.lab_rbf.rows import Table
 from pliant.methods.lab_rbf.warp import skewness
 
@@ -105,7 +116,10 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
     device : str, default="cpu"
         "cpu" (NumPy), "cuda" or "cuda:N" (PyTorch on a GPU), "torch" (PyTorch on the CPU).
     n_jobs : int, optional
-        Number of threads, over members and blocks of samples. Set BLAS threads to 1 with it.
+        Number of threads, over members and blocks of samples.
+    calibration : float, optional
+        Share of the samples, in (0, 1), that nothing else sees and whose errors calibrate the
+        prediction intervals, see `predict_interval`.
     random_state : int, RandomState instance or None, default=None
         Seed of the support points, the held-out samples and the mini-batches.
 
@@ -140,6 +154,8 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         The expansions.
     averaged_ : array of bool of shape (n_members,)
         Which of them predict.
+    error_model_ : LABRBFErrorModel or None
+        The distribution of the errors; None without held-out samples.
     target_transform_ : {None, "log"}
         "log": the expansion is log y.
     target_low_, target_high_ : arrays of shape (n_outputs,)
@@ -179,6 +195,12 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
     True
     """
 
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **BaseLABRBF._constraints,
+        "calibration": optional(check_share),
+    }
+
+    error_model_: LABRBFErrorModel | None
     target_transform_: str | None
     target_low_: Array
     target_high_: Array
@@ -210,35 +232,14 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         dtype: str = "float64",
         device: str = "cpu",
         n_jobs: int | None = None,
+        calibration: float | None = None,
         random_state: Any = None,
     ) -> None:
-        self.n_support = n_support
-        self.profile = profile
-        self.n_members = n_members
-        self.n_draws = n_draws
-        self.objective = objective
-        self.linear = linear
-        self.transforms = transforms
-        self.alpha = alpha
-        self.shrinkage = shrinkage
-        self.support = support
-        self.initial_bandwidth = initial_bandwidth
-        self.validation_fraction = validation_fraction
-        self.solver = solver
-        self.max_iter = max_iter
-        self.learning_rate = learning_rate
-        self.max_seconds = max_seconds
-        self.batch_rows = batch_rows
-        self.max_bandwidth_rows = max_bandwidth_rows
-        self.scale = scale
-        self.dtype = dtype
-        self.device = device
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        set_parameters(self, locals())
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> Table:
+    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Table | None]:
         X, Y = self._checked(X, y)
-        table = Table.of(X, Y, sample_weight)
+        table, reserved = self._reserve(Table.of(X, Y, sample_weight))
         self.target_low_, self.target_high_ = table.Y.min(axis=0), table.Y.max(axis=0)
         constant = np.flatnonzero(self.target_high_ <= self.target_low_)
         if len(constant):
@@ -247,7 +248,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
             raise ValueError(
                 f"expected a target that varies, got {which} = {value} in all {len(table)} rows"
             )
-        return table
+        return table, reserved
 
     def _checked(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Array, Array]:
         """Return checked points, and targets of shape (n_samples, n_outputs)."""
@@ -315,25 +316,181 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
     def _store(self, table: Table, runs: list[Run]) -> None:
         self.target_transform_ = "log" if table.log_target else None
         super()._store(table, runs)
+        used = [run for run, is_used in zip(runs, self.averaged_, strict=True) if is_used]
+        self.error_model_ = learn_errors(table, used)
 
     @blas_limited
-    def predict(self, X: npt.ArrayLike) -> Array:
+    def predict(self, X: npt.ArrayLike, return_std: bool = False) -> Any:
         """Return the predicted target of each point, in the units of y and within its range.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+        return_std : bool, default=False
+            Whether to return the standard deviations of the targets, too: those of the errors that
+            `predict_interval` uses.
 
         Returns
         -------
         array of shape (n_samples,) or (n_samples, n_outputs)
+            The predictions; with `return_std`, a pair of predictions and standard deviations.
         """
-        mean = self._mean(X)
+        if not return_std:
+            return self._in_range(self._mean(X))
+        errors = self._checked_errors()
+        mean, spread = self._mean_and_spread(self._blocks(X))
+        scale, z = errors.scale(spread), errors.sample()
+        if self.target_transform_ == "log":
+            squares = sum((np.exp(mean + scale * each) - np.exp(mean)) ** 2 for each in z) / len(z)
+            return self._in_range(mean), self._shaped(np.sqrt(squares))
+        return self._in_range(mean), self._shaped(scale * np.sqrt((z**2).mean(axis=0)))
+
+    def predict_interval(self, X: npt.ArrayLike, coverage: float = 0.9) -> Array:
+        """Return an interval for each point that holds its target with a given probability.
+
+        The ends are the quantiles (1 - coverage) / 2 and (1 + coverage) / 2, see
+        `predict_quantile`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        coverage : float, default=0.9
+            Probability, in (0, 1).
+
+        Returns
+        -------
+        array of shape (n_samples, 2) or (n_samples, n_outputs, 2)
+            The lower and the upper end. With calibration samples, an end is infinite where there
+            are too few of them: both are finite from 2 / (1 - coverage) - 1 samples on.
+
+        Notes
+        -----
+        By default, intervals come from errors on the samples that members held out, scaled by how
+        much the members disagree. They are approximate, because these samples also chose the
+        penalties of the members. With ``calibration=0.2``, or after `calibrate`, they come from
+        samples that nothing else has seen (split conformal prediction): they then hold the target
+        of a new point with at least the requested probability, on average over samples that are
+        exchangeable with the calibration samples, whatever their distribution is.
+
+        References
+        ----------
+        Papadopoulos, Proedrou, Vovk, Gammerman: Inductive confidence machines for regression, ECML
+        2002.
+        """
+        check_share("coverage", coverage)
+        tails = ((1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0)
+        return self.predict_quantile(X, tails)
+
+    @blas_limited
+    def predict_quantile(self, X: npt.ArrayLike, q: npt.ArrayLike = 0.5) -> Array:
+        """Return quantiles of the distribution of each point's target.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        q : float or array-like of shape (n_quantiles,), default=0.5
+            Probabilities, in (0, 1).
+
+        Returns
+        -------
+        array of shape (n_samples,), or (n_samples, n_quantiles) for several probabilities
+            With several outputs, (n_samples, n_outputs) or (n_samples, n_outputs, n_quantiles).
+        """
+        check_is_fitted(self)
+        probabilities = np.asarray(q, dtype=np.float64)
+        if probabilities.ndim > 1 or not ((probabilities > 0) & (probabilities < 1)).all():
+            raise ValueError(f"expected q in (0, 1), a number or a list of numbers, got {q!r:.200}")
+        errors = self._checked_errors()
+        mean, spread = self._mean_and_spread(self._blocks(X))
+        scale = errors.scale(spread)
+        z = [errors.quantile(float(p)) for p in probabilities.ravel()]
+        quantiles = np.stack([mean + scale * each for each in z], axis=-1)
+        if self.target_transform_ == "log":
+            quantiles = np.exp(quantiles)
+        if probabilities.ndim == 0:
+            quantiles = quantiles[..., 0]
+        return np.asarray(self._shaped(quantiles))
+
+    @blas_limited
+    def calibrate(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+        """Calibrate the prediction intervals on samples that the model has not learned from.
+
+        Predictions do not change. The guarantee of `predict_interval` holds only if these samples
+        were not used in any other way, for example to choose parameters.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        X, Y = self._checked(X, y, reset=False)
+        if Y.shape[1] != self.n_outputs_:
+            raise ValueError(f"expected y with {self.n_outputs_} outputs, got {Y.shape[1]}")
+        self._calibrate(X, Y)
+        return self
+
+    def _calibrate(self, X: Array, Y: Array) -> None:
+        """Take the errors on these samples."""
+        if self.target_transform_ == "log":
+            # A target that has no logarithm is below all predictions.
+            Y = np.log(np.maximum(Y, np.finfo(np.float64).tiny))
+        mean, spread = self._mean_and_spread(self._checked_blocks(X))
+        errors = self.error_model_ or LABRBFErrorModel.constant(self.n_outputs_)
+        self.error_model_ = errors.calibrated(Y - mean, spread)
+
+    def _reserve(self, table: Table) -> tuple[Table, Table | None]:
+        """Return the samples to learn from, and the calibration samples."""
+        if self.calibration is None:
+            return table, None
+        n = len(table)
+        n_reserved = min(max(1, int(self.calibration * n)), n - 2)
+        if not isinstance(self.support, str) or n_reserved < 1:
+            raise ValueError(
+                "expected calibration=None with chosen support points or fewer than 3 samples, got "
+                f"calibration={self.calibration:g}"
+            )
+        order = check_random_state(self.random_state).permutation(n)
+        reserved, rest = np.sort(order[:n_reserved]), np.sort(order[n_reserved:])
+        return table.rows(rest), table.rows(reserved)
+
+    def _checked_errors(self) -> LABRBFErrorModel:
+        """Return the distribution of the errors, or raise ValueError if there is none."""
+        check_is_fitted(self)
+        if self.error_model_ is None:
+            raise ValueError(
+                "expected held-out samples, whose errors intervals are made of: set "
+                "validation_fraction > 0 or calibration, or call calibrate(X, y), got "
+                f"validation_fraction={self.validation_fraction:g} and no calibration samples"
+            )
+        return self.error_model_
+
+    def _mean_and_spread(self, blocks: Iterator[Array]) -> tuple[Array, Array]:
+        """Return mean and standard deviation over the members, (n_samples, n_outputs)."""
+        used, means, spreads = self._used, [], []
+        for block in blocks:
+            each = np.stack([member.expand(block) for member in used])
+            means.append(sum(each) / len(used))  # as `predict` adds them up
+            spreads.append(each.std(axis=0))
+        return np.concatenate(means), np.concatenate(spreads)
+
+    def _in_range(self, mean: Array) -> Array:
+        """Return predictions in the units of y."""
         predicted = np.exp(mean) if self.target_transform_ == "log" else mean
         return self._shaped(predicted.clip(self.target_low_, self.target_high_))
 
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes, read from a file, do not belong together."""
+        errors: object = self.error_model_
+        if errors is not None:
+            if not isinstance(errors, LABRBFErrorModel):
+                raise ValueError(f"expected error_model_ of errors or None, got {errors!r:.80}")
+            if errors.errors.shape[1] != self.n_outputs_:
+                raise ValueError(f"expected error_model_ of {self.n_outputs_} outputs")
         if self.target_transform_ not in (None, "log"):
             raise ValueError(
                 f"expected target_transform_ None or 'log', got {self.target_transform_!r:.80}"

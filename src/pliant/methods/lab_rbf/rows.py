@@ -88,6 +88,16 @@ class Table:
             raise ValueError(f"expected a support point of weight > 0, got row {chosen[absent][0]}")
         return np.searchsorted(self.numbers, chosen)
 
+    def rows(self, rows: Indices) -> Table:
+        """Return the table of some rows."""
+        return replace(
+            self,
+            X=self.X[rows],
+            Y=self.Y[rows],
+            numbers=self.numbers[rows],
+            weights=self.weights_of(rows),
+        )
+
     def points(self, rows: Indices) -> Array:
         """Return some of the points, float64."""
         return np.asarray(self.X[rows], dtype=np.float64)

@@ -148,7 +148,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         scipy.linalg.LinAlgWarning
             K + alpha I is ill-conditioned.
         """
-        check_parameters(self, self._constraints)
+        check_parameters(self)
         alpha = float(self.alpha)
         points, targets = validate_data(
             self, X, y, dtype=np.float64, y_numeric=True, multi_output=True, ensure_min_samples=2

@@ -191,8 +191,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             If a parameter is out of range, or the data or the side information are unsuitable.
         """
         with fresh(self):
-            check_parameters(self, self._constraints)
-            self._check_combinations()
+            check_parameters(self)
             points = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
             known = {"y": y, "similar": similar, "dissimilar": dissimilar}
             seed = check_random_state(self.random_state).randint(2**31 - 1)  # equal folds for all
@@ -222,7 +221,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         else:
             learners = [clone(self.learner)]
         for learner in learners:
-            learner._check_parameters()
+            check_parameters(learner)
             if isinstance(learner, SCGLogDetLearner):
                 learner.set_params(n_components=None)
             if learner.get_params(deep=False).get("random_state", 0) is None:

@@ -94,7 +94,7 @@ class BaseLearnedKernel(BaseEstimator):
             values.
         """
         with fresh(self):
-            check_parameters(self, self._constraints)
+            check_parameters(self)
             self._learn(X, y)
         return self
 

@@ -10,7 +10,6 @@ below the rest of the spectrum, so that none of them is mixed into the others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple, Self
 
@@ -23,7 +22,7 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 from scipy.spatial.distance import cdist
 
 from pliant.core.kernels.base import Kernel
-from pliant.core.kernels.extension import CoordinateNeighbors
+from pliant.core.kernels.extension import CoordinateNeighbors, row_parts
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import check_integer, check_points, check_real, check_vector
 
@@ -162,7 +161,7 @@ def _connect(points: Array, k: int) -> tuple[scipy.sparse.csr_array, Array]:
     """Return A and the distance of each point to its k-th neighbour."""
     m = len(points)
     columns, radii = [], []
-    for rows in _parts(np.arange(m), m):
+    for rows in row_parts(np.arange(m), m, BLOCK):
         distances = cdist(points[rows], points)
         distances[np.arange(len(rows)), rows] = np.inf
         near, radius = _nearest(distances, k)
@@ -193,12 +192,6 @@ def links(X: Array, points: Array, radii: Array, n_neighbors: int) -> Mask:
     """
     distances = cdist(X, points)
     return np.asarray(_nearest(distances, n_neighbors)[0] | (distances < radii))
-
-
-def _parts(rows: Indices, m: int) -> Iterator[Indices]:
-    """Yield rows in parts whose distances to m points fit into memory."""
-    step = max(1, BLOCK // m)
-    return (rows[low : low + step] for low in range(0, len(rows), step))
 
 
 class SpectralKernel(Kernel):
@@ -259,7 +252,7 @@ class SpectralKernel(Kernel):
         twins = CoordinateNeighbors(points).twins(X)
         values = check_points(self.vectors, "vectors")[twins]
         new = np.flatnonzero(twins < 0)
-        for part in _parts(new, len(points)):
+        for part in row_parts(new, len(points), BLOCK):
             values[part] = self._at_new_points(X[part])
         return values
 

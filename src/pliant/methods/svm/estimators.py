@@ -28,7 +28,7 @@ from pliant.core.kernels.precomputed import Precomputed
 from pliant.core.progress import CallbackSupport, FitProgress, with_callbacks
 from pliant.core.summary import Convergence, FunctionSummary, Summary
 from pliant.core.threads import blas_limited
-from pliant.core.typing import Array, Indices, Mask
+from pliant.core.typing import Array, Callback, Indices, Mask
 from pliant.core.validation import (
     Constraint,
     check_flag,
@@ -118,7 +118,7 @@ class BaseSVM(CallbackSupport, BaseEstimator):
             For a parameter out of range, or data that cannot be learned from.
         """
         forget(self)
-        self._check_parameters()
+        check_parameters(self)
         tasks = self._prepare(X, y, sample_weight)
         progress = FitProgress(self, X, y)
         self._complete(tasks, [None] * len(tasks), progress)
@@ -175,14 +175,6 @@ class BaseSVM(CallbackSupport, BaseEstimator):
     def _convergence(self) -> Convergence:
         """Return the gaps at each check of the solver of one function, for `summary`."""
 
-    def _check_parameters(self) -> None:
-        """Raise for the first parameter that is out of range or does not go with another."""
-        check_parameters(self, self._constraints)
-        self._check_combinations()
-
-    def _check_combinations(self) -> None:
-        """Raise for parameters that do not go together."""
-
     @abstractmethod
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> list[Task]:
         """Check the data; return the functions to learn."""
@@ -192,14 +184,11 @@ class BaseSVM(CallbackSupport, BaseEstimator):
         """Return a function from a Gram matrix to the dual of the plain SVM of this task."""
 
     @abstractmethod
-    def _learn(self, task: Task, start: WarmStart | None, callback: Callable[..., Any]) -> Array:
+    def _learn(self, task: Task, start: WarmStart | None, callback: Callback) -> Array:
         """Learn one function; set the fitted attributes; return what a path may start from."""
 
     def _complete(
-        self,
-        tasks: list[Task],
-        starts: Sequence[WarmStart | None],
-        callback: Callable[..., Any],
+        self, tasks: list[Task], starts: Sequence[WarmStart | None], callback: Callback
     ) -> list[Array]:
         """Learn the only function, in place; return what a path may start from."""
         return [self._learn(tasks[0], starts[0], callback)]
@@ -388,10 +377,7 @@ class SVMClassifier(ClassifierMixin, BaseSVM):
         return np.asarray(factors, dtype=np.float64)
 
     def _complete(
-        self,
-        tasks: list[Task],
-        starts: Sequence[WarmStart | None],
-        callback: Callable[..., Any],
+        self, tasks: list[Task], starts: Sequence[WarmStart | None], callback: Callback
     ) -> list[Array]:
         if len(tasks) == 1:
             return super()._complete(tasks, starts, callback)

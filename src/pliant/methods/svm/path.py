@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from pliant.core.threads import blas_limited
+from pliant.core.validation import check_parameters
 from pliant.methods.svm.estimators import BaseSVM
 from pliant.methods.svm.task import WarmStart
 
@@ -56,7 +57,7 @@ def C_path(
         raise ValueError("expected at least one C, got none")
     models = [clone(estimator).set_params(C=C) for C in Cs]
     for model in models:
-        model._check_parameters()
+        check_parameters(model)
     tasks = models[0]._prepare(X, y, sample_weight)
     shared = {name: value for name, value in vars(models[0]).items() if name.endswith("_")}
     starts: list[WarmStart | None] = [None] * len(tasks)

@@ -19,7 +19,7 @@ from sklearn.utils import check_random_state
 from pliant.core.kernels.base import Kernel, Rescaled
 from pliant.core.progress import Progress, Result, Status
 from pliant.core.summary import Convergence
-from pliant.core.typing import Array, Indices, Mask
+from pliant.core.typing import Array, Callback, Indices, Mask
 from pliant.core.validation import (
     Constraint,
     automatic,
@@ -109,7 +109,7 @@ class BaseGKL(BaseSVM):
             )
         return kernel, None, True
 
-    def _learn(self, task: Task, start: WarmStart | None, callback: Callable[..., Any]) -> Array:
+    def _learn(self, task: Task, start: WarmStart | None, callback: Callback) -> Array:
         problem = self._problem(task)
         count = self.subsample or (len(task.target) if problem.fits else SUBSET)
         if count >= len(task.target):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from pliant.core.kernels.precomputed import Precomputed
 from pliant.core.progress import Deadline, Progress, Result, Status
-from pliant.core.typing import Array
+from pliant.core.typing import Array, Callback
 from pliant.core.validation import stack_level
 from pliant.methods.hadamard.estimators import solve_dual, solve_whole
 from pliant.methods.hadamard.gram_rows import gram_rows
@@ -34,7 +33,7 @@ COARSE = 1e-3
 """The relative gap to which the problem on the support points of the parts is solved at first."""
 
 
-def solve_in_parts(estimator: Any, task: Task, callback: Callable[..., Any]) -> Solution:
+def solve_in_parts(estimator: Any, task: Task, callback: Callback) -> Solution:
     """Learn one function in parts, and from all points together if ``refine``.
 
     The parameters of the `DANKClassifier` or `DANKRegressor` are read; nothing is written to it.
@@ -85,7 +84,7 @@ class _Run:
 
     estimator: Any
     task: Task
-    callback: Callable[..., Any]
+    callback: Callback
     store: Store | None
     partition: Partition
 

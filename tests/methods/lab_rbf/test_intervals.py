@@ -1,0 +1,356 @@
+"""Prediction intervals of LAB-RBF: against naive twins, and the conformal guarantee by draws."""
+
+import math
+from functools import cache
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
+
+from pliant import LABRBFClassifier, LABRBFRegressor
+from pliant.methods import LABRBFErrorModel
+from pliant.methods.lab_rbf import regressor
+from pliant.methods.lab_rbf.intervals import (
+    FEWEST_PAIRS,
+    LARGEST_RATIO,
+    LEAST_NOISE,
+    LEAST_SHARED,
+    HeldOut,
+)
+from pliant.persistence import load_model, save_model
+
+QUICK = {"n_support": 8, "n_members": 4, "max_iter": 8, "random_state": 0, "transforms": None}
+
+
+def table(n=120, d=2, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, size=(n, d))
+    return X, np.sin(3 * X[:, 0]) + (0.05 + 0.3 * np.abs(X[:, 1])) * rng.normal(size=n)
+
+
+X, Y = table()
+NEW, NEW_Y = table(400, seed=1)
+
+
+@cache
+def fitted(**options):
+    return LABRBFRegressor(**{**QUICK, **options}).fit(X, Y)
+
+
+# The size of errors on held-out rows, against loops over rows and pairs of members
+
+
+def naive_errors(target, predicted, after):
+    m, n = predicted.shape
+    single, common, apart, near, n_single, n_pairs = 0.0, 0.0, 0.0, 0.0, 0, 0
+    for i in range(n):
+        holders = [k for k in range(m) if not math.isnan(predicted[k, i])]
+        for k in holders:
+            single += (target[i] - predicted[k, i]) ** 2
+            n_single += 1
+        for a, b in combinations(holders, 2):
+            common += (target[i] - predicted[a, i]) * (target[i] - predicted[b, i])
+            apart += (predicted[a, i] - predicted[b, i]) ** 2 / 2
+            near += np.var(after[:, i], ddof=1)
+            n_pairs += 1
+    single /= n_single
+    shared, ratio = single, 1.0
+    if n_pairs >= FEWEST_PAIRS:
+        shared = min(max(common / n_pairs, LEAST_SHARED * single), single)
+        ratio = min(max(math.sqrt(apart / near), 1.0), LARGEST_RATIO)
+    errors, spreads = [], []
+    for i in range(n):
+        mine = [target[i] - p for p in predicted[:, i] if not math.isnan(p)]
+        expected = [shared + (single - shared) / k for k in (m, len(mine))]
+        errors.append(math.sqrt(expected[0] / expected[1]) * sum(mine) / len(mine))
+        spreads.append(np.std(after[:, i]))
+    size = np.mean(np.square(errors))
+    noise = max(size - np.mean((ratio * np.array(spreads)) ** 2), LEAST_NOISE * size)
+    s = np.sqrt(noise + (ratio * np.array(spreads)) ** 2)
+    return math.sqrt(noise), ratio, np.sort(np.array(errors) / s)
+
+
+@given(st.integers(0, 10**6), st.integers(2, 5), st.integers(3, 40))
+@settings(max_examples=40, deadline=None)
+def test_the_size_of_errors_is_that_of_the_naive_twin(seed, m, n):
+    rng = np.random.default_rng(seed)
+    predicted = rng.normal(size=(m, n))
+    predicted[rng.uniform(size=(m, n)) < 0.5] = np.nan
+    predicted[0, np.isnan(predicted).all(axis=0)] = 0.0
+    target, after = rng.normal(size=n), rng.normal(scale=0.3, size=(m, n))
+    model = LABRBFErrorModel.of([HeldOut(target, predicted, after)], None)
+    noise, ratio, errors = naive_errors(target, predicted, after)
+    np.testing.assert_allclose(model.noise, [noise], rtol=1e-10)
+    np.testing.assert_allclose(model.ratio, [ratio], rtol=1e-10)
+    np.testing.assert_allclose(model.errors[:, 0], errors, rtol=1e-10, atol=1e-12)
+
+
+def test_members_that_share_no_error_are_averaged_away():
+    rng = np.random.default_rng(0)
+    own = rng.normal(size=(4, 3000))
+    model = LABRBFErrorModel.of([HeldOut(np.zeros(3000), own, 0.0 * own)], None)
+    # Each row is held out by all four members, whose mean has half the size of one.
+    assert model.noise[0] == pytest.approx(0.5, rel=0.05)
+
+
+def test_a_member_that_is_held_out_alone_is_shrunk_to_the_mean_of_all():
+    rng = np.random.default_rng(0)
+    own = rng.normal(size=(4, 4000)) + rng.normal(size=4000)
+    shown = own.copy()
+    shown[1:, :2000] = np.nan  # the first member alone holds out the first half
+    model = LABRBFErrorModel.of([HeldOut(np.zeros(4000), shown, 0.0 * own)], None)
+    assert model.noise[0] == pytest.approx(math.sqrt(1.25), rel=0.05)
+
+
+# Quantiles
+
+
+def naive_rank(probability, n):
+    """The rank of the conformal quantile, in exact arithmetic."""
+    from fractions import Fraction
+
+    rank = Fraction(str(probability)) * (n + 1)
+    return math.floor(rank) if probability < 0.5 else math.ceil(rank)
+
+
+@pytest.mark.parametrize("n", [1, 9, 18, 19, 39, 200])
+@pytest.mark.parametrize("probability", [0.025, 0.05, 0.1, 0.45, 0.5, 0.9, 0.95, 0.975])
+def test_conformal_quantiles_are_order_statistics(n, probability):
+    errors = np.arange(1.0, n + 1)[:, None]
+    model = LABRBFErrorModel(np.ones(1), np.zeros(1), errors, None, exact=True)
+    rank = naive_rank(probability, n)
+    expected = -np.inf if rank < 1 else np.inf if rank > n else float(rank)
+    assert model.quantile(probability) == [expected]
+
+
+def test_a_weight_of_two_is_two_errors():
+    z = np.array([[-1.0], [0.0], [2.0], [5.0]])
+    weights = np.array([[1.0], [2.0], [1.0], [3.0]])
+    once = LABRBFErrorModel(np.ones(1), np.zeros(1), z, weights, exact=False)
+    often = np.repeat(z[:, 0], weights[:, 0].astype(int))
+    for probability in (0.05, 0.2, 0.5, 0.77, 0.99):
+        expected = np.quantile(often, probability, method="inverted_cdf")
+        assert once.quantile(probability) == [expected]
+
+
+@given(st.lists(st.floats(0.01, 0.99), min_size=2, max_size=6))
+@settings(max_examples=20, deadline=None)
+def test_quantiles_rise_with_the_probability(probabilities):
+    q = np.sort(probabilities)
+    for model in (fitted(), fitted(calibration=0.3)):
+        finite = np.nan_to_num(model.predict_quantile(NEW[:20], q), posinf=1e9, neginf=-1e9)
+        assert (np.diff(finite, axis=1) >= 0).all()
+
+
+def test_an_interval_is_a_pair_of_quantiles():
+    interval = fitted().predict_interval(NEW, 0.8)
+    np.testing.assert_allclose(interval, fitted().predict_quantile(NEW, [0.1, 0.9]), rtol=1e-12)
+    np.testing.assert_array_equal(
+        fitted().predict_quantile(NEW, 0.25), fitted().predict_quantile(NEW, [0.25])[:, 0]
+    )
+    assert fitted().predict_quantile(NEW).shape == (400,)
+
+
+# Coverage
+
+
+def test_default_intervals_hold_about_as_many_targets_as_requested():
+    X, y = table(600, seed=2)
+    model = LABRBFRegressor(**{**QUICK, "n_support": 20}).fit(X, y)
+    new, target = table(4000, seed=3)
+    for coverage in (0.5, 0.8, 0.9, 0.95):
+        low, high = model.predict_interval(new, coverage).T
+        assert np.mean((low <= target) & (target <= high)) == pytest.approx(coverage, abs=0.06)
+    predicted, std = model.predict(new, return_std=True)
+    assert np.sqrt(np.mean(std**2)) == pytest.approx(np.std(target - predicted), rel=0.15)
+
+
+@pytest.mark.parametrize("coverage", [0.5, 0.9])
+def test_calibrated_intervals_hold_at_least_as_many_targets_as_requested(coverage):
+    """The conformal guarantee, over draws of the calibration samples and of a new point."""
+    model = LABRBFRegressor(**QUICK).fit(X, Y)
+    points, targets = table(6000, seed=4)
+    f = model.predict_quantile(points, 0.5)  # the same for all draws
+    draws, n = 1500, 25
+    rng = np.random.default_rng(5)
+    inside = 0
+    errors = model.error_model_
+    mean, spread = model._mean_and_spread(iter([points]))
+    for _ in range(draws):
+        rows = rng.choice(len(points), n + 1, replace=False)
+        calibrated = errors.calibrated((targets[rows[:n], None] - mean[rows[:n]]), spread[rows[:n]])
+        s = calibrated.scale(spread[rows[n:]])[0]
+        low, high = (calibrated.quantile((1 + sign * coverage) / 2) for sign in (-1, 1))
+        inside += bool(low <= (targets[rows[n]] - mean[rows[n]]) / s <= high)
+    assert len(f) == len(points)
+    error = math.sqrt(coverage * (1 - coverage) / draws)
+    assert inside / draws >= coverage - 3 * error
+    assert inside / draws <= coverage + 2 / (n + 1) + 3 * error  # no wider than needed
+
+
+def test_too_few_calibration_samples_give_infinite_ends():
+    model = LABRBFRegressor(**QUICK).fit(X, Y)
+    assert np.isinf(model.calibrate(NEW[:18], NEW_Y[:18]).predict_interval(NEW, 0.9)).all()
+    assert np.isfinite(model.calibrate(NEW[:19], NEW_Y[:19]).predict_interval(NEW, 0.9)).all()
+
+
+def test_calibration_changes_no_prediction():
+    model = LABRBFRegressor(**QUICK).fit(X, Y)
+    before = model.predict(NEW), model.predict_interval(NEW)
+    assert model.calibrate(NEW[:50], NEW_Y[:50]) is model
+    np.testing.assert_array_equal(model.predict(NEW), before[0])
+    assert not np.allclose(model.predict_interval(NEW), before[1])
+
+
+def test_calibration_samples_are_seen_by_nothing_else():
+    """Other targets of the calibration samples change the intervals and nothing else."""
+    whole = LABRBFRegressor(**QUICK, calibration=0.25).fit(X, Y)
+    reserved = np.sort(np.random.RandomState(0).permutation(len(X))[: len(X) // 4])
+    assert not np.isin(whole.support_, np.arange(len(X))[reserved]).any()
+    changed = Y.copy()
+    changed[reserved] += 3.0
+    other = LABRBFRegressor(**QUICK, calibration=0.25).fit(X, changed)
+    np.testing.assert_array_equal(whole.predict(NEW), other.predict(NEW))
+    assert (other.predict_interval(NEW) > whole.predict_interval(NEW) + 2.0).all()
+    rest = np.setdiff1d(np.arange(len(X)), reserved)
+    alone = LABRBFRegressor(**QUICK).fit(X[rest], Y[rest])
+    np.testing.assert_array_equal(alone.predict(NEW), whole.predict(NEW))
+    alone.calibrate(X[reserved], Y[reserved])
+    np.testing.assert_array_equal(alone.predict_interval(NEW), whole.predict_interval(NEW))
+
+
+def test_a_model_without_held_out_samples_can_be_calibrated():
+    settings = {**QUICK, "validation_fraction": 0, "alpha": 0.01, "shrinkage": 0.01}
+    model = LABRBFRegressor(**settings).fit(X, Y)
+    with pytest.raises(ValueError, match=r"validation_fraction=0 and no calibration samples"):
+        model.predict_interval(NEW)
+    with pytest.raises(ValueError, match=r"expected held-out samples"):
+        model.predict(NEW, return_std=True)
+    low, high = model.calibrate(NEW[:200], NEW_Y[:200]).predict_interval(NEW[200:], 0.9).T
+    assert np.mean((low <= NEW_Y[200:]) & (NEW_Y[200:] <= high)) == pytest.approx(0.9, abs=0.08)
+    np.testing.assert_allclose(high - low, (high - low)[0])  # nothing is known about places
+
+
+# Several outputs, logarithms, weights, files
+
+
+def test_several_outputs_have_intervals_of_their_own():
+    both = LABRBFRegressor(**QUICK).fit(X, np.column_stack([Y, 100.0 * Y[::-1]]))
+    assert both.predict_interval(NEW).shape == (400, 2, 2)
+    assert both.predict_quantile(NEW).shape == (400, 2)
+    assert both.predict_quantile(NEW, [0.2, 0.4, 0.6]).shape == (400, 2, 3)
+    predicted, std = both.predict(NEW, return_std=True)
+    assert predicted.shape == std.shape == (400, 2)
+    assert (std[:, 1] > 10 * std[:, 0]).all()
+    both.calibrate(NEW[:60], np.column_stack([NEW_Y, NEW_Y])[:60])
+    assert both.predict_interval(NEW).shape == (400, 2, 2)
+
+
+def test_the_ends_of_a_logarithmic_target_are_positive(monkeypatch):
+    monkeypatch.setattr(regressor, "LEAST_ROWS", 2)
+    monkeypatch.setattr(regressor, "GAIN", np.inf)
+    rng = np.random.default_rng(1)
+    Z = rng.normal(size=(150, 3))
+    y = np.exp(1.5 * Z[:, 0] + 0.7 * Z[:, 1] + 0.3 * rng.normal(size=150))
+    model = LABRBFRegressor(**{**QUICK, "transforms": "auto"}).fit(Z, y)
+    assert model.target_transform_ == "log"
+    low, high = model.predict_interval(Z, 0.9).T
+    assert (low > 0).all()
+    assert np.mean((low <= y) & (y <= high)) > 0.8
+    predicted, std = model.predict(Z, return_std=True)
+    assert np.corrcoef(predicted, std)[0, 1] > 0.5  # errors of the logarithm are relative
+    assert np.isfinite(
+        model.calibrate(Z[:60], np.r_[-1.0, y[1:60]]).predict_interval(Z)[:, 1]
+    ).all()
+
+
+def test_samples_of_weight_zero_leave_no_errors():
+    weights = np.r_[np.ones(100), np.zeros(20)]
+    weighted = LABRBFRegressor(**QUICK).fit(X, Y, sample_weight=weights)
+    alone = LABRBFRegressor(**QUICK).fit(X[:100], Y[:100])
+    np.testing.assert_allclose(
+        weighted.error_model_.errors, alone.error_model_.errors, rtol=1e-6, atol=1e-9
+    )
+    assert weighted.error_model_.weights is not None
+
+
+@pytest.mark.parametrize("options", [{}, {"calibration": 0.2}])
+def test_a_model_file_keeps_the_intervals(tmp_path, options):
+    model = LABRBFRegressor(**QUICK, **options).fit(X, Y)
+    save_model(model, tmp_path / "model.pliant")
+    loaded = load_model(tmp_path / "model.pliant").model
+    np.testing.assert_array_equal(loaded.predict_interval(NEW), model.predict_interval(NEW))
+
+
+FORGED = {
+    "unsorted errors": ("errors", lambda z: z[::-1], "sorted"),
+    "errors of two outputs": ("errors", lambda z: np.hstack([z, z]), "noise"),
+    "no noise": ("noise", lambda v: 0 * v, "noise > 0"),
+    "a negative ratio": ("ratio", lambda v: -1 - v, "ratio >= 0"),
+    "weights of another shape": ("weights", lambda _: np.ones(3), "weights"),
+    "a word": ("exact", lambda _: "yes", "exact"),
+}
+
+
+@pytest.mark.parametrize("case", FORGED)
+def test_a_forged_error_model_is_refused(case):
+    name, forge, message = FORGED[case]
+    model = LABRBFRegressor(**QUICK).fit(X, Y)
+    setattr(model.error_model_, name, forge(getattr(model.error_model_, name)))
+    with pytest.raises(ValueError, match=message):
+        model.error_model_._check_loaded()
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda m: m.predict_interval(NEW, 0.0),
+            r"expected coverage > 0, a finite number, got 0\.0",
+        ),
+        (lambda m: m.predict_interval(NEW, 1.0), r"expected coverage < 1, got 1"),
+        (lambda m: m.predict_interval(NEW, 90), r"expected coverage < 1, got 90"),
+        (lambda m: m.predict_quantile(NEW, [0.5, 1.0]), r"expected q in \(0, 1\).*1\.0"),
+        (lambda m: m.predict_quantile(NEW, [[0.5]]), r"expected q in \(0, 1\)"),
+        (lambda m: m.predict_quantile(NEW, np.nan), r"expected q in \(0, 1\).*nan"),
+        (lambda m: m.calibrate(NEW, NEW_Y[:-1]), r"inconsistent numbers of samples"),
+        (lambda m: m.calibrate(NEW, np.column_stack([NEW_Y] * 2)), r"expected y with 1 outputs"),
+        (lambda m: m.calibrate(NEW, np.full(400, np.nan)), r"NaN"),
+    ],
+)
+def test_wrong_requests_are_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(fitted())
+
+
+@pytest.mark.parametrize("value", [0, 1.0, 1.5, -0.1, "some", np.nan])
+def test_calibration_is_a_share(value):
+    with pytest.raises((ValueError, TypeError), match=r"calibration"):
+        LABRBFRegressor(**QUICK, calibration=value).fit(X, Y)
+
+
+def test_calibration_does_not_go_with_chosen_support_points():
+    with pytest.raises(ValueError, match=r"calibration=0\.2"):
+        LABRBFRegressor(**QUICK, calibration=0.2, support=np.arange(5)).fit(X, Y)
+
+
+def test_intervals_need_a_fitted_regressor():
+    for call in ("predict_interval", "predict_quantile"):
+        with pytest.raises(NotFittedError):
+            getattr(LABRBFRegressor(), call)(NEW)
+    with pytest.raises(NotFittedError):
+        LABRBFRegressor().calibrate(NEW, NEW_Y)
+    with pytest.raises(NotFittedError):
+        LABRBFRegressor().predict(NEW, return_std=True)
+
+
+def test_classes_have_no_standard_deviation():
+    classes = LABRBFClassifier(8, n_members=2, max_iter=5, random_state=0).fit(X, Y > 0)
+    with pytest.raises(TypeError, match="return_std"):
+        classes.predict(NEW, return_std=True)
