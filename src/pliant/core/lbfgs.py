@@ -18,7 +18,7 @@ class InverseHessian:
 
     def __init__(self, memory: int = 10) -> None:
         self.memory = memory
-        self.pairs: list[tuple[Array, Array]] = []
+        self.pairs: list[tuple[Array, Array, float]] = []
 
     def __len__(self) -> int:
         """Return the number of pairs."""
@@ -28,7 +28,7 @@ class InverseHessian:
         """Remember that the gradient changed by `change` along `step`, arrays of one shape."""
         curvature = float(np.vdot(step, change))
         if curvature > CURVED * np.linalg.norm(step) * np.linalg.norm(change):
-            self.pairs = [*self.pairs, (step, change)][-self.memory :]
+            self.pairs = [*self.pairs, (step, change, curvature)][-self.memory :]
 
     def forget(self) -> None:
         """Drop all pairs."""
@@ -38,13 +38,13 @@ class InverseHessian:
         """Return the approximation times `gradient`; of the size of `gradient` without pairs."""
         product = gradient.copy()
         shares = []
-        for step, change in reversed(self.pairs):
-            share = np.vdot(step, product) / np.vdot(change, step)
+        for step, change, curvature in reversed(self.pairs):
+            share = np.vdot(step, product) / curvature
             product -= share * change
             shares.append(share)
         if self.pairs:
-            step, change = self.pairs[-1]
-            product *= np.vdot(step, change) / np.vdot(change, change)
-        for (step, change), share in zip(self.pairs, reversed(shares), strict=True):
-            product += step * (share - np.vdot(change, product) / np.vdot(change, step))
+            _, change, curvature = self.pairs[-1]
+            product *= curvature / np.vdot(change, change)
+        for (step, change, curvature), share in zip(self.pairs, reversed(shares), strict=True):
+            product += step * (share - np.vdot(change, product) / curvature)
         return product

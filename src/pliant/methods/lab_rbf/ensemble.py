@@ -32,8 +32,11 @@ SLOPE_ROWS = 1000
 MOST_HELD_OUT = 10_000
 """Maximum number of rows that a member holds out."""
 
-PROBES, PROBE_ROWS, PROBE_SUPPORT = 3, 1500, 150
+PROBES, PROBE_ROWS, PROBE_SUPPORT = 2, 1500, 150
 """Number of small expansions that a scale is tried on, and their rows and support points."""
+
+PROBE_STEPS, PROBE_SHRINKAGES = 15, (1e-1, 1e-2)
+"""Maximum number of steps of each stage of these expansions, and their shrinkage penalties."""
 
 COMPARABLE = 1.1
 """Scales of features whose loss is within this factor of the lowest one are all used."""
@@ -363,7 +366,15 @@ class EnsembleTrainer:
     def probe(self, recipe: Recipe, seeds: Indices, table: Table, scale: str) -> float:
         """Return the held-out loss of small expansions on few rows, their geometric mean."""
         count = min(recipe.n_support, PROBE_SUPPORT)
-        recipe = replace(recipe, objective="ridge", n_support=count, n_draws=1, linear=True)
+        recipe = replace(
+            recipe,
+            objective="ridge",
+            n_support=count,
+            n_draws=1,
+            linear=True,
+            max_iter=min(recipe.max_iter, PROBE_STEPS),
+            shrinkages=PROBE_SHRINKAGES,
+        )
         warp = Warp.learn(table.X, scale, scale=self.scale)
         losses = []
         for seed in seeds:

@@ -74,7 +74,7 @@ class Ridge(_OnRows):
     def at(self, log_squares: Array, level: float = 0.0) -> Point:
         """Return value and gradient; by the envelope theorem, a counts as constant."""
         features = self.rows.evaluated(log_squares)
-        gram, right = features.normal_equations()
+        gram, right = features.normal_equations(exact=False)
         a = _solved(_factor(gram, self.alpha), right)
         residual = _Residual(a, features)
         gradient = features.gradient(residual.times_coefficients)
@@ -100,7 +100,7 @@ class Evidence(_OnRows):
     def at(self, log_squares: Array, level: float) -> Point:
         """Return value and gradients; `level` is log lam."""
         n, features = len(self.rows), self.rows.evaluated(log_squares)
-        gram, right = features.normal_equations()
+        gram, right = features.normal_equations(exact=True)
         lam = math.exp(level) + JITTER * float(gram.diagonal().mean())
         factor = _factor(gram, lam)
         a, inverse = _solved(factor, right), _inverse(factor)
@@ -209,24 +209,26 @@ class _Residual:
 
 def _factor(gram: Array, alpha: float) -> Array:
     """Return the lower Cholesky factor of F'F + alpha I; a little more if rounding needs it."""
-    p = len(gram)
+    diagonal = gram.diagonal().copy()
     for lift in (0.0, 1e-12, 1e-9, 1e-6):
-        lifted = gram + (alpha + lift * float(gram.diagonal().mean())) * np.eye(p)
-        try:
-            return np.asarray(scipy.linalg.cholesky(lifted, lower=True, check_finite=False))
-        except np.linalg.LinAlgError:
-            continue
+        # LAPACK stores columns one after the other: the transpose of a symmetric matrix is itself.
+        lifted = gram.copy().T
+        np.fill_diagonal(lifted, diagonal + (alpha + lift * float(diagonal.mean())))
+        factor, failed = scipy.linalg.lapack.dpotrf(lifted, lower=1, overwrite_a=1)
+        if not failed:
+            return np.asarray(factor)
     raise ValueError("expected finite features of moderate size; scale the data")
 
 
 def _solved(factor: Array, right: Array) -> Array:
-    return np.asarray(scipy.linalg.cho_solve((factor, True), right, check_finite=False))
+    return np.asarray(scipy.linalg.lapack.dpotrs(factor, right, lower=1)[0])
 
 
 def _inverse(factor: Array) -> Array:
     """Return the inverse of L L'; LAPACK fills its lower triangle only."""
     inverse, _ = scipy.linalg.lapack.dpotri(factor, lower=1)
-    return np.asarray(np.tril(inverse) + np.tril(inverse, -1).T)
+    inverse += np.tril(inverse, -1).T  # the upper triangle is zero
+    return np.asarray(inverse)
 
 
 def ridge_path(gram: Array, right: Array, alphas: Array) -> Array:
