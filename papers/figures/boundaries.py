@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,22 +29,12 @@ LINES = ((BLUE, SVM_LINE), (VERMILION, LEARNED_LINE))
 """Colour and dash of the plain and of the learned boundary."""
 
 
-@dataclass(frozen=True)
 class DankBoundaries(PaperFigure):
     """A column for each width of the kernel, a row for each eta; SVM and DANK have the same C."""
 
-    n_per_class: int = 100
-    n_test_per_class: int = 5000
-    seed: int = 0
-    sigmas: tuple[float | None, ...] = (1.0, None, 16.0)
-    """None is the one that cross-validation of the SVM chooses. C always is."""
-    eta_scales: tuple[float, ...] = (1.0, 0.01)
-    """Multiples of the paper's eta."""
-    tau: float = 0.01
-    grid: Grid = field(default_factory=Grid)
-    resolution: int = 250
-
     name = "dank-figure-1"
+    more: ClassVar = {"sigmas": (1.0, None, 16.0), "grid": Grid()}
+    """For the sigma None, cross-validation of the SVM chooses one; it always chooses C."""
 
     def _plot(self, data: str | None) -> tuple[Any, dict[str, Any]]:
         sample = clowns(self.n_per_class, self.n_test_per_class, self.seed)
@@ -91,19 +81,11 @@ class DankBoundaries(PaperFigure):
         }
 
 
-@dataclass(frozen=True)
 class DankEntries(PaperFigure):
     """F on all pairs of the training points of Figure 1, for the paper's eta and a smaller one."""
 
-    n_per_class: int = 100
-    n_test_per_class: int = 5000
-    seed: int = 0
-    sigma: float = 1.0
-    eta_scales: tuple[float, ...] = (1.0, 0.01)
-    tau: float = 0.01
-    grid: Grid = field(default_factory=Grid)
-
     name = "dank-figure-2"
+    more: ClassVar = {"grid": Grid()}
 
     def _plot(self, data: str | None) -> tuple[Any, dict[str, Any]]:
         sample = clowns(self.n_per_class, self.n_test_per_class, self.seed)
@@ -130,22 +112,11 @@ class DankEntries(PaperFigure):
         return {"points": 2 * self.n_per_class, "parts": parts}
 
 
-@dataclass(frozen=True)
 class KnplBoundary(PaperFigure):
     """A row for each eta: boundaries on the left, G on the right; SVM and KNPL share C."""
 
-    n_per_class: int = 100
-    n_test_per_class: int = 5000
-    seed: int = 0
-    test_seed: int = 1000
-    """Of the test points; not among those."""
-    draws: int = 10
-    """Number of seeds that accuracies are averaged over, from the `seed` of the drawn points."""
-    eta_scales: tuple[float, ...] = (1.0, 0.1)
-    grid: Grid = field(default_factory=Grid)
-    resolution: int = 250
-
     name = "knpl-figure-2"
+    more: ClassVar = {"grid": Grid()}
 
     def _plot(self, data: str | None) -> tuple[Any, dict[str, Any]]:
         sample = self._sample(self.seed)

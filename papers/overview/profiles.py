@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -201,7 +201,7 @@ def _drawn(figure: PaperFigure, folder: Path) -> bool:
     if not path.exists() or not (folder / f"{figure.name}.png").exists():
         return False
     entries = json.loads(path.read_text(encoding="utf-8"))["figures"]
-    setting = json.loads(json.dumps(asdict(figure)))  # type: ignore[call-overload]
+    setting = json.loads(json.dumps(figure.setting))
     return figure.name in entries and entries[figure.name]["setting"] == setting
 
 
