@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.harness.calls import repeated
-from benchmarks.harness.spec import Case, Contestant, Params, Prepared
+from benchmarks.harness.spec import Params, Prepared
 from pliant import SideInformation
 from pliant.core.typing import Array
 from pliant.methods.side_information.neighbor_graph import NeighborGraph
@@ -18,11 +18,8 @@ from pliant.methods.side_information.osk_problem import (
     graph_losses,
 )
 
-LABELS = 400
 TIMES = 20
 """How often each is called, one call after another."""
-
-GOAL = 10.0
 
 
 class Given(NamedTuple):
@@ -74,19 +71,3 @@ def linear_program(params: Params) -> Prepared:
 
     losses = given(params).losses
     return repeated(lambda: least_loss(losses, "strict"), TIMES), lambda loss: {"loss": loss}
-
-
-CONTESTANTS = (
-    Contestant("QCQP", quadratic_program),
-    Contestant("least squares", least_squares, baseline="QCQP", goal=GOAL),
-    Contestant("linear program", linear_program),
-    Contestant("closed form", vertex, baseline="linear program"),
-)
-
-
-def cases(has_data: bool) -> list[Case]:
-    """Return problems of a few and of more eigenvectors."""
-    return [
-        Case(f"{n} eigenvectors", CONTESTANTS, {"components": n, "labels": LABELS})
-        for n in (20, 100, 200)
-    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +42,9 @@ class Beside:
     Attributes
     ----------
     paper, place : str
-        Such as ``"DANK"`` and ``"Table 1"``; a place may depend on the printed set and quantity.
+        Such as ``"DANK"`` and ``"Table 1"``.
+    places : mapping of str to str
+        The places of printed sets that stand in another table.
     columns : mapping of str to sequence of Shown
         By the paper's name of the method; other methods are not rerun.
     own : sequence of Shown
@@ -69,7 +71,8 @@ class Beside:
     """
 
     paper: str
-    place: str | Callable[[str, str], str] = ""
+    place: str = ""
+    places: Mapping[str, str] = field(default_factory=dict)
     columns: Mapping[str, Sequence[Shown]] = field(default_factory=dict)
     own: Sequence[Shown] = ()
     own_place: str = ""
@@ -114,8 +117,7 @@ class _Maker:
     ) -> Iterator[Agreement]:
         """Return the cells of a printed row, beside the set `name`."""
         beside = self.study.beside
-        place = beside.place if isinstance(beside.place, str) else beside.place(row, quantity)
-        about = (self.study.name, beside.paper, place, name)
+        about = (self.study.name, beside.paper, beside.places.get(row, beside.place), name)
         for method, text in texts.items():
             printed = Estimate.printed(text, beside.repeats)
             if printed is None:
