@@ -47,7 +47,11 @@ def _cases(table: Mapping[str, Any], has_data: bool) -> Iterator[Case]:
     texts = {
         "made_up": "" if has_data else " (made up)", "generated": "" if has_data else ", generated",
     }  # fmt: skip
-    contestants = [_contestant(**each) for each in contestants_of(table["contestants"])]
+    given = table["contestants"]
+    listed = _CASES["contestants"][given] if isinstance(given, str) else given
+    contestants = [
+        Contestant(**each | {"function": f"benchmarks.{each['function']}"}) for each in listed
+    ]
     known = {"data": has_data} if table.get("made_up") else {}
     each = table.get("each", {})
     for *values, chosen in product(*each.values(), table.get("sets", [{}])):
@@ -55,15 +59,6 @@ def _cases(table: Mapping[str, Any], has_data: bool) -> Iterator[Case]:
         title = table["name"].format(**params, **texts)
         params.pop("label", None)
         yield Case(title, contestants, params, table.get("warm_up"))
-
-
-def contestants_of(name: str | list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return a list of contestants, or the one that cases.toml has under a name."""
-    return _CASES["contestants"][name] if isinstance(name, str) else name
-
-
-def _contestant(function: str, **fields: Any) -> Contestant:
-    return Contestant(function=f"benchmarks.{function}", **fields)
 
 
 BENCHMARKS: dict[str, Benchmark] = {

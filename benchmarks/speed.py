@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from sklearn.svm import SVC
 
 from benchmarks.harness.spec import Params, Prepared
 from benchmarks.problems import gaussian_gram, two_classes
+from pliant.core.progress import Result
 from pliant.core.typing import Array
 from pliant.methods.svm.dual import MarginDual, better_start, svc_dual
 from pliant.methods.svm.rows import DenseRows
@@ -35,12 +36,7 @@ def libsvm(params: Params) -> Prepared:
 def svm(params: Params) -> Prepared:
     """Prepare the plain SVM dual."""
     gram, y = _given(params)
-
-    def call() -> tuple[Array, int]:
-        result = solve(_dual(gram, y, params), violation=params["violation"])
-        return result.x, result.n_iter
-
-    return call, lambda solved: _describe(_dual(gram, y, params), *solved)
+    return _solving(lambda: _dual(gram, y, params), params)
 
 
 def dank_eta_given(params: Params) -> Prepared:
@@ -48,13 +44,16 @@ def dank_eta_given(params: Params) -> Prepared:
     gram, y = _given(params)
     plain = solve(_dual(gram, y, params), violation=params["violation"])
     quartic = 0.25 / float(plain.x @ plain.x)
+    return _solving(lambda: _dual(gram, y, params).with_quartic(quartic), params)
 
-    def call() -> tuple[Array, int]:
-        problem = _dual(gram, y, params).with_quartic(quartic)
-        result = solve(problem, violation=params["violation"])
-        return result.x, result.n_iter
 
-    return call, lambda solved: _describe(_dual(gram, y, params).with_quartic(quartic), *solved)
+def _solving(problem: Callable[[], MarginDual], params: Params) -> Prepared:
+    """Prepare a solve from zero of the problem that is made in the call."""
+
+    def call() -> Result[Array]:
+        return solve(problem(), violation=params["violation"])
+
+    return call, lambda result: _describe(problem(), result.x, result.n_iter)
 
 
 def dank_eta_auto(params: Params) -> Prepared:

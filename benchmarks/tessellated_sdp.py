@@ -35,14 +35,8 @@ def learn_shape(G: Array, y: Array, C: float) -> float:
         y f >= 1 - s,  s >= 0
 
     t is the squared norm of the function. Labels and C are multiplied by a unit that brings the
-    optimum to the order of 10, which tolerances of solvers expect.
-
-    Parameters
-    ----------
-    G : array of shape (n_P, n_P, m, m)
-    y : array of shape (m,)
-        Labels -1 and 1.
-    C : float
+    optimum to the order of 10, which tolerances of solvers expect. G has the shape
+    (n_P, n_P, m, m), and y holds labels -1 and 1.
     """
     import cvxpy as cp
 

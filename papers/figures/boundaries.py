@@ -16,8 +16,15 @@ from papers.figures.figure import (
     eta_text,
     places,
 )
-from papers.figures.samples import Sample, clowns
-from papers.figures.tuning import Chosen, Grid, accuracies, adaptation_numbers, tuned_svm
+from papers.figures.samples import (
+    Chosen,
+    Grid,
+    Sample,
+    accuracies,
+    adaptation_numbers,
+    clowns,
+    tuned_svm,
+)
 from pliant import DANKClassifier, KNPLClassifier
 from pliant.core.typing import Array
 from pliant.plots._common import BLUE, GREY, VERMILION
@@ -181,14 +188,8 @@ def make_sandwich(n_per_class: int, seed: int) -> tuple[Array, Array]:
 
     Class +1 is a mixture of six Gaussians with equal weights, centres (-2, 0 or 2, -1.2 or 1.2)
     and standard deviations (0.7, 0.5). Class -1 is uniform on [-3, 3] along the first axis and
-    normal with standard deviation 0.5 across it. The best rule is
-    right about 84.7 % of the points.
-
-    Returns
-    -------
-    X : array of shape (2 n_per_class, 2)
-        The points of class +1, then those of class -1.
-    y : array of shape (2 n_per_class,)
+    normal with standard deviation 0.5 across it. The best rule is right about 84.7 % of the points.
+    Those of class +1 come first.
     """
     rng = np.random.default_rng(seed)
     centres = np.array([[x, side] for side in (-1.2, 1.2) for x in (-2.0, 0.0, 2.0)])

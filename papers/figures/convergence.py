@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from papers.figures.figure import LEARNED_LINE, SVM_LINE, PaperFigure, canvas, eta_text, legend_of
-from papers.figures.samples import heart_half
-from papers.figures.tuning import Chosen, Grid, choose, svm
+from papers.figures.samples import Chosen, Grid, choose, heart_half, svm
 from pliant import DANKClassifier, KNPLClassifier
 from pliant.core.typing import Array
 from pliant.plots._common import BLUE, GREY, PURPLE, VERMILION

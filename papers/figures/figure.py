@@ -59,14 +59,7 @@ class PaperFigure(ABC):
         return _CAPTIONS[self.name]["title"]
 
     def draw(self, folder: Path, data: str | None) -> dict[str, Any]:
-        """Measure, and write ``NAME.png`` to `folder`.
-
-        Returns
-        -------
-        dict
-            The figure's entry in numbers.json: title, file, caption, setting, and what was
-            measured.
-        """
+        """Measure, write ``NAME.png`` to `folder`; return the figure's entry in numbers.json."""
         figure, measured = self._plot(data)
         with replacing(folder / f"{self.name}.png") as draft:
             figure.savefig(draft, dpi=DOTS_PER_INCH, pil_kwargs={"optimize": True})

@@ -12,8 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
 from papers.figures.figure import LEARNED_LINE, SVM_LINE, PaperFigure, canvas, diverging, places
-from papers.figures.samples import Sample
-from papers.figures.tuning import Chosen, Grid, adaptation_numbers, choose, gamma_of
+from papers.figures.samples import Chosen, Grid, Sample, adaptation_numbers, choose, gamma_of
 from pliant import C_path, DANKRegressor
 from pliant.core.typing import Array
 from pliant.plots._common import BLUE, GREY, VERMILION

@@ -116,7 +116,7 @@ def _times(results: Results) -> str:
         for who, title in results.titles.items():
             values = results.numbers(name, who, "fit_seconds")
             shown = md.spread(values, 2 if values.mean() > 0.1 else 3)
-            choice = md.mean_of(results.entries(name, who, "tuning_seconds"))
+            choice = results.numbers(name, who, "tuning_seconds").mean()
             row[title] = f"{seconds.get(PRINTED_AS.get(who, ''), md.NONE)} / {shown} ({choice:.1f})"
         rows.append(row)
     columns = [Column("set"), Column("shape", "train × d"), *map(Column, results.titles.values())]

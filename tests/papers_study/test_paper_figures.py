@@ -21,7 +21,7 @@ from papers.figures.lab_bandwidths import LabBandwidths
 from papers.figures.lab_errors import LabStart, LabSupport
 from papers.figures.lab_settings import FUNCTIONS
 from papers.figures.regression import Rivals, StepFunction, Surface, cherkassky, steps
-from papers.figures.samples import Sample, clowns
+from papers.figures.samples import Grid, Sample, choose, clowns, gamma_of, svm
 from papers.figures.scg_embeddings import (
     ScgDigits,
     ScgGaussians,
@@ -35,7 +35,6 @@ from papers.figures.scg_labels import ScgLabels
 from papers.figures.tkl_rank import TklRank, random_factor
 from papers.figures.tkl_solvers import TklConvergence, TklCost, fit_exponents
 from papers.figures.tkl_terrain import TklTerrain, near_cliffs
-from papers.figures.tuning import Grid, choose, gamma_of, svm
 
 GRID = Grid(sigmas=(2.0, 0.5), Cs=(1.0, 8.0), folds=3)
 RIVALS = Rivals(grid=replace(GRID, eta_scales=(1.0, 0.1)))
