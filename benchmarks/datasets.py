@@ -36,9 +36,9 @@ class Dataset:
 
     name: str
     X: Array
-    """ndShape (n, d). The features, unscaled; a missing value is NaN."""
+    """Shape (n, d). The features, unscaled; a missing value is NaN."""
     y: npt.NDArray[Any]
-    """ndShape (n,). Integers for classification (-1 and +1 for two classes, as a rule), real
+    """Shape (n,). Integers for classification (-1 and +1 for two classes, as a rule), real
     numbers in the set's own units for regression."""
     feature_names: tuple[str, ...]
     task: Task

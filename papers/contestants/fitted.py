@@ -27,8 +27,8 @@ class HeldOut(Protocol):
 
     test_size: float = 0.2
     first_seed: int = 100
-    """The seed of repeat 0; repeat r is drawn with the seed ``first_seed + r``. No default of LAB-
-    RBF was chosen by the seeds from 100 on."""
+    """The seed of repeat 0; repeat r is drawn with the seed ``first_seed + r``. No default of
+    LAB-RBF was chosen by the seeds from 100 on."""
     most_rows: tuple[tuple[str, int], ...] = (("california_housing", 6000),)
     """Sets of which only some random training rows of a split are used, and how many."""
 
