@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
-from pliant.comparison.report.drawing import Axis, Plot, marker, nice_ticks, path
-from pliant.comparison.report.interval import axis_of
+from pliant.comparison.report.drawing import Axis, Plot, axis_of, marker, nice_ticks, path
 from pliant.comparison.report.markup import Markup, joined, tag
 from pliant.comparison.report.tables import Column, details, head, number, scrolled, table
 from pliant.comparison.report.view import View
@@ -75,18 +74,14 @@ def _score_axis(view: View, curves: dict[str, list[Point]]) -> Axis | None:
     """Return a scale for the curves in colour, and for others as far as they are near."""
     seen = [curve for name, curve in curves.items() if view.look(name) != "others"]
     scores = [score for curve in seen or curves.values() for _, score in curve]
-    ends = axis_of(_best_first(scores, view), view.metric.higher_is_better, REACH)
+    scores.sort(reverse=view.metric.higher_is_better)
+    ends = axis_of([(score, 0.0) for score in scores], view.metric.higher_is_better, REACH)
     if ends is None:
         return None
     pad = 0.04 * (ends.high - ends.low)
     low, high = ends.low - pad, ends.high + pad
     title = f"{view.metric.title}, mean over folds"
     return Axis(low, high, nice_ticks(low, high), title)
-
-
-def _best_first(scores: list[float], view: View) -> list[tuple[float, float]]:
-    ordered = sorted(scores, reverse=view.metric.higher_is_better)
-    return [(score, 0.0) for score in ordered]
 
 
 def _sizes(curves: dict[str, list[Point]]) -> list[float]:
