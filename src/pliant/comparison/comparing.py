@@ -17,7 +17,7 @@ from pliant.comparison.metrics import metrics_of
 from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.record import BASELINE, LEARNED, Entry, Record
 from pliant.comparison.result import ComparisonResult
-from pliant.comparison.run.baselines import available, installed_for, is_baseline, named
+from pliant.comparison.run.baselines import BASELINES, available, installed_for, named
 from pliant.comparison.run.folds import check_folds, outer_split, settled
 from pliant.comparison.run.journal import Journal, key_of
 from pliant.comparison.run.running import Progress, Run
@@ -177,7 +177,7 @@ def compare_sample(
         Journal(cache, key, resume=resume),
         budget=None if budget is None else budget - (time.perf_counter() - start),
         n_jobs=n_jobs,
-        progress=progress or _silent,
+        progress=progress,
     )
     run()
     records = _in_order(run, chosen, protocol)
@@ -195,10 +195,6 @@ def compare_sample(
         environment=_environment_of(key),
         command=command,
     )
-
-
-def _silent(record: Record, done: int, total: int) -> None:
-    """Report no progress."""
 
 
 def _methods(given: Sequence[str | Method] | None, task: str) -> list[Method]:
@@ -258,7 +254,7 @@ def _entry_of(
         status, reason = "done", ""
     if failed and done:
         reason = "; ".join(part for part in (reason, f"{len(failed)} failed: {failed[0]}") if part)
-    kind = BASELINE if is_baseline(method.name) else LEARNED
+    kind = BASELINE if method.name in BASELINES else LEARNED
     return Entry(method.name, method.title, kind, method.summary, status, reason)
 
 

@@ -73,7 +73,7 @@ class Journal:
         if exists and resume:
             self._load(self._path)
         elif exists:
-            check_ours(self._path)
+            read_entries(self._path)  # another kind of file is refused
             self._path.replace(self._path.with_name(self._path.name + ".old"))
         self._rewrite(self._path)
 
@@ -101,7 +101,7 @@ class Journal:
             self._path = None
 
     def _load(self, path: Path) -> None:
-        header, *lines = _read(path)
+        header, *lines = read_entries(path)
         if header.get("key") != self.key:
             raise TableError(
                 f"{quoted(path, 200)} is of another table, other options or other versions: choose "
@@ -125,13 +125,8 @@ def _line(entry: dict[str, Any]) -> str:
     return json.dumps(plain_data(entry), allow_nan=False) + "\n"
 
 
-def check_ours(path: Path) -> None:
-    """Raise TableError if a file is none of a comparison, which nobody wants to lose."""
-    _read(path)
-
-
-def _read(path: Path) -> list[dict[str, Any]]:
-    """Return the entries of a file, the header first."""
+def read_entries(path: Path) -> list[dict[str, Any]]:
+    """Return the entries of a file, the header first; refuse a file of anything else."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
