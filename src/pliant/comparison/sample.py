@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +16,7 @@ from pliant.core.files import quoted
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import check_choice, where_equal
 from pliant.tables import temporary_map
-from pliant.tables._target import FEWEST_ROWS, MAX_CLASSES, ROWS_PER_CLASS
-
-Task: TypeAlias = Literal["classification", "regression"]
-
-TASKS = ("classification", "regression")
+from pliant.tables._target import FEWEST_ROWS, MAX_CLASSES, ROWS_PER_CLASS, Task
 
 COPIED = 1_000_000
 """Numbers of a memory map that are copied at a time."""
@@ -94,7 +90,7 @@ class Sample:
             If a shape, a type or a value cannot be used; the message quotes it.
         """
         if task is not None:
-            check_choice("task", task, TASKS)
+            check_choice("task", task, get_args(Task))
         features, names = _features(X, feature_names)
         labels = _column("y", y, len(features))
         kind: Any = task or guess_task(labels)

@@ -10,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant.comparison.reading import categories_of, coded
-from pliant.comparison.sample import Sample, Task
+from pliant.comparison.sample import Sample
 from pliant.core.exceptions import TableError
 from pliant.core.files import quoted
 from pliant.core.typing import Array, Mask
 from pliant.registry import Method
 from pliant.tables import TableSchema, map_table, read_table
+from pliant.tables._target import Task
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,13 +44,7 @@ class FitTable:
 
     @classmethod
     def read(cls, path: Path, target: str, method: Method, **choices: Any) -> FitTable:
-        """Read a table for a method; choices are those of `TableSchema.fit`.
-
-        Raises
-        ------
-        TableError
-            If the table cannot be read or used, or has more rows than the method takes.
-        """
+        """Read a table for a method, which may have too many rows; choices as `TableSchema.fit`."""
         if method.streams:
             return cls(*map_table(path, target, most_rows=method.max_rows, **choices))
         frame = read_table(path, stop=method.max_rows + 1)
