@@ -43,11 +43,6 @@ def _facts(function: FunctionSummary, feature_names: Sequence[str]) -> dict[str,
     return facts
 
 
-def learned_kernel(estimator: Any) -> dict[str, Any]:
-    """Return the facts of a kernel that was learned before the functions; often there is none."""
-    return dict(summarize(estimator).learner)
-
-
 def settings(estimator: Any) -> dict[str, Any]:
     """Return its parameters; those of an estimator inside it as STEP__NAME."""
     parameters = estimator.get_params(deep=True).items()
