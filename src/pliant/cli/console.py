@@ -7,14 +7,11 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeAlias
 
 from sklearn.exceptions import ConvergenceWarning
 
+from pliant.comparison.run.search import Tick
 from pliant.core.files import printable
-
-Tick: TypeAlias = Callable[[int], None]
-"""Called with the number of steps that were just done."""
 
 
 def tell(text: str) -> None:

@@ -10,9 +10,8 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from pliant._version import __version__
+from pliant.comparison.run.journal import PACKAGES
 from pliant.core.summary import FunctionSummary, summarize
-
-PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 
 def functions(estimator: Any, feature_names: Sequence[str] = ()) -> list[dict[str, Any]]:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from pliant.cli.console import Tick, progress, tell
+from pliant.cli.console import progress, tell
 from pliant.cli.outputs import STDOUT, check_outputs
+from pliant.comparison.run.search import Tick
 from pliant.core.exceptions import ModelFileError
 from pliant.core.files import printable, quoted
 from pliant.core.typing import Array

@@ -19,14 +19,12 @@ from pliant.comparison.record import BASELINE, LEARNED, Entry, Record
 from pliant.comparison.result import ComparisonResult
 from pliant.comparison.run.baselines import BASELINES, available, installed_for, named
 from pliant.comparison.run.folds import check_folds, outer_split, settled
-from pliant.comparison.run.journal import Journal, key_of
+from pliant.comparison.run.journal import PACKAGES, Journal, key_of
 from pliant.comparison.run.running import Progress, Run
 from pliant.comparison.sample import Sample
 from pliant.core.files import quoted
 from pliant.core.validation import check_integer, check_real
 from pliant.registry import Method
-
-PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "joblib")
 
 
 def compare(
@@ -180,7 +178,8 @@ def compare_sample(
         progress=progress,
     )
     run()
-    records = _in_order(run, chosen, protocol)
+    in_order = [Cell(method.name, *place) for method in chosen for place in protocol.places()]
+    records = [run.records[cell] for cell in in_order if cell in run.records]
     return ComparisonResult(
         sample=_facts_of(sample),
         truth=_truth_of(sample, records),
@@ -229,12 +228,6 @@ def _refusal(method: Method, sample: Sample, n_train: int) -> str:
     if not available(method):
         return f"is not installed: pip install {method.paper}"
     return ""
-
-
-def _in_order(run: Run, methods: Sequence[Method], protocol: Protocol) -> list[Record]:
-    """Return the finished cells in the order of methods and folds."""
-    cells = [Cell(m.name, *place) for m in methods for place in protocol.places()]
-    return [run.records[cell] for cell in cells if cell in run.records]
 
 
 def _entry_of(
@@ -286,7 +279,7 @@ def _environment_of(key: str) -> dict[str, str]:
     return {
         "pliant": __version__,
         "python": platform.python_version(),
-        **{package: version(package) for package in PACKAGES},
+        **{package: version(package) for package in (*PACKAGES, "joblib")},
         "cores": str(cpu_count()),
         "system": f"{platform.system()} {platform.machine()}",
         "key": key,

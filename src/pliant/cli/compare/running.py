@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from pliant.cli.compare.plan import Plan, duration
-from pliant.cli.console import Tick, progress, tell
+from pliant.cli.console import progress, tell
 from pliant.cli.outputs import STDOUT, check_outputs
 from pliant.comparison.comparing import check_metric, compare_sample
 from pliant.comparison.reading import read_sample
@@ -19,6 +19,7 @@ from pliant.comparison.record import Record
 from pliant.comparison.result import ComparisonResult
 from pliant.comparison.run.folds import check_folds, settled
 from pliant.comparison.run.journal import Journal, key_of, read_entries
+from pliant.comparison.run.search import Tick
 from pliant.comparison.sample import Sample
 from pliant.core.exceptions import TableError
 from pliant.core.files import printable, quoted

@@ -24,17 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class FitTable:
-    """A table with its schema.
+    """A table with its schema, which has a target.
 
-    Parameters
-    ----------
-    schema : TableSchema
-        With a target.
-    X : array of shape (n_rows, n_features)
-        The features as the schema encodes them; a memory map for a method that takes one.
-    y : array of shape (n_rows,)
-    codes : array of shape (n_rows, n_columns), optional
-        The features before anything is learned from them; see `pliant.comparison.reading.coded`.
+    `X` has the features as the schema encodes them, as a memory map for a method that takes one,
+    and `codes` those before anything is learned from them; see `pliant.comparison.reading.coded`.
     """
 
     schema: TableSchema
@@ -95,11 +88,9 @@ class FitTable:
             )
         labels = np.unique(self.y[known])
         if len(labels) < 2:
-            held = (
-                f"{quoted(labels[0])} in all {known.sum()} rows"
-                if len(labels)
-                else "no known class"
-            )
+            held = "no known class"
+            if len(labels):
+                held = f"{quoted(labels[0])} in all {known.sum()} rows"
             raise TableError(f"column {target} holds {held}: expected a target that varies")
 
     def describe(self, known: Mask | None = None) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pliant.cli.console import Tick as Shown
 from pliant.cli.console import learning, progress
 from pliant.cli.fit.tables import FitTable
 from pliant.cli.model_facts import (
@@ -160,7 +159,7 @@ def _has_no_gamma(name: str, given: dict[str, Any]) -> bool:
     return is_gamma(name) and (not isinstance(kernel, str) or kernel in WITHOUT_GAMMA)
 
 
-def _progress(sample: Sample, maker: Maker, n_folds: int) -> AbstractContextManager[Shown]:
+def _progress(sample: Sample, maker: Maker, n_folds: int) -> AbstractContextManager[Tick]:
     """Show the progress of all fits, those of searches too."""
     places = [*range(n_folds), None]
     searched = maker.count_fits(sample, places) if isinstance(maker, Tuned) else 0

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from pliant.comparison.report.drawing import Axis, Plot, axis_of, marker, nice_ticks, path
-from pliant.comparison.report.markup import Markup, joined, tag
+from pliant.comparison.report.markup import Markup, tag
 from pliant.comparison.report.tables import Column, details, head, number, scrolled, table
 from pliant.comparison.report.view import View
 from pliant.core.text import count, fixed, known
@@ -120,13 +120,9 @@ def _table(view: View, curves: dict[str, list[Point]]) -> Markup:
     sizes, titles = _sizes(curves), _titles(view)
     columns = [Column("Method", numeric=False)]
     columns += [Column(count(round(size), "row"), numeric=True) for size in sizes]
-    rows = [
-        joined(head(titles[name], value=titles[name]), _cells(view, curve, len(sizes)))
-        for name, curve in curves.items()
-    ]
-    return table(f"Mean {view.metric.title} by training rows", columns, [[row] for row in rows])
-
-
-def _cells(view: View, curve: list[Point], size: int) -> list[Markup]:
-    scores = [score for _, score in curve] + [None] * (size - len(curve))
-    return [number(fixed(score, view.digits), score) for score in scores]
+    rows = []
+    for name, curve in curves.items():
+        scores = [score for _, score in curve] + [None] * (len(sizes) - len(curve))
+        cells = [number(fixed(score, view.digits), score) for score in scores]
+        rows.append([head(titles[name], value=titles[name]), *cells])
+    return table(f"Mean {view.metric.title} by training rows", columns, rows)

@@ -101,7 +101,10 @@ class Plot:
         self._marks.extend(marks)
 
     def svg(self, name: str, key: str) -> Markup:
-        """Write the drawing, with a name for those who do not see it; `key` begins its ids."""
+        """Write the drawing, with a name for those who do not see it.
+
+        `key` begins its ids; no other drawing of the page has it.
+        """
         inner = (LEFT, TOP, self.width - LEFT - RIGHT, self.height - TOP - BOTTOM)
         x, y, width, height = map(written, inner)
         window = tag("rect", x=x, y=y, width=width, height=height)

@@ -39,16 +39,8 @@ WIDTH = 5.0
 From a width of 1, all points are far apart in many features, and the evidence is flat."""
 
 
-def _linear_classifier() -> Any:
-    return LogisticRegression(max_iter=2000)
-
-
 def _forest(kind: type) -> Any:
     return lambda: kind(n_estimators=200)
-
-
-def _process_classifier() -> Any:
-    return GaussianProcessClassifier(ConstantKernel() * RBF(WIDTH))
 
 
 def _process_regressor() -> Any:
@@ -71,7 +63,7 @@ BASELINES: dict[str, Method] = {
             "the most frequent class or the mean, whatever the features",
         ),
         Method(
-            "linear", "Linear", SCIKIT, _linear_classifier, Ridge,
+            "linear", "Linear", SCIKIT, lambda: LogisticRegression(max_iter=2000), Ridge,
             {"C": DECADES, "alpha": DECADES}, 1_000_000, "logistic or ridge regression",
         ),
         Method(
@@ -84,7 +76,9 @@ BASELINES: dict[str, Method] = {
             10_000, "ridge regression with one Gaussian kernel",
         ),
         Method(
-            "gp", "Gaussian process", SCIKIT, _process_classifier, _process_regressor, {}, 1_500,
+            "gp", "Gaussian process", SCIKIT,
+            lambda: GaussianProcessClassifier(ConstantKernel() * RBF(WIDTH)),
+            _process_regressor, {}, 1_500,
             "one width and the noise chosen by the marginal likelihood",
         ),
         Method(

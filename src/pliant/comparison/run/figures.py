@@ -7,6 +7,7 @@ import io
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -67,11 +68,9 @@ def figures(
     -------
     list of Picture
     """
-    pictures = []
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
+    if find_spec("matplotlib") is None:
         return []
+    pictures = []
     try:
         plans = planned(ModelView.of(model, X, y, feature_names))
     except Exception as error:
@@ -105,8 +104,8 @@ def planned(view: ModelView) -> list[Callable[[], Picture]]:
     return [partial(draw, view, each) for each, present in has.items() if present]
 
 
-def draw(view: ModelView, drawer: Drawer) -> Picture:
-    """Return the picture that a drawer makes; it may raise."""
+def draw(view: ModelView, drawer: Callable[[ModelView, Any], tuple[str, str]]) -> Picture:
+    """Return the picture that a function draws on axes; it returns the title and the alt text."""
     from matplotlib.figure import Figure
 
     with warnings.catch_warnings():
@@ -115,10 +114,6 @@ def draw(view: ModelView, drawer: Drawer) -> Picture:
         figure.set_size_inches(5.2, 3.6)
         title, alt = drawer(view, figure.subplots())
         return {"title": view.titled(title), "alt": view.titled(alt), "png": _png(figure)}
-
-
-Drawer = Callable[[ModelView, Any], tuple[str, str]]
-"""Draws on axes; returns title and alt text."""
 
 
 def _gram(view: ModelView, ax: Any) -> tuple[str, str]:

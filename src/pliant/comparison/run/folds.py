@@ -36,16 +36,7 @@ FEW_ROWS = 1000
 
 @dataclass(frozen=True, eq=False)
 class CellFold:
-    """The rows of a cell, with the seed of its draws.
-
-    Parameters
-    ----------
-    sample : Sample
-    protocol : Protocol
-    train, test : arrays of shape (n_train,) and (n_test,)
-        Rows of the sample, ascending.
-    seed : int
-    """
+    """The rows of a cell, ascending, with the seed of its draws."""
 
     sample: Sample
     protocol: Protocol

@@ -41,7 +41,11 @@ def finished(methods: Sequence[Entry], records: Iterable[Record]) -> dict[str, C
 def scores_of(cells: Cells, metric: str) -> Scores:
     """Return the scores of the cells that have this one."""
     scores = {place: record["scores"].get(metric) for place, record in cells.items()}
-    return {place: _bounded(score) for place, score in scores.items() if is_number(score)}
+    return {
+        place: min(max(float(score), -LARGEST), LARGEST)
+        for place, score in scores.items()
+        if is_number(score)
+    }
 
 
 def mean_of(values: Iterable[float]) -> float | None:
@@ -73,10 +77,6 @@ def median_of(values: Iterable[object]) -> float | None:
 def is_number(value: object) -> TypeGuard[float]:
     """Return whether a value of a record is a finite number."""
     return isinstance(value, int | float) and isfinite(value)
-
-
-def _bounded(score: float) -> float:
-    return min(max(float(score), -LARGEST), LARGEST)
 
 
 SECONDS = ("search", "fit", "predict", "total")
