@@ -95,7 +95,10 @@ class Sample:
         labels = _column("y", y, len(features))
         kind: Any = task or guess_task(labels)
         if kind == "regression":
-            labels = _numbers("y", labels)
+            if labels.dtype.kind not in "iufb":
+                got = quoted(labels[0])
+                raise ValueError(f"expected numbers in y for regression, got {got}")
+            labels = labels.astype(np.float64)
         groups = None if groups is None else _column("groups", groups, len(features))
         if time is not None:
             order = np.argsort(_column("time", time, len(features)), kind="stable")
@@ -188,12 +191,6 @@ def _column(name: str, values: Any, n: int) -> npt.NDArray[Any]:
     if column.dtype.kind == "f" and not np.isfinite(column).all():
         raise ValueError(f"expected finite values in {name}, got nan or inf")
     return column
-
-
-def _numbers(name: str, values: npt.NDArray[Any]) -> Array:
-    if values.dtype.kind not in "iufb":
-        raise ValueError(f"expected numbers in {name} for regression, got {quoted(values[0])}")
-    return values.astype(np.float64)
 
 
 def _check_target(y: npt.NDArray[Any], task: str) -> None:

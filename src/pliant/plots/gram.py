@@ -293,15 +293,13 @@ class GramDisplay(Display):
             labels = [text(label) for label in np.unique(self.y)]
         else:
             places, labels = target_marks(self.y[self.order])
+            self.ax_.set_ylabel("target")
         kept = _apart(places, NEAREST_NAMES * m)
         self.ax_.set_yticks(places[kept], [labels[k] for k in kept])
         self.ax_.tick_params(length=0)
-        if self.by == "target":
-            self.ax_.set_ylabel("target")
         shown = f"all {m}" if m == self.n_points else f"{m} of {self.n_points}"
-        order = {"class": "class, then |coefficient|", "target": "target"}[self.by]
-        if self.by == "class" and self.coefficients is None:
-            order = "class"
+        within = self.by == "class" and self.coefficients is not None
+        order = "class, then |coefficient|" if within else self.by
         self.ax_.set_xlabel(f"{shown} points, ordered by {order}")
 
     def _draw_colorbar(self) -> Any:

@@ -25,7 +25,7 @@ def require(package: str) -> Any:
 
 
 def listed(names: Iterable[object], most: int = 10, longest: int = 80) -> str:
-    """Return names in quotes, cut to so many characters, the first ones if they are too many."""
+    """Return names in quotes, each of at most `longest` characters, the first `most` of them."""
     quotes = [quoted(name, longest) for name in names]
     more = len(quotes) - most
     return ", ".join(quotes[:most]) + (f" and {more} more" if more > 0 else "")

@@ -19,7 +19,6 @@ from pliant.comparison.stats.standings import Standing
 from pliant.core.files import printable, quoted
 from pliant.core.text import count, decimals, fixed, known, p_value, seconds, signed
 
-COLUMNS = ("method", "score", "difference", "p", "fit", "folds")
 RANK_COLUMNS = (
     Column("method"),
     Column("rank", "average rank", digits=2),
@@ -82,12 +81,14 @@ def _leaderboard(result: ComparisonResult) -> str:
     digits = decimals((each.mean for each in places), (each.error for each in places))
     rows = [_row(standing, digits) for standing in places]
     better = "" if metric.higher_is_better else ", lower is better"
-    titles = {
-        "score": f"{metric.title} ± error{better}",
-        "difference": "better by",
-        "fit": "one fit",
-    }
-    columns = [Column(key, titles.get(key, key)) for key in COLUMNS]
+    columns = (
+        Column("method"),
+        Column("score", f"{metric.title} ± error{better}"),
+        Column("difference", "better by"),
+        Column("p"),
+        Column("fit", "one fit"),
+        Column("folds"),
+    )
     against = next((each.method.title for each in places if each.is_reference), None)
     note = f"better by: than {against} on the same rows; p: corrected t test, Holm"
     table = text_table(rows, columns).rstrip()
@@ -184,12 +185,10 @@ def _going_on(plan: Plan, results: Sequence[ComparisonResult]) -> list[str]:
 
 def _fits(plan: Plan, results: Sequence[ComparisonResult]) -> list[str]:
     """Return the commands that learn a model by the best method, and that list all methods."""
-    best = [(path, _best(result)) for path, result in zip(plan.tables, results, strict=False)]
-    gaps = [result.sample["missing"] > 0 for result in results]
     commands = [
-        _fit(plan, path, name, filled)
-        for (path, name), filled in zip(best, gaps, strict=True)
-        if name is not None
+        _fit(plan, path, best, result.sample["missing"] > 0)
+        for path, result in zip(plan.tables, results, strict=False)
+        if (best := _best(result)) is not None
     ]
     return [*commands, f"{program()} methods"]
 

@@ -11,7 +11,7 @@ from typing import Any
 from pliant.comparison.record import Entry
 from pliant.comparison.report.markup import Markup, clean, joined, tag
 from pliant.comparison.report.sentences import sentence
-from pliant.comparison.report.view import View
+from pliant.comparison.report.view import STATUS, View
 from pliant.core.files import printable
 from pliant.core.text import count, known, listed, seconds
 
@@ -90,9 +90,8 @@ def _target(view: View) -> str:
 
 
 def _methods(view: View) -> str:
-    words = {"done": "complete", "cut": "cut short", "error": "failed", "skipped": "skipped"}
     seen = Counter(entry.status for entry in view.result.methods)
-    return ", ".join(f"{seen[status]} {word}" for status, word in words.items() if seen[status])
+    return ", ".join(f"{seen[status]} {word}" for status, word in STATUS.items() if seen[status])
 
 
 def _time(view: View) -> str:

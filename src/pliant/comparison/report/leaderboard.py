@@ -9,7 +9,7 @@ from pliant.comparison.metrics import Metric
 from pliant.comparison.report.drawing import draw_interval
 from pliant.comparison.report.markup import Content, Markup, joined, tag
 from pliant.comparison.report.tables import Column, head, number, table, text
-from pliant.comparison.report.view import View
+from pliant.comparison.report.view import STATUS, View
 from pliant.comparison.stats.standings import Standing
 from pliant.core.text import (
     MISSING,
@@ -23,8 +23,6 @@ from pliant.core.text import (
     setting,
     signed,
 )
-
-STATUS = {"done": "complete", "cut": "cut short", "error": "failed", "skipped": "skipped"}
 
 MEGABYTE = 1024**2
 

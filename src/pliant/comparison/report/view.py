@@ -13,6 +13,9 @@ from pliant.comparison.report.markup import Content, Markup, tag
 from pliant.comparison.stats.standings import Standing
 from pliant.core.text import decimals, known
 
+STATUS = {"done": "complete", "cut": "cut short", "error": "failed", "skipped": "skipped"}
+"""The status of a method, in words."""
+
 MOST_SHOWN = 5
 """Methods with a colour of their own, besides the reference."""
 

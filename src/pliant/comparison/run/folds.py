@@ -133,7 +133,7 @@ def _rarest_class(y: npt.NDArray[Any], groups: npt.NDArray[Any] | None) -> tuple
     labels, counts = np.unique(y, return_counts=True)
     if groups is not None:
         counts = np.array([len(np.unique(groups[y == label])) for label in labels])
-    return labels[counts.argmin()].item(), int(counts.min())
+    return labels[counts.argmin()], int(counts.min())
 
 
 def _splits(
@@ -162,7 +162,4 @@ def most_folds(y: npt.NDArray[Any], task: str, groups: npt.NDArray[Any] | None =
     """
     if task == "regression":
         return len(np.unique(groups)) if groups is not None else len(y) // 2
-    if groups is None:
-        return int(np.unique(y, return_counts=True)[1].min()) if len(np.unique(y)) > 1 else 0
-    labels = np.unique(y)
-    return min(len(np.unique(groups[y == label])) for label in labels) if len(labels) > 1 else 0
+    return _rarest_class(y, groups)[1] if len(np.unique(y)) > 1 else 0

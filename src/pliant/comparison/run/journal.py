@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import warnings
-from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -132,24 +131,21 @@ def read_entries(path: Path) -> list[dict[str, Any]]:
     except (OSError, UnicodeDecodeError) as error:
         raise TableError(f"cannot read {quoted(path, 200)}: {quoted(error)}") from None
     whole, _, _ = text.rpartition("\n")
-    entries = list(_entries(path, whole.split("\n")))
-    if not entries or entries[0].get("format") != FORMAT:
-        raise TableError(
-            f"{quoted(path, 200)} is no file of a comparison (expected {FORMAT!r} in its first "
-            "line): choose another name"
-        )
-    return entries
-
-
-def _entries(path: Path, lines: Iterable[str]) -> Iterable[dict[str, Any]]:
-    for number, line in enumerate(lines, start=1):
+    entries = []
+    for number, line in enumerate(whole.split("\n"), start=1):
         try:
             entry = json.loads(line, parse_constant=_refuse_constant)
         except (ValueError, RecursionError):
             entry = None
         if not isinstance(entry, dict):
             raise TableError(f"{quoted(path, 200)}, line {number}: expected JSON of a cell")
-        yield entry
+        entries.append(entry)
+    if entries[0].get("format") != FORMAT:
+        raise TableError(
+            f"{quoted(path, 200)} is no file of a comparison (expected {FORMAT!r} in its first "
+            "line): choose another name"
+        )
+    return entries
 
 
 def _cell(record: Record) -> Cell:
