@@ -93,7 +93,7 @@ def whole(values: Array) -> npt.NDArray[np.bool_]:
 
 
 def truths(column: pd.Series) -> Array:
-    """Return the cells, of `TRUTHS` only, as 0.0 or 1.0, shape (n,), NaN where one is missing."""
+    """Return the cells as 0.0 or 1.0, NaN where one is missing; all else is refused."""
     cells = texts(column)
     values = np.array([np.nan if c is None else TRUTHS.get(c.strip().lower(), -1) for c in cells])
     _refuse(column, values == -1, "true or false")
@@ -101,7 +101,10 @@ def truths(column: pd.Series) -> Array:
 
 
 def texts(column: pd.Series) -> npt.NDArray[np.object_]:
-    """Return the cells, of a column that has a kind, as text, shape (n,), None for missing ones."""
+    """Return the cells as text, shape (n,), None where one is missing.
+
+    A column of neither numbers, booleans nor text is refused.
+    """
     plain = _plain(column).astype(object)
     cells = np.empty(len(plain), dtype=object)
     cells[:] = [None if gone else _text(c) for c, gone in zip(plain, plain.isna(), strict=True)]

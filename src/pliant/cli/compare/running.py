@@ -95,7 +95,7 @@ def _prepare(plan: Plan, samples: Sequence[Sample]) -> None:
         if plan.resume:
             Journal(cache, key_of(sample, settled(plan.protocol, sample)), resume=True)
         elif cache.exists():
-            read_entries(cache)  # another kind of file is refused
+            read_entries(cache)  # refuse a file that nobody wants to lose
             tell(f"Note: what {quoted(cache, 200)} held is kept in {quoted(f'{cache}.old', 200)}")
     files = ", ".join(quoted(path, 200) for path in plan.caches)
     tell(f"Note: finished cells are kept in {files}; --resume goes on from there")

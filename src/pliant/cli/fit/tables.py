@@ -37,7 +37,7 @@ class FitTable:
 
     @classmethod
     def read(cls, path: Path, target: str, method: Method, **choices: Any) -> FitTable:
-        """Read a table for a method, which may have too many rows; choices as `TableSchema.fit`."""
+        """Read a table that a method can take; choices are those of `TableSchema.fit`."""
         if method.streams:
             return cls(*map_table(path, target, most_rows=method.max_rows, **choices))
         frame = read_table(path, stop=method.max_rows + 1)

@@ -27,7 +27,10 @@ from pliant.core.text import count
 
 @dataclass(frozen=True)
 class Part:
-    """A section of a result: its id, together with the result's, its title and how to read it."""
+    """A section of a result.
+
+    Its id is the `key`, together with the result's; the `hint` states how to read it.
+    """
 
     key: str
     title: str

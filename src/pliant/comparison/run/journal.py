@@ -72,7 +72,7 @@ class Journal:
         if exists and resume:
             self._load(self._path)
         elif exists:
-            read_entries(self._path)  # another kind of file is refused
+            read_entries(self._path)  # refuse a file that nobody wants to lose
             self._path.replace(self._path.with_name(self._path.name + ".old"))
         self._rewrite(self._path)
 
