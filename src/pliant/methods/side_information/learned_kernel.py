@@ -31,6 +31,7 @@ from pliant.core.validation import (
     fresh,
     integer,
     plain,
+    set_parameters,
     where_equal,
 )
 from pliant.methods.side_information.learner import KernelLearner
@@ -318,6 +319,8 @@ class LearnedKernelClassifier(ClassifierMixin, BaseLearnedKernel):
 
     _estimator_type_of_machine = "classifier"
 
+    unlabeled: Any
+
     def __init__(
         self,
         learner: Any = None,
@@ -327,12 +330,7 @@ class LearnedKernelClassifier(ClassifierMixin, BaseLearnedKernel):
         random_state: Any = None,
         memory: Any = None,
     ) -> None:
-        self.learner = learner
-        self.machine = machine
-        self.unlabeled = unlabeled
-        self.unit_variance = unit_variance
-        self.random_state = random_state
-        self.memory = memory
+        set_parameters(self, locals())
 
     def _machine(self) -> Any:
         return SVC(kernel="precomputed") if self.machine is None else self.machine
@@ -411,6 +409,8 @@ class LearnedKernelRegressor(RegressorMixin, BaseLearnedKernel):
     }
     _estimator_type_of_machine = "regressor"
 
+    n_bins: int
+
     def __init__(
         self,
         learner: Any = None,
@@ -420,12 +420,7 @@ class LearnedKernelRegressor(RegressorMixin, BaseLearnedKernel):
         random_state: Any = None,
         memory: Any = None,
     ) -> None:
-        self.learner = learner
-        self.machine = machine
-        self.n_bins = n_bins
-        self.unit_variance = unit_variance
-        self.random_state = random_state
-        self.memory = memory
+        set_parameters(self, locals())
 
     def _machine(self) -> Any:
         return KernelRidge(kernel="precomputed") if self.machine is None else self.machine
