@@ -152,13 +152,6 @@ def check_parameters(estimator: Any) -> None:
         estimator._check_combinations()
 
 
-def set_parameters(estimator: object, arguments: Mapping[str, Any]) -> None:
-    """Set the parameters of an estimator; `arguments` are the ``locals()`` of its constructor."""
-    for name, value in arguments.items():
-        if name != "self":
-            setattr(estimator, name, value)
-
-
 def check_points(X: npt.ArrayLike, name: str = "X", n_features: int | None = None) -> Array:
     """Return points as a finite float64 array of shape (n, d).
 
