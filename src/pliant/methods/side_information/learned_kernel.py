@@ -31,7 +31,6 @@ from pliant.core.validation import (
     fresh,
     integer,
     plain,
-    set_parameters,
     where_equal,
 )
 from pliant.methods.side_information.learner import KernelLearner
@@ -330,7 +329,12 @@ class LearnedKernelClassifier(ClassifierMixin, BaseLearnedKernel):
         random_state: Any = None,
         memory: Any = None,
     ) -> None:
-        set_parameters(self, locals())
+        self.learner = learner
+        self.machine = machine
+        self.unlabeled = unlabeled
+        self.unit_variance = unit_variance
+        self.random_state = random_state
+        self.memory = memory
 
     def _machine(self) -> Any:
         return SVC(kernel="precomputed") if self.machine is None else self.machine
@@ -420,7 +424,12 @@ class LearnedKernelRegressor(RegressorMixin, BaseLearnedKernel):
         random_state: Any = None,
         memory: Any = None,
     ) -> None:
-        set_parameters(self, locals())
+        self.learner = learner
+        self.machine = machine
+        self.n_bins = n_bins
+        self.unit_variance = unit_variance
+        self.random_state = random_state
+        self.memory = memory
 
     def _machine(self) -> Any:
         return KernelRidge(kernel="precomputed") if self.machine is None else self.machine
