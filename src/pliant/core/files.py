@@ -15,18 +15,8 @@ from typing import Any
 def printable(text: object, limit: int = 80) -> str:
     """Return ``text`` fit for a message: one line, no control characters, at most ``limit`` long.
 
-    Invisible formatting, such as the marks that turn the direction of text, is left out too.
-
-    Parameters
-    ----------
-    text : object
-        What is quoted; anything but text goes through ``str``.
-    limit : int, default=80
-        Longest result, in characters; a longer text ends in an ellipsis.
-
-    Returns
-    -------
-    str
+    Anything but text goes through ``str``. Invisible formatting, such as the marks that turn the
+    direction of text, is left out too. A longer text ends in an ellipsis.
     """
     raw = str(text)
     kept = "".join(c for c in raw[: 4 * limit] if c.isprintable())
@@ -56,25 +46,12 @@ def plain_data(value: Any) -> Any:
 def replacing(path: str | os.PathLike[str], error: type[Exception] = OSError) -> Iterator[Path]:
     """Write a file so that its name shows either the old content or the whole new one.
 
-    Who may read and write it stays as it was.
+    Yields an empty file in the same folder and with the same suffix. What is written there takes
+    the name ``path`` when the block ends, and is removed when the block raises. Who may read and
+    write the file stays as it was.
 
-    Parameters
-    ----------
-    path : path-like
-        The file to make or to replace. Its folder must exist.
-    error : exception class, default=OSError
-        Raised, with one line of text, when the file cannot be written.
-
-    Yields
-    ------
-    pathlib.Path
-        An empty file in the same folder and with the same suffix. What is written there takes
-        the name ``path`` when the block ends, and is removed when the block raises.
-
-    Raises
-    ------
-    error
-        If ``path`` is a folder or a device, its folder does not exist, or the system refuses.
+    Raises `error`, with one line of text, if ``path`` is a folder or a device, its folder does not
+    exist, or the system refuses.
     """
     try:
         target = _checked(path)

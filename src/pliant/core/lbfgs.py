@@ -13,10 +13,7 @@ CURVED = 1e-12
 class InverseHessian:
     """The limited-memory BFGS approximation of an inverse Hessian (Nocedal 1980).
 
-    Parameters
-    ----------
-    memory : int
-        Pairs of steps and gradient changes to keep.
+    It keeps `memory` pairs of steps and gradient changes.
     """
 
     def __init__(self, memory: int = 10) -> None:

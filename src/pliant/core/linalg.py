@@ -31,22 +31,10 @@ ILL_CONDITIONED = 1e12
 
 
 def negative_eigenvalue(matrix: Array, tol: float = 1e-8) -> float | None:
-    """Return the smallest eigenvalue of a symmetric matrix if it is clearly negative.
+    """Return the smallest eigenvalue of a symmetric matrix if it is clearly negative, else None.
 
     That is below -`tol` times the largest diagonal entry. A Cholesky factorisation decides; only
     where it fails is the eigenvalue computed. O(n^3).
-
-    Parameters
-    ----------
-    matrix : array of shape (n, n)
-        Symmetric.
-    tol : float
-        What counts as clearly negative.
-
-    Returns
-    -------
-    float or None
-        The eigenvalue, or None if there is no such one.
     """
     shift = tol * max(float(np.abs(matrix.diagonal()).max()), np.finfo(np.float64).tiny)
     shifted = np.array(matrix, dtype=np.float64, order="F")
@@ -69,14 +57,8 @@ def _is_definite(matrix: Array) -> bool:
 def top_eigenpairs(matrix: Array, k: int) -> tuple[Array, Array]:
     """Return the k largest eigenvalues of a symmetric matrix, falling, and their vectors.
 
-    A few of many are found by Lanczos iterations, O(n^2) each; else by LAPACK, O(n^3).
-
-    Parameters
-    ----------
-    matrix : array of shape (n, n)
-        Symmetric; not changed.
-    k : int
-        1 to n.
+    1 <= k <= n; the matrix, shape (n, n), is not changed. A few of many are computed by Lanczos
+    iterations, O(n^2) each; else by LAPACK, O(n^3).
     """
     n = len(matrix)
     if n > SMALL and k <= FEW * n:
@@ -94,15 +76,8 @@ def top_eigenpairs(matrix: Array, k: int) -> tuple[Array, Array]:
 def spd_inverse(matrix: Array) -> tuple[Array, float]:
     """Return the inverse of a symmetric positive definite matrix, and its log det. O(n^3).
 
-    Parameters
-    ----------
-    matrix : array of shape (n, n)
-        Symmetric; overwritten.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If it is not positive definite to working precision.
+    The matrix, shape (n, n), is overwritten. Raises LinAlgError if it is not positive definite to
+    working precision.
     """
     factor, place = dpotrf(matrix.T, lower=1, overwrite_a=1)
     if place:
@@ -145,22 +120,10 @@ class LUFactors(NamedTuple):
 def lu_factors(matrix: Array, name: str = "the matrix", hint: str = "") -> LUFactors:
     """Return the triangular factors of a square matrix, symmetric or not. O(n^3).
 
-    Parameters
-    ----------
-    matrix : array of shape (n, n)
-        Finite; overwritten where it is float64 and in Fortran order.
-    name, hint : str
-        What the matrix is and what to try if it cannot be inverted, for the messages.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        A ValueError: the matrix is singular to working precision.
-
-    Warns
-    -----
-    scipy.linalg.LinAlgWarning
-        The condition number is 1e12 or more: few digits of a solution are right.
+    The matrix is finite, and overwritten where it is float64 and in Fortran order. Messages name it
+    by `name`, and advise `hint`. A LinAlgError, which is a ValueError, reports a matrix that is
+    singular to working precision; a LinAlgWarning reports a condition number of 1e12 or more, with
+    which few digits of a solution are right.
     """
     norm = float(np.linalg.norm(matrix, 1))
     lu, pivots, zero_pivot = dgetrf(matrix, overwrite_a=True)
@@ -181,17 +144,17 @@ def lu_factors(matrix: Array, name: str = "the matrix", hint: str = "") -> LUFac
     return LUFactors(lu, pivots, condition)
 
 
+def scale_rows(factors: Array, rows: Array) -> Array:
+    """Return each row of a matrix, or each entry of a vector, times its factor."""
+    return np.asarray((rows.T * factors).T)
+
+
 def nearest_rows(points: Array, centres: Array) -> Indices:
     """Return the number of the centre nearest to each point, the first of equals, shape (m,).
 
-    Points are taken in blocks. Where a product of matrices cannot distinguish two centres, for
-    rounding, the distances of that point are summed up one by one, so that a point has the same
-    centre whatever the others are.
-
-    Parameters
-    ----------
-    points : array of shape (m, d)
-    centres : array of shape (v, d)
+    The m points, shape (m, d), are taken in blocks. Where a product of matrices cannot distinguish
+    two of the centres, shape (v, d), for rounding, the distances of that point are summed up one by
+    one, so that a point has the same centre whatever the others are.
     """
     labels = np.empty(len(points), dtype=np.intp)
     first = np.sort(np.unique(centres, axis=0, return_index=True)[1])

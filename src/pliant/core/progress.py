@@ -45,14 +45,8 @@ def with_callbacks(method: F) -> F:
 class FitProgress:
     """Reports to the callbacks of an estimator that its fit begins, advances and ends.
 
-    Called as a function after each slice of work, it returns True if a callback asks to stop.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Whose ``fit`` runs, under `with_callbacks`.
-    X, y : array-like
-        What it is fitted on.
+    `estimator` is the one whose ``fit`` runs on X and y, under `with_callbacks`. Called as a
+    function after each slice of work, a progress returns True if a callback asks to stop.
     """
 
     def __init__(self, estimator: Any, X: Any, y: Any) -> None:
@@ -79,12 +73,7 @@ class FitProgress:
 class Deadline:
     """A callback that asks to stop when its time is up, or when another callback asks to.
 
-    Parameters
-    ----------
-    callback : callable
-        The other one.
-    seconds : float or None
-        From now on; None for no limit.
+    The time is `seconds` from now on; None for no limit.
     """
 
     def __init__(self, callback: Callable[..., object], seconds: float | None) -> None:

@@ -9,15 +9,9 @@ from typing import Any
 def set_public_module(namespace: dict[str, Any], names: Iterable[str]) -> None:
     """Set ``__module__`` of the classes among `names` to the module that exports them.
 
-    Model files, pickles and reprs name a class by ``__module__``. With the public path there,
-    they survive when the file that defines the class moves.
-
-    Parameters
-    ----------
-    namespace : dict
-        ``globals()`` of the module that exports the names.
-    names : iterable of str
-        Its ``__all__``.
+    Model files, pickles and reprs name a class by ``__module__``. With the public path there, they
+    survive when the file that defines the class moves. `namespace` is ``globals()`` of the module
+    that exports the names, which are its ``__all__``.
     """
     for name in names:
         item = namespace.get(name)

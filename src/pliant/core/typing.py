@@ -20,5 +20,8 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 Columns: TypeAlias = slice | Indices
 """Row numbers, or a range of them."""
 
+Callback: TypeAlias = Callable[..., Any]
+"""Called with the progress of a solver after a slice of work; True asks it to stop."""
+
 Between: TypeAlias = Callable[[Indices, Columns], Array]
 """Returns a kernel between some points of a set and others of it, shape (m, k)."""

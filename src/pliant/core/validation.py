@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from numbers import Integral, Real
-from typing import Any, NamedTuple, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -94,85 +95,61 @@ def check_flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
-class Constraint(Protocol):
-    """What a parameter must be; tables of them stand beside the signature of an estimator."""
+Constraint: TypeAlias = Callable[[str, Any], object]
+"""What a parameter must be; tables of them stand beside the signature of an estimator.
 
-    def check(self, name: str, value: Any) -> object:
-        """Raise ValueError, quoting the value and the expectation, unless the value fits."""
-
-
-class RealNumber(NamedTuple):
-    """A number: finite unless `infinite`, above an open or from a closed lower bound on."""
-
-    above: float | None = None
-    least: float | None = None
-    infinite: bool = False
-
-    def check(self, name: str, value: Any) -> object:
-        """Raise ValueError unless `value` is such a number."""
-        return check_real(name, value, **self._asdict())
+Called with the name and the value, it raises an error that quotes the value and the expectation,
+unless the value fits.
+"""
 
 
-class Integer(NamedTuple):
-    """An integer of at least `least`."""
-
-    least: int
-
-    def check(self, name: str, value: Any) -> object:
-        """Raise ValueError unless `value` is such an integer."""
-        return check_integer(name, value, least=self.least)
+def real_number(
+    *, above: float | None = None, least: float | None = None, infinite: bool = False
+) -> Constraint:
+    """Ask for a number: finite unless `infinite`, above an open or from a closed lower bound on."""
+    return partial(check_real, above=above, least=least, infinite=infinite)
 
 
-class OneOf(NamedTuple):
-    """One of several words."""
-
-    words: Collection[str]
-
-    def check(self, name: str, value: Any) -> object:
-        """Raise ValueError unless `value` is one of the words."""
-        return check_choice(name, value, self.words)
+def integer(*, least: int) -> Constraint:
+    """Ask for an integer of at least `least`."""
+    return partial(check_integer, least=least)
 
 
-class Flag(NamedTuple):
-    """True or False."""
-
-    def check(self, name: str, value: Any) -> object:
-        """Raise ValueError unless `value` is True or False."""
-        return check_flag(name, value)
+def one_of(words: Collection[str]) -> Constraint:
+    """Ask for one of several words."""
+    return partial(check_choice, choices=words)
 
 
-class OptionalTo(NamedTuple):
-    """None, or what another constraint asks for."""
-
-    constraint: Constraint
-
-    def check(self, name: str, value: Any) -> object:
-        """Raise ValueError unless `value` is None or fits."""
-        return None if value is None else self.constraint.check(name, value)
+def optional(constraint: Constraint) -> Constraint:
+    """Ask for None, or what another constraint asks for."""
+    return lambda name, value: None if value is None else constraint(name, value)
 
 
-class Automatic(NamedTuple):
-    """A word, "auto" by default, or what another constraint asks for.
+def automatic(constraint: Constraint, *, named: bool = False) -> Constraint:
+    """Ask for the word "auto", or what another constraint asks for.
 
-    Text other than the words is an error that lists the words, unless `named`: then errors speak
-    of ``name = 'auto' or`` the other constraint.
+    Other text is an error that lists the words, unless `named`: then errors speak of
+    ``name = 'auto' or`` the other constraint.
     """
 
-    constraint: Constraint
-    words: Collection[str] = ("auto",)
-    named: bool = False
+    def check(name: str, value: Any) -> object:
+        if isinstance(value, str) and (value == "auto" or not named):
+            return check_choice(name, value, ("auto",))
+        return constraint(f"{name} = 'auto' or" if named else name, value)
 
-    def check(self, name: str, value: Any) -> object:
-        """Raise ValueError unless `value` is a word or fits."""
-        if isinstance(value, str) and (value in self.words or not self.named):
-            return check_choice(name, value, self.words)
-        return self.constraint.check(f"{name} = 'auto' or" if self.named else name, value)
+    return check
 
 
-def check_parameters(estimator: object, constraints: Mapping[str, Constraint]) -> None:
-    """Check the parameters of an estimator, in the order of the table."""
-    for name, constraint in constraints.items():
-        constraint.check(name, getattr(estimator, name))
+def check_parameters(estimator: Any) -> None:
+    """Raise for the first parameter that is out of range, or does not go with another.
+
+    The constraints are the table `_constraints` of the estimator, in its order; what goes together
+    is checked by its method `_check_combinations`, if it has one.
+    """
+    for name, constraint in estimator._constraints.items():
+        constraint(name, getattr(estimator, name))
+    if hasattr(estimator, "_check_combinations"):
+        estimator._check_combinations()
 
 
 def check_points(X: npt.ArrayLike, name: str = "X", n_features: int | None = None) -> Array:

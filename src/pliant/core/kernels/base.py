@@ -277,18 +277,19 @@ class Centered(_Wrapped):
         self.points = points
 
     def _gram(self, X: Array, Y: Array) -> Array:
-        points = check_points(self.points, "points", n_features=X.shape[1])
-        towards_y = self.kernel._gram(points, Y).mean(axis=0)
-        towards_x = self.kernel._gram(X, points).mean(axis=1)
-        centre = self.kernel._gram(points, points).mean()
+        towards_x, towards_y, centre = self._means(X, Y)
         return self.kernel._gram(X, Y) - towards_y - towards_x[:, None] + centre
 
     def _diagonal(self, X: Array) -> Array:
-        points = check_points(self.points, "points", n_features=X.shape[1])
-        towards_y = self.kernel._gram(points, X).mean(axis=0)
-        towards_x = self.kernel._gram(X, points).mean(axis=1)
-        centre = self.kernel._gram(points, points).mean()
+        towards_x, towards_y, centre = self._means(X, X)
         return self.kernel._diagonal(X) - towards_y - towards_x + centre
+
+    def _means(self, X: Array, Y: Array) -> tuple[Array, Array, Any]:
+        """Return the means over the given points: of k(x, p_j), k(p_i, y) and k(p_i, p_j)."""
+        points = check_points(self.points, "points", n_features=X.shape[1])
+        towards_y = self.kernel._gram(points, Y).mean(axis=0)
+        towards_x = self.kernel._gram(X, points).mean(axis=1)
+        return towards_x, towards_y, self.kernel._gram(points, points).mean()
 
 
 class Rescaled(_Wrapped):

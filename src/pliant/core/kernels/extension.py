@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -42,34 +42,11 @@ ROUNDING = 1e-14
 """The error of a rough squared distance, relative to the squared sizes of the points."""
 
 
-class Neighbors(Protocol):
-    """Training points that can be asked how far they are."""
-
-    def __len__(self) -> int:
-        """Return the number of training points."""
-
-    def query(self, X: Array, k: int) -> tuple[Array, Indices]:
-        """Return distances and indices of the k nearest, nearest first, each (m, k)."""
-
-    def distances(self, X: Array) -> Array:
-        """Return the distances of each row of X to all training points, (m, n)."""
-
-    def between(self, indices: Indices) -> Array:
-        """Return the distances of some training points to all, (len(indices), n)."""
-
-    def pool(self, values: Array) -> Array:
-        """Return `values` with their mean wherever training points are equal."""
-
-
 class CoordinateNeighbors:
-    """Training points by their coordinates; Euclidean distance.
+    """Training points by their coordinates, shape (n, d); Euclidean distance.
 
-    A point that equals a training point bit for bit is recognised as it, at distance zero,
-    without a search. Of equal training points the first one is taken.
-
-    Parameters
-    ----------
-    points : array of shape (n, d)
+    A point that equals a training point bit for bit is recognised as it, at distance zero, without
+    a search. Of equal training points the first one is taken.
     """
 
     def __init__(self, points: npt.ArrayLike) -> None:
@@ -101,7 +78,7 @@ class CoordinateNeighbors:
         if len(self) > max(MANY, 10 * k):
             distances[rest], indices[rest], sure = self._shortlisted(X[rest], k)
             rest = rest[~sure]
-        for part in _parts(rest, len(self)):
+        for part in row_parts(rest, len(self)):
             every = self.distances(X[part])
             indices[part] = _smallest(every, k)
             distances[part] = np.take_along_axis(every, indices[part], axis=1)
@@ -151,14 +128,8 @@ class CoordinateNeighbors:
 class GramNeighbors:
     """Training points by their kernel values, all of the same k(x, x).
 
-    The distance is that of the feature space, sqrt(2 (k(x, x) - k(x, x_i))).
-
-    Parameters
-    ----------
-    kernel : Precomputed
-        With its training Gram matrix.
-    points : array of shape (n, 1)
-        The row numbers of the training points.
+    The distance is that of the feature space, sqrt(2 (k(x, x) - k(x, x_i))). `points` are the row
+    numbers of the training points, shape (n, 1).
     """
 
     def __init__(self, kernel: Precomputed, points: Array) -> None:
@@ -204,6 +175,10 @@ class GramNeighbors:
         return self.distances(self._points[indices])
 
 
+Neighbors: TypeAlias = CoordinateNeighbors | GramNeighbors
+"""Training points that can be asked how far they are."""
+
+
 def nearest(neighbors: Neighbors, X: Array) -> Indices:
     """Return the nearest training point to each row of X, shape (m,)."""
     return neighbors.query(X, 1)[1][:, 0]
@@ -238,7 +213,7 @@ def reciprocal(neighbors: Neighbors, X: Array) -> Indices:
 def _rank(neighbors: Neighbors, indices: Indices, radii: Array) -> Indices:
     """Return 1 + how many other training points are nearer to each x_i than its radius."""
     ranks = np.ones(len(indices), dtype=np.intp)
-    for part in _parts(np.flatnonzero(radii), len(neighbors)):
+    for part in row_parts(np.flatnonzero(radii), len(neighbors)):
         nearer = neighbors.between(indices[part]) < radii[part, None]
         nearer[np.arange(part.size), indices[part]] = False
         ranks[part] += nearer.sum(axis=1)
@@ -248,11 +223,11 @@ def _rank(neighbors: Neighbors, indices: Indices, radii: Array) -> Indices:
 def _reciprocal_of_all(neighbors: Neighbors, X: Array) -> Indices:
     """Return the same as `reciprocal`, from all ranks: O(n^2 log n + m n log n)."""
     best = np.empty(len(X), dtype=np.intp)
-    for part in _parts(np.arange(len(X)), len(neighbors)):
+    for part in row_parts(np.arange(len(X)), len(neighbors)):
         distances = neighbors.distances(X[part])
         order = distances.argsort(axis=1, kind="stable")
         product = np.empty(distances.shape, dtype=np.intp)
-        for block in _parts(np.arange(len(neighbors)), len(neighbors)):
+        for block in row_parts(np.arange(len(neighbors)), len(neighbors)):
             own = neighbors.between(block)
             own[np.arange(block.size), block] = np.inf
             own.sort(axis=1)
@@ -289,9 +264,9 @@ def _smallest(distances: Array, k: int) -> Indices:
     return np.asarray(columns[order[first[:, None] + np.arange(k)]])
 
 
-def _parts(rows: Indices, n: int) -> Iterator[Indices]:
-    """Yield `rows` in parts whose distances to n points fit into memory."""
-    step = max(1, int(1e7 / n))
+def row_parts(rows: Indices, n: int, entries: int = 10_000_000) -> Iterator[Indices]:
+    """Yield `rows` in parts whose distances to n points are at most `entries` numbers."""
+    step = max(1, entries // n)
     return (rows[low : low + step] for low in range(0, rows.size, step))
 
 

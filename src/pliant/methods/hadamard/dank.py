@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from numbers import Integral
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
+from pliant.core.typing import Callback
 from pliant.core.validation import (
-    Automatic,
     Constraint,
-    Flag,
-    Integer,
-    OneOf,
-    OptionalTo,
-    RealNumber,
+    automatic,
+    check_flag,
+    integer,
+    one_of,
+    optional,
+    real_number,
 )
 from pliant.methods.hadamard.estimators import ADAPTATION, BaseHadamard
 from pliant.methods.hadamard.parts.run import solve_in_parts
@@ -25,36 +26,28 @@ from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor
 from pliant.methods.svm.task import Task, WarmStart
 
 
-class _JobCount(NamedTuple):
-    """None, or an integer other than 0."""
-
-    def check(self, name: str, value: Any) -> object:
-        """Raise ValueError unless `value` is such a number."""
-        whole = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
-        if value is not None and not (whole and value):
-            raise ValueError(f"expected {name} None or an integer other than 0, got {value!r}")
-        return value
+def _check_job_count(name: str, value: Any) -> None:
+    """Raise ValueError unless `value` is None, or an integer other than 0."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+    if value is not None and not (whole and value):
+        raise ValueError(f"expected {name} None or an integer other than 0, got {value!r}")
 
 
-class _Folder(NamedTuple):
-    """None, or the path of a folder."""
-
-    def check(self, name: str, value: Any) -> object:
-        """Raise TypeError unless `value` is None or a path."""
-        if value is not None and not isinstance(value, str | Path):
-            raise TypeError(f"expected {name} to be a folder or None, got {value!r}")
-        return value
+def _check_folder(name: str, value: Any) -> None:
+    """Raise TypeError unless `value` is None, or the path of a folder."""
+    if value is not None and not isinstance(value, str | Path):
+        raise TypeError(f"expected {name} to be a folder or None, got {value!r}")
 
 
 DANK: Mapping[str, Constraint] = {
     **ADAPTATION,
-    "tau": Automatic(RealNumber(least=0)),
-    "partition": OptionalTo(OneOf(("kmeans",))),
-    "n_parts": Automatic(Integer(1)),
-    "prediction": OneOf(("part", "whole")),
-    "refine": Flag(),
-    "n_jobs": _JobCount(),
-    "checkpoint": _Folder(),
+    "tau": automatic(real_number(least=0)),
+    "partition": optional(one_of(("kmeans",))),
+    "n_parts": automatic(integer(least=1)),
+    "prediction": one_of(("part", "whole")),
+    "refine": check_flag,
+    "n_jobs": _check_job_count,
+    "checkpoint": _check_folder,
 }
 """Constraints on the parameters of DANK, besides those of a support vector machine."""
 
@@ -270,7 +263,7 @@ class DANKClassifier(BaseHadamard, SVMClassifier):
         self.class_weight = class_weight
         self.random_state = random_state
 
-    def _solve(self, task: Task, start: WarmStart | None, callback: Callable[..., Any]) -> Solution:
+    def _solve(self, task: Task, start: WarmStart | None, callback: Callback) -> Solution:
         if self.partition is None:
             return super()._solve(task, start, callback)
         return solve_in_parts(self, task, callback)
@@ -381,7 +374,7 @@ class DANKRegressor(BaseHadamard, SVMRegressor):
         self.checkpoint = checkpoint
         self.random_state = random_state
 
-    def _solve(self, task: Task, start: WarmStart | None, callback: Callable[..., Any]) -> Solution:
+    def _solve(self, task: Task, start: WarmStart | None, callback: Callback) -> Solution:
         if self.partition is None:
             return super()._solve(task, start, callback)
         return solve_in_parts(self, task, callback)

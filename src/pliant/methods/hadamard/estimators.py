@@ -18,16 +18,16 @@ from pliant.core.kernels.standard import as_kernel
 from pliant.core.linalg import negative_eigenvalue
 from pliant.core.progress import Deadline, Result, Status
 from pliant.core.summary import Convergence
-from pliant.core.typing import Array, Mask
+from pliant.core.typing import Array, Callback, Mask
 from pliant.core.validation import (
-    Automatic,
     Constraint,
-    Integer,
-    OneOf,
-    OptionalTo,
-    RealNumber,
+    automatic,
     check_gram,
     check_real,
+    integer,
+    one_of,
+    optional,
+    real_number,
     stack_level,
 )
 from pliant.methods.hadamard import sequential
@@ -39,8 +39,7 @@ from pliant.methods.hadamard.problem import adapted_dual, automatic_eta
 from pliant.methods.hadamard.solution import Solution
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import Certificate, MarginDual, best_multiple, better_start
-from pliant.methods.svm.estimators import BaseSVM, finite_gram
-from pliant.methods.svm.learned import expansion
+from pliant.methods.svm.estimators import BaseSVM, expansion, finite_gram
 from pliant.methods.svm.rows import DenseRows, Rows
 from pliant.methods.svm.smo.steps import project_box_hyperplane
 from pliant.methods.svm.task import Task, WarmStart
@@ -52,17 +51,14 @@ solver reads too few rows to make all of them worth computing."""
 AUTOMATIC_TAU = 0.01
 """The paper's tau, for Gram matrices that are kept whole."""
 
-FINITE = ("objective_", "objective_constant_", "objective_history_", "step_history_")
-"""Fitted numbers that are never nan; gaps are, where there is no certificate."""
-
 ADAPTATION: Mapping[str, Constraint] = {
-    "eta": Automatic(RealNumber(above=0, infinite=True)),
-    "eta_scale": RealNumber(above=0),
-    "extension": OneOf(EXTENSIONS),
-    "n_neighbors": Integer(1),
-    "cache_mb": RealNumber(above=0),
-    "dtype": OneOf(PRECISIONS),
-    "max_seconds": OptionalTo(RealNumber(above=0)),
+    "eta": automatic(real_number(above=0, infinite=True)),
+    "eta_scale": real_number(above=0),
+    "extension": one_of(EXTENSIONS),
+    "n_neighbors": integer(least=1),
+    "cache_mb": real_number(above=0),
+    "dtype": one_of(PRECISIONS),
+    "max_seconds": optional(real_number(above=0)),
 }
 """Constraints on the parameters that DANK and KNPL share."""
 
@@ -80,6 +76,7 @@ class BaseHadamard(BaseSVM):
     """Whether the rows of F sum to n, as for KNPL."""
 
     _drawings = frozenset({"gram", "adaptation"})
+    _finite = ("objective_", "objective_constant_", "objective_history_", "step_history_")
 
     kernel: Any
     gamma: float | str
@@ -179,19 +176,16 @@ class BaseHadamard(BaseSVM):
         return {"tau": float(self.tau)}
 
     def _complete(
-        self,
-        tasks: list[Task],
-        starts: Sequence[WarmStart | None],
-        callback: Callable[..., Any],
+        self, tasks: list[Task], starts: Sequence[WarmStart | None], callback: Callback
     ) -> list[Array]:
         return super()._complete(tasks, starts, Deadline(callback, self.max_seconds))
 
-    def _learn(self, task: Task, start: WarmStart | None, callback: Callable[..., Any]) -> Array:
+    def _learn(self, task: Task, start: WarmStart | None, callback: Callback) -> Array:
         solution = self._solve(task, start, callback)
         self._store(task, solution)
         return solution.path_start
 
-    def _solve(self, task: Task, start: WarmStart | None, callback: Callable[..., Any]) -> Solution:
+    def _solve(self, task: Task, start: WarmStart | None, callback: Callback) -> Solution:
         """Learn one function."""
         if isinstance(task.kernel, Precomputed) and self.extension != "none":
             GramNeighbors(task.kernel, task.points)  # raises now what prediction would raise
@@ -266,32 +260,20 @@ class BaseHadamard(BaseSVM):
                 )
             check_real("eta_", fitted.eta_, above=0, infinite=True)
             np.asarray(fitted.gap_history_, dtype=np.float64)  # numbers; nan is allowed
-            for name in FINITE:
-                values = np.asarray(getattr(fitted, name), dtype=np.float64)
-                if not np.isfinite(values).all():
-                    raise ValueError(f"expected finite numbers in {name}, got {values!r}")
 
 
 def solve_whole(
     estimator: BaseHadamard,
     task: Task,
     start: WarmStart | None,
-    callback: Callable[..., Any],
+    callback: Callback,
     ascend: Ascend | None = None,
 ) -> Solution:
     """Learn one function from all points together.
 
-    Parameters
-    ----------
-    estimator : BaseHadamard
-        Its parameters are read; nothing is written.
-    task : Task
-    start : WarmStart or None
-        The solution for another C.
-    callback : callable
-        Called with a `Progress` between slices of work; returning True stops the solver.
-    ascend : callable, optional
-        Solves the margin duals, in place of `solve_dual`.
+    The parameters of the estimator are read; nothing is written to it. `start` is the solution for
+    another C. `callback` is called with a `Progress` between slices of work; returning True stops
+    the solver. `ascend` solves the margin duals, by default as `solve_dual` does.
     """
     if ascend is None:
 
@@ -318,7 +300,7 @@ def _solve_adapted(
     plain: MarginDual,
     eta: float,
     start: WarmStart | None,
-    callback: Callable[..., Any],
+    callback: Callback,
     ascend: Ascend,
 ) -> Solution:
     """Solve the problem for a given eta."""
@@ -337,7 +319,7 @@ def solve_dual(
     estimator: BaseHadamard,
     dual: MarginDual,
     start: WarmStart | None,
-    callback: Callable[..., Any],
+    callback: Callback,
     keep: Callable[[Array], object] | None = None,
 ) -> Result[Certificate]:
     """Solve a margin dual by two-coordinate ascent; parameters as in `pliant.methods.svm.smo`."""
@@ -377,9 +359,7 @@ def _solution(
     return Solution(kernel, result.certificate.intercept, result, result.n_iter, result.x, constant)
 
 
-def _warn_if_open(
-    estimator: BaseHadamard, result: Result[Certificate], callback: Callable[..., Any]
-) -> None:
+def _warn_if_open(estimator: BaseHadamard, result: Result[Certificate], callback: Callback) -> None:
     """Warn if the gap is larger than was asked for."""
     late = result.status is Status.STOPPED and getattr(callback, "expired", False)
     if not late and result.status not in (Status.MAX_ITER, Status.STALLED):

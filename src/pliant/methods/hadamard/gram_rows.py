@@ -24,18 +24,11 @@ FLAT = 1e-2
 def gram_rows(
     kernel: Kernel, points: Array, *, cache_mb: float, dtype: str, whole: int = 0
 ) -> Rows:
-    """Return the rows of the Gram matrix of some points.
+    """Return the rows of the Gram matrix of some points, shape (n, d).
 
-    Parameters
-    ----------
-    kernel : Kernel
-    points : array of shape (n, d)
-    cache_mb : float
-        Memory for rows on demand.
-    dtype : {"auto", "float32", "float64"}
-        Their precision; "auto" is float32 if that loses no digits: see `_fits_float32`.
-    whole : int
-        Largest number of points whose matrix is kept whole; 0 for never.
+    The matrix of up to `whole` points is kept whole. Otherwise rows are computed on demand, with
+    `cache_mb` of memory, in the precision `dtype`; "auto" is float32 if that loses no digits: see
+    `_fits_float32`.
     """
     if len(points) <= whole:
         return DenseRows(finite_gram(kernel, points), None if dtype == "auto" else dtype)

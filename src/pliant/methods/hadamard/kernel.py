@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -52,23 +52,6 @@ from pliant.methods.hadamard.problem import Spectrum, row_blocks
 
 EXTENSIONS = ("none", "nearest", "reciprocal", "smooth")
 """The rules for new points."""
-
-
-class Form(Protocol):
-    """One of the closed forms, for given beta, c and tau."""
-
-    @property
-    def rank(self) -> int | None:
-        """The rank of F, where it is known."""
-
-    def profile(self, learned: Array) -> Array:
-        """Return the profiles of m points, shape (m, q), from a(x, x_i) at the support points."""
-
-    def change(self, learned: Array, left: Array, right: Array) -> Array:
-        """Return F - 1 between points, shape (m, k), from a(x, y) and their profiles."""
-
-    def change_of_each(self, learned: Array, profile: Array) -> Array:
-        """Return F(x, x) - 1 of each point, shape (m,), from a(x, x) and the profiles."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +124,15 @@ class ThresholdForm:
         return np.asarray((profile**2).sum(axis=1) - 1.0)
 
 
+Form: TypeAlias = QuarticForm | CentredForm | ThresholdForm
+"""One of the closed forms, for given beta, c and tau.
+
+`profile` returns the profiles of m points, shape (m, q), from a(x, x_i) at the support points.
+`change` returns F - 1 between points, shape (m, k), from a(x, y) and their profiles, and
+`change_of_each` F(x, x) - 1, shape (m,), from a(x, x). `rank` is the rank of F, where it is known.
+"""
+
+
 @dataclass(frozen=True, eq=False)
 class _Placed:
     """Points x~ with their coefficients b and their profiles."""
@@ -150,7 +142,56 @@ class _Placed:
     profile: Array
 
 
-class HadamardKernel(Kernel):
+class AdaptedKernel(Kernel):
+    """A base kernel times an adaptive matrix; what it computes from its attributes is cached."""
+
+    _cached: ClassVar[tuple[str, ...]]
+    """What a kernel computes from its attributes when it is needed."""
+
+    base: Kernel
+    points: Array
+    beta: Array
+    eta: float
+
+    @property
+    def psd(self) -> bool:  # type: ignore[override]
+        """Whether the base kernel is positive semi-definite."""
+        return self.base.psd
+
+    @property
+    def quartic(self) -> float:
+        """The factor c = 1/(4 eta) of the learned part."""
+        return 1.0 / (4.0 * check_real("eta", self.eta, least=1e-300, infinite=True))
+
+    @cached_property
+    def support(self) -> Indices:
+        """The numbers of the training points with beta != 0."""
+        return np.flatnonzero(self.beta)
+
+    def adaptation(self) -> AdaptiveMatrix:
+        """Return F on the training points; between different parts it is one."""
+        return AdaptiveMatrix(self)
+
+    def _check_pair(self, X: Array, Y: Array) -> None:
+        self.base._check_pair(X, Y)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Drop what was computed from the old value."""
+        self._forget(self.__dict__)
+        super().__setattr__(name, value)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what can be computed again."""
+        state = dict(super().__getstate__())
+        self._forget(state)
+        return state
+
+    def _forget(self, attributes: dict[str, Any]) -> None:
+        for name in self._cached:
+            attributes.pop(name, None)
+
+
+class HadamardKernel(AdaptedKernel):
     """The kernel that DANK and KNPL learn: k(x, y) F(x, y).
 
     Parameters
@@ -173,6 +214,8 @@ class HadamardKernel(Kernel):
         Whether the rows of F sum to n (KNPL); then tau = 0.
     """
 
+    _cached = ("_neighbors", "_pooled", "support", "form", "_at_support", "_table")
+
     def __init__(
         self,
         base: Kernel,
@@ -194,23 +237,10 @@ class HadamardKernel(Kernel):
         self.centred = centred
 
     @property
-    def psd(self) -> bool:  # type: ignore[override]
-        """Whether the base kernel is positive semi-definite."""
-        return self.base.psd
-
-    @property
-    def quartic(self) -> float:
-        """The factor c = 1/(4 eta) of the learned part."""
-        return 1.0 / (4.0 * check_real("eta", self.eta, least=1e-300, infinite=True))
-
-    @property
     def _rule(self) -> str:
         """The rule for new points; "none" if no coefficient or c is zero."""
         rule = check_choice("extension", self.extension, EXTENSIONS)
         return rule if self.support.size and self.quartic else "none"
-
-    def _check_pair(self, X: Array, Y: Array) -> None:
-        self.base._check_pair(X, Y)
 
     def _gram(self, X: Array, Y: Array) -> Array:
         gram = self.base._gram(X, Y)
@@ -237,10 +267,6 @@ class HadamardKernel(Kernel):
             place, back = np.unique(self._place(X), return_inverse=True)
             change = self._change_of_each(self._trained(place))[back]
         return np.asarray(diagonal * (1.0 + change))
-
-    def adaptation(self) -> AdaptiveMatrix:
-        """Return F on the training points."""
-        return AdaptiveMatrix(self)
 
     def _by_coordinates(self, X: Array, cross: Array | None = None) -> _Placed:
         """Return points at their own coordinates (x~ = x); `cross`, if known, is k(X, support)."""
@@ -309,11 +335,6 @@ class HadamardKernel(Kernel):
         return np.asarray(self.beta[rows, None] * gram * self.beta[columns])
 
     @cached_property
-    def support(self) -> Indices:
-        """The numbers of the training points with beta != 0."""
-        return np.flatnonzero(self.beta)
-
-    @cached_property
     def form(self) -> Form:
         """The closed form of F."""
         self._check_form()
@@ -376,23 +397,3 @@ class HadamardKernel(Kernel):
     @cached_property
     def _pooled(self) -> Array:
         return self._neighbors.pool(self.beta)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Drop what was computed from the old value."""
-        self._forget(self.__dict__)
-        super().__setattr__(name, value)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what can be computed again."""
-        state = dict(super().__getstate__())
-        self._forget(state)
-        return state
-
-    @staticmethod
-    def _forget(attributes: dict[str, Any]) -> None:
-        for name in _CACHED:
-            attributes.pop(name, None)
-
-
-_CACHED = ("_neighbors", "_pooled", "support", "form", "_at_support", "_table")
-"""What a kernel computes from its attributes when it is needed."""

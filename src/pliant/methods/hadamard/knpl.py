@@ -85,10 +85,7 @@ class KNPLClassifier(BaseHadamard, SVMClassifier):
     True
     """
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **SVMClassifier._constraints,
-        **ADAPTATION,
-    }
+    _constraints: ClassVar[Mapping[str, Constraint]] = {**SVMClassifier._constraints, **ADAPTATION}
     _centred = True
 
     def __init__(
@@ -176,10 +173,7 @@ class KNPLRegressor(BaseHadamard, SVMRegressor):
     1.0
     """
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **SVMRegressor._constraints,
-        **ADAPTATION,
-    }
+    _constraints: ClassVar[Mapping[str, Constraint]] = {**SVMRegressor._constraints, **ADAPTATION}
     _centred = True
 
     def __init__(

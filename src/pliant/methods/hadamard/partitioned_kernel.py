@@ -16,22 +16,20 @@ block-diagonal F. Both are PSD if k is: F - 11' is block-diagonal and PSD.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from pliant.core.kernels.base import Kernel
 from pliant.core.linalg import nearest_rows
 from pliant.core.typing import Array, Indices, Mask
-from pliant.core.validation import check_choice, check_points, check_real
-from pliant.methods.hadamard.adaptive_matrix import AdaptiveMatrix
-from pliant.methods.hadamard.kernel import HadamardKernel, QuarticForm
+from pliant.core.validation import check_choice, check_points
+from pliant.methods.hadamard.kernel import AdaptedKernel, HadamardKernel, QuarticForm
 
 BETWEEN = ("one", "zero")
 """F between points of different parts."""
 
 
-class PartitionedKernel(Kernel):
+class PartitionedKernel(AdaptedKernel):
     """The kernel that DANK learns part by part: k(x, y) F(x, y).
 
     Parameters
@@ -56,6 +54,8 @@ class PartitionedKernel(Kernel):
         F between different parts.
     """
 
+    _cached = ("parts", "support")
+
     def __init__(
         self,
         base: Kernel,
@@ -78,11 +78,6 @@ class PartitionedKernel(Kernel):
         self.n_neighbors = n_neighbors
         self.between = between
 
-    @property
-    def psd(self) -> bool:  # type: ignore[override]
-        """Whether the base kernel is positive semi-definite."""
-        return self.base.psd
-
     def place(self, X: Array) -> Indices:
         """Return the part of each row of X, shape (m,): that of the nearest centre."""
         return nearest_rows(check_points(X, "X", n_features=self.centres.shape[1]), self.centres)
@@ -95,9 +90,6 @@ class PartitionedKernel(Kernel):
     def _part(self, mine: Mask) -> HadamardKernel:
         points, beta = self.points[mine], self.beta[mine]
         return HadamardKernel(self.base, points, beta, self.eta, self.extension, self.n_neighbors)
-
-    def _check_pair(self, X: Array, Y: Array) -> None:
-        self.base._check_pair(X, Y)
 
     def _gram(self, X: Array, Y: Array) -> Array:
         if check_choice("between", self.between, BETWEEN) == "one":
@@ -120,18 +112,9 @@ class PartitionedKernel(Kernel):
         return diagonal
 
     @property
-    def support(self) -> Indices:
-        """The numbers of the training points with beta != 0."""
-        return np.flatnonzero(self.beta)
-
-    @property
     def form(self) -> QuarticForm:
         """The closed form of F within a part."""
-        return QuarticForm(1.0 / (4.0 * check_real("eta", self.eta, least=1e-300, infinite=True)))
-
-    def adaptation(self) -> AdaptiveMatrix:
-        """Return F on the training points; it is one between different parts."""
-        return AdaptiveMatrix(self)
+        return QuarticForm(self.quartic)
 
     def learned(self, rows: Indices, columns: Indices) -> Array:
         """Return A_ij = beta_i K_ij beta_j within parts, zero between them."""
@@ -146,7 +129,7 @@ class PartitionedKernel(Kernel):
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes, read from a file, do not belong together."""
         super()._check_loaded()
-        self.__dict__.pop("parts", None)
+        self._forget(self.__dict__)
         points = check_points(self.points, "points")
         centres = check_points(self.centres, "centres", n_features=points.shape[1])
         labels = np.asarray(self.labels)
@@ -162,12 +145,3 @@ class PartitionedKernel(Kernel):
             self.base, self.points, self.beta, self.eta, self.extension, self.n_neighbors
         )
         whole._check_loaded()
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what can be computed again."""
-        return {name: value for name, value in super().__getstate__().items() if name != "parts"}
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Drop what was computed from the old value."""
-        self.__dict__.pop("parts", None)
-        super().__setattr__(name, value)

@@ -91,21 +91,11 @@ def adapted_dual(
 
 
 class Point(NamedTuple):
-    """A beta, with the value and the gradient of the problem there.
+    """A beta, shape (n,), with the value and the gradient of the problem there.
 
-    Attributes
-    ----------
-    beta : array of shape (n,)
-    value : float
-        h(beta) - h0.
-    f : array of shape (n,)
-        (F o K) beta, with F the inner minimiser.
-    fields : pair of arrays of shape (n,)
-        K beta and (K o K) beta^2.
-    rank : int
-        Number of eigenvalues that F needs; 0 for the centred rule.
-    certain : bool
-        Whether it is certain that none of them is missing.
+    `value` is h(beta) - h0, and `f` is (F o K) beta, shape (n,), with F the inner minimiser.
+    `fields` are K beta and (K o K) beta^2. `rank` is the number of eigenvalues that F needs (0 for
+    the centred rule), and `certain` is whether it is certain that none of them is missing.
     """
 
     beta: Array
@@ -290,18 +280,9 @@ def _product(rows: Rows, beta: Array, support: Indices, spectrum: Spectrum, tau:
 class Spectrum(NamedTuple):
     """The eigenpairs above tau/2 of S = 11' + c A, for n points of which some are support points.
 
-    Attributes
-    ----------
-    values : array of shape (r,)
-        In descending order.
-    support : array of shape (s, r)
-        The rows of the eigenvectors at the support points.
-    others : array of shape (r,)
-        The row that all other points share.
-    n : int
-        The number of points.
-    complete : bool
-        Whether it is certain that none above (1 + LEEWAY) tau/2 is missing.
+    The r `values` are in descending order. `support`, shape (s, r), holds the rows of the
+    eigenvectors at the support points, and `others`, shape (r,), the row that all other points
+    share. `complete` is whether it is certain that none above (1 + LEEWAY) tau/2 is missing.
     """
 
     values: Array
@@ -329,20 +310,12 @@ class Spectrum(NamedTuple):
         guess: int = 8,
         certain: bool = True,
     ) -> Spectrum:
-        """Return the spectrum of S.
+        """Return the spectrum of S, with c, tau and n as in the module's first lines.
 
-        Parameters
-        ----------
-        between : callable
-            between(rows, columns) returns the kernel between points given by their numbers.
-        support, beta : arrays of shape (s,)
-            The numbers of the support points, and their coefficients.
-        c, tau, n : float, float and int
-            As in the module's first lines.
-        guess : int
-            About how many eigenvalues there are.
-        certain : bool
-            Whether to make sure that none above (1 + LEEWAY) tau/2 is missing.
+        between(rows, columns) returns the kernel between points given by their numbers. `support`
+        and `beta`, shape (s,), are the numbers of the support points and their coefficients.
+        `guess` is about how many eigenvalues there are, and `certain` whether to make sure that
+        none above (1 + LEEWAY) tau/2 is missing.
         """
 
         def core() -> Array:

@@ -14,29 +14,19 @@ if TYPE_CHECKING:
     from pliant.methods.hadamard.kernel import HadamardKernel
     from pliant.methods.hadamard.partitioned_kernel import PartitionedKernel
     from pliant.methods.hadamard.parts.divide import Partition
-    from pliant.methods.hadamard.parts.parallel import PartResult
+    from pliant.methods.hadamard.parts.store import PartResult
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
     """One learned function.
 
-    Attributes
-    ----------
-    kernel : HadamardKernel or PartitionedKernel
-        The learned kernel, with the coefficients of all samples.
-    intercept : float
-        The b of the decision function, in the units of the task.
-    result : Result
-        The outcome of the solver; `result.n_iter` counts the steps of the last problem only.
-    n_iter : int
-        Two-coordinate steps, those for eta="auto" included.
-    path_start : array of shape (n_samples,)
-        The coefficients from which a fit with another C may start.
-    constant : float
-        The part of the objective that no coefficient changes.
-    partition, part_results : Partition and list of PartResult, or None
-        For functions that were learned in parts.
+    `kernel` is the learned kernel, with the coefficients of all samples, and `intercept` the b of
+    the decision function, in the units of the task. `result` is the outcome of the solver; it
+    counts the steps of the last problem only, whereas `n_iter` includes those for eta="auto". A fit
+    with another C may start from the coefficients `path_start`, shape (n_samples,). `constant` is
+    the part of the objective that no coefficient changes. `partition` and `part_results` belong to
+    functions that were learned in parts.
     """
 
     kernel: HadamardKernel | PartitionedKernel

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,16 +17,17 @@ from pliant.core.progress import CallbackSupport, FitProgress, with_callbacks
 from pliant.core.summary import FunctionSummary, Summary
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
-    Automatic,
     Constraint,
-    Flag,
-    Integer,
-    OneOf,
-    OptionalTo,
-    RealNumber,
+    automatic,
     check_choice,
+    check_flag,
     check_parameters,
+    check_real,
     fresh,
+    integer,
+    one_of,
+    optional,
+    real_number,
 )
 from pliant.methods.lab_rbf.ensemble import (
     PROBES,
@@ -50,50 +51,42 @@ AVERAGED = 2.0
 LARGEST_SEED = np.iinfo(np.int32).max
 
 
-class _AutoOr(NamedTuple):
-    """The word "auto", or a value of one of some types."""
-
-    types: tuple[type, ...]
-    wanted: str
-
-    def check(self, name: str, value: Any) -> object:
-        """Raise ValueError unless `value` is one of these."""
-        if not isinstance(value, self.types) and not is_automatic(value):
-            raise ValueError(f"expected {name} {self.wanted}, got {value!r}")
-        return value
+def _check_linear(name: str, value: Any) -> None:
+    """Raise ValueError unless `value` is True, False or "auto"."""
+    if not isinstance(value, bool | np.bool_) and not is_automatic(value):
+        raise ValueError(f"expected {name} True, False or 'auto', got {value!r}")
 
 
-class _UpToOne(NamedTuple):
-    """A number within the bounds of another constraint, and at most, or below, 1."""
-
-    number: RealNumber
-    closed: bool
-
-    def check(self, name: str, value: Any) -> object:
-        """Raise ValueError unless `value` is such a number."""
-        self.number.check(name, value)
-        number = float(value)
-        if number > 1 or (number == 1 and not self.closed):
-            raise ValueError(f"expected {name} {'<=' if self.closed else '<'} 1, got {number:g}")
-        return number
+def _check_transforms(name: str, value: Any) -> None:
+    """Raise ValueError unless `value` is "auto" or None."""
+    if value is not None and not is_automatic(value):
+        raise ValueError(f"expected {name} 'auto' or None, got {value!r}")
 
 
-class _SupportPoints(NamedTuple):
-    """A strategy, or different row numbers."""
+def _check_fraction(name: str, value: Any) -> None:
+    """Raise ValueError unless `value` is a number in [0, 1)."""
+    number = check_real(name, value, least=0)
+    if number >= 1:
+        raise ValueError(f"expected {name} < 1, got {number:g}")
 
-    strategies: Collection[str]
 
-    def check(self, name: str, value: Any) -> object:
-        """Raise ValueError unless `value` is one of these."""
-        if isinstance(value, str):
-            return check_choice(name, value, self.strategies)
-        rows = np.asarray(value)
-        if rows.ndim != 1 or rows.dtype.kind not in "iu" or len(np.unique(rows)) != len(rows):
-            raise ValueError(
-                f"expected {name} in {sorted(self.strategies)}, or different row numbers, "
-                f"got {value!r:.200}"
-            )
-        return value
+def _check_rate(name: str, value: Any) -> None:
+    """Raise ValueError unless `value` is a number in (0, 1]."""
+    number = check_real(name, value, above=0)
+    if number > 1:
+        raise ValueError(f"expected {name} <= 1, got {number:g}")
+
+
+def _check_support(name: str, value: Any) -> None:
+    """Raise ValueError unless `value` is a strategy, or different row numbers."""
+    if isinstance(value, str):
+        check_choice(name, value, STRATEGIES)
+        return
+    rows = np.asarray(value)
+    if rows.ndim != 1 or rows.dtype.kind not in "iu" or len(np.unique(rows)) != len(rows):
+        raise ValueError(
+            f"expected {name} in {sorted(STRATEGIES)}, or different row numbers, got {value!r:.200}"
+        )
 
 
 class BaseLABRBF(CallbackSupport, BaseEstimator):
@@ -106,26 +99,26 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        "n_support": Automatic(Integer(least=1), named=True),
-        "profile": OneOf(PROFILES),
-        "n_members": Integer(least=1),
-        "n_draws": Integer(least=1),
-        "objective": OneOf(("ridge", "evidence", "interpolation", "mixed")),
-        "linear": _AutoOr((bool, np.bool_), "True, False or 'auto'"),
-        "transforms": _AutoOr((type(None),), "'auto' or None"),
-        "alpha": Automatic(RealNumber(above=0), named=True),
-        "shrinkage": Automatic(RealNumber(least=0, infinite=True), named=True),
-        "support": _SupportPoints(STRATEGIES),
-        "initial_bandwidth": Automatic(RealNumber(above=0), named=True),
-        "validation_fraction": _UpToOne(RealNumber(least=0), closed=False),
-        "solver": OneOf(("lbfgs", "adam")),
-        "max_iter": Integer(least=1),
-        "learning_rate": _UpToOne(RealNumber(above=0), closed=True),
-        "max_seconds": OptionalTo(RealNumber(above=0)),
-        "batch_rows": Integer(least=1),
-        "max_bandwidth_rows": Integer(least=2),
-        "scale": Flag(),
-        "dtype": OneOf(("float32", "float64")),
+        "n_support": automatic(integer(least=1), named=True),
+        "profile": one_of(PROFILES),
+        "n_members": integer(least=1),
+        "n_draws": integer(least=1),
+        "objective": one_of(("ridge", "evidence", "interpolation", "mixed")),
+        "linear": _check_linear,
+        "transforms": _check_transforms,
+        "alpha": automatic(real_number(above=0), named=True),
+        "shrinkage": automatic(real_number(least=0, infinite=True), named=True),
+        "support": _check_support,
+        "initial_bandwidth": automatic(real_number(above=0), named=True),
+        "validation_fraction": _check_fraction,
+        "solver": one_of(("lbfgs", "adam")),
+        "max_iter": integer(least=1),
+        "learning_rate": _check_rate,
+        "max_seconds": optional(real_number(above=0)),
+        "batch_rows": integer(least=1),
+        "max_bandwidth_rows": integer(least=2),
+        "scale": check_flag,
+        "dtype": one_of(("float32", "float64")),
     }
 
     n_members: int
@@ -190,8 +183,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             If `device` needs PyTorch and it is not installed.
         """
         with fresh(self):
-            check_parameters(self, self._constraints)
-            self._check_combinations()
+            check_parameters(self)
             device = get_device(self.device, self.dtype)
             table = self._prepare(X, y, sample_weight)
             support = self.support

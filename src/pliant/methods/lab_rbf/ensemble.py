@@ -274,16 +274,10 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class EnsembleTrainer:
-    """Trains the members of one model; attributes are parameters of the model, except these.
+    """Trains the members of one model.
 
-    Attributes
-    ----------
-    device : Device
-        Where the large arrays live.
-    watch : Watch
-        Says when to stop.
-    loss : callable
-        See `Loss`.
+    `device` is where the large arrays live, `watch` reports when to stop, and `loss` is described
+    at `Loss`; all other attributes are parameters of the model.
     """
 
     device: Device
@@ -391,11 +385,7 @@ def _no_loss(predicted: Array) -> float:
 def comparable_scales(table: Table, probe: Callable[[Table, str], float]) -> list[str]:
     """Return the scales of features that do about equally well, the best one first.
 
-    Parameters
-    ----------
-    table : Table
-    probe : callable
-        Returns the held-out loss of a small expansion with the features on a scale.
+    `probe` returns the held-out loss of a small expansion with the features on a scale.
     """
     others = [scale for scale in WARPS[1:] if not Warp.learn(table.X, scale).affine]
     if not others:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.linalg
@@ -44,7 +44,18 @@ class Point(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Ridge:
+class _OnRows:
+    """A function of the bandwidths, averaged over rows."""
+
+    rows: LocalRows
+
+    def sample(self, indices: Indices) -> Self:
+        """Return the objective on some of the rows."""
+        return replace(self, rows=self.rows.take(indices))
+
+
+@dataclass(frozen=True, eq=False)
+class Ridge(_OnRows):
     """(|F a - y|^2 + alpha |a|^2) / (n v), a its minimiser.
 
     Parameters
@@ -57,7 +68,6 @@ class Ridge:
         v.
     """
 
-    rows: LocalRows
     alpha: float
     scale: float
 
@@ -72,13 +82,9 @@ class Ridge:
         value = factor * (residual.square() + self.alpha * float(np.vdot(a, a)))
         return Point(value, 2.0 * factor * gradient)
 
-    def sample(self, indices: Indices) -> Ridge:
-        """Return the objective on some of the rows."""
-        return replace(self, rows=self.rows.take(indices))
-
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class Evidence(_OnRows):
     """log(R / (n q v)) + (log det A - p log lam) / n, lam learned.
 
     Parameters
@@ -89,7 +95,6 @@ class Evidence:
         v.
     """
 
-    rows: LocalRows
     scale: float
 
     def at(self, log_squares: Array, level: float) -> Point:
@@ -117,13 +122,9 @@ class Evidence:
         slope = lam * small / energy + (lam * float(inverse.trace()) - len(a)) / n
         return Point(math.log(spread) + complexity / n, gradient, math.exp(level) / lam * slope)
 
-    def sample(self, indices: Indices) -> Evidence:
-        """Return the objective on some of the rows."""
-        return replace(self, rows=self.rows.take(indices))
-
 
 @dataclass(frozen=True, eq=False)
-class Interpolation:
+class Interpolation(_OnRows):
     """|K c - y|^2 / (n v), c = (K_cc + alpha I)^-1 y_c: He et al., Eq. 9.
 
     Parameters
@@ -138,7 +139,6 @@ class Interpolation:
         v.
     """
 
-    rows: LocalRows
     target: Array
     alpha: float
     scale: float
@@ -178,10 +178,6 @@ class Interpolation:
         gradient += local.pull_back(derivative.T @ centres.block.moments, log_squares)
         scale = len(self.rows) * self.scale
         return Point(residual.square() / scale, 2.0 / scale * gradient)
-
-    def sample(self, indices: Indices) -> Interpolation:
-        """Return the objective on some of the rows."""
-        return replace(self, rows=self.rows.take(indices))
 
 
 Objective = Ridge | Evidence | Interpolation

@@ -27,20 +27,11 @@ from pliant.methods.lab_rbf.warp import Warp
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Training data: rows of positive weight.
+    """Training data: n rows of positive weight.
 
-    Attributes
-    ----------
-    X : array of shape (n, d)
-        May be a memory map; only blocks and samples of it are ever copied.
-    Y : array of shape (n, q)
-        Targets on the scale that is learned.
-    numbers : array of shape (n,)
-        Row numbers in the user's data.
-    weights : array of shape (n,) or None
-        None if all are 1.
-    log_target : bool
-        Whether Y holds the logarithms of the user's targets.
+    X, shape (n, d), may be a memory map; only blocks and samples of it are ever copied. Y, shape
+    (n, q), holds the targets on the scale that is learned: their logarithms if `log_target`.
+    `numbers`, shape (n,), are the row numbers in the user's data. `weights` are None if all are 1.
     """
 
     X: Array
@@ -123,14 +114,8 @@ class Table:
 class Device:
     """Where arrays of one floating-point type live: NumPy, or PyTorch on the CPU or a GPU.
 
-    Attributes
-    ----------
-    xp : module
-        ``numpy`` or ``torch``.
-    dtype : object
-        The module's own floating-point type.
-    name : str or None
-        PyTorch's name of the device; None for NumPy.
+    `xp` is the module ``numpy`` or ``torch``, `dtype` the module's own floating-point type, and
+    `name` PyTorch's name of the device; None for NumPy.
     """
 
     xp: Any
@@ -205,16 +190,9 @@ class Evaluated(NamedTuple):
 class LocalFeatures:
     """The features of a LAB-RBF expansion: kernel values against m centres, and x if `linear`.
 
-    Attributes
-    ----------
-    centres : array of shape (m, d)
-        Near the origin, where the product form of the distances is exact.
-    profile : Profile
-        The kernel as a function of the squared distance.
-    linear : bool
-        Whether x itself follows the m kernel values.
-    device : Device
-        Where the large arrays live.
+    The centres, shape (m, d), are near the origin, where the product form of the distances is
+    exact. `profile` is the kernel as a function of the squared distance, and `device` is where the
+    large arrays live.
     """
 
     centres: Array
@@ -282,14 +260,8 @@ class LocalFeatures:
 class LocalRows:
     """Rows that bandwidths are learned from, on a device.
 
-    Attributes
-    ----------
-    features : LocalFeatures
-        What is computed of a row.
-    rows : Block
-        All of them.
-    batch_rows : int
-        Rows per block; memory grows with it.
+    `features` is what is computed of a row. `rows` holds all of them; they are taken in blocks of
+    `batch_rows`, with which the memory grows.
     """
 
     features: LocalFeatures
@@ -375,10 +347,8 @@ class Evaluation:
     def gradient(self, upstream: Callable[[Evaluated], Any]) -> Array:
         """Return dL/d log W, shape (m, d).
 
-        Parameters
-        ----------
-        upstream : callable
-            Returns the upstream gradient of a block: dL by its weighted kernel values, (rows, m).
+        `upstream` returns the upstream gradient of a block: dL by its weighted kernel values, shape
+        (rows, m).
         """
         total: Any = 0.0
         for each in self:

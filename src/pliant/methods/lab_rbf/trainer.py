@@ -70,18 +70,10 @@ Start = tuple[Array, float]
 class Recipe:
     """How one expansion is learned: parameters of the model, with nothing left automatic.
 
-    Attributes
-    ----------
-    alpha : float
-        Ridge penalty while bandwidths are learned.
-    alphas : tuple of float
-        Ridge penalties that the coefficients choose from.
-    shrinkages : tuple of float
-        Penalty parameters of the bandwidths, falling; inf: one bandwidth for each feature.
-    support : str or array of int
-        A strategy, or places among the training rows.
-    initial_bandwidth : float or None
-        First theta of all centres and features; None: the best of a few.
+    `alpha` is the ridge penalty while bandwidths are learned, and `alphas` are those that the
+    coefficients choose from. The penalty parameters `shrinkages` of the bandwidths fall; inf means
+    one bandwidth for each feature. `support` is a strategy, or places among the training rows.
+    `initial_bandwidth` is the first theta of all centres and features; None for the best of a few.
     """
 
     n_support: int
@@ -109,20 +101,10 @@ class Recipe:
         n_rows: int,
         weight: float,
     ) -> Recipe:
-        """Return how the k-th member of a model is learned.
+        """Return how the k-th member of a model is learned, k = 0, 1, ..., given its parameters.
 
-        Parameters
-        ----------
-        parameters : mapping
-            The parameters of the model.
-        k : int
-            0, 1, ...
-        support : str or array of int
-            How support points are chosen, or which they are.
-        n_rows : int
-            Number of rows of the table.
-        weight : float
-            The mean weight of a row; ridge penalties that are chosen grow with it.
+        `support` is how support points are chosen, or which they are. The table has `n_rows` rows,
+        whose mean weight is `weight`; ridge penalties that are chosen grow with it.
         """
         p: dict[str, Any] = {
             name: None if is_automatic(value) else value for name, value in parameters.items()
@@ -184,18 +166,11 @@ class Stage(NamedTuple):
 class Learned(NamedTuple):
     """The result of `Trainer.train`.
 
-    Attributes
-    ----------
-    stage : Stage
-        The best stage; its `log_squares` are those of the last stage.
-    rows : array of shape (m,)
-        Places of the support points among the training rows.
-    history : list of float
-        The objective after each step.
-    coefficients : array of shape (m, q) or None
-        Those of the interpolation objective; others follow from all rows.
-    mean : array of shape (q,)
-        The mean of the scaled target, to which the expansion is added.
+    `stage` is the best stage, with the `log_squares` of the last one, and `rows` are the places of
+    the m support points among the training rows. `history` is the objective after each step.
+    `coefficients`, shape (m, q), are those of the interpolation objective, else None, as they
+    follow from all rows. `mean`, shape (q,), is that of the scaled target, to which the expansion
+    is added.
     """
 
     stage: Stage
@@ -209,23 +184,10 @@ class Learned(NamedTuple):
 class Trainer:
     """Learns the bandwidths of one expansion.
 
-    Attributes
-    ----------
-    recipe : Recipe
-    rows : Table
-        Rows that bandwidths are learned from, features mapped and targets scaled.
-    held_out : Table or None
-        Validation rows.
-    loss : callable
-        Predictions of the validation rows, shape (n_held_out, q) -> loss.
-    device : Device
-    rng : RandomState
-    callback : callable
-        Called with a `Progress` after each step; True ends learning with the best so far.
-    history : list of float
-        The objective after each step.
-    stopped : bool
-        Whether the callback has ended learning.
+    They are learned from `rows`, with features mapped and targets scaled. `held_out` are the
+    validation rows, if there are any, and `loss` takes predictions of these, shape (n_held_out, q).
+    `callback` is called with a `Progress` after each step; True ends learning with the best so far,
+    and sets `stopped`. `history` is the objective after each step.
     """
 
     recipe: Recipe

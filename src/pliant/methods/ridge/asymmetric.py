@@ -13,15 +13,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pliant.core.blocks import in_blocks
 from pliant.core.kernels.base import Kernel
 from pliant.core.kernels.standard import as_kernel
-from pliant.core.linalg import LUFactors, lu_factors
+from pliant.core.linalg import LUFactors, lu_factors, scale_rows
 from pliant.core.summary import FunctionSummary, Summary
 from pliant.core.typing import Array
 from pliant.core.validation import (
     Constraint,
-    RealNumber,
     check_parameters,
     check_points,
     check_weights,
+    real_number,
 )
 
 
@@ -107,7 +107,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     True
     """
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {"alpha": RealNumber(above=0)}
+    _constraints: ClassVar[Mapping[str, Constraint]] = {"alpha": real_number(above=0)}
     """The kernel and gamma are checked where the kernel is made."""
 
     def __init__(
@@ -146,7 +146,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         scipy.linalg.LinAlgWarning
             K + alpha I is ill-conditioned.
         """
-        check_parameters(self, self._constraints)
+        check_parameters(self)
         alpha = float(self.alpha)
         points, targets = validate_data(
             self, X, y, dtype=np.float64, y_numeric=True, multi_output=True, ensure_min_samples=2
@@ -159,7 +159,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.kernel_ = None if self._precomputed else kernel
         self.support_vectors_: Any = None if self._precomputed else points.copy()
         self.dual_coef_, self.second_dual_coef_ = (
-            _scaled(factors.solve(_scaled(targets, root), transposed=second), root)
+            scale_rows(root, factors.solve(scale_rows(root, targets), transposed=second))
             for second in (False, True)
         )
         self.intercept_ = 0.0
@@ -284,9 +284,3 @@ def _factors(gram: Array, root: Array, alpha: float) -> LUFactors:
         f"K + alpha I with alpha = {alpha:g}",
         "K has an eigenvalue near -alpha, try another alpha",
     )
-
-
-def _scaled(rows: Array, factors: Array) -> Array:
-    """Return each row of a matrix, or each entry of a vector, times its factor."""
-    scaled: Array = (rows.T * factors).T
-    return scaled

@@ -247,12 +247,8 @@ class _Run(Generic[Proof]):
 class ProjectedGram:
     """K under many projections: they become K + W' diag(factors) W by one matrix product.
 
-    Parameters
-    ----------
-    gram : array of shape (a, a)
-        K, symmetric; changed in place.
-    log_det : float
-        log det(K0 K^{-1}), which follows K.
+    `gram` is K, symmetric, shape (a, a), and changed in place; `log_det` is log det(K0 K^{-1}),
+    which follows K.
     """
 
     def __init__(self, gram: Array, log_det: float) -> None:
@@ -273,23 +269,10 @@ class ProjectedGram:
     ) -> tuple[int, float]:
         """Project on the bounds of `order`, until enough updates are pending; update K.
 
-        Parameters
-        ----------
-        order : array
-            Indices of pairs.
-        pairs, signs, targets : arrays of shape (m, 2), (m,) and (m,)
-            All pairs, +1.0 for an upper and -1.0 for a lower bound, and the bounds.
-        per_slack : float
-            1/nu; 0 for hard bounds.
-        duals : array of shape (m,)
-            Changed in place.
-
-        Returns
-        -------
-        int
-            Number of bounds of `order` that were projected on.
-        float
-            Approximate number of multiplications.
+        `order` holds indices of `pairs`, shape (m, 2); all pairs have `signs`, +1.0 for an upper
+        and -1.0 for a lower bound, and the bounds `targets`. `per_slack` is 1/nu; 0 for hard
+        bounds. `duals` are changed in place. Returns the number of bounds of `order` that were
+        projected on, and the approximate number of multiplications.
         """
         done, used, change = _projections(
             self.gram, self._rows, self._factors, pairs, signs, targets, per_slack, order, duals

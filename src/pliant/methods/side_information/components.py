@@ -108,20 +108,10 @@ def _largest(matrix: Array, n_components: int, rounding: float) -> tuple[Array, 
 def principal_components(
     kernel: Kernel, points: Array, gram: Callable[[], Array], n_components: int
 ) -> Components:
-    """Return the principal components of a learned kernel on some points.
+    """Return the principal components of a learned kernel on points, shape (a, n_features).
 
-    Parameters
-    ----------
-    kernel : Kernel
-    points : array of shape (a, n_features)
-    gram : callable
-        Returns the kernel values between the points, shape (a, a); called where they are needed.
-    n_components : int
-
-    Returns
-    -------
-    Components
-        Functions of `component_inputs`.
+    They are functions of `component_inputs`. `gram` returns the kernel values between the points,
+    shape (a, a); it is called where they are needed.
     """
     if isinstance(kernel, LandmarkKernel):
         return Components.of_features(kernel.features(points), n_components)

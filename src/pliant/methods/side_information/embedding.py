@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,18 +17,18 @@ from pliant.core.summary import Summary
 from pliant.core.typing import Array
 from pliant.core.validation import (
     Constraint,
-    Integer,
-    OptionalTo,
-    RealNumber,
     check_parameters,
     fresh,
+    integer,
+    optional,
+    real_number,
 )
 from pliant.methods.side_information.components import (
     component_inputs,
     n_component_inputs,
     principal_components,
 )
-from pliant.methods.side_information.information import GraphExponent
+from pliant.methods.side_information.information import check_exponent
 from pliant.methods.side_information.kernels import GRAPH_NEIGHBORS, base_kernel
 from pliant.methods.side_information.learner import KernelLearner
 from pliant.methods.side_information.scg import SCGLogDetLearner
@@ -46,16 +46,16 @@ MAX_POINTS = 1000
 """Maximum number of points with side information on which settings are compared."""
 
 
-class NumbersOf(NamedTuple):
-    """A sequence of at least one number, each within another constraint."""
+def _sequence_of(constraint: Constraint) -> Constraint:
+    """Ask for a sequence of at least one number, each within another constraint."""
 
-    constraint: Constraint
-
-    def check(self, name: str, value: Any) -> object:
-        """Raise ValueError unless `value` is such a sequence."""
+    def check(name: str, value: Any) -> None:
         if np.ndim(value) != 1 or not np.size(value):
             raise ValueError(f"expected {name} to be a sequence of numbers, got {value!r}")
-        return [self.constraint.check(name, number) for number in value]
+        for number in value:
+            constraint(name, number)
+
+    return check
 
 
 class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -127,10 +127,10 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        "n_components": Integer(1),
-        "n_neighbors": Integer(1),
-        "strengths": OptionalTo(NumbersOf(RealNumber(above=0))),
-        "betas": OptionalTo(NumbersOf(GraphExponent())),
+        "n_components": integer(least=1),
+        "n_neighbors": integer(least=1),
+        "strengths": optional(_sequence_of(real_number(above=0))),
+        "betas": optional(_sequence_of(check_exponent)),
     }
 
     def __init__(
@@ -189,8 +189,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             If a parameter is out of range, or the data or the side information are unsuitable.
         """
         with fresh(self):
-            check_parameters(self, self._constraints)
-            self._check_combinations()
+            check_parameters(self)
             points = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
             known = {"y": y, "similar": similar, "dissimilar": dissimilar}
             seed = check_random_state(self.random_state).randint(2**31 - 1)  # equal folds for all
@@ -220,7 +219,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         else:
             learners = [clone(self.learner)]
         for learner in learners:
-            learner._check_parameters()
+            check_parameters(learner)
             if isinstance(learner, SCGLogDetLearner):
                 learner.set_params(n_components=None)
             if learner.get_params(deep=False).get("random_state", 0) is None:

@@ -15,12 +15,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
+from pliant.core.linalg import scale_rows
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import (
     check_choice,
@@ -39,17 +40,14 @@ LARGEST_BETA = 100.0
 """exp(100) = 2.7e43: beyond it the other weights, 1 and exp(-beta), vanish next to exp(beta)."""
 
 
-class GraphExponent(NamedTuple):
-    """The exponent beta of the weights exp(beta T), in (0, 100]."""
-
-    def check(self, name: str, value: Any) -> float:
-        """Raise ValueError unless `value` is such an exponent."""
-        beta = check_real(name, value, above=0)
-        if beta > LARGEST_BETA:
-            raise ValueError(
-                f"expected {name} <= {LARGEST_BETA:g}, as weights are exp(beta), got {value}"
-            )
-        return beta
+def check_exponent(name: str, value: Any) -> float:
+    """Return the exponent beta of the weights exp(beta T), if it is in (0, 100]."""
+    beta = check_real(name, value, above=0)
+    if beta > LARGEST_BETA:
+        raise ValueError(
+            f"expected {name} <= {LARGEST_BETA:g}, as weights are exp(beta), got {value}"
+        )
+    return beta
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,12 +266,7 @@ def _unlabeled_value(values: npt.NDArray[Any], unlabeled: Any) -> Any:
 class SupervisedGraph(ABC):
     """The supervised complete graph over some of the points, its members.
 
-    Attributes
-    ----------
-    members : array of shape (a,)
-        Their row indices.
-    degrees : array of shape (a,)
-        D_ii = sum_j W_ij.
+    `members`, shape (a,), are their row indices, and `degrees` are D_ii = sum_j W_ij.
     """
 
     members: Indices
@@ -290,7 +283,7 @@ class SupervisedGraph(ABC):
     def laplacian(self, B: Array) -> Array:
         """Return S B for B of shape (a,) or (a, m)."""
         scale = 1.0 / np.sqrt(self.degrees)
-        return B - _scale_rows(scale, self.weights(_scale_rows(scale, B)))
+        return B - scale_rows(scale, self.weights(scale_rows(scale, B)))
 
     @property
     def null_vector(self) -> Array:
@@ -324,24 +317,14 @@ class SupervisedGraph(ABC):
 class LabelGraph(SupervisedGraph):
     """The graph of labels: S = I - U H U', which differs from the identity by a rank-q matrix.
 
-    The q groups are the classes and, if there are any, the points without a label. U has one
-    orthonormal column per group, constant on its points; H_gh = W_gh sqrt(n_g n_h / (D_g D_h))
-    for groups of n_g points.
+    The q groups are the classes and, if there are any, the points without a label, whose label is
+    -1. U has one orthonormal column per group, constant on its points;
+    H_gh = W_gh sqrt(n_g n_h / (D_g D_h)) for groups of n_g points.
 
-    Parameters
-    ----------
-    members : array of shape (a,)
-    labels : array of shape (a,)
-        The class of each member, -1 where it is unknown.
-    beta : float
-
-    Attributes
-    ----------
-    groups, sizes : arrays of shape (a,) and (q,)
-        The group of each member, and the number of members in each group.
-    modes, damping : arrays of shape (q, q) and (q,)
-        Eigenvectors of H, and 1 minus its eigenvalues in ascending order; the first of these is
-        exactly 0 and belongs to the null vector of S.
+    `groups`, shape (a,), are those of the members, and `sizes`, shape (q,), the numbers of members
+    in each. `modes`, shape (q, q), are the eigenvectors of H, and `damping`, shape (q,), is 1 minus
+    its eigenvalues in ascending order; the first of these is exactly 0 and belongs to the null
+    vector of S.
     """
 
     def __init__(self, members: Indices, labels: Indices, beta: float = 1.0) -> None:
@@ -349,7 +332,7 @@ class LabelGraph(SupervisedGraph):
         kinds, groups = np.unique(labels, return_inverse=True)
         self.groups: Indices = groups.reshape(-1)
         self.sizes: Array = np.bincount(self.groups).astype(np.float64)
-        self._between = _group_weights(kinds, GraphExponent().check("beta", beta))
+        self._between = _group_weights(kinds, check_exponent("beta", beta))
         group_degrees = self._between @ self.sizes
         self.degrees = group_degrees[self.groups]
         scale = np.sqrt(self.sizes / group_degrees)
@@ -381,17 +364,17 @@ class LabelGraph(SupervisedGraph):
 
     def coordinates(self, B: Array) -> Array:
         """Return V'U'B, the coordinates of B in the eigenvectors V of H, shape (q, m)."""
-        scaled = _scale_rows(1.0 / np.sqrt(self.sizes), self._group_sums(B))
+        scaled = scale_rows(1.0 / np.sqrt(self.sizes), self._group_sums(B))
         return np.asarray(self.modes.T @ scaled)
 
     def expand(self, A: Array) -> Array:
         """Return U V A, shape (a, m), for A of shape (q, m)."""
-        return np.asarray(_scale_rows(1.0 / np.sqrt(self.sizes), self.modes @ A)[self.groups])
+        return np.asarray(scale_rows(1.0 / np.sqrt(self.sizes), self.modes @ A)[self.groups])
 
     def root(self, B: Array) -> Array:
         """Return S^{1/2} B for B of shape (a, m), in O((a + q^2) m)."""
         # in the q coordinates S^{1/2} is the square root of `damping`, elsewhere the identity
-        return B - self.expand(_scale_rows(1.0 - np.sqrt(self.damping), self.coordinates(B)))
+        return B - self.expand(scale_rows(1.0 - np.sqrt(self.damping), self.coordinates(B)))
 
     def quadratic(self, F: Array) -> Array:
         """Return F'S F, shape (m, m), for F of shape (a, m), in O(a m^2)."""
@@ -402,20 +385,14 @@ class LabelGraph(SupervisedGraph):
 class PairGraph(SupervisedGraph):
     """The graph of pairs: W = 11' plus a sparse matrix.
 
-    Parameters
-    ----------
-    members : array of shape (a,)
-    pairs : array of shape (m, 2)
-        Positions among the members, i < j, without repetitions.
-    signs : array of shape (m,)
-        +1.0 or -1.0.
-    beta : float
+    The pairs, shape (m, 2), are positions among the members, i < j, without repetitions; each has a
+    sign, +1.0 or -1.0.
     """
 
     def __init__(self, members: Indices, pairs: Indices, signs: Array, beta: float = 1.0) -> None:
         self.members = members
         i, j = pairs.T
-        extra = np.expm1(GraphExponent().check("beta", beta) * signs)  # exp(beta T) - 1
+        extra = np.expm1(check_exponent("beta", beta) * signs)  # exp(beta T) - 1
         places = (np.concatenate([i, j]), np.concatenate([j, i]))
         a = len(members)
         self._extra = scipy.sparse.csr_array((np.tile(extra, 2), places), shape=(a, a))
@@ -446,8 +423,3 @@ def _group_weights(kinds: Indices, beta: float) -> Array:
     T[kinds < 0] = 0.0
     T[:, kinds < 0] = 0.0
     return np.exp(beta * T)
-
-
-def _scale_rows(factors: Array, B: Array) -> Array:
-    """Return each row of a matrix, or each entry of a vector, times its factor."""
-    return np.asarray((B.T * factors).T)

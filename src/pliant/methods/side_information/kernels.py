@@ -29,16 +29,6 @@ from pliant.core.typing import Array
 from pliant.core.validation import check_choice, check_gram, check_points, stack_level
 from pliant.methods.side_information.neighbor_graph import NeighborGraphKernel
 
-__all__ = [
-    "GRAPH_NEIGHBORS",
-    "LandmarkKernel",
-    "LogDetKernel",
-    "PSDPart",
-    "base_kernel",
-    "checked_gram",
-    "nystroem",
-]
-
 PSD_KERNELS = (Gaussian, Laplacian, Linear, Matern, NeighborGraphKernel, Polynomial)
 """Kernels whose matrices need no check: they are symmetric and PSD."""
 
@@ -56,12 +46,8 @@ def base_kernel(kernel: Any, points: Array, gamma: float | str) -> Kernel:
     """Return the kernel for a parameter ``kernel``, if it is symmetric and PSD.
 
     Besides the names of `pliant.kernels.as_kernel` there is "graph", the
-    `pliant.kernels.NeighborGraphKernel` of the points.
-
-    Raises
-    ------
-    ValueError
-        If the kernel is not symmetric or not PSD, or `pliant.kernels.as_kernel` refuses it.
+    `pliant.kernels.NeighborGraphKernel` of the points. Any other kernel, and one that `as_kernel`
+    refuses, raises ValueError.
     """
     if isinstance(kernel, str) and kernel == "graph":
         if gamma != "scale":
@@ -79,24 +65,11 @@ def base_kernel(kernel: Any, points: Array, gamma: float | str) -> Kernel:
     return base
 
 
-def checked_gram(base: Kernel, points: Array) -> Array:
-    """Return the kernel values between some points, shape (a, a).
+def checked_gram(base: Kernel, points: Array) -> tuple[Array, float | None]:
+    """Return kernel values, shape (a, a), and their smallest eigenvalue if it is clearly negative.
 
-    Raises
-    ------
-    ValueError
-        If they are not finite, or not symmetric.
-
-    Warns
-    -----
-    NonPSDWarning
-        They have a clearly negative eigenvalue.
+    Raises ValueError for values that are not finite, or not symmetric; warns of the eigenvalue.
     """
-    return _gram_and_negative_eigenvalue(base, points)[0]
-
-
-def _gram_and_negative_eigenvalue(base: Kernel, points: Array) -> tuple[Array, float | None]:
-    """Return checked kernel values, and their smallest eigenvalue if it is clearly negative."""
     gram = base(points)
     if not np.isfinite(gram).all():
         raise ValueError(f"expected finite kernel values, got inf or NaN from {base!r}")
@@ -128,7 +101,7 @@ class PSDPart(NamedTuple):
     @classmethod
     def of(cls, base: Kernel, points: Array) -> PSDPart:
         """Return the PSD part of the kernel values between some points; see `checked_gram`."""
-        gram, smallest = _gram_and_negative_eigenvalue(base, points)
+        gram, smallest = checked_gram(base, points)
         if smallest is None:
             return cls(gram, np.empty((len(gram), 0)), np.empty(0))
         values, vectors = np.linalg.eigh(gram)
@@ -275,20 +248,13 @@ def nystroem(
 ) -> tuple[LandmarkKernel, Array, float]:
     """Approximate a kernel from landmarks, drawn without replacement. O(n m^2 + m^3).
 
-    The features are f(x) = M' k0(P, x) with M M' = k0(P, P)^+, so that f(x)'f(y) = k0(x, y) for
-    x in P.
-
-    Returns
-    -------
-    kernel : LandmarkKernel
-    features : array of shape (n, r)
-        f at all points.
-    missing : float
-        The fraction of the trace of K0 that the features miss.
+    The features are f(x) = M' k0(P, x) with M M' = k0(P, P)^+, so that f(x)'f(y) = k0(x, y) for x
+    in P. Returns the kernel, the features of all points, shape (n, r), and the fraction of the
+    trace of K0 that they miss.
     """
     chosen = np.sort(rng.choice(len(points), n_landmarks, replace=False))
     landmarks = points[chosen]
-    values, vectors = np.linalg.eigh(checked_gram(base, landmarks))
+    values, vectors = np.linalg.eigh(checked_gram(base, landmarks)[0])
     kept = values > RANK * max(float(values[-1]), 0.0)
     if not kept.any():
         raise ValueError(

@@ -43,18 +43,10 @@ SAME = 1e-10
 class BoundsCertificate(NamedTuple):
     """The value of K for some duals, and a lower bound of the optimum.
 
-    Attributes
-    ----------
-    gram : array of shape (a, a)
-        K for these duals.
-    value : float
-        The objective of K with the best slack; with hard bounds D_ld(K, K0).
-    lower_bound : float
-        g of the duals.
-    gap : float
-        Their difference; nan if the bounds are hard and K violates one.
-    max_violation : float
-        The largest violation of a bound by a distance, as a fraction of the bound.
+    `gram` is K for these duals, shape (a, a), and `value` its objective with the best slack; with
+    hard bounds D_ld(K, K0). `lower_bound` is g of the duals, and `gap` their difference; nan if the
+    bounds are hard and K violates one. `max_violation` is the largest violation of a bound by a
+    distance, as a fraction of the bound.
     """
 
     gram: Array

@@ -23,13 +23,13 @@ from pliant.core.summary import Summary, summarize
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import (
     Constraint,
-    Flag,
-    Integer,
+    check_flag,
     check_labels,
     check_parameters,
     check_points,
     check_real,
     fresh,
+    integer,
     plain,
     where_equal,
 )
@@ -51,7 +51,7 @@ def _has(name: str) -> Callable[[Any], bool]:
 class BaseLearnedKernel(BaseEstimator):
     """A learned kernel, and an estimator on its Gram matrix, ``machine``."""
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {"unit_variance": Flag()}
+    _constraints: ClassVar[Mapping[str, Constraint]] = {"unit_variance": check_flag}
     _estimator_type_of_machine: ClassVar[str]
 
     learner: Any
@@ -92,7 +92,7 @@ class BaseLearnedKernel(BaseEstimator):
             values.
         """
         with fresh(self):
-            check_parameters(self, self._constraints)
+            check_parameters(self)
             self._learn(X, y)
         return self
 
@@ -318,6 +318,8 @@ class LearnedKernelClassifier(ClassifierMixin, BaseLearnedKernel):
 
     _estimator_type_of_machine = "classifier"
 
+    unlabeled: Any
+
     def __init__(
         self,
         learner: Any = None,
@@ -407,9 +409,11 @@ class LearnedKernelRegressor(RegressorMixin, BaseLearnedKernel):
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **BaseLearnedKernel._constraints,
-        "n_bins": Integer(2),
+        "n_bins": integer(least=2),
     }
     _estimator_type_of_machine = "regressor"
+
+    n_bins: int
 
     def __init__(
         self,

@@ -36,14 +36,6 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     kernel_: Kernel
     support_vectors_: Array
 
-    def _check_parameters(self) -> None:
-        """Raise for the first parameter that is out of range or incompatible with another."""
-        check_parameters(self, self._constraints)
-        self._check_combinations()
-
-    def _check_combinations(self) -> None:
-        """Raise for parameters that are incompatible with each other."""
-
     @abstractmethod
     def _learn(self, points: Array, information: SideInformation) -> LearnedMatrix:
         """Set the fitted attributes; return a function from row indices to the learned matrix."""
@@ -119,7 +111,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _fit(self, X: Any, y: Any, similar: Any = None, dissimilar: Any = None) -> LearnedMatrix:
         with fresh(self):
-            self._check_parameters()
+            check_parameters(self)
             points, information = self._checked_data(X, y, similar, dissimilar)
             self.support_vectors_ = self._kernel_points(points)
             self.classes_ = information.classes

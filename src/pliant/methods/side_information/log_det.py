@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -17,10 +17,10 @@ from pliant.core.summary import Convergence, Summary
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
     Constraint,
-    Integer,
-    OptionalTo,
-    RealNumber,
     check_real,
+    integer,
+    optional,
+    real_number,
     stack_level,
 )
 from pliant.methods.side_information import bregman
@@ -35,18 +35,14 @@ from pliant.methods.side_information.ldk_problem import (
 from pliant.methods.side_information.learner import KernelLearner, LearnedMatrix
 
 
-class PercentilePair(NamedTuple):
-    """Two percentiles, 0 <= low < high <= 100."""
-
-    def check(self, name: str, value: Any) -> object:
-        """Raise ValueError unless `value` is such a pair."""
-        expected = f"expected {name} (low, high) with 0 <= low < high <= 100, got {value!r}"
-        if not isinstance(value, tuple | list) or len(value) != 2:
-            raise ValueError(expected)
-        low, high = (check_real(name, number) for number in value)
-        if not 0.0 <= low < high <= 100.0:
-            raise ValueError(expected)
-        return value
+def _check_percentiles(name: str, value: Any) -> None:
+    """Raise ValueError unless `value` is a pair of percentiles, 0 <= low < high <= 100."""
+    expected = f"expected {name} (low, high) with 0 <= low < high <= 100, got {value!r}"
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise ValueError(expected)
+    low, high = (check_real(name, number) for number in value)
+    if not 0.0 <= low < high <= 100.0:
+        raise ValueError(expected)
 
 
 class LogDetLearner(CallbackSupport, KernelLearner):
@@ -161,13 +157,13 @@ class LogDetLearner(CallbackSupport, KernelLearner):
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        "similar_bound": OptionalTo(RealNumber(above=0)),
-        "dissimilar_bound": OptionalTo(RealNumber(above=0)),
-        "slack": OptionalTo(RealNumber(above=0, infinite=True)),
-        "percentiles": PercentilePair(),
-        "max_pairs": OptionalTo(Integer(1)),
-        "tol": RealNumber(above=0),
-        "max_iter": Integer(1),
+        "similar_bound": optional(real_number(above=0)),
+        "dissimilar_bound": optional(real_number(above=0)),
+        "slack": optional(real_number(above=0, infinite=True)),
+        "percentiles": _check_percentiles,
+        "max_pairs": optional(integer(least=1)),
+        "tol": real_number(above=0),
+        "max_iter": integer(least=1),
     }
 
     def __init__(

@@ -10,7 +10,6 @@ below the rest of the spectrum, so that none of them is mixed into the others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple, Self
 
@@ -23,7 +22,7 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 from scipy.spatial.distance import cdist
 
 from pliant.core.kernels.base import Kernel
-from pliant.core.kernels.extension import CoordinateNeighbors
+from pliant.core.kernels.extension import CoordinateNeighbors, row_parts
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import check_integer, check_points, check_real, check_vector
 
@@ -52,32 +51,19 @@ class SmoothVectors(NamedTuple):
 
 
 class NeighborGraph:
-    """The graph of nearest neighbours; each component has at least k + 1 points.
+    """The graph of the k nearest neighbours of m > k distinct points, shape (m, n_features).
 
-    Of equally near points the first ones are taken. Time O(m^2 n_features), memory O(m k).
-
-    Parameters
-    ----------
-    points : array of shape (m, n_features)
-        Distinct, m > k.
-    n_neighbors : int
-        k >= 1.
+    Of equally near points the first ones are taken, and each component has at least k + 1 points.
+    Time O(m^2 n_features), memory O(m k). A distance that is not finite raises ValueError.
 
     Attributes
     ----------
     weights : sparse array of shape (m, m)
         A.
-    degrees : array of shape (m,)
-        D_ii, at least k.
-    radii : array of shape (m,)
-        The distance of each point to its k-th neighbour.
+    degrees, radii : arrays of shape (m,)
+        D_ii, at least k, and the distance of each point to its k-th neighbour.
     components : array of shape (m,)
         The index of the connected component of each point.
-
-    Raises
-    ------
-    ValueError
-        If a distance is not a finite number.
     """
 
     def __init__(self, points: Array, n_neighbors: int) -> None:
@@ -108,12 +94,7 @@ class NeighborGraph:
     def smoothest(self, n_vectors: int, *, drop_null: bool) -> SmoothVectors:
         """Return at most `n_vectors` of the smallest eigenvalues of L and their vectors.
 
-        Parameters
-        ----------
-        n_vectors : int
-            >= 1.
-        drop_null : bool
-            Whether the null space is left out.
+        `n_vectors` is at least 1; `drop_null` leaves the null space out.
         """
         n_null = 0 if drop_null else min(n_vectors, self.n_components)
         r = min(n_vectors - n_null, len(self.degrees) - self.n_components)
@@ -180,7 +161,7 @@ def _connect(points: Array, k: int) -> tuple[scipy.sparse.csr_array, Array]:
     """Return A and the distance of each point to its k-th neighbour."""
     m = len(points)
     columns, radii = [], []
-    for rows in _parts(np.arange(m), m):
+    for rows in row_parts(np.arange(m), m, BLOCK):
         distances = cdist(points[rows], points)
         distances[np.arange(len(rows)), rows] = np.inf
         near, radius = _nearest(distances, k)
@@ -203,29 +184,14 @@ def _nearest(distances: Array, k: int) -> tuple[Mask, Array]:
 
 
 def links(X: Array, points: Array, radii: Array, n_neighbors: int) -> Mask:
-    """Return which points of the graph each new point would be linked to, shape (n, m).
+    """Return which points of the graph each of n new points X would be linked to, shape (n, m).
 
     These are its k nearest points, and those whose k-th neighbour is farther away than the new
-    point: the rule of the graph itself. The graph does not change, and the new points do not
-    affect each other.
-
-    Parameters
-    ----------
-    X : array of shape (n, n_features)
-        New points.
-    points, radii : arrays of shape (m, n_features) and (m,)
-        Of a `NeighborGraph`.
-    n_neighbors : int
-        k.
+    point: the rule of the graph itself, whose `radii` are these distances. The graph does not
+    change, and the new points do not affect each other.
     """
     distances = cdist(X, points)
     return np.asarray(_nearest(distances, n_neighbors)[0] | (distances < radii))
-
-
-def _parts(rows: Indices, m: int) -> Iterator[Indices]:
-    """Yield rows in parts whose distances to m points fit into memory."""
-    step = max(1, BLOCK // m)
-    return (rows[low : low + step] for low in range(0, len(rows), step))
 
 
 class SpectralKernel(Kernel):
@@ -286,7 +252,7 @@ class SpectralKernel(Kernel):
         twins = CoordinateNeighbors(points).twins(X)
         values = check_points(self.vectors, "vectors")[twins]
         new = np.flatnonzero(twins < 0)
-        for part in _parts(new, len(points)):
+        for part in row_parts(new, len(points), BLOCK):
             values[part] = self._at_new_points(X[part])
         return values
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from pliant.core.kernels.extension import CoordinateNeighbors
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import Constraint, Flag, Integer, OneOf
-from pliant.methods.side_information.information import GraphExponent, SideInformation
+from pliant.core.validation import Constraint, check_flag, integer, one_of
+from pliant.methods.side_information.information import SideInformation, check_exponent
 from pliant.methods.side_information.learner import KernelLearner, LearnedMatrix
 from pliant.methods.side_information.neighbor_graph import NeighborGraph, SpectralKernel
 from pliant.methods.side_information.osk_problem import (
@@ -129,12 +129,12 @@ class OrderSpectralLearner(KernelLearner):
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        "loss": OneOf(("alignment", "scg")),
-        "order": OneOf(ORDERS),
-        "n_neighbors": Integer(1),
-        "n_components": Integer(1),
-        "drop_null": Flag(),
-        "beta": GraphExponent(),
+        "loss": one_of(("alignment", "scg")),
+        "order": one_of(ORDERS),
+        "n_neighbors": integer(least=1),
+        "n_components": integer(least=1),
+        "drop_null": check_flag,
+        "beta": check_exponent,
     }
 
     def __init__(

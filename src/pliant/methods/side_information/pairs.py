@@ -12,10 +12,8 @@ from pliant.core.typing import Array, Indices, Mask
 def check_pairs(name: str, pairs: npt.ArrayLike | None, n_samples: int) -> Indices:
     """Return pairs with i < j, sorted and without repetitions, shape (n_pairs, 2).
 
-    Raises
-    ------
-    ValueError
-        For a wrong shape, numbers that are not integers, an index out of range, or i = j.
+    Raises ValueError for a wrong shape, numbers that are not integers, an index out of range, or a
+    pair of equal indices.
     """
     if pairs is None or np.size(pairs) == 0:
         return np.empty((0, 2), dtype=np.intp)

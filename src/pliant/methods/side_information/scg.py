@@ -12,13 +12,13 @@ from sklearn.utils import check_random_state
 from pliant.core.kernels.base import Kernel
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
-    Automatic,
     Constraint,
-    Flag,
-    Integer,
-    OneOf,
-    OptionalTo,
-    RealNumber,
+    automatic,
+    check_flag,
+    integer,
+    one_of,
+    optional,
+    real_number,
 )
 from pliant.methods.side_information.components import (
     Components,
@@ -28,9 +28,9 @@ from pliant.methods.side_information.components import (
 )
 from pliant.methods.side_information.information import (
     GRAPHS,
-    GraphExponent,
     SideInformation,
     SupervisedGraph,
+    check_exponent,
 )
 from pliant.methods.side_information.kernels import (
     LandmarkKernel,
@@ -166,13 +166,13 @@ class SCGLogDetLearner(KernelLearner):
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        "strength": Automatic(RealNumber(above=0)),
-        "scale_strength": Flag(),
-        "beta": GraphExponent(),
-        "graph": OneOf(GRAPHS),
-        "solver": OneOf(("auto", "cholesky", "eigh", "features")),
-        "n_components": OptionalTo(Integer(1)),
-        "n_landmarks": OptionalTo(Integer(1)),
+        "strength": automatic(real_number(above=0)),
+        "scale_strength": check_flag,
+        "beta": check_exponent,
+        "graph": one_of(GRAPHS),
+        "solver": one_of(("auto", "cholesky", "eigh", "features")),
+        "n_components": optional(integer(least=1)),
+        "n_landmarks": optional(integer(least=1)),
     }
 
     def __init__(

@@ -216,27 +216,10 @@ def graph_size(diagonal: Array) -> float:
 def learned_map(features: Array, graph: SupervisedGraph, strength: float) -> tuple[Array, float]:
     """Return the map of features that the problem learns where K0 = F F', in O(a m^2).
 
-    K = F A^{-1} F' with A = I + gamma F'S F = L L': the new features are f -> L^{-1} f.
-
-    Parameters
-    ----------
-    features : array of shape (a, m)
-        F on the members of the graph.
-    graph : SupervisedGraph
-    strength : float
-        gamma.
-
-    Returns
-    -------
-    array of shape (m, m)
-        L^{-T}: the learned features are F @ L^{-T}.
-    float
-        The optimal value, log det A.
-
-    Raises
-    ------
-    ValueError
-        If gamma is so large that rounding of F'S F exceeds the identity.
+    F, shape (a, m), holds the features of the members of the graph; `strength` is gamma. As
+    K = F A^{-1} F' with A = I + gamma F'S F = L L', the new features are f -> L^{-1} f. Returns
+    L^{-T}, shape (m, m), so that the learned features are F @ L^{-T}, and log det A, the optimal
+    value. Raises ValueError if gamma is so large that rounding of F'S F exceeds the identity.
     """
     A = strength * graph.quadratic(features)
     A[np.diag_indices_from(A)] += 1.0

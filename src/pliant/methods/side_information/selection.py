@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.random import RandomState
@@ -39,34 +39,6 @@ class Candidate(NamedTuple):
 
     strength: float
     beta: float
-
-
-class Score(Protocol):
-    """The quality of a learned kernel on hidden side information; nan where it is undefined."""
-
-    def of_labels(self, gram: Array, cross_gram: Array, labels: Indices, hidden: Indices) -> float:
-        """Return the accuracy on points with hidden labels.
-
-        Parameters
-        ----------
-        gram, cross_gram : arrays of shape (a, a) and (h, a)
-            Learned kernel values of the a labelled points, and of the h others against them.
-        labels, hidden : arrays of shape (a,) and (h,)
-            Their classes.
-        """
-
-    def of_pairs(self, gram: Array, members: Indices, pairs: Indices, signs: Array) -> float:
-        """Return the area under the ROC curve of distances, of similar and dissimilar pairs.
-
-        Parameters
-        ----------
-        gram : array of shape (n, n)
-            Learned kernel values.
-        members : array of shape (a,)
-            The points in the known pairs.
-        pairs, signs : arrays of shape (h, 2) and (h,)
-            The hidden pairs, of both signs.
-        """
 
 
 class KernelScore:
@@ -123,6 +95,15 @@ class ComponentScore:
             return None
 
 
+Score: TypeAlias = KernelScore | ComponentScore
+"""The quality of a learned kernel on hidden side information; nan where it is undefined.
+
+`of_labels` takes the learned kernel values of a labelled points, shape (a, a), and of h others
+against them, shape (h, a), and the classes of both. `of_pairs` takes the values of all n points,
+shape (n, n), the a points in the known pairs, and h hidden pairs with their signs, of both kinds.
+"""
+
+
 def unit_scale(gram: Array) -> float:
     """Return the factor that scales the variance of the points of a Gram matrix to 1.
 
@@ -148,35 +129,18 @@ def mean_scores(
     max_points: int = 500,
     gram: Array | None = None,
 ) -> Array:
-    """Return the mean score of each candidate over the folds.
+    """Return the mean score of each candidate over the folds; nan if nothing can be held out.
 
-    Parameters
-    ----------
-    base : callable
-        Returns the base kernel for some points.
-    points : array of shape (n_samples, n_features)
-    information : SideInformation
-        A fifth of the labels, or of the pairs, is hidden at a time.
-    candidates : sequence of Candidate
-    score : Score
-    graph, scale_strength
-        As in `SCGLogDetLearner`.
-    rng : RandomState
-    max_points : int
-        Maximum number of known points in the comparison (with labels and the complete graph, also
-        of unknown points).
-    gram : array, optional
-        The base kernel's matrix of the points in the graph, if it has been computed.
-
-    Returns
-    -------
-    array of shape (n_candidates,)
-        nan if nothing can be held out.
+    A fifth of the labels, or of the pairs, is hidden at a time. `base` returns the base kernel for
+    some of the points, shape (n_samples, n_features); `graph` and `scale_strength` are those of
+    `SCGLogDetLearner`. At most `max_points` known points are compared (with labels and the complete
+    graph, as many unknown points too). `gram` is the base kernel's matrix of the points in the
+    graph, if it has been computed.
     """
     rows, known = _sample(information, graph, max_points, rng)
     folds = _folds(known, rng)
     if gram is None or len(gram) != len(rows):  # else the sample is the whole graph
-        gram = checked_gram(base(points[rows]), points[rows])
+        gram = checked_gram(base(points[rows]), points[rows])[0]
     path = SCGLogDetPath(gram)
     score_of_fold = _label_score if known.labels is not None else _pair_score
 

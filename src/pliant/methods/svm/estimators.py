@@ -12,7 +12,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import combinations
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -22,36 +22,33 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from pliant.core.blocks import in_blocks
 from pliant.core.kernels.base import Kernel
 from pliant.core.kernels.precomputed import Precomputed
 from pliant.core.progress import CallbackSupport, FitProgress, with_callbacks
-from pliant.core.summary import Convergence, Summary
-from pliant.core.typing import Array, Indices, Mask
+from pliant.core.summary import Convergence, FunctionSummary, Summary
+from pliant.core.typing import Array, Callback, Indices, Mask
 from pliant.core.validation import (
     Constraint,
-    Flag,
-    RealNumber,
+    check_flag,
     check_integer,
     check_parameters,
+    check_points,
     check_weights,
     forget,
     plain,
+    real_number,
     stack_level,
 )
 from pliant.methods.svm.dual import MarginDual, svc_dual, svr_dual
-from pliant.methods.svm.learned import check_loaded, expansion, summary_of
 from pliant.methods.svm.rows import DenseRows, Rows
 from pliant.methods.svm.task import Task, WarmStart
 
 
-class StepLimit(NamedTuple):
-    """A number of steps >= 1, or -1 for no limit."""
-
-    def check(self, name: str, value: Any) -> object:
-        """Raise ValueError unless `value` is such a number."""
-        if check_integer(name, value, least=-1) == 0:
-            raise ValueError(f"expected {name} >= 1, or -1 for no limit, got 0")
-        return value
+def _check_step_limit(name: str, value: Any) -> None:
+    """Raise ValueError unless `value` is a number of steps >= 1, or -1 for no limit."""
+    if check_integer(name, value, least=-1) == 0:
+        raise ValueError(f"expected {name} >= 1, or -1 for no limit, got 0")
 
 
 def finite_gram(kernel: Kernel, points: Array) -> Array:
@@ -64,6 +61,12 @@ def finite_gram(kernel: Kernel, points: Array) -> Array:
     return gram
 
 
+def expansion(kernel: Kernel, X: Array, vectors: Array, coefficients: Array) -> Array:
+    """Return kernel(X, vectors) @ coefficients, shape (m,), in blocks of rows of X."""
+    values: Array = in_blocks(X, len(vectors), lambda some: kernel(some, vectors) @ coefficients)
+    return values
+
+
 class BaseSVM(CallbackSupport, BaseEstimator):
     """A learned kernel with coefficients that solve the dual of a support vector machine.
 
@@ -73,13 +76,16 @@ class BaseSVM(CallbackSupport, BaseEstimator):
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        "C": RealNumber(above=0),
-        "tol": RealNumber(above=0),
-        "max_iter": StepLimit(),
+        "C": real_number(above=0),
+        "tol": real_number(above=0),
+        "max_iter": _check_step_limit,
     }
 
     _drawings: ClassVar[frozenset[str]] = frozenset({"gram"})
     """What can be drawn of one function, besides its convergence."""
+
+    _finite: ClassVar[tuple[str, ...]]
+    """Fitted attributes of one function that hold finite numbers."""
 
     C: float
     tol: float
@@ -110,7 +116,7 @@ class BaseSVM(CallbackSupport, BaseEstimator):
             For a parameter out of range, or data that cannot be learned from.
         """
         forget(self)
-        self._check_parameters()
+        check_parameters(self)
         tasks = self._prepare(X, y, sample_weight)
         progress = FitProgress(self, X, y)
         self._complete(tasks, [None] * len(tasks), progress)
@@ -124,26 +130,48 @@ class BaseSVM(CallbackSupport, BaseEstimator):
         -------
         Summary
             With one function for two classes or a regression, and one for each pair of more
-            classes.
+            classes. The details of each are ``eta`` and ``parts`` (DANK and KNPL), or ``rank``,
+            the rank of P (TKL and GKL), whose convergence counts support vector machines solved.
         """
         check_is_fitted(self)
-        return summary_of(self)
+        members = getattr(self, "estimators_", [self])
+        several = members[0] is not self
+        pairs = combinations(self.classes_.tolist(), 2) if several else [None]
+        functions = tuple(
+            each._function(classes) for each, classes in zip(members, pairs, strict=True)
+        )
+        drawings = self._drawings
+        if all(np.isfinite(each._convergence().gaps).all() for each in members):
+            drawings |= {"convergence"}
+        return Summary(
+            functions=functions,
+            kernel=None if several else self.kernel_,
+            base_kernel=getattr(members[0].kernel_, "base", None),
+            n_support=len(np.unique(np.concatenate([each.support_ for each in members]))),
+            drawings=drawings,
+        )
 
+    def _function(self, classes: tuple[Any, Any] | None) -> FunctionSummary:
+        """Return the summary of the only function, which separates two of more classes, or all."""
+        return FunctionSummary(
+            estimator=self,
+            n_support=len(self.support_),
+            n_iter=int(self.n_iter_),
+            objective=float(self.objective_),
+            gap=float(self.dual_gap_),
+            relative_gap=float(self.relative_gap_),
+            classes=classes,
+            details=self._details(),
+            convergence=self._convergence(),
+        )
+
+    @abstractmethod
     def _details(self) -> Mapping[str, Any]:
         """Return facts of one function for `summary`, such as ``eta`` or ``rank``."""
-        return {}
 
-    def _convergence(self) -> Convergence | None:
+    @abstractmethod
+    def _convergence(self) -> Convergence:
         """Return the gaps at each check of the solver of one function, for `summary`."""
-        return None
-
-    def _check_parameters(self) -> None:
-        """Raise for the first parameter that is out of range or does not go with another."""
-        check_parameters(self, self._constraints)
-        self._check_combinations()
-
-    def _check_combinations(self) -> None:
-        """Raise for parameters that do not go together."""
 
     @abstractmethod
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> list[Task]:
@@ -154,14 +182,11 @@ class BaseSVM(CallbackSupport, BaseEstimator):
         """Return a function from a Gram matrix to the dual of the plain SVM of this task."""
 
     @abstractmethod
-    def _learn(self, task: Task, start: WarmStart | None, callback: Callable[..., Any]) -> Array:
+    def _learn(self, task: Task, start: WarmStart | None, callback: Callback) -> Array:
         """Learn one function; set the fitted attributes; return what a path may start from."""
 
     def _complete(
-        self,
-        tasks: list[Task],
-        starts: Sequence[WarmStart | None],
-        callback: Callable[..., Any],
+        self, tasks: list[Task], starts: Sequence[WarmStart | None], callback: Callback
     ) -> list[Array]:
         """Learn the only function, in place; return what a path may start from."""
         return [self._learn(tasks[0], starts[0], callback)]
@@ -226,7 +251,25 @@ class BaseSVM(CallbackSupport, BaseEstimator):
 
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes, read from a file, do not belong together."""
-        check_loaded(self)
+        members = getattr(self, "estimators_", [self])
+        n_classes = len(getattr(self, "classes_", (0, 1)))
+        if len(members) != n_classes * (n_classes - 1) // 2:
+            raise ValueError(f"expected an estimator for each pair of {n_classes} classes")
+        for fitted in members:
+            vectors = check_points(fitted.support_vectors_, "support_vectors_")
+            coefficients = np.asarray(fitted.dual_coef_)
+            if coefficients.shape != (len(vectors),) or len(fitted.support_) != len(vectors):
+                raise ValueError(
+                    f"expected {len(vectors)} coefficients, got shape {coefficients.shape}"
+                )
+            if not np.isfinite([*coefficients, fitted.intercept_]).all():
+                raise ValueError("expected finite coefficients")
+            if not isinstance(fitted.kernel_, Kernel):
+                raise ValueError(f"expected a kernel, got {type(fitted.kernel_).__name__}")
+            for name in fitted._finite:
+                values = np.asarray(getattr(fitted, name), dtype=np.float64)
+                if not np.isfinite(values).all():
+                    raise ValueError(f"expected finite numbers in {name}, got {values!r}")
 
 
 class SVMClassifier(ClassifierMixin, BaseSVM):
@@ -330,10 +373,7 @@ class SVMClassifier(ClassifierMixin, BaseSVM):
         return np.asarray(factors, dtype=np.float64)
 
     def _complete(
-        self,
-        tasks: list[Task],
-        starts: Sequence[WarmStart | None],
-        callback: Callable[..., Any],
+        self, tasks: list[Task], starts: Sequence[WarmStart | None], callback: Callback
     ) -> list[Array]:
         if len(tasks) == 1:
             return super()._complete(tasks, starts, callback)
@@ -370,8 +410,8 @@ class SVMRegressor(RegressorMixin, BaseSVM):
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **BaseSVM._constraints,
-        "epsilon": RealNumber(least=0),
-        "scale_target": Flag(),
+        "epsilon": real_number(least=0),
+        "scale_target": check_flag,
     }
 
     epsilon: float

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
+from pliant.core.validation import check_parameters
 from pliant.methods.svm.estimators import BaseSVM
 from pliant.methods.svm.task import WarmStart
 
@@ -54,19 +55,15 @@ def C_path(
         raise ValueError("expected at least one C, got none")
     models = [clone(estimator).set_params(C=C) for C in Cs]
     for model in models:
-        model._check_parameters()
+        check_parameters(model)
     tasks = models[0]._prepare(X, y, sample_weight)
     shared = {name: value for name, value in vars(models[0]).items() if name.endswith("_")}
     starts: list[WarmStart | None] = [None] * len(tasks)
     rising = np.argsort(np.asarray(Cs, dtype=np.float64), kind="stable")
     for position, here in enumerate(rising):
         vars(models[here]).update(shared)
-        solutions = models[here]._complete(tasks, starts, callback=_never_stop)
+        solutions = models[here]._complete(tasks, starts, callback=lambda _: False)
         if position + 1 < len(rising):
             growth = Cs[rising[position + 1]] / Cs[here]
             starts = [WarmStart(beta, growth) for beta in solutions]
     return models
-
-
-def _never_stop(_step: object) -> bool:
-    return False

@@ -14,27 +14,14 @@ from pliant.methods.svm.rows import DenseRows
 class Task:
     """One real-valued function to learn.
 
-    Attributes
-    ----------
-    kernel : Kernel
-        The base kernel.
-    points : array of shape (n_samples, n_features)
-        The training points of positive weight, in the user's units.
-    members : array of shape (n_samples,)
-        Their row numbers in the training data.
-    target : array of shape (n_samples,)
-        -1.0 and +1.0, or real numbers.
-    weights : array of shape (n_samples,)
-        Sample weights, > 0.
-    all_rows : DenseRows or None
-        The Gram matrix of all training points; None where it is not kept whole, or the kernel has
-        yet to be learned.
-    psd : bool
-        Whether it is positive semi-definite.
-    centre, scale : float
-        The target in the user's units is centre + scale * target.
-    name : str
-        Name among the tasks of a fit, such as "0-2"; empty where there is only one.
+    It is learned from the `points` of positive weight, in the user's units, shape (n_samples,
+    n_features), whose row numbers in the training data are `members`, and from their `weights`. The
+    `target` holds -1.0 and +1.0, or real numbers: centre + scale * target in the user's units.
+
+    `kernel` is the base kernel, and `psd` is whether its Gram matrix is positive semi-definite.
+    `all_rows` is the Gram matrix of all training points; None where it is not kept whole, or the
+    kernel has yet to be learned. `name` distinguishes the tasks of a fit, such as "0-2"; it is
+    empty where there is only one.
     """
 
     kernel: Kernel

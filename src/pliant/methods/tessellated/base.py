@@ -10,26 +10,24 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from itertools import combinations
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.kernels.base import Kernel, Rescaled
 from pliant.core.progress import Progress, Result, Status
-from pliant.core.summary import Convergence, FunctionSummary, Summary
-from pliant.core.typing import Array, Indices, Mask
+from pliant.core.summary import Convergence
+from pliant.core.typing import Array, Callback, Indices, Mask
 from pliant.core.validation import (
-    Automatic,
     Constraint,
-    Integer,
-    OneOf,
-    OptionalTo,
-    RealNumber,
+    automatic,
     check_points,
+    integer,
+    one_of,
+    optional,
+    real_number,
     stack_level,
 )
 from pliant.methods.svm.estimators import BaseSVM
@@ -65,21 +63,15 @@ SUBSET = 2000
 START_TOL = 1e-2
 """Relative gap to which a start is learned."""
 
-FINITE = ("objective_", "lower_bound_", "dual_gap_", "objective_history_", "gap_history_")
-"""Fitted attributes that hold finite numbers."""
 
-
-class Seed(NamedTuple):
-    """Whatever scikit-learn takes as a ``random_state``."""
-
-    def check(self, name: str, value: Any) -> object:
-        """Raise ValueError unless `value` is a seed, a RandomState or None."""
-        try:
-            return check_random_state(value)
-        except ValueError:
-            raise ValueError(
-                f"expected {name} to be a seed, a RandomState or None, got {value!r}"
-            ) from None
+def _check_seed(name: str, value: Any) -> None:
+    """Raise ValueError unless scikit-learn takes `value` as a ``random_state``."""
+    try:
+        check_random_state(value)
+    except ValueError:
+        raise ValueError(
+            f"expected {name} to be a seed, a RandomState or None, got {value!r}"
+        ) from None
 
 
 class BaseGKL(BaseSVM):
@@ -87,14 +79,14 @@ class BaseGKL(BaseSVM):
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **BaseSVM._constraints,
-        "solver": OneOf(SOLVERS),
-        "dtype": OneOf(("float32", "float64")),
-        "cache_mb": RealNumber(above=0),
-        "prox": Automatic(RealNumber(least=0)),
-        "subsample": OptionalTo(Integer(2)),
-        "random_state": Seed(),
+        "solver": one_of(SOLVERS),
+        "dtype": one_of(("float32", "float64")),
+        "cache_mb": real_number(above=0),
+        "prox": automatic(real_number(least=0)),
+        "subsample": optional(integer(least=2)),
+        "random_state": _check_seed,
     }
-    _drawings: ClassVar[frozenset[str]] = frozenset({"gram", "convergence"})
+    _finite = ("objective_", "lower_bound_", "dual_gap_", "objective_history_", "gap_history_")
 
     solver: str
     prox: float | str
@@ -117,7 +109,7 @@ class BaseGKL(BaseSVM):
             )
         return kernel, None, True
 
-    def _learn(self, task: Task, start: WarmStart | None, callback: Callable[..., Any]) -> Array:
+    def _learn(self, task: Task, start: WarmStart | None, callback: Callback) -> Array:
         problem = self._problem(task)
         count = self.subsample or (len(task.target) if problem.fits else SUBSET)
         if count >= len(task.target):
@@ -174,11 +166,8 @@ class BaseGKL(BaseSVM):
         if count >= m:
             return task
         chosen = _drawn(task.target, count, check_random_state(self.random_state))
-        weights = task.weights[chosen] * (m / len(chosen))
-        return replace(
-            task, points=task.points[chosen], members=task.members[chosen],
-            target=task.target[chosen], weights=weights,
-        )  # fmt: skip
+        part = task.subset(chosen)
+        return replace(part, weights=part.weights * (m / len(chosen)))
 
     def _warn_if_open(self, result: Result[Saddle], advice: str) -> None:
         if result.gap <= self.tol * abs(result.value) or result.status is Status.STOPPED:
@@ -241,43 +230,15 @@ class BaseGKL(BaseSVM):
         """dual_gap_ as ``tol`` measures it: relative to the objective."""
         return float(self.dual_gap_ / abs(self.objective_)) if self.dual_gap_ else 0.0
 
-    def summary(self) -> Summary:
-        """Return what the fitted estimator has learned.
+    def _details(self) -> Mapping[str, Any]:
+        return {"rank": self.rank_}
 
-        Returns
-        -------
-        Summary
-            Each function has the detail ``rank``, the rank of P, and the convergence of its gap
-            in support vector machines solved.
-        """
-        check_is_fitted(self)
-        if "estimators_" not in vars(self):
-            functions = (self._function(),)
-            return Summary(functions, self.kernel_, None, {}, len(self.support_), self._drawings)
-        pairs = combinations(self.classes_.tolist(), 2)
-        functions = tuple(
-            replace(part._function(), classes=pair)
-            for part, pair in zip(self.estimators_, pairs, strict=True)
-        )
-        support = np.unique(np.concatenate([part.support_ for part in self.estimators_]))
-        return Summary(functions, n_support=support.size, drawings=self._drawings)
-
-    def _function(self) -> FunctionSummary:
-        """Return the summary of the only function."""
+    def _convergence(self) -> Convergence:
         gaps, objectives = self.gap_history_, np.abs(self.objective_history_)
         relative = np.divide(gaps, objectives, out=np.zeros_like(gaps), where=gaps != 0)
-        return FunctionSummary(
-            self,
-            n_support=len(self.support_),
-            n_iter=int(self.n_iter_),
-            objective=float(self.objective_),
-            gap=float(self.dual_gap_),
-            relative_gap=self.relative_gap_,
-            details={"rank": self.rank_},
-            convergence=Convergence(
-                np.arange(1.0, len(gaps) + 1), relative, float(self.tol),
-                unit="support vector machines solved", scale="|objective|",
-            ),
+        return Convergence(
+            np.arange(1.0, len(gaps) + 1), relative, float(self.tol),
+            unit="support vector machines solved", scale="|objective|",
         )  # fmt: skip
 
     def _check_loaded(self) -> None:
@@ -289,10 +250,6 @@ class BaseGKL(BaseSVM):
             if len(check_points(estimator.shape_factor_, "shape_factor_")) > LARGEST_SHAPE:
                 raise ValueError(f"expected n_P <= {LARGEST_SHAPE}")
             kernel(vectors[:1])  # raises if kernel, factor and points do not fit together
-            for name in FINITE:
-                values = np.asarray(getattr(estimator, name), dtype=np.float64)
-                if not np.isfinite(values).all():
-                    raise ValueError(f"expected finite numbers in {name}, got {values!r}")
 
 
 def unscaled(kernel: Kernel) -> GeneralizedKernel:

@@ -114,8 +114,8 @@ class GeneralizedKernel(Kernel):
         X = check_points(X, "X")
         side = self._side(X)
         gram = np.empty((len(X), len(X)), dtype=dtype)
-        for rows in _slices(len(X), TILE):
-            for columns in _slices(rows.stop, TILE):
+        for rows in slices(len(X), TILE):
+            for columns in slices(rows.stop, TILE):
                 tile = self._tile(_part(side, rows), _part(side, columns))
                 if rows == columns:
                     tile = 0.5 * (tile + tile.T)  # exactly symmetric
@@ -147,14 +147,14 @@ class GeneralizedKernel(Kernel):
     def _between(self, left: Side, right: Side) -> Array:
         """Return k between two sets of points, computed in tiles."""
         gram = np.empty((len(left[0]), len(right[0])))
-        for rows in _slices(len(gram), TILE):
-            for columns in _slices(gram.shape[1], TILE):
+        for rows in slices(len(gram), TILE):
+            for columns in slices(gram.shape[1], TILE):
                 gram[rows, columns] = self._tile(_part(left, rows), _part(right, columns))
         return gram
 
     def _diagonal(self, X: Array) -> Array:
         side = self._side(X)
-        tiles = [_part(side, rows) for rows in _slices(len(X), DIAGONAL_TILE)]
+        tiles = [_part(side, rows) for rows in slices(len(X), DIAGONAL_TILE)]
         return np.concatenate([self._tile(tile, tile).diagonal() for tile in tiles])
 
     def _check_loaded(self) -> None:
@@ -163,7 +163,7 @@ class GeneralizedKernel(Kernel):
             check_points(self.factor, "factor")
 
 
-def _slices(count: int, step: int) -> Iterator[slice]:
+def slices(count: int, step: int) -> Iterator[slice]:
     """Cut range(count) into slices."""
     for low in range(0, count, step):
         yield slice(low, min(low + step, count))
@@ -174,15 +174,9 @@ def _part(side: Side, rows: slice) -> Side:
 
 
 class Box:
-    """The box [a, b] of the integral, and its measure.
+    """The box [a, b] of the integral, a < b, and its measure: 1 if `normalized`, else its volume.
 
-    Parameters
-    ----------
-    lower, upper : float or array-like of shape (n_features,)
-        a and b, a < b.
-    n_features : int
-    normalized : bool
-        Whether its measure is 1 instead of its volume.
+    `lower` and `upper` are numbers, or have one number for each feature.
     """
 
     def __init__(self, lower: Any, upper: Any, n_features: int, normalized: bool) -> None:
@@ -281,9 +275,7 @@ class MonomialBasis:
     def means(self, low: Array, high: Array) -> Array:
         """Return E z^g for each g in `z_sums`, z uniform on the boxes [low, high], shape (m, s).
 
-        Parameters
-        ----------
-        low, high : arrays of shape (m, n) or (n,)
+        The corners have shape (m, n) or (n,).
         """
         low, high = np.broadcast_arrays(np.atleast_2d(low), high)
         if not self.z_sums.any():

@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from pliant.core.kernels.base import Kernel
 from pliant.core.typing import Array
-from pliant.core.validation import Constraint, OptionalTo
+from pliant.core.validation import Constraint, optional
 from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor
 from pliant.methods.tessellated.base import BaseGKL
 from pliant.methods.tessellated.generalized_kernel import GeneralizedKernel
 from pliant.methods.tessellated.quadrature_kernel import GeneralizedPolynomial
 
 
-class Family(NamedTuple):
-    """A kernel whose P can be learned."""
-
-    def check(self, name: str, value: Any) -> object:
-        """Raise ValueError unless `value` is a `GeneralizedKernel`."""
-        if not isinstance(value, GeneralizedKernel):
-            raise ValueError(
-                f"expected a GeneralizedKernel, such as GeneralizedPolynomial() or "
-                f"QuadratureKernel(...), got {value!r}"
-            )
-        return value
+def _check_family(_name: str, value: Any) -> None:
+    """Raise ValueError unless `value` is a kernel whose P can be learned."""
+    if not isinstance(value, GeneralizedKernel):
+        raise ValueError(
+            f"expected a GeneralizedKernel, such as GeneralizedPolynomial() or "
+            f"QuadratureKernel(...), got {value!r}"
+        )
 
 
-def _family(kernel: GeneralizedKernel | None) -> GeneralizedKernel:
+def _kernel_of(estimator: Any, X: Array) -> Kernel:
     """Return a copy of the user's kernel without its P."""
-    return (GeneralizedPolynomial() if kernel is None else kernel).with_factor(None)
+    kernel = GeneralizedPolynomial() if estimator.kernel is None else estimator.kernel
+    return kernel.with_factor(None)
 
 
 class GKLClassifier(BaseGKL, SVMClassifier):
@@ -81,8 +78,9 @@ class GKLClassifier(BaseGKL, SVMClassifier):
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **BaseGKL._constraints,
-        "kernel": OptionalTo(Family()),
+        "kernel": optional(_check_family),
     }
+    _kernel_to_learn = _kernel_of
 
     def __init__(
         self,
@@ -111,9 +109,6 @@ class GKLClassifier(BaseGKL, SVMClassifier):
         self.class_weight = class_weight
         self.random_state = random_state
 
-    def _kernel_to_learn(self, X: Array) -> Kernel:
-        return _family(self.kernel)
-
 
 class GKLRegressor(BaseGKL, SVMRegressor):
     r"""Epsilon-regression with a kernel that is learned from a family of the user's choice.
@@ -138,8 +133,9 @@ class GKLRegressor(BaseGKL, SVMRegressor):
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **BaseGKL._constraints,
         **SVMRegressor._constraints,
-        "kernel": OptionalTo(Family()),
+        "kernel": optional(_check_family),
     }
+    _kernel_to_learn = _kernel_of
 
     def __init__(
         self,
@@ -169,6 +165,3 @@ class GKLRegressor(BaseGKL, SVMRegressor):
         self.cache_mb = cache_mb
         self.dtype = dtype
         self.random_state = random_state
-
-    def _kernel_to_learn(self, X: Array) -> Kernel:
-        return _family(self.kernel)

@@ -9,7 +9,7 @@ memory.
 from __future__ import annotations
 
 from math import comb
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from pliant.methods.tessellated.generalized_kernel import (
     Side,
     monomial_basis,
     raw_moments,
+    slices,
 )
 
 BASES = ("x", "xz")
@@ -32,15 +33,12 @@ MOMENT_TILE = 128
 """Number of points on each side of the tiles over which D(w) is summed."""
 
 
-class Degree(NamedTuple):
-    """The degree of the monomials: 0, 1 or 2."""
-
-    def check(self, name: str, value: Any) -> int:
-        """Return `value` as an int; raise ValueError unless it is such a degree."""
-        degree = check_integer(name, value, least=0)
-        if degree > 2:
-            raise ValueError(f"expected {name} in [0, 1, 2], got {value}")
-        return degree
+def check_degree(name: str, value: Any) -> int:
+    """Return the degree of the monomials as an int; raise ValueError unless it is 0, 1 or 2."""
+    degree = check_integer(name, value, least=0)
+    if degree > 2:
+        raise ValueError(f"expected {name} in [0, 1, 2], got {value}")
+    return degree
 
 
 class TessellatedKernel(GeneralizedKernel):
@@ -99,7 +97,7 @@ class TessellatedKernel(GeneralizedKernel):
         return 2 * comb(variables + degree, degree)
 
     def _checked_degree(self) -> int:
-        degree = Degree().check("degree", self.degree)
+        degree = check_degree("degree", self.degree)
         check_choice("basis", self.basis, BASES)
         return degree
 
@@ -263,7 +261,7 @@ def _sum_over_pairs(basis: MonomialBasis, X: Array, weighted: Array, box: Box) -
 
 def _tiles(count: int) -> list[tuple[slice, slice]]:
     """Return the rows and columns of the tiles in the lower half of a (count, count) matrix."""
-    cuts = [slice(low, min(low + MOMENT_TILE, count)) for low in range(0, count, MOMENT_TILE)]
+    cuts = list(slices(count, MOMENT_TILE))
     return [(rows, columns) for i, rows in enumerate(cuts) for columns in cuts[: i + 1]]
 
 
@@ -271,14 +269,8 @@ def _tiles(count: int) -> list[tuple[slice, slice]]:
 def overlap(left: Array, right: Array, upper: Array, inverse: Array) -> Array:
     """Return B_ij = prod_f (upper_f - max(left_if, right_fj)) inverse_f, the measure of [M_ij, b].
 
-    Parameters
-    ----------
-    left : array of shape (m, n)
-        Points.
-    right : array of shape (n, k)
-        Points as columns, in C order.
-    upper, inverse : arrays of shape (n,)
-        b, and the density of the measure along each feature.
+    `left` holds points, shape (m, n), and `right` points as columns, shape (n, k), in C order.
+    `upper` is b, and `inverse` the density of the measure along each feature.
     """
     tile = np.ones((left.shape[0], right.shape[1]))
     _times_overlap(tile, left, right, upper, inverse)

@@ -9,21 +9,21 @@ import numpy as np
 
 from pliant.core.kernels.base import Kernel, Rescaled
 from pliant.core.typing import Array
-from pliant.core.validation import Constraint, Flag, OneOf, check_vector
+from pliant.core.validation import Constraint, check_flag, check_vector, one_of
 from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor
 from pliant.methods.tessellated.base import BaseGKL, unscaled
-from pliant.methods.tessellated.tessellated_kernel import BASES, Degree, TessellatedKernel
+from pliant.methods.tessellated.tessellated_kernel import BASES, TessellatedKernel, check_degree
 
 KERNEL_CONSTRAINTS: Mapping[str, Constraint] = {
-    "degree": Degree(),
-    "basis": OneOf(BASES),
-    "scale": Flag(),
-    "normalize_measure": Flag(),
+    "degree": check_degree,
+    "basis": one_of(BASES),
+    "scale": check_flag,
+    "normalize_measure": check_flag,
 }
 """Parameters of the kernel; ``delta`` is checked in `_margins`, with the number of features."""
 
 
-def _kernel_of(estimator: TKLClassifier | TKLRegressor, X: Array) -> Kernel:
+def _kernel_of(estimator: Any, X: Array) -> Kernel:
     """Return the tessellated kernel to learn, on a box around X, with the scaling of features."""
     below, above = _margins(estimator.delta, X.shape[1])
     degree, normalized = int(estimator.degree), bool(estimator.normalize_measure)
@@ -223,6 +223,7 @@ class TKLClassifier(BaseGKL, SVMClassifier):
 
     lower_ = _corner("lower")
     upper_ = _corner("upper")
+    _kernel_to_learn = _kernel_of
 
     def __init__(
         self,
@@ -258,9 +259,6 @@ class TKLClassifier(BaseGKL, SVMClassifier):
         self.dtype = dtype
         self.class_weight = class_weight
         self.random_state = random_state
-
-    def _kernel_to_learn(self, X: Array) -> Kernel:
-        return _kernel_of(self, X)
 
 
 class TKLRegressor(BaseGKL, SVMRegressor):
@@ -322,6 +320,7 @@ class TKLRegressor(BaseGKL, SVMRegressor):
 
     lower_ = _corner("lower")
     upper_ = _corner("upper")
+    _kernel_to_learn = _kernel_of
 
     def __init__(
         self,
@@ -359,6 +358,3 @@ class TKLRegressor(BaseGKL, SVMRegressor):
         self.cache_mb = cache_mb
         self.dtype = dtype
         self.random_state = random_state
-
-    def _kernel_to_learn(self, X: Array) -> Kernel:
-        return _kernel_of(self, X)

@@ -36,6 +36,9 @@ class Counting:
     def diag(self, A):
         return self.kernel.diag(A)
 
+    def prepared(self, points):
+        return None
+
 
 def room_for(n_rows, dtype=np.float64):
     """The cache_mb that holds so many rows of X besides the square part that is always possible."""

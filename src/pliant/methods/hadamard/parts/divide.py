@@ -211,22 +211,10 @@ def _cut(labels: Indices, centres: Array, wanted: int, most: int) -> tuple[Indic
 
 
 def kmeans(X: Array, n_centres: int, rng: RandomState) -> Array:
-    """Return the centres of k-means (Lloyd's steps from a k-means++ start) on all rows of X.
+    """Return the centres of k-means on all rows of X, shape (n_centres, d).
 
-    A centre that loses all its rows stays where it is.
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        At least `n_centres` rows.
-    n_centres : int
-        v, at least 1.
-    rng : RandomState
-        Draws the start.
-
-    Returns
-    -------
-    array of shape (v, d)
+    These are Lloyd's steps from a k-means++ start, which `rng` draws; X has at least `n_centres`
+    rows. A centre that loses all its rows stays where it is.
     """
     origin = X.mean(axis=0)
     rows = X - origin
@@ -252,24 +240,10 @@ def means(X: Array, labels: Indices, centres: Array) -> Array:
 def even_centres(X: Array, n_centres: int, spread: float, rng: RandomState) -> Array:
     """Return centres of k-means, exchanged until no part has more than `spread` times the mean.
 
-    In each round every part that is too large is divided by k-means with two centres, and as
-    many of the smallest parts are dissolved. The centres with the smallest largest part are
-    returned, so that a bound that cannot be met does no harm.
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        At least `n_centres` rows.
-    n_centres : int
-        v, at least 1.
-    spread : float
-        At least 1; inf for plain k-means.
-    rng : RandomState
-        Draws the starts.
-
-    Returns
-    -------
-    array of shape (v, d)
+    In each round every part that is too large is divided by k-means with two centres, and as many
+    of the smallest parts are dissolved. The centres with the smallest largest part are returned,
+    shape (n_centres, d), so that a bound that cannot be met does no harm. X has at least
+    `n_centres` rows; `spread` is at least 1, and inf for plain k-means; `rng` draws the starts.
     """
     centres = best = kmeans(X, n_centres, rng)
     limit, lowest = spread * len(X) / n_centres, np.inf

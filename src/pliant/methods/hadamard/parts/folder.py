@@ -32,12 +32,8 @@ HASH = "sha256:"
 def open_folder(folder: Path, fingerprint: Mapping[str, Any]) -> None:
     """Make the folder of a run, or check that the same run made it.
 
-    Raises
-    ------
-    ValueError
-        If it belongs to a run with another fingerprint, or has other files.
-    OSError
-        If it cannot be made or written to.
+    Raises ValueError if it belongs to a run with another fingerprint, or has other files, and
+    OSError if it cannot be made or written to.
     """
     _make(folder)
     made_with = _manifest(folder)
@@ -158,10 +154,7 @@ def _digest(values: npt.ArrayLike) -> str:
 def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str | None:
     """Return the first difference in words, such as "C = 1.0, now C = 2.0"; None if there is none.
 
-    Parameters
-    ----------
-    old, new : mapping of str to JSON values
-        Two fingerprints. Numbers are equal whatever their type; nan equals itself.
+    Numbers in the two fingerprints are equal whatever their type; nan equals itself.
     """
     for name in [*new, *old]:
         before, now = (_text(values, name) for values in (old, new))

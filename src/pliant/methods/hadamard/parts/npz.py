@@ -46,10 +46,7 @@ class Damaged(ValueError):
 def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
     """Write arrays as an npz file, atomically: a temporary file is renamed when complete.
 
-    Raises
-    ------
-    OSError
-        If the file cannot be written, or a link stands in its place.
+    Raises OSError if the file cannot be written, or a link stands in its place.
     """
     if path.is_symlink():
         raise OSError(f"cannot write {quoted(path, 200)}: a symbolic link stands there")
@@ -63,13 +60,8 @@ def read_arrays(path: Path, layout: Layout) -> dict[str, npt.NDArray[Any]] | Non
     """Return the arrays of an npz file, or None if there is no such file.
 
     A file of the wrong size is not read, compressed members are not unpacked, and an array must
-    begin with exactly the header of its type and shape. So a hostile file costs no more than a
-    good one.
-
-    Raises
-    ------
-    Damaged
-        If the file has any other content.
+    begin with exactly the header of its type and shape. So a hostile file costs no more than a good
+    one. Any other content raises Damaged.
     """
     data = read_bytes(path, sum(_most_bytes(*kind) + OVERHEAD for kind in layout.values()))
     if data is None:
@@ -81,10 +73,7 @@ def read_arrays(path: Path, layout: Layout) -> dict[str, npt.NDArray[Any]] | Non
 def read_bytes(path: Path, limit: int) -> bytes | None:
     """Return the content of a file of at most `limit` bytes, or None if there is no file.
 
-    Raises
-    ------
-    Damaged
-        If it is larger, a link, a folder or a device, or may not be read.
+    Raises Damaged if it is larger, a link, a folder or a device, or may not be read.
     """
     try:
         with os.fdopen(os.open(path, PLAIN_OPEN), "rb") as file:

@@ -13,7 +13,8 @@ from pliant.core.progress import Status, is_over
 from pliant.core.typing import Array
 from pliant.methods.hadamard.gram_rows import gram_rows
 from pliant.methods.hadamard.parts.divide import Partition
-from pliant.methods.hadamard.parts.parallel import PartResult, halted
+from pliant.methods.hadamard.parts.parallel import halted
+from pliant.methods.hadamard.parts.store import PartResult
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import MarginDual, without_intercept
 from pliant.methods.svm.rows import DenseRows, Rows
@@ -26,14 +27,9 @@ SMALL_PART = 2000
 class PartOptions(NamedTuple):
     """How a part is solved.
 
-    Attributes
-    ----------
-    tol, max_iter
-        As in `pliant.methods.svm.smo.solve`.
-    ends : float or None
-        When to stop with the best solution so far, by the clock `time.time`.
-    cache_mb, dtype
-        As in `pliant.methods.hadamard.gram_rows.gram_rows`.
+    `tol` and `max_iter` are those of `pliant.methods.svm.smo.solve`, `cache_mb` and `dtype` those
+    of `pliant.methods.hadamard.gram_rows.gram_rows`. `ends` is when to stop with the best solution
+    so far, by the clock `time.time`; None for never.
     """
 
     tol: float
@@ -53,18 +49,8 @@ def solve_part(
 ) -> PartResult:
     """Maximise the dual of some points without its equality constraint (problem (19)).
 
-    Parameters
-    ----------
-    kernel : Kernel
-        The base kernel.
-    points : array of shape (m, d)
-    margin : callable
-        Makes the dual of their Gram matrix.
-    quartic : float
-        c = 1/(4 eta).
-    start : array of shape (m,)
-        Where to begin.
-    options : PartOptions
+    `margin` makes the dual of the Gram matrix of the base kernel on the points, shape (m, d). The
+    weight of its quartic term is `quartic`, c = 1/(4 eta). `start`, shape (m,), is where to begin.
     """
     tol, max_iter, ends, cache_mb, dtype = options
     if is_over(ends) or halted():
@@ -93,17 +79,8 @@ def _untouched(margin: Callable[[Rows], MarginDual]) -> PartResult:
 class PartTasks(Sequence[tuple[Any, ...]]):
     """The arguments of `solve_part` for each part, made on demand.
 
-    Parameters
-    ----------
-    task : Task
-        Of all points.
-    partition : Partition
-        How they are divided.
-    margin : callable
-        Returns the function that makes the dual of a task.
-    quartic : float
-    start : array of shape (n,)
-    options : PartOptions
+    `task` is that of all points, and `start` has a coefficient for each of them, shape (n,).
+    `margin` returns the function that makes the dual of a task.
     """
 
     task: Task

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,16 +13,16 @@ from sklearn.utils import check_random_state
 
 from pliant.core.kernels.precomputed import Precomputed
 from pliant.core.progress import Deadline, Progress, Result, Status
-from pliant.core.typing import Array
+from pliant.core.typing import Array, Callback
 from pliant.core.validation import stack_level
 from pliant.methods.hadamard.estimators import solve_dual, solve_whole
 from pliant.methods.hadamard.gram_rows import gram_rows
 from pliant.methods.hadamard.partitioned_kernel import PartitionedKernel
 from pliant.methods.hadamard.parts.checkpoint import Keeper, open_store
 from pliant.methods.hadamard.parts.divide import AUTO_SIZE, Partition, kmeans_partition
-from pliant.methods.hadamard.parts.parallel import PartResult, run_parts
+from pliant.methods.hadamard.parts.parallel import run_parts
 from pliant.methods.hadamard.parts.part import SMALL_PART, PartOptions, PartTasks, solve_part
-from pliant.methods.hadamard.parts.store import Store
+from pliant.methods.hadamard.parts.store import PartResult, Store
 from pliant.methods.hadamard.problem import automatic_eta
 from pliant.methods.hadamard.solution import Solution
 from pliant.methods.svm import smo
@@ -34,16 +33,11 @@ COARSE = 1e-3
 """The relative gap to which the problem on the support points of the parts is solved at first."""
 
 
-def solve_in_parts(estimator: Any, task: Task, callback: Callable[..., Any]) -> Solution:
+def solve_in_parts(estimator: Any, task: Task, callback: Callback) -> Solution:
     """Learn one function in parts, and from all points together if ``refine``.
 
-    Parameters
-    ----------
-    estimator : DANKClassifier or DANKRegressor
-        Its parameters are read; nothing is written.
-    task : Task
-    callback : callable
-        Called with a `Progress` or None between slices of work; returning True stops.
+    The parameters of the `DANKClassifier` or `DANKRegressor` are read; nothing is written to it.
+    `callback` is called with a `Progress` or None between slices of work; returning True stops.
     """
     if isinstance(task.kernel, Precomputed):
         raise ValueError(
@@ -90,7 +84,7 @@ class _Run:
 
     estimator: Any
     task: Task
-    callback: Callable[..., Any]
+    callback: Callback
     store: Store | None
     partition: Partition
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from pliant.core.kernels.base import Kernel
 from pliant.core.typing import Array, Between, Columns, Indices
 from pliant.core.validation import check_points, check_real
 from pliant.methods.svm.rows.dense import Pause, add_both, add_rows, part, place, used_rows
@@ -29,22 +30,6 @@ SMALLEST_ROOM = 128
 
 SAMPLE = 32
 """Points on which the kernel's symmetry is checked."""
-
-
-class SymmetricKernel(Protocol):
-    """What a kernel must offer.
-
-    It may have a method ``prepared(points)`` as well, which prepares it for many calls with the
-    same points and returns a `Between`, or None where that is not possible.
-    """
-
-    symmetric: bool
-
-    def __call__(self, X: Array, Y: Array, /) -> Array:
-        """Return k between each row of X and each row of Y."""
-
-    def diag(self, X: Array, /) -> Array:
-        """Return k(x, x) for each row of X."""
 
 
 class CachedRows:
@@ -78,7 +63,7 @@ class CachedRows:
 
     def __init__(
         self,
-        kernel: SymmetricKernel,
+        kernel: Kernel,
         X: npt.ArrayLike,
         cache_mb: float = 200.0,
         dtype: npt.DTypeLike = np.float64,
@@ -90,8 +75,7 @@ class CachedRows:
         n, entries = len(self.X), int(size) // self.dtype.itemsize
         self.room: int = min(max(math.isqrt(int(SQUARE_SHARE * entries)), SMALLEST_ROOM), n)
         entries = min(max(entries, self.room**2), n**2 + self.room**2)
-        prepare = getattr(kernel, "prepared", None)
-        between: Between | None = None if prepare is None else prepare(self.X)
+        between = kernel.prepared(self.X)
         self._between: Between = self._by_points if between is None else between
         self._check_symmetry()
         self._diagonal: Array = self._rounded(kernel.diag(self.X)).astype(np.float64)

@@ -18,19 +18,8 @@ from pliant.core.typing import Array, Indices, Mask
 class RowMemory:
     """Some rows of an n x n matrix, and one square part of it, in one piece of memory.
 
-    Parameters
-    ----------
-    n : int
-        Length of a row.
-    entries : int
-        Size of the memory.
-    dtype : dtype
-        Of its entries.
-
-    Attributes
-    ----------
-    rows : array of shape (k, n)
-        The slots for rows: the start of the memory, as far as no square part has been placed.
+    The memory has room for `entries` numbers. `rows`, shape (k, n), are the slots for rows: the
+    start of the memory, as far as no square part has been placed.
     """
 
     def __init__(self, n: int, entries: int, dtype: np.dtype[Any]) -> None:

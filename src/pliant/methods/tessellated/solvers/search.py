@@ -109,18 +109,11 @@ class Prox(NamedTuple):
 
 
 class Evaluation(NamedTuple):
-    """The outcome of one SVM.
+    """The outcome of one SVM: its solution w, shape (n_samples,).
 
-    Attributes
-    ----------
-    w : array of shape (n_samples,)
-        Its solution.
-    value : float
-        kappa(w) - w'K_P w/2, less the proximal term if there is one.
-    slack : float
-        A bound on the distance of w from the optimum of the SVM without the proximal term.
-    matrix, vectors, values : arrays of shape (n_P, n_P), (n_P, k) and (k,)
-        D(w), and its k largest eigenvalues with their eigenvectors.
+    `value` is kappa(w) - w'K_P w/2, less the proximal term if there is one. `slack` is a bound on
+    the distance of w from the optimum of the SVM without the proximal term. `matrix` is D(w), shape
+    (n_P, n_P); `vectors`, shape (n_P, k), and `values` are its k largest eigenpairs.
     """
 
     w: Array
@@ -143,17 +136,9 @@ class Lower(NamedTuple):
 class Search:
     """SVMs solved one after the other, each from the solution of the last; the best bounds.
 
-    Parameters
-    ----------
-    problem : SaddleProblem
-    inner : callable
-        solve(dual, start, tol=, max_iter=, callback=) -> Result, such as `smo.solve`.
-    tol : float
-        Stop when gap <= tol * abs(upper bound).
-    max_iter : int
-        Largest number of SVMs; -1 for no limit.
-    callback : callable, optional
-        Called with a `Progress` as SVMs advance; returning True stops.
+    `inner` is solve(dual, start, tol=, max_iter=, callback=) -> Result, such as `smo.solve`. The
+    search stops when gap <= tol * abs(upper bound), or after `max_iter` SVMs; -1 for no limit.
+    `callback` is called with a `Progress` as SVMs advance; returning True stops.
     """
 
     def __init__(
