@@ -2,5 +2,5 @@
 
 ``python -m benchmarks --list`` names them, ``python -m benchmarks NAME`` runs one. Each measured
 call has a process of its own, with its number of threads fixed; `harness` does the measuring, and
-each other module here states one benchmark.
+the other modules prepare the contestants of benchmarks.toml and cases.toml.
 """

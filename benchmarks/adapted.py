@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.svm import SVC
 
 from benchmarks.harness.calls import fitting
-from benchmarks.harness.spec import Case, Contestant, Params, Prepared
-from benchmarks.problems import SPEED, gaussian_dual, two_classes
+from benchmarks.harness.spec import Params, Prepared
+from benchmarks.problems import gaussian_dual, two_classes
 from pliant import DANKClassifier, KNPLClassifier
 from pliant.core.typing import Array
 from pliant.methods.hadamard import sequential
@@ -20,8 +20,6 @@ from tests.reference import dank_algorithm1, knpl_admm
 
 OF_ITERATIONS = 2000
 """The iterations of the paper's Algorithm 1, of which a part is run."""
-
-FIXED = {"problem": SPEED, "seed": 0, "gamma": 3.0, "C": 8.0, "tol": 1e-6, "coarse tol": 1e-3}
 
 MACHINES = {"DANK": DANKClassifier, "KNPL": KNPLClassifier, "SVC": SVC}
 
@@ -114,49 +112,3 @@ def _describe(problem: AdaptedDual, beta: Array) -> dict[str, Any]:
         "relative gap": f"{proof.gap / (1.0 + abs(proof.value)):.1e}",
         "support": int(np.count_nonzero(beta)),
     }
-
-
-PART, NAIVE = "Algorithm 1, 100 of 2000 iterations", "projected gradient with ADMM"
-
-BESIDE_ALGORITHM_1 = (
-    Contestant(PART, algorithm_1),
-    Contestant("pliant", sequence, baseline=PART, goal=5.0),
-)
-
-BESIDE_ADMM = (
-    Contestant(NAIVE, projected_gradient),
-    Contestant("alternation", alternation, baseline=NAIVE),
-    Contestant("pliant", sequence, baseline=NAIVE, goal=100.0),
-)
-
-WHOLE_FITS = (
-    Contestant("SVC", whole_fit, {"machine": "SVC", "options": {}}),
-    *(
-        Contestant(name, whole_fit, {"machine": machine, "options": options}, baseline="SVC")
-        for name, machine, options in (
-            ("DANKClassifier()", "DANK", {}),
-            ("DANKClassifier(tau=0)", "DANK", {"tau": 0.0}),
-            ("KNPLClassifier()", "KNPL", {}),
-        )
-    ),
-)
-
-
-def cases(has_data: bool) -> list[Case]:
-    """Return parts of the fits, and whole ones."""
-    dank = {**FIXED, "tau": 0.01, "iterations": 100, "rows": 1000}
-    knpl = {**FIXED, "tau": 0.0, "rows": 500}
-    return [
-        Case(
-            "DANK, tau = 0.01, n = 1000", BESIDE_ALGORITHM_1, dank,
-            warm_up={"rows": 120, "iterations": 2},
-        ),
-        *(
-            Case(
-                f"KNPL, n = 500, eta_scale = {scale:g}", BESIDE_ADMM,
-                {**knpl, "eta_scale": scale}, warm_up={"rows": 40},
-            )
-            for scale in (1.0, 0.3)
-        ),
-        Case("a whole fit, n = 5000", WHOLE_FITS, {**FIXED, "rows": 5000}, warm_up={"rows": 400}),
-    ]  # fmt: skip

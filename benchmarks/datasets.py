@@ -32,28 +32,19 @@ Task: TypeAlias = Literal["binary", "multiclass", "regression"]
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A table ready for learning.
-
-    Attributes
-    ----------
-    name : str
-    X : ndarray of shape (n, d)
-        The features, unscaled; a missing value is NaN.
-    y : ndarray of shape (n,)
-        Integers for classification (-1 and +1 for two classes, as a rule), real numbers in
-        the set's own units for regression.
-    feature_names : tuple of str
-    task : {"binary", "multiclass", "regression"}
-    notes : str
-        What to know before the set is used; may be empty.
-    """
+    """A table ready for learning."""
 
     name: str
     X: Array
+    """Shape (n, d). The features, unscaled; a missing value is NaN."""
     y: npt.NDArray[Any]
+    """Shape (n,). Integers for classification (-1 and +1 for two classes, as a rule), real
+    numbers in the set's own units for regression."""
     feature_names: tuple[str, ...]
     task: Task
+    """One of "binary", "multiclass" and "regression"."""
     notes: str = ""
+    """What to know before the set is used; may be empty."""
 
 
 def list_local(folder: str | os.PathLike[str] | None = None) -> list[str]:
@@ -64,24 +55,11 @@ def list_local(folder: str | os.PathLike[str] | None = None) -> list[str]:
 def load_local(name: str, folder: str | os.PathLike[str] | None = None) -> Dataset:
     """Load the set `name` from ``folder/name.csv.gz``.
 
-    Parameters
-    ----------
-    name : str
-        The file's name without ``.csv.gz``.
-    folder : path, optional
-        Where the files lie; by default the folder that the environment variable PLIANT_DATA names.
-
-    Returns
-    -------
-    Dataset
-        The task is the manifest's; without one, two different targets mean "binary", up to twenty
-        different integers "multiclass", anything else "regression".
-
-    Raises
-    ------
-    TableError
-        If there is no such folder or set, if the file isn't the one that the manifest describes,
-        or if it is not a table of numbers with a last column called ``target``.
+    By default, the folder is the one that the environment variable PLIANT_DATA names. The task is
+    the manifest's; without one, two different targets mean "binary", up to twenty different
+    integers "multiclass", anything else "regression". It is a TableError if there is no such folder
+    or set, if the file isn't the one that the manifest describes, or if it is not a table of
+    numbers with a last column called ``target``.
     """
     root = _folder(folder)
     if name not in (known := list_local(root)):

@@ -10,31 +10,23 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from benchmarks.harness.calls import fitting, whole_process
-from benchmarks.harness.spec import Case, Contestant, Params, Prepared
+from benchmarks.harness.spec import Params, Prepared
 from benchmarks.local_gradient import torch_threads
 from benchmarks.local_sets import NOISE, Part, generated, parkinsons, r_squared
-from benchmarks.problems import named
 from pliant import LABRBFRegressor
 
-N_SUPPORT, STEPS = 110, 9500
-GOAL = 5.0
-AUTOMATIC = 400
-"""The default number of support points for this number of rows."""
+N_SUPPORT = 110
 
-PRINTED = 0.9950
-"""R2 of the paper's Table 1."""
 
-ROWS, FEATURES = 1_000_000, 20
 N_TEST = 20_000
-SECONDS, GIB = 600, 4
-"""What a fit on a million rows may take."""
 
 
 def lab_rbf(params: Params) -> Prepared:
-    """Prepare a fit with all defaults but the options."""
+    """Prepare a fit with all defaults but the options, and no transforms unless asked for."""
     training, test = parkinsons(params)
+    plain = {} if params.get("transforms") else {"transforms": None}
     return fitting(
-        LABRBFRegressor(random_state=0, **params["options"]),
+        LABRBFRegressor(random_state=0, **plain, **params["options"]),
         *training,
         describe=lambda fitted: {
             "test R2": r_squared(fitted, test),
@@ -98,40 +90,3 @@ def _large(model: Any, training: Part, params: Params) -> Prepared:
             "R2 of the function": 1.0 - NOISE**2 / float(np.var(test.y)),
         },
     )
-
-
-PEER, AT_ONCE = "Algorithm 1", "Algorithm 1, no growth"
-ONE = {"n_support": N_SUPPORT, "n_members": 1}
-PLAIN = {**ONE, "transforms": None}
-
-BESIDE_ALGORITHM_1 = (
-    Contestant(PEER, algorithm_1, {"options": {}}),
-    Contestant("pliant", lab_rbf, {"options": PLAIN}, PEER, GOAL),
-    Contestant("pliant, float32", lab_rbf, {"options": {**PLAIN, "dtype": "float32"}}, PEER, GOAL),
-    Contestant(AT_ONCE, algorithm_1, {"options": {"first": N_SUPPORT}}),
-    Contestant("pliant, once more", lab_rbf, {"options": PLAIN}, AT_ONCE, GOAL),
-    Contestant("Algorithm 1, rate .01", algorithm_1, {"options": {"rate": 0.01}}),
-    Contestant("pliant, transforms too", lab_rbf, {"options": ONE}, PEER),
-    Contestant("pliant, defaults", lab_rbf, {"options": {}}, PEER),
-)
-"""Both kinds of peer, and pliant once beside each: their ratios are paired."""
-
-A_MILLION_ROWS = (
-    Contestant("pliant", large_fit),
-    Contestant("pliant, float32 memory map", large_fit_from_disk),
-    Contestant("gradient boosting", boosting),
-)
-
-
-def cases(has_data: bool) -> list[Case]:
-    """Return the real set, or a made-up one."""
-    name, warm_up = named("parkinsons_total", has_data), {"rows": 300, "steps": 30}
-    params = {"data": has_data, "seed": 100, "steps": STEPS}
-    return [Case(name, BESIDE_ALGORITHM_1, params, warm_up)]
-
-
-def large(has_data: bool) -> list[Case]:
-    """Return the generated problem."""
-    params = {"rows": ROWS, "features": FEATURES}
-    name = f"{ROWS} rows, {FEATURES} features"
-    return [Case(name, A_MILLION_ROWS, params, warm_up={"rows": 2000})]

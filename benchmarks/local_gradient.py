@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from benchmarks.harness.calls import fitting, repeated
-from benchmarks.harness.spec import Case, Contestant, Params, Prepared
+from benchmarks.harness.spec import Params, Prepared
 from benchmarks.local_sets import generated, r_squared
 from pliant import LABRBFRegressor
 from pliant.core.typing import Array
@@ -18,35 +17,9 @@ from pliant.methods.lab_rbf.kernel import PROFILES
 from pliant.methods.lab_rbf.objective import Interpolation, Objective, Ridge
 from pliant.methods.lab_rbf.rows import LocalFeatures, LocalRows, get_device
 
-ROWS, N_SUPPORT, FEATURES = 4700, 110, 20
 ALPHA = 0.1
-EVALUATIONS = 10
 TOLERANCE = {"float32": 1e-4, "float64": 1e-9}
 """The largest error, relative to the largest entry, with which a gradient is accepted."""
-
-GOALS = {"float32": 20.0, "float64": 10.0}
-
-
-@dataclass(frozen=True)
-class Size:
-    """A problem's rows, support points and features."""
-
-    rows: int
-    support: int
-    features: int
-
-    def __str__(self) -> str:
-        return f"{self.rows} rows, {self.support} support points, {self.features} features"
-
-
-BASE = Size(rows=4000, support=100, features=20)
-
-SWEEPS = {
-    "rows": (250, 1000, 4000, 16000, 64000),
-    "support": (25, 50, 100, 200, 400),
-    "features": (5, 10, 20, 40, 80),
-}
-"""One grows, the others stay at `BASE`."""
 
 
 class Given(NamedTuple):
@@ -170,54 +143,3 @@ def describe(result: tuple[float, Array], problem: Given, params: Params) -> dic
     if not (error <= tolerance and abs(value - exact) <= tolerance * abs(exact)):
         raise ValueError(f"expected a gradient within {tolerance:g}, got an error of {error:.1e}")
     return {"value": value, "gradient error": f"{error:.0e}"}
-
-
-def cases(has_data: bool) -> list[Case]:
-    """Return both objectives in both precisions."""
-    peer = Contestant("PyTorch autograd", autograd)
-    return [
-        Case(
-            f"{objective}, {dtype}",
-            [
-                peer,
-                Contestant("pliant", pliant, {"device": "cpu"}, peer.name, GOALS[dtype]),
-                Contestant("pliant on PyTorch", pliant, {"device": "torch"}, peer.name),
-            ],
-            {
-                "rows": ROWS, "support": N_SUPPORT, "features": FEATURES, "objective": objective,
-                "dtype": dtype, "evaluations": EVALUATIONS,
-            },
-            warm_up={"evaluations": 1},
-        )
-        for objective in ("interpolation", "ridge")
-        for dtype in ("float32", "float64")
-    ]  # fmt: skip
-
-
-COSTS = (
-    *(
-        Contestant(
-            f"{EVALUATIONS} evaluations, {dtype}", evaluation,
-            {"evaluations": EVALUATIONS, "dtype": dtype},
-        )
-        for dtype in ("float32", "float64")
-    ),
-    Contestant("fit", fit),
-)  # fmt: skip
-
-
-def sizes() -> Iterator[Size]:
-    """Return the sizes of all sweeps; the base, which is in each, once."""
-    grown = (replace(BASE, **{name: n}) for name, steps in SWEEPS.items() for n in steps)
-    return iter(dict.fromkeys(grown))
-
-
-def costs(has_data: bool) -> list[Case]:
-    """Return the problems of all sizes."""
-    return [
-        Case(
-            str(size), COSTS, {**asdict(size), "objective": "ridge", "device": "cpu"},
-            warm_up={"rows": 250, "support": 25},
-        )
-        for size in sizes()
-    ]  # fmt: skip

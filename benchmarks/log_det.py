@@ -12,8 +12,7 @@ from sklearn.datasets import make_classification
 
 from benchmarks.datasets import load_local
 from benchmarks.harness.calls import fitting
-from benchmarks.harness.spec import Case, Contestant, Params, Prepared
-from benchmarks.problems import named
+from benchmarks.harness.spec import Params, Prepared
 from pliant import LogDetLearner, SCGLogDetLearner, SideInformation
 from pliant.core.typing import Array, Indices
 from pliant.kernels import as_kernel
@@ -57,7 +56,7 @@ def given(params: Params) -> Given:
 
 
 def _set(params: Params) -> tuple[Array, Any]:
-    if params["has_data"]:
+    if params["data"]:
         data = load_local(params["set"])
         X, y = data.X, data.y
     else:
@@ -145,34 +144,3 @@ def closed_form(params: Params) -> Prepared:
         return fitting(model, X, y)
     similar, dissimilar = pairs[signs > 0], pairs[signs < 0]
     return lambda: model.fit(X, similar=similar, dissimilar=dissimilar), lambda fitted: {}
-
-
-PLAIN, FULL, LDK = "LDK, one pair after another", "LDK on all points", "LDK"
-
-OF_LABELS = Contestant("SCG-LDK, labels", closed_form, {"from": "labels"}, baseline=LDK)
-
-ALL_FORMS = (
-    Contestant(PLAIN, one_after_another),
-    Contestant(FULL, all_points, baseline=PLAIN),
-    Contestant(LDK, active_block, baseline=PLAIN),
-    Contestant("SCG-LDK, pairs", closed_form, {"from": "pairs"}, baseline=LDK),
-    OF_LABELS,
-)
-
-GROWING = (Contestant(LDK, active_block), OF_LABELS)
-
-
-def cases(has_data: bool) -> list[Case]:
-    """Return all forms on many pairs, and LDK beside SCG-LDK on more and more labels."""
-    wide = [("breast_cancer_wdbc", labels, 8000, ALL_FORMS) for labels in (569, 114)]
-    growing = [("heart_statlog", labels, 10**6, GROWING) for labels in (30, 60, 90, 135, 190, 270)]
-    return [
-        Case(
-            f"{named(name, has_data)}, {labels} labels, "
-            f"{min(pairs, labels * (labels - 1) // 2)} pairs",
-            contestants,
-            {"set": name, "has_data": has_data, "labels": labels, "pairs": pairs},
-            warm_up={"labels": 20},
-        )
-        for name, labels, pairs, contestants in (*wide, *growing)
-    ]

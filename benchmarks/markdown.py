@@ -15,26 +15,11 @@ _MARKUP = re.compile(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])")
 def markdown_table(
     rows: Sequence[Mapping[str, Cell]], columns: Sequence[Column | str] | None = None
 ) -> str:
-    """Render rows as a GitHub-style Markdown table.
+    """Render rows as a GitHub-style Markdown table; ValueError if there is no column to show.
 
-    Parameters
-    ----------
-    rows : sequence of mappings
-        One mapping from column key to cell for each row.
-    columns : sequence of Column or str, optional
-        What to show, in order; by default every key, in the order of first appearance.
-
-    Returns
-    -------
-    str
-        Lines ending in a newline; columns of numbers are aligned to the right. Text cannot break
-        the table: pipes, brackets, emphasis, code and HTML are escaped, control characters
-        removed.
-
-    Raises
-    ------
-    ValueError
-        If there is no column to show.
+    Each row maps column keys to cells. By default every key is a column, in the order of first
+    appearance. Columns of numbers are aligned to the right. Text cannot break the table: pipes,
+    brackets, emphasis, code and HTML are escaped, control characters removed.
     """
     blocks = laid_out(rows, columns, _escape)
     lines = [[title, _rule(title, numeric), *body] for title, numeric, body in blocks]

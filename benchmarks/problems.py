@@ -1,4 +1,4 @@
-"""The two-class problems that speed is measured on, with their duals; and names of made-up sets."""
+"""The two-class problems that speed is measured on, with their duals."""
 
 from __future__ import annotations
 
@@ -20,11 +20,6 @@ ABSENT = (
     "Without the data folder (--data, or PLIANT_DATA) problems of the same shape are generated, "
     "and named 'made up': they say nothing of the real sets."
 )
-
-
-def named(name: str, has_data: bool) -> str:
-    """Return how a set is called, with or without the data."""
-    return name if has_data else f"{name} (made up)"
 
 
 def two_classes(params: Params) -> tuple[Array, Array]:

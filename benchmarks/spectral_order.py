@@ -7,28 +7,20 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.harness.calls import repeated
-from benchmarks.harness.spec import Case, Contestant, Params, Prepared
+from benchmarks.harness.spec import Params, Prepared
 from pliant import SideInformation
 from pliant.core.typing import Array
+from pliant.methods.side_information import osk_problem
 from pliant.methods.side_information.neighbor_graph import NeighborGraph
-from pliant.methods.side_information.osk_problem import (
-    OrderCone,
-    SpectralAlignment,
-    best_vertex,
-    graph_losses,
-)
 
-LABELS = 400
 TIMES = 20
 """How often each is called, one call after another."""
-
-GOAL = 10.0
 
 
 class Given(NamedTuple):
     """The problem of OSK, and the losses of SCG-OSK."""
 
-    problem: SpectralAlignment
+    problem: osk_problem.SpectralAlignment
     losses: Array
 
 
@@ -41,13 +33,14 @@ def given(params: Params) -> Given:
     known = SideInformation.from_labels(np.where(np.isin(np.arange(len(y)), hidden), -1, y))
     vectors = NeighborGraph(X, 5).smoothest(params["components"], drop_null=True).vectors
     return Given(
-        SpectralAlignment.of(vectors, known), graph_losses(vectors, known.graph("complete"))
+        osk_problem.SpectralAlignment.of(vectors, known),
+        osk_problem.graph_losses(vectors, known.graph("complete")),
     )
 
 
 def least_squares(params: Params) -> Prepared:
     """Prepare non-negative least squares."""
-    problem, cone = given(params).problem, OrderCone(params["components"])
+    problem, cone = given(params).problem, osk_problem.OrderCone(params["components"])
     call = repeated(lambda: problem.best(cone), TIMES)
     return call, lambda mu: {"alignment": problem.alignment(mu)}
 
@@ -63,8 +56,8 @@ def quadratic_program(params: Params) -> Prepared:
 
 def vertex(params: Params) -> Prepared:
     """Prepare the closed form of the linear program."""
-    losses, cone = given(params).losses, OrderCone(params["components"])
-    call = repeated(lambda: best_vertex(losses, cone), TIMES)
+    losses, cone = given(params).losses, osk_problem.OrderCone(params["components"])
+    call = repeated(lambda: osk_problem.best_vertex(losses, cone), TIMES)
     return call, lambda mu: {"loss": float(losses @ mu)}
 
 
@@ -74,19 +67,3 @@ def linear_program(params: Params) -> Prepared:
 
     losses = given(params).losses
     return repeated(lambda: least_loss(losses, "strict"), TIMES), lambda loss: {"loss": loss}
-
-
-CONTESTANTS = (
-    Contestant("QCQP", quadratic_program),
-    Contestant("least squares", least_squares, baseline="QCQP", goal=GOAL),
-    Contestant("linear program", linear_program),
-    Contestant("closed form", vertex, baseline="linear program"),
-)
-
-
-def cases(has_data: bool) -> list[Case]:
-    """Return problems of a few and of more eigenvectors."""
-    return [
-        Case(f"{n} eigenvectors", CONTESTANTS, {"components": n, "labels": LABELS})
-        for n in (20, 100, 200)
-    ]

@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 from sklearn.svm import SVC
 
-from benchmarks.harness.spec import Case, Contestant, Params, Prepared
-from benchmarks.problems import SPEED, gaussian_gram, two_classes
+from benchmarks.harness.spec import Params, Prepared
+from benchmarks.problems import gaussian_gram, two_classes
+from pliant.core.progress import Result
 from pliant.core.typing import Array
 from pliant.methods.svm.dual import MarginDual, better_start, svc_dual
 from pliant.methods.svm.rows import DenseRows
 from pliant.methods.svm.smo import solve
 
-LIBSVM = "scikit-learn SVC"
-
-FIXED = {"problem": SPEED, "seed": 0, "gamma": 3.0, "C": 8.0, "violation": 1e-3}
-
 STEPS = 11
 """Problems of a path."""
-
-PATHS = {
-    SPEED: (2000, 3.0),
-    "german_numeric": (1000, 0.03),
-    "pima_diabetes": (768, 0.3),
-    "spambase": (3000, 1.0),
-}
-"""Rows and first gamma; with C = 8 those of the sets are near the best in cross-validation."""
 
 
 def libsvm(params: Params) -> Prepared:
@@ -47,12 +36,7 @@ def libsvm(params: Params) -> Prepared:
 def svm(params: Params) -> Prepared:
     """Prepare the plain SVM dual."""
     gram, y = _given(params)
-
-    def call() -> tuple[Array, int]:
-        result = solve(_dual(gram, y, params), violation=params["violation"])
-        return result.x, result.n_iter
-
-    return call, lambda solved: _describe(_dual(gram, y, params), *solved)
+    return _solving(lambda: _dual(gram, y, params), params)
 
 
 def dank_eta_given(params: Params) -> Prepared:
@@ -60,13 +44,16 @@ def dank_eta_given(params: Params) -> Prepared:
     gram, y = _given(params)
     plain = solve(_dual(gram, y, params), violation=params["violation"])
     quartic = 0.25 / float(plain.x @ plain.x)
+    return _solving(lambda: _dual(gram, y, params).with_quartic(quartic), params)
 
-    def call() -> tuple[Array, int]:
-        problem = _dual(gram, y, params).with_quartic(quartic)
-        result = solve(problem, violation=params["violation"])
-        return result.x, result.n_iter
 
-    return call, lambda solved: _describe(_dual(gram, y, params).with_quartic(quartic), *solved)
+def _solving(problem: Callable[[], MarginDual], params: Params) -> Prepared:
+    """Prepare a solve from zero of the problem that is made in the call."""
+
+    def call() -> Result[Array]:
+        return solve(problem(), violation=params["violation"])
+
+    return call, lambda result: _describe(problem(), result.x, result.n_iter)
 
 
 def dank_eta_auto(params: Params) -> Prepared:
@@ -138,41 +125,3 @@ def _follow(duals: Iterable[MarginDual], params: Params, factor: float) -> list[
 
 def _describe_path(solved: list[tuple[float, int]]) -> dict[str, Any]:
     return {"sum of objectives": sum(v for v, _ in solved), "steps": sum(n for _, n in solved)}
-
-
-def _cold_and_warm(label: str, prepare: Any, factor: float, goal: float) -> list[Contestant]:
-    cold, warm = f"{label}, cold", f"{label}, warm"
-    return [
-        Contestant(cold, prepare, {"factor": factor, "warm": False}),
-        Contestant(warm, prepare, {"factor": factor, "warm": True}, baseline=cold, goal=goal),
-    ]
-
-
-BESIDE_LIBSVM = (
-    Contestant(LIBSVM, libsvm),
-    Contestant("pliant SVM", svm, baseline=LIBSVM, goal=1.0),
-    Contestant("DANK, eta given", dank_eta_given, baseline=LIBSVM, goal=1.5),
-    Contestant('DANK, eta="auto"', dank_eta_auto, baseline=LIBSVM, goal=2.5),
-)
-
-ALONG_PATHS = (
-    *_cold_and_warm("C path", c_path, factor=1.2, goal=1.5),
-    *_cold_and_warm("gamma path", gamma_path, factor=1.1, goal=1.8),
-)
-
-
-def cases(has_data: bool) -> list[Case]:
-    """Return the problem at two sizes."""
-    return [
-        Case(f"n = {n}", BESIDE_LIBSVM, {**FIXED, "rows": n}, warm_up={"rows": 120})
-        for n in (2000, 5000)
-    ]
-
-
-def paths(has_data: bool) -> list[Case]:
-    """Return the paths on each set that is at hand."""
-    return [
-        Case(name, ALONG_PATHS, {**FIXED, "problem": name, "rows": rows, "gamma": gamma})
-        for name, (rows, gamma) in PATHS.items()
-        if has_data or name == SPEED
-    ]

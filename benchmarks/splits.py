@@ -1,7 +1,10 @@
 """Train and test rows: random halves, held-out shares, official test files.
 
-Every split is a pair of index arrays ``(train, test)`` in ascending order. A draw depends on the
-seed and on the number of the repeat only, so the third of five repeats is the third of fifty.
+Every split is a pair of index arrays ``(train, test)`` in ascending order, which together hold
+every row once. A draw depends on the seed and on the number of the repeat only, so the third of
+five repeats is the third of fifty. Rows are given by an array of labels, or by their number alone;
+with `stratify`, which needs labels, each side has every class in proportion, to within one row.
+Arguments that cannot be used, and a side without rows, raise a ValueError.
 """
 
 from __future__ import annotations
@@ -18,35 +21,9 @@ Split: TypeAlias = tuple[Indices, Indices]
 
 
 def random_halves(
-    y: Sequence[Any] | int,
-    repeats: int = 10,
-    *,
-    stratify: bool = False,
-    random_state: int = 0,
+    y: Sequence[Any] | int, repeats: int = 10, *, stratify: bool = False, random_state: int = 0
 ) -> Iterator[Split]:
-    """Split the rows into two random halves, again and again.
-
-    Parameters
-    ----------
-    y : array-like of shape (n,), or int
-        The labels, or only the number n of rows. Of an odd number, training gets the extra row.
-    repeats : int
-        How many splits to draw.
-    stratify : bool
-        Whether each half gets every class in proportion, to within one row; needs labels.
-    random_state : int
-        The seed.
-
-    Returns
-    -------
-    iterator of (train, test)
-        Two ascending index arrays that together hold every row once.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than 2 rows, or a count, seed or label array cannot be used.
-    """
+    """Split the rows into random halves; of an odd number, training gets the extra row."""
     return _draw(y, _n_rows(y) // 2, repeats, stratify, random_state)
 
 
@@ -58,24 +35,9 @@ def holdout(
     stratify: bool = False,
     random_state: int = 0,
 ) -> Iterator[Split]:
-    """Hold out a share of the rows for testing, in `repeats` independent draws.
+    """Hold out rows for testing, in `repeats` independent draws.
 
-    Parameters
-    ----------
-    y, repeats, stratify, random_state
-        As in `random_halves`.
-    test_size : float or int
-        A share in (0, 1), rounded to an integer number of rows, or the number of test rows itself.
-
-    Returns
-    -------
-    iterator of (train, test)
-        Two ascending index arrays that together hold every row once.
-
-    Raises
-    ------
-    ValueError
-        If either part would be empty, or another argument cannot be used.
+    `test_size` is a share in (0, 1), rounded to an integer number of rows, or that number itself.
     """
     return _draw(y, _n_test(_n_rows(y), test_size), repeats, stratify, random_state)
 
@@ -83,21 +45,7 @@ def holdout(
 def official(train: Sized | int, test: Sized | int) -> Iterator[Split]:
     """Give the one split of a set that comes with its own test file.
 
-    Parameters
-    ----------
-    train, test : array-like or int
-        The two tables, or their numbers of rows; the indices refer to the training rows followed
-        by the test rows.
-
-    Returns
-    -------
-    iterator of (train, test)
-        A single pair of index arrays.
-
-    Raises
-    ------
-    ValueError
-        If either table is empty.
+    The indices refer to the training rows followed by the test rows.
     """
     n_train, n_test = _n_rows(train), _n_rows(test)
     for part, rows in (("train", n_train), ("test", n_test)):

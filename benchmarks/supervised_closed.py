@@ -9,29 +9,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.harness.calls import repeated
-from benchmarks.harness.spec import Case, Contestant, Params, Prepared
+from benchmarks.harness.spec import Params, Prepared
 from benchmarks.supervised_sets import adult, some_known
 from pliant import SCGLogDetLearner, SideInformation
 from pliant.core.typing import Array
 from pliant.kernels import as_kernel
 from pliant.methods.side_information.scg_problem import SCGLogDet
 
-ROWS, LABELS = 1605, 200
-"""Adult-a1a, with the labels that the paper gives it."""
-
-SIZES = (400, 800, 1605, 2265)
-LABEL_COUNTS = (80, 400, 800, 1605)
-
-TIMES = 3
-"""Calls that are measured together: what memory a call needs is then at hand."""
-
 STRENGTH = 1.0
 """The paper's raw gamma."""
 
 RIDGE = 1e-8
 """On the diagonal of K0, for everybody: rows that occur twice make it singular."""
-
-GOAL = 3.0
 
 
 class Learned(NamedTuple):
@@ -110,45 +99,3 @@ def _prepare(params: Params, solve: Callable[[Array, SideInformation], Learned])
         }
 
     return repeated(lambda: solve(K0, known), params["times"]), describe
-
-
-THREE, TWO = "paper, three inverses", "paper, two inverses"
-
-FITS = (
-    Contestant("pliant, whole fit", fit, {"graph": "complete"}),
-    Contestant("pliant, fit by default", fit, {"graph": "labeled"}),
-)
-
-BESIDE_THREE = (
-    Contestant(THREE, three_inverses),
-    Contestant("pliant", pliant, baseline=THREE, goal=GOAL),
-)
-
-BESIDE_TWO = (
-    Contestant(TWO, two_inverses),
-    Contestant("pliant, once more", pliant, baseline=TWO),
-)
-"""pliant stands once beside each form of the paper: their ratios are paired."""
-
-
-def cases(has_data: bool) -> list[Case]:
-    """Return problems of more and more points, and of more and more labels."""
-    return [
-        *(
-            _case(
-                rows, rows * LABELS // ROWS, has_data,
-                [*BESIDE_THREE, *(BESIDE_TWO if rows == ROWS else ()), *FITS],
-            )
-            for rows in SIZES
-        ),
-        *(
-            _case(ROWS, labels, has_data, [Contestant("pliant", pliant), *FITS])
-            for labels in LABEL_COUNTS
-        ),
-    ]  # fmt: skip
-
-
-def _case(rows: int, labels: int, has_data: bool, contestants: list[Contestant]) -> Case:
-    params = {"rows": rows, "labels": labels, "data": has_data, "seed": 0, "times": TIMES}
-    name = f"{rows} points, {labels} labels" + ("" if has_data else ", generated")
-    return Case(name, contestants, params, warm_up={"rows": 200, "labels": 50, "times": 1})

@@ -8,23 +8,14 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness.calls import exponent, fitting, processor_seconds, whole_process
-from benchmarks.harness.spec import Case, Contestant, Params, Prepared
+from benchmarks.harness.spec import Params, Prepared
 from benchmarks.supervised_sets import UNKNOWN, Labelled, generated, random_pairs
 from pliant import OrderSpectralLearner, SCGLogDetLearner
 from pliant.core.typing import Array
 
-ROWS, LANDMARKS, PAIRS = 100_000, 256, 200_000
-KNOWN = 0.1
-STRENGTH = 100.0
-SECONDS = 20
-
-EXACT_ROWS = 3000
-"""Few enough for the exact kernel matrix."""
-
 ROUNDS = 5
-FITS, SHARE = (12_500, 25_000, 50_000, 100_000), 0.1
-SIZES = (500, 1000, 2000, 4000)
-NEW, KNOWN_OF_GROWN = 1000, 200
+SHARE = 0.1
+"""Of the points of a fit that are labelled."""
 
 LEARNERS: dict[str, Callable[[], Any]] = {
     "SCG-LDK, Gram": lambda: SCGLogDetLearner(strength=100.0),
@@ -114,7 +105,7 @@ def new_points(params: Params) -> Prepared:
     """Prepare `transform` of the same new points after fits of more and more points."""
     new = generated(params["new"], seed=1).X
     models = [
-        LEARNERS[params["learner"]]().fit(*_sample(rows, params["known"] or rows))
+        LEARNERS[params["learner"]]().fit(*_sample(rows, params.get("known", rows)))
         for rows in params["sizes"]
     ]
     calls = [lambda model=model: model.transform(new) for model in models]
@@ -140,55 +131,3 @@ def grown(sizes: Sequence[int], times: Sequence[float], unit: str) -> dict[str, 
     """Return the slope of log time over log size, and the time for each size."""
     each = {f"{size} points ({unit})": time for size, time in zip(sizes, times, strict=True)}
     return {"exponent": exponent(sizes, times), **each}
-
-
-GIVEN, CHOSEN = {"strength": STRENGTH}, {"strength": "auto"}
-
-MANY_POINTS = (
-    Contestant(f"{KNOWN:.0%} labelled", from_labels, GIVEN),
-    Contestant("all labelled", from_labels, {**GIVEN, "known": 1.0}),
-    Contestant(f"{KNOWN:.0%} labelled, defaults", from_labels, CHOSEN),
-    Contestant(f"{PAIRS} pairs", from_pairs, GIVEN),
-    Contestant(f"{PAIRS} pairs, defaults", from_pairs, CHOSEN),
-)
-
-BESIDE_EXACT = (
-    Contestant("exact", exact),
-    *(
-        Contestant(f"{m} landmarks", by_landmarks, {"landmarks": m}, "exact")
-        for m in (64, 256, 1024)
-    ),
-)
-
-
-def cases(has_data: bool) -> list[Case]:
-    """Return many points, and few for which the exact kernel is at hand."""
-    params = {"rows": ROWS, "landmarks": LANDMARKS, "pairs": PAIRS, "known": KNOWN}
-    small = {"rows": 2000, "pairs": 2000}
-    return [
-        Case(f"{ROWS} points, {LANDMARKS} landmarks", MANY_POINTS, params, warm_up=small),
-        *(
-            Case(
-                f"{EXACT_ROWS} points, strength {strength:g}", BESIDE_EXACT,
-                {"rows": EXACT_ROWS, "strength": strength}, warm_up={"rows": 1100},
-            )
-            for strength in (1.0, 100.0, 10_000.0)
-        ),
-    ]  # fmt: skip
-
-
-def growth(has_data: bool) -> list[Case]:
-    """Return fits, and new points, for more and more points."""
-    name = "SCG-LDK, 256 landmarks"
-    each = [Contestant(learner, new_points, {"learner": learner}) for learner in LEARNERS]
-    params = {"sizes": FITS, "learner": name}
-    return [
-        Case("fit", [Contestant(name, fits)], params, warm_up={"sizes": (1000, 2000)}),
-        *(
-            Case(
-                f"new point, {known or 'all'} labelled", each,
-                {"sizes": SIZES, "new": NEW, "known": known}, warm_up={"sizes": (300, 400)},
-            )
-            for known in (KNOWN_OF_GROWN, None)
-        ),
-    ]  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.ensemble import RandomForestRegressor
@@ -11,50 +11,12 @@ from sklearn.ensemble import RandomForestRegressor
 from benchmarks.algorithm2 import GRIDS, Algorithm2, classifier, regressor, tessellated_blocks
 from benchmarks.harness.calls import fitting
 from benchmarks.harness.measuring import PEER_LIMIT
-from benchmarks.harness.spec import Case, Contestant, Params, Prepared
-from benchmarks.problems import named
+from benchmarks.harness.spec import Params, Prepared
 from benchmarks.tessellated_sets import learner, machine_numbers, points_and_target, scaled
 from pliant.core.typing import Array
 
-SETS = (
-    "airfoil", "boston_housing", "breast_cancer_original_complete", "german_numeric",
-    "heart_statlog", "pima_diabetes",
-)  # fmt: skip
-
 DELTA = 0.5
 """How far the box reaches beyond [0, 1]: the default."""
-
-EASY = (
-    "airfoil", "boston_housing", "breast_cancer_original_complete", "pima_diabetes", "fourclass",
-    "transfusion",
-)  # fmt: skip
-HARD = ("german_numeric", "heart_statlog", "shill_bidding", "ionosphere", "hill_valley")
-ASKED = {**dict.fromkeys(EASY, 1e-3), **dict.fromkeys(HARD, 1e-2)}
-"""The relative gap that each set must reach; tol is its default, 1e-3, for all."""
-
-
-class Large(NamedTuple):
-    """A set of Table 3, with seconds and mean squared error that are printed there."""
-
-    training: int
-    """Rows to learn from."""
-    unit: float
-    """What the target is divided by for the error: california_housing's by its range, which the
-    printed errors suggest."""
-    tkl: tuple[float, float]
-    forest: tuple[float, float]
-    options: dict[str, Any]
-    """What differs from the defaults."""
-
-
-SINGLE = {"C": 10.0, "dtype": "float32"}
-LARGE = {
-    "ccpp": Large(8000, 1.0, (626.7, 10.57), (1.65, 10.75), {"C": 10.0}),
-    "california_housing": Large(16500, 485002.0, (1502.0, 0.012), (5.28, 0.0096), SINGLE),
-    "gas_turbine_co": Large(
-        30000, 1.0, (13580.0, 0.23), (16.44, 0.38), {**SINGLE, "cache_mb": 4000.0}
-    ),
-}
 
 
 def tkl(params: Params) -> Prepared:
@@ -136,64 +98,3 @@ def _errors(model: Any, test: tuple[Array, Array], params: Params) -> dict[str, 
         "R^2": 1.0 - squares / float(np.var(y)),
         "printed MSE": f"{params['printed']:g}",
     }
-
-
-EVEN, FINE = "Algorithm 2", "Algorithm 2, fine steps"
-
-BESIDE_ALGORITHM_2 = (
-    Contestant(EVEN, algorithm_2, {"grid": "even"}),
-    Contestant("pliant", tkl, baseline=EVEN, goal=20.0),
-    Contestant(FINE, algorithm_2, {"grid": "fine"}),
-    Contestant("pliant, once more", tkl, baseline=FINE),
-)
-"""The algorithm with each grid, and pliant once beside each: their ratios are paired."""
-
-
-def cases(has_data: bool, C: float = 1.0) -> list[Case]:
-    """Return the sets."""
-    return [
-        Case(
-            named(name, has_data), BESIDE_ALGORITHM_2, {"problem": name, "data": has_data, "C": C},
-            warm_up={"rows": 60, "seed": 0},
-        )
-        for name in SETS
-    ]  # fmt: skip
-
-
-def cases_at_large_C(has_data: bool) -> list[Case]:
-    """Return the sets with C = 100."""
-    return cases(has_data, 100.0)
-
-
-def gaps(has_data: bool) -> list[Case]:
-    """Return each set with a small and with a large C."""
-    return [
-        Case(
-            f"{named(name, has_data)}, C = {C:g}", [Contestant("pliant", tkl_gap)],
-            {"problem": name, "data": has_data, "C": C, "asked": asked},
-            warm_up={"rows": 60, "seed": 0},
-        )
-        for name, asked in ASKED.items()
-        for C in (1.0, 100.0)
-    ]  # fmt: skip
-
-
-def large(has_data: bool) -> list[Case]:
-    """Return the largest sets of the paper's Table 3."""
-    return [_large(name, has_data) for name in LARGE]
-
-
-def _large(name: str, has_data: bool) -> Case:
-    known = LARGE[name]
-    text = ", ".join(f"{key} = {value}" for key, value in known.options.items())
-    (seconds, error), (forest_seconds, forest_error) = known.tkl, known.forest
-    params = {
-        "problem": name, "data": has_data, "seed": 0, "options": known.options,
-        "largest": known.training, "training": known.training, "unit": known.unit,
-    }  # fmt: skip
-    contestants = [
-        Contestant(f"pliant, {text}", tkl_large, {"printed": error}, paper=seconds),
-        Contestant("random forest", forest, {"printed": forest_error}, paper=forest_seconds),
-    ]
-    title = f"{named(name, has_data)}, {known.training} rows"
-    return Case(title, contestants, params, warm_up={"training": 60})

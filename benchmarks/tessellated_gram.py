@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.algorithm2 import measures
-from benchmarks.harness.spec import Case, Contestant, Params, Prepared
+from benchmarks.harness.spec import Params, Prepared
 from pliant.core.typing import Array
 from pliant.kernels import TessellatedKernel
 
@@ -78,34 +78,3 @@ def _error_from(exact: Array) -> Callable[[npt.NDArray[Any]], dict[str, Any]]:
         return {"relative error": f"{np.abs(gram - exact).max() / np.abs(exact).max():.0e}"}
 
     return describe
-
-
-GRAM = (
-    Contestant("NumPy", numpy_gram, {"computed in": "float64"}),
-    Contestant("pliant", compiled_gram, baseline="NumPy", goal=5.0),
-)
-
-COARSE = Contestant("NumPy in float32", numpy_gram, {"computed in": "float32"}, baseline="NumPy")
-"""The whole expression in float32: faster, and less exact."""
-
-QUADRATIC = (
-    Contestant("NumPy", numpy_quadratic),
-    Contestant("pliant", compiled_quadratic, baseline="NumPy"),
-)
-
-
-def cases(has_data: bool) -> list[Case]:
-    """Return both matrices, for few features and for more."""
-    return [
-        Case(
-            f"{what}, {features} features, {dtype}", contestants,
-            {"features": features, "dtype": dtype, "rows": 4000, "seed": 0},
-            warm_up={"rows": 300},
-        )
-        for what, contestants, dtype in (
-            ("Gram matrix", GRAM, "float64"),
-            ("Gram matrix", (GRAM[0], COARSE, GRAM[1]), "float32"),
-            ("D(w)", QUADRATIC, "float64"),
-        )
-        for features in (5, 24)
-    ]  # fmt: skip

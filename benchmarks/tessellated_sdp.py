@@ -9,22 +9,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.algorithm2 import Blocks, tessellated_blocks
-from benchmarks.harness.spec import Case, Contestant, Params, Prepared
-from benchmarks.problems import named
-from benchmarks.tessellated import DELTA, algorithm_2, tkl
-from benchmarks.tessellated_sets import SHAPES, points_and_target, scaled
+from benchmarks.harness.spec import Params, Prepared
+from benchmarks.tessellated import DELTA
+from benchmarks.tessellated_sets import points_and_target, scaled
 from pliant.core.typing import Array
 from tests.reference import tessellated_sdp
-
-PRINTED = {
-    "liver_disorders": (95.75, 0.12),
-    "breast_cancer_original_complete": (636.17, 0.41),
-    "heart_statlog": (221.67, 4.71),
-    "pima_diabetes": (1211.66, 0.80),
-}
-"""Seconds of the semidefinite program and of Algorithm 2 in Table 1, on all rows."""
-
-ROWS = (20, 30, 40)
 
 TOLERANCES = {"tol_gap_abs": 1e-5, "tol_gap_rel": 1e-5, "tol_feas": 1e-6}
 """Of the program's solver, which settles for a gap of 5e-5 where it has to; on some sets it does
@@ -46,14 +35,8 @@ def learn_shape(G: Array, y: Array, C: float) -> float:
         y f >= 1 - s,  s >= 0
 
     t is the squared norm of the function. Labels and C are multiplied by a unit that brings the
-    optimum to the order of 10, which tolerances of solvers expect.
-
-    Parameters
-    ----------
-    G : array of shape (n_P, n_P, m, m)
-    y : array of shape (m,)
-        Labels -1 and 1.
-    C : float
+    optimum to the order of 10, which tolerances of solvers expect. G has the shape
+    (n_P, n_P, m, m), and y holds labels -1 and 1.
     """
     import cvxpy as cp
 
@@ -92,34 +75,3 @@ def tensor(Z: Array, blocks: Blocks) -> Array:
     products = np.einsum("ki,lj->ijkl", Z, Z)
     halves = [np.concatenate([products * block for block in row], axis=1) for row in blocks]
     return np.concatenate(halves)
-
-
-FEW_ROWS = (
-    Contestant("SDP", semidefinite),
-    Contestant("Algorithm 2", algorithm_2, {"grid": "fine"}, baseline="SDP"),
-    Contestant("pliant", tkl, baseline="SDP"),
-)
-
-
-def cases(has_data: bool) -> list[Case]:
-    """Return each set of Table 1, with a few rows and with all."""
-    return [case for name in PRINTED for case in _of_set(name, has_data)]
-
-
-def _of_set(name: str, has_data: bool) -> list[Case]:
-    params = {"problem": name, "data": has_data, "C": 1.0}
-    title, of_all = named(name, has_data), SHAPES[name][0]
-    all_rows = (
-        Contestant("Algorithm 2", algorithm_2, {"grid": "fine"}, paper=PRINTED[name][1]),
-        Contestant("pliant", tkl, baseline="Algorithm 2"),
-    )
-    return [
-        *(
-            Case(
-                f"{title}, {rows} of {of_all} rows", FEW_ROWS,
-                {**params, "rows": rows, "seed": 0}, warm_up={"rows": 12},
-            )
-            for rows in ROWS
-        ),
-        Case(f"{title}, all rows", all_rows, params, warm_up={"rows": 60, "seed": 0}),
-    ]  # fmt: skip

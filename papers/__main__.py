@@ -18,36 +18,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.harness.measuring import ROOT
+from benchmarks.harness.report import write_texts
 from papers.data import FOLDER
 from papers.figures.catalogue import FIGURES
 from papers.figures.figure import PaperFigure
+from papers.overview import overview as content
+from papers.overview import profiles
 from papers.overview.advice import Evidence, decisions_page
 from papers.overview.hypertext import embedded, hypertext
 from papers.overview.markdown import markdown
-from papers.overview.overview import (
-    BENCHMARKS,
-    PAPERS,
-    Overview,
-    counted,
-    gather,
-    kept_documents,
-    kept_figures,
-    made_from,
-)
-from papers.overview.profiles import (
-    OWN,
-    PROFILES,
-    QUICK_FIGURES,
-    Measured,
-    Part,
-    figures,
-    full,
-    quick,
-    replace_all,
-    studies,
-    timings,
-    write,
-)
 from papers.page import page
 from papers.runner import Document, measure
 from papers.studies import STUDIES
@@ -59,7 +38,7 @@ SPEED = ROOT / "benchmarks" / "results"
 
 INTERRUPTED = 130
 
-NAMES = (*STUDIES, *BENCHMARKS, *(figure.name for figure in FIGURES))
+NAMES = (*STUDIES, *content.BENCHMARKS, *(figure.name for figure in FIGURES))
 """What ``--only`` takes."""
 
 
@@ -87,55 +66,57 @@ def _run(options: argparse.Namespace) -> int:
     text = page(study, document)
     folders = [options.out, *([options.results] if options.keep else [])]
     print(text)
-    _tell_written([path for f in folders for path in write(study.name, document, text, f)])
+    _tell_written([path for f in folders for path in profiles.write(study.name, document, text, f)])
     return 0
 
 
 def _pages(options: argparse.Namespace) -> int:
     """Write the pages of all kept results, the overview and the advice again."""
-    kept = kept_documents(options.results, options.speed)
+    kept = content.kept_documents(options.results, options.speed)
     texts = {
         options.results / f"{name}.md": page(STUDIES[name], document)
         for name, document in kept.items()
         if name in STUDIES
     }
-    _tell_written(replace_all(texts) + _keep(options, kept))
+    _tell_written(write_texts(texts) + _keep(options, kept))
     return 0
 
 
 def _overview(options: argparse.Namespace) -> int:
     """Put everything onto one page, of kept results and of what is measured now."""
-    kept = kept_documents(options.results, options.speed)
-    pictures = kept_figures(options.results / "figures")
-    measured = Measured()
+    kept = content.kept_documents(options.results, options.speed)
+    pictures = content.kept_figures(options.results / "figures")
+    measured = profiles.Measured()
     if options.data is not None:
         _measure(options, kept, measured)
-        fresh = kept_figures(_folder(options) / "figures", options.profile)
+        fresh = content.kept_figures(_folder(options) / "figures", options.profile)
         pictures = list({each.name: each for each in [*pictures, *fresh]}.values())
     profile = "kept" if options.data is None else options.profile
-    shown = Overview(
-        gather(kept, measured.documents, profile), pictures, profile, _remarks(measured)
+    shown = content.Overview(
+        content.gather(kept, measured.documents, profile), pictures, profile, _remarks(measured)
     )
     name = "overview-quick" if profile == "quick" else "overview"
     paths = _write(shown, options.out, name, html=True)
     if options.keep:
         paths += _keep(options, kept)
-    print("\n".join([made_from(shown), *shown.remarks, ""]))
-    for paper in PAPERS:
-        print(f"{paper:<8} {counted(shown.of(paper))}")
-    print(f"{'all':<8} {counted(shown.cells)}\n")
+    print("\n".join([content.made_from(shown), *shown.remarks, ""]))
+    for paper in content.PAPERS:
+        print(f"{paper:<8} {content.counted(shown.of(paper))}")
+    print(f"{'all':<8} {content.counted(shown.cells)}\n")
     _tell_written(paths)
     return INTERRUPTED if measured.interrupted else int(bool(measured.troubles))
 
 
-def _measure(options: argparse.Namespace, kept: Mapping[str, Document], measured: Measured) -> None:
+def _measure(
+    options: argparse.Namespace, kept: Mapping[str, Document], measured: profiles.Measured
+) -> None:
     """Measure what was asked for; Ctrl-C leaves what is done."""
     out, data, folder = options.out, options.data, _folder(options)
     parts, drawn, timed = _plan(options, kept)
     try:
-        studies(parts, data, out, folder, options.jobs, measured, _log)
-        timings(timed, data, out, measured, _log)
-        figures(drawn, data, folder / "figures", measured, _log)
+        profiles.studies(parts, data, out, folder, options.jobs, measured, _log)
+        profiles.timings(timed, data, out, measured, _log)
+        profiles.figures(drawn, data, folder / "figures", measured, _log)
     except KeyboardInterrupt:
         measured.interrupted = True
 
@@ -148,20 +129,20 @@ def _folder(options: argparse.Namespace) -> Path:
 
 def _plan(
     options: argparse.Namespace, kept: Mapping[str, Document]
-) -> tuple[list[Part], list[PaperFigure], list[str]]:
+) -> tuple[list[profiles.Part], list[PaperFigure], list[str]]:
     """Return the studies, figures and benchmarks of a profile, or those that were named."""
     small = options.profile == "quick"
-    parts = quick(kept) if small else full()
-    drawn = [each for each in FIGURES if not small or each.name in QUICK_FIGURES]
-    timed = [] if small else list(BENCHMARKS)
+    parts = profiles.quick(kept) if small else profiles.full()
+    drawn = [each for each in FIGURES if not small or each.name in profiles.QUICK_FIGURES]
+    timed = [] if small else list(content.BENCHMARKS)
     if options.only:
         parts = [part for part in parts if part.study in options.only]
         drawn = [each for each in FIGURES if each.name in options.only]
-        timed = [name for name in BENCHMARKS if name in options.only]
+        timed = [name for name in content.BENCHMARKS if name in options.only]
     return parts, drawn, timed
 
 
-def _remarks(measured: Measured) -> list[str]:
+def _remarks(measured: profiles.Measured) -> list[str]:
     remarks = [f"Could not be measured: {trouble}." for trouble in measured.troubles]
     if measured.interrupted:
         remarks.append("The run was stopped; the same command goes on from there.")
@@ -171,21 +152,22 @@ def _remarks(measured: Measured) -> list[str]:
 def _keep(options: argparse.Namespace, kept: Mapping[str, Document]) -> list[Path]:
     """Write what the documentation shows, all of it from kept results."""
     folder = options.results
-    lasting = Overview(gather(kept, {}, "kept"), kept_figures(folder / "figures"))
+    lasting = content.Overview(
+        content.gather(kept, {}, "kept"), content.kept_figures(folder / "figures")
+    )
     advice = {folder / "decisions.md": decisions_page(Evidence(folder, options.speed))}
-    return _write(lasting, folder, "overview", html=False) + replace_all(advice)
+    return _write(lasting, folder, "overview", html=False) + write_texts(advice)
 
 
-def _write(shown: Overview, folder: Path, name: str, *, html: bool) -> list[Path]:
+def _write(shown: content.Overview, folder: Path, name: str, *, html: bool) -> list[Path]:
     """Write the overview as JSON and Markdown, and as HTML if it is wanted."""
-    folder.mkdir(parents=True, exist_ok=True)
     texts = {
         folder / f"{name}.json": json.dumps(shown.to_dict(), allow_nan=False) + "\n",
         folder / f"{name}.md": markdown(shown),
     }
     if html:
         texts[folder / f"{name}.html"] = hypertext(shown, embedded(shown.figures))
-    return replace_all(texts)
+    return write_texts(texts)
 
 
 def _tell_written(paths: Sequence[Path]) -> None:
@@ -211,7 +193,7 @@ def _options(arguments: Sequence[str], known: Mapping[str, Study]) -> argparse.N
     if data is not None and not data.is_dir():
         parser.error(f"expected --data to be an existing folder, got {str(data)!r}")
     if options.command == "overview":
-        left_out = sorted(set(options.only) & {*OWN, *BENCHMARKS})
+        left_out = sorted(set(options.only) & {*profiles.OWN, *content.BENCHMARKS})
         if options.profile == "quick" and left_out:
             parser.error(f"expected --profile full with --only {left_out[0]}: quick leaves it out")
         if unknown := sorted(set(options.only) - set(NAMES)):
@@ -245,7 +227,12 @@ def _parser(known: Mapping[str, Study]) -> argparse.ArgumentParser:
     add("--repeats", type=int, metavar="N", help="random splits (default: the study's number)")
     add("--keep", action="store_true", help="write to papers/results as well")
     add = overview.add_argument
-    add("--profile", choices=PROFILES, default="quick", help="with --data (default: quick)")
+    add(
+        "--profile",
+        choices=profiles.PROFILES,
+        default="quick",
+        help="with --data (default: quick)",
+    )
     add(
         "--quick", action="store_const", const="quick", dest="profile",
         help="the same as --profile quick",

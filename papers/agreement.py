@@ -28,32 +28,21 @@ STANDARD_ERRORS = 2.0
 
 @dataclass(frozen=True)
 class Quantity:
-    """What the number in a cell is.
-
-    Attributes
-    ----------
-    name : str
-    sign : int
-        1 where more is better, -1 where less is, 0 where neither is.
-    form : str
-        How a measured number is written.
-    tolerance : float
-        What counts as no difference: absolute, or as a share of the printed number.
-    relative : bool
-        Whether it is a share.
-    factor : bool
-        Whether the tolerance is a factor, up or down.
-    kind : str
-        What is counted together: scores on new rows, on training rows, ranks, times.
-    """
+    """What the number in a cell is."""
 
     name: str
     sign: int
+    """1 where more is better, -1 where less is, 0 where neither is."""
     form: str
+    """How a measured number is written."""
     tolerance: float
+    """What counts as no difference: absolute, or as a share of the printed number."""
     relative: bool = False
+    """Whether it is a share."""
     factor: bool = False
+    """Whether the tolerance is a factor, up or down."""
     kind: str = "new rows"
+    """What is counted together: scores on new rows, on training rows, ranks, times."""
 
     def allows(self, printed: float, measured: float) -> bool:
         """Return whether the tolerance covers the difference."""
@@ -82,38 +71,27 @@ QUANTITIES = {
 
 @dataclass(frozen=True)
 class Agreement:
-    """A cell.
-
-    Attributes
-    ----------
-    study : str
-        The name of the document that it was measured for.
-    paper, place : str
-        Such as ``"DANK"`` and ``"Table 1"``.
-    set, quantity, method : str
-        Row, quantity, and the paper's name of the method.
-    printed, measured, baseline : Estimate or None
-        The paper's number, ours, and that of the tuned baseline on the same splits.
-    baseline_name : str
-        Empty where there is none, or where the method is the baseline itself.
-    source : str
-        The profile that measured it: ``"quick"``, ``"full"`` or ``"kept"``.
-    explanation : str
-        Why the numbers differ, or why there is none.
-    """
+    """A cell."""
 
     study: str
+    """The name of the document that it was measured for."""
     paper: str
     place: str
+    """Such as ``"DANK"`` and ``"Table 1"``."""
     set: str
     quantity: str
     method: str
+    """Row, quantity, and the paper's name of the method."""
     printed: Estimate | None
     measured: Estimate | None
     baseline: Estimate | None = None
+    """The paper's number, ours, and that of the tuned baseline on the same splits."""
     baseline_name: str = ""
+    """Empty where there is none, or where the method is the baseline itself."""
     source: str = "kept"
+    """The profile that measured it: ``"quick"``, ``"full"`` or ``"kept"``."""
     explanation: str = ""
+    """Why the numbers differ, or why there is none."""
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -164,19 +142,13 @@ class Reason:
 
     Each pattern is one as of `fnmatch`, or several with ``|`` between them, for the field or
     property of an `Agreement` with the same name.
-
-    Attributes
-    ----------
-    text : str
-    patterns : dict
-    open, times : bool
-        Whether no reason is known; whether it is about seconds.
     """
 
     text: str
     patterns: dict[str, str] = field(default_factory=dict)
     open: bool = False
     times: bool = False
+    """Whether no reason is known; whether it is about seconds."""
 
     @property
     def whole(self) -> str:

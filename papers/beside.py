@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,71 +18,49 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Shown:
-    """A measured column.
-
-    Attributes
-    ----------
-    way : Way or str
-        The contestant that stands beside a method of the paper.
-    label : str
-        The method's name on the overview; empty for the paper's.
-    part : str
-        Key of its score among the numbers of a measurement.
-    """
+    """A measured column."""
 
     way: Way | str
+    """The contestant that stands beside a method of the paper."""
     label: str = ""
+    """The method's name on the overview; empty for the paper's."""
     part: str = "test"
+    """Key of its score among the numbers of a measurement."""
 
 
 @dataclass(frozen=True)
 class Beside:
-    """What stands beside the numbers of a paper.
-
-    Attributes
-    ----------
-    paper, place : str
-        Such as ``"DANK"`` and ``"Table 1"``; a place may depend on the printed set and quantity.
-    columns : mapping of str to sequence of Shown
-        By the paper's name of the method; other methods are not rerun.
-    own : sequence of Shown
-        Shown on the sets that are not in the paper's table.
-    own_place : str
-    repeats : int
-        Of the paper.
-    baseline : mapping of str to (way, title)
-        The tuned baseline, by the task.
-    baseline_in : str
-        The study on the same splits that has the baseline, if it is another one.
-    seconds : str
-        Key of the seconds; their median over the repeats is shown if `median`.
-    baseline_seconds : bool
-        Whether the seconds of the baseline are shown as well.
-    regression : str
-        The quantity of a regression.
-    scale : float
-        What makes per cent of an accuracy.
-    by_variant : bool
-        Whether each variant has a row of its own.
-    printed : bool
-        Whether the paper prints any of it.
-    """
+    """What stands beside the numbers of a paper."""
 
     paper: str
-    place: str | Callable[[str, str], str] = ""
+    place: str = ""
+    """Such as ``"DANK"`` and ``"Table 1"``."""
+    places: Mapping[str, str] = field(default_factory=dict)
+    """The places of printed sets that stand in another table."""
     columns: Mapping[str, Sequence[Shown]] = field(default_factory=dict)
+    """By the paper's name of the method; other methods are not rerun."""
     own: Sequence[Shown] = ()
+    """Shown on the sets that are not in the paper's table."""
     own_place: str = ""
     repeats: int = 1
+    """Of the paper."""
     baseline: Mapping[str, tuple[Way | str, str]] = field(default_factory=dict)
+    """The tuned baseline, by the task."""
     baseline_in: str = ""
+    """The study on the same splits that has the baseline, if it is another one."""
     seconds: str = "fit_seconds"
+    """Key of the seconds; their median over the repeats is shown if `median`."""
     median: bool = False
     baseline_seconds: bool = False
+    """Whether the seconds of the baseline are shown as well."""
     regression: str = "1 - R2"
+    """The quantity of a regression."""
     scale: float = 1.0
+    """What makes per cent of an accuracy."""
     by_variant: bool = False
+    """Whether each variant has a row of its own."""
     printed: bool = True
+    """Whether the paper prints any of it."""
 
 
 def cells(study: Study, results: Results, others: Mapping[str, Results]) -> Iterator[Agreement]:
@@ -114,8 +92,7 @@ class _Maker:
     ) -> Iterator[Agreement]:
         """Return the cells of a printed row, beside the set `name`."""
         beside = self.study.beside
-        place = beside.place if isinstance(beside.place, str) else beside.place(row, quantity)
-        about = (self.study.name, beside.paper, place, name)
+        about = (self.study.name, beside.paper, beside.places.get(row, beside.place), name)
         for method, text in texts.items():
             printed = Estimate.printed(text, beside.repeats)
             if printed is None:

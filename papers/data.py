@@ -25,48 +25,32 @@ _NUMBER = re.compile(r"\d*\.?\d+")
 
 @dataclass(frozen=True)
 class PaperSet:
-    """A set of a paper; `papers/sets` has them all.
-
-    Attributes
-    ----------
-    file : str
-        Its name in the data folder; empty for scikit-learn's digits.
-    test_file : str or None
-        The set's own test file; without one, the rows are split at random.
-    clipped : bool
-        Whether features are clipped at their .1 and 99.9 percentiles in the training rows.
-    most_repeats : int or None
-        The largest number of repeats, for a large set.
-    above : float or None
-        A class is made of a number: is it above this one?
-    printed : str or None
-        Its name in the paper, if that is another one.
-    support : int or None
-        The paper's number of support points.
-    labels : int or None
-        The number of labelled points, where the paper gives it.
-    per_class : int or None
-        The number of random rows of each class in a repeat; None for all.
-    unit : float or None
-        Features are divided by it; None standardises them.
-    n_parts : int
-        Parts of a decomposed problem.
-    note : str
-        What the reader of a page should know.
-    """
+    """A set of a paper; `papers/sets` has them all."""
 
     file: str
+    """Its name in the data folder; empty for scikit-learn's digits."""
     test_file: str | None = None
+    """The set's own test file; without one, the rows are split at random."""
     clipped: bool = False
+    """Whether features are clipped at their .1 and 99.9 percentiles in the training rows."""
     most_repeats: int | None = None
+    """The largest number of repeats, for a large set."""
     above: float | None = None
+    """A class is made of a number: is it above this one?"""
     printed: str | None = None
+    """Its name in the paper, if that is another one."""
     support: int | None = None
+    """The paper's number of support points."""
     labels: int | None = None
+    """The number of labelled points, where the paper gives it."""
     per_class: int | None = None
+    """The number of random rows of each class in a repeat; None for all."""
     unit: float | None = None
+    """Features are divided by it; None standardises them."""
     n_parts: int = 1
+    """Parts of a decomposed problem."""
     note: str = ""
+    """What the reader of a page should know."""
 
 
 def toml(name: str) -> dict[str, Any]:
@@ -112,23 +96,15 @@ def printed(table: str) -> Printed:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over repeats: as a paper prints it, or measured.
-
-    Attributes
-    ----------
-    mean : float
-    spread : float or None
-        Standard deviation over the repeats; None where it is not known.
-    repeats : int
-        How many splits the mean is taken over.
-    text : str
-        As it is shown.
-    """
+    """A mean over repeats: as a paper prints it, or measured."""
 
     mean: float
     spread: float | None
+    """Standard deviation over the repeats; None where it is not known."""
     repeats: int
+    """How many splits the mean is taken over."""
     text: str
+    """As it is shown."""
 
     @classmethod
     def of(cls, values: npt.ArrayLike, form: str) -> Estimate:
@@ -165,21 +141,16 @@ def numbers(text: str) -> list[float]:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """The rows of a set.
-
-    Attributes
-    ----------
-    X : array of shape (n, d)
-    y : array of shape (n,)
-    task : {"classification", "regression"}
-    own_training : int or None
-        The first rows that are the set's own training file; None if the set has no test file.
-    """
+    """The rows of a set."""
 
     X: Array
+    """Shape (n, d)."""
     y: npt.NDArray[Any]
+    """Shape (n,)."""
     task: str
+    """Either "classification" or "regression"."""
     own_training: int | None = None
+    """The first rows that are the set's own training file; None if the set has no test file."""
 
 
 def read(chosen: PaperSet, folder: str) -> Table:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
-from benchmarks.markdown import markdown_table
+from benchmarks.markdown import markdown_table as table
 from papers.results import Gain, Results, Way, standings
 from papers.study import Study
 from pliant.comparison import Column, Score
@@ -42,11 +41,6 @@ def page(study: Study, document: Mapping[str, Any]) -> str:
     results = Results(document, study.percent)
     parts = [f"# {study.title}", *study.sections(study, results), provenance(document)]
     return "\n\n".join(part.strip("\n") for part in parts if part.strip()) + "\n"
-
-
-def table(rows: Sequence[Row], columns: Sequence[Column | str] | None = None) -> str:
-    """Return a Markdown table; texts are escaped."""
-    return markdown_table(rows, columns)
 
 
 def provenance(document: Mapping[str, Any]) -> str:
@@ -193,8 +187,3 @@ def shape(results: Results, name: str) -> str:
     """Return the rows and features of a set's training rows."""
     group = results.groups(name)[0]
     return f"{group['n_train']} × {group['d']}"
-
-
-def mean_of(values: Sequence[float]) -> float:
-    """Return a mean as a plain number."""
-    return float(np.mean(values))

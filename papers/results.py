@@ -43,29 +43,20 @@ def paired_t_test(first: npt.ArrayLike, second: npt.ArrayLike) -> PairedTest:
 
 @dataclass(frozen=True)
 class Gain:
-    """How much better one contestant is than another on one set, over the same splits.
-
-    Attributes
-    ----------
-    mean : float
-        Positive is better.
-    error : float
-        The standard error of that mean, the splits taken as independent.
-    corrected_error : float
-        The same, made larger for training rows that the splits share (Nadeau and Bengio).
-    p_value, corrected_p, wilcoxon_p : float or None
-        Of the two t tests and of Wilcoxon's; None where the differences do not vary.
-    splits : tuple of int
-        On how many splits the first is better, equal, worse.
-    """
+    """How much better one contestant is than another on one set, over the same splits."""
 
     mean: float
+    """Positive is better."""
     error: float
+    """The standard error of that mean, the splits taken as independent."""
     corrected_error: float
+    """The same, made larger for training rows that the splits share (Nadeau and Bengio)."""
     p_value: float | None
     corrected_p: float | None
     splits: tuple[int, int, int]
+    """On how many splits the first is better, equal, worse."""
     wilcoxon_p: float | None = None
+    """Of the two t tests and of Wilcoxon's; None where the differences do not vary."""
 
     def side(self, within: float) -> int:
         """Return 1 or -1 if the mean is further than `within` from zero, else 0."""
@@ -111,38 +102,22 @@ def standings(gains: Sequence[Gain]) -> dict[str, Standing]:
 
 @dataclass(frozen=True)
 class Overall:
-    """A way to choose, over several sets.
-
-    Attributes
-    ----------
-    mean, gain : float
-        The mean of the scores, and how much better that is than the plain model's.
-    rank : float
-        Mean over the sets of the rank among the ways compared; 1 is the best.
-    better, worse : int
-        Sets on which the paired t test finds a significant difference from the plain model.
-    p_value : float or None
-        Wilcoxon's test over the sets; None for fewer than two sets.
-    """
+    """A way to choose, over several sets."""
 
     mean: float
     gain: float
+    """The mean of the scores, and how much better that is than the plain model's."""
     rank: float
+    """Mean over the sets of the rank among the ways compared; 1 is the best."""
     better: int
     worse: int
+    """Sets on which the paired t test finds a significant difference from the plain model."""
     p_value: float | None
+    """Wilcoxon's test over the sets; None for fewer than two sets."""
 
 
 class Results:
-    """The measurements in a document.
-
-    Parameters
-    ----------
-    document : dict
-        As `papers.runner.document` makes it.
-    percent : bool
-        Whether accuracies are returned in per cent.
-    """
+    """The measurements in a document of `papers.runner`, accuracies in per cent by default."""
 
     def __init__(self, document: Mapping[str, Any], percent: bool = True) -> None:
         self.document = document

@@ -37,12 +37,8 @@ def measure(
 class Cache:
     """Records in a file of JSON lines, so that an interrupted study goes on, and studies share.
 
-    A record counts for one contestant, with all its fields, under one protocol.
-
-    Parameters
-    ----------
-    path : Path
-        The file; made with the first record.
+    A record counts for one contestant, with all its fields, under one protocol. The file is made
+    with the first record.
     """
 
     def __init__(self, path: Path) -> None:

@@ -23,28 +23,20 @@ Labels = npt.NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """The rows of one repeat.
-
-    Attributes
-    ----------
-    name : str
-        The set.
-    task : {"classification", "regression"}
-    X, y : arrays of shape (n, d), (n,)
-        The training rows.
-    X_test, y_test : arrays of shape (m, d), (m,)
-        The rows that judge a model; there may be none.
-    labelled : array of shape (l,) or None
-        The rows of X whose labels may be used, in ascending order; None for all.
-    """
+    """The rows of one repeat."""
 
     name: str
+    """The set."""
     task: str
+    """Either "classification" or "regression"."""
     X: Array
     y: Labels
+    """Shapes (n, d) and (n,). The training rows."""
     X_test: Array
     y_test: Labels
+    """Shapes (m, d) and (m,). The rows that judge a model; there may be none."""
     labelled: Indices | None = None
+    """Shape (l,). The rows of X whose labels may be used, in ascending order; None for all."""
 
     @property
     def known(self) -> Indices:

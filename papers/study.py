@@ -55,22 +55,15 @@ class Listed:
 
 
 class Contestant(ABC):
-    """A method under comparison: a frozen dataclass whose fields say how it is tuned and fitted.
-
-    Attributes
-    ----------
-    name, title : str
-        In the records and on the pages.
-    package : str or None
-        What has to be installed besides this project's own requirements.
-    needs : Contestant or None
-        The one whose choices it takes over.
-    """
+    """A method under comparison: a frozen dataclass whose fields say how it is tuned and fitted."""
 
     name: str
     title: str
+    """In the records and on the pages."""
     package: ClassVar[str | None] = None
+    """What has to be installed besides this project's own requirements."""
     needs: ClassVar[Contestant | None] = None
+    """The one whose choices it takes over."""
 
     @abstractmethod
     def measure(
@@ -108,23 +101,15 @@ class Run:
 
 @dataclass(frozen=True)
 class Entry:
-    """A contestant in a study.
-
-    Attributes
-    ----------
-    contestant : Contestant
-    sets : tuple of str
-        Those that it is measured on.
-    most_repeats : tuple of (set, int)
-        The largest number of repeats on some sets.
-    exceptions : tuple of (set, fields)
-        Fields that are different on one set.
-    """
+    """A contestant in a study."""
 
     contestant: Contestant
     sets: tuple[str, ...]
+    """Those that it is measured on."""
     most_repeats: tuple[tuple[str, int], ...] = ()
+    """The largest number of repeats on some sets."""
     exceptions: tuple[tuple[str, tuple[tuple[str, Any], ...]], ...] = ()
+    """Fields that are different on one set."""
 
     def on(self, name: str) -> Contestant:
         """Return the contestant as it is tuned and fitted on a set."""
@@ -134,36 +119,24 @@ class Entry:
 
 @dataclass(frozen=True)
 class Study:
-    """A table of a paper, or a study of our own.
-
-    Attributes
-    ----------
-    name, title : str
-        On the command line and on the page.
-    group : str
-        Of its sets and texts: files in `papers/sets` and `papers/texts`.
-    repeats : int
-        Splits, unless the command line says otherwise.
-    protocol : Protocol
-    entries : tuple of Entry
-        The first one is measured on all sets.
-    sections : callable
-        Returns the parts of the page between title and provenance; see `papers.page`.
-    beside : Beside
-        What stands beside the printed cells; see `papers.beside`.
-    percent : bool
-        Whether the pages show accuracies in per cent.
-    """
+    """A table of a paper, or a study of our own."""
 
     name: str
     title: str
+    """On the command line and on the page."""
     group: str
+    """Of its sets and texts: files in `papers/sets` and `papers/texts`."""
     repeats: int
+    """Splits, unless the command line says otherwise."""
     protocol: Protocol
     entries: tuple[Entry, ...]
+    """The first one is measured on all sets."""
     sections: Callable[[Study, Results], Sequence[str]]
+    """Returns the parts of the page between title and provenance; see `papers.page`."""
     beside: Beside
+    """What stands beside the printed cells; see `papers.beside`."""
     percent: bool = True
+    """Whether the pages show accuracies in per cent."""
 
     @property
     def sets(self) -> tuple[str, ...]:
@@ -221,12 +194,9 @@ def perform(
 ) -> Record:
     """Measure a contestant on one repeat of a set, in one thread.
 
-    Returns
-    -------
-    dict
-        The run; the rows on both sides; ``seconds`` of the whole; ``unconverged``, the number of
-        solves that ended before their tolerance was reached; and under ``variants`` what was
-        chosen and measured.
+    Returns the run; the rows on both sides; ``seconds`` of the whole; ``unconverged``, the number
+    of solves that ended before their tolerance was reached; and under ``variants`` what was chosen
+    and measured.
     """
     start = time.perf_counter()
     sample = protocol.sample(run.set, chosen, folder, run.repeat, contestant)

@@ -63,22 +63,20 @@ def has_failures(report: Report) -> bool:
     return any(row["failures"] for case in report["cases"] for row in case["summary"])
 
 
-def write(report: Report, folder: Path) -> tuple[Path, Path]:
+def write(report: Report, folder: Path) -> list[Path]:
     """Write NAME.json and NAME.md into `folder`, made if need be, and return their paths."""
-    folder.mkdir(parents=True, exist_ok=True)
     table, page = (folder / f"{report['benchmark']}.{kind}" for kind in ("json", "md"))
-    write_texts({
-        table: json.dumps(report, indent=1, allow_nan=False) + "\n",
-        page: to_markdown(report),
-    })  # fmt: skip
-    return table, page
+    text = json.dumps(report, indent=1, allow_nan=False) + "\n"
+    return write_texts({table: text, page: to_markdown(report)})
 
 
-def write_texts(texts: Mapping[Path, str]) -> None:
-    """Write text files, each at once."""
+def write_texts(texts: Mapping[Path, str]) -> list[Path]:
+    """Write text files atomically, into folders made if need be; return their paths."""
     for path, text in texts.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as draft:
             draft.write_text(text, encoding="utf-8", newline="\n")
+    return list(texts)
 
 
 def to_markdown(report: Report) -> str:

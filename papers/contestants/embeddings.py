@@ -16,11 +16,7 @@ from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
-from sklearn.neighbors import (
-    KNeighborsClassifier,
-    NearestNeighbors,
-    NeighborhoodComponentsAnalysis,
-)
+from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors, NeighborhoodComponentsAnalysis
 
 from papers.contestants.learned_kernels import POWERS, Divided, best
 from papers.sample import Sample, typical_gamma
@@ -50,16 +46,10 @@ def neighbour_accuracy(mapped: Mapped, y: Indices, y_new: Indices) -> float:
 
 
 class Embedding(Contestant):
-    """An embedding that chooses its own parameters by cross-validation on the training half.
-
-    Attributes
-    ----------
-    nested : bool
-        Whether fewer coordinates are the first of more; else each number is learned again.
-    folds : int
-    """
+    """An embedding that chooses its own parameters by cross-validation on the training half."""
 
     nested: ClassVar[bool] = True
+    """Whether fewer coordinates are the first of more; else each number is learned again."""
     folds: int = 3
 
     @abstractmethod
@@ -113,15 +103,10 @@ def _cut(mapped: Mapped, dimension: int) -> Mapped:
 
 @dataclass(frozen=True)
 class Embedded(Contestant):
-    """Centred kernel PCA of SCG-LDK; it chooses strength and beta itself.
-
-    Attributes
-    ----------
-    kernel : str or None
-        What SCG-LDK adapts; None leaves that to the choice as well.
-    """
+    """Centred kernel PCA of SCG-LDK; it chooses strength and beta itself."""
 
     kernel: str | None = None
+    """What SCG-LDK adapts; None leaves that to the choice as well."""
     name: str = "scg-ldk"
     title: str = "KernelEmbedding"
 
@@ -206,22 +191,15 @@ class Discriminants(Embedding):
 
 @dataclass(frozen=True)
 class NeighbourhoodComponents(Embedding):
-    """Neighbourhood components analysis, learned again for each number of dimensions.
-
-    Attributes
-    ----------
-    starts : tuple of str
-        Of the search.
-    rounds : tuple of int
-        Limits of L-BFGS.
-    components : int
-        Of PCA, in front of it.
-    """
+    """Neighbourhood components analysis, learned again for each number of dimensions."""
 
     nested: ClassVar[bool] = False
     starts: tuple[str, ...] = ("pca", "lda")
+    """Of the search."""
     rounds: tuple[int, ...] = (20, 60)
+    """Limits of L-BFGS."""
     components: int = 50
+    """Of PCA, in front of it."""
     name: str = "nca"
     title: str = "NCA"
 
@@ -283,18 +261,12 @@ class KernelPrincipalComponents(Embedding):
 
 @dataclass(frozen=True)
 class KernelFisher(Embedding):
-    """Kernel Fisher discriminants with a Gaussian kernel.
-
-    Attributes
-    ----------
-    powers : tuple of int
-        gamma runs over 2**p / m, m the median squared distance.
-    ridges : tuple of float
-        Added to the within-class covariance.
-    """
+    """Kernel Fisher discriminants with a Gaussian kernel."""
 
     powers: tuple[int, ...] = (-4, -3, -2, -1, 0, 1, 2, 3, 4)
+    """gamma runs over 2**p / m, m the median squared distance."""
     ridges: tuple[float, ...] = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+    """Added to the within-class covariance."""
     name: str = "kernel-fisher"
     title: str = "Kernel Fisher"
 

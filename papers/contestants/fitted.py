@@ -23,21 +23,14 @@ Setting: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True)
 class HeldOut(Protocol):
-    """A share of the rows for testing.
-
-    Attributes
-    ----------
-    test_size : float
-    first_seed : int
-        The seed of repeat 0; repeat r is drawn with the seed ``first_seed + r``. No default of
-        LAB-RBF was chosen by the seeds from 100 on.
-    most_rows : tuple of (str, int)
-        Sets of which only some random training rows of a split are used, and how many.
-    """
+    """A share of the rows for testing."""
 
     test_size: float = 0.2
     first_seed: int = 100
+    """The seed of repeat 0; repeat r is drawn with the seed ``first_seed + r``. No default of
+    LAB-RBF was chosen by the seeds from 100 on."""
     most_rows: tuple[tuple[str, int], ...] = (("california_housing", 6000),)
+    """Sets of which only some random training rows of a split are used, and how many."""
 
     def sample(
         self, name: str, chosen: PaperSet, folder: str, repeat: int, contestant: Contestant
@@ -64,18 +57,12 @@ class HeldOut(Protocol):
 
 
 class Fitted(Contestant):
-    """A contestant that chooses parameters itself and is fitted once.
-
-    Attributes
-    ----------
-    most_rows : int or None
-        It is fitted to this many random training rows at most; None for all.
-    scaled : bool
-        Whether it gets features and target scaled to [-1, 1], or in their own units.
-    """
+    """A contestant that chooses parameters itself and is fitted once."""
 
     most_rows: int | None = None
+    """It is fitted to this many random training rows at most; None for all."""
     scaled: ClassVar[bool] = True
+    """Whether it gets features and target scaled to [-1, 1], or in their own units."""
 
     @abstractmethod
     def model(self, sample: Sample, setting: Setting, seed: int) -> Any:

@@ -21,12 +21,7 @@ from pliant.core.typing import Array
 class PlainAndCalibrated:
     """A support vector machine that decides, and a calibrated one for its probabilities.
 
-    Parameters
-    ----------
-    C, gamma : float
-        Of both, on standardised features.
-    folds : int
-        Of the calibration by Platt's sigmoid.
+    Both have C and gamma on standardised features; `folds` are those of Platt's sigmoid.
     """
 
     def __init__(self, C: float, gamma: float, folds: int) -> None:
@@ -56,21 +51,14 @@ def gaussian_svc(C: float, gamma: float) -> Any:
 
 @dataclass(frozen=True)
 class GaussianSVC(Fitted):
-    """A support vector machine with a Gaussian kernel, C and gamma by cross-validation.
-
-    Attributes
-    ----------
-    Cs : tuple of float
-    powers : tuple of int
-        gamma runs over 2**p / d for d standardised features.
-    tuning_rows : int
-        At most.
-    """
+    """A support vector machine with a Gaussian kernel, C and gamma by cross-validation."""
 
     Cs: tuple[float, ...] = tuple(10.0**p for p in range(-1, 4))
     powers: tuple[int, ...] = (-6, -4, -2, 0, 2, 4)
+    """gamma runs over 2**p / d for d standardised features."""
     folds: int = 3
     tuning_rows: int = 2000
+    """At most."""
     name: str = "svc"
     title: str = "Gaussian SVC"
 

@@ -44,31 +44,21 @@ Predictions = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Tuning(Protocol):
-    """The grid that the contestants choose from, and how exactly they are solved.
-
-    Attributes
-    ----------
-    powers : tuple of int
-        sigma and C run over 2**p for p in powers; gamma = 1/(2 sigma^2).
-    eta_scales : tuple of float
-        Multiples of the automatic eta; the first one is the papers' own.
-    folds : int
-        Of cross-validation.
-    tuning_rows : int
-        Parameters are chosen on this many training rows at most.
-    tuning_tol, final_tol : float
-        Relative gaps of the fits while choosing, and of the last one.
-    max_iter : int
-        The limit of each solve.
-    """
+    """The grid that the contestants choose from, and how exactly they are solved."""
 
     powers: tuple[int, ...] = tuple(range(-5, 6))
+    """sigma and C run over 2**p for p in powers; gamma = 1/(2 sigma^2)."""
     eta_scales: tuple[float, ...] = (1.0, 10.0, 0.1)
+    """Multiples of the automatic eta; the first one is the papers' own."""
     folds: int = 5
+    """Of cross-validation."""
     tuning_rows: int = 600
+    """Parameters are chosen on this many training rows at most."""
     tuning_tol: float = 1e-3
     final_tol: float = 1e-4
+    """Relative gaps of the fits while choosing, and of the last one."""
     max_iter: int = 1_000_000
+    """The limit of each solve."""
 
     @property
     def sigmas(self) -> tuple[float, ...]:
@@ -115,22 +105,15 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """The training points whose rows and columns of F new points take over.
-
-    Attributes
-    ----------
-    members : array of shape (p,)
-        The training points, as rows of the fold.
-    used : array of shape (q,)
-        The places that are taken, as indices of `members`.
-    nearest, reciprocal : arrays of shape (m,)
-        For each new point its place by either rule, as an index of `used`.
-    """
+    """The training points whose rows and columns of F new points take over."""
 
     members: Indices
+    """Shape (p,). The training points, as rows of the fold."""
     used: Indices
+    """Shape (q,). The places that are taken, as indices of `members`."""
     nearest: Indices
     reciprocal: Indices
+    """Shape (m,). For each new point its place by either rule, as an index of `used`."""
 
 
 class Fold:
@@ -170,13 +153,7 @@ class Fold:
 
 
 class Searched(Contestant):
-    """A contestant of the grid: it predicts for many C at once, and by several rules.
-
-    Attributes
-    ----------
-    rules : tuple of str
-    has_eta : bool
-    """
+    """A contestant of the grid: it predicts for many C at once, and by several rules."""
 
     rules: tuple[str, ...] = RULES
     has_eta: bool = True

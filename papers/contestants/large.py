@@ -31,17 +31,11 @@ PAPERS_RULE = "reciprocal"
 
 @dataclass(frozen=True)
 class LargeHalves(Protocol):
-    """Random halves with the paper's C and gamma; DANK's relative gap.
-
-    Attributes
-    ----------
-    tol : float
-    n_parts : int or None
-        Parts of the decomposed problem; None takes those of the set.
-    """
+    """Random halves with the paper's C and gamma; DANK's relative gap."""
 
     tol: float = 1e-4
     n_parts: int | None = None
+    """Parts of the decomposed problem; None takes those of the set."""
 
     def sample(
         self, name: str, chosen: PaperSet, folder: str, repeat: int, contestant: Contestant

@@ -26,12 +26,7 @@ from pliant import (
 )
 from pliant.core.typing import Array, Indices
 from pliant.kernels import Gaussian, Kernel
-from pliant.methods.side_information.osk_problem import (
-    OrderCone,
-    SpectralAlignment,
-    best_vertex,
-    graph_losses,
-)
+from pliant.methods.side_information import osk_problem
 
 CS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 """The paper's values of C."""
@@ -55,25 +50,17 @@ Tried: TypeAlias = Iterator[tuple[dict[str, Any], Learned]]
 
 @dataclass(frozen=True)
 class Divided(Protocol):
-    """How points are divided into labelled, unlabelled and test points.
-
-    Attributes
-    ----------
-    unlabelled : float
-        The share of the points that are learned from without their labels; sets with a number
-        of labels leave all others unlabelled.
-    test : float
-        The share of the points that is not seen before a kernel is learned.
-    folds : int
-        Of the cross-validation that chooses parameters, over the labelled points.
-    first_seed : int
-        The seed of repeat 0; repeat r is drawn with the seed ``first_seed + r``.
-    """
+    """How points are divided into labelled, unlabelled and test points."""
 
     unlabelled: float
+    """The share of the points that are learned from without their labels; sets with a number of
+    labels leave all others unlabelled."""
     test: float
+    """The share of the points that is not seen before a kernel is learned."""
     folds: int = 5
+    """Of the cross-validation that chooses parameters, over the labelled points."""
     first_seed: int = 100
+    """The seed of repeat 0; repeat r is drawn with the seed ``first_seed + r``."""
 
     def sample(
         self, name: str, chosen: PaperSet, folder: str, repeat: int, contestant: Contestant
@@ -207,23 +194,16 @@ class GaussianKernel(KernelMachine):
 
 @dataclass(frozen=True)
 class SCGLogDet(KernelMachine):
-    """SCG-LDK on a Gaussian kernel; strength and C are chosen together, and the width as well.
-
-    Attributes
-    ----------
-    graph : str
-        Over which points; the paper's is "complete".
-    joint : bool
-        Whether the width is chosen together with the strength, or is that of the plain model.
-    strengths : tuple of float
-        The paper's gamma, not divided by the number of points.
-    """
+    """SCG-LDK on a Gaussian kernel; strength and C are chosen together, and the width as well."""
 
     solver: ClassVar[str] = "auto"
     graph: str = "complete"
+    """Over which points; the paper's is "complete"."""
     joint: bool = True
+    """Whether the width is chosen together with the strength, or is that of the plain model."""
     powers: tuple[int, ...] = POWERS
     strengths: tuple[float, ...] = STRENGTHS
+    """The paper's gamma, not divided by the number of points."""
     name: str = "scg-ldk"
     title: str = "SCG-LDK"
 
@@ -303,25 +283,17 @@ class LabelledBlock:
 
     On the labelled rows that takes R on these rows and R 1: one Cholesky factorisation a gamma,
     which all folds share, whatever labels they hide.
-
-    Attributes
-    ----------
-    gamma : float
-    count : int
-        The number n of all points.
-    among : array of shape (l, l)
-        M between the labelled rows.
-    sums : array of shape (l,)
-        M 1 at the labelled rows.
-    total : float
-        1'M 1.
     """
 
     gamma: float
     count: int
+    """The number n of all points."""
     among: Array
+    """Shape (l, l). M between the labelled rows."""
     sums: Array
+    """Shape (l,). M 1 at the labelled rows."""
     total: float
+    """1'M 1."""
 
     @classmethod
     def of(cls, gram: Array, labelled: Indices, gamma: float) -> LabelledBlock:
@@ -370,18 +342,12 @@ def _coupling(sizes: Array, count: int, beta: float) -> Array:
 
 @dataclass(frozen=True)
 class LogDet(KernelMachine):
-    """LDK on a Gaussian kernel of the plain model's width; slack and C are chosen together.
-
-    Attributes
-    ----------
-    slacks : tuple of float
-        Penalties of breaking a bound.
-    max_pairs : int
-        Drawn at random from those of the labelled points.
-    """
+    """LDK on a Gaussian kernel of the plain model's width; slack and C are chosen together."""
 
     slacks: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0)
+    """Penalties of breaking a bound."""
     max_pairs: int = 5000
+    """Drawn at random from those of the labelled points."""
     powers: tuple[int, ...] = POWERS
     name: str = "ldk"
     title: str = "LDK"
@@ -414,18 +380,12 @@ class LogDet(KernelMachine):
 
 @dataclass(frozen=True)
 class OrderSpectral(KernelMachine):
-    """OSK or SCG-OSK; the eigenvectors depend on no label, and all folds share them.
-
-    Attributes
-    ----------
-    loss : {"alignment", "scg"}
-    drop_null : bool
-        Whether the constant eigenvectors are left out; the paper keeps them.
-    n_neighbors : int
-    """
+    """OSK or SCG-OSK; the eigenvectors depend on no label, and all folds share them."""
 
     loss: str = "alignment"
+    """Either "alignment" or "scg"."""
     drop_null: bool = False
+    """Whether the constant eigenvectors are left out; the paper keeps them."""
     n_neighbors: int = 5
     name: str = "osk"
     title: str = "OSK"
@@ -448,10 +408,12 @@ class OrderSpectral(KernelMachine):
     def _weights(self, vectors: Array, partial: Indices) -> Array:
         """Return the weights of the eigenvectors, as the learner chooses them."""
         known = SideInformation.from_labels(partial, unlabeled=-1)
-        cone = OrderCone(vectors.shape[1])
+        cone = osk_problem.OrderCone(vectors.shape[1])
         if self.loss == "alignment":
-            return SpectralAlignment.of(vectors, known).best(cone)
-        return best_vertex(graph_losses(vectors, known.graph("complete")), cone)
+            return osk_problem.SpectralAlignment.of(vectors, known).best(cone)
+        return osk_problem.best_vertex(
+            osk_problem.graph_losses(vectors, known.graph("complete")), cone
+        )
 
     def learn(self, sample: Sample, setting: dict[str, Any], seed: int) -> Kernel:
         return self._learner(sample).kernel_

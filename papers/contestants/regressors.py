@@ -9,14 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import eigh
+from sklearn import ensemble
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.ensemble import (
-    ExtraTreesRegressor,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.kernel_approximation import Nystroem
@@ -59,17 +53,12 @@ class DefaultLAB(Fitted):
 
 @dataclass(frozen=True)
 class PaperLAB(DefaultLAB):
-    """The paper's model: one member, the paper's number of support points, no linear part.
-
-    Attributes
-    ----------
-    draws : int
-        Draws of the support points, of which the held-out rows choose one.
-    """
+    """The paper's model: one member, the paper's number of support points, no linear part."""
 
     name: str = "paper-lab"
     title: str = "LAB-RBF, one member"
     draws: int = 3
+    """Draws of the support points, of which the held-out rows choose one."""
 
     def model(self, sample: Sample, setting: Setting, seed: int) -> Any:
         from pliant import LABRBFRegressor
@@ -105,7 +94,7 @@ class Boosting(Fitted):
     title: str = "Gradient boosting"
 
     def model(self, sample: Sample, setting: Setting, seed: int) -> Any:
-        return HistGradientBoostingRegressor(random_state=seed)
+        return ensemble.HistGradientBoostingRegressor(random_state=seed)
 
 
 SHAPES = (
@@ -127,25 +116,17 @@ SHAPE_NAMES = (
 
 @dataclass(frozen=True)
 class TunedBoosting(Fitted):
-    """One of several shapes, with as many rounds as the held-out rows ask for.
-
-    Attributes
-    ----------
-    shapes : tuple
-        See `SHAPES`.
-    max_iter, patience : int
-        Rounds at most, and rounds without improvement on the held-out rows before it stops.
-    folds : int
-        Of cross-validation, on small sets.
-    held_out : int
-        Rows of the hold-out at most, on the others.
-    """
+    """One of several shapes, with as many rounds as the held-out rows ask for."""
 
     shapes: tuple[tuple[float, int, int, float, float], ...] = SHAPES
+    """See `SHAPES`."""
     max_iter: int = 2000
     patience: int = 30
+    """Rounds at most, and rounds without improvement on the held-out rows before it stops."""
     folds: int = 3
+    """Of cross-validation, on small sets."""
     held_out: int = 4000
+    """Rows of the hold-out at most, on the others."""
     name: str = "tuned-boosting"
     title: str = "Tuned boosting"
 
@@ -164,7 +145,7 @@ class TunedBoosting(Fitted):
         """Return the error at the best number of rounds, and that number, over all parts."""
         errors, rounds = [], []
         for learn, judge in pairs:
-            model = HistGradientBoostingRegressor(
+            model = ensemble.HistGradientBoostingRegressor(
                 **shape, max_iter=self.max_iter, early_stopping=True, tol=0.0,
                 n_iter_no_change=self.patience, random_state=seed,
             )  # fmt: skip
@@ -176,26 +157,21 @@ class TunedBoosting(Fitted):
 
     def model(self, sample: Sample, setting: Setting, seed: int) -> Any:
         """Return the booster, which makes all its rounds."""
-        return HistGradientBoostingRegressor(**setting, early_stopping=False, random_state=seed)
+        return ensemble.HistGradientBoostingRegressor(
+            **setting, early_stopping=False, random_state=seed
+        )
 
 
 @dataclass(frozen=True)
 class GaussianRidge(Fitted):
-    """Kernel ridge regression on the centred target, gamma and alpha by held-out rows.
-
-    Attributes
-    ----------
-    powers : tuple of int
-        gamma runs over 2**p / m, m the median squared distance; then the neighbours of the best.
-    alphas : tuple of float
-    tuning_rows : int
-        At most, on either side of the hold-out.
-    """
+    """Kernel ridge regression on the centred target, gamma and alpha by held-out rows."""
 
     powers: tuple[int, ...] = (-11, -9, -7, -5, -3, -1, 1, 3, 5)
+    """gamma runs over 2**p / m, m the median squared distance; then the neighbours of the best."""
     alphas: tuple[float, ...] = tuple(10.0**p for p in range(-9, 2))
     folds: int = 5
     tuning_rows: int = 1500
+    """At most, on either side of the hold-out."""
     most_rows: int | None = 8000
     name: str = "krr"
     title: str = "Kernel ridge"
@@ -245,17 +221,12 @@ def ridge_path(
 
 @dataclass(frozen=True)
 class NystroemRidge(GaussianRidge):
-    """The same model on random centres, fitted to all rows, its gamma and alpha chosen alike.
-
-    Attributes
-    ----------
-    centres : int
-        At most; never more than the training rows.
-    """
+    """The same model on random centres, fitted to all rows, its gamma and alpha chosen alike."""
 
     tuning_rows: int = 1000
     most_rows: int | None = None
     centres: int = 1500
+    """At most; never more than the training rows."""
     name: str = "nystroem"
     title: str = "Nystroem ridge"
 
@@ -268,26 +239,18 @@ class NystroemRidge(GaussianRidge):
 
 @dataclass(frozen=True)
 class GaussianSVR(Fitted):
-    """Epsilon-SVR with a Gaussian kernel, its parameters by cross-validation on some rows.
-
-    Attributes
-    ----------
-    Cs, epsilons : tuple of float
-    powers : tuple of int
-        gamma runs over 2**p / m, m the median squared distance.
-    tuning_rows : int
-        At most.
-    max_iter : int
-        The limit of libsvm's steps.
-    """
+    """Epsilon-SVR with a Gaussian kernel, its parameters by cross-validation on some rows."""
 
     Cs: tuple[float, ...] = (1.0, 10.0, 100.0, 1000.0)
     epsilons: tuple[float, ...] = (0.003, 0.03)
     powers: tuple[int, ...] = (-6, -4, -2, 0, 2)
+    """gamma runs over 2**p / m, m the median squared distance."""
     tuning_rows: int = 1000
+    """At most."""
     folds: int = 3
     most_rows: int | None = 8000
     max_iter: int = 1_000_000
+    """The limit of libsvm's steps."""
     name: str = "svr"
     title: str = "SVR"
 
@@ -341,7 +304,7 @@ class Forest(Fitted):
     title: str = "Random forest"
 
     def model(self, sample: Sample, setting: Setting, seed: int) -> Any:
-        return RandomForestRegressor(self.trees, random_state=seed)
+        return ensemble.RandomForestRegressor(self.trees, random_state=seed)
 
 
 @dataclass(frozen=True)
@@ -353,7 +316,7 @@ class ExtraTrees(Fitted):
     title: str = "Extra trees"
 
     def model(self, sample: Sample, setting: Setting, seed: int) -> Any:
-        return ExtraTreesRegressor(self.trees, random_state=seed)
+        return ensemble.ExtraTreesRegressor(self.trees, random_state=seed)
 
 
 @dataclass(frozen=True)
@@ -364,7 +327,7 @@ class BoostingClassifier(Fitted):
     title: str = "Gradient boosting"
 
     def model(self, sample: Sample, setting: Setting, seed: int) -> Any:
-        return HistGradientBoostingClassifier(random_state=seed)
+        return ensemble.HistGradientBoostingClassifier(random_state=seed)
 
 
 @dataclass(frozen=True)
@@ -376,4 +339,4 @@ class ForestClassifier(Fitted):
     title: str = "Random forest"
 
     def model(self, sample: Sample, setting: Setting, seed: int) -> Any:
-        return RandomForestClassifier(self.trees, random_state=seed)
+        return ensemble.RandomForestClassifier(self.trees, random_state=seed)

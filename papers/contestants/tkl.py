@@ -58,15 +58,10 @@ class HoldOut(Protocol):
 
 
 class Tuned(Contestant):
-    """A contestant that tries settings by cross-validation, and is fitted with the best.
-
-    Attributes
-    ----------
-    rows : int or None
-        Parameters are chosen on this many training rows at most; None for all.
-    """
+    """A contestant that tries settings by cross-validation, and is fitted with the best."""
 
     rows: int | None
+    """Parameters are chosen on this many training rows at most; None for all."""
 
     @abstractmethod
     def settings(self) -> list[Setting]:
@@ -135,28 +130,20 @@ def judge(task: str, y: Labels, predicted: npt.NDArray[Any]) -> float:
 
 @dataclass(frozen=True)
 class TKL(Tuned):
-    """TKL of degree 1, C and delta by cross-validation.
-
-    Attributes
-    ----------
-    Cs, deltas : tuple of float
-        What is tried.
-    epsilon : float
-        Errors left free, in standard deviations of the training target.
-    tuning_tol, tol : float
-        Relative gaps of the fits while choosing, and of the last one.
-    tuning_max_iter, max_iter : int
-        The largest number of support vector machines solved while choosing, and at last.
-    """
+    """TKL of degree 1, C and delta by cross-validation."""
 
     Cs: tuple[float, ...] = tuple(10.0**p for p in range(6))
     deltas: tuple[float, ...] = (0.1, 0.5, 1.0)
+    """What is tried."""
     degree: int = 1
     epsilon: float = 0.1
+    """Errors left free, in standard deviations of the training target."""
     tuning_tol: float = 1e-2
     tol: float = 1e-3
+    """Relative gaps of the fits while choosing, and of the last one."""
     tuning_max_iter: int = 20
     max_iter: int = 500
+    """The largest number of support vector machines solved while choosing, and at last."""
     rows: int | None = 1000
     name: str = "tkl"
     title: str = "TKL"
@@ -181,23 +168,16 @@ class TKL(Tuned):
 
 @dataclass(frozen=True)
 class GaussianSVM(Tuned):
-    """SVC or epsilon-SVR on features scaled to [0, 1], C and gamma by cross-validation.
-
-    Attributes
-    ----------
-    Cs, gammas : tuple of float
-        What is tried.
-    epsilon : float
-        Errors left free, in standard deviations of the training target.
-    tuning_max_iter, max_iter : int
-        Limits of libsvm's steps while choosing, and at last.
-    """
+    """SVC or epsilon-SVR on features scaled to [0, 1], C and gamma by cross-validation."""
 
     Cs: tuple[float, ...] = tuple(10.0**p for p in range(-1, 6))
     gammas: tuple[float, ...] = tuple(4.0**p for p in range(-5, 5))
+    """What is tried."""
     epsilon: float = 0.1
+    """Errors left free, in standard deviations of the training target."""
     tuning_max_iter: int = 200_000
     max_iter: int = 2_000_000
+    """Limits of libsvm's steps while choosing, and at last."""
     rows: int | None = 1000
     name: str = "svm"
     title: str = "Gaussian SVM"

@@ -26,14 +26,9 @@ REGS = (1e-6, 1e-5, 1e-4, 1e-2, 1e-1, 1.0)
 class RecursiveModel:
     """xRFM on standardised features and target, in single precision on the processor.
 
-    Parameters
-    ----------
-    setting : dict
-        kernel, diag, bandwidth, exponent and reg; empty for the package's defaults.
-    seed : int
-        Of the rows that are held out, and of the package.
-    iters : int or None
-        The number of iterations on all rows; None holds rows out and keeps the best iteration.
+    The setting has kernel, diag, bandwidth, exponent and reg; it is empty for the package's
+    defaults. The seed draws the rows that are held out. `iters` is the number of iterations on all
+    rows; None holds rows out and keeps the best iteration.
     """
 
     def __init__(self, setting: Setting, seed: int, iters: int | None = None) -> None:

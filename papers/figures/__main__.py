@@ -72,12 +72,9 @@ def _entries_in(folder: Path) -> dict[str, dict[str, Any]]:
 def _write(entries: dict[str, dict[str, Any]], folder: Path) -> list[Path]:
     """Write numbers.json and captions.md beside the pictures; return their paths."""
     numbers = {"machine": describe_machine(), "figures": entries}
-    texts = {
-        folder / "numbers.json": json.dumps(numbers, indent=1, allow_nan=False) + "\n",
-        folder / "captions.md": "\n".join(map(_section, entries.values())),
-    }
-    write_texts(texts)
-    return list(texts)
+    data = json.dumps(numbers, indent=1, allow_nan=False) + "\n"
+    captions = "\n".join(map(_section, entries.values()))
+    return write_texts({folder / "numbers.json": data, folder / "captions.md": captions})
 
 
 def _section(entry: dict[str, Any]) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,8 +16,15 @@ from papers.figures.figure import (
     eta_text,
     places,
 )
-from papers.figures.samples import Sample, clowns
-from papers.figures.tuning import Chosen, Grid, accuracies, adaptation_numbers, tuned_svm
+from papers.figures.samples import (
+    Chosen,
+    Grid,
+    Sample,
+    accuracies,
+    adaptation_numbers,
+    clowns,
+    tuned_svm,
+)
 from pliant import DANKClassifier, KNPLClassifier
 from pliant.core.typing import Array
 from pliant.plots._common import BLUE, GREY, VERMILION
@@ -29,22 +36,12 @@ LINES = ((BLUE, SVM_LINE), (VERMILION, LEARNED_LINE))
 """Colour and dash of the plain and of the learned boundary."""
 
 
-@dataclass(frozen=True)
 class DankBoundaries(PaperFigure):
     """A column for each width of the kernel, a row for each eta; SVM and DANK have the same C."""
 
-    n_per_class: int = 100
-    n_test_per_class: int = 5000
-    seed: int = 0
-    sigmas: tuple[float | None, ...] = (1.0, None, 16.0)
-    """None is the one that cross-validation of the SVM chooses. C always is."""
-    eta_scales: tuple[float, ...] = (1.0, 0.01)
-    """Multiples of the paper's eta."""
-    tau: float = 0.01
-    grid: Grid = field(default_factory=Grid)
-    resolution: int = 250
-
     name = "dank-figure-1"
+    more: ClassVar = {"sigmas": (1.0, None, 16.0), "grid": Grid()}
+    """For the sigma None, cross-validation of the SVM chooses one; it always chooses C."""
 
     def _plot(self, data: str | None) -> tuple[Any, dict[str, Any]]:
         sample = clowns(self.n_per_class, self.n_test_per_class, self.seed)
@@ -91,19 +88,11 @@ class DankBoundaries(PaperFigure):
         }
 
 
-@dataclass(frozen=True)
 class DankEntries(PaperFigure):
     """F on all pairs of the training points of Figure 1, for the paper's eta and a smaller one."""
 
-    n_per_class: int = 100
-    n_test_per_class: int = 5000
-    seed: int = 0
-    sigma: float = 1.0
-    eta_scales: tuple[float, ...] = (1.0, 0.01)
-    tau: float = 0.01
-    grid: Grid = field(default_factory=Grid)
-
     name = "dank-figure-2"
+    more: ClassVar = {"grid": Grid()}
 
     def _plot(self, data: str | None) -> tuple[Any, dict[str, Any]]:
         sample = clowns(self.n_per_class, self.n_test_per_class, self.seed)
@@ -130,22 +119,11 @@ class DankEntries(PaperFigure):
         return {"points": 2 * self.n_per_class, "parts": parts}
 
 
-@dataclass(frozen=True)
 class KnplBoundary(PaperFigure):
     """A row for each eta: boundaries on the left, G on the right; SVM and KNPL share C."""
 
-    n_per_class: int = 100
-    n_test_per_class: int = 5000
-    seed: int = 0
-    test_seed: int = 1000
-    """Of the test points; not among those."""
-    draws: int = 10
-    """Number of seeds that accuracies are averaged over, from the `seed` of the drawn points."""
-    eta_scales: tuple[float, ...] = (1.0, 0.1)
-    grid: Grid = field(default_factory=Grid)
-    resolution: int = 250
-
     name = "knpl-figure-2"
+    more: ClassVar = {"grid": Grid()}
 
     def _plot(self, data: str | None) -> tuple[Any, dict[str, Any]]:
         sample = self._sample(self.seed)
@@ -210,14 +188,8 @@ def make_sandwich(n_per_class: int, seed: int) -> tuple[Array, Array]:
 
     Class +1 is a mixture of six Gaussians with equal weights, centres (-2, 0 or 2, -1.2 or 1.2)
     and standard deviations (0.7, 0.5). Class -1 is uniform on [-3, 3] along the first axis and
-    normal with standard deviation 0.5 across it. The best rule is
-    right about 84.7 % of the points.
-
-    Returns
-    -------
-    X : array of shape (2 n_per_class, 2)
-        The points of class +1, then those of class -1.
-    y : array of shape (2 n_per_class,)
+    normal with standard deviation 0.5 across it. The best rule is right about 84.7 % of the points.
+    Those of class +1 come first.
     """
     rng = np.random.default_rng(seed)
     centres = np.array([[x, side] for side in (-1.2, 1.2) for x in (-2.0, 0.0, 2.0)])

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from papers.figures.figure import LEARNED_LINE, SVM_LINE, PaperFigure, canvas, eta_text, legend_of
-from papers.figures.samples import heart_half
-from papers.figures.tuning import Chosen, Grid, choose, svm
+from papers.figures.samples import Chosen, Grid, choose, heart_half, svm
 from pliant import DANKClassifier, KNPLClassifier
 from pliant.core.typing import Array
 from pliant.plots._common import BLUE, GREY, PURPLE, VERMILION
@@ -24,21 +22,11 @@ METHODS = {
 """As in the paper: dashed and solid."""
 
 
-@dataclass(frozen=True)
 class DankConvergence(PaperFigure):
     """Both methods of the paper from alpha = 0, and the sequence of SVM duals beside them."""
 
-    seed: int = 0
-    tau: float = 0.01
-    iterations: int = 2000
-    """Of either method; neither stops early."""
-    eps: float = 1e-4
-    """The paper's stopping rule: the first move that is no larger."""
-    tol: float = 1e-9
-    """Relative gap of the certified optimum."""
-    grid: Grid = field(default_factory=Grid)
-
     name = "dank-figure-4"
+    more: ClassVar = {"grid": Grid()}
     needs_data = True
 
     def _plot(self, data: str | None) -> tuple[Any, dict[str, Any]]:
@@ -112,24 +100,11 @@ class DankConvergence(PaperFigure):
         }
 
 
-@dataclass(frozen=True)
 class KnplConvergence(PaperFigure):
     """Algorithm 1 at the alpha of the SVM, and Algorithm 2 for two values of eta."""
 
-    seed: int = 0
-    iterations: int = 40
-    limit: int = 15
-    """Iterations of the ADMM that the paper allows; `iterations` are drawn."""
-    eps: float = 1e-4
-    """The paper's stopping rule for Diff."""
-    rounds: int = 10
-    """Of Algorithm 2."""
-    eta_scales: tuple[float, ...] = (1.0, 0.1)
-    tol: float = 1e-9
-    """Relative gap of the certified optimum."""
-    grid: Grid = field(default_factory=Grid)
-
     name = "knpl-figure-3"
+    more: ClassVar = {"grid": Grid()}
     needs_data = True
 
     def _plot(self, data: str | None) -> tuple[Any, dict[str, Any]]:

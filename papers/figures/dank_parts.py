@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -23,34 +22,8 @@ BOUNDS = {
 }
 
 
-class PartedSet(NamedTuple):
-    """A set, and gamma of its Gaussian kernel exp(-gamma |x - x'|^2)."""
-
-    name: str
-    gamma: float
-
-
-@dataclass(frozen=True)
 class DankParts(PaperFigure):
     """Six panels: Q(pi) for few and for many parts, losses, bounds, gradients, safe screening."""
-
-    sets: tuple[PartedSet, ...] = (PartedSet("ijcnn1_val", 2.0), PartedSet("eeg_eye_state", 100.0))
-    """Two; bounds and gradients are of the first."""
-    count: int = 2000
-    """Rows of each, drawn at random, as in the paper."""
-    few: tuple[int, ...] = tuple(range(1, 11))
-    many: tuple[int, ...] = (20, 50, 100, 200, 400, 1000)
-    """Numbers of parts."""
-    draws: int = 20
-    """Starts of k-means; Q(pi) for few parts is averaged over them, all else is of the first."""
-    parts: int = 10
-    """Of the bounds and gradients, as in the paper."""
-    C: float = 32.0
-    etas: tuple[float, ...] = tuple(10.0**k for k in range(11))
-    """For which bounds are drawn."""
-    tolerances: tuple[float, ...] = tuple(10.0 ** (-k / 2) for k in range(19))
-    """Relative gaps at which the safe rule is tried."""
-    seed: int = 0
 
     name = "dank-figure-5"
     needs_data = True
@@ -61,7 +34,7 @@ class DankParts(PaperFigure):
                 name: sample(name, data, self.count, gamma, self.C, self.seed)
                 for name, gamma in self.sets
             }
-            first = problems[self.sets[0].name]
+            first = problems[self.sets[0][0]]
             labels = first.labels(self.parts, self.seed)
             screened = first.theorem_7(labels)
             measured = {name: self._measure(problem) for name, problem in problems.items()}
@@ -96,19 +69,19 @@ class DankParts(PaperFigure):
     def _draw(self, measured: dict[str, Any], screened: Screened) -> Any:
         figure, panels = canvas(13.5, 7.6, 2, 3)
         (few, many, loss), (bounds, gradients, safe) = panels
-        for each, (color, marker, dash) in zip(self.sets, LOOKS, strict=False):
-            numbers = measured[each.name]
+        for (name, _), (color, marker, dash) in zip(self.sets, LOOKS, strict=False):
+            numbers = measured[name]
             look = {"color": color, "marker": marker}
-            _draw_few(few, numbers, {**look, "linestyle": dash, "label": each.name})
+            _draw_few(few, numbers, {**look, "linestyle": dash, "label": name})
             many.plot(
                 *_curve(numbers["Q"], numbers["Q(K)"]),
-                **look, linestyle=dash, label=each.name, markersize=4,
+                **look, linestyle=dash, label=name, markersize=4,
             )  # fmt: skip
             for key, style, more in (("loss", dash, ""), ("certified gap", ":", ": gap")):
                 shares = {v: 100 * m[key] / m["optimum"] for v, m in numbers["losses"].items()}
-                style_of = {**look, "linestyle": style, "label": each.name + more}
+                style_of = {**look, "linestyle": style, "label": name + more}
                 loss.plot(*_curve(shares), **style_of, markersize=4)
-            _draw_safe(safe, numbers, color, marker, {"linestyle": dash, "label": each.name})
+            _draw_safe(safe, numbers, color, marker, {"linestyle": dash, "label": name})
         few.set(xlabel="number of parts v", ylabel="Q(π)/Q(K)")
         few.set_ylim(bottom=0.0)
         many.axhline(1.0, color=GREY, linewidth=0.8)
@@ -119,9 +92,9 @@ class DankParts(PaperFigure):
         safe.set(xlabel="certified gap/h(α*)", ylabel="% of the zeros that are screened")
         safe.set_xscale("log")
         safe.invert_xaxis()
-        _draw_bounds(bounds, measured["bounds"], measured[self.sets[0].name]["eta"])
+        first, _ = self.sets[0]
+        _draw_bounds(bounds, measured["bounds"], measured[first]["eta"])
         _draw_gradients(gradients, screened)
-        first = self.sets[0].name
         lettered(panels.flat, [
             "Q(π), few parts", "Q(π), up to many parts", "what the parts lose",
             f"{first}: loss and bounds, {self.parts} parts", f"{first}: gradients and Theorem 7",
@@ -134,7 +107,7 @@ class DankParts(PaperFigure):
         return figure
 
     def _words(self, measured: dict[str, Any]) -> dict[str, Any]:
-        of_sets = {each.name: measured[each.name] for each in self.sets}
+        of_sets = {name: measured[name] for name, _ in self.sets}
         first, *_ = of_sets
         most, last = (*self.few, *self.many)[-1], f"{self.few[-1]}"
         at, at_most = (of_sets[first]["losses"][f"{v}"] for v in (self.parts, most))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -23,17 +23,35 @@ SVM_LINE, LEARNED_LINE = "--", "-"
 
 DOTS_PER_INCH = 100
 
-_CAPTIONS = tomllib.loads(Path(__file__).with_name("captions.toml").read_text("utf-8"))
+_CAPTIONS, _SETTINGS = (
+    tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text("utf-8"))
+    for name in ("captions", "settings")
+)
 
 
-@dataclass(frozen=True)
 class PaperFigure(ABC):
-    """A figure of a paper; the fields of a subclass are its setting."""
+    """A figure of a paper.
+
+    Its setting, each value an attribute, stands in settings.toml, and in `more` where TOML has no
+    such value; `changes` replace values.
+    """
 
     name: ClassVar[str]
-    """Of the picture's file, without ``.png``, and of its caption in captions.toml."""
+    """Of the picture's file, without ``.png``, and of its tables in captions.toml, settings.toml"""
     needs_data: ClassVar[bool] = False
     """Whether it reads a set from the data folder."""
+    more: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, **changes: Any) -> None:
+        given = {**self.more, **_SETTINGS[self.name]}
+        if unknown := sorted(changes.keys() - given):
+            raise TypeError(f"expected settings out of {', '.join(given)}, got {unknown[0]!r}")
+        vars(self).update(given | changes)
+
+    @property
+    def setting(self) -> dict[str, Any]:
+        """The setting as data for JSON."""
+        return {k: asdict(v) if is_dataclass(v) else v for k, v in vars(self).items()}
 
     @property
     def title(self) -> str:
@@ -41,14 +59,7 @@ class PaperFigure(ABC):
         return _CAPTIONS[self.name]["title"]
 
     def draw(self, folder: Path, data: str | None) -> dict[str, Any]:
-        """Measure, and write ``NAME.png`` to `folder`.
-
-        Returns
-        -------
-        dict
-            The figure's entry in numbers.json: title, file, caption, setting, and what was
-            measured.
-        """
+        """Measure, write ``NAME.png`` to `folder`; return the figure's entry in numbers.json."""
         figure, measured = self._plot(data)
         with replacing(folder / f"{self.name}.png") as draft:
             figure.savefig(draft, dpi=DOTS_PER_INCH, pil_kwargs={"optimize": True})
@@ -56,7 +67,7 @@ class PaperFigure(ABC):
             "title": self.title,
             "file": f"{self.name}.png",
             "caption": self.caption(measured),
-            "setting": asdict(self),
+            "setting": self.setting,
             "measured": measured,
         }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,27 +14,8 @@ from pliant.core.typing import Array
 from pliant.plots._common import BLUE, GREY, VERMILION
 
 
-@dataclass(frozen=True)
 class LabBandwidths(PaperFigure):
     """A column for each model: what it learned, what it misses, and its bandwidths."""
-
-    gammas: tuple[float, ...] = (20.0, 100.0)
-    """Of exp(-gamma (x - z)^2), the paper's two fixed bandwidths."""
-    low: float = 0.0
-    high: float = 3.0
-    """Ends of x; the paper does not state its own."""
-    n: int = 300
-    """Training points, uniform."""
-    noise: float = 0.1
-    """Standard deviation."""
-    ridge: float = 0.01
-    n_support: int = 80
-    """Support points where bandwidths are learned; of each member."""
-    start: float = 10.0
-    """theta at the start of Algorithm 1, x on [-1, 1]."""
-    max_iter: int = 1000
-    resolution: int = 1001
-    seed: int = 0
 
     name = "lab-rbf-figure-1"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -34,17 +33,8 @@ Model: TypeAlias = Callable[[float, int, int], Any]
 """Position, number of features and seed -> a model that is not fitted."""
 
 
-@dataclass(frozen=True)
 class ErrorCurves(PaperFigure):
     """A panel for each function: mean and standard deviation of 1 - R2 over samples."""
-
-    n_test: int = 800
-    """Test points, as in the paper."""
-    repeats: int = 10
-    """Samples, each with its own noise."""
-    max_iter: int = 500
-    """Steps of Algorithm 1, in a stage."""
-    seed: int = 0
 
     def _measure(
         self, function: Function, n: int, models: Mapping[str, Model], positions: Sequence[float]
@@ -84,14 +74,8 @@ class ErrorCurves(PaperFigure):
         return figure, panels
 
 
-@dataclass(frozen=True)
 class LabSupport(ErrorCurves):
     """The error against the share of the training points that are support points."""
-
-    shares: tuple[float, ...] = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
-    """Support points over training points."""
-    n: int = 200
-    """Training points, as in the paper."""
 
     name = "lab-rbf-figure-4"
 
@@ -121,15 +105,8 @@ class LabSupport(ErrorCurves):
         return {"noise": [FUNCTIONS[name].noise for name in ("sin(x^3)", "f1")], "best": best}
 
 
-@dataclass(frozen=True)
 class LabStart(ErrorCurves):
     """The error against the bandwidth that learning starts from."""
-
-    sigmas: tuple[float, ...] = (0.001, 0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-    """theta = sigma/M for all points and features, M the number of features."""
-    n_support: int = 100
-    n_more: int = 100
-    """Support points and other training points, as in the paper."""
 
     name = "lab-rbf-figure-5"
 

@@ -10,12 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from papers.figures.saddle import read
-from papers.theory.decomposed import (
-    BetweenParts,
-    between_parts,
-    bound_on_loss,
-    printed_bound,
-)
+from papers.theory.decomposed import BetweenParts, between_parts, bound_on_loss, printed_bound
 from papers.theory.screening import (
     safe_at_bound,
     safe_zeros,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from sklearn.compose import TransformedTargetRegressor
@@ -12,8 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
 from papers.figures.figure import LEARNED_LINE, SVM_LINE, PaperFigure, canvas, diverging, places
-from papers.figures.samples import Sample
-from papers.figures.tuning import Chosen, Grid, adaptation_numbers, choose, gamma_of
+from papers.figures.samples import Chosen, Grid, Sample, adaptation_numbers, choose, gamma_of
 from pliant import C_path, DANKRegressor
 from pliant.core.typing import Array
 from pliant.plots._common import BLUE, GREY, VERMILION
@@ -85,19 +84,11 @@ class Rivals:
         return DANKRegressor(gamma=gamma, eta_scale=eta_scale, **given)
 
 
-@dataclass(frozen=True)
 class StepFunction(PaperFigure):
     """A column for each a: the printed one, and its inverse, which gives steps."""
 
-    s: float = 3.0
-    w: float = 2.0
-    sharpness: tuple[float, ...] = (0.05, 20.0)
-    n: int = 100
-    n_test: int = 1001
-    """Evenly spaced training and test points on [-5, 5]; the paper does not state its own."""
-    rivals: Rivals = field(default_factory=Rivals)
-
     name = "dank-figure-6a"
+    more: ClassVar = {"rivals": Rivals()}
 
     def _plot(self, data: str | None) -> tuple[Any, dict[str, Any]]:
         count = len(self.sharpness)
@@ -125,20 +116,11 @@ class StepFunction(PaperFigure):
         return {"bend": bend, "last": self.sharpness[-1], "outcome": _outcome(measured)}
 
 
-@dataclass(frozen=True)
 class Surface(PaperFigure):
     """A row for each square: the function, and what SVR-CV and DANK miss of it."""
 
-    squares: tuple[tuple[float, float], ...] = ((-0.5, 0.5), (0.0, 1.0))
-    """Ends of both variables: the printed ones, and those for which u - 0.5 is centred."""
-    n: int = 400
-    """Training points, uniform in the square."""
-    resolution: int = 50
-    """The test points are a grid of its square many."""
-    seed: int = 0
-    rivals: Rivals = field(default_factory=Rivals)
-
     name = "dank-figure-6bcd"
+    more: ClassVar = {"rivals": Rivals()}
 
     def _plot(self, data: str | None) -> tuple[Any, dict[str, Any]]:
         figure, rows = canvas(12.5, 3.9 * len(self.squares), len(self.squares), 3)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,19 +29,8 @@ COLORS = (
 """Seven of Okabe and Ito, and three more, for classes 0 to 9."""
 
 
-@dataclass(frozen=True)
 class ScgGaussians(PaperFigure):
     """The data; the Gaussian kernel; the learned one on its points, on fresh ones, and centred."""
-
-    n_per_class: int = 100
-    """As in the paper."""
-    deviation: float = 0.4
-    """Of each Gaussian; the paper does not state its own."""
-    gamma: float = 0.5
-    """Of the Gaussian kernel."""
-    strength: float = 100.0
-    """Of SCG-LDK, divided by the number of points."""
-    seed: int = 0
 
     name = "scg-figure-1"
 
@@ -88,15 +76,8 @@ class Panel(NamedTuple):
     accuracy: float
 
 
-@dataclass(frozen=True)
 class ScgDigits(PaperFigure):
     """Above, the points that each embedding is learned from; below, held-out points."""
-
-    per_class: int = 400
-    """Images of each digit, as in the paper."""
-    neighbours: int = 5
-    """Of the graph of the eigenmaps, as in the paper."""
-    seed: int = 0
 
     name = "scg-figure-2"
     needs_data = True

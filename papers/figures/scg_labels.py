@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from statistics import median
 from typing import Any
@@ -22,19 +21,8 @@ PRINTED = {"OSK": 3.62, "LDK": 11.03, "SCG-OSK": 0.53, "SCG-LDK": 0.06}
 """Seconds at 70 % labels in the paper's Table 3, on its computer."""
 
 
-@dataclass(frozen=True)
 class ScgLabels(PaperFigure):
     """A panel for each learner, on heart."""
-
-    shares: int = 20
-    """Number of equally spaced shares up to 1, as in the paper: .05, .1, ..., 1."""
-    repeats: int = 5
-    """Number of fits whose median processor time is taken, each with its own labels."""
-    sweeps: int = 20
-    """Of LDK, at most, over all pairs of the labelled points."""
-    strength: float = 100.0
-    """Of SCG-LDK."""
-    seed: int = 0
 
     name = "scg-figure-3"
     needs_data = True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,28 +26,8 @@ def random_factor(size: int, rank: int, rng: np.random.Generator) -> Array:
     return np.asarray(v / np.sqrt(np.linalg.norm(v, axis=0)))
 
 
-@dataclass(frozen=True)
 class TklRank(PaperFigure):
     """A panel for each set: mean steps with a 95 % interval, their line, and the learned P."""
-
-    sets: tuple[str, ...] = ("california_housing", "shill_bidding")
-    """As in the paper."""
-    count: int = 1000
-    """Rows of each, drawn at random."""
-    ranks: tuple[int, ...] = (1, 2, 4, 8, 12, 16)
-    """And n_P after them."""
-    draws: int = 20
-    """Random P of each rank."""
-    C: float = 10.0
-    """Of what is drawn."""
-    Cs: tuple[float, ...] = (1.0, 100.0)
-    """For which the learned P is compared with the random ones."""
-    epsilon: float = 0.1
-    violation: float = 0.1
-    """The paper's tolerance: of the optimality conditions, as in libsvm."""
-    tol: float = 1e-3
-    """Relative gap to which P is learned."""
-    seed: int = 0
 
     name = "tkl-figure-4"
     needs_data = True

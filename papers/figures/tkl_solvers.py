@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,25 +39,8 @@ PRINTED = {
 """The paper's fits of the time."""
 
 
-@dataclass(frozen=True)
 class TklConvergence(PaperFigure):
     """A column for each set: above, the gap against fits, below, against time."""
-
-    panels: tuple[tuple[str, float], ...] = (
-        ("breast_cancer_original_complete", 1.0),
-        ("pima_diabetes", 1.0),
-        ("boston_housing", 10.0),
-    )
-    """Sets, and the C that is drawn."""
-    Cs: tuple[float, ...] = (1.0, 10.0, 100.0)
-    """For which fits and seconds to a gap of `goal` are counted."""
-    epsilon: float = 0.1
-    delta: float = 0.5
-    machines: int = 300
-    """Support vector machines solved at most."""
-    tol: float = 1e-5
-    """The relative gap at which a solver stops."""
-    goal: float = 1e-3
 
     name = "tkl-figure-1"
     needs_data = True
@@ -152,24 +135,8 @@ def fit_exponents(m: Array, order: Array, seconds: Array) -> Exponents:
     return Exponents(float(np.exp(coefficients[0])), float(coefficients[1]), float(coefficients[2]))
 
 
-@dataclass(frozen=True)
 class TklCost(PaperFigure):
     """A row for each task, a column for each solver, a line for each n_P."""
-
-    data_set: str = "california_housing"
-    """For regression; labels say whether its target is at least the median."""
-    counts: tuple[int, ...] = (500, 1000, 2000, 4000)
-    """Rows."""
-    features: tuple[int, ...] = (2, 4, 8, 16)
-    """Numbers of features, the first ones; copies where the set has fewer."""
-    degree: int = 2
-    """Of the monomials of x, n_P = 2 C(features + degree, degree)."""
-    C: float = 1.0
-    epsilon: float = 0.1
-    machines: int = 5
-    """Averaged over, after the first one."""
-    fitted_from: int = 1000
-    """The least number of rows that the fits take in."""
 
     name = "tkl-figure-2"
     needs_data = True

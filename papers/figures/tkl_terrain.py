@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,24 +32,8 @@ def near_cliffs(X: Array, angle: float) -> Mask:
     return np.asarray(np.abs(heights - heights[0]).max(axis=0) > STEEP)
 
 
-@dataclass(frozen=True)
 class TklTerrain(PaperFigure):
     """A row for each angle of the canyon: the terrain, and what both models make of it."""
-
-    angles: tuple[float, ...] = (0.0, 30.0)
-    """Degrees by which the canyon is turned."""
-    n: int = 750
-    """Training points, as in the paper."""
-    resolution: int = 120
-    """Errors are measured on a grid of its square many."""
-    gammas: tuple[float, ...] = (4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0)
-    deltas: tuple[float, ...] = (0.1, 0.3, 1.0)
-    Cs: tuple[float, ...] = (1.0, 10.0, 100.0)
-    """What is tried in five-fold cross-validation."""
-    epsilon: float = 0.03
-    """In standard deviations of the training target."""
-    folds: int = 5
-    seed: int = 0
 
     name = "tkl-figure-3"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,8 @@ from papers.studies.hadamard import PLAIN, signs
 HEAD = ("your situation", "take", "what was measured", "not when", "repeat it")
 
 FIELDS = ("situation", "take", "measured", "unless", "repeat")
+"""What to take and when, the numbers, when not to, and which study, benchmark or figure measures
+the numbers again."""
 
 DANK = Way("dank-0.01", "fixed/smooth")
 KNPL = Way("knpl", "fixed/smooth")
@@ -27,32 +28,6 @@ KNPL = Way("knpl", "fixed/smooth")
 LARGEST = "generated, 200000 rows"
 
 Values = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What to take, and why; all texts are Markdown.
-
-    Attributes
-    ----------
-    situation, take : str
-    measured : str
-        With the numbers.
-    unless : str
-        When not to.
-    repeat : str
-        Which study, benchmark or figure measures the numbers again.
-    """
-
-    situation: str
-    take: str
-    measured: str
-    unless: str
-    repeat: str
-
-    def cells(self) -> list[str]:
-        """Return the cells of the row."""
-        return [getattr(self, name) for name in FIELDS]
 
 
 class Evidence:
@@ -98,14 +73,14 @@ def _read(path: Path) -> Values:
     return document
 
 
-def decisions(evidence: Evidence) -> Iterator[tuple[str, list[Decision]]]:
-    """Return the headings, and the rows below them."""
+def decisions(evidence: Evidence) -> Iterator[tuple[str, list[dict[str, str]]]]:
+    """Return the headings, and the rows below them: Markdown texts by the `FIELDS`."""
     for title, entries in toml("advice").items():
         listed = []
         for entry in entries:
             values = VALUES[entry["name"]](evidence)
-            texts = (" ".join(entry[field].split()).format(**values) for field in FIELDS)
-            listed.append(Decision(*texts))
+            texts = {field: " ".join(entry[field].split()) for field in FIELDS}
+            listed.append({field: text.format(**values) for field, text in texts.items()})
         yield title, listed
 
 
@@ -113,7 +88,7 @@ def decisions_page(evidence: Evidence) -> str:
     """Return the tables as Markdown."""
     parts = ["# Which method when\n"]
     for title, listed in decisions(evidence):
-        parts += [f"## {title}\n", rows(HEAD, [row.cells() for row in listed])]
+        parts += [f"## {title}\n", rows(HEAD, [[*row.values()] for row in listed])]
     return "\n".join(parts)
 
 

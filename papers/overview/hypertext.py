@@ -12,18 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from papers.agreement import VERDICTS, Agreement
-from papers.overview.overview import (
-    PAPERS,
-    READ,
-    RULE,
-    TITLE,
-    Figure,
-    Overview,
-    counted,
-    counts,
-    made_from,
-    missing,
-)
+from papers.overview import overview as content
 from papers.overview.tables import AVERAGES, Grid, Shown, averages, gaps, grids, numbered
 
 STYLE = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
@@ -51,25 +40,25 @@ PAGE = """<!doctype html>
 """
 
 
-def hypertext(overview: Overview, pictures: Mapping[str, str]) -> str:
+def hypertext(overview: content.Overview, pictures: Mapping[str, str]) -> str:
     """Return the page; `pictures` holds the figures as data URIs, by name."""
     notes = numbered(overview.cells)
     body = [
-        f"<h1>{TITLE}</h1>",
-        f'<p class="note">{_text(made_from(overview))}</p>',
+        f"<h1>{content.TITLE}</h1>",
+        f'<p class="note">{_text(content.made_from(overview))}</p>',
         *(f'<p class="note">{_text(each)}</p>' for each in overview.remarks),
-        f"<p>{_text(READ)}</p>",
-        f"<p>{_text(RULE)}</p>",
+        f"<p>{_text(content.READ)}</p>",
+        f"<p>{_text(content.RULE)}</p>",
         _counts(overview.cells),
-        f"<nav><ul>{''.join(map(_link, PAPERS))}</ul></nav>",
+        f"<nav><ul>{''.join(map(_link, content.PAPERS))}</ul></nav>",
     ]
-    for paper, citation in PAPERS.items():
+    for paper, citation in content.PAPERS.items():
         body += _paper(overview, paper, citation, notes, pictures)
     digest = hashlib.sha256(STYLE.encode()).digest()
     policy = POLICY.format(style=base64.b64encode(digest).decode())
     parts = {
         "policy": policy,
-        "title": TITLE,
+        "title": content.TITLE,
         "style": STYLE,
         "body": "\n".join(filter(None, body)),
     }
@@ -77,7 +66,7 @@ def hypertext(overview: Overview, pictures: Mapping[str, str]) -> str:
 
 
 def _counts(cells: Sequence[Agreement]) -> str:
-    numbers = counts(cells)
+    numbers = content.counts(cells)
     rows = [
         f'<tr><td class="{_class(verdict)}"><b>{verdict}</b></td>'
         f"{''.join(f'<td>{count}</td>' for count in numbers[verdict].values())}"
@@ -89,7 +78,7 @@ def _counts(cells: Sequence[Agreement]) -> str:
 
 
 def _paper(
-    overview: Overview,
+    overview: content.Overview,
     paper: str,
     citation: str,
     notes: dict[str, int],
@@ -104,12 +93,12 @@ def _paper(
     ]
     return [
         f'<h2 id="{html.escape(paper)}">{html.escape(paper)}</h2>',
-        f"<p>{html.escape(citation)}. {counted(cells).capitalize()}.</p>",
+        f"<p>{html.escape(citation)}. {content.counted(cells).capitalize()}.</p>",
         _averages(cells),
         *(_grid(grid, paper, overview.profile) for grid in grids(cells, notes)),
         f"<h3>Why they differ</h3><ul>{''.join(reasons)}</ul>" if reasons else "",
         "<h3>Not rerun</h3>",
-        _list([*gaps(cells), *missing(paper)]),
+        _list([*gaps(cells), *content.missing(paper)]),
         *(
             _figure(each, pictures.get(each.name))
             for each in overview.figures
@@ -158,7 +147,7 @@ def _table(caption: str, head: Sequence[str], rows: Sequence[str]) -> str:
     )
 
 
-def _figure(figure: Figure, picture: str | None) -> str:
+def _figure(figure: content.Figure, picture: str | None) -> str:
     title = html.escape(figure.title)
     image = f'<img src="{html.escape(picture)}" alt="{title}">' if picture else ""
     return (
@@ -193,7 +182,7 @@ MOST_BYTES = 1_000_000
 """Of all pictures together; what comes later has its caption alone."""
 
 
-def embedded(figures: Sequence[Figure]) -> dict[str, str]:
+def embedded(figures: Sequence[content.Figure]) -> dict[str, str]:
     """Return the figures as data URIs by name; none where Pillow is not installed."""
     if find_spec("PIL") is None:
         return {}
@@ -205,7 +194,7 @@ def embedded(figures: Sequence[Figure]) -> dict[str, str]:
     return embedded_pictures
 
 
-def _reduced(figure: Figure) -> str:
+def _reduced(figure: content.Figure) -> str:
     """Return a picture of few colours."""
     from PIL import Image
 

@@ -6,57 +6,49 @@ import re
 from collections.abc import Sequence
 
 from papers.agreement import VERDICTS, Agreement
-from papers.overview.overview import (
-    PAPERS,
-    READ,
-    RULE,
-    TITLE,
-    Overview,
-    counted,
-    counts,
-    made_from,
-    missing,
-)
+from papers.overview import overview as content
 from papers.overview.tables import AVERAGES, Grid, Shown, averages, gaps, grids, numbered
 
 _MARKUP = re.compile(r"[\\`*\[\]|<>]")
 
 
-def markdown(overview: Overview) -> str:
+def markdown(overview: content.Overview) -> str:
     """Return the page."""
-    numbers = counts(overview.cells)
+    numbers = content.counts(overview.cells)
     verdicts = [
         [f"**{verdict}**", *map(str, numbers[verdict].values()), meaning]
         for verdict, meaning in VERDICTS.items()
     ]
     parts = [
-        f"# {TITLE}",
-        made_from(overview),
+        f"# {content.TITLE}",
+        content.made_from(overview),
         *map(_escape, overview.remarks),
-        READ,
-        RULE,
+        content.READ,
+        content.RULE,
         rows(["cells", *numbers[next(iter(VERDICTS))], "meaning"], verdicts),
     ]
     notes = numbered(overview.cells)
-    for paper, citation in PAPERS.items():
+    for paper, citation in content.PAPERS.items():
         parts += _paper(overview, paper, citation, notes)
     return "\n\n".join(part.rstrip("\n") for part in parts if part) + "\n"
 
 
-def _paper(overview: Overview, paper: str, citation: str, notes: dict[str, int]) -> list[str]:
+def _paper(
+    overview: content.Overview, paper: str, citation: str, notes: dict[str, int]
+) -> list[str]:
     """Return the sections of a paper."""
     cells = overview.of(paper)
     used = sorted(numbered(cells), key=lambda text: notes[text])
     figures = [each.title for each in overview.figures if each.title.startswith(f"{paper},")]
     return [
         f"## {paper}",
-        f"{_escape(citation)}. {counted(cells).capitalize()}.",
+        f"{_escape(citation)}. {content.counted(cells).capitalize()}.",
         _averages(cells),
         *(part for grid in grids(cells, notes) for part in _grid(grid, paper, overview.profile)),
         f"### {paper}: why they differ" if used else "",
         _bullets([f"({notes[text]}) {_escape(text)}" for text in used]),
         f"### {paper}: not rerun",
-        _bullets([_escape(text) for text in [*gaps(cells), *missing(paper)]]),
+        _bullets([_escape(text) for text in [*gaps(cells), *content.missing(paper)]]),
         f"### {paper}: figures drawn again" if figures else "",
         _bullets([_escape(title) for title in figures]),
     ]

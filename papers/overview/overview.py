@@ -9,13 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from papers.agreement import (
-    QUANTITIES,
-    STANDARD_ERRORS,
-    VERDICTS,
-    Agreement,
-    explained,
-)
+from papers.agreement import QUANTITIES, STANDARD_ERRORS, VERDICTS, Agreement, explained
 from papers.beside import cells as study_cells
 from papers.beside import timing_cells
 from papers.data import text, toml
@@ -60,43 +54,28 @@ RULE = text("overview", "rule", errors=STANDARD_ERRORS, tolerances=", ".join(TOL
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure that was drawn.
-
-    Attributes
-    ----------
-    name, title, caption : str
-    path : Path
-        The picture.
-    source : str
-        The profile that drew it.
-    """
+    """A figure that was drawn."""
 
     name: str
     title: str
     caption: str
     path: Path
+    """The picture."""
     source: str = "kept"
+    """The profile that drew it."""
 
 
 @dataclass(frozen=True)
 class Overview:
-    """What the page shows.
-
-    Attributes
-    ----------
-    cells : list of Agreement
-        With their explanations.
-    figures : list of Figure
-    profile : str
-        ``"kept"``, ``"quick"`` or ``"full"``.
-    remarks : list of str
-        What the reader should know of this run.
-    """
+    """What the page shows."""
 
     cells: list[Agreement]
+    """With their explanations."""
     figures: list[Figure]
     profile: str = "kept"
+    """``"kept"``, ``"quick"`` or ``"full"``."""
     remarks: list[str] = field(default_factory=list)
+    """What the reader should know of this run."""
 
     def of(self, paper: str) -> list[Agreement]:
         """Return the cells of a paper."""

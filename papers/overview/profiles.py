@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ from papers.figures.figure import PaperFigure
 from papers.page import page
 from papers.runner import Document, measure
 from papers.studies import STUDIES
-from pliant.core.files import replacing
 
 PROFILES = ("quick", "full")
 
@@ -117,19 +116,12 @@ def _next(
 
 @dataclass
 class Measured:
-    """The outcome of a run.
-
-    Attributes
-    ----------
-    documents : dict
-        By the name of the study.
-    troubles : list of str
-        What could not be measured, and why.
-    interrupted : bool
-    """
+    """The outcome of a run."""
 
     documents: dict[str, Document] = field(default_factory=dict)
+    """By the name of the study."""
     troubles: list[str] = field(default_factory=list)
+    """What could not be measured, and why."""
     interrupted: bool = False
 
     @contextmanager
@@ -169,20 +161,8 @@ def studies(
 
 def write(name: str, document: Any, text: str, folder: Path) -> list[Path]:
     """Write NAME.json and NAME.md."""
-    folder.mkdir(parents=True, exist_ok=True)
-    texts = {
-        folder / f"{name}.json": json.dumps(document, allow_nan=False) + "\n",
-        folder / f"{name}.md": text,
-    }
-    return replace_all(texts)
-
-
-def replace_all(texts: Mapping[Path, str]) -> list[Path]:
-    """Write files atomically."""
-    for path, content in texts.items():
-        with replacing(path) as draft:
-            draft.write_text(content, encoding="utf-8", newline="\n")
-    return list(texts)
+    data = json.dumps(document, allow_nan=False) + "\n"
+    return report.write_texts({folder / f"{name}.json": data, folder / f"{name}.md": text})
 
 
 def figures(
@@ -201,7 +181,7 @@ def _drawn(figure: PaperFigure, folder: Path) -> bool:
     if not path.exists() or not (folder / f"{figure.name}.png").exists():
         return False
     entries = json.loads(path.read_text(encoding="utf-8"))["figures"]
-    setting = json.loads(json.dumps(asdict(figure)))  # type: ignore[call-overload]
+    setting = json.loads(json.dumps(figure.setting))
     return figure.name in entries and entries[figure.name]["setting"] == setting
 
 

@@ -20,22 +20,14 @@ AVERAGES = ("quantity", "method", "sets", "paper", "measured", "tuned baseline")
 
 @dataclass(frozen=True)
 class Shown:
-    """A cell as it is shown.
-
-    Attributes
-    ----------
-    text : str
-        *paper / measured / tuned baseline*.
-    verdict : str
-        Empty for a cell without one.
-    note : int or None
-        The number of its explanation.
-    source : str
-    """
+    """A cell as it is shown."""
 
     text: str
+    """*paper / measured / tuned baseline*."""
     verdict: str = ""
+    """Empty for a cell without one."""
     note: int | None = None
+    """The number of its explanation."""
     source: str = ""
 
 

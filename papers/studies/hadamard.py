@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 
 import numpy as np
 
 from papers import page as md
-from papers.beside import Beside, Shown
-from papers.contestants.hadamard import CHOSEN, CONTESTANTS, FIXED, TAUS, TUNED, AllTaus, Tuning
-from papers.data import paper_sets, printed, text
-from papers.results import Overall, Results, Way
-from papers.study import Contestant, Entry, Study
+from papers.contestants.hadamard import CHOSEN, CONTESTANTS, FIXED, TAUS, TUNED
+from papers.data import printed, text
+from papers.results import Overall, Results, Way, way
+from papers.study import Study
 from pliant.comparison import Column
 from pliant.kernels import EXTENSIONS
 
@@ -20,12 +18,6 @@ GROUP = "hadamard"
 
 PLAIN = Way("svm", f"{FIXED}/none")
 """The reference of all tests."""
-
-DANK = Way("dank-0.01", f"{FIXED}/reciprocal")
-"""The paper's DANK: tau = .01, eta = |alpha|^2 of the SVM, reciprocal nearest neighbours."""
-
-KNPL = Way("knpl", f"{TUNED}/nearest")
-"""The paper's KNPL: eta chosen by cross-validation, nearest neighbours."""
 
 AT_REFERENCE = Way("dank-taus", "0.01/reciprocal")
 """The reference of the table on the rank of F."""
@@ -63,7 +55,7 @@ def words(who: Way) -> str:
     return "{method}, eta {eta}, rule {rule}".format_map(named(who))
 
 
-def framed(
+def sections(
     study: Study, results: Results, middle: Callable[[Study, Results], Sequence[str]]
 ) -> list[str]:
     """Return the sections of a page: the protocol, the middle, the notes."""
@@ -83,8 +75,9 @@ def framed(
     return [protocol, md.left_out(study, results), *middle(study, results), "## Notes", notes]
 
 
-def tables(study: Study, results: Results, compared: Sequence[Way]) -> Iterator[str]:
+def tables(study: Study, results: Results) -> Iterator[str]:
     """Return the paper's table, every rule for new points, the means and the tests."""
+    compared = [way(shown.way) for _, (shown,) in list(study.beside.columns.items())[1:]]
     methods = f"the papers' settings ({'; '.join(map(words, compared))})"
     yield from _printed(study, results, methods, PLAIN)
     for who in compared:
@@ -244,92 +237,3 @@ def _first(ways: Sequence[Way], results: Results) -> str:
             ]
             best.append(f"best mean {score}: {words(ways[int(np.argmax(gains))])}")
     return f"Among themselves, without *chosen*: {'; '.join(best)}."
-
-
-BASELINE = {
-    "classification": (PLAIN, "tuned Gaussian SVM"),
-    "regression": (PLAIN, "tuned Gaussian SVR"),
-}
-
-
-def _study(
-    name: str,
-    title: str,
-    contestants: Sequence[Contestant],
-    compared: dict[str, Way],
-    *,
-    plain: str = "SVM-CV",
-) -> Study:
-    """Return a table of a paper; `compared` has the papers' own methods by their columns."""
-    paper, _, number = name.partition("-table-")
-    columns = {plain: (Shown(PLAIN),)} | {key: (Shown(who),) for key, who in compared.items()}
-    beside = Beside(paper.upper(), f"Table {number}", columns, repeats=10, baseline=BASELINE)
-    middle = partial(tables, compared=list(compared.values()))
-    return _declared(name, title, tuple(printed(name)), contestants, middle, beside)
-
-
-def _declared(
-    name: str,
-    title: str,
-    sets: tuple[str, ...],
-    contestants: Sequence[Contestant],
-    middle: Callable[..., Iterator[str]],
-    beside: Beside,
-) -> Study:
-    entries = tuple(Entry(each, sets) for each in contestants)
-    sections = partial(framed, middle=middle)
-    return Study(name, title, GROUP, 10, Tuning(), entries, sections, beside)
-
-
-SVM, D0, D01, D1, K = CONTESTANTS.values()
-
-_REGRESSION = tuple(printed("dank-table-6"))
-
-_CLASSES = tuple(dict.fromkeys([*printed("dank-table-1"), *printed("knpl-table-1")]))
-
-STUDIES = (
-    _study("dank-table-1", "DANK, Table 1: accuracy beside an SVM", (SVM, D01), {"DANK": DANK}),
-    _study(
-        "dank-table-2",
-        "DANK, Table 2: accuracy beside other learned kernels",
-        (SVM, K, D01),
-        {"KNPL": KNPL, "DANK": DANK},
-    ),
-    _declared(
-        "dank-table-5",
-        "DANK, Table 5: accuracy and rank of F at each tau",
-        tuple(printed("dank-table-5")),
-        (AllTaus(),),
-        ranked,
-        Beside(
-            "DANK",
-            "Table 5",
-            {f"tau = {t:g}": (Shown(Way("dank-taus", f"{t:g}/reciprocal")),) for t in TAUS},
-            repeats=10,
-            baseline=BASELINE,
-            baseline_in="dank-table-1",
-        ),
-    ),
-    _study("dank-table-6", "DANK, Table 6: regression", (SVM, D01), {"DANK": DANK}, plain="SVR-CV"),
-    _study("knpl-table-1", "KNPL, Table 1: accuracy beside an SVM", (SVM, K), {"KNPL": KNPL}),
-    _declared(
-        "defaults",
-        "Which tau and which rule for new points win on average",
-        (*_CLASSES, *_REGRESSION),
-        (SVM, D0, D01, D1, K),
-        defaults,
-        Beside(
-            "DANK",
-            own=(
-                Shown(Way("dank-0.01", f"{FIXED}/smooth"), "DANK, tau = 0.01, smooth"),
-                Shown(Way("knpl", f"{FIXED}/smooth"), "KNPL, smooth"),
-            ),
-            own_place="our study of the defaults",
-            baseline=BASELINE,
-            printed=False,
-        ),
-    ),
-)
-"""The studies, in the order of the papers."""
-
-assert set(_CLASSES) | set(_REGRESSION) == set(paper_sets(GROUP))

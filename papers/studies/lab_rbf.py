@@ -3,32 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 
 from papers import page as md
-from papers.beside import Beside, Shown
-from papers.contestants.fitted import HeldOut
-from papers.contestants.gaussian_svc import GaussianSVC
-from papers.contestants.regressors import (
-    Boosting,
-    BoostingClassifier,
-    DefaultLAB,
-    ExtraTrees,
-    Forest,
-    ForestClassifier,
-    GaussianProcess,
-    GaussianRidge,
-    GaussianSVR,
-    LABClassifier,
-    NystroemRidge,
-    PaperLAB,
-    TunedBoosting,
-)
-from papers.contestants.xrfm import Recursive, TunedRecursive
 from papers.data import paper_sets, printed, text
 from papers.results import Gain, Results
 from papers.studies.bars import LAB, bars
-from papers.study import Contestant, Entry, Study
+from papers.study import Study
 from pliant.comparison import Column
 
 GROUP = "lab"
@@ -49,10 +29,10 @@ WINS = (
 
 
 def sections(
-    study: Study, results: Results, middle: Callable[[Study, Results], Iterator[str]], draws: bool
+    study: Study, results: Results, middle: Callable[[Study, Results], Iterator[str]]
 ) -> list[str]:
     """Return the protocol, the bars, the middle, the times and the notes of a page."""
-    lines = "\n".join(map(str, bars(study, results)))
+    lines, draws = "\n".join(map(str, bars(study, results))), study.beside.printed
     return [
         _protocol(study, results),
         md.contestants_note(study),
@@ -224,127 +204,3 @@ def _times(results: Results) -> str:
                 row[title] = f"{fit:.2f}" + (f" ({choice:.1f})" if choice >= 0.05 else "")
         rows.append(row)
     return md.table(rows)
-
-
-_ALL = tuple(paper_sets(GROUP))
-
-PRINTED = tuple(name for name, chosen in paper_sets(GROUP).items() if chosen.printed)
-
-CLASSES = _ALL[_ALL.index("sonar") :]
-
-WIDER = (
-    "yacht", "boston_housing", "tecator", "airfoil", "space_ga", "abalone", "sml2010_room",
-    "parkinsons_total", "comp_activ", "cpusmall", "ccpp", "grid_stability", "california_housing",
-    "kc_house",
-)  # fmt: skip
-
-AT_MOST_600_ROWS = ("yacht", "boston_housing", "tecator")
-
-WITH_XRFM = WIDER[:6]
-
-BOOSTING = {"regression": ("tuned-boosting", "tuned gradient boosting")}
-
-
-def _entry(sets: tuple[str, ...], contestant: Contestant) -> Entry:
-    """Return a contestant on those of the sets that it is measured on."""
-    limits = {"gp": AT_MOST_600_ROWS, "xrfm": WITH_XRFM, "tuned-xrfm": WITH_XRFM}
-    some = limits.get(contestant.name, sets)
-    return Entry(contestant, tuple(name for name in sets if name in some))
-
-
-def _study(
-    name: str,
-    title: str,
-    repeats: int,
-    sets: tuple[str, ...],
-    contestants: tuple[Contestant, ...],
-    middle: Callable[[Study, Results], Iterator[str]],
-    beside: Beside,
-) -> Study:
-    entries = tuple(_entry(sets, each) for each in contestants)
-    shown = partial(sections, middle=middle, draws=beside.printed)
-    return Study(name, title, GROUP, repeats, HeldOut(), entries, shown, beside, percent=False)
-
-
-TABLES = _study(
-    "lab-rbf-tables-1-2",
-    "LAB-RBF, Tables 1, 2 and 3: accuracy with the paper's support points",
-    10,
-    PRINTED,
-    (
-        PaperLAB(),
-        PaperLAB(draws=1, name="paper-lab-one-draw", title="LAB-RBF, one draw"),
-        DefaultLAB(),
-        GaussianRidge(),
-        NystroemRidge(),
-        GaussianSVR(),
-        GaussianProcess(),
-        Forest(),
-        ExtraTrees(),
-        Boosting(),
-        TunedBoosting(),
-    ),
-    tables,
-    Beside(
-        "LAB-RBF",
-        lambda row, quantity: (
-            "Table 3" if row in ("Electrical", "KC House", "TomsHardware") else "Table 1"
-        ),
-        {
-            LAB: (
-                Shown("paper-lab", f"{LAB}: LAB-RBF, one member"),
-                Shown("paper-lab-one-draw", f"{LAB}: LAB-RBF, one draw"),
-            ),
-            "RBF KRR": (Shown("krr"),),
-            "Falkon": (Shown("nystroem"),),
-        },
-        repeats=50,
-        baseline=BOOSTING,
-        regression="R2",
-    ),
-)
-
-DEFAULTS = _study(
-    "lab-rbf-defaults",
-    "LAB-RBF with its defaults, beside what a user would pick instead, on 14 sets",
-    10,
-    WIDER,
-    (
-        DefaultLAB(),
-        Boosting(),
-        TunedBoosting(),
-        GaussianRidge(),
-        ExtraTrees(),
-        GaussianProcess(),
-        Recursive(),
-        TunedRecursive(),
-    ),
-    defaults,
-    Beside(
-        "LAB-RBF",
-        own=(Shown("lab", "LAB-RBF, defaults"),),
-        own_place="our study of the defaults",
-        baseline=BOOSTING,
-        regression="R2",
-        printed=False,
-    ),
-)
-
-CLASSIFICATION = _study(
-    "lab-rbf-classification",
-    "LAB-RBF as a classifier, on 10 sets",
-    5,
-    CLASSES,
-    (LABClassifier(), GaussianSVC(), BoostingClassifier(), ForestClassifier()),
-    classes,
-    Beside(
-        "LAB-RBF",
-        own=(Shown("lab-classifier", "LAB-RBF, defaults"),),
-        own_place="our study of classification",
-        baseline={"classification": ("svc", "tuned Gaussian SVM")},
-        scale=100.0,
-        printed=False,
-    ),
-)
-
-STUDIES = (TABLES, DEFAULTS, CLASSIFICATION)

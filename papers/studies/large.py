@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from papers import page as md
-from papers.beside import Beside, Shown
-from papers.contestants.large import LEAST, Exact, LargeHalves, Libsvm, Scalable
-from papers.data import paper_sets, printed, text
+from papers.contestants.large import LEAST
+from papers.data import printed, text
 from papers.results import Results
-from papers.study import Entry, Study
+from papers.study import Study
 from pliant.comparison import Column, Score
 
 GROUP = "large"
@@ -110,33 +109,3 @@ def _row(numbers: dict[str, list[Any]]) -> md.Row:
 def _rows(results: Results, name: str) -> str:
     group = results.groups(name)[0]
     return f"{group['n_train']} rows to learn from and {group['n_test']} to predict"
-
-
-CONTESTANTS = (
-    Libsvm(),
-    Exact(),
-    Exact(0.0, 2000.0, "exact-0", "DANK exact, tau = 0"),
-    Scalable(),
-    Scalable(refine=True, name="refined", title="DANK refined"),
-)
-
-STUDIES = (
-    Study(
-        "dank-table-4",
-        "DANK, Table 4: large sets",
-        GROUP,
-        3,
-        LargeHalves(),
-        tuple(Entry(each, tuple(paper_sets(GROUP))) for each in CONTESTANTS),
-        sections,
-        Beside(
-            "DANK",
-            "Table 4",
-            {method: (Shown(who),) for method, who in MEASURED_AS.items()},
-            repeats=1,
-            baseline={"classification": ("libsvm", "SVC with the paper's C and gamma")},
-            baseline_seconds=True,
-        ),
-        percent=False,
-    ),
-)

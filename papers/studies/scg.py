@@ -2,44 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
 from papers import page as md
-from papers.beside import Beside, Shown
-from papers.contestants.embeddings import (
-    DIMENSIONS,
-    NEIGHBOURS,
-    AllFeatures,
-    Discriminants,
-    Eigenmaps,
-    Embedded,
-    KernelFisher,
-    KernelPrincipalComponents,
-    NeighbourhoodComponents,
-    PrincipalComponents,
-    variant,
-)
-from papers.contestants.learned_kernels import (
-    CS,
-    MOST_STEPS,
-    Divided,
-    GaussianKernel,
-    LargeSCGLogDet,
-    LogDet,
-    OrderSpectral,
-    SCGLogDet,
-)
+from papers.contestants.embeddings import DIMENSIONS, NEIGHBOURS, variant
+from papers.contestants.learned_kernels import CS, MOST_STEPS
 from papers.data import Estimate, paper_sets, printed, text
 from papers.results import LEVEL, Results, Way
-from papers.studies.embeddings import embedding
-from papers.study import Contestant, Entry, Study
+from papers.study import Study
 from pliant.comparison import (
     Column,
     FriedmanTest,
+    Score,
+    average_ranks,
     friedman_test,
     nemenyi_critical_difference,
     wilcoxon_test,
@@ -49,6 +29,9 @@ from pliant.core.typing import Array
 GROUP = "scg"
 
 OURS, PLAIN = "scg-ldk", "gaussian"
+
+REFERENCE = "features"
+"""The contestant that is no embedding, and has no rank."""
 
 MEASURED_AS = {
     "Gaussian": "gaussian",
@@ -329,123 +312,67 @@ def extension(study: Study, results: Results) -> Iterator[str]:
     yield f"The paper's gamma, as chosen: {_chosen(results, OURS, 'strength')}."
 
 
-SMALL = ("Wine", "Iris", "Sonar", "Glass", "Heart", "Liver", "Ionosphere", "Breast", "Balance")
-
-LARGE = tuple(f"Adult-a{k}a" for k in range(1, 7))
-
-FEWER = (("Adult-a5a", 5), ("Adult-a6a", 3))
-"""Repeats of the largest sets where every point is in the graph."""
-
-BASELINE = {"classification": (PLAIN, "tuned Gaussian SVM")}
-
-COLUMNS = {method: (Shown(who, part="unlabelled"),) for method, who in MEASURED_AS.items()}
-
-
-def _study(
-    name: str,
-    title: str,
-    repeats: int,
-    protocol: Divided,
-    sets: tuple[str, ...],
-    contestants: tuple[Contestant, ...],
-    middle: Callable[[Study, Results], Iterator[str]],
-    beside: Beside,
-    rare: dict[str, tuple[tuple[str, int], ...]] | None = None,
-) -> Study:
-    entries = tuple(Entry(each, sets, (rare or {}).get(each.name, ())) for each in contestants)
-    shown = partial(sections, middle=middle)
-    return Study(name, title, GROUP, repeats, protocol, entries, shown, beside)
-
-
-def _beside_table(place: str) -> Beside:
-    return Beside(
-        "SCG", place, COLUMNS, repeats=20, baseline=BASELINE, seconds="kernel_seconds", median=True
-    )
+def embedding(study: Study, results: Results) -> Iterator[str]:
+    """Return accuracies in few dimensions, and what is gained."""
+    ranked = [who for who in results.titles if who != REFERENCE]
+    leaders = []
+    for k, name in enumerate(results.sets):
+        for d in DIMENSIONS:
+            means = results.means(_in(ranked, d))[k]
+            order = np.argsort(-means, kind="stable")[:2]
+            first, second = (f"{results.titles[ranked[i]]} {means[i]:.1f} %" for i in order)
+            leaders.append(f"{name}, {variant(d)}: {first} before {second}")
+    yield f"First and second by the mean: {'; '.join(leaders)}."
+    yield "## Accuracy of the nearest neighbours"
+    yield "Of held-out points, mean ± standard deviation in per cent."
+    yield _embeddings(results, ranked)
+    if OURS in results.titles:
+        first = results.titles[OURS]
+        others = [who for who in results.titles if who != OURS]
+        yield from (f"## {first} against the others", text(GROUP, "gains", first=first))
+        yield _gains(results, others)
+        lines = []
+        for name in results.sets:
+            for d in DIMENSIONS:
+                counts = Counter(results.entries(name, Way(OURS, variant(d)), "kernel"))
+                kernels = ", ".join(f"{kernel} {count}" for kernel, count in counts.most_common())
+                lines.append(f"{name}, {variant(d)}: {kernels}")
+        chosen = "The base kernel that it chose, and in how many divisions"
+        yield f"{chosen}: {'; '.join(lines)}."
 
 
-STUDIES = (
-    _study(
-        "scg-table-3",
-        "SCG, Table 3: accuracy and time on small sets",
-        20,
-        Divided(unlabelled=0.3, test=0.0),
-        SMALL,
-        (
-            GaussianKernel(),
-            OrderSpectral(),
-            LogDet(),
-            OrderSpectral("scg", drop_null=True, name="scg-osk", title="SCG-OSK"),
-            SCGLogDet(),
-            OrderSpectral(drop_null=True, name="osk-default", title="OSK without the constant"),
-            OrderSpectral("scg", name="scg-osk-published", title="SCG-OSK as published"),
-            SCGLogDet(graph="labeled", name="scg-ldk-labelled", title="SCG-LDK, labelled graph"),
-        ),
-        compared,
-        _beside_table("Table 3"),
-    ),
-    _study(
-        "scg-table-4",
-        "SCG, Table 4: SCG-LDK on points that come later",
-        20,
-        Divided(unlabelled=0.3, test=0.3),
-        SMALL,
-        (SCGLogDet(),),
-        extension,
-        Beside(
-            "SCG",
-            "Table 4",
-            {
-                "SCG-LDK, unlabelled points": (Shown(OURS, part="unlabelled"),),
-                "SCG-LDK, later points": (Shown(OURS, part="test"),),
-            },
-            repeats=20,
-        ),
-    ),
-    _study(
-        "scg-table-5",
-        "SCG, Table 5: accuracy and time on Adult",
-        10,
-        Divided(unlabelled=0.0, test=0.0),
-        LARGE,
-        (
-            GaussianKernel(),
-            OrderSpectral("scg", drop_null=True, n_neighbors=20, name="scg-osk", title="SCG-OSK"),
-            LargeSCGLogDet(),
-            SCGLogDet(
-                "labeled", joint=False, name="scg-ldk-labelled", title="SCG-LDK, labelled graph"
-            ),
-        ),
-        compared,
-        _beside_table("Table 5"),
-        {OURS: FEWER},
-    ),
-    _study(
-        "scg-embedding",
-        "SCG-LDK: held-out points in few dimensions",
-        5,
-        Divided(unlabelled=0.0, test=0.5),
-        ("digits", "usps"),
-        (
-            Embedded(),
-            Embedded("gaussian", "scg-ldk-gaussian", "KernelEmbedding, Gaussian"),
-            AllFeatures(),
-            PrincipalComponents(),
-            KernelPrincipalComponents(),
-            Discriminants(),
-            NeighbourhoodComponents(),
-            KernelFisher(),
-            Eigenmaps(),
-        ),
-        embedding,
-        Beside(
-            "SCG",
-            own=tuple(Shown(Way(OURS, variant(d)), "KernelEmbedding") for d in DIMENSIONS),
-            own_place="our study of embeddings",
-            baseline={
-                "classification": ("kernel-fisher", "kernel Fisher discriminants, tuned"),
-            },
-            by_variant=True,
-            printed=False,
-        ),
-    ),
-)
+def _in(contestants: Sequence[str], dimension: int) -> list[Way]:
+    return [Way(who, variant(dimension)) for who in contestants]
+
+
+def _embeddings(results: Results, ranked: Sequence[str]) -> str:
+    """Return the accuracies in few dimensions, and the mean rank of each way to embed."""
+    ranks: dict[str, Any] = {}
+    if len(ranked) > 1:
+        means = np.concatenate([results.means(_in(ranked, d)) for d in DIMENSIONS])
+        ranks = dict(zip(ranked, average_ranks(means).tolist(), strict=True))
+    keys = {f"{name}, {variant(d)}": (name, d) for name in results.sets for d in DIMENSIONS}
+    rows: list[md.Row] = []
+    for who, title in results.titles.items():
+        row: md.Row = {"embedding": title, "mean rank": ranks.get(who)}
+        for key, (name, d) in keys.items():
+            row[key] = Score.of(results.values(name, Way(who, variant(d))))
+        rows.append(row)
+    heads = [Column(key, digits=1) for key in keys]
+    return md.table(rows, [Column("embedding"), *heads, Column("mean rank", digits=2)])
+
+
+def _gains(results: Results, others: Sequence[str]) -> str:
+    """Return the mean gain of our embedding over others, split by split."""
+    rows: list[md.Row] = []
+    for other in others:
+        row: md.Row = {"against": results.titles[other]}
+        for name in results.sets:
+            for d in DIMENSIONS:
+                a, b = results.shared(name, _in([OURS, other], d))
+                gains, n = a - b, len(a)
+                error = gains.std(ddof=1) / np.sqrt(n) if n > 1 else 0.0
+                won = int(np.sum(gains > 1e-9))
+                row[f"{name}, {variant(d)}"] = f"{gains.mean():+.1f}±{error:.1f} ({won} of {n})"
+        rows.append(row)
+    return md.table(rows)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from math import floor, log10
 
 from papers import page as md
-from papers.beside import Beside, Shown
-from papers.contestants.tkl import TKL, Boosting, Forest, GaussianSVM, HoldOut
-from papers.data import paper_sets, printed, text
+from papers.data import printed, text
 from papers.results import Gain, Results, Standing, standings
 from papers.studies.hadamard import signs
-from papers.study import Contestant, Entry, Study
+from papers.study import Study
 from pliant.comparison import Column
 
 GROUP = "tkl"
@@ -118,7 +116,7 @@ def _times(results: Results) -> str:
         for who, title in results.titles.items():
             values = results.numbers(name, who, "fit_seconds")
             shown = md.spread(values, 2 if values.mean() > 0.1 else 3)
-            choice = md.mean_of(results.entries(name, who, "tuning_seconds"))
+            choice = results.numbers(name, who, "tuning_seconds").mean()
             row[title] = f"{seconds.get(PRINTED_AS.get(who, ''), md.NONE)} / {shown} ({choice:.1f})"
         rows.append(row)
     columns = [Column("set"), Column("shape", "train × d"), *map(Column, results.titles.values())]
@@ -150,38 +148,3 @@ def _exceptional(results: Results, name: str) -> list[str]:
 
 
 NAME = "tkl-tables-3-4"
-
-BASELINE = ("svm", "tuned Gaussian SVM or SVR")
-
-FEWER_ROWS = (("german", (("rows", 500),)),)
-"""With a large C, fits on german take long: it has 24 features, and its classes overlap."""
-
-
-def declared(entries: tuple[Entry, ...]) -> Study:
-    """Return the study with these contestants; the first one is compared with the others."""
-    beside = Beside(
-        "TKL",
-        lambda row, quantity: (
-            "Table 3" if "mean squared error" in printed(NAME)[row] else "Table 4"
-        ),
-        {method: (Shown(who),) for who, method in PRINTED_AS.items()},
-        own=(Shown("tkl", "TKL"),),
-        own_place="not in its tables",
-        repeats=5,
-        baseline=dict.fromkeys(TABLES, BASELINE),
-        regression="mean squared error",
-    )
-    title = "TKL, Tables 3 and 4: accuracy beside forests, boosting and a Gaussian kernel"
-    return Study(NAME, title, GROUP, 5, HoldOut(), entries, sections, beside)
-
-
-def entered(*contestants: Contestant) -> tuple[Entry, ...]:
-    """Return contestants on all sets; the kernel methods choose on fewer rows of german."""
-    sets = tuple(paper_sets(GROUP))
-    return tuple(
-        Entry(each, sets, exceptions=FEWER_ROWS if each.name in ("tkl", "svm") else ())
-        for each in contestants
-    )
-
-
-STUDIES = (declared(entered(TKL(), GaussianSVM(), Forest(), Boosting())),)

@@ -40,46 +40,28 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pliant.core.typing import Indices
 from pliant.core.validation import check_real
-from pliant.kernels import Kernel
-from pliant.methods.svm.rows import CachedRows, Rows
+from pliant.methods.svm.rows import Rows
 
 BLOCK_ENTRIES = 1_000_000
 """Entries of K looked at together: 8 MB, and some copies."""
 
 
 class BetweenParts(NamedTuple):
-    """Sums over the ordered pairs (i, j) of points in different parts.
-
-    Attributes
-    ----------
-    total : float
-        Q(pi), the sum of |k(x_i, x_j)| (Liu et al. 2020, Theorem 6).
-    squares : float
-        The sum of k(x_i, x_j)^2.
-    """
+    """Sums over the ordered pairs (i, j) of points in different parts."""
 
     total: float
+    """Q(pi), the sum of |k(x_i, x_j)| (Liu et al. 2020, Theorem 6)."""
     squares: float
+    """The sum of k(x_i, x_j)^2."""
 
 
 def between_parts(rows: Rows, labels: Indices) -> BetweenParts:
     """Return Q(pi) and its sum of squares, in O(n^2) time and bounded memory.
 
-    Parameters
-    ----------
-    rows : Rows of n rows
-        K.
-    labels : array of shape (n,)
-        The part of each point.
-
-    Raises
-    ------
-    ValueError
-        If there is not one label for each row.
+    `rows` are those of K, and `labels`, shape (n,), the part of each point.
     """
     if labels.shape != (len(rows),):
         raise ValueError(f"expected labels of shape ({len(rows)},), got {labels.shape}")
@@ -102,35 +84,14 @@ def _end_of_part(ranked: Indices, place: int) -> int:
     return int(np.searchsorted(ranked, ranked[place], side="right"))
 
 
-def kernel_between_parts(kernel: Kernel, X: npt.ArrayLike, labels: Indices) -> BetweenParts:
-    """Return the same for the Gram matrix of a symmetric kernel, which is never kept.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    X : array-like of shape (n, d)
-    labels : array of shape (n,)
-    """
-    return between_parts(CachedRows(kernel, X, cache_mb=1.0), labels)
-
-
 def bound_on_loss(
     between: BetweenParts, C: float, eta: float, *, regression: bool = False
 ) -> float:
     """Return a bound on h(a*) - h(a), with a the solutions of the parts: Theorem 6, repaired.
 
     C^2/2 Q(pi) + C^4/(16 eta) sum E_ij^2, with C^2 in place of C^2/2 for regression; the proof is
-    in the module's first lines. It holds for kernels of any sign.
-
-    Parameters
-    ----------
-    between : BetweenParts
-    C : float
-        > 0. The largest, if samples have prices of their own.
-    eta : float
-        > 0; inf for the plain model.
-    regression : bool
-        Whether coefficients may have either sign.
+    in the module's first lines. It holds for kernels of any sign. C > 0 is the largest, if samples
+    have penalties of their own; eta > 0 is inf for the plain model.
     """
     check_real("C", C, above=0)
     check_real("eta", eta, above=0, infinite=True)
@@ -142,14 +103,7 @@ def printed_bound(between: BetweenParts, C: float, F_low: float, F_high: float) 
     """Return the bound of Theorem 6 as printed, (B2 - B1) C^2/2 Q(pi). It is false.
 
     It goes to zero with 1/eta, and the loss does not. Kept to be shown beside `bound_on_loss`.
-
-    Parameters
-    ----------
-    between : BetweenParts
-    C : float
-        > 0.
-    F_low, F_high : float
-        B1 and B2, the least and the largest max(F*_ij, F-bar_ij).
+    `F_low` and `F_high` are B1 and B2, the least and the largest max(F*_ij, F-bar_ij).
     """
     check_real("C", C, above=0)
     if not F_low <= F_high:

@@ -11,7 +11,7 @@ from benchmarks import log_det
 from benchmarks.harness.worker import measure
 from benchmarks.registry import BENCHMARKS
 
-TOY = {"set": "heart_statlog", "has_data": False, "labels": 25, "pairs": 200}
+TOY = {"set": "heart_statlog", "data": False, "labels": 25, "pairs": 200}
 
 
 def results(case, params):
@@ -50,7 +50,7 @@ def test_a_set_is_standardised_and_some_labels_are_hidden(tmp_path, monkeypatch)
     (tmp_path / "tiny.csv.gz").write_bytes(gzip.compress(f"a,b,target\n{rows}".encode()))
     (tmp_path / "MANIFEST.json").write_text("{}")
     monkeypatch.setenv("PLIANT_DATA", str(tmp_path))
-    X, y, pairs, signs = log_det.given({**TOY, "set": "tiny", "has_data": True, "labels": 8})
+    X, y, pairs, signs = log_det.given({**TOY, "set": "tiny", "data": True, "labels": 8})
     np.testing.assert_allclose(X.mean(axis=0), 0, atol=1e-14)
     np.testing.assert_allclose(X.std(axis=0), 1)
     assert np.bincount(y + 1, minlength=3)[0] == 22

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks import tessellated, tessellated_gram, tessellated_sdp
+from benchmarks import tessellated, tessellated_sdp
 from benchmarks.algorithm2 import (
     GRIDS,
     Algorithm2,
@@ -123,12 +123,11 @@ def test_made_up_sets_have_the_shapes_of_the_real_ones(name):
 
 def test_the_numpy_expressions_are_those_of_the_kernel():
     params = {"features": 3, "dtype": "float64", "rows": 25, "seed": 0}
-    found = [result(c, params) for c in tessellated_gram.GRAM]
-    found += [result(c, params) for c in tessellated_gram.QUADRATIC]
+    gram, _, single, _, quadratic, _ = BENCHMARKS["tessellated-gram"].cases(False)
+    found = [result(c, params) for c in (*gram.contestants, *quadratic.contestants)]
     assert all(float(f["relative error"]) < 1e-14 for f in found)
-    coarse = (*tessellated_gram.GRAM, tessellated_gram.COARSE)
-    single = [result(c, {**params, "dtype": "float32"}) for c in coarse]
-    assert [float(f["relative error"]) < 1e-6 for f in single] == [True] * 3
+    found = [result(c, {**params, "dtype": "float32"}) for c in single.contestants]
+    assert [float(f["relative error"]) < 1e-6 for f in found] == [True] * 3
 
 
 def test_the_gap_table_says_whether_the_gap_was_reached():

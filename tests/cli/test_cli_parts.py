@@ -17,8 +17,9 @@ from pliant.cli.console import diagnostics, progress
 from pliant.cli.fit.training import check_folds
 from pliant.cli.outputs import STDOUT, check_outputs, write_json
 from pliant.cli.parameters import check_names, parse_parameters
-from pliant.cli.report import facts, gap_text, listing, word
+from pliant.cli.report import facts, gap_text, word
 from pliant.comparison.run.folds import most_folds
+from pliant.tables._names import listed
 
 VALUES = [
     ("10", 10),
@@ -146,7 +147,7 @@ def test_facts_fit_a_terminal(pairs):
 def test_small_words():
     assert gap_text(math.nan) == "not known"
     assert gap_text(1.234e-5) == "<= 1.2e-05"
-    assert listing("abcd", shown=2) == "'a', 'b' and 2 more"
-    assert listing("ab") == "'a', 'b'"
+    assert listed("abcd", 2) == "'a', 'b' and 2 more"
+    assert listed("ab") == "'a', 'b'"
     assert word(Path("a b.csv")) == '"a b.csv"'
     assert word("a\x1bb.csv") == "ab.csv"

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pliant.cli.prediction import TablePredictor
+from pliant.cli.predict import TablePredictor
 from pliant.persistence import load_model
 from pliant.tables import TableSchema, read_table
 
@@ -74,8 +74,8 @@ def test_an_unknown_category_is_told_once(pliant, folder, models):
 
 def test_chunks_give_what_the_whole_gives(models, tmp_path):
     frame = pd.read_csv(models["sick"].with_name("patients.csv"))
-    whole = TablePredictor.load(models["sick"], decision=True)(frame)
-    predictor, ticks = TablePredictor.load(models["sick"], decision=True), []
+    whole = TablePredictor(models["sick"], decision=True)(frame)
+    predictor, ticks = TablePredictor(models["sick"], decision=True), []
     parts = [predictor(frame.iloc[low : low + 7], ticks.append) for low in range(0, 60, 7)]
     joined = pd.concat(parts, ignore_index=True)
     assert joined.prediction.tolist() == whole.prediction.tolist()

@@ -10,7 +10,6 @@ from papers.theory.decomposed import (
     BetweenParts,
     between_parts,
     bound_on_loss,
-    kernel_between_parts,
     printed_bound,
 )
 from papers.theory.screening import (
@@ -55,7 +54,7 @@ def test_sums_between_parts_are_those_of_two_loops(kernel, entries, labels, monk
     expected = pytest.approx(naive_between(K, labels), rel=1e-12)
     assert between_parts(DenseRows(K), labels) == expected
     assert between_parts(CachedRows(kernel, X, cache_mb=0.01), labels) == expected
-    assert kernel_between_parts(kernel, X, labels) == expected
+    assert between_parts(CachedRows(kernel, X, cache_mb=1.0), labels) == expected
 
 
 def test_sums_of_single_precision_rows_are_double():

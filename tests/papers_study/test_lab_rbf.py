@@ -13,7 +13,7 @@ import pytest
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
-from papers import runner
+from papers import runner, studies
 from papers.contestants.fitted import Fitted, HeldOut, parts, scores
 from papers.contestants.gaussian_svc import GaussianSVC
 from papers.contestants.regressors import (
@@ -35,10 +35,12 @@ from papers.results import Results
 from papers.runner import Cache, complete, document
 from papers.sample import Sample
 from papers.studies.bars import LAB, bars, paper_mean
-from papers.studies.lab_rbf import CLASSIFICATION, DEFAULTS, STUDIES, TABLES, notes
+from papers.studies.lab_rbf import notes
 from papers.study import Entry, Run, perform
 from tests.papers_study import made_up
 
+STUDIES = [study for study in studies.STUDIES.values() if study.group == "lab"]
+TABLES, DEFAULTS, CLASSIFICATION = STUDIES
 SETS = paper_sets("lab")
 PAPER = printed("lab-rbf-tables-1-2")
 FEW_SHAPES = ((0.1, 8, 5, 0.0, 1.0), (0.2, 3, 2, 0.0, 0.5))

@@ -19,12 +19,13 @@ from papers.contestants.large import (
 )
 from papers.data import paper_sets, printed
 from papers.page import LATER
-from papers.studies.large import MEASURED_AS, STUDIES
+from papers.studies import STUDIES
+from papers.studies.large import MEASURED_AS
 from papers.study import Entry
 from pliant import DANKClassifier
 from tests.papers_study import made_up
 
-(STUDY,) = STUDIES
+STUDY = STUDIES["dank-table-4"]
 NAMES = tuple(paper_sets("large"))
 CONTESTANTS = (
     Libsvm(cache_mb=10.0),

@@ -2,12 +2,10 @@
 
 import json
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from papers import __main__ as command
 from papers.__main__ import main
 from papers.overview import profiles
 from papers.overview.profiles import Measured, Part, figures, studies, timings
@@ -108,8 +106,8 @@ def copied(tmp_path):
 
 def test_quick_writes_a_page_of_its_own(results, tmp_path, measured, monkeypatch):
     part = Part("scg-table-4", ("Wine", "Glass"), 3)
-    monkeypatch.setattr(command, "quick", lambda kept: [part])
-    monkeypatch.setattr(command, "QUICK_FIGURES", ())
+    monkeypatch.setattr(profiles, "quick", lambda kept: [part])
+    monkeypatch.setattr(profiles, "QUICK_FIGURES", ())
     out, before = tmp_path / "out", (results / "scg-table-4.json").read_bytes()
     assert run(results, out, "--data", str(tmp_path), "--jobs", "2") == 0
     assert measured[:2] == [("scg-table-4", (name,), 3, 2) for name in ("Wine", "Glass")]
@@ -125,7 +123,7 @@ def test_a_set_that_is_not_there_is_told_and_the_run_goes_on(results, tmp_path, 
     arguments = ["--data", str(tmp_path), "--only", "scg-table-4", "--profile", "full"]
     parts = [Part("scg-table-4", ("Iris", "Wine"), 20)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(command, "full", lambda: parts)
+        patch.setattr(profiles, "full", lambda: parts)
         assert run(results, out, *arguments) == 1
     assert measured[-1][1] == ("Wine",)
     text = (out / "overview.md").read_text("utf-8")
@@ -135,7 +133,7 @@ def test_a_set_that_is_not_there_is_told_and_the_run_goes_on(results, tmp_path, 
 
 def test_ctrl_c_leaves_a_page_of_what_is_done(results, tmp_path, measured, monkeypatch):
     part = Part("scg-table-4", ("Wine", "Sonar", "Glass"), 3)
-    monkeypatch.setattr(command, "quick", lambda kept: [part])
+    monkeypatch.setattr(profiles, "quick", lambda kept: [part])
     assert run(results, tmp_path, "--data", str(tmp_path)) == 130
     text = (tmp_path / "overview-quick.md").read_text("utf-8")
     assert "The run was stopped" in text
@@ -144,8 +142,8 @@ def test_ctrl_c_leaves_a_page_of_what_is_done(results, tmp_path, measured, monke
 
 def test_keep_writes_kept_results_only(tmp_path, measured, monkeypatch):
     folder = copied(tmp_path)
-    monkeypatch.setattr(command, "quick", lambda kept: [Part("scg-table-4", ("Wine",), 3)])
-    monkeypatch.setattr(command, "QUICK_FIGURES", ())
+    monkeypatch.setattr(profiles, "quick", lambda kept: [Part("scg-table-4", ("Wine",), 3)])
+    monkeypatch.setattr(profiles, "QUICK_FIGURES", ())
     before = {each: each.read_bytes() for each in folder.rglob("*.json")}
     out = tmp_path / "out"
     arguments = ["overview", "--results", str(folder), "--speed", str(tmp_path / "speed")]
@@ -175,14 +173,13 @@ def test_wrong_options_are_quoted(arguments, said, capsys):
     assert said in capsys.readouterr().err
 
 
-@dataclass(frozen=True)
 class Drawing:
     """A figure that counts how often it is drawn."""
 
-    name: str = "a"
-    title: str = "DANK, Figure 0"
-    needs_data: bool = False
-    size: tuple[int, ...] = (1, 2)
+    name, title, needs_data = "a", "DANK, Figure 0", False
+
+    def __init__(self, size=(1, 2)):
+        self.setting = {"size": size}
 
 
 def test_a_figure_is_drawn_once_for_a_setting(tmp_path, monkeypatch):
@@ -190,8 +187,7 @@ def test_a_figure_is_drawn_once_for_a_setting(tmp_path, monkeypatch):
 
     def draw(arguments):
         drawn.append(arguments[0])
-        entry = {"setting": {"name": "a", "title": "DANK, Figure 0", "needs_data": False,
-                             "size": [1, 2]}}  # fmt: skip
+        entry = {"setting": {"size": [1, 2]}}
         (tmp_path / "numbers.json").write_text(json.dumps({"figures": {"a": entry}}), "utf-8")
         (tmp_path / "a.png").touch()
 

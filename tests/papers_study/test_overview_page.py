@@ -68,9 +68,9 @@ def test_every_row_of_advice_has_a_number_and_says_when_not():
     rows = [row for _, group in decisions(evidence) for row in group]
     assert len(rows) >= 12
     for row in rows:
-        assert re.search(r"\d", row.measured)
-        assert all(row.cells())
-        assert "|" not in "".join(row.cells())
+        assert re.search(r"\d", row["measured"])
+        assert all(row.values())
+        assert "|" not in "".join(row.values())
 
 
 def test_advice_is_repeated_by_what_exists():
@@ -82,7 +82,7 @@ def test_advice_is_repeated_by_what_exists():
     }  # fmt: skip
     evidence = Evidence(RESULTS, SPEED)
     for _, group in decisions(evidence):
-        for part in "; ".join(row.repeat for row in group).split("; "):
+        for part in "; ".join(row["repeat"] for row in group).split("; "):
             kind, _, names = part.partition(" ")
             assert kind == "the" or set(re.findall(r"`([^`]+)`", names)) <= known[kind]
 

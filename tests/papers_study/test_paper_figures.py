@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,12 +16,12 @@ from papers.figures import __main__ as command_line
 from papers.figures.boundaries import DankBoundaries, DankEntries, KnplBoundary, make_sandwich
 from papers.figures.catalogue import FIGURES
 from papers.figures.convergence import DankConvergence, KnplConvergence
-from papers.figures.dank_parts import DankParts, PartedSet
+from papers.figures.dank_parts import DankParts
 from papers.figures.lab_bandwidths import LabBandwidths
 from papers.figures.lab_errors import LabStart, LabSupport
 from papers.figures.lab_settings import FUNCTIONS
 from papers.figures.regression import Rivals, StepFunction, Surface, cherkassky, steps
-from papers.figures.samples import Sample, clowns
+from papers.figures.samples import Grid, Sample, choose, clowns, gamma_of, svm
 from papers.figures.scg_embeddings import (
     ScgDigits,
     ScgGaussians,
@@ -35,7 +35,6 @@ from papers.figures.scg_labels import ScgLabels
 from papers.figures.tkl_rank import TklRank, random_factor
 from papers.figures.tkl_solvers import TklConvergence, TklCost, fit_exponents
 from papers.figures.tkl_terrain import TklTerrain, near_cliffs
-from papers.figures.tuning import Grid, choose, gamma_of, svm
 
 GRID = Grid(sigmas=(2.0, 0.5), Cs=(1.0, 8.0), folds=3)
 RIVALS = Rivals(grid=replace(GRID, eta_scales=(1.0, 0.1)))
@@ -44,7 +43,7 @@ SMALL = (
                    resolution=12),
     DankEntries(n_per_class=15, n_test_per_class=20, grid=GRID),
     DankConvergence(iterations=20, tol=1e-6, grid=GRID),
-    DankParts(sets=(PartedSet("heart_statlog", 1.0),), count=30, few=(1, 2, 3), many=(10,),
+    DankParts(sets=(("heart_statlog", 1.0),), count=30, few=(1, 2, 3), many=(10,),
               draws=2, parts=3, etas=(10.0, 1e8), tolerances=(1e-1, 1e-4)),
     StepFunction(n=20, n_test=50, rivals=RIVALS),
     Surface(n=25, resolution=6, rivals=RIVALS),
@@ -179,7 +178,7 @@ def test_a_named_figure_is_drawn_alone_and_the_others_stay(tmp_path):
     assert command_line.main(["--out", str(tmp_path)], figures) == 0
     before = json.loads((tmp_path / "numbers.json").read_text("utf-8"))["figures"]
     pictures = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.png")}
-    again = [replace(each, seed=3) for each in figures]
+    again = [type(each)(**vars(each) | {"seed": 3}) for each in figures]
     assert command_line.main(["tkl-figure-3", "--out", str(tmp_path)], again) == 0
     after = json.loads((tmp_path / "numbers.json").read_text("utf-8"))["figures"]
     assert list(after) == list(before) == ["dank-figure-2", "tkl-figure-3"]
@@ -329,6 +328,6 @@ def test_labels_of_both_classes_are_known_and_grow():
 def test_the_kept_captions_are_those_of_the_kept_numbers(figure):
     kept = json.loads((command_line.RESULTS / "numbers.json").read_text("utf-8"))["figures"]
     entry = kept[figure.name]
-    assert json.loads(json.dumps(asdict(figure))) == entry["setting"]
+    assert json.loads(json.dumps(figure.setting)) == entry["setting"]
     assert figure.title == entry["title"]
     assert figure.caption(entry["measured"]) == entry["caption"]

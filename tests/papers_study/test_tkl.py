@@ -29,11 +29,13 @@ from papers.page import page
 from papers.results import Gain, Results, Standing, standings
 from papers.runner import document
 from papers.sample import Sample
+from papers.studies import STUDIES
 from papers.studies.hadamard import signs
-from papers.studies.tkl import NAME, PRINTED_AS, STUDIES, aim_note, declared
+from papers.studies.tkl import NAME, PRINTED_AS, aim_note
 from papers.study import Entry, Run, perform
 from tests.papers_study import made_up
 
+STUDY = STUDIES[NAME]
 SETS = paper_sets("tkl")
 REGRESSION = ("airfoil", "boston", "ccpp", "space_ga")
 
@@ -73,7 +75,7 @@ PEERS = (
 
 
 def study_of(*contestants):
-    return declared(tuple(Entry(each, tuple(SETS)) for each in contestants))
+    return replace(STUDY, entries=tuple(Entry(each, tuple(SETS)) for each in contestants))
 
 
 TINY = study_of(Neighbors(), *PEERS)
@@ -349,7 +351,7 @@ def test_a_second_run_measures_only_what_changed(folder, tmp_path, monkeypatch):
 def test_a_contestant_may_differ_on_one_set(folder, tmp_path):
     exceptions = (("german", (("rows", 10),)),)
     tkl, svm, *others = TINY.entries
-    study = declared((tkl, replace(svm, exceptions=exceptions), *others))
+    study = replace(STUDY, entries=(tkl, replace(svm, exceptions=exceptions), *others))
     assert [each.on("german").rows for each in study.entries] == [None, 10, None, None]
     assert tuple(each.on("heart") for each in study.entries) == TINY.contestants
     text, _ = run(folder, tmp_path, sets="german,heart", study=study)
@@ -376,9 +378,9 @@ def test_unknown_sets_are_named(folder, tmp_path, capsys):
 
 
 def test_the_study_holds_what_the_paper_held():
-    tkl, svm, forest, boosting = STUDIES[0].contestants
+    tkl, svm, forest, boosting = STUDY.contestants
     assert len(tkl.settings()) == 18
     assert tkl.settings()[0] == {"C": 1.0, "delta": 0.1}
     assert svm.rows == tkl.rows == 1000
     assert forest.sizes == boosting.sizes == tuple(range(50, 651, 50))
-    assert [each.on("german").rows for each in STUDIES[0].entries] == [500, 500, None, None]
+    assert [each.on("german").rows for each in STUDY.entries] == [500, 500, None, None]

@@ -12,6 +12,7 @@ from sklearn.svm import SVC
 from pliant import (
     DANKClassifier,
     DANKRegressor,
+    LearnedKernelClassifier,
     LogDetLearner,
     NonPSDWarning,
     TKLClassifier,
@@ -92,6 +93,16 @@ def test_a_machine_of_many_classes_sends_to_its_parts():
         ConvergenceDisplay.from_estimator(model)
     part = ConvergenceDisplay.from_estimator(model.estimators_[2])
     assert part.gaps[-1] <= model.tol
+
+
+def test_an_estimator_on_a_learned_kernel_sends_to_the_parts_of_its_classifier():
+    machine = DANKClassifier(kernel="precomputed", extension="none")
+    model = LearnedKernelClassifier(machine=machine, random_state=0)
+    model.fit(*load_iris(return_X_y=True))
+    with pytest.raises(ValueError, match=r"with 3: draw one of its machine_\.estimators_$"):
+        ConvergenceDisplay.from_estimator(model)
+    part = ConvergenceDisplay.from_estimator(model.machine_.estimators_[2])
+    assert part.gaps[-1] <= machine.tol
 
 
 def test_a_model_without_gaps_is_refused(clowns):

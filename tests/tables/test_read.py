@@ -110,7 +110,7 @@ def test_chunks_are_read_as_they_are_asked_for(tmp_path):
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
 def test_a_chunk_of_long_rows_has_fewer(tmp_path, monkeypatch, name):
-    for module in ("_csv", "_parquet"):
+    for module in ("_csv", "_read"):
         monkeypatch.setattr(f"pliant.tables.{module}.MAX_CELLS", 9)
     frame = pd.DataFrame({"a": range(10), "b": 0})
     path = tmp_path / name

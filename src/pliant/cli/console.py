@@ -7,14 +7,11 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TextIO, TypeAlias
 
 from sklearn.exceptions import ConvergenceWarning
 
+from pliant.comparison.run.search import Tick
 from pliant.core.files import printable
-
-Tick: TypeAlias = Callable[[int], None]
-"""Called with the number of steps that were just done."""
 
 
 def tell(text: str) -> None:
@@ -36,7 +33,7 @@ def diagnostics() -> Iterator[None]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", UserWarning)
-            warnings.showwarning = _Warnings().show
+            warnings.showwarning = _each_once()
             yield
     finally:
         logger.removeHandler(notes)
@@ -50,66 +47,44 @@ class _Notes(logging.Handler):
         tell(f"Note: {printable(record.getMessage(), 300)}")
 
 
-class _Warnings:
-    """Writes warnings, each once; of those about convergence only the first."""
+def _each_once() -> Callable[..., None]:
+    """Return a stand-in for `warnings.showwarning`: each text once, one about convergence."""
+    shown: set[str] = set()
 
-    def __init__(self) -> None:
-        self._shown: set[str] = set()
-
-    def show(
-        self,
-        message: Warning | str,
-        category: type[Warning],
-        filename: str,
-        lineno: int,
-        file: TextIO | None = None,
-        line: str | None = None,
-    ) -> None:
-        """Stand in for `warnings.showwarning`."""
+    def show(message: Warning | str, category: type[Warning], *_: object) -> None:
         text = printable(" ".join(str(message).split()), 600)
         key = category.__name__ if issubclass(category, ConvergenceWarning) else text
-        if key not in self._shown:
-            self._shown.add(key)
+        if key not in shown:
+            shown.add(key)
             tell(f"Warning: {text}")
 
+    return show
 
-class _Line:
-    """Writes once what is being done."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+def _once(text: str) -> Tick:
+    """Return a tick that prints a text the first time."""
+    waiting = [text]
 
-    def __call__(self, steps: int) -> None:
-        """Take note of some steps."""
-        if self._text:
-            tell(self._text)
-        self._text = ""
+    def tick(steps: int) -> None:
+        if waiting:
+            tell(waiting.pop())
+
+    return tick
 
 
 @contextmanager
 def progress(text: str, total: int | None = None) -> Iterator[Tick]:
     """Show a progress bar while a block runs; where stderr is no terminal, one line.
 
-    That line comes with the first step, so that an error at the start is printed alone.
-
-    Parameters
-    ----------
-    text : str
-        What is being done.
-    total : int, optional
-        How many steps it takes; None if nobody knows.
-
-    Yields
-    ------
-    callable
-        To be called with the number of steps done since the last call.
+    That line comes with the first step, so that an error at the start is printed alone. The block
+    gets a tick; a `total` of None means that nobody knows how many steps there are.
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     console = Console(stderr=True)
     if not console.is_interactive:
-        yield _Line(text)
+        yield _once(text)
         return
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:

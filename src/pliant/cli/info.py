@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from pliant.cli.model_facts import functions, learned_kernel, plain_parameters
-from pliant.cli.prediction import load_with_schema
-from pliant.cli.report import Fact, facts, function_facts, kernel_facts, listing, number, score_text
+from pliant.cli.model_facts import functions, plain_parameters
+from pliant.cli.predict import load_with_schema
+from pliant.cli.report import Fact, facts, function_facts, kernel_facts, number, score_text
 from pliant.comparison.run.pipeline import last_step
 from pliant.core.exceptions import ModelFileError
 from pliant.core.files import printable, quoted
@@ -18,6 +18,10 @@ from pliant.core.summary import summarize
 from pliant.persistence import LoadedModel
 from pliant.registry import METHODS
 from pliant.tables import TableSchema
+from pliant.tables._names import listed
+
+SHOWN, LONGEST = 20, 40
+"""Names of columns and classes that are listed at most, and their characters."""
 
 
 def info(
@@ -35,12 +39,13 @@ def info(
 def _known(loaded: LoadedModel, schema: TableSchema) -> list[Fact]:
     """Return all facts; they come from a file, so any of them may be odd."""
     estimator = last_step(loaded.model)
+    summary = summarize(estimator)
     parameters = (f"{name}={number(v)}" for name, v in plain_parameters(estimator).items())
     return [
         ("method", _method(estimator)),
         *_table(estimator, schema),
-        *kernel_facts(learned_kernel(estimator)),
-        *function_facts(summarize(estimator).n_support, functions(estimator, schema.feature_names)),
+        *kernel_facts(summary.learner),
+        *function_facts(summary.n_support, functions(estimator, schema.feature_names)),
         ("parameters", ", ".join(parameters)),
         *_noted(loaded),
         ("saved by", f"pliant {loaded.pliant_version}"),
@@ -60,13 +65,13 @@ def _table(estimator: Any, schema: TableSchema) -> list[Fact]:
     assert schema.target is not None
     kinds = Counter(column.kind for column in schema.columns)
     counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
-    columns = listing(column.name for column in schema.columns)
+    columns = listed((column.name for column in schema.columns), SHOWN, LONGEST)
     known = [
         ("target", f"{quoted(schema.target.name)}, {schema.target.task}"),
         ("columns", f"{counts}: {columns}"),
     ]
     if schema.target.task == "classification":
-        known.insert(1, ("classes", listing(estimator.classes_.tolist())))
+        known.insert(1, ("classes", listed(estimator.classes_.tolist(), SHOWN, LONGEST)))
     return known
 
 

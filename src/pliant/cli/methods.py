@@ -10,8 +10,11 @@ from pliant.registry import METHODS, Method, is_gamma
 def methods() -> None:
     """List the methods, with their tasks, limits, tuning grids and papers."""
     learned = [facts(_facts(method)) for method in METHODS.values()]
-    plain = facts((name, _said(method)) for name, method in BASELINES.items())
-    print("\n\n".join([*learned, "For pliant compare alone:", plain]))
+    plain = []
+    for name, method in BASELINES.items():
+        absent = "" if available(method) else f" (not installed: {method.paper})"
+        plain.append((name, f"{method.summary}{absent}"))
+    print("\n\n".join([*learned, "For pliant compare alone:", facts(plain)]))
 
 
 def _facts(method: Method) -> list[tuple[str, str]]:
@@ -24,11 +27,6 @@ def _facts(method: Method) -> list[tuple[str, str]]:
         ("  --tune", "; ".join(grid)),
         ("  paper", method.paper),
     ]
-
-
-def _said(method: Method) -> str:
-    """Return what a baseline is, and whether it is here."""
-    return method.summary + ("" if available(method) else f" (not installed: {method.paper})")
 
 
 def _rows(method: Method) -> str:

@@ -10,9 +10,8 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from pliant._version import __version__
+from pliant.comparison.run.journal import PACKAGES
 from pliant.core.summary import FunctionSummary, summarize
-
-PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 
 def functions(estimator: Any, feature_names: Sequence[str] = ()) -> list[dict[str, Any]]:
@@ -41,11 +40,6 @@ def _facts(function: FunctionSummary, feature_names: Sequence[str]) -> dict[str,
     if relevance is not None and feature_names:
         facts["relevance"] = dict(zip(feature_names, relevance.tolist(), strict=True))
     return facts
-
-
-def learned_kernel(estimator: Any) -> dict[str, Any]:
-    """Return the facts of a kernel that was learned before the functions; often there is none."""
-    return dict(summarize(estimator).learner)
 
 
 def settings(estimator: Any) -> dict[str, Any]:

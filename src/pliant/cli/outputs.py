@@ -23,12 +23,7 @@ class _Rehearsed(Exception):
 def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path] = ()) -> None:
     """Raise TableError if an output cannot be written, or would overwrite an input or another.
 
-    Parameters
-    ----------
-    outputs : iterable of Path or None
-        Files to be written later; None and `STDOUT` are left aside.
-    inputs : iterable of Path
-        Files that will be read.
+    None and `STDOUT` are left aside.
     """
     taken = {os.path.realpath(path) for path in inputs}
     for path in outputs:

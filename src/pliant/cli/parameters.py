@@ -23,16 +23,8 @@ NOT_A_LITERAL = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError
 def parse_parameters(words: Sequence[str]) -> dict[str, Any]:
     """Return the parameters that words such as ``C=10`` or ``kernel=laplacian`` give.
 
-    Parameters
-    ----------
-    words : sequence of str
-        Each NAME=VALUE. A value that is a literal (``10``, ``1e-3``, ``true``, ``None``,
-        ``{"a": 2}``) is read as such; anything else is text.
-
-    Raises
-    ------
-    ValueError
-        If a word has no name or no ``=``, or a name occurs twice.
+    A value that is a literal (``10``, ``1e-3``, ``true``, ``None``, ``{"a": 2}``) is read as such;
+    anything else is text.
     """
     parameters: dict[str, Any] = {}
     for word in words:

@@ -22,23 +22,9 @@ STOPS = 60
 
 
 def draw(path: Path, model: Any, X: Array, y: npt.NDArray[Any]) -> None:
-    """Draw a fitted model of two classes and write the picture as PNG.
+    """Draw a fitted model on its training points and write the picture as PNG.
 
-    Parameters
-    ----------
-    path : Path
-        The file to make or to replace.
-    model : fitted pipeline
-        Ends in a `DANKClassifier` with the Gaussian kernel.
-    X, y : arrays of shape (n, d) and (n,)
-        What it was fitted on.
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is missing.
-    TableError
-        If the file cannot be written.
+    The model is a pipeline that ends in a `DANKClassifier` of two classes with the Gaussian kernel.
     """
     try:
         from matplotlib.figure import Figure

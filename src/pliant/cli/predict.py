@@ -5,14 +5,22 @@ from __future__ import annotations
 import io
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from pliant.cli.console import progress, tell
 from pliant.cli.outputs import STDOUT, check_outputs
-from pliant.cli.prediction import TablePredictor
-from pliant.core.files import quoted
+from pliant.comparison.run.search import Tick
+from pliant.core.exceptions import ModelFileError
+from pliant.core.files import printable, quoted
+from pliant.core.typing import Array
+from pliant.persistence import LoadedModel, load_model
+from pliant.tables import TableSchema, iter_table, write_csv, write_predictions
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def predict(
@@ -35,10 +43,8 @@ def predict(
 
     Example:  pliant predict model.pliant new.csv --out predictions.csv
     """
-    from pliant.tables import iter_table, write_csv, write_predictions
-
     check_outputs([out], inputs=[model, table])
-    predictor = TablePredictor.load(model, decision)
+    predictor = TablePredictor(model, decision)
     frames = iter_table(table)
     if out == STDOUT:
         if isinstance(sys.stdout, io.TextIOWrapper):
@@ -48,3 +54,70 @@ def predict(
     with progress("Predicting rows") as tick:
         write_predictions(out, (predictor(frame, tick) for frame in frames))
     tell(f"Wrote {predictor.n_rows} predictions to {quoted(out, 200)}")
+
+
+def load_with_schema(path: Path) -> tuple[LoadedModel, TableSchema]:
+    """Return what a model file holds, with the schema of the table that it was learned from.
+
+    A file that was saved without a schema and a target, or cannot predict, is refused.
+    """
+    loaded = load_model(path)
+    schema = None if loaded.schema is None else TableSchema.from_dict(loaded.schema)
+    if schema is None or schema.target is None:
+        raise ModelFileError(
+            f"{quoted(path, 200)} holds a model without the schema of its table: "
+            "expected one that pliant fit saved"
+        )
+    features, expected = len(schema.feature_names), getattr(loaded.model, "n_features_in_", None)
+    if features != expected:
+        raise ModelFileError(
+            f"{quoted(path, 200)} is inconsistent: its schema has {features} features, "
+            f"its model takes {expected}"
+        )
+    _rehearse(loaded.model, features, path)
+    return loaded, schema
+
+
+def _rehearse(model: Any, features: int, path: Path) -> None:
+    """Raise ModelFileError if a model cannot predict a row, since its parts do not fit."""
+    try:
+        shape = np.shape(model.predict(np.zeros((1, features))))
+        if shape != (1,):
+            raise ValueError(f"expected one prediction for one row, got shape {shape}")
+    except Exception as error:
+        reason = f"{type(error).__name__}: {printable(error, 160)}"
+        raise ModelFileError(f"the model in {quoted(path, 200)} is damaged: {reason}") from None
+
+
+class TablePredictor:
+    """Predicts one frame after the other, and counts the rows predicted so far in `n_rows`."""
+
+    def __init__(self, path: Path, decision: bool = False) -> None:
+        loaded, self._schema = load_with_schema(path)
+        self._model = loaded.model
+        if decision and not hasattr(self._model, "decision_function"):
+            raise ValueError("--decision belongs to classification, this model does regression")
+        self._decision = decision
+        self._reported: set[str] = set()
+        self.n_rows = 0
+
+    def __call__(self, frame: pd.DataFrame, tick: Tick | None = None) -> pd.DataFrame:
+        """Return a frame with the column ``prediction``, and the decision values if asked for."""
+        import pandas as pd
+
+        X = self._schema.features(frame, self._reported)
+        columns: dict[str, Array] = {"prediction": self._model.predict(X)}
+        if self._decision:
+            columns |= self._decisions(X)
+        self.n_rows += len(X)
+        if tick is not None:
+            tick(len(X))
+        return pd.DataFrame(columns)
+
+    def _decisions(self, X: Array) -> dict[str, Array]:
+        """Return the column ``decision``, or with more than two classes one for each class."""
+        values: Array = np.asarray(self._model.decision_function(X))
+        if values.ndim == 1:
+            return {"decision": values}
+        labels = self._model.classes_.tolist()
+        return {f"decision {label}": values[:, k] for k, label in enumerate(labels)}

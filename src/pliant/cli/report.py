@@ -14,9 +14,6 @@ from pliant.comparison import Column, Score, text_table
 from pliant.core.files import printable, quoted
 
 WIDTH = 79
-SHOWN = 20
-"""Names listed at most."""
-
 LARGEST = 5
 """Shares listed at most."""
 
@@ -156,13 +153,6 @@ def score_text(mean: float, std: float) -> str:
 def number(value: object, digits: int = 4) -> str:
     """Return a number with `digits` significant digits, and anything else as text."""
     return f"{value:.{digits}g}" if isinstance(value, float) else printable(value)
-
-
-def listing(names: Iterable[object], shown: int = SHOWN) -> str:
-    """Return names in quotes, the first `shown` of them."""
-    quotes = [quoted(name, 40) for name in names]
-    more = len(quotes) - shown
-    return ", ".join(quotes[:shown]) + (f" and {more} more" if more > 0 else "")
 
 
 def paragraph(text: str) -> str:

@@ -44,16 +44,9 @@ COLUMNS = (
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """Two methods, tested on the same folds of one table.
+    """Two methods, tested on the same folds of one table; `folds` are by the title of a method.
 
-    Attributes
-    ----------
-    data : FitTable
-        The table.
-    folds : dict
-        The folds of each method, by its title.
-    model : fitted pipeline
-        DANK, tuned and learned on all rows.
+    The `model` is DANK, tuned and learned on all rows.
     """
 
     data: FitTable
@@ -104,15 +97,6 @@ def compare(path: Path, n_folds: int, seed: int) -> Study:
     """Tune and test both methods on a table, then learn DANK on all of its rows.
 
     Both search the same grid on the same inner folds, in each fold again.
-
-    Parameters
-    ----------
-    path : Path
-        A table with the column `TARGET` of two classes.
-    n_folds : int
-        Folds to test on.
-    seed : int
-        Decides all draws.
     """
     frame = read_table(path)
     data = FitTable.of(frame, TableSchema.fit(frame, TARGET))

@@ -17,16 +17,14 @@ from pliant.comparison.metrics import metrics_of
 from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.record import BASELINE, LEARNED, Entry, Record
 from pliant.comparison.result import ComparisonResult
-from pliant.comparison.run.baselines import available, installed_for, is_baseline, named
+from pliant.comparison.run.baselines import BASELINES, available, installed_for, named
 from pliant.comparison.run.folds import check_folds, outer_split, settled
-from pliant.comparison.run.journal import Journal, key_of
+from pliant.comparison.run.journal import PACKAGES, Journal, key_of
 from pliant.comparison.run.running import Progress, Run
 from pliant.comparison.sample import Sample
 from pliant.core.files import quoted
 from pliant.core.validation import check_integer, check_real
 from pliant.registry import Method
-
-PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "joblib")
 
 
 def compare(
@@ -177,10 +175,11 @@ def compare_sample(
         Journal(cache, key, resume=resume),
         budget=None if budget is None else budget - (time.perf_counter() - start),
         n_jobs=n_jobs,
-        progress=progress or _silent,
+        progress=progress,
     )
     run()
-    records = _in_order(run, chosen, protocol)
+    in_order = [Cell(method.name, *place) for method in chosen for place in protocol.places()]
+    records = [run.records[cell] for cell in in_order if cell in run.records]
     return ComparisonResult(
         sample=_facts_of(sample),
         truth=_truth_of(sample, records),
@@ -195,10 +194,6 @@ def compare_sample(
         environment=_environment_of(key),
         command=command,
     )
-
-
-def _silent(record: Record, done: int, total: int) -> None:
-    """Report no progress."""
 
 
 def _methods(given: Sequence[str | Method] | None, task: str) -> list[Method]:
@@ -235,12 +230,6 @@ def _refusal(method: Method, sample: Sample, n_train: int) -> str:
     return ""
 
 
-def _in_order(run: Run, methods: Sequence[Method], protocol: Protocol) -> list[Record]:
-    """Return the finished cells in the order of methods and folds."""
-    cells = [Cell(m.name, *place) for m in methods for place in protocol.places()]
-    return [run.records[cell] for cell in cells if cell in run.records]
-
-
 def _entry_of(
     method: Method, refused: str, run: Run, records: Sequence[Record], protocol: Protocol
 ) -> Entry:
@@ -258,7 +247,7 @@ def _entry_of(
         status, reason = "done", ""
     if failed and done:
         reason = "; ".join(part for part in (reason, f"{len(failed)} failed: {failed[0]}") if part)
-    kind = BASELINE if is_baseline(method.name) else LEARNED
+    kind = BASELINE if method.name in BASELINES else LEARNED
     return Entry(method.name, method.title, kind, method.summary, status, reason)
 
 
@@ -290,7 +279,7 @@ def _environment_of(key: str) -> dict[str, str]:
     return {
         "pliant": __version__,
         "python": platform.python_version(),
-        **{package: version(package) for package in PACKAGES},
+        **{package: version(package) for package in (*PACKAGES, "joblib")},
         "cores": str(cpu_count()),
         "system": f"{platform.system()} {platform.machine()}",
         "key": key,

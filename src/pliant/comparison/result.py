@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 SCORES = ["method", "repeat", "fold", "metric", "value"]
 """The columns of a table of scores."""
 
+PLAIN = ("sample", "truth", "seconds", "budget", "interrupted", "environment", "command")
+"""The parts of a result that are plain data as they are."""
+
 
 @dataclass(frozen=True, eq=False)
 class ComparisonResult(Outcome):
@@ -89,10 +92,7 @@ class ComparisonResult(Outcome):
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as plain data."""
         return {
-            **{name: getattr(self, name) for name in ("sample", "truth", "seconds", "budget")},
-            "interrupted": self.interrupted,
-            "environment": self.environment,
-            "command": self.command,
+            **{name: getattr(self, name) for name in PLAIN},
             "protocol": self.protocol.to_dict(),
             "sentence": self.sentence(),
             "methods": [asdict(entry) for entry in self.methods],
@@ -109,11 +109,10 @@ class ComparisonResult(Outcome):
         ValueError
             If a part is absent.
         """
-        names = ("sample", "truth", "seconds", "budget", "interrupted", "environment", "command")
-        if absent := {*names, "protocol", "methods", "records"} - set(state):
+        if absent := {*PLAIN, "protocol", "methods", "records"} - set(state):
             raise ValueError(f"expected the parts of a comparison, {sorted(absent)[0]!r} is absent")
         return cls(
-            **{name: state[name] for name in names},
+            **{name: state[name] for name in PLAIN},
             protocol=Protocol(**state["protocol"]),
             methods=tuple(Entry(**entry) for entry in state["methods"]),
             records=tuple(state["records"]),

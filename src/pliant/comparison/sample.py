@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +16,7 @@ from pliant.core.files import quoted
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import check_choice, where_equal
 from pliant.tables import temporary_map
-from pliant.tables._target import FEWEST_ROWS, MAX_CLASSES, ROWS_PER_CLASS
-
-Task: TypeAlias = Literal["classification", "regression"]
-
-TASKS = ("classification", "regression")
+from pliant.tables._target import FEWEST_ROWS, MAX_CLASSES, ROWS_PER_CLASS, Task
 
 COPIED = 1_000_000
 """Numbers of a memory map that are copied at a time."""
@@ -94,12 +90,15 @@ class Sample:
             If a shape, a type or a value cannot be used; the message quotes it.
         """
         if task is not None:
-            check_choice("task", task, TASKS)
+            check_choice("task", task, get_args(Task))
         features, names = _features(X, feature_names)
         labels = _column("y", y, len(features))
         kind: Any = task or guess_task(labels)
         if kind == "regression":
-            labels = _numbers("y", labels)
+            if labels.dtype.kind not in "iufb":
+                got = quoted(labels[0])
+                raise ValueError(f"expected numbers in y for regression, got {got}")
+            labels = labels.astype(np.float64)
         groups = None if groups is None else _column("groups", groups, len(features))
         if time is not None:
             order = np.argsort(_column("time", time, len(features)), kind="stable")
@@ -192,12 +191,6 @@ def _column(name: str, values: Any, n: int) -> npt.NDArray[Any]:
     if column.dtype.kind == "f" and not np.isfinite(column).all():
         raise ValueError(f"expected finite values in {name}, got nan or inf")
     return column
-
-
-def _numbers(name: str, values: npt.NDArray[Any]) -> Array:
-    if values.dtype.kind not in "iufb":
-        raise ValueError(f"expected numbers in {name} for regression, got {quoted(values[0])}")
-    return values.astype(np.float64)
 
 
 def _check_target(y: npt.NDArray[Any], task: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import partial
 from numbers import Integral, Real
@@ -158,13 +158,6 @@ def check_parameters(estimator: Any) -> None:
         constraint(name, getattr(estimator, name))
     if hasattr(estimator, "_check_combinations"):
         estimator._check_combinations()
-
-
-def set_parameters(estimator: object, arguments: Mapping[str, Any]) -> None:
-    """Set the parameters of an estimator; `arguments` are the ``locals()`` of its constructor."""
-    for name, value in arguments.items():
-        if name != "self":
-            setattr(estimator, name, value)
 
 
 def check_points(X: npt.ArrayLike, name: str = "X", n_features: int | None = None) -> Array:

@@ -26,15 +26,10 @@ MEMBER = re.compile(r"schema\.json|[0-9a-f-]{1,40}\.(npy|npz|bin)")
 
 
 def members(data: bytes) -> dict[str, bytes]:
-    """Return the members of the archive, by name.
+    """Return the members of the archive, by name, if `save_model` could have written them.
 
     A model file is stored without compression. So a member cannot unpack to more than it takes
     in the file, and what the file declares can be compared with what is there.
-
-    Raises
-    ------
-    ModelFileError
-        If this is no zip archive, or one with members that `save_model` does not write.
     """
     if len(data) > MAX_BYTES:
         raise ModelFileError(f"expected at most {MAX_BYTES} bytes, got more")
@@ -49,15 +44,7 @@ def members(data: bytes) -> dict[str, bytes]:
 
 
 def check_directory(entries: list[zipfile.ZipInfo], size: int) -> None:
-    """Raise ModelFileError if the archive's directory cannot be that of a model file.
-
-    Parameters
-    ----------
-    entries : list of zipfile.ZipInfo
-        The members as the archive declares them.
-    size : int
-        Size of the whole file, in bytes.
-    """
+    """Raise ModelFileError if this cannot be the directory of a model file of `size` bytes."""
     names = {entry.filename for entry in entries}
     if len(entries) > MAX_MEMBERS:
         raise ModelFileError(f"expected at most {MAX_MEMBERS} arrays, got {len(entries) - 1}")
@@ -79,14 +66,7 @@ def check_directory(entries: list[zipfile.ZipInfo], size: int) -> None:
 def check_array(contents: Mapping[str, bytes], file: object, type_name: str) -> None:
     """Raise ModelFileError if a member is not a plain array that fills it to the last byte.
 
-    Parameters
-    ----------
-    contents : mapping of str to bytes
-        The members of the archive.
-    file : object
-        The member that is to hold the array, in NumPy's format 1.0.
-    type_name : str
-        ``numpy.ndarray``, or the name of a scalar type, which has no dimension.
+    The array is in NumPy's format 1.0; unless its type is ``numpy.ndarray``, it is a scalar.
     """
     if not isinstance(file, str) or not file.endswith(".npy") or file not in contents:
         raise ModelFileError(f"array {quoted(file)} is missing")
@@ -97,9 +77,6 @@ def check_array(contents: Mapping[str, bytes], file: object, type_name: str) -> 
     if dtype.kind not in "biufSU" or (shape and type_name != "numpy.ndarray"):
         raise ModelFileError(f"array {quoted(file)} has type {quoted(dtype)} and shape {shape}")
     rest = len(contents[file]) - stream.tell()
-    if (
-        dtype.itemsize == 0
-        or min(shape, default=0) < 0
-        or math.prod(shape) * dtype.itemsize != rest
-    ):
+    size = math.prod(shape) * dtype.itemsize
+    if dtype.itemsize == 0 or min(shape, default=0) < 0 or size != rest:
         raise ModelFileError(f"array {quoted(file)} of shape {shape} does not fit its {rest} bytes")

@@ -20,20 +20,10 @@ MAX_DEPTH = 100
 
 
 def check_nodes(root: object, contents: Mapping[str, bytes]) -> None:
-    """Check a node and all below it before anything is built from them.
+    """Check a node of ``schema.json`` and all below it before anything is built from them.
 
-    Parameters
-    ----------
-    root : object
-        A node as it stands in ``schema.json``.
-    contents : mapping of str to bytes
-        The members of the archive, for the arrays that nodes name.
-
-    Raises
-    ------
-    ModelFileError
-        If a node is of a kind or names a type that is not on the closed list, or does not have
-        the shape of its kind; the message names the place, such as ``model.steps[1][1].kernel``.
+    One that is of a kind or names a type that is not on the closed list, or does not have the shape
+    of its kind, is refused; the message names its place, such as ``model.steps[1][1].kernel``.
     """
     allowed = loaders()
     seen: dict[int, Node] = {}

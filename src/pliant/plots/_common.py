@@ -1,4 +1,4 @@
-"""What the displays share: axes to draw on, colours, and which models they accept."""
+"""What the displays share: axes to draw on, colours, and which models they accept and how."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from pliant.core.summary import Summary, summarize
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_points
 
@@ -39,25 +40,30 @@ class Display(ABC):
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; by default on a new figure.
+            Where to draw; by default on a new figure, of a size that fits.
         **style
-            For the same function of matplotlib as in ``from_estimator``.
+            For the same function of matplotlib as in ``from_estimator`` or ``from_ranks``.
 
         Returns
         -------
         self
         """
-        self.ax_ = new_axes(ax)
+        self.ax_ = new_axes(ax, self._size)
         self._draw(style)
         return self
+
+    @property
+    def _size(self) -> tuple[float, float] | None:
+        """Width and height of a new figure, in inches; None for those that matplotlib chooses."""
+        return None
 
     @abstractmethod
     def _draw(self, style: dict[str, Any]) -> None:
         """Draw on the axes."""
 
 
-def new_axes(ax: Axes | None) -> Axes:
-    """Return `ax`, or the axes of a new figure.
+def new_axes(ax: Axes | None, size: tuple[float, float] | None = None) -> Axes:
+    """Return `ax`, or the axes of a new figure of a size in inches.
 
     Raises
     ------
@@ -70,7 +76,7 @@ def new_axes(ax: Axes | None) -> Axes:
         from matplotlib import pyplot
     except ImportError:
         raise ImportError("drawing needs matplotlib: pip install 'pliant[plots]'") from None
-    return pyplot.subplots(layout="constrained")[1]
+    return pyplot.subplots(layout="constrained", figsize=size)[1]
 
 
 def last_step(model: Any) -> Any:
@@ -89,6 +95,31 @@ def check_two_classes(model: Any) -> None:
             f"expected a classifier of two classes, got {name} with {len(model.classes_)}: "
             f"draw one of its estimators_"
         )
+
+
+def summary_for(drawing: str, estimator: Any, learns: str, example: str) -> Summary:
+    """Return the summary of an estimator that has a drawing.
+
+    Raises
+    ------
+    ValueError
+        If it has none, or one for each pair of classes.
+    """
+    summary, name = summarize(estimator), type(estimator).__name__
+    if drawing not in summary.drawings:
+        raise ValueError(f"expected a model that learns {learns}, such as {example}, got {name}")
+    if summary.kernel is None and len(summary.functions) > 1:
+        raise ValueError(
+            f"expected an estimator of one kernel, got {name} with {len(summary.functions)}: "
+            "draw one of its estimators_"
+        )
+    return summary
+
+
+def parts_of(estimator: Any) -> str:
+    """Return the attribute of an estimator with its parts, each of one function."""
+    on_learned_kernel = hasattr(estimator, "machine_") and not hasattr(estimator, "estimators_")
+    return "machine_.estimators_" if on_learned_kernel else "estimators_"
 
 
 def inner_points(model: Any, X: Any) -> Array:

@@ -18,11 +18,11 @@ from pliant.plots._common import (
     in_order,
     inner_points,
     last_step,
+    summary_for,
     target_marks,
     text,
     thinned,
 )
-from pliant.plots._learned import summary_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

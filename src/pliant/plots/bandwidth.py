@@ -18,10 +18,10 @@ from pliant.plots._common import (
     feature_labels,
     last_step,
     plain_steps,
+    summary_for,
     thinned,
 )
 from pliant.plots._features import FeatureDisplay
-from pliant.plots._learned import summary_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

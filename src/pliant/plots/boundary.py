@@ -160,18 +160,13 @@ class BoundaryDisplay:
         for other, values in others:
             self.before_ = self._line(values, [0.0], other, PURPLE, "--")
         looks = zip(self.places.items(), (VERMILION, BLUE), ("o", "^"), strict=True)
-        self.points_ = [
-            ax.scatter(
-                xy[:, 0],
-                xy[:, 1],
-                16,
-                color,
-                marker=marker,
-                label=f"class {text(label)}",
-                linewidths=0,
+        self.points_ = []
+        for (label, xy), color, marker in looks:
+            name = f"class {text(label)}"
+            drawn = ax.scatter(
+                xy[:, 0], xy[:, 1], 16, color, marker=marker, label=name, linewidths=0
             )
-            for (label, xy), color, marker in looks
-        ]
+            self.points_.append(drawn)
         ax.set(xlabel=text(self.names[0], LONGEST), ylabel=text(self.names[1], LONGEST))
         ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False, fontsize=8)
         return self

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant.core.summary import summarize
-from pliant.plots._common import BLUE, GREY, Display, last_step
+from pliant.plots._common import BLUE, GREY, Display, last_step, parts_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -156,7 +156,7 @@ class ConvergenceDisplay(Display):
         if len(solved) > 1:
             raise ValueError(
                 f"expected an estimator of one function, got {name} with {len(solved)}: draw one "
-                "of its estimators_"
+                f"of its {parts_of(machine)}"
             )
         of = solved[0]
         display = cls(of.steps, of.gaps, tol=of.tol, unit=of.unit, scale=of.scale)

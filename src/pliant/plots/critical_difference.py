@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_points, check_real
-from pliant.plots._common import BLUE, GREY, new_axes, text
+from pliant.plots._common import BLUE, GREY, Display, text
 from pliant.plots.rank_layout import RankLayout, rank_layout
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ BAR = 0.45
 """Height of a row of bars, in labels."""
 
 
-class CriticalDifferenceDisplay:
+class CriticalDifferenceDisplay(Display):
     """Methods at their mean ranks over data sets; a bar joins those that do not differ.
 
     The better half is named on the left, the best on top; the worse half on the right, the worst
@@ -66,7 +66,6 @@ class CriticalDifferenceDisplay:
     [('a', 'c'), ('b', 'd')]
     """
 
-    ax_: Axes
     texts_: list[Any]
     bars_: list[Any]
     scale_: Any
@@ -126,32 +125,27 @@ class CriticalDifferenceDisplay:
     def _layout(self) -> RankLayout:
         return rank_layout(self.ranks, self.critical_difference)
 
-    def plot(self, ax: Axes | None = None, **bar: Any) -> Self:
-        """Draw axis, labels, bars and the critical difference.
+    @property
+    def _depth(self) -> float:
+        """Where the first label stands below the axis, in labels."""
+        return BAR * self._layout.n_rows + 0.6
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default on a new figure, as high as it has to be.
-        **bar
-            For matplotlib's ``plot``, of the bars.
+    @property
+    def _height(self) -> float:
+        """The height of all labels and bars, in labels."""
+        return self._depth + self._layout.n_lines
 
-        Returns
-        -------
-        self
-        """
-        layout = self._layout
-        depth = BAR * layout.n_rows + 0.6  # where the first label stands
-        height = depth + layout.n_lines
-        self.ax_ = new_axes(ax)
-        if ax is None:
-            figure: Any = self.ax_.figure
-            figure.set_size_inches(7.0, LEVEL * (height + 4.0) / 72.0)
+    @property
+    def _size(self) -> tuple[float, float]:
+        return 7.0, LEVEL * (self._height + 4.0) / 72.0
+
+    def _draw(self, style: dict[str, Any]) -> None:
+        """Draw axis, labels, bars and the critical difference."""
+        layout, depth, height = self._layout, self._depth, self._height
         self._draw_axis(layout, height)
         self._draw_labels(layout, depth, min(LARGEST_FONT, 0.72 * self._room(height)))
-        self._draw_bars(layout, bar)
+        self._draw_bars(layout, style)
         self._draw_scale()
-        return self
 
     def _room(self, height: float) -> float:
         """Return how many points of height a label has."""

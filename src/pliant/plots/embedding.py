@@ -166,7 +166,8 @@ class EmbeddingDisplay(Display):
         known, classes, drawn = self._known, self.classes, self.drawn
         self.points_, self.texts_ = [], []
         for number, label in enumerate(classes):
-            own = {"color": COLORS[number % len(COLORS)], "marker": _marker(number)}
+            turn, place = divmod(number, len(COLORS))
+            own = {"color": COLORS[place], "marker": MARKERS[turn % len(MARKERS)]}
             rows = known & (self.labels == label)
             self._scatter(drawn[rows], text(label), {**own, **look})
         if not known.all():
@@ -190,10 +191,6 @@ class EmbeddingDisplay(Display):
             x, y = np.median(np.asarray(points.get_offsets()), axis=0)
             look: dict[str, Any] = {"ha": "center", "va": "center", "weight": "bold"}
             self.texts_.append(self.ax_.text(x, y, text(label), path_effects=halo, **look))
-
-
-def _marker(number: int) -> str:
-    return MARKERS[number // len(COLORS) % len(MARKERS)]
 
 
 def _names(embedding: Any) -> list[str]:

@@ -8,20 +8,22 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import is_classifier
 
+from pliant.core.summary import summarize
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_choice, check_flag, check_points, check_vector
-from pliant.kernels import Scaled
+from pliant.kernels import Kernel, Precomputed, Scaled
 from pliant.plots._common import (
     GREY,
     Display,
     class_marks,
     in_order,
+    inner_points,
     last_step,
+    summary_for,
     target_marks,
     text,
     thinned,
 )
-from pliant.plots._learned import coefficient_sizes, kernel_points, summary_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -155,11 +157,11 @@ class GramDisplay(Display):
         machine = last_step(model)
         summary = summary_for("gram", machine, "a symmetric kernel", "DANKClassifier")
         kernel, base = summary.kernel, summary.base_kernel
-        points, targets = kernel_points(model, base, X), np.asarray(y)
+        points, targets = _kernel_points(model, base, X), np.asarray(y)
         if targets.shape != (len(points),):
             raise ValueError(f"expected y of shape ({len(points)},), got {targets.shape}")
         by = "target" if not is_classifier(machine) and hasattr(machine, "predict") else "class"
-        sizes = coefficient_sizes(machine, points)
+        sizes = _coefficient_sizes(machine, points)
         rows = thinned(in_order(targets, sizes, by))
         points = points[rows]
         gram = kernel(points)
@@ -291,15 +293,13 @@ class GramDisplay(Display):
             labels = [text(label) for label in np.unique(self.y)]
         else:
             places, labels = target_marks(self.y[self.order])
+            self.ax_.set_ylabel("target")
         kept = _apart(places, NEAREST_NAMES * m)
         self.ax_.set_yticks(places[kept], [labels[k] for k in kept])
         self.ax_.tick_params(length=0)
-        if self.by == "target":
-            self.ax_.set_ylabel("target")
         shown = f"all {m}" if m == self.n_points else f"{m} of {self.n_points}"
-        order = {"class": "class, then |coefficient|", "target": "target"}[self.by]
-        if self.by == "class" and self.coefficients is None:
-            order = "class"
+        within = self.by == "class" and self.coefficients is not None
+        order = "class, then |coefficient|" if within else self.by
         self.ax_.set_xlabel(f"{shown} points, ordered by {order}")
 
     def _draw_colorbar(self) -> Any:
@@ -313,6 +313,32 @@ class GramDisplay(Display):
         return image.figure.colorbar(
             image, ax=self.ax_, label=label, extend=extend, shrink=0.85, pad=0.02
         )
+
+
+def _kernel_points(model: Any, base: Kernel | None, X: Any) -> Array:
+    """Return points as the kernel takes them: row numbers, if it is known as a matrix only."""
+    points = inner_points(model, X)
+    if not isinstance(base, Precomputed):
+        return points
+    if points.shape != base.gram.shape:
+        raise ValueError(
+            f"expected the training Gram matrix of shape {base.gram.shape}, got {points.shape}"
+        )
+    return np.arange(float(len(points)))[:, None]
+
+
+def _coefficient_sizes(machine: Any, points: Array) -> Array:
+    """Return abs(coefficient) of each point; 0 for points that are no support points."""
+    functions = summarize(machine).functions
+    if len(functions) != 1 or functions[0].n_support is None:
+        return np.zeros(len(points))
+    fitted, support = functions[0].estimator, machine.support_vectors_
+    if fitted is not machine:  # its coefficients belong to some of the points of the learned kernel
+        support = support[getattr(fitted, "support_", slice(0))]
+    coefficients = np.atleast_2d(fitted.dual_coef_)
+    sizes = np.abs(coefficients).sum(axis=0)
+    known = {(point + 0.0).tobytes(): size for point, size in zip(support, sizes, strict=False)}
+    return np.array([known.get(point.tobytes(), 0.0) for point in points + 0.0], dtype=np.float64)
 
 
 def _checked(name: str, matrix: npt.ArrayLike, m: int | None = None) -> Array:

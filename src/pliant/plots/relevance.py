@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant.core.typing import Array, Indices
-from pliant.plots._common import BLUE, feature_labels, last_step, thinned
+from pliant.plots._common import BLUE, feature_labels, last_step, summary_for, thinned
 from pliant.plots._features import FeatureDisplay
-from pliant.plots._learned import summary_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,8 +11,7 @@ import numpy.typing as npt
 from pliant.core.typing import Array
 from pliant.core.validation import check_integer, check_points, check_vector
 from pliant.kernels import Kernel
-from pliant.plots._common import Display, feature_labels, inner_points, last_step, text
-from pliant.plots._learned import summary_for
+from pliant.plots._common import Display, feature_labels, inner_points, last_step, summary_for, text
 from pliant.plots._plane import grid_points
 
 if TYPE_CHECKING:

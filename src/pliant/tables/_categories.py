@@ -37,14 +37,8 @@ MOSTLY = 0.9
 class TextCounts:
     """The different texts of a column, as far as it was read.
 
-    Attributes
-    ----------
-    counts : Counter
-        How often each occurs, in the order of their first rows.
-    places : dict
-        The index and the position of the first row of each.
-    rows : int
-        Rows read, those without a text too.
+    `counts` has how often each occurs, in the order of their first rows, and `places` the index
+    and the position of these rows; `rows` counts those without a text too.
     """
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -96,25 +90,7 @@ class TextCounts:
 
 
 def check_categories(name: object, seen: TextCounts) -> None:
-    """Refuse a text column that is not one of categories, and warn if it may be a numeric one.
-
-    Parameters
-    ----------
-    name : object
-        The column's.
-    seen : TextCounts
-        At least one text.
-
-    Raises
-    ------
-    TableError
-        If too many of them differ.
-
-    Warns
-    -----
-    UserWarning
-        If most of them look like numbers; one that is none is quoted.
-    """
+    """Refuse a column of too many different texts; warn where most of them look like numbers."""
     name, distinct = quoted(name), len(seen.counts)
     if seen.too_many or distinct > max(FEW, MAX_DISTINCT * seen.rows):
         raise TableError(

@@ -36,12 +36,8 @@ REASONS = {
 def csv_frames(path: str | os.PathLike[str], rows: int | None) -> Iterator[pd.DataFrame]:
     """Yield frames whose cells are text or None: of ``rows`` rows, or all in one if None.
 
-    Where rows are long, a frame has fewer of them: at most `MAX_CELLS` cells, and one row.
-
-    Raises
-    ------
-    TableError
-        If the file cannot be read as UTF-8 CSV in which each line has as many cells as the header.
+    Where rows are long, a frame has fewer of them: at most `MAX_CELLS` cells, and one row. The file
+    must be UTF-8, and each line have as many cells as the header.
     """
     pandas = require("pandas")
     records = _records(path)

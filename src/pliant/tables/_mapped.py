@@ -77,12 +77,12 @@ def map_table(
         For a table that cannot be read or used. Nothing is left behind.
     """
     check_choices(task, missing)
-    seen = _first_pass(path, target, drop, most_rows, chunk_rows)
-    kind = seen.columns.pop(target).kind
-    schema = TableSchema(tuple(each.fitted(missing) for each in seen.columns.values()))
+    seen, rows = _first_pass(path, target, drop, most_rows, chunk_rows)
+    kind = seen.pop(target).kind
+    schema = TableSchema(tuple(each.fitted(missing) for each in seen.values()))
     X, cells = _second_pass(iter_table(path, chunk_rows), schema, target, kind)
-    if len(X) != seen.rows:
-        raise TableError(f"expected the {seen.rows} rows that were there at first, got {len(X)}")
+    if len(X) != rows:
+        raise TableError(f"expected the {rows} rows that were there at first, got {len(X)}")
     learned = Target.fit(cells, task)
     columns = _fill_gaps(schema.columns, X) if missing == "impute" else schema.columns
     return MappedTable(TableSchema(columns, learned), X, learned.values(cells))
@@ -161,32 +161,25 @@ class _SeenColumn:
         return column if missing == "impute" else replace(column, fill=None)
 
 
-@dataclass
-class _SeenTable:
-    """What the first pass has seen of a table."""
-
-    columns: dict[str, _SeenColumn]
-    rows: int = 0
-
-
 def _first_pass(
     path: PathLike, target: str, drop: Sequence[str], most_rows: int | None, chunk_rows: int
-) -> _SeenTable:
-    """Look at all cells of the columns that matter."""
-    seen = _SeenTable({})
+) -> tuple[dict[str, _SeenColumn], int]:
+    """Look at all cells of the columns that matter; return these, and the number of rows."""
+    columns: dict[str, _SeenColumn] = {}
+    rows = 0
     for frame in iter_table(path, chunk_rows):
-        if not seen.rows:
+        if not columns:
             names = [*feature_columns(frame, target, drop), target]
-            seen.columns = {name: _SeenColumn(name) for name in names}
-        chunk = frame[list(seen.columns)]
+            columns = {name: _SeenColumn(name) for name in names}
+        chunk = frame[list(columns)]
         typed = with_types(chunk) if is_text(path) else chunk
-        for name, column in seen.columns.items():
+        for name, column in columns.items():
             column.add(chunk[name], typed[name])
-        seen.rows += len(chunk)
-        if most_rows is not None and seen.rows > most_rows:
+        rows += len(chunk)
+        if most_rows is not None and rows > most_rows:
             raise TableError(f"expected at most {most_rows} rows, got more: take a sample")
-    check_enough_rows(seen.rows)
-    return seen
+    check_enough_rows(rows)
+    return columns, rows
 
 
 def _second_pass(

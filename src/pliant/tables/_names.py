@@ -11,9 +11,6 @@ from pliant.core.exceptions import TableError
 from pliant.core.files import quoted
 from pliant.core.text import close_names
 
-LISTED = 10
-"""The most names that a message lists."""
-
 MAX_CELLS = 4_000_000
 """The most cells in one chunk of a table that is read in chunks, if it has several rows."""
 
@@ -27,11 +24,11 @@ def require(package: str) -> Any:
         raise ImportError(f"reading tables needs {package}: {hint}") from None
 
 
-def listed(names: Iterable[object]) -> str:
-    """Return names in quotes, the first ten of them."""
-    quotes = [quoted(name) for name in names]
-    more = len(quotes) - LISTED
-    return ", ".join(quotes[:LISTED]) + (f" and {more} more" if more > 0 else "")
+def listed(names: Iterable[object], most: int = 10, longest: int = 80) -> str:
+    """Return names in quotes, each of at most `longest` characters, the first `most` of them."""
+    quotes = [quoted(name, longest) for name in names]
+    more = len(quotes) - most
+    return ", ".join(quotes[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def check_unique(names: Iterable[str], table: str) -> None:

@@ -5,22 +5,23 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pliant.core.exceptions import TableError
-from pliant.core.files import quoted
+from pliant.core.files import printable, quoted
 from pliant.tables._csv import csv_frames, with_types
-from pliant.tables._names import require
-from pliant.tables._parquet import parquet_frames
+from pliant.tables._names import MAX_CELLS, check_unique, require
 
 if TYPE_CHECKING:
     import pandas as pd
 
 PathLike: TypeAlias = str | os.PathLike[str]
-FrameReader: TypeAlias = "Callable[[PathLike, int | None], Iterator[pd.DataFrame]]"
 
 CSV_NAMES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 PARQUET_NAMES = (".parquet", ".pq")
+
+STREAMED: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 16}
+"""Options without which all of a file, or a group of its rows, is held compressed."""
 
 
 def read_table(path: PathLike, stop: int | None = None) -> pd.DataFrame:
@@ -84,15 +85,38 @@ def is_text(path: PathLike) -> bool:
     return _reader(path) is csv_frames
 
 
-def _reader(path: PathLike) -> FrameReader:
+def _reader(path: PathLike) -> Callable[[PathLike, int | None], Iterator[pd.DataFrame]]:
     """Return the function that reads this kind of file."""
     name = os.fspath(path).lower()
     if name.endswith(CSV_NAMES):
         return csv_frames
     if name.endswith(PARQUET_NAMES):
-        return parquet_frames
+        return _parquet_frames
     kinds = ", ".join(CSV_NAMES + PARQUET_NAMES)
     raise TableError(f"{quoted(path, 200)}: expected the name of a table to end in {kinds}")
+
+
+def _parquet_frames(path: PathLike, rows: int | None) -> Iterator[pd.DataFrame]:
+    """Yield frames with the types of a Parquet file, as long as those of `csv_frames`."""
+    pandas, parquet = require("pandas"), require("pyarrow.parquet")
+    name = quoted(path, 200)
+    start = 0
+    try:
+        with open(path, "rb") as source, parquet.ParquetFile(source, **STREAMED) as file:
+            columns = file.schema_arrow.names
+            check_unique(columns, name)
+            most = None if rows is None else min(rows, 1 + MAX_CELLS // max(1, len(columns)))
+            for batch in [file.read()] if most is None else file.iter_batches(most):
+                if batch.num_rows:
+                    index = pandas.RangeIndex(start, start + batch.num_rows)
+                    yield batch.to_pandas().set_axis(index)
+                    start += batch.num_rows
+    except TableError:
+        raise
+    except OSError as error:
+        raise TableError(f"cannot read {name}: {error.strerror or printable(error)}") from None
+    except Exception as error:  # a damaged file fails in many ways, deep in the decoder
+        raise TableError(f"cannot read {name} as Parquet: {printable(error, 160)}") from None
 
 
 def _until(stop: int | None, frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:

@@ -156,13 +156,7 @@ def check_choices(task: str | None, missing: str) -> None:
 
 
 def feature_columns(frame: pd.DataFrame, target: str | None, drop: Sequence[str]) -> list[str]:
-    """Return the columns that are neither the target nor dropped.
-
-    Raises
-    ------
-    TableError
-        If a column is absent, a name is no text or occurs twice, or no feature is left.
-    """
+    """Return the columns that are neither the target nor dropped: at least one, each there once."""
     names = _checked_names(frame)
     check_present([*drop, *([] if target is None else [target])], names)
     features = [name for name in names if name not in {target, *drop}]

@@ -114,13 +114,8 @@ class Target:
 def guess_task(column: pd.Series) -> Task:
     """Guess the task from the target: are its values names or amounts?
 
-    Text and booleans are classes. So are integers of exactly two values, or of
-    at most 20 values that recur ten times on average. All else is regression.
-
-    Raises
-    ------
-    TableError
-        If the column holds dates or other foreign values.
+    Text and booleans are classes. So are integers of exactly two values, or of at most 20 values
+    that recur ten times on average. All else is regression.
     """
     if kind_of(column) != "numeric":
         return "classification"

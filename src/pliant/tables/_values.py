@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -41,28 +41,19 @@ TRUTHS = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
 
 
 def kind_of(column: pd.Series) -> Kind:
-    """Return the kind of a column: numeric, boolean or categorical (text).
-
-    Raises
-    ------
-    TableError
-        If it holds anything else, such as dates, lists, or numbers mixed with text.
-    """
+    """Return the kind of a column; one of dates, lists, or numbers mixed with text is refused."""
     import pandas as pd
 
     if isinstance(column.dtype, pd.CategoricalDtype):
         _inferred_kind(pd.Series(column.cat.categories, name=column.name))
         return "categorical"
-    return KINDS[_inferred_kind(column)]
+    return _inferred_kind(column)
 
 
 def numbers(column: pd.Series) -> Array:
     """Return the cells as float64, shape (n,), NaN where one is missing.
 
-    Raises
-    ------
-    TableError
-        If a cell is no number, infinite, or so large that its square might overflow.
+    A cell that is no number, infinite, or so large that its square might overflow is refused.
     """
     import pandas as pd
 
@@ -89,13 +80,7 @@ def number(cell: object) -> float:
 
 
 def whole_numbers(column: pd.Series) -> npt.NDArray[np.int64]:
-    """Return the cells as int64, shape (n,); none may be missing.
-
-    Raises
-    ------
-    TableError
-        If a cell is not an integer.
-    """
+    """Return the cells as int64, shape (n,); all must be integers, none missing."""
     values = numbers(column)
     _refuse(column, ~whole(values), "an integer below 2**53")
     return values.astype(np.int64)
@@ -108,13 +93,7 @@ def whole(values: Array) -> npt.NDArray[np.bool_]:
 
 
 def truths(column: pd.Series) -> Array:
-    """Return the cells as 0.0 or 1.0, shape (n,), NaN where one is missing.
-
-    Raises
-    ------
-    TableError
-        If a cell is none of ``true``, ``false``, 1, 0.
-    """
+    """Return the cells as 0.0 or 1.0, NaN where one is missing; all else is refused."""
     cells = texts(column)
     values = np.array([np.nan if c is None else TRUTHS.get(c.strip().lower(), -1) for c in cells])
     _refuse(column, values == -1, "true or false")
@@ -124,10 +103,7 @@ def truths(column: pd.Series) -> Array:
 def texts(column: pd.Series) -> npt.NDArray[np.object_]:
     """Return the cells as text, shape (n,), None where one is missing.
 
-    Raises
-    ------
-    TableError
-        If the column holds neither numbers, booleans nor text.
+    A column of neither numbers, booleans nor text is refused.
     """
     plain = _plain(column).astype(object)
     cells = np.empty(len(plain), dtype=object)
@@ -137,15 +113,7 @@ def texts(column: pd.Series) -> npt.NDArray[np.object_]:
 
 @dataclass
 class Gaps:
-    """The missing values of a column, as far as it was read.
-
-    Attributes
-    ----------
-    count : int
-        How many there are.
-    first : str
-        What to call the row of the first one.
-    """
+    """How many values of a column are missing, as far as it was read, and the row of the first."""
 
     count: int = 0
     first: str = ""
@@ -160,9 +128,8 @@ class Gaps:
     def refuse(self, name: object, advice: str) -> None:
         """Raise TableError with the count and the first row if there are any."""
         if self.count:
-            what = (
-                "a missing value" if self.count == 1 else f"{self.count} missing values, the first"
-            )
+            several = f"{self.count} missing values, the first"
+            what = "a missing value" if self.count == 1 else several
             raise TableError(f"column {quoted(name)} has {what} in {self.first}: {advice}")
 
 
@@ -182,24 +149,18 @@ def row_name(index: pd.Index[Any], position: int) -> str:
     return f"the row labelled {quoted(index[position])}"
 
 
-def _inferred_kind(column: pd.Series) -> str:
-    """Return what pandas finds in a column, if it has a place here."""
+def _inferred_kind(column: pd.Series) -> Kind:
+    """Return the kind of what pandas finds in a column, if that has a place here."""
     import pandas as pd
 
     kind = pd.api.types.infer_dtype(column, skipna=True)
     if kind not in KINDS:
-        _refuse_kind(column, kind)
-    return kind
-
-
-def _refuse_kind(column: pd.Series, kind: str) -> NoReturn:
-    """Raise TableError for a column of an unsuitable kind."""
-    name = quoted(column.name)
-    what = "a mixture of types" if kind.startswith("mixed") else f"values of type {kind}"
-    raise TableError(
-        f"column {name} holds {what}, expected numbers, booleans or text: "
-        "convert it or leave it out (--drop)"
-    )
+        what = "a mixture of types" if kind.startswith("mixed") else f"values of type {kind}"
+        raise TableError(
+            f"column {quoted(column.name)} holds {what}, expected numbers, booleans or text: "
+            "convert it or leave it out (--drop)"
+        )
+    return KINDS[kind]
 
 
 def _plain(column: pd.Series) -> pd.Series:
@@ -229,6 +190,5 @@ def _refuse(column: pd.Series, wrong: npt.NDArray[np.bool_], expected: str) -> N
         )
 
 
-Reader: TypeAlias = "Callable[[pd.Series], Array]"
-READERS: dict[Kind, Reader] = {"numeric": numbers, "boolean": truths}
+READERS: dict[Kind, Callable[[pd.Series], Array]] = {"numeric": numbers, "boolean": truths}
 """How to read the columns that become a single number."""

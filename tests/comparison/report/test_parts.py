@@ -8,8 +8,7 @@ import re
 
 import pytest
 
-from pliant.comparison.report.drawing import Axis, Plot, nice_ticks
-from pliant.comparison.report.interval import axis_of, draw_interval
+from pliant.comparison.report.drawing import Axis, Plot, axis_of, draw_interval, nice_ticks
 from pliant.comparison.report.view import View
 from pliant.core.text import (
     bytes_of,

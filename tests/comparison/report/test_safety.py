@@ -12,9 +12,9 @@ import pytest
 
 from pliant import TableError
 from pliant.comparison.report import report_html, write_report
+from pliant.comparison.report.facts import json_block
 from pliant.comparison.report.markup import Markup, joined, tag
 from pliant.comparison.report.pictures import picture
-from pliant.comparison.report.repeat import json_block
 from tests.comparison.report.report_cases import HOSTILE, METHODS, png, result
 from tests.comparison.report.report_page import Page
 

@@ -1,4 +1,4 @@
 """``pliant compare``: `command` parses, `plan` holds what is asked, `running` does it.
 
-`text` and `tables` write the results for a terminal.
+`text` writes the results for a terminal.
 """

@@ -21,25 +21,10 @@ SECONDS = (3600.0, 60.0, 1.0)
 class Plan:
     """The options of ``pliant compare``.
 
-    Parameters
-    ----------
-    tables : tuple of Path
-    target : str
-        The column to learn, in each of them.
-    methods : tuple of str or None
-        Names in the registry or of baselines; None: all for the task.
-    budget : str
-        As it was written, see `duration`.
-    protocol : Protocol
-    task, missing, drop, group, time
-        As in `pliant.comparison.reading.read_sample`.
-    jobs : int or None
-        Cells at a time.
-    cache : Path or None
-        The journal of finished cells; None: a file for each table in the current folder.
-    resume : bool
-    report, json : Path or None
-        The files to write in the end.
+    Without `methods`, all for the task are compared. The `budget` is as it was written, see
+    `duration`. `task`, `missing`, `drop`, `group` and `time` are as in
+    `pliant.comparison.reading.read_sample`. The `cache` is the journal of finished cells; without
+    one, there is a file for each table in the current folder.
     """
 
     tables: tuple[Path, ...]

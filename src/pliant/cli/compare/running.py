@@ -11,14 +11,15 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from pliant.cli.compare.plan import Plan, duration
-from pliant.cli.console import Tick, progress, tell
+from pliant.cli.console import progress, tell
 from pliant.cli.outputs import STDOUT, check_outputs
 from pliant.comparison.comparing import check_metric, compare_sample
 from pliant.comparison.reading import read_sample
 from pliant.comparison.record import Record
 from pliant.comparison.result import ComparisonResult
 from pliant.comparison.run.folds import check_folds, settled
-from pliant.comparison.run.journal import Journal, check_ours, key_of
+from pliant.comparison.run.journal import Journal, key_of, read_entries
+from pliant.comparison.run.search import Tick
 from pliant.comparison.sample import Sample
 from pliant.core.exceptions import TableError
 from pliant.core.files import printable, quoted
@@ -31,11 +32,6 @@ def run_plan(plan: Plan) -> list[ComparisonResult]:
     """Check everything, then compare table after table; less results than tables after Ctrl-C.
 
     Tables share the budget equally; what one leaves is for those that follow.
-
-    Raises
-    ------
-    ValueError
-        For a table or an option that cannot be used; before any work is done.
     """
     budget = duration(plan.budget)
     ends = time.monotonic() + (budget or 0.0)  # reading the tables counts
@@ -99,7 +95,7 @@ def _prepare(plan: Plan, samples: Sequence[Sample]) -> None:
         if plan.resume:
             Journal(cache, key_of(sample, settled(plan.protocol, sample)), resume=True)
         elif cache.exists():
-            check_ours(cache)
+            read_entries(cache)  # refuse a file that nobody wants to lose
             tell(f"Note: what {quoted(cache, 200)} held is kept in {quoted(f'{cache}.old', 200)}")
     files = ", ".join(quoted(path, 200) for path in plan.caches)
     tell(f"Note: finished cells are kept in {files}; --resume goes on from there")

@@ -1,32 +1,31 @@
-"""The results of ``pliant compare`` as short text for a terminal of 80 columns."""
+"""The results of ``pliant compare`` as plain data, and as text for a terminal of 80 columns."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from pliant.cli.compare.plan import Plan
-from pliant.cli.compare.tables import data_over_tables, text_over_tables
 from pliant.cli.outputs import STDOUT
 from pliant.cli.report import facts, paragraph, program, word
 from pliant.comparison import Column, text_table
 from pliant.comparison.record import DUMMY, LEARNED
 from pliant.comparison.result import ComparisonResult
+from pliant.comparison.stats.across import Across, across
 from pliant.comparison.stats.standings import Standing
 from pliant.core.files import printable, quoted
-from pliant.core.text import (
-    count,
-    decimals,
-    fixed,
-    known,
-    p_value,
-    seconds,
-    signed,
+from pliant.core.text import count, decimals, fixed, known, p_value, seconds, signed
+
+RANK_COLUMNS = (
+    Column("method"),
+    Column("rank", "average rank", digits=2),
+    Column("record", "won, tied, lost"),
+    Column("p"),
 )
 
-COLUMNS = ("method", "score", "difference", "p", "fit", "folds")
 ABSENT = {"skipped": "skipped", "error": "failed"}
 
 LONG = 1e7
@@ -35,7 +34,7 @@ LONG = 1e7
 
 def all_as_text(results: Sequence[ComparisonResult]) -> str:
     """Return the results on each table, and then over all of them."""
-    over_all = [text_over_tables(results)] if len(results) > 1 else []
+    over_all = [_text_over_tables(results)] if len(results) > 1 else []
     return "\n\n\n".join([*map(_text, results), *over_all])
 
 
@@ -44,7 +43,7 @@ def all_as_data(results: Sequence[ComparisonResult]) -> dict[str, Any]:
     data = [result.to_dict() for result in results]
     if len(data) == 1:
         return data[0]
-    return {"tables": data, "across": data_over_tables(results)}
+    return {"tables": data, "across": _data_over_tables(results)}
 
 
 def _text(result: ComparisonResult) -> str:
@@ -82,12 +81,14 @@ def _leaderboard(result: ComparisonResult) -> str:
     digits = decimals((each.mean for each in places), (each.error for each in places))
     rows = [_row(standing, digits) for standing in places]
     better = "" if metric.higher_is_better else ", lower is better"
-    titles = {
-        "score": f"{metric.title} ± error{better}",
-        "difference": "better by",
-        "fit": "one fit",
-    }
-    columns = [Column(key, titles.get(key, key)) for key in COLUMNS]
+    columns = (
+        Column("method"),
+        Column("score", f"{metric.title} ± error{better}"),
+        Column("difference", "better by"),
+        Column("p"),
+        Column("fit", "one fit"),
+        Column("folds"),
+    )
     against = next((each.method.title for each in places if each.is_reference), None)
     note = f"better by: than {against} on the same rows; p: corrected t test, Holm"
     table = text_table(rows, columns).rstrip()
@@ -115,6 +116,53 @@ def _signed(difference: float | None, digits: int) -> str:
     return signed(difference, digits)
 
 
+def _text_over_tables(results: Sequence[ComparisonResult]) -> str:
+    """Return the ranks over all tables and what they show; or why there are none."""
+    title = f"Over {len(results)} tables"
+    try:
+        ranking = across(results)
+    except ValueError as reason:
+        return paragraph(f"{title}: no ranks, {printable(reason, 400)}")
+    rows = [_rank_row(ranking, place) for place in range(len(ranking.methods))]
+    note = (
+        f"ranks differ significantly if more than {ranking.critical_difference:.2f} apart (Nemenyi)"
+    )
+    table = text_table(rows, RANK_COLUMNS).rstrip()
+    return "\n\n".join([title, f"{table}\n{note}", paragraph(ranking.sentence())])
+
+
+def _data_over_tables(results: Sequence[ComparisonResult]) -> dict[str, Any]:
+    """Return the ranks and tests over all tables as plain data; or the reason for none."""
+    try:
+        ranking = across(results)
+    except ValueError as reason:
+        return {"reason": str(reason)}
+    names = [entry.name for entry in ranking.methods]
+    return {
+        "tables": ranking.tables,
+        "ranks": dict(zip(names, ranking.ranks.tolist(), strict=True)),
+        "friedman": {"statistic": ranking.friedman.statistic, "p_value": ranking.friedman.p_value},
+        "critical_difference": ranking.critical_difference,
+        "level": ranking.level,
+        "reference": ranking.reference,
+        "test": ranking.test,
+        "versus": {name: asdict(test) for name, test in ranking.versus.items()},
+        "left_out": ranking.left_out,
+        "sentence": ranking.sentence(),
+    }
+
+
+def _rank_row(ranking: Across, place: int) -> dict[str, Any]:
+    """Return the cells of a method."""
+    entry, rank = ranking.methods[place], float(ranking.ranks[place])
+    test = ranking.versus.get(entry.name)
+    if test is None:
+        role = "the reference" if entry.name == ranking.reference else None
+        return {"method": entry.title, "rank": rank, "record": role}
+    record = f"{test.wins}, {test.ties}, {test.losses}"
+    return {"method": entry.title, "rank": rank, "record": record, "p": p_value(test.p_value)}
+
+
 def _gaps(result: ComparisonResult) -> str:
     """Return why methods are not complete, once for those with the same reason."""
     titles: dict[str, list[str]] = {}
@@ -137,12 +185,10 @@ def _going_on(plan: Plan, results: Sequence[ComparisonResult]) -> list[str]:
 
 def _fits(plan: Plan, results: Sequence[ComparisonResult]) -> list[str]:
     """Return the commands that learn a model by the best method, and that list all methods."""
-    best = [(path, _best(result)) for path, result in zip(plan.tables, results, strict=False)]
-    gaps = [result.sample["missing"] > 0 for result in results]
     commands = [
-        _fit(plan, path, name, filled)
-        for (path, name), filled in zip(best, gaps, strict=True)
-        if name is not None
+        _fit(plan, path, best, result.sample["missing"] > 0)
+        for path, result in zip(plan.tables, results, strict=False)
+        if (best := _best(result)) is not None
     ]
     return [*commands, f"{program()} methods"]
 

@@ -10,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant.comparison.reading import categories_of, coded
-from pliant.comparison.sample import Sample, Task
+from pliant.comparison.sample import Sample
 from pliant.core.exceptions import TableError
 from pliant.core.files import quoted
 from pliant.core.typing import Array, Mask
 from pliant.registry import Method
 from pliant.tables import TableSchema, map_table, read_table
+from pliant.tables._target import Task
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,17 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class FitTable:
-    """A table with its schema.
+    """A table with its schema, which has a target.
 
-    Parameters
-    ----------
-    schema : TableSchema
-        With a target.
-    X : array of shape (n_rows, n_features)
-        The features as the schema encodes them; a memory map for a method that takes one.
-    y : array of shape (n_rows,)
-    codes : array of shape (n_rows, n_columns), optional
-        The features before anything is learned from them; see `pliant.comparison.reading.coded`.
+    `X` has the features as the schema encodes them, as a memory map for a method that takes one,
+    and `codes` those before anything is learned from them; see `pliant.comparison.reading.coded`.
     """
 
     schema: TableSchema
@@ -43,13 +37,7 @@ class FitTable:
 
     @classmethod
     def read(cls, path: Path, target: str, method: Method, **choices: Any) -> FitTable:
-        """Read a table for a method; choices are those of `TableSchema.fit`.
-
-        Raises
-        ------
-        TableError
-            If the table cannot be read or used, or has more rows than the method takes.
-        """
+        """Read a table that a method can take; choices are those of `TableSchema.fit`."""
         if method.streams:
             return cls(*map_table(path, target, most_rows=method.max_rows, **choices))
         frame = read_table(path, stop=method.max_rows + 1)
@@ -100,11 +88,9 @@ class FitTable:
             )
         labels = np.unique(self.y[known])
         if len(labels) < 2:
-            held = (
-                f"{quoted(labels[0])} in all {known.sum()} rows"
-                if len(labels)
-                else "no known class"
-            )
+            held = "no known class"
+            if len(labels):
+                held = f"{quoted(labels[0])} in all {known.sum()} rows"
             raise TableError(f"column {target} holds {held}: expected a target that varies")
 
     def describe(self, known: Mask | None = None) -> dict[str, Any]:

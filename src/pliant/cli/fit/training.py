@@ -16,12 +16,10 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pliant.cli.console import Tick as Shown
 from pliant.cli.console import learning, progress
 from pliant.cli.fit.tables import FitTable
 from pliant.cli.model_facts import (
     functions,
-    learned_kernel,
     plain_parameters,
     settings,
     versions,
@@ -56,21 +54,9 @@ WITHOUT_GAMMA = ("linear", "graph", "precomputed")
 class Order:
     """The options of ``pliant fit``.
 
-    Parameters
-    ----------
-    method : str
-        A name in the registry.
-    target : str
-        The column to learn.
-    task, missing, drop
-        As in `pliant.tables.TableSchema.fit`.
-    words : tuple of str
-        Parameters, each NAME=VALUE.
-    cv : int
-        Folds, or 0 for no scores.
-    tune : bool
-        Whether to choose the settings that `words` leaves open.
-    seed : int
+    `words` are parameters, each NAME=VALUE; `cv` is the number of folds, 0 for no scores; `tune`
+    chooses the settings that `words` leaves open. `task`, `missing` and `drop` are as in
+    `pliant.tables.TableSchema.fit`.
     """
 
     method: str
@@ -85,21 +71,7 @@ class Order:
 
 
 def train(table: Path, order: Order, out: Path | None) -> dict[str, Any]:
-    """Tune, test, fit and save a model; return the full result as plain data.
-
-    Parameters
-    ----------
-    table : Path
-        The table to learn from.
-    order : Order
-    out : Path or None
-        Where the model is saved.
-
-    Raises
-    ------
-    ValueError
-        For a table, a target or a parameter that cannot be used; the message quotes it.
-    """
+    """Tune, test, fit and save a model; return the full result as plain data."""
     method, given = get_method(order.method), parse_parameters(order.words)
     choices: Any = {"task": order.task, "missing": order.missing, "drop": order.drop}
     data = FitTable.read(table, order.target, method, **choices)
@@ -123,6 +95,7 @@ def train(table: Path, order: Order, out: Path | None) -> dict[str, Any]:
     if isinstance(model, TransformedTargetRegressor):  # a model file holds fitted parts only
         model.set_params(regressor=model.regressor_, transformer=model.transformer_)
     fitted = last_step(model)
+    summary = summarize(fitted)
     result = {
         "method": method.name,
         "seed": order.seed,
@@ -131,7 +104,9 @@ def train(table: Path, order: Order, out: Path | None) -> dict[str, Any]:
         "tuned": {name: settings(fitted)[name] for name in method.grid} if order.tune else None,
         "cross_validation": summarise(folds),
         "fit": {
-            **_facts(fitted, data),
+            "n_support": summary.n_support,
+            "functions": functions(fitted, data.schema.feature_names),
+            "kernel": dict(summary.learner),
             "seconds": seconds,
             "seconds_total": time.perf_counter() - start,
         },
@@ -143,23 +118,8 @@ def train(table: Path, order: Order, out: Path | None) -> dict[str, Any]:
     return result
 
 
-def _facts(fitted: Any, data: FitTable) -> dict[str, Any]:
-    """Return what the fit on all rows has learned."""
-    return {
-        "n_support": summarize(fitted).n_support,
-        "functions": functions(fitted, data.schema.feature_names),
-        "kernel": learned_kernel(fitted),
-    }
-
-
 def _learner(method: Method, order: Order, given: dict[str, Any], task: str) -> Any:
-    """Return the estimator with the given parameters, not fitted.
-
-    Raises
-    ------
-    ValueError
-        If it has no parameter of a name, or one belongs to a single fit.
-    """
+    """Return the estimator with the given parameters, not fitted; refuse those it cannot take."""
     learner = method.learner(task)()
     known = settings(learner)
     check_names(given, known, f"{method.name} for {task}")
@@ -199,7 +159,7 @@ def _has_no_gamma(name: str, given: dict[str, Any]) -> bool:
     return is_gamma(name) and (not isinstance(kernel, str) or kernel in WITHOUT_GAMMA)
 
 
-def _progress(sample: Sample, maker: Maker, n_folds: int) -> AbstractContextManager[Shown]:
+def _progress(sample: Sample, maker: Maker, n_folds: int) -> AbstractContextManager[Tick]:
     """Show the progress of all fits, those of searches too."""
     places = [*range(n_folds), None]
     searched = maker.count_fits(sample, places) if isinstance(maker, Tuned) else 0

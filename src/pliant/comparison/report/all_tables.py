@@ -101,8 +101,7 @@ def _bars(layout: RankLayout, top: float) -> list[Markup]:
     """Draw a bar from the best to the worst rank of each group, above the line."""
     bars = []
     for (first, end), row in zip(layout.groups, layout.rows, strict=True):
-        ends = (_across(float(layout.ranks[place]), layout) for place in (first, end - 1))
-        low, high = ends
+        low, high = (_across(float(layout.ranks[place]), layout) for place in (first, end - 1))
         y = top - 30 - BAR * row
         bars.append(path([(low - 3, y), (high + 3, y)], "tie"))
     return bars
@@ -131,11 +130,8 @@ def _row(ranking: Across, place: int) -> list[Markup]:
     entry, rank = ranking.methods[place], float(ranking.ranks[place])
     versus = ranking.versus.get(entry.name)
     if versus is None:
-        role = (
-            tag("span", "the reference", class_="note")
-            if entry.name == ranking.reference
-            else MISSING
-        )
+        note = tag("span", "the reference", class_="note")
+        role = note if entry.name == ranking.reference else MISSING
         tests = [number(role, None), number(MISSING, None)]
     else:
         record = f"{versus.wins} – {versus.ties} – {versus.losses}"

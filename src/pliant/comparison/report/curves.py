@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
-from pliant.comparison.report.drawing import Axis, Plot, marker, nice_ticks, path
-from pliant.comparison.report.interval import axis_of
-from pliant.comparison.report.markup import Markup, joined, tag
+from pliant.comparison.report.drawing import Axis, Plot, axis_of, marker, nice_ticks, path
+from pliant.comparison.report.markup import Markup, tag
 from pliant.comparison.report.tables import Column, details, head, number, scrolled, table
 from pliant.comparison.report.view import View
 from pliant.core.text import count, fixed, known
@@ -75,18 +74,14 @@ def _score_axis(view: View, curves: dict[str, list[Point]]) -> Axis | None:
     """Return a scale for the curves in colour, and for others as far as they are near."""
     seen = [curve for name, curve in curves.items() if view.look(name) != "others"]
     scores = [score for curve in seen or curves.values() for _, score in curve]
-    ends = axis_of(_best_first(scores, view), view.metric.higher_is_better, REACH)
+    scores.sort(reverse=view.metric.higher_is_better)
+    ends = axis_of([(score, 0.0) for score in scores], view.metric.higher_is_better, REACH)
     if ends is None:
         return None
     pad = 0.04 * (ends.high - ends.low)
     low, high = ends.low - pad, ends.high + pad
     title = f"{view.metric.title}, mean over folds"
     return Axis(low, high, nice_ticks(low, high), title)
-
-
-def _best_first(scores: list[float], view: View) -> list[tuple[float, float]]:
-    ordered = sorted(scores, reverse=view.metric.higher_is_better)
-    return [(score, 0.0) for score in ordered]
 
 
 def _sizes(curves: dict[str, list[Point]]) -> list[float]:
@@ -125,13 +120,9 @@ def _table(view: View, curves: dict[str, list[Point]]) -> Markup:
     sizes, titles = _sizes(curves), _titles(view)
     columns = [Column("Method", numeric=False)]
     columns += [Column(count(round(size), "row"), numeric=True) for size in sizes]
-    rows = [
-        joined(head(titles[name], value=titles[name]), _cells(view, curve, len(sizes)))
-        for name, curve in curves.items()
-    ]
-    return table(f"Mean {view.metric.title} by training rows", columns, [[row] for row in rows])
-
-
-def _cells(view: View, curve: list[Point], size: int) -> list[Markup]:
-    scores = [score for _, score in curve] + [None] * (size - len(curve))
-    return [number(fixed(score, view.digits), score) for score in scores]
+    rows = []
+    for name, curve in curves.items():
+        scores = [score for _, score in curve] + [None] * (len(sizes) - len(curve))
+        cells = [number(fixed(score, view.digits), score) for score in scores]
+        rows.append([head(titles[name], value=titles[name]), *cells])
+    return table(f"Mean {view.metric.title} by training rows", columns, rows)

@@ -1,4 +1,4 @@
-"""Axes and marks as inline SVG, coloured by the classes of the page's style sheet."""
+"""Plots and small intervals as inline SVG, coloured by the classes of the page's style sheet."""
 
 from __future__ import annotations
 
@@ -7,10 +7,20 @@ from dataclasses import dataclass, field
 from math import floor, log, log10
 
 from pliant.comparison.report.markup import Content, Markup, tag
+from pliant.core.text import known
 
 WIDTH, HEIGHT = 680.0, 380.0
 LEFT, RIGHT, TOP, BOTTOM = 66.0, 14.0, 12.0, 50.0
 """The size of a plot and of its margins, in SVG units."""
+
+INTERVAL_WIDTH, INTERVAL_HEIGHT, EDGE = 120.0, 17.0, 7.0
+"""The size of a mean with its standard error as a small drawing, and of its margins."""
+
+REACH = 3.0
+"""The reach of a scale of means."""
+
+Interval = tuple[float, float]
+"""A mean and its standard error."""
 
 SHAPES = (
     "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0",
@@ -25,17 +35,7 @@ SHAPES = (
 
 @dataclass(frozen=True)
 class Axis:
-    """From values to places in a drawing.
-
-    Parameters
-    ----------
-    low, high : float
-        The values at the two ends; low < high.
-    ticks : sequence of float
-        Values with a mark and a label.
-    title : str
-    logarithmic : bool, default=False
-    """
+    """From values to places in a drawing; low < high, and `ticks` have a mark and a label."""
 
     low: float
     high: float
@@ -82,14 +82,7 @@ def nice_ticks(low: float, high: float, most: int = 6) -> list[float]:
 
 @dataclass(frozen=True)
 class Plot:
-    """Two axes and what is drawn between them.
-
-    Parameters
-    ----------
-    x, y : Axis
-    width, height : float
-        In SVG units.
-    """
+    """Two axes and what is drawn between them; the size is in SVG units."""
 
     x: Axis
     y: Axis
@@ -110,11 +103,7 @@ class Plot:
     def svg(self, name: str, key: str) -> Markup:
         """Write the drawing, with a name for those who do not see it.
 
-        Parameters
-        ----------
-        name : str
-        key : str
-            What no other drawing of the page has; begins its ids.
+        `key` begins its ids; no other drawing of the page has it.
         """
         inner = (LEFT, TOP, self.width - LEFT - RIGHT, self.height - TOP - BOTTOM)
         x, y, width, height = map(written, inner)
@@ -183,6 +172,69 @@ def point(x: float, y: float, look: str) -> Markup:
 def written(value: float) -> str:
     """Write a coordinate with one decimal at most."""
     return f"{value:.1f}".removesuffix(".0")
+
+
+def axis_of(
+    intervals: Sequence[Interval], higher_is_better: bool, reach: float = REACH
+) -> Axis | None:
+    """Return a scale for the good methods, the best of which comes first.
+
+    Much worse ones lie outside of it: beyond `reach` distances from the best to the middle one.
+    """
+    ends = [mean + side * error for mean, error in intervals for side in (-1, 1)]
+    if not ends or max(ends) <= min(ends):
+        return None
+    low, high = min(ends), max(ends)
+    best, middle = intervals[0][0], intervals[(len(intervals) - 1) // 2]
+    far = reach * (abs(best - middle[0]) + middle[1])
+    if far > 0 and higher_is_better:
+        low = max(low, best - far)
+    elif far > 0:
+        high = min(high, best + far)
+    return Axis(low, high, ())
+
+
+def draw_interval(
+    mean: float, error: float | None, axis: Axis, reference: float | None = None
+) -> Markup:
+    """Draw a dot with a line one standard error to either side, and the reference's place.
+
+    A mean outside of the scale is an arrow at its end.
+    """
+    share = axis.share(mean)
+    pieces = [
+        path([(EDGE, INTERVAL_HEIGHT / 2), (INTERVAL_WIDTH - EDGE, INTERVAL_HEIGHT / 2)], "rail")
+    ]
+    if known(reference) and 0 <= axis.share(reference) <= 1:
+        x = _across(axis.share(reference))
+        pieces.append(path([(x, 1), (x, INTERVAL_HEIGHT - 1)], "level"))
+    pieces += [_arrow(share)] if not 0 <= share <= 1 else _dot(mean, error or 0.0, axis)
+    return tag(
+        "svg",
+        pieces,
+        viewBox=f"0 0 {written(INTERVAL_WIDTH)} {written(INTERVAL_HEIGHT)}",
+        class_="interval",
+        aria_hidden="true",
+    )
+
+
+def _dot(mean: float, error: float, axis: Axis) -> list[Markup]:
+    y = INTERVAL_HEIGHT / 2
+    left, right = (_across(axis.share(mean + side * error)) for side in (-1, 1))
+    dot = tag("circle", cx=written(_across(axis.share(mean))), cy=written(y), r=4, class_="dot")
+    return [path([(left, y), (right, y)], "whisker"), dot]
+
+
+def _arrow(share: float) -> Markup:
+    """Point to the side where the mean lies."""
+    tip, back = (1.0, 8.0) if share < 0 else (INTERVAL_WIDTH - 1.0, INTERVAL_WIDTH - 8.0)
+    y = INTERVAL_HEIGHT / 2
+    return path([(back, y - 4.5), (tip, y), (back, y + 4.5)], "beyond")
+
+
+def _across(share: float) -> float:
+    """Return the place of a share of the scale, not outside of the drawing."""
+    return EDGE + min(max(share, -0.04), 1.04) * (INTERVAL_WIDTH - 2 * EDGE)
 
 
 def _text(x: float, y: float, text: str, anchor: str, **attributes: object) -> Markup:

@@ -1,20 +1,30 @@
-"""The facts and the result of a comparison, the first part of its page."""
+"""The facts of a comparison, its result in words, its warnings, and what repeats it."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
-from pliant.comparison.report.markup import Markup, joined, tag
+from pliant.comparison.record import Entry
+from pliant.comparison.report.markup import Markup, clean, joined, tag
 from pliant.comparison.report.sentences import sentence
-from pliant.comparison.report.view import View
-from pliant.core.text import count, listed, seconds
+from pliant.comparison.report.view import STATUS, View
+from pliant.core.files import printable
+from pliant.core.text import count, known, listed, seconds
 
 SENTENCE_END = re.compile(r"(?<=[.])\s+(?=[A-Z0-9])")
 
 CLASSES_NAMED = 6
 """Classes that are named at most; others are counted."""
+
+MOST = 12
+"""Different warnings or errors of a method at most."""
+
+ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
+"""Characters that could end a script element, and their escapes."""
 
 
 def summary(view: View) -> Markup:
@@ -36,8 +46,18 @@ def verdict(text: str) -> Markup:
 
 def facts(view: View) -> Markup:
     """List the facts of the table and of the run."""
-    pairs = [tag("div", tag("dt", name), tag("dd", value)) for name, value in _facts(view)]
-    return tag("dl", pairs, class_="facts")
+    return _listed(_facts(view), "facts")
+
+
+def environment(view: View) -> Markup:
+    """List versions and the computer."""
+    versions = view.result.environment.items()
+    return _listed(versions, "facts small") if versions else tag("p", "Nothing was recorded.")
+
+
+def _listed(pairs: Iterable[tuple[str, str]], look: str) -> Markup:
+    items = [tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs]
+    return tag("dl", items, class_=look)
 
 
 def _facts(view: View) -> Iterator[tuple[str, str]]:
@@ -70,12 +90,68 @@ def _target(view: View) -> str:
 
 
 def _methods(view: View) -> str:
-    words = {"done": "complete", "cut": "cut short", "error": "failed", "skipped": "skipped"}
     seen = Counter(entry.status for entry in view.result.methods)
-    return ", ".join(f"{seen[status]} {word}" for status, word in words.items() if seen[status])
+    return ", ".join(f"{seen[status]} {word}" for status, word in STATUS.items() if seen[status])
 
 
 def _time(view: View) -> str:
     budget = view.result.budget
     limit = "no limit" if budget is None else f"limit {seconds(budget)}"
     return f"{seconds(view.result.seconds)} ({limit})"
+
+
+def messages(view: View) -> Markup:
+    """List what went wrong, method by method."""
+    items = [_item(view, standing.method) for standing in view.standings]
+    shown = [item for item in items if item is not None]
+    if not shown:
+        return tag("p", "There were none.")
+    return tag("dl", shown, class_="messages")
+
+
+def _item(view: View, entry: Entry) -> Markup | None:
+    records = view.records(entry.name)
+    errors = Counter(error for record in records if (error := record.get("error")))
+    warned = Counter(text for record in records for text in set(record.get("warnings") or ()))
+    lines = [*_lines("Error", errors), *_lines("Warning", warned)]
+    if not lines and entry.status in ("error", "skipped") and entry.reason:
+        lines = [tag("dd", tag("strong", "Reason"), " ", entry.reason)]
+    return tag("div", tag("dt", entry.title), lines) if lines else None
+
+
+def _lines(word: str, texts: Counter[str]) -> Iterable[Markup]:
+    for text, times in texts.most_common(MOST):
+        often = tag("span", f"in {count(times, 'fold')}", class_="note")
+        yield tag("dd", tag("strong", word, class_=word.lower()), " ", text, " ", often)
+    if len(texts) > MOST:
+        yield tag("dd", f"and {len(texts) - MOST} other texts", class_="note")
+
+
+def again(view: View) -> Markup:
+    """Write the command, and the scores of all folds as JSON inside the page."""
+    command = view.result.command
+    if command:
+        spaced = printable(command, 20_000)  # with its spaces, and longer than other texts may be
+        shown = tag("pre", tag("code", spaced), class_="command", tabindex=0)
+    else:
+        shown = tag("p", "This comparison was made in Python, by pliant.compare.")
+    return joined(shown, json_block(_scores(view), view.ident("scores")))
+
+
+def json_block(data: object, ident: str) -> Markup:
+    """Write data as a script element that holds JSON and that no text inside can leave."""
+    written = json.dumps(data, allow_nan=False).translate(ESCAPES)
+    return tag("script", Markup(written), type="application/json", id=ident, class_="scores")
+
+
+def _scores(view: View) -> dict[str, Any]:
+    rows = [
+        {
+            "method": record["method"],
+            "repeat": record["repeat"],
+            "fold": record["fold"],
+            **{name: v if known(v) else None for name, v in record["scores"].items()},
+        }
+        for record in view.result.records
+    ]
+    return {"table": clean(view.result.sample["name"]), "scores": rows}

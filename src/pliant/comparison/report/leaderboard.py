@@ -1,4 +1,4 @@
-"""The methods side by side: how good, how sure, at what cost."""
+"""The methods side by side: how good, how sure, at what cost, how far from the optimum."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import json
 from collections import Counter
 
 from pliant.comparison.metrics import Metric
-from pliant.comparison.report.interval import draw_interval
+from pliant.comparison.report.drawing import draw_interval
 from pliant.comparison.report.markup import Content, Markup, joined, tag
 from pliant.comparison.report.tables import Column, head, number, table, text
-from pliant.comparison.report.view import View
+from pliant.comparison.report.view import STATUS, View
 from pliant.comparison.stats.standings import Standing
 from pliant.core.text import (
     MISSING,
@@ -24,12 +24,16 @@ from pliant.core.text import (
     signed,
 )
 
-STATUS = {"done": "complete", "cut": "cut short", "error": "failed", "skipped": "skipped"}
-
 MEGABYTE = 1024**2
 
 LEVEL = 0.05
 """A difference with a smaller p is called significant."""
+
+CERTIFIED = (
+    "A certified gap is proved by the solver, not estimated: no solution of the method's "
+    "training problem is better than its own by more than this share of its objective. "
+    "A small gap shows that training ended well, not that predictions are good."
+)
 
 
 def leaderboard(view: View) -> Markup:
@@ -62,7 +66,29 @@ def costs(view: View) -> Markup:
     return table("Time, memory and settings of one fold", columns, rows, sortable=True)
 
 
-def method_head(standing: Standing) -> Markup:
+def certificates(view: View) -> Markup:
+    """Write the largest certified gap of each method that has been run."""
+    ran = [standing for standing in view.standings if standing.folds]
+    if not ran:
+        return tag("p", "No method was run.")
+    certified = [standing for standing in ran if known(standing.gap)]
+    without = [each.method.title for each in ran if each not in certified]
+    columns = (
+        Column("Method", numeric=False),
+        Column("Largest certified gap", "relative"),
+        Column("Folds with a certificate"),
+        Column("In words", numeric=False),
+    )
+    rows = [_gap_row(view, standing) for standing in certified]
+    gaps = table("Certified gaps", columns, rows, sortable=True, look="small")
+    return joined(
+        tag("p", CERTIFIED),
+        gaps if certified else None,
+        tag("p", f"Without a certificate: {', '.join(without)}.") if without else None,
+    )
+
+
+def _method_head(standing: Standing) -> Markup:
     """Write the head of a method's row."""
     entry = standing.method
     kind = tag("span", f"{entry.kind} · ", tag("code", entry.name), class_="note")
@@ -88,7 +114,7 @@ def _score_columns(view: View) -> list[Column]:
 def _score_row(view: View, standing: Standing) -> list[Markup]:
     return [
         number(standing.rank or MISSING, standing.rank),
-        method_head(standing),
+        _method_head(standing),
         _primary(view, standing),
         _difference(view, standing),
         _p_values(standing),
@@ -116,8 +142,9 @@ def _primary(view: View, standing: Standing) -> Markup:
     rival = view.reference.mean if view.reference else None
     scale = view.scale
     drawing = draw_interval(standing.mean, standing.error, scale, rival) if scale else None
-    written = tag("span", _plus_minus(standing.mean, standing.error, view.digits))
-    return number(tag("span", drawing, written, class_="primary"), standing.mean)
+    mean, spread = fixed(standing.mean, view.digits), fixed(standing.error, view.digits)
+    error = tag("span", f" ± {spread}", class_="error") if known(standing.error) else None
+    return number(tag("span", drawing, tag("span", mean, error), class_="primary"), standing.mean)
 
 
 def _difference(view: View, standing: Standing) -> Markup:
@@ -158,17 +185,11 @@ def _score(view: View, standing: Standing, metric: Metric) -> Markup:
     return number([fixed(mean, digits), spread], mean)
 
 
-def _plus_minus(mean: float | None, error: float | None, digits: int) -> Content:
-    spread = f" ± {fixed(error, digits)}" if known(mean) and known(error) else None
-    return fixed(mean, digits), spread and tag("span", spread, class_="error")
-
-
 def _cost_row(view: View, standing: Standing) -> list[Markup]:
     times = [standing.seconds.get(name) for name in ("fit", "predict", "total")]
-    memory = standing.memory_mb
-    support = standing.support
+    memory, support = standing.memory_mb, standing.support
     return [
-        method_head(standing),
+        _method_head(standing),
         *(number(seconds(time), time) for time in times),
         number(bytes_of(memory * MEGABYTE if known(memory) else None), memory),
         number(bytes_of(standing.size_bytes), standing.size_bytes),
@@ -188,6 +209,27 @@ def _settings(view: View, standing: Standing) -> Markup:
     pairs = ", ".join(f"{name} = {setting(v)}" for name, v in json.loads(most).items())
     often = f"{times} of {count(len(written), 'fold')}"
     return text(tag("code", pairs), tag("span", often, class_="note"), value=pairs, look="settings")
+
+
+def _gap_row(view: View, standing: Standing) -> list[Markup]:
+    records = view.records(standing.method.name)
+    done = [record for record in records if record["status"] == "done"]
+    proved = sum(known(record.get("gap")) for record in done)
+    return [
+        _method_head(standing),
+        number(gap(standing.gap), standing.gap),
+        number(f"{proved} of {count(len(done), 'fold')}", proved),
+        text(_in_words(standing.gap)),
+    ]
+
+
+def _in_words(size: float | None) -> str:
+    """Return a gap as a percentage of the objective."""
+    if not known(size):
+        return ""
+    if size < 1e-8:
+        return "solved to the last digits"
+    return f"at most {100 * size:.2g} % from the optimum" if size < 1 else "far from proved"
 
 
 def _title(metric: Metric) -> str:

@@ -1,25 +1,27 @@
-"""The sections of a report, in order, and the landmarks around them."""
+"""The report: its sections in order, the landmarks around them, and the document."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 
 from pliant._version import __version__
 from pliant.comparison.outcome import Outcome
 from pliant.comparison.report.all_tables import over_all_tables
-from pliant.comparison.report.certificates import certificates
 from pliant.comparison.report.curves import learning_curves
-from pliant.comparison.report.document import document
-from pliant.comparison.report.facts import facts, summary
-from pliant.comparison.report.leaderboard import costs, leaderboard
+from pliant.comparison.report.facts import again, environment, facts, messages, summary
+from pliant.comparison.report.leaderboard import certificates, costs, leaderboard
 from pliant.comparison.report.markup import Content, Markup, joined, tag
-from pliant.comparison.report.messages import messages
 from pliant.comparison.report.method import protocol_in_words
 from pliant.comparison.report.pictures import learned_kernels
 from pliant.comparison.report.predictions import predictions
-from pliant.comparison.report.repeat import again, environment
 from pliant.comparison.report.view import View, heading
+from pliant.core.exceptions import TableError
+from pliant.core.files import replacing
 from pliant.core.text import count
 
 
@@ -27,15 +29,7 @@ from pliant.core.text import count
 class Part:
     """A section of a result.
 
-    Parameters
-    ----------
-    key : str
-        Its id, together with the result's.
-    title : str
-    hint : str
-        How to read it, in a line or two.
-    write : callable
-        Of the View.
+    Its id is the `key`, together with the result's; the `hint` states how to read it.
     """
 
     key: str
@@ -108,25 +102,52 @@ PARTS = (
 """The sections of a result, in order."""
 
 
-def page(results: Sequence[Outcome]) -> str:
-    """Write the whole page.
+def report_html(results: Sequence[Outcome]) -> str:
+    """Return the report of one comparison, or of several on different tables, as HTML.
 
     Parameters
     ----------
     results : sequence of Outcome
-        One or more.
+        With several, the page begins with the part over all tables.
+
+    Returns
+    -------
+    str
+        One page without links to other files, readable without JavaScript. Its policy lets no
+        text from the results run or load anything.
 
     Raises
     ------
     ValueError
-        If there is none.
+        If there is no result.
     """
     if not results:
         raise ValueError("expected at least one result to report, got none")
-    several = len(results) > 1
     title = _title(results)
-    body = _several(results, title) if several else _single(results[0], title)
-    return document(title, body)
+    body = _several(results, title) if len(results) > 1 else _single(results[0], title)
+    return _document(title, body)
+
+
+def write_report(results: Sequence[Outcome], path: str | os.PathLike[str]) -> None:
+    """Write the report of one comparison, or of several, to a file.
+
+    Parameters
+    ----------
+    results : sequence of Outcome
+        As for `report_html`.
+    path : path-like
+        The file to make or to replace; it appears whole or not at all.
+
+    Raises
+    ------
+    ValueError
+        If there is no result.
+    TableError
+        If the file cannot be written.
+    """
+    written = report_html(results).encode()
+    with replacing(path, TableError) as draft:
+        draft.write_bytes(written)
 
 
 def _title(results: Sequence[Outcome]) -> str:
@@ -197,3 +218,36 @@ def _layout(title: str, opening: Content, links: Markup, content: Content) -> Ma
         tag("main", content, id="results", tabindex=-1),
         tag("footer", tag("p", f"Made by pliant {__version__}. This file needs no network.")),
     )
+
+
+def _document(title: str, body: Markup) -> str:
+    """Put a body into a document that can load and run nothing but its own style and script."""
+    style, script = _resource("style.css"), _resource("script.js")
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=Markup(_policy(style, script))),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("meta", name="referrer", content="no-referrer"),
+        tag("title", title),
+        tag("style", Markup(style)),
+    )
+    page = tag("html", head, tag("body", body, tag("script", Markup(script))), lang="en")
+    return f"<!DOCTYPE html>\n{page}\n"
+
+
+def _policy(style: str, script: str) -> str:
+    """Return a policy that allows this style, this script, pictures inside the page, no more."""
+    return (
+        f"default-src 'none'; img-src data:; style-src '{_digest(style)}'; "
+        f"script-src '{_digest(script)}'; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def _resource(name: str) -> str:
+    return files("pliant.comparison.report").joinpath(name).read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ import base64
 import binascii
 import re
 
-from pliant.comparison.record import Entry, Picture, Record
+from pliant.comparison.record import Entry
 from pliant.comparison.report.markup import Markup, tag
 from pliant.comparison.report.view import View
 
@@ -29,20 +29,7 @@ def learned_kernels(view: View) -> Markup:
 
 
 def picture(title: str, alt: str, png: str) -> Markup:
-    """Write a picture in a light card.
-
-    Parameters
-    ----------
-    title, alt : str
-        What it shows, briefly and for those who do not see it.
-    png : str
-        A PNG file in base64.
-
-    Returns
-    -------
-    Markup
-        A message in place of a picture that is damaged or of another format.
-    """
+    """Write a picture, a PNG file in base64, in a light card; a message where it is damaged."""
     size = _size(png)
     look = "card picture"
     if size is None:
@@ -57,7 +44,8 @@ def picture(title: str, alt: str, png: str) -> Markup:
 
 def _group(view: View, entry: Entry) -> Markup | None:
     """Write the pictures of a method under its name."""
-    pictures = [each for record in view.records(entry.name) for each in _pictures(record)]
+    records = view.records(entry.name)
+    pictures = [each for record in records for each in record.get("pictures") or ()]
     if not pictures:
         return None
     figures = [picture(*(str(each.get(part, "")) for part in PARTS)) for each in pictures]
@@ -67,10 +55,6 @@ def _group(view: View, entry: Entry) -> Markup | None:
         tag("p", f"Learns {entry.summary}.", class_="hint") if entry.summary else None,
         tag("div", figures, class_="gallery"),
     )
-
-
-def _pictures(record: Record) -> list[Picture]:
-    return [*(record.get("pictures") or ())]
 
 
 def _size(png: object) -> tuple[int, int] | None:

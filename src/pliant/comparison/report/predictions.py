@@ -114,19 +114,12 @@ def _short(value: float) -> Markup:
 def _confusions(view: View, shown: list[tuple[Standing, list[Pair]]]) -> list[Markup]:
     classes = [str(each) for each in view.result.sample.get("classes") or []]
     draw = _matrix if len(classes) <= MOST_CLASSES else _mistakes
-    return [
-        tag(
-            "figure",
-            tag("figcaption", tag("strong", standing.method.title), _right(pairs)),
-            draw(
-                standing,
-                Counter((str(true), str(predicted)) for _, true, predicted in pairs),
-                classes,
-            ),
-            class_="card",
-        )
-        for standing, pairs in shown
-    ]
+    figures = []
+    for standing, pairs in shown:
+        seen = Counter((str(true), str(predicted)) for _, true, predicted in pairs)
+        caption = tag("figcaption", tag("strong", standing.method.title), _right(pairs))
+        figures.append(tag("figure", caption, draw(standing, seen, classes), class_="card"))
+    return figures
 
 
 def _right(pairs: list[Pair]) -> Markup:
@@ -139,16 +132,10 @@ def _matrix(standing: Standing, seen: Counter[tuple[str, str]], classes: list[st
     columns = [Column("True class", numeric=False)]
     columns += [Column(name, "predicted") for name in classes]
     totals = {true: sum(seen[true, predicted] for predicted in classes) for true in classes}
-    rows = [
-        [
-            head(true, value=true),
-            *(
-                _share(seen[true, predicted], totals[true], true == predicted)
-                for predicted in classes
-            ),
-        ]
-        for true in classes
-    ]
+    rows = []
+    for true in classes:
+        shares = [_share(seen[true, each], totals[true], true == each) for each in classes]
+        rows.append([head(true, value=true), *shares])
     return table(f"Confusion matrix of {standing.method.title}", columns, rows, look="matrix")
 
 

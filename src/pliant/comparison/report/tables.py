@@ -13,17 +13,9 @@ from pliant.core.text import known
 class Column:
     """How one column is headed and sorted.
 
-    Parameters
-    ----------
-    title : str
-    note : Content, optional
-        A second line below the title.
-    numeric : bool, default=True
-        Sorted by number, and aligned to the right.
-    best_first : {"ascending", "descending"}, default="ascending"
-        The order that the first press of its button gives.
-    sorted : bool, default=False
-        Whether rows come in ascending order of this column.
+    The `note` is a second line below the title. A numeric column is sorted by number and aligned
+    to the right, `best_first` is the order that the first press of its button gives, and `sorted`
+    states that rows come in ascending order of this column.
     """
 
     title: str
@@ -59,17 +51,8 @@ def table(
 ) -> Markup:
     """Write a table in a box that scrolls sideways by itself.
 
-    Parameters
-    ----------
-    caption : str
-        What it shows, in a line.
-    columns : sequence of Column
-    rows : iterable of iterables of Markup
-        The cells, as `head`, `number` and `text` make them.
-    sortable : bool, default=False
-        Whether a button for each column sorts the rows.
-    look : str, optional
-        A class.
+    Cells are made by `head`, `number` and `text`; in a sortable table, a button for each column
+    sorts the rows.
     """
     heads = tag("tr", [column.heading(sortable) for column in columns])
     body = tag("tbody", [tag("tr", row) for row in rows])

@@ -8,11 +8,13 @@ from functools import cached_property
 from pliant.comparison.metrics import Metric
 from pliant.comparison.outcome import Outcome
 from pliant.comparison.record import LEARNED, Record
-from pliant.comparison.report.drawing import Axis
-from pliant.comparison.report.interval import Interval, axis_of
+from pliant.comparison.report.drawing import Axis, Interval, axis_of
 from pliant.comparison.report.markup import Content, Markup, tag
 from pliant.comparison.stats.standings import Standing
 from pliant.core.text import decimals, known
+
+STATUS = {"done": "complete", "cut": "cut short", "error": "failed", "skipped": "skipped"}
+"""The status of a method, in words."""
 
 MOST_SHOWN = 5
 """Methods with a colour of their own, besides the reference."""
@@ -22,13 +24,7 @@ MOST_SHOWN = 5
 class View:
     """A result, its place on the page, and what several sections ask of it.
 
-    Parameters
-    ----------
-    result : Outcome
-    prefix : str
-        Begins each id of this result.
-    level : int
-        The level of the headings of its sections.
+    `prefix` begins each id of this result, and `level` is that of the headings of its sections.
     """
 
     result: Outcome

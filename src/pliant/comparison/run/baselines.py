@@ -20,10 +20,16 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import SVC, SVR
 
 from pliant.comparison.record import DUMMY, REFERENCE
-from pliant.comparison.run import installed
+from pliant.comparison.run.installed import (
+    LIGHTGBM,
+    PACKAGES,
+    XGBoostClassifier,
+    XRFMRegressor,
+    imported,
+)
 from pliant.core.files import quoted
 from pliant.core.text import meant
-from pliant.registry import METHODS, SVM_GRID, Maker, Method
+from pliant.registry import METHODS, SVM_GRID, Method
 
 DECADES = tuple(10.0**power for power in range(-3, 4))
 SCIKIT = "scikit-learn"
@@ -33,45 +39,13 @@ WIDTH = 5.0
 From a width of 1, all points are far apart in many features, and the evidence is flat."""
 
 
-def _linear_classifier() -> Any:
-    return LogisticRegression(max_iter=2000)
-
-
 def _forest(kind: type) -> Any:
     return lambda: kind(n_estimators=200)
-
-
-def _process_classifier() -> Any:
-    return GaussianProcessClassifier(ConstantKernel() * RBF(WIDTH))
 
 
 def _process_regressor() -> Any:
     noise = WhiteKernel(0.1, (1e-6, 1e2))
     return GaussianProcessRegressor(ConstantKernel() * RBF(WIDTH) + noise)
-
-
-def _baseline(
-    name: str,
-    title: str,
-    classifier: Maker | None,
-    regressor: Maker | None,
-    grid: Mapping[str, tuple[float | str, ...]],
-    max_rows: int,
-    summary: str,
-    **more: Any,
-) -> Method:
-    """Return a baseline, of scikit-learn unless `more` has another ``paper``, its package."""
-    package = {"paper": SCIKIT} | more
-    return Method(
-        name=name,
-        title=title,
-        classifier=classifier,
-        regressor=regressor,
-        grid=grid,
-        max_rows=max_rows,
-        summary=summary,
-        **package,
-    )
 
 
 def _boosting(
@@ -84,67 +58,64 @@ def _boosting(
 BASELINES: dict[str, Method] = {
     method.name: method
     for method in (
-        _baseline(
-            DUMMY, "Dummy", DummyClassifier, DummyRegressor, {}, 10_000_000,
+        Method(
+            DUMMY, "Dummy", SCIKIT, DummyClassifier, DummyRegressor, {}, 10_000_000,
             "the most frequent class or the mean, whatever the features",
         ),
-        _baseline(
-            "linear", "Linear", _linear_classifier, Ridge, {"C": DECADES, "alpha": DECADES},
-            1_000_000, "logistic or ridge regression",
+        Method(
+            "linear", "Linear", SCIKIT, lambda: LogisticRegression(max_iter=2000), Ridge,
+            {"C": DECADES, "alpha": DECADES}, 1_000_000, "logistic or ridge regression",
         ),
-        _baseline(
-            REFERENCE, "Gaussian SVM", SVC, SVR, SVM_GRID, 100_000,
+        Method(
+            REFERENCE, "Gaussian SVM", SCIKIT, SVC, SVR, SVM_GRID, 100_000,
             "a support vector machine with one Gaussian kernel, its C and width tuned",
         ),
-        _baseline(
-            "kernel-ridge", "Kernel ridge", None, lambda: KernelRidge(kernel="rbf"),
+        Method(
+            "kernel-ridge", "Kernel ridge", SCIKIT, None, lambda: KernelRidge(kernel="rbf"),
             {"alpha": tuple(10.0**power for power in range(-6, 2)), "gamma": SVM_GRID["gamma"]},
             10_000, "ridge regression with one Gaussian kernel",
         ),
-        _baseline(
-            "gp", "Gaussian process", _process_classifier, _process_regressor, {}, 1_500,
+        Method(
+            "gp", "Gaussian process", SCIKIT,
+            lambda: GaussianProcessClassifier(ConstantKernel() * RBF(WIDTH)),
+            _process_regressor, {}, 1_500,
             "one width and the noise chosen by the marginal likelihood",
         ),
-        _baseline(
-            "forest", "Random forest", _forest(RandomForestClassifier),
+        Method(
+            "forest", "Random forest", SCIKIT, _forest(RandomForestClassifier),
             _forest(RandomForestRegressor),
             {"max_features": ("sqrt", 0.4, 1.0), "min_samples_leaf": (1, 4)}, 1_000_000,
             "200 randomised trees, 100 from 20 000 rows on",
             streams=True, rough={"n_estimators": 50}, many=(20_000, {"n_estimators": 100}),
         ),
-        _baseline(
-            "boosting", "Gradient boosting", HistGradientBoostingClassifier,
+        Method(
+            "boosting", "Gradient boosting", SCIKIT, HistGradientBoostingClassifier,
             HistGradientBoostingRegressor, _boosting("max_leaf_nodes", rounds="max_iter"),
             1_000_000, "histogram-based gradient boosting", streams=True,
         ),
-        _baseline(
-            "xgboost", "XGBoost", installed.XGBoostClassifier, installed.xgboost_regressor,
-            _boosting("max_depth", (3, 6)), 1_000_000,
-            "gradient boosting of the package xgboost", paper="xgboost", streams=True,
+        Method(
+            "xgboost", "XGBoost", "xgboost", XGBoostClassifier,
+            imported("xgboost", "XGBRegressor", n_jobs=1), _boosting("max_depth", (3, 6)),
+            1_000_000, "gradient boosting of the package xgboost", streams=True,
         ),
-        _baseline(
-            "lightgbm", "LightGBM", installed.lightgbm_classifier, installed.lightgbm_regressor,
-            _boosting("num_leaves"), 1_000_000,
-            "gradient boosting of the package lightgbm", paper="lightgbm", streams=True,
+        Method(
+            "lightgbm", "LightGBM", "lightgbm", imported("lightgbm", "LGBMClassifier", **LIGHTGBM),
+            imported("lightgbm", "LGBMRegressor", **LIGHTGBM), _boosting("num_leaves"),
+            1_000_000, "gradient boosting of the package lightgbm", streams=True,
         ),
-        _baseline(
-            "xrfm", "xRFM", None, installed.XRFMRegressor,
+        Method(
+            "xrfm", "xRFM", "xrfm", None, XRFMRegressor,
             {"bandwidth": (2.5, 5.0, 10.0, 20.0), "reg": (1e-5, 1e-3, 1e-1)}, 100_000,
-            "a kernel method with a learned metric, of the package xrfm", paper="xrfm",
+            "a kernel method with a learned metric, of the package xrfm",
         ),
     )
 }  # fmt: skip
 """All baselines, by name. That of three is installed by itself."""
 
 
-def is_baseline(name: str) -> bool:
-    """Return whether this is a method to compare with, and none that learns a kernel."""
-    return name in BASELINES
-
-
 def available(method: Method) -> bool:
     """Return whether the package of a method is installed."""
-    return method.paper not in installed.PACKAGES or find_spec(method.paper) is not None
+    return method.paper not in PACKAGES or find_spec(method.paper) is not None
 
 
 def named(name: str) -> Method:

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from pliant.comparison.metrics import metrics_of
+from pliant.comparison.metrics import METRICS, metrics_of
 from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.record import Kept, Record
 from pliant.comparison.run.calibration import calibrated, predictions_of
-from pliant.comparison.run.curve import learning_curve
 from pliant.comparison.run.figures import figures
 from pliant.comparison.run.folds import CellFold
 from pliant.comparison.run.memory import peak_memory, pickled_size, reset_peak_memory
@@ -33,6 +33,12 @@ from pliant.registry import Method
 
 MOST_PREDICTIONS = 500
 """The most predictions that are kept of a fold."""
+
+SHARES = (0.1, 0.25, 0.5)
+"""Shares of the training rows on a learning curve, before the whole."""
+
+FEWEST_ON_CURVE = 20
+"""The fewest rows of a point on a learning curve."""
 
 MEGABYTE = 1024**2
 
@@ -140,10 +146,32 @@ def _measured(
         warnings.simplefilter("ignore", ConvergenceWarning)  # the model itself has warned
         predictions = predictions_of(learned.model, learned.predicted, X)
         predictions = calibrated(predictions, learned.rough, fold)
-        curve = learning_curve(learned.model, fold, name)
+        curve = _learning_curve(learned.model, fold, name)
     scores = {metric.name: metric.finite(y, predictions) for metric in metrics}
     last = scores[name]
     return scores, curve if last is None else [*curve, [len(fold.train), last]]
+
+
+def _learning_curve(model: Any, fold: CellFold, metric: str) -> list[list[float]]:
+    """Return the metric after learning from shares of the training rows, with settings as chosen.
+
+    The shares are the first rows of one random order; one that cannot be learned from is left out.
+    """
+    sample, (X, y) = fold.sample, fold.tested
+    order = np.random.default_rng(fold.seed).permutation(fold.train)
+    points: list[list[float]] = []
+    for share in SHARES:
+        rows = np.sort(order[: round(share * len(order))])
+        if len(rows) < FEWEST_ON_CURVE or len(np.unique(sample.y[rows])) < 2:
+            continue
+        try:
+            smaller = clone(model).fit(sample.features(rows), sample.y[rows])
+            value = METRICS[metric].finite(y, predictions_of(smaller, smaller.predict(X), X))
+        except ValueError:
+            continue
+        if value is not None:
+            points.append([len(rows), value])
+    return points
 
 
 def _short(name: str) -> str:

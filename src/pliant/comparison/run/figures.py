@@ -7,6 +7,7 @@ import io
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -67,11 +68,9 @@ def figures(
     -------
     list of Picture
     """
-    pictures = []
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
+    if find_spec("matplotlib") is None:
         return []
+    pictures = []
     try:
         plans = planned(ModelView.of(model, X, y, feature_names))
     except Exception as error:
@@ -105,36 +104,27 @@ def planned(view: ModelView) -> list[Callable[[], Picture]]:
     return [partial(draw, view, each) for each, present in has.items() if present]
 
 
-def draw(view: ModelView, drawer: Drawer) -> Picture:
-    """Return the picture that a drawer makes; it may raise."""
+def draw(view: ModelView, drawer: Callable[[ModelView, Any], tuple[str, str]]) -> Picture:
+    """Return the picture that a function draws on axes; it returns the title and the alt text."""
     from matplotlib.figure import Figure
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a glyph that the font lacks, a picture that is flat
         figure = Figure(layout="constrained")
         figure.set_size_inches(5.2, 3.6)
-        title, alt = drawer(view, figure, figure.subplots())
+        title, alt = drawer(view, figure.subplots())
         return {"title": view.titled(title), "alt": view.titled(alt), "png": _png(figure)}
 
 
-Drawer = Callable[[ModelView, "Figure", Any], tuple[str, str]]
-"""Draws on axes; returns title and alt text."""
-
-
-def _gram(view: ModelView, figure: Figure, ax: Any) -> tuple[str, str]:
+def _gram(view: ModelView, ax: Any) -> tuple[str, str]:
     display = GramDisplay.from_estimator(
-        view.estimator,
-        view.points,
-        view.y,
-        n_points=view.n,
-        ax=ax,
-        interpolation="nearest",
+        view.estimator, view.points, view.y, n_points=view.n, ax=ax, interpolation="nearest"
     )
     _simplify(*display.images_)
     ways = "of one class" if display.by == "class" else "with targets in the same quarter"
     similar = [f"{own:.2g} {ways}, {other:.2g} otherwise" for own, other in display.similarities]
     if len(similar) > 1:
-        figure.set_size_inches(7.2, 3.5)
+        ax.figure.set_size_inches(7.2, 3.5)
     before = f" (base kernel: {similar[0]})" if len(similar) > 1 else ""
     alt = (
         f"Centred Gram matrix of {len(view.y)} of {view.n} training points, ordered by "
@@ -143,7 +133,7 @@ def _gram(view: ModelView, figure: Figure, ax: Any) -> tuple[str, str]:
     return "Gram matrix" + (" before and after learning" if before else ""), alt
 
 
-def _adaptation(view: ModelView, figure: Figure, ax: Any) -> tuple[str, str]:
+def _adaptation(view: ModelView, ax: Any) -> tuple[str, str]:
     estimator = view.estimator
     display = AdaptationDisplay.from_support(estimator, view.all_y[estimator.support_]).plot(ax)
     _simplify(display.image_)
@@ -156,13 +146,9 @@ def _adaptation(view: ModelView, figure: Figure, ax: Any) -> tuple[str, str]:
     return "Adaptive matrix", alt
 
 
-def _tessellation(view: ModelView, figure: Figure, ax: Any) -> tuple[str, str]:
+def _tessellation(view: ModelView, ax: Any) -> tuple[str, str]:
     display = TessellationDisplay.from_estimator(
-        view.estimator,
-        view.points,
-        feature_names=view.names,
-        grid_resolution=100,
-        ax=ax,
+        view.estimator, view.points, feature_names=view.names, grid_resolution=100, ax=ax
     )
     values, names = display.values, listed(display.names)
     where = "" if display.point is None else " around the median point z"
@@ -173,7 +159,7 @@ def _tessellation(view: ModelView, figure: Figure, ax: Any) -> tuple[str, str]:
     return "Tessellated kernel", alt
 
 
-def _bandwidths(view: ModelView, figure: Figure, ax: Any) -> tuple[str, str]:
+def _bandwidths(view: ModelView, ax: Any) -> tuple[str, str]:
     display = BandwidthDisplay.from_estimator(
         view.estimator, feature_names=view.names, most_features=MOST_FEATURES, ax=ax
     )
@@ -186,7 +172,7 @@ def _bandwidths(view: ModelView, figure: Figure, ax: Any) -> tuple[str, str]:
     return "Bandwidths", alt
 
 
-def _relevance(view: ModelView, figure: Figure, ax: Any) -> tuple[str, str]:
+def _relevance(view: ModelView, ax: Any) -> tuple[str, str]:
     display = RelevanceDisplay.from_estimator(
         view.estimator, feature_names=view.names, most_features=MOST_FEATURES, ax=ax
     )
@@ -194,7 +180,7 @@ def _relevance(view: ModelView, figure: Figure, ax: Any) -> tuple[str, str]:
     return "Relevance of features", f"Shares of the squared slope: {', '.join(shown)}"
 
 
-def _boundary(view: ModelView, figure: Figure, ax: Any) -> tuple[str, str]:
+def _boundary(view: ModelView, ax: Any) -> tuple[str, str]:
     model, points, names = view.estimator, view.points, view.names
     if view.X.shape[1] == 2 and np.isfinite(view.X).all() and not view.note:
         model, points, names = view.model, view.X, view.own_names
@@ -222,7 +208,7 @@ def _resolution(summary: Summary) -> int:
     return int(np.clip(np.sqrt(KERNEL_VALUES / values), COARSEST, FINEST))
 
 
-def _convergence(view: ModelView, figure: Figure, ax: Any) -> tuple[str, str]:
+def _convergence(view: ModelView, ax: Any) -> tuple[str, str]:
     display = ConvergenceDisplay.from_estimator(view.solved, ax=ax)
     alt = (
         f"Certified relative gap at {len(display.gaps)} checks of the solver: from "

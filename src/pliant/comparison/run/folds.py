@@ -36,16 +36,7 @@ FEW_ROWS = 1000
 
 @dataclass(frozen=True, eq=False)
 class CellFold:
-    """The rows of a cell, with the seed of its draws.
-
-    Parameters
-    ----------
-    sample : Sample
-    protocol : Protocol
-    train, test : arrays of shape (n_train,) and (n_test,)
-        Rows of the sample, ascending.
-    seed : int
-    """
+    """The rows of a cell, ascending, with the seed of its draws."""
 
     sample: Sample
     protocol: Protocol
@@ -142,7 +133,7 @@ def _rarest_class(y: npt.NDArray[Any], groups: npt.NDArray[Any] | None) -> tuple
     labels, counts = np.unique(y, return_counts=True)
     if groups is not None:
         counts = np.array([len(np.unique(groups[y == label])) for label in labels])
-    return labels[counts.argmin()].item(), int(counts.min())
+    return labels[counts.argmin()], int(counts.min())
 
 
 def _splits(
@@ -171,7 +162,4 @@ def most_folds(y: npt.NDArray[Any], task: str, groups: npt.NDArray[Any] | None =
     """
     if task == "regression":
         return len(np.unique(groups)) if groups is not None else len(y) // 2
-    if groups is None:
-        return int(np.unique(y, return_counts=True)[1].min()) if len(np.unique(y)) > 1 else 0
-    labels = np.unique(y)
-    return min(len(np.unique(groups[y == label])) for label in labels) if len(labels) > 1 else 0
+    return _rarest_class(y, groups)[1] if len(np.unique(y)) > 1 else 0

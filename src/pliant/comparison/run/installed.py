@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
@@ -10,8 +11,17 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.model_selection import train_test_split
 
 from pliant.core.typing import Array
+from pliant.registry import Maker
 
 PACKAGES = ("xgboost", "lightgbm", "xrfm")
+
+LIGHTGBM = {"n_jobs": 1, "deterministic": True, "force_row_wise": True, "verbose": -1}
+"""Parameters with which LightGBM has one thread, is repeatable and silent."""
+
+
+def imported(package: str, name: str, **parameters: Any) -> Maker:
+    """Return a function that imports an estimator's class from a package and makes one."""
+    return lambda: getattr(import_module(package), name)(**parameters)
 
 
 class XGBoostClassifier(ClassifierMixin, BaseEstimator):
@@ -45,36 +55,14 @@ class XGBoostClassifier(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Array) -> Array:
         """Return probabilities, shape (n, k)."""
-        probability = np.asarray(
-            self.machine_.predict_proba(X), dtype=np.float64
-        )  # of single precision
+        single = self.machine_.predict_proba(X)
+        probability = np.asarray(single, dtype=np.float64)
         return probability / probability.sum(axis=1, keepdims=True)
 
     def predict(self, X: Array) -> npt.NDArray[Any]:
         """Return labels, shape (n,)."""
         labels: npt.NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
         return labels
-
-
-def xgboost_regressor() -> Any:
-    """Return XGBoost's regressor with one thread."""
-    from xgboost import XGBRegressor
-
-    return XGBRegressor(n_jobs=1)
-
-
-def lightgbm_classifier() -> Any:
-    """Return LightGBM's classifier with one thread, repeatable and silent."""
-    from lightgbm import LGBMClassifier
-
-    return LGBMClassifier(n_jobs=1, deterministic=True, force_row_wise=True, verbose=-1)
-
-
-def lightgbm_regressor() -> Any:
-    """Return LightGBM's regressor with one thread, repeatable and silent."""
-    from lightgbm import LGBMRegressor
-
-    return LGBMRegressor(n_jobs=1, deterministic=True, force_row_wise=True, verbose=-1)
 
 
 class XRFMRegressor(RegressorMixin, BaseEstimator):

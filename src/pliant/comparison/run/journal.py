@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import warnings
-from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -73,7 +72,7 @@ class Journal:
         if exists and resume:
             self._load(self._path)
         elif exists:
-            check_ours(self._path)
+            read_entries(self._path)  # refuse a file that nobody wants to lose
             self._path.replace(self._path.with_name(self._path.name + ".old"))
         self._rewrite(self._path)
 
@@ -101,7 +100,7 @@ class Journal:
             self._path = None
 
     def _load(self, path: Path) -> None:
-        header, *lines = _read(path)
+        header, *lines = read_entries(path)
         if header.get("key") != self.key:
             raise TableError(
                 f"{quoted(path, 200)} is of another table, other options or other versions: choose "
@@ -125,36 +124,28 @@ def _line(entry: dict[str, Any]) -> str:
     return json.dumps(plain_data(entry), allow_nan=False) + "\n"
 
 
-def check_ours(path: Path) -> None:
-    """Raise TableError if a file is none of a comparison, which nobody wants to lose."""
-    _read(path)
-
-
-def _read(path: Path) -> list[dict[str, Any]]:
-    """Return the entries of a file, the header first."""
+def read_entries(path: Path) -> list[dict[str, Any]]:
+    """Return the entries of a file, the header first; refuse a file of anything else."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise TableError(f"cannot read {quoted(path, 200)}: {quoted(error)}") from None
     whole, _, _ = text.rpartition("\n")
-    entries = list(_entries(path, whole.split("\n")))
-    if not entries or entries[0].get("format") != FORMAT:
-        raise TableError(
-            f"{quoted(path, 200)} is no file of a comparison (expected {FORMAT!r} in its first "
-            "line): choose another name"
-        )
-    return entries
-
-
-def _entries(path: Path, lines: Iterable[str]) -> Iterable[dict[str, Any]]:
-    for number, line in enumerate(lines, start=1):
+    entries = []
+    for number, line in enumerate(whole.split("\n"), start=1):
         try:
             entry = json.loads(line, parse_constant=_refuse_constant)
         except (ValueError, RecursionError):
             entry = None
         if not isinstance(entry, dict):
             raise TableError(f"{quoted(path, 200)}, line {number}: expected JSON of a cell")
-        yield entry
+        entries.append(entry)
+    if entries[0].get("format") != FORMAT:
+        raise TableError(
+            f"{quoted(path, 200)} is no file of a comparison (expected {FORMAT!r} in its first "
+            "line): choose another name"
+        )
+    return entries
 
 
 def _cell(record: Record) -> Cell:

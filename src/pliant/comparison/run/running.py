@@ -71,7 +71,7 @@ class Run:
         Seconds for all cells together, by the clock.
     n_jobs : int or None
         Cells at a time; None or -1: one for each core.
-    progress : callable
+    progress : callable, optional
         See `Progress`.
 
     Attributes
@@ -89,7 +89,7 @@ class Run:
         *,
         budget: float | None,
         n_jobs: int | None = None,
-        progress: Progress = lambda record, done, total: None,
+        progress: Progress | None = None,
     ) -> None:
         self._sample, self._protocol, self._journal = sample, protocol, journal
         self._n_jobs = cpu_count() if n_jobs in (None, -1) else n_jobs
@@ -180,4 +180,5 @@ class Run:
             self.records[cell] = record
             if not record.pop("crashed", False):
                 self._journal.add(self._keys[cell.method], record)
-        self._progress(record, len(self.records), self._total)
+        if self._progress is not None:
+            self._progress(record, len(self.records), self._total)

@@ -42,16 +42,10 @@ Tick: TypeAlias = Callable[[int], object]
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The settings that a search chose.
+    """The settings that a search chose, as parameters of the pipeline.
 
-    Parameters
-    ----------
-    chosen : dict
-        Parameters of the pipeline.
-    score : float or None
-        Their mean score on the inner folds, by scikit-learn's scorer; None if there was no choice.
-    candidates : int
-        Settings that were tried.
+    `score` is their mean on the inner folds, by scikit-learn's scorer, None if there was no choice;
+    `candidates` is the number of settings that were tried.
     """
 
     chosen: dict[str, Any]

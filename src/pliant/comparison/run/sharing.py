@@ -63,26 +63,20 @@ class RecentResults:
 
     def _result(self, function: Callable[..., Any], *arguments: Any) -> Any:
         key = joblib.hash((function.__module__, function.__qualname__, arguments))
-        packed = self._found(key)
-        if packed is not None:
-            return pickle.loads(packed)
-        result = function(*arguments)
-        self._keep(key, pickle.dumps(result, pickle.HIGHEST_PROTOCOL))
-        return result
-
-    def _found(self, key: str) -> bytes | None:
         with self._lock:
             packed = self._kept.get(key)
             if packed is not None:
                 self._kept.move_to_end(key)
                 self.hits += 1
-            return packed
-
-    def _keep(self, key: str, packed: bytes) -> None:
+        if packed is not None:
+            return pickle.loads(packed)
+        result = function(*arguments)
+        packed = pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
         with self._lock:
             self._kept[key] = packed
             while sum(map(len, self._kept.values())) > self.cache_mb * 2.0**20:
                 self._kept.popitem(last=False)
+        return result
 
     def __sklearn_clone__(self) -> Self:
         """Return the same object: clones share the results."""

@@ -26,13 +26,7 @@ from pliant.registry import Method
 
 @dataclass(frozen=True, eq=False)
 class Tuned:
-    """Makes the pipeline of a method with the settings that a search chooses.
-
-    Parameters
-    ----------
-    method : Method
-    protocol : Protocol
-    """
+    """Makes the pipeline of a method with the settings that a search chooses."""
 
     method: Method
     protocol: Protocol

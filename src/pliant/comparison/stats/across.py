@@ -17,16 +17,15 @@ from scipy import stats
 
 from pliant.comparison.metrics import Metric
 from pliant.comparison.outcome import Outcome
-from pliant.comparison.record import BASELINE, REFERENCE, Entry, called
-from pliant.comparison.stats.multiple import holm
-from pliant.comparison.stats.paired import PairedTest, wilcoxon_test
+from pliant.comparison.record import REFERENCE, Entry, called
+from pliant.comparison.stats.paired import PairedTest, holm, wilcoxon_test
 from pliant.comparison.stats.ranks import (
     FriedmanTest,
     average_ranks,
     friedman_test,
     nemenyi_critical_difference,
 )
-from pliant.comparison.stats.standings import Standing, standings
+from pliant.comparison.stats.standings import Standing, reference_of
 from pliant.core.text import listed, p_equals
 from pliant.core.typing import Array
 from pliant.plots.rank_layout import joined
@@ -67,20 +66,13 @@ def comparable(metrics: Sequence[Metric]) -> bool:
     return len({metric.name for metric in metrics}) == 1 and metrics[0].name not in WITH_UNIT
 
 
-def versus(
+def _tests_against(
     names: Sequence[str], scores: Array, against: str | None, *, ranked: bool
 ) -> dict[str, Versus]:
-    """Test each method against the reference.
+    """Test each method against the reference; without one there is nothing to test.
 
-    Parameters
-    ----------
-    names : sequence of k str
-    scores : array of shape (N, k)
-        Of a method on a table; the higher the better.
-    against : str or None
-        The reference; without one there is nothing to test.
-    ranked : bool
-        Whether differences on two tables can be compared.
+    `scores` has a row for each table, the higher the better; `ranked` states whether differences
+    on two tables can be compared.
     """
     if against is None:
         return {}
@@ -163,8 +155,18 @@ class Across:
         return [names[first:end] for first, end in runs]
 
     def sentence(self) -> str:
-        """Return the result over all tables in words, and what these tables cannot show."""
-        return _sentence(self)
+        """Return the result over all tables in words, and what these tables cannot show.
+
+        Returns
+        -------
+        str
+            Whether methods differ, which are better than the reference, and what is left out. For
+            example "Over 6 tables the 9 methods differ significantly (Friedman's test, p = 0.01);
+            the best average rank is DANK's, 2.1. No method is significantly better than the tuned
+            Gaussian SVM, nor could one be with 6 tables: that takes 9."
+        """
+        texts = [_differ(self), _against(self), _mixed(self), _omitted(self)]
+        return " ".join(text[0].upper() + text[1:] + "." for text in texts if text)
 
 
 def across(
@@ -206,7 +208,8 @@ def across(
     order = np.argsort(average_ranks(_oriented(means, metrics)), kind="stable")
     means, methods = means[:, order], tuple(places[0][names[k]].method for k in order)
     scores = _oriented(means, metrics)
-    against = _reference(methods, reference)
+    names = [entry.name for entry in methods]
+    against = reference_of(methods, names, reference)
     ranked = comparable(metrics)
     return Across(
         methods=methods,
@@ -217,7 +220,7 @@ def across(
         friedman=friedman_test(scores),
         critical_difference=nemenyi_critical_difference(len(methods), len(tables), level),
         reference=against,
-        versus=versus([entry.name for entry in methods], scores, against, ranked=ranked),
+        versus=_tests_against(names, scores, against, ranked=ranked),
         test=WILCOXON if ranked else SIGN_TEST,
         level=level,
     )
@@ -235,8 +238,7 @@ def _names(results: Sequence[Outcome]) -> tuple[str, ...]:
 
 def _places(result: Outcome) -> dict[str, Standing]:
     """Return the standings of a table by method, in the order of its methods."""
-    places = standings(result.methods, result.records, result.metric, result.protocol)
-    by_name = {standing.method.name: standing for standing in places}
+    by_name = {standing.method.name: standing for standing in result.standings()}
     return {entry.name: by_name[entry.name] for entry in result.methods}
 
 
@@ -270,26 +272,6 @@ def _oriented(means: Array, metrics: Sequence[Metric]) -> Array:
         return means * signs[:, None]
     largest = np.abs(means).max(axis=1)
     return means * (signs / np.where(largest > 0, largest, 1.0))[:, None]
-
-
-def _reference(methods: Sequence[Entry], wanted: str) -> str | None:
-    names = [entry.name for entry in methods]
-    baselines = [entry.name for entry in methods if entry.kind == BASELINE]
-    return next((name for name in (wanted, *baselines) if name in names), None)
-
-
-def _sentence(ranking: Across) -> str:
-    """Return whether methods differ, which are better than the reference, and what is left out.
-
-    Returns
-    -------
-    str
-        For example "Over 6 tables the 9 methods differ significantly (Friedman's test, p = 0.01);
-        the best average rank is DANK's, 2.1. No method is significantly better than the tuned
-        Gaussian SVM, nor could one be with 6 tables: that takes 9."
-    """
-    texts = [_differ(ranking), _against(ranking), _mixed(ranking), _omitted(ranking)]
-    return " ".join(text[0].upper() + text[1:] + "." for text in texts if text)
 
 
 def tables_needed(n_tests: int, level: float) -> int:

@@ -1,4 +1,4 @@
-"""Paired tests of two methods measured on the same splits, and their results in words.
+"""Paired tests of two methods on the same splits, their results in words, Holm's adjustment.
 
 Every test takes the scores of two methods, split by split, and compares their differences
 d_k = first_k - second_k with zero, two-sided. Differences are rounded at 1e-12 of the largest
@@ -7,6 +7,7 @@ score, so that 0.9 - 0.8 and 0.8 - 0.7 are the same difference, and equal scores
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, sqrt
 
@@ -92,7 +93,11 @@ def corrected_t_test(
             raise ValueError(f"expected {name} > 0, got {rows}")
     d = _differences(first, second)
     error = sqrt((1 / len(d) + n_test / n_train) * float(np.var(d, ddof=1)))
-    return _t_test("corrected paired t test", d, 0.0 if np.ptp(d) == 0 else error)
+    mean, error = float(np.mean(d)), 0.0 if np.ptp(d) == 0 else error
+    certain = 0.0 if mean == 0 else float(np.copysign(inf, mean))
+    t = mean / error if error > 0 else certain
+    p_value = 2 * float(stats.t.sf(abs(t), len(d) - 1))
+    return _report("corrected paired t test", d, t, p_value, error)
 
 
 def wilcoxon_test(first: npt.ArrayLike, second: npt.ArrayLike) -> PairedTest:
@@ -114,12 +119,14 @@ def wilcoxon_test(first: npt.ArrayLike, second: npt.ArrayLike) -> PairedTest:
     """
     d = _differences(first, second)
     moved = d[d != 0]
+    name = "Wilcoxon signed-rank test"
     if len(moved) == 0:
-        return _report("Wilcoxon signed-rank test", d, 0.0, 1.0, 0.0)
+        return _report(name, d, 0.0, 1.0, 0.0)
     ranks = stats.rankdata(np.abs(moved))
     p_value = _signed_rank_p(moved, ranks)
     statistic = float(np.sum(np.sign(moved) * ranks))
-    return _report("Wilcoxon signed-rank test", d, statistic, p_value, _sem(d))
+    error = float(np.std(d, ddof=1)) / sqrt(len(d))
+    return _report(name, d, statistic, p_value, error)
 
 
 def verdict(
@@ -160,6 +167,48 @@ def verdict(
     return f"{claim} ({numbers}; {first} has {record})."
 
 
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values adjusted by Holm's method.
+
+    The i-th smallest of m p-values becomes the largest of (m - j + 1) p_(j) over j <= i, at most 1.
+    Calling those below a level significant is wrong about one or more of them with at most that
+    probability, however the tests depend on each other.
+
+    Parameters
+    ----------
+    p_values : sequence of m float
+        In any order.
+
+    Returns
+    -------
+    list of m float
+        In the same order; none is smaller than what it was.
+
+    Raises
+    ------
+    ValueError
+        If one is not in [0, 1].
+
+    References
+    ----------
+    S. Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of
+    Statistics 6 (1979).
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    p = np.asarray(p_values, dtype=np.float64)
+    if wrong := [value for value in p.tolist() if not 0 <= value <= 1]:
+        raise ValueError(f"expected p-values in [0, 1], got {wrong[0]}")
+    order = np.argsort(p, kind="stable")
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    bounded: list[float] = np.minimum(adjusted, 1.0).tolist()
+    return bounded
+
+
 def _differences(first: npt.ArrayLike, second: npt.ArrayLike) -> Array:
     """Subtract scores pair by pair, rounded at 1e-12 of the largest score."""
     a, b = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
@@ -173,16 +222,6 @@ def _differences(first: npt.ArrayLike, second: npt.ArrayLike) -> Array:
         raise ValueError("expected finite scores, got nan or inf")
     largest = float(max(np.abs(a).max(), np.abs(b).max()))
     return np.round(a / largest - b / largest, _DIGITS) * largest if largest > 0 else a - b
-
-
-def _t_test(name: str, d: Array, standard_error: float) -> PairedTest:
-    """Compare mean(d) / standard_error with Student's t on r - 1 degrees of freedom."""
-    mean = float(np.mean(d))
-    if standard_error > 0:
-        t = mean / standard_error
-    else:
-        t = 0.0 if mean == 0 else float(np.copysign(inf, mean))
-    return _report(name, d, t, 2 * float(stats.t.sf(abs(t), len(d) - 1)), standard_error)
 
 
 def _signed_rank_p(moved: Array, ranks: Array) -> float:
@@ -206,7 +245,3 @@ def _report(
     return PairedTest(
         name, statistic, p_value, float(np.mean(d)), standard_error, wins, ties, losses
     )
-
-
-def _sem(d: Array) -> float:
-    return float(np.std(d, ddof=1)) / sqrt(len(d))

@@ -10,7 +10,7 @@ paired t test; p-values are adjusted by Holm's method over all methods tested.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum, isfinite, sqrt
 from statistics import median, variance
@@ -19,8 +19,7 @@ from typing import Any, TypeAlias, TypeGuard
 from pliant.comparison.metrics import Metric, metrics_of
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.record import BASELINE, REFERENCE, Entry, Record
-from pliant.comparison.stats.multiple import holm
-from pliant.comparison.stats.paired import PairedTest, corrected_t_test, wilcoxon_test
+from pliant.comparison.stats.paired import PairedTest, corrected_t_test, holm, wilcoxon_test
 
 Cells: TypeAlias = dict[tuple[int, int], Record]
 Scores: TypeAlias = dict[tuple[int, int], float]
@@ -42,7 +41,11 @@ def finished(methods: Sequence[Entry], records: Iterable[Record]) -> dict[str, C
 def scores_of(cells: Cells, metric: str) -> Scores:
     """Return the scores of the cells that have this one."""
     scores = {place: record["scores"].get(metric) for place, record in cells.items()}
-    return {place: _bounded(score) for place, score in scores.items() if is_number(score)}
+    return {
+        place: min(max(float(score), -LARGEST), LARGEST)
+        for place, score in scores.items()
+        if is_number(score)
+    }
 
 
 def mean_of(values: Iterable[float]) -> float | None:
@@ -74,10 +77,6 @@ def median_of(values: Iterable[object]) -> float | None:
 def is_number(value: object) -> TypeGuard[float]:
     """Return whether a value of a record is a finite number."""
     return isinstance(value, int | float) and isfinite(value)
-
-
-def _bounded(score: float) -> float:
-    return min(max(float(score), -LARGEST), LARGEST)
 
 
 SECONDS = ("search", "fit", "predict", "total")
@@ -174,7 +173,8 @@ def standings(
     values = {name: scores_of(mine, metric.name) for name, mine in cells.items()}
     places = {name: _place(values[name], metric) for name in cells}
     best_first = sorted(methods, key=lambda entry: (places[entry.name], entry.name))
-    against = _reference(best_first, values, reference)
+    scored = {name for name, mine in values.items() if mine}
+    against = reference_of(best_first, scored, reference)
     order = [places[entry.name] for entry in best_first]
     untested = [
         _standing(
@@ -198,11 +198,10 @@ def _place(values: Scores, metric: Metric) -> tuple[bool, float]:
     return False, float(f"{mean:.12g}") * (-1 if metric.higher_is_better else 1)
 
 
-def _reference(
-    best_first: Sequence[Entry], values: Mapping[str, Scores], wanted: str
-) -> str | None:
+def reference_of(best_first: Sequence[Entry], scored: Container[str], wanted: str) -> str | None:
+    """Return the wanted method if it has a score, or else the best baseline that has one."""
     baselines = [entry.name for entry in best_first if entry.kind == BASELINE]
-    return next((name for name in (wanted, *baselines) if values.get(name)), None)
+    return next((name for name in (wanted, *baselines) if name in scored), None)
 
 
 def _tested(

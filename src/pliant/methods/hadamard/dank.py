@@ -18,7 +18,6 @@ from pliant.core.validation import (
     one_of,
     optional,
     real_number,
-    set_parameters,
 )
 from pliant.methods.hadamard.estimators import ADAPTATION, BaseHadamard
 from pliant.methods.hadamard.parts.run import solve_in_parts
@@ -242,7 +241,27 @@ class DANKClassifier(BaseHadamard, SVMClassifier):
         class_weight: Any = None,
         random_state: Any = None,
     ) -> None:
-        set_parameters(self, locals())
+        self.kernel = kernel
+        self.gamma = gamma
+        self.C = C
+        self.eta = eta
+        self.eta_scale = eta_scale
+        self.tau = tau
+        self.extension = extension
+        self.n_neighbors = n_neighbors
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_seconds = max_seconds
+        self.cache_mb = cache_mb
+        self.dtype = dtype
+        self.partition = partition
+        self.n_parts = n_parts
+        self.prediction = prediction
+        self.refine = refine
+        self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
+        self.class_weight = class_weight
+        self.random_state = random_state
 
     def _solve(self, task: Task, start: WarmStart | None, callback: Callback) -> Solution:
         if self.partition is None:
@@ -332,7 +351,28 @@ class DANKRegressor(BaseHadamard, SVMRegressor):
         checkpoint: Any = None,
         random_state: Any = None,
     ) -> None:
-        set_parameters(self, locals())
+        self.kernel = kernel
+        self.gamma = gamma
+        self.C = C
+        self.epsilon = epsilon
+        self.eta = eta
+        self.eta_scale = eta_scale
+        self.tau = tau
+        self.extension = extension
+        self.n_neighbors = n_neighbors
+        self.scale_target = scale_target
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_seconds = max_seconds
+        self.cache_mb = cache_mb
+        self.dtype = dtype
+        self.partition = partition
+        self.n_parts = n_parts
+        self.prediction = prediction
+        self.refine = refine
+        self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
+        self.random_state = random_state
 
     def _solve(self, task: Task, start: WarmStart | None, callback: Callback) -> Solution:
         if self.partition is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from pliant.core.validation import Constraint, set_parameters
+from pliant.core.validation import Constraint
 from pliant.methods.hadamard.estimators import ADAPTATION, BaseHadamard
 from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor
 
@@ -106,7 +106,20 @@ class KNPLClassifier(BaseHadamard, SVMClassifier):
         class_weight: Any = None,
         random_state: Any = None,
     ) -> None:
-        set_parameters(self, locals())
+        self.kernel = kernel
+        self.gamma = gamma
+        self.C = C
+        self.eta = eta
+        self.eta_scale = eta_scale
+        self.extension = extension
+        self.n_neighbors = n_neighbors
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_seconds = max_seconds
+        self.cache_mb = cache_mb
+        self.dtype = dtype
+        self.class_weight = class_weight
+        self.random_state = random_state
 
 
 class KNPLRegressor(BaseHadamard, SVMRegressor):
@@ -182,4 +195,18 @@ class KNPLRegressor(BaseHadamard, SVMRegressor):
         dtype: str = "auto",
         random_state: Any = None,
     ) -> None:
-        set_parameters(self, locals())
+        self.kernel = kernel
+        self.gamma = gamma
+        self.C = C
+        self.epsilon = epsilon
+        self.eta = eta
+        self.eta_scale = eta_scale
+        self.extension = extension
+        self.n_neighbors = n_neighbors
+        self.scale_target = scale_target
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_seconds = max_seconds
+        self.cache_mb = cache_mb
+        self.dtype = dtype
+        self.random_state = random_state

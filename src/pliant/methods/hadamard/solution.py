@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pliant.methods.hadamard.kernel import HadamardKernel
     from pliant.methods.hadamard.partitioned_kernel import PartitionedKernel
     from pliant.methods.hadamard.parts.divide import Partition
-    from pliant.methods.hadamard.parts.parallel import PartResult
+    from pliant.methods.hadamard.parts.store import PartResult
 
 
 @dataclass(frozen=True, eq=False)

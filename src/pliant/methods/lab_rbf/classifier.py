@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import check_real, plain, set_parameters
+from pliant.core.validation import check_real, plain
 from pliant.methods.lab_rbf.base import BaseLABRBF
 from pliant.methods.lab_rbf.ensemble import Run
 from pliant.methods.lab_rbf.rows import Table
@@ -147,7 +147,29 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
-        set_parameters(self, locals())
+        self.n_support = n_support
+        self.profile = profile
+        self.n_members = n_members
+        self.n_draws = n_draws
+        self.objective = objective
+        self.linear = linear
+        self.transforms = transforms
+        self.alpha = alpha
+        self.shrinkage = shrinkage
+        self.support = support
+        self.initial_bandwidth = initial_bandwidth
+        self.validation_fraction = validation_fraction
+        self.solver = solver
+        self.max_iter = max_iter
+        self.learning_rate = learning_rate
+        self.max_seconds = max_seconds
+        self.batch_rows = batch_rows
+        self.max_bandwidth_rows = max_bandwidth_rows
+        self.scale = scale
+        self.dtype = dtype
+        self.device = device
+        self.n_jobs = n_jobs
+        self.random_state = random_state
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, None]:
         X, y = validate_data(self, X, y, dtype=(np.float64, np.float32), ensure_min_samples=2)

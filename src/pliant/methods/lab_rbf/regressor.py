@@ -22,7 +22,6 @@ from pliant.core.validation import (
     check_vector,
     optional,
     plain,
-    set_parameters,
 )
 from pliant.methods.lab_rbf.base import BaseLABRBF
 from pliant.methods.lab_rbf.ensemble import Run
@@ -235,7 +234,30 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         calibration: float | None = None,
         random_state: Any = None,
     ) -> None:
-        set_parameters(self, locals())
+        self.n_support = n_support
+        self.profile = profile
+        self.n_members = n_members
+        self.n_draws = n_draws
+        self.objective = objective
+        self.linear = linear
+        self.transforms = transforms
+        self.alpha = alpha
+        self.shrinkage = shrinkage
+        self.support = support
+        self.initial_bandwidth = initial_bandwidth
+        self.validation_fraction = validation_fraction
+        self.solver = solver
+        self.max_iter = max_iter
+        self.learning_rate = learning_rate
+        self.max_seconds = max_seconds
+        self.batch_rows = batch_rows
+        self.max_bandwidth_rows = max_bandwidth_rows
+        self.scale = scale
+        self.dtype = dtype
+        self.device = device
+        self.n_jobs = n_jobs
+        self.calibration = calibration
+        self.random_state = random_state
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Table | None]:
         X, Y = self._checked(X, y)

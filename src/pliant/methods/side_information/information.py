@@ -317,24 +317,14 @@ class SupervisedGraph(ABC):
 class LabelGraph(SupervisedGraph):
     """The graph of labels: S = I - U H U', which differs from the identity by a rank-q matrix.
 
-    The q groups are the classes and, if there are any, the points without a label. U has one
-    orthonormal column per group, constant on its points; H_gh = W_gh sqrt(n_g n_h / (D_g D_h))
-    for groups of n_g points.
+    The q groups are the classes and, if there are any, the points without a label, whose label is
+    -1. U has one orthonormal column per group, constant on its points;
+    H_gh = W_gh sqrt(n_g n_h / (D_g D_h)) for groups of n_g points.
 
-    Parameters
-    ----------
-    members : array of shape (a,)
-    labels : array of shape (a,)
-        The class of each member, -1 where it is unknown.
-    beta : float
-
-    Attributes
-    ----------
-    groups, sizes : arrays of shape (a,) and (q,)
-        The group of each member, and the number of members in each group.
-    modes, damping : arrays of shape (q, q) and (q,)
-        Eigenvectors of H, and 1 minus its eigenvalues in ascending order; the first of these is
-        exactly 0 and belongs to the null vector of S.
+    `groups`, shape (a,), are those of the members, and `sizes`, shape (q,), the numbers of members
+    in each. `modes`, shape (q, q), are the eigenvectors of H, and `damping`, shape (q,), is 1 minus
+    its eigenvalues in ascending order; the first of these is exactly 0 and belongs to the null
+    vector of S.
     """
 
     def __init__(self, members: Indices, labels: Indices, beta: float = 1.0) -> None:

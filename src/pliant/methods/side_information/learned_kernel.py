@@ -321,6 +321,8 @@ class LearnedKernelClassifier(ClassifierMixin, BaseLearnedKernel):
 
     _estimator_type_of_machine = "classifier"
 
+    unlabeled: Any
+
     def __init__(
         self,
         learner: Any = None,
@@ -415,6 +417,8 @@ class LearnedKernelRegressor(RegressorMixin, BaseLearnedKernel):
         "n_bins": integer(least=2),
     }
     _estimator_type_of_machine = "regressor"
+
+    n_bins: int
 
     def __init__(
         self,

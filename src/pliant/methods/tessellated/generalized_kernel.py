@@ -114,8 +114,8 @@ class GeneralizedKernel(Kernel):
         X = check_points(X, "X")
         side = self._side(X)
         gram = np.empty((len(X), len(X)), dtype=dtype)
-        for rows in _slices(len(X), TILE):
-            for columns in _slices(rows.stop, TILE):
+        for rows in slices(len(X), TILE):
+            for columns in slices(rows.stop, TILE):
                 tile = self._tile(_part(side, rows), _part(side, columns))
                 if rows == columns:
                     tile = 0.5 * (tile + tile.T)  # exactly symmetric
@@ -147,14 +147,14 @@ class GeneralizedKernel(Kernel):
     def _between(self, left: Side, right: Side) -> Array:
         """Return k between two sets of points, computed in tiles."""
         gram = np.empty((len(left[0]), len(right[0])))
-        for rows in _slices(len(gram), TILE):
-            for columns in _slices(gram.shape[1], TILE):
+        for rows in slices(len(gram), TILE):
+            for columns in slices(gram.shape[1], TILE):
                 gram[rows, columns] = self._tile(_part(left, rows), _part(right, columns))
         return gram
 
     def _diagonal(self, X: Array) -> Array:
         side = self._side(X)
-        tiles = [_part(side, rows) for rows in _slices(len(X), DIAGONAL_TILE)]
+        tiles = [_part(side, rows) for rows in slices(len(X), DIAGONAL_TILE)]
         return np.concatenate([self._tile(tile, tile).diagonal() for tile in tiles])
 
     def _check_loaded(self) -> None:
@@ -163,7 +163,7 @@ class GeneralizedKernel(Kernel):
             check_points(self.factor, "factor")
 
 
-def _slices(count: int, step: int) -> Iterator[slice]:
+def slices(count: int, step: int) -> Iterator[slice]:
     """Cut range(count) into slices."""
     for low in range(0, count, step):
         yield slice(low, min(low + step, count))

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from pliant.core.kernels.base import Kernel
 from pliant.core.typing import Array
-from pliant.core.validation import Constraint, optional, set_parameters
+from pliant.core.validation import Constraint, optional
 from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor
 from pliant.methods.tessellated.base import BaseGKL
 from pliant.methods.tessellated.generalized_kernel import GeneralizedKernel
@@ -97,7 +97,17 @@ class GKLClassifier(BaseGKL, SVMClassifier):
         class_weight: Any = None,
         random_state: Any = None,
     ) -> None:
-        set_parameters(self, locals())
+        self.kernel = kernel
+        self.C = C
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.prox = prox
+        self.subsample = subsample
+        self.cache_mb = cache_mb
+        self.dtype = dtype
+        self.class_weight = class_weight
+        self.random_state = random_state
 
 
 class GKLRegressor(BaseGKL, SVMRegressor):
@@ -143,4 +153,15 @@ class GKLRegressor(BaseGKL, SVMRegressor):
         dtype: str = "float64",
         random_state: Any = None,
     ) -> None:
-        set_parameters(self, locals())
+        self.kernel = kernel
+        self.C = C
+        self.epsilon = epsilon
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.prox = prox
+        self.subsample = subsample
+        self.scale_target = scale_target
+        self.cache_mb = cache_mb
+        self.dtype = dtype
+        self.random_state = random_state

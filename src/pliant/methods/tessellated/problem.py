@@ -24,13 +24,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
+from pliant.core.blocks import in_blocks
 from pliant.core.typing import Array
 from pliant.methods.svm.dual import Certificate, MarginDual
 from pliant.methods.svm.rows import CachedRows, DenseRows
 from pliant.methods.tessellated.generalized_kernel import GeneralizedKernel, Side
-
-BLOCK_ENTRIES = 4_000_000
-"""Number of kernel values that a product holds at once."""
 
 
 class Oracle(NamedTuple):
@@ -152,9 +150,11 @@ class KernelLearning:
         """Return K_P w in float64, whatever the precision of Gram matrices, shape (n_samples,)."""
         kernel = self.kernel.with_factor(factor)
         used = np.flatnonzero(w)
-        step = max(1, BLOCK_ENTRIES // max(1, used.size))
-        blocks = [self.points[low : low + step] for low in range(0, len(w), step)]
-        return np.concatenate([kernel(block, self.points[used]) @ w[used] for block in blocks])
+        points, weights = self.points[used], w[used]
+        product: Array = in_blocks(
+            self.points, used.size, lambda block: kernel(block, points) @ weights
+        )
+        return product
 
     def oracle(self, w: Array, gain: float, count: int = 1) -> Oracle:
         """Return the best P for w, and the bound that it gives.

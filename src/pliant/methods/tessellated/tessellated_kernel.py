@@ -23,6 +23,7 @@ from pliant.methods.tessellated.generalized_kernel import (
     Side,
     monomial_basis,
     raw_moments,
+    slices,
 )
 
 BASES = ("x", "xz")
@@ -260,7 +261,7 @@ def _sum_over_pairs(basis: MonomialBasis, X: Array, weighted: Array, box: Box) -
 
 def _tiles(count: int) -> list[tuple[slice, slice]]:
     """Return the rows and columns of the tiles in the lower half of a (count, count) matrix."""
-    cuts = [slice(low, min(low + MOMENT_TILE, count)) for low in range(0, count, MOMENT_TILE)]
+    cuts = list(slices(count, MOMENT_TILE))
     return [(rows, columns) for i, rows in enumerate(cuts) for columns in cuts[: i + 1]]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from pliant.core.kernels.base import Kernel, Rescaled
 from pliant.core.typing import Array
-from pliant.core.validation import Constraint, check_flag, check_vector, one_of, set_parameters
+from pliant.core.validation import Constraint, check_flag, check_vector, one_of
 from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor
 from pliant.methods.tessellated.base import BaseGKL, unscaled
 from pliant.methods.tessellated.tessellated_kernel import BASES, TessellatedKernel, check_degree
@@ -244,7 +244,21 @@ class TKLClassifier(BaseGKL, SVMClassifier):
         class_weight: Any = None,
         random_state: Any = None,
     ) -> None:
-        set_parameters(self, locals())
+        self.C = C
+        self.degree = degree
+        self.basis = basis
+        self.delta = delta
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.prox = prox
+        self.subsample = subsample
+        self.scale = scale
+        self.normalize_measure = normalize_measure
+        self.cache_mb = cache_mb
+        self.dtype = dtype
+        self.class_weight = class_weight
+        self.random_state = random_state
 
 
 class TKLRegressor(BaseGKL, SVMRegressor):
@@ -328,4 +342,19 @@ class TKLRegressor(BaseGKL, SVMRegressor):
         dtype: str = "float64",
         random_state: Any = None,
     ) -> None:
-        set_parameters(self, locals())
+        self.C = C
+        self.epsilon = epsilon
+        self.degree = degree
+        self.basis = basis
+        self.delta = delta
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.prox = prox
+        self.subsample = subsample
+        self.scale = scale
+        self.scale_target = scale_target
+        self.normalize_measure = normalize_measure
+        self.cache_mb = cache_mb
+        self.dtype = dtype
+        self.random_state = random_state

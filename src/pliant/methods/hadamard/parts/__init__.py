@@ -7,8 +7,8 @@ where it stopped.
 
 from pliant.methods.hadamard.parts.divide import AUTO_SIZE, Partition, kmeans_partition
 from pliant.methods.hadamard.parts.folder import fingerprint
-from pliant.methods.hadamard.parts.parallel import PartResult, halted, run_parts
-from pliant.methods.hadamard.parts.store import Store
+from pliant.methods.hadamard.parts.parallel import halted, run_parts
+from pliant.methods.hadamard.parts.store import PartResult, Store
 
 __all__ = [
     "AUTO_SIZE",

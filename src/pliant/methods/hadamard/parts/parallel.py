@@ -9,48 +9,19 @@ import time
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 from uuid import uuid4
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from pliant.core.typing import Array
+from pliant.methods.hadamard.parts.store import PartResult, Store
 
 UNFINISHED = "STOPPED"
 """The status of a result that is not stored, because the time limit came first."""
 
 _RUNNING: set[str] = set()
 _THREAD = threading.local()
-
-
-class PartResult(NamedTuple):
-    """The solution of one part's problem.
-
-    Attributes
-    ----------
-    beta : array of shape (m,)
-        Coefficients of the part's m rows, in the order of the rows.
-    value : float
-        The part's objective at `beta`.
-    gap : float
-        A bound on the distance of `value` from the part's optimum, in units of the objective;
-        nan where there is no certificate.
-    n_iter : int
-        Iterations done.
-    status : str
-        Why the solver stopped, the name of a `pliant.core.progress.Status`.
-    seconds : float
-        Processor time of the thread that ran the part, set by `run_parts`. Other threads of a
-        BLAS are not counted.
-    """
-
-    beta: Array
-    value: float
-    gap: float
-    n_iter: int
-    status: str
-    seconds: float = 0.0
 
 
 Work: TypeAlias = Callable[..., PartResult]
@@ -72,16 +43,6 @@ Outcome: TypeAlias = tuple[int, PartResult | Failure]
 Outcomes: TypeAlias = Generator[Outcome, None, None]
 
 
-class Archive(Protocol):
-    """Keeps results; `Store` is one."""
-
-    def save(self, stage: str, part: int, result: PartResult) -> None:
-        """Keep the result of a part."""
-
-    def load(self, stage: str, part: int, size: int) -> PartResult | None:
-        """Return the result of a part of `size` rows; None if there is none."""
-
-
 class Stop(BaseException):
     """Ends joblib's generator without the warning that closing it gives."""
 
@@ -92,7 +53,7 @@ def run_parts(
     *,
     sizes: Sequence[int],
     n_jobs: int | None = None,
-    store: Archive | None = None,
+    store: Store | None = None,
     stage: str = "plain",
     report: Callable[[int, int], object] | None = None,
 ) -> list[PartResult | None]:

@@ -13,7 +13,8 @@ from pliant.core.progress import Status, is_over
 from pliant.core.typing import Array
 from pliant.methods.hadamard.gram_rows import gram_rows
 from pliant.methods.hadamard.parts.divide import Partition
-from pliant.methods.hadamard.parts.parallel import PartResult, halted
+from pliant.methods.hadamard.parts.parallel import halted
+from pliant.methods.hadamard.parts.store import PartResult
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import MarginDual, without_intercept
 from pliant.methods.svm.rows import DenseRows, Rows

@@ -20,9 +20,9 @@ from pliant.methods.hadamard.gram_rows import gram_rows
 from pliant.methods.hadamard.partitioned_kernel import PartitionedKernel
 from pliant.methods.hadamard.parts.checkpoint import Keeper, open_store
 from pliant.methods.hadamard.parts.divide import AUTO_SIZE, Partition, kmeans_partition
-from pliant.methods.hadamard.parts.parallel import PartResult, run_parts
+from pliant.methods.hadamard.parts.parallel import run_parts
 from pliant.methods.hadamard.parts.part import SMALL_PART, PartOptions, PartTasks, solve_part
-from pliant.methods.hadamard.parts.store import Store
+from pliant.methods.hadamard.parts.store import PartResult, Store
 from pliant.methods.hadamard.problem import automatic_eta
 from pliant.methods.hadamard.solution import Solution
 from pliant.methods.svm import smo

@@ -7,19 +7,48 @@ import re
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from pliant.core.files import quoted
+from pliant.core.typing import Array
 from pliant.core.validation import stack_level
 from pliant.methods.hadamard.parts.divide import Partition
 from pliant.methods.hadamard.parts.folder import open_folder
 from pliant.methods.hadamard.parts.npz import Damaged, Layout, read_arrays, write_arrays
-from pliant.methods.hadamard.parts.parallel import PartResult
 
 STATUS_LENGTH = 32
+
+
+class PartResult(NamedTuple):
+    """The solution of one part's problem.
+
+    Attributes
+    ----------
+    beta : array of shape (m,)
+        Coefficients of the part's m rows, in the order of the rows.
+    value : float
+        The part's objective at `beta`.
+    gap : float
+        A bound on the distance of `value` from the part's optimum, in units of the objective;
+        nan where there is no certificate.
+    n_iter : int
+        Iterations done.
+    status : str
+        Why the solver stopped, the name of a `pliant.core.progress.Status`.
+    seconds : float
+        Processor time of the thread that ran the part, set by `run_parts`. Other threads of a
+        BLAS are not counted.
+    """
+
+    beta: Array
+    value: float
+    gap: float
+    n_iter: int
+    status: str
+    seconds: float = 0.0
 
 
 class Store:
