@@ -21,13 +21,19 @@ et al. 2002; Vovk, Gammerman and Shafer 2005).
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, Self
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
+from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
-from pliant.core.validation import check_points, check_vector
+from pliant.core.validation import check_points, check_share, check_vector
+from pliant.methods.lab_rbf.base import BaseLABRBF
 from pliant.methods.lab_rbf.ensemble import TINY, Run
 from pliant.methods.lab_rbf.rows import Table
 
@@ -167,6 +173,136 @@ class LABRBFErrorModel(BaseEstimator):
             raise ValueError(f"expected weights >= 0 of shape {errors.shape}")
         if not isinstance(self.exact, bool):
             raise ValueError(f"expected exact True or False, got {self.exact!r:.80}")
+
+
+class IntervalRegressor(BaseLABRBF):
+    """The part of a LAB-RBF regressor that makes prediction intervals."""
+
+    error_model_: LABRBFErrorModel | None
+    target_transform_: str | None
+    n_outputs_: int
+
+    @abstractmethod
+    def _checked(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Array, Array]:
+        """Return checked points, and targets of shape (n_samples, n_outputs)."""
+
+    def predict_interval(self, X: npt.ArrayLike, coverage: float = 0.9) -> Array:
+        """Return an interval for each point that holds its target with a given probability.
+
+        The ends are the quantiles (1 - coverage) / 2 and (1 + coverage) / 2, see
+        `predict_quantile`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        coverage : float, default=0.9
+            Probability, in (0, 1).
+
+        Returns
+        -------
+        array of shape (n_samples, 2) or (n_samples, n_outputs, 2)
+            The lower and the upper end. With calibration samples, an end is infinite where there
+            are too few of them: both are finite from 2 / (1 - coverage) - 1 samples on.
+
+        Notes
+        -----
+        By default, intervals come from errors on the samples that members held out, scaled by how
+        much the members disagree. They are approximate, because these samples also chose the
+        penalties of the members. With ``calibration=0.2``, or after `calibrate`, they come from
+        samples that nothing else has seen (split conformal prediction): they then hold the target
+        of a new point with at least the requested probability, on average over samples that are
+        exchangeable with the calibration samples, whatever their distribution is.
+
+        References
+        ----------
+        Papadopoulos, Proedrou, Vovk, Gammerman: Inductive confidence machines for regression, ECML
+        2002.
+        """
+        check_share("coverage", coverage)
+        tails = ((1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0)
+        return self.predict_quantile(X, tails)
+
+    @blas_limited
+    def predict_quantile(self, X: npt.ArrayLike, q: npt.ArrayLike = 0.5) -> Array:
+        """Return quantiles of the distribution of each point's target.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        q : float or array-like of shape (n_quantiles,), default=0.5
+            Probabilities, in (0, 1).
+
+        Returns
+        -------
+        array of shape (n_samples,), or (n_samples, n_quantiles) for several probabilities
+            With several outputs, (n_samples, n_outputs) or (n_samples, n_outputs, n_quantiles).
+        """
+        check_is_fitted(self)
+        probabilities = np.asarray(q, dtype=np.float64)
+        if probabilities.ndim > 1 or not ((probabilities > 0) & (probabilities < 1)).all():
+            raise ValueError(f"expected q in (0, 1), a number or a list of numbers, got {q!r:.200}")
+        errors = self._checked_errors()
+        mean, spread = self._mean_and_spread(self._blocks(X))
+        scale = errors.scale(spread)
+        z = [errors.quantile(float(p)) for p in probabilities.ravel()]
+        quantiles = np.stack([mean + scale * each for each in z], axis=-1)
+        if self.target_transform_ == "log":
+            quantiles = np.exp(quantiles)
+        if probabilities.ndim == 0:
+            quantiles = quantiles[..., 0]
+        return np.asarray(self._shaped(quantiles))
+
+    @blas_limited
+    def calibrate(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+        """Calibrate the prediction intervals on samples that the model has not learned from.
+
+        Predictions do not change. The guarantee of `predict_interval` holds only if these samples
+        were not used in any other way, for example to choose parameters.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        X, Y = self._checked(X, y, reset=False)
+        if Y.shape[1] != self.n_outputs_:
+            raise ValueError(f"expected y with {self.n_outputs_} outputs, got {Y.shape[1]}")
+        self._calibrate(X, Y)
+        return self
+
+    def _calibrate(self, X: Array, Y: Array) -> None:
+        """Take the errors on these samples."""
+        if self.target_transform_ == "log":
+            # A target that has no logarithm is below all predictions.
+            Y = np.log(np.maximum(Y, np.finfo(np.float64).tiny))
+        mean, spread = self._mean_and_spread(self._checked_blocks(X))
+        errors = self.error_model_ or LABRBFErrorModel.constant(self.n_outputs_)
+        self.error_model_ = errors.calibrated(Y - mean, spread)
+
+    def _checked_errors(self) -> LABRBFErrorModel:
+        """Return the distribution of the errors, or raise ValueError if there is none."""
+        check_is_fitted(self)
+        if self.error_model_ is None:
+            raise ValueError(
+                "expected held-out samples, whose errors intervals are made of: set "
+                "validation_fraction > 0 or calibration, or call calibrate(X, y), got "
+                f"validation_fraction={self.validation_fraction:g} and no calibration samples"
+            )
+        return self.error_model_
+
+    def _mean_and_spread(self, blocks: Iterator[Array]) -> tuple[Array, Array]:
+        """Return mean and standard deviation over the members, (n_samples, n_outputs)."""
+        used, means, spreads = self._used, [], []
+        for block in blocks:
+            each = np.stack([member.expand(block) for member in used])
+            means.append(sum(each) / len(used))  # as `predict` adds them up
+            spreads.append(each.std(axis=0))
+        return np.concatenate(means), np.concatenate(spreads)
 
 
 class _ScaledErrors(NamedTuple):
