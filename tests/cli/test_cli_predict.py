@@ -56,6 +56,28 @@ def test_decision_values(pliant, folder, models):
     assert highest.tolist() == frame.prediction.tolist()
 
 
+@pytest.mark.parametrize("more", [["--tune"], ["--param", "calibration=0.3"]])
+def test_intervals_are_in_the_units_of_the_target(pliant, folder, more):
+    words = ["--method", "lab-rbf", "--param", "max_iter=5", "--cv", 0, "--out", "m.pliant", *more]
+    drop = ["--drop", "sick", "--drop", "grade"]
+    assert pliant("fit", "patients.csv", "--target", "amount", *words, *drop).code == 0
+    done = pliant("predict", "m.pliant", "patients.csv", "--interval", "0.8")
+    frame = pd.read_csv(io.StringIO(done.out))
+    assert list(frame) == ["prediction", "low", "high"]
+    assert (frame.low < frame.high).all()
+    amount = pd.read_csv("patients.csv").amount
+    assert ((frame.low <= amount) & (amount <= frame.high)).mean() > 0.5
+    assert frame.prediction.between(frame.low, frame.high).mean() > 0.9
+
+
+def test_intervals_belong_to_lab_rbf_regression(pliant, folder, models):
+    done = pliant("predict", models["sick"], "patients.csv", "--interval", "0.9")
+    assert done.code == 2
+    assert "--interval belongs to a regression model of lab-rbf, got one of DANK" in done.err
+    done = pliant("predict", models["sick"], "patients.csv", "--interval", "90")
+    assert "expected --interval < 1, got 90" in done.err
+
+
 def test_columns_are_found_by_name(pliant, folder, models):
     frame = pd.read_csv("patients.csv")
     frame.assign(new=1)[["new", "colour", "dose", "age"]].to_csv("other.csv", index=False)

@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.pipeline import Pipeline
 
 from pliant.cli.console import progress, tell
 from pliant.cli.outputs import STDOUT, check_outputs
+from pliant.comparison.run.pipeline import last_step
 from pliant.comparison.run.search import Tick
 from pliant.core.exceptions import ModelFileError
 from pliant.core.files import printable, quoted
 from pliant.core.typing import Array
+from pliant.core.validation import check_share
 from pliant.persistence import LoadedModel, load_model
 from pliant.tables import TableSchema, iter_table, write_csv, write_predictions
 
@@ -35,6 +39,13 @@ def predict(
     decision: Annotated[
         bool, typer.Option("--decision", help="Add the decision values of a classifier.")
     ] = False,
+    interval: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Add columns low and high: an interval with this share of targets (lab-rbf).",
+        ),
+    ] = None,
 ) -> None:
     """Predict the target for each row of a table, in the order of its rows.
 
@@ -44,7 +55,7 @@ def predict(
     Example:  pliant predict model.pliant new.csv --out predictions.csv
     """
     check_outputs([out], inputs=[model, table])
-    predictor = TablePredictor(model, decision)
+    predictor = TablePredictor(model, decision, interval)
     frames = iter_table(table)
     if out == STDOUT:
         if isinstance(sys.stdout, io.TextIOWrapper):
@@ -92,9 +103,17 @@ def _rehearse(model: Any, features: int, path: Path) -> None:
 class TablePredictor:
     """Predicts one frame after the other, and counts the rows predicted so far in `n_rows`."""
 
-    def __init__(self, path: Path, decision: bool = False) -> None:
+    def __init__(self, path: Path, decision: bool = False, interval: float | None = None) -> None:
         loaded, self._schema = load_with_schema(path)
         self._model = loaded.model
+        if interval is not None:
+            check_share("--interval", interval)
+            if not hasattr(last_step(self._model), "predict_interval"):
+                raise ValueError(
+                    "--interval belongs to a regression model of lab-rbf, got one of "
+                    f"{type(last_step(self._model)).__name__}"
+                )
+        self._interval = interval
         if decision and not hasattr(self._model, "decision_function"):
             raise ValueError("--decision belongs to classification, this model does regression")
         self._decision = decision
@@ -109,6 +128,9 @@ class TablePredictor:
         columns: dict[str, Array] = {"prediction": self._model.predict(X)}
         if self._decision:
             columns |= self._decisions(X)
+        if self._interval is not None:
+            low, high = predict_interval(self._model, X, self._interval).T
+            columns |= {"low": low, "high": high}
         self.n_rows += len(X)
         if tick is not None:
             tick(len(X))
@@ -121,3 +143,16 @@ class TablePredictor:
             return {"decision": values}
         labels = self._model.classes_.tolist()
         return {f"decision {label}": values[:, k] for k, label in enumerate(labels)}
+
+
+def predict_interval(model: Any, X: Array, coverage: float) -> Array:
+    """Return the prediction intervals of the last step of a model, in the units of the target."""
+    if isinstance(model, TransformedTargetRegressor):
+        ends = predict_interval(model.regressor_, X, coverage)
+        columns = [model.transformer_.inverse_transform(end[:, None])[:, 0] for end in ends.T]
+        return np.stack(columns, axis=1)
+    if isinstance(model, Pipeline):
+        for _, step in model.steps[:-1]:
+            X = step.transform(X)
+        return predict_interval(model.steps[-1][1], X, coverage)
+    return np.asarray(model.predict_interval(X, coverage))

@@ -82,7 +82,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     device : str, default="cpu"
         "cpu" (NumPy), "cuda" or "cuda:N" (PyTorch on a GPU), "torch" (PyTorch on the CPU).
     n_jobs : int, optional
-        Number of threads, over members and blocks of samples. Set BLAS threads to 1 with it.
+        Number of threads, over members and blocks of samples.
     random_state : int, RandomState instance or None, default=None
         Seed of the support points, the held-out samples and the mini-batches.
 

@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 
 from pliant.core.blocks import BLOCK_ENTRIES
 from pliant.core.progress import Deadline
+from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_points, check_real
 from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel
@@ -211,6 +212,7 @@ Sums = list[tuple[Array, Array]]
 """F'F and F'y of each member."""
 
 
+@blas_limited
 def _sums(members: list[LABRBFMember], table: Table, rows: slice, mean: Array) -> Sums:
     """Return the normal equations of one block of rows."""
     X, residual = np.asarray(table.X[rows], dtype=np.float64), table.Y[rows] - mean
@@ -312,6 +314,7 @@ class EnsembleTrainer:
         )
         return [run for run in runs if run is not None]
 
+    @blas_limited
     def _train_member(
         self, table: Table, recipe: Recipe, warp: Warp, seed: int, *, needed: bool
     ) -> Run | None:

@@ -223,6 +223,7 @@ def _failed(part: int, error: Exception, trace: str) -> Outcome:
     return part, Failure(error, trace)
 
 
+@blas_limited
 def _attempt(work: Work, part: int, given: tuple[Any, ...], key: str) -> Outcome:
     """Return the number of a part with its result and processor time, or with its error."""
     local = key.startswith(f"{os.getpid()} ")
