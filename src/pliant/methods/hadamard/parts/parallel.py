@@ -15,6 +15,7 @@ from uuid import uuid4
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
+from pliant.core.threads import blas_limited
 from pliant.methods.hadamard.parts.store import PartResult, Store
 
 UNFINISHED = "STOPPED"
