@@ -27,8 +27,7 @@ from pliant.core.public import set_public_module
 from pliant.methods.hadamard.adaptive_matrix import AdaptiveMatrix
 from pliant.methods.hadamard.kernel import EXTENSIONS, HadamardKernel
 from pliant.methods.hadamard.partitioned_kernel import PartitionedKernel
-from pliant.methods.lab_rbf.kernel import LocalRBFKernel
-from pliant.methods.lab_rbf.warp import Warp
+from pliant.methods.lab_rbf.kernel import LocalRBFKernel, Warp
 from pliant.methods.side_information.kernels import LandmarkKernel, LogDetKernel
 from pliant.methods.side_information.neighbor_graph import NeighborGraphKernel, SpectralKernel
 from pliant.methods.tessellated.generalized_kernel import GeneralizedKernel

@@ -26,7 +26,10 @@ FILES_OF_A_FIT = {
     "LABRBFClassifier": 13,
     "SCGLogDetLearner": 10,
 }
-"""Own files that a default fit may enter, those of the core included."""
+"""Own files that a default fit may enter, those of the core included, `EVERYWHERE` not."""
+
+EVERYWHERE = {"/core/threads.py"}
+"""A decorator of every fit, which changes no number: nobody follows a fit into it."""
 
 OWN_CLASSES, OWN_FILES = 4, 3
 """Own classes in the method resolution order of an estimator at most, and files that hold them."""
@@ -80,7 +83,7 @@ def files_entered():
 
 @pytest.mark.parametrize("name", FILES_OF_A_FIT)
 def test_a_default_fit_enters_few_files(name, files_entered):
-    entered = files_entered[name]
+    entered = [file for file in files_entered[name] if file not in EVERYWHERE]
     assert len(entered) > 3  # the trace has seen something
     assert len(entered) <= FILES_OF_A_FIT[name], entered
 

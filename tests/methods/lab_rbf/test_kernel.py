@@ -11,8 +11,7 @@ from sklearn.base import clone
 
 from pliant import AsymmetricKernelRidge, DANKClassifier
 from pliant.kernels import Gaussian, Matern
-from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel
-from pliant.methods.lab_rbf.warp import Warp
+from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel, Warp
 from tests.reference import naive_local as naive
 
 profiles = st.sampled_from(sorted(PROFILES))

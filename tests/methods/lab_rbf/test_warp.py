@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from pliant.kernels import Warp
-from pliant.methods.lab_rbf.warp import BEYOND, WARPS
+from pliant.methods.lab_rbf.kernel import BEYOND, WARPS
 
 RNG = np.random.default_rng(0)
 SKEWED = np.exp(2 * RNG.normal(size=(200, 3)))

@@ -19,11 +19,10 @@ from pliant.core.progress import Deadline
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_points, check_real
-from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel
+from pliant.methods.lab_rbf.kernel import PROFILES, WARPS, LocalRBFKernel, Warp
 from pliant.methods.lab_rbf.objective import ridge_path
 from pliant.methods.lab_rbf.rows import Device, Table
 from pliant.methods.lab_rbf.trainer import Learned, Recipe, Trainer
-from pliant.methods.lab_rbf.warp import WARPS, Warp
 
 TINY = float(np.finfo(np.float64).tiny)
 

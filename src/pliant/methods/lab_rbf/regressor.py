@@ -25,8 +25,8 @@ from pliant.core.validation import (
 )
 from pliant.methods.lab_rbf.ensemble import Run
 from pliant.methods.lab_rbf.intervals import IntervalRegressor, LABRBFErrorModel, learn_errors
+from pliant.methods.lab_rbf.kernel import skewness
 from pliant.methods.lab_rbf.rows import Table
-from pliant.methods.lab_rbf.warp import skewness
 
 SKEWED_TARGET = 0.9
 """Skewness of a positive target from which on its logarithm is tried,"""

@@ -21,8 +21,7 @@ import numpy as np
 
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_weights
-from pliant.methods.lab_rbf.kernel import Profile
-from pliant.methods.lab_rbf.warp import Warp
+from pliant.methods.lab_rbf.kernel import Profile, Warp
 
 FEW_ROWS = 1024
 """Rows whose products are summed in float32: their rounding errors stay near 1e-6."""
