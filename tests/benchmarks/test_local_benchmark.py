@@ -169,7 +169,7 @@ def test_a_wrong_gradient_is_not_timed():
         local_gradient.describe((value, -gradient), problem, params)
 
 
-def test_a_report_tells_speed_up_goal_and_memory():
+def test_a_report_tells_speed_up_goal_and_memory(in_process):
     cases = [
         type(c)(c.name, c.contestants, {**c.params, **SMALL}, {**c.warm_up, **SMALL})
         for c in BENCHMARKS["local-gradient"].cases(False)[:1]

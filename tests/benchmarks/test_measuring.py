@@ -29,17 +29,6 @@ def test_a_measurement_has_time_memory_result_and_threads():
     assert isinstance(found["threads"], dict)
 
 
-def test_order_alternates_and_own_parameters_win():
-    found = measured(
-        contestant("count", "a"), contestant("count", "b", params={"n": 3}), repeats=3,
-        params={"n": 2},
-    )  # fmt: skip
-    assert [(m["repeat"], m["position"], m["contestant"]) for m in found] == [
-        (0, 0, "a"), (0, 1, "b"), (1, 0, "b"), (1, 1, "a"), (2, 0, "a"), (2, 1, "b"),
-    ]  # fmt: skip
-    assert {m["contestant"]: m["result"]["total"] for m in found} == {"a": 1, "b": 3}
-
-
 def test_threads_and_data_reach_the_process(tmp_path):
     (found,) = measured(contestant("threads"), threads=3, data=str(tmp_path))
     assert found["result"]["OMP_NUM_THREADS"] == "3"
@@ -47,21 +36,10 @@ def test_threads_and_data_reach_the_process(tmp_path):
     assert found["result"]["PLIANT_DATA"] == str(tmp_path.resolve())
 
 
-def test_failures_are_rows_and_the_rest_goes_on():
-    said = []
-    names = ["unprepared", "failing", "dying", "talkative", "absent", "count"]
-    case = Case("case", [contestant(name) for name in names], {"n": 4, "zero": 0})
-    found = measure_case(case, Settings(1, timeout=120), said.append)
-    errors = {m["contestant"]: m.get("error") for m in found}
-    assert errors["unprepared"] == "ValueError: expected n > 0, got -1"
-    assert errors["failing"].startswith("ZeroDivisionError: ")
-    assert errors["dying"] == "process ended with code 3: going down"
-    assert errors["absent"].startswith("AttributeError: ")
-    assert errors["count"] is errors["talkative"] is None
-    assert len(said) == len(names)
-    assert said[0] == "case | 1/1 | unprepared: ValueError: expected n > 0, got -1"
-    assert said[-1].startswith("case | 1/1 | count: ")
-    assert found[3]["result"] == {"value": 0.5, "count": 2}
+def test_a_process_that_dies_or_prints_is_a_row():
+    dying, talkative = measured(contestant("dying"), contestant("talkative"))
+    assert dying["error"] == "process ended with code 3: going down"
+    assert talkative["result"] == {"value": 0.5, "count": 2}
 
 
 def test_a_process_that_takes_too_long_is_ended():
@@ -95,3 +73,29 @@ def test_cases_name_their_contestants_and_baselines():
         Case("case", [])
     with pytest.raises(ValueError, match=r"a baseline among \['a'\], got 'b'"):
         Case("case", [contestant("count", "a", baseline="b")])
+
+
+def test_order_alternates_and_own_parameters_win(in_process):
+    found = measured(
+        contestant("count", "a"), contestant("count", "b", params={"n": 3}), repeats=3,
+        params={"n": 2},
+    )  # fmt: skip
+    assert [(m["repeat"], m["position"], m["contestant"]) for m in found] == [
+        (0, 0, "a"), (0, 1, "b"), (1, 0, "b"), (1, 1, "a"), (2, 0, "a"), (2, 1, "b"),
+    ]  # fmt: skip
+    assert {m["contestant"]: m["result"]["total"] for m in found} == {"a": 1, "b": 3}
+
+
+def test_failures_are_rows_and_the_rest_goes_on(in_process):
+    said = []
+    names = ["unprepared", "failing", "absent", "count"]
+    case = Case("case", [contestant(name) for name in names], {"n": 4, "zero": 0})
+    found = measure_case(case, Settings(1, timeout=120), said.append)
+    errors = {m["contestant"]: m.get("error") for m in found}
+    assert errors["unprepared"] == "ValueError: expected n > 0, got -1"
+    assert errors["failing"].startswith("ZeroDivisionError: ")
+    assert errors["absent"].startswith("AttributeError: ")
+    assert errors["count"] is None
+    assert len(said) == len(names)
+    assert said[0] == "case | 1/1 | unprepared: ValueError: expected n > 0, got -1"
+    assert said[-1].startswith("case | 1/1 | count: ")

@@ -100,7 +100,7 @@ def test_goals_bound_ratios_above_and_speed_ups_below(value, goal, quantity, met
 
 
 @pytest.fixture(scope="module")
-def report():
+def report(in_process):
     failing = Contestant("broken", f"{HERE}:unprepared", baseline="base")
     odd = Contestant("odd", f"{HERE}:undefined")
     return run(benchmark(BASE, OTHER, failing, odd), Settings(repeats=2, timeout=120))
@@ -153,7 +153,7 @@ def test_goals_over_all_problems_get_their_own_table(report):
 
 
 @pytest.fixture
-def tiny_command(monkeypatch, tmp_path):
+def tiny_command(in_process, monkeypatch, tmp_path):
     monkeypatch.setattr(command_line, "BENCHMARKS", {"tiny": benchmark()})
     monkeypatch.setattr(command_line, "RESULTS", tmp_path / "results")
     return lambda *more: command_line.main(["tiny", "--repeats", "1", *more])

@@ -167,7 +167,7 @@ def test_the_tensor_adds_up_to_the_gram_matrix():
     np.testing.assert_allclose(gram, TessellatedKernel(*BOX, factor=F).gram(X), rtol=1e-11)
 
 
-def test_a_goal_may_be_held_against_the_geometric_mean():
+def test_a_goal_may_be_held_against_the_geometric_mean(in_process):
     here = "tests.benchmarks.contestants"
     contestants = (
         Contestant("slow", f"{here}:count"),
@@ -186,7 +186,7 @@ def test_a_goal_may_be_held_against_the_geometric_mean():
     assert "geometric mean speed-up" in to_markdown(report)
 
 
-def test_the_limit_reaches_the_process():
+def test_the_limit_reaches_the_process(in_process):
     case = Case("environment", [Contestant("a", "tests.benchmarks.contestants:limit")])
     benchmark = Benchmark("tiny", "Limits", "", lambda has_data: [case])
     report = run(benchmark, Settings(repeats=1, timeout=120, peer_limit=7.0))

@@ -214,7 +214,7 @@ for table in sys.argv[2:]:
 """
 """Predict for one table after the other, and print the most memory so far."""
 
-FEW, MANY, FEATURES = 20_000, 100_000, 40
+FEW, MANY, FEATURES = 20_000, 80_000, 20
 
 
 @pytest.mark.slow

@@ -1,0 +1,39 @@
+"""Measuring without a process for each contestant, which takes seconds to start."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from contextlib import redirect_stdout
+from types import SimpleNamespace
+from unittest import mock
+
+import pytest
+
+from benchmarks.harness import measuring, worker
+
+
+def run_here(command, *, input, env, **_):
+    """Do in this process what ``subprocess.run`` does with a worker."""
+    with (
+        mock.patch.dict(os.environ, env),
+        mock.patch.object(sys, "stdin", io.StringIO(input.decode())),
+        redirect_stdout(io.StringIO()),
+    ):
+        worker.main(command[-1])
+    return SimpleNamespace(returncode=0, stderr=b"")
+
+
+@pytest.fixture(scope="module")
+def in_process():
+    """Measure in the process of the tests; the processes have tests of their own."""
+    stand_in = SimpleNamespace(
+        run=run_here,
+        DEVNULL=None,
+        PIPE=None,
+        TimeoutExpired=measuring.subprocess.TimeoutExpired,
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(measuring, "subprocess", stand_in)
+        yield
