@@ -22,7 +22,7 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.user: pyproject.toml | $(BIN)/python
-	@echo "Installing pliant with numpy, scipy, scikit-learn, joblib, numba,"
+	@echo "Installing pliant with numpy, scipy, scikit-learn, joblib, threadpoolctl, numba,"
 	@echo "  and for the command line and pictures: typer, rich, pandas, pyarrow, skops, matplotlib (from PyPI)"
 	@$(PIP) install --quiet --editable ".[all]"
 	@touch $@

@@ -24,7 +24,9 @@ def fitted(cls, **options):
 @pytest.mark.parametrize("cls", MODELS)
 def test_the_constructor_stands_in_the_class_and_its_parameters_in_the_docstring(cls):
     assert "__init__" in vars(cls)
-    assert inspect.signature(cls) == inspect.signature(LABRBFRegressor)
+    ours, others = inspect.signature(cls).parameters, inspect.signature(LABRBFRegressor).parameters
+    assert list(ours.values()) == [p for p in others.values() if p.name in ours]
+    assert others.keys() - ours.keys() <= {"calibration"}  # for a number only
     for name in inspect.signature(cls).parameters:
         assert f"\n    {name} : " in cls.__doc__
 

@@ -81,7 +81,7 @@ def test_the_size_of_errors_is_that_of_the_naive_twin(seed, m, n):
     predicted[rng.uniform(size=(m, n)) < 0.5] = np.nan
     predicted[0, np.isnan(predicted).all(axis=0)] = 0.0
     target, after = rng.normal(size=n), rng.normal(scale=0.3, size=(m, n))
-    model = LABRBFErrorModel.of([HeldOut(target, predicted, after)], None)
+    model = LABRBFErrorModel.of([HeldOut(target, predicted, after)], np.ones(1), None)
     noise, ratio, errors = naive_errors(target, predicted, after)
     np.testing.assert_allclose(model.noise, [noise], rtol=1e-10)
     np.testing.assert_allclose(model.ratio, [ratio], rtol=1e-10)
@@ -91,7 +91,7 @@ def test_the_size_of_errors_is_that_of_the_naive_twin(seed, m, n):
 def test_members_that_share_no_error_are_averaged_away():
     rng = np.random.default_rng(0)
     own = rng.normal(size=(4, 3000))
-    model = LABRBFErrorModel.of([HeldOut(np.zeros(3000), own, 0.0 * own)], None)
+    model = LABRBFErrorModel.of([HeldOut(np.zeros(3000), own, 0.0 * own)], np.ones(1), None)
     # Each row is held out by all four members, whose mean has half the size of one.
     assert model.noise[0] == pytest.approx(0.5, rel=0.05)
 
@@ -101,7 +101,7 @@ def test_a_member_that_is_held_out_alone_is_shrunk_to_the_mean_of_all():
     own = rng.normal(size=(4, 4000)) + rng.normal(size=4000)
     shown = own.copy()
     shown[1:, :2000] = np.nan  # the first member alone holds out the first half
-    model = LABRBFErrorModel.of([HeldOut(np.zeros(4000), shown, 0.0 * own)], None)
+    model = LABRBFErrorModel.of([HeldOut(np.zeros(4000), shown, 0.0 * own)], np.ones(1), None)
     assert model.noise[0] == pytest.approx(math.sqrt(1.25), rel=0.05)
 
 
@@ -120,7 +120,7 @@ def naive_rank(probability, n):
 @pytest.mark.parametrize("probability", [0.025, 0.05, 0.1, 0.45, 0.5, 0.9, 0.95, 0.975])
 def test_conformal_quantiles_are_order_statistics(n, probability):
     errors = np.arange(1.0, n + 1)[:, None]
-    model = LABRBFErrorModel(np.ones(1), np.zeros(1), errors, None, exact=True)
+    model = LABRBFErrorModel(np.ones(1), np.ones(1), np.zeros(1), errors, None, exact=True)
     rank = naive_rank(probability, n)
     expected = -np.inf if rank < 1 else np.inf if rank > n else float(rank)
     assert model.quantile(probability) == [expected]
@@ -129,7 +129,7 @@ def test_conformal_quantiles_are_order_statistics(n, probability):
 def test_a_weight_of_two_is_two_errors():
     z = np.array([[-1.0], [0.0], [2.0], [5.0]])
     weights = np.array([[1.0], [2.0], [1.0], [3.0]])
-    once = LABRBFErrorModel(np.ones(1), np.zeros(1), z, weights, exact=False)
+    once = LABRBFErrorModel(np.ones(1), np.ones(1), np.zeros(1), z, weights, exact=False)
     often = np.repeat(z[:, 0], weights[:, 0].astype(int))
     for probability in (0.05, 0.2, 0.5, 0.77, 0.99):
         expected = np.quantile(often, probability, method="inverted_cdf")
@@ -277,6 +277,16 @@ def test_samples_of_weight_zero_leave_no_errors():
     assert weighted.error_model_.weights is not None
 
 
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+def test_intervals_have_the_unit_of_the_target(unit):
+    low, high = fitted().predict_interval(NEW).T
+    other = LABRBFRegressor(**QUICK).fit(X, unit * Y)
+    np.testing.assert_allclose(other.predict_interval(NEW) / unit, np.c_[low, high], rtol=1e-6)
+    _, std = other.predict(NEW, return_std=True)
+    _, expected = fitted().predict(NEW, return_std=True)
+    np.testing.assert_allclose(std / unit, expected, rtol=1e-6)
+
+
 @pytest.mark.parametrize("options", [{}, {"calibration": 0.2}])
 def test_a_model_file_keeps_the_intervals(tmp_path, options):
     model = LABRBFRegressor(**QUICK, **options).fit(X, Y)
@@ -287,7 +297,7 @@ def test_a_model_file_keeps_the_intervals(tmp_path, options):
 
 FORGED = {
     "unsorted errors": ("errors", lambda z: z[::-1], "sorted"),
-    "errors of two outputs": ("errors", lambda z: np.hstack([z, z]), "noise"),
+    "errors of two outputs": ("errors", lambda z: np.hstack([z, z]), "unit"),
     "no noise": ("noise", lambda v: 0 * v, "noise > 0"),
     "a negative ratio": ("ratio", lambda v: -1 - v, "ratio >= 0"),
     "weights of another shape": ("weights", lambda _: np.ones(3), "weights"),

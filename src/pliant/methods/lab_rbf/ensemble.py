@@ -32,7 +32,7 @@ SLOPE_ROWS = 1000
 MOST_HELD_OUT = 10_000
 """Maximum number of rows that a member holds out."""
 
-PROBES, PROBE_ROWS, PROBE_SUPPORT = 2, 1500, 150
+PROBES, PROBE_ROWS, PROBE_SUPPORT = 3, 1500, 150
 """Number of small expansions that a scale is tried on, and their rows and support points."""
 
 PROBE_STEPS, PROBE_SHRINKAGES = 15, (1e-1, 1e-2)

@@ -14,8 +14,8 @@ Two corrections make errors of held-out rows comparable with those of new points
 
 The members' held-out rows also chose their penalties, so these intervals are approximate. Rows that
 nothing else has seen (`LABRBFErrorModel.calibrated`) make them split-conformal intervals, which
-hold the target of a new exchangeable point with at least the requested probability (Papadopoulos
-et al. 2002; Vovk, Gammerman and Shafer 2005).
+hold the target of a new exchangeable point with at least the requested probability (Vovk, Gammerman
+and Shafer 2005; Lei et al. 2018).
 """
 
 from __future__ import annotations
@@ -79,8 +79,10 @@ class LABRBFErrorModel(BaseEstimator):
 
     Parameters
     ----------
+    unit : array of shape (n_outputs,)
+        Half the range of the training target, > 0: squares of its size would not be finite.
     noise : array of shape (n_outputs,)
-        The part of s that is the same at all points, > 0.
+        The part of s that is the same at all points, > 0, in this unit.
     ratio : array of shape (n_outputs,)
         The factor of the members' spread.
     errors : array of shape (n_errors, n_outputs)
@@ -92,8 +94,15 @@ class LABRBFErrorModel(BaseEstimator):
     """
 
     def __init__(
-        self, noise: Array, ratio: Array, errors: Array, weights: Array | None, exact: bool
+        self,
+        unit: Array,
+        noise: Array,
+        ratio: Array,
+        errors: Array,
+        weights: Array | None,
+        exact: bool,
     ) -> None:
+        self.unit = unit
         self.noise = noise
         self.ratio = ratio
         self.errors = errors
@@ -101,12 +110,13 @@ class LABRBFErrorModel(BaseEstimator):
         self.exact = exact
 
     @classmethod
-    def of(cls, outputs: list[HeldOut], weights: Array | None) -> Self:
-        """Return the model of errors on held-out rows, which have `weights`, shape (n,)."""
+    def of(cls, outputs: list[HeldOut], unit: Array, weights: Array | None) -> Self:
+        """Return the model of errors on held-out rows, given in this unit, of these weights."""
         parts = [_scaled_errors(each) for each in outputs]
         z = np.stack([part.errors for part in parts], axis=1)
         order = np.argsort(z, axis=0, kind="stable")
         return cls(
+            unit,
             np.array([part.noise for part in parts]),
             np.array([part.ratio for part in parts]),
             np.take_along_axis(z, order, axis=0),
@@ -118,16 +128,16 @@ class LABRBFErrorModel(BaseEstimator):
     def constant(cls, n_outputs: int) -> Self:
         """Return a model of errors of the same size everywhere, without any errors yet."""
         ones = np.ones(n_outputs)
-        return cls(ones, 0.0 * ones, np.zeros((0, n_outputs)), None, exact=False)
+        return cls(ones, ones, 0.0 * ones, np.zeros((0, n_outputs)), None, exact=False)
 
     def calibrated(self, errors: Array, spread: Array) -> Self:
         """Return the model with the errors of calibration rows, both of shape (n, n_outputs)."""
         z = np.sort(errors / self.scale(spread), axis=0)
-        return type(self)(self.noise, self.ratio, z, None, exact=True)
+        return type(self)(self.unit, self.noise, self.ratio, z, None, exact=True)
 
     def scale(self, spread: Array) -> Array:
         """Return s at points with these spreads, shape (n_samples, n_outputs)."""
-        return np.hypot(self.noise, self.ratio * spread)
+        return np.hypot(self.noise * self.unit, self.ratio * spread)
 
     def quantile(self, probability: float) -> Array:
         """Return the quantile of z for each output.
@@ -156,16 +166,20 @@ class LABRBFErrorModel(BaseEstimator):
         if self.weights is None and len(self.errors) <= STEPS:
             return self.errors
         middles = (np.arange(STEPS) + 0.5) / STEPS
-        plain = type(self)(self.noise, self.ratio, self.errors, self.weights, exact=False)
+        plain = type(self)(
+            self.unit, self.noise, self.ratio, self.errors, self.weights, exact=False
+        )
         return np.stack([plain.quantile(p) for p in middles])
 
     def _check_loaded(self) -> None:
         """Raise ValueError if the parameters, read from a file, do not belong together."""
         errors = check_points(self.errors, "errors")
         q = errors.shape[1]
-        noise, ratio = check_vector("noise", self.noise, q), check_vector("ratio", self.ratio, q)
-        if not (noise > 0).all() or not (ratio >= 0).all():
-            raise ValueError("expected noise > 0 and ratio >= 0")
+        unit, noise = check_vector("unit", self.unit, q), check_vector("noise", self.noise, q)
+        if not (unit > 0).all() or not (noise > 0).all():
+            raise ValueError("expected unit > 0 and noise > 0")
+        if not (check_vector("ratio", self.ratio, q) >= 0).all():
+            raise ValueError("expected ratio >= 0")
         if (np.diff(errors, axis=0) < 0).any():
             raise ValueError("expected sorted errors")
         weights = self.weights
@@ -215,8 +229,8 @@ class IntervalRegressor(BaseLABRBF):
 
         References
         ----------
-        Papadopoulos, Proedrou, Vovk, Gammerman: Inductive confidence machines for regression, ECML
-        2002.
+        Lei, G'Sell, Rinaldo, Tibshirani, Wasserman: Distribution-free predictive inference for
+        regression, Journal of the American Statistical Association 113 (2018), Algorithm 2.
         """
         check_share("coverage", coverage)
         tails = ((1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0)
@@ -298,10 +312,11 @@ class IntervalRegressor(BaseLABRBF):
     def _mean_and_spread(self, blocks: Iterator[Array]) -> tuple[Array, Array]:
         """Return mean and standard deviation over the members, (n_samples, n_outputs)."""
         used, means, spreads = self._used, [], []
+        unit = 1.0 if self.error_model_ is None else self.error_model_.unit
         for block in blocks:
             each = np.stack([member.expand(block) for member in used])
             means.append(sum(each) / len(used))  # as `predict` adds them up
-            spreads.append(each.std(axis=0))
+            spreads.append((each / unit).std(axis=0) * unit)
         return np.concatenate(means), np.concatenate(spreads)
 
 
@@ -349,14 +364,13 @@ def learn_errors(table: Table, runs: list[Run]) -> LABRBFErrorModel | None:
     predicted = np.full((len(runs), len(rows), table.Y.shape[1]), np.nan)
     for k, run in enumerate(runs):
         held_out, scaled = mine[k], np.asarray(run.predicted)[:MOST_ROWS].clip(-1.0, 1.0)
-        predicted[k, np.searchsorted(rows, held_out)] = table.middle + table.spread * scaled
-    points = table.points(rows)
-    after = np.stack([run.member.expand(points) for run in runs])
+        predicted[k, np.searchsorted(rows, held_out)] = scaled
+    points, target = table.points(rows), (table.Y[rows] - table.middle) / table.spread
+    after = np.stack([(run.member.expand(points) - table.middle) / table.spread for run in runs])
     outputs = [
-        HeldOut(table.Y[rows, j], predicted[:, :, j], after[:, :, j])
-        for j in range(table.Y.shape[1])
+        HeldOut(target[:, j], predicted[:, :, j], after[:, :, j]) for j in range(target.shape[1])
     ]
-    return LABRBFErrorModel.of(outputs, table.weights_of(rows))
+    return LABRBFErrorModel.of(outputs, table.spread, table.weights_of(rows))
 
 
 def _weighted_quantile(z: Array, weights: Array, probability: float) -> float:
