@@ -21,6 +21,8 @@ SWITCHES = (
     "--disable-background-timer-throttling",
     "--disable-backgrounding-occluded-windows",
     "--disable-renderer-backgrounding",
+    # A page that is left must not stay the one that is photographed.
+    "--disable-features=BackForwardCache,Prerender2",
 )
 
 

@@ -62,8 +62,13 @@ def requests(browser):
 
 def picture(browser, path):
     """Take a screenshot into a file and return its pixels."""
-    browser.execute_cdp_cmd("Page.bringToFront", {})
-    shot = browser.execute_cdp_cmd("Page.captureScreenshot", {})
+    from selenium.common.exceptions import TimeoutException
+
+    try:
+        shot = browser.execute_cdp_cmd("Page.captureScreenshot", {})
+    except TimeoutException:  # Chromium may miss a frame on a busy computer: load the page again
+        browser.refresh()
+        shot = browser.execute_cdp_cmd("Page.captureScreenshot", {})
     path.write_bytes(base64.b64decode(shot["data"]))
     return imread(path)[..., :3]
 

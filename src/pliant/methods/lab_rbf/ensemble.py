@@ -363,7 +363,10 @@ class EnsembleTrainer:
             loss = self.loss(table, split.held_out)
             everything = table.sample(split.everything, warp) if last_stage else None
         trainer = Trainer(recipe, train, held_out, loss, self.device, rng, self.watch)
-        return trainer.train(everything)
+        # A product in float32 may flag an invalid operation although its result is finite; the
+        # solver takes a step only if the objective there is finite.
+        with np.errstate(invalid="ignore"):
+            return trainer.train(everything)
 
     def probe(self, recipe: Recipe, seeds: Indices, table: Table, scale: str) -> float:
         """Return the held-out loss of small expansions on few rows, their geometric mean."""
