@@ -149,7 +149,7 @@ class LABRBFErrorModel(BaseEstimator):
         n = len(self.errors)
         if self.exact:
             rank = probability * (n + 1)
-            # A tolerance, since .95 * 20 is slightly more than 19 in floating point.
+            # A tolerance, since (1 - .9) / 2 * 20 is slightly less than 1 in floating point.
             k = math.floor(rank + 1e-9) if probability < 0.5 else math.ceil(rank - 1e-9)
             if not 1 <= k <= n:
                 return np.full(self.errors.shape[1], -np.inf if k < 1 else np.inf)
