@@ -74,7 +74,7 @@ class Ridge(_OnRows):
     def at(self, log_squares: Array, level: float = 0.0) -> Point:
         """Return value and gradient; by the envelope theorem, a counts as constant."""
         features = self.rows.evaluated(log_squares)
-        gram, right = features.normal_equations(exact=False)
+        gram, right = features.normal_equations()
         a = _solved(_factor(gram, self.alpha), right)
         residual = _Residual(a, features)
         gradient = features.gradient(residual.times_coefficients)
@@ -100,7 +100,7 @@ class Evidence(_OnRows):
     def at(self, log_squares: Array, level: float) -> Point:
         """Return value and gradients; `level` is log lam."""
         n, features = len(self.rows), self.rows.evaluated(log_squares)
-        gram, right = features.normal_equations(exact=True)
+        gram, right = features.normal_equations()
         lam = math.exp(level) + JITTER * float(gram.diagonal().mean())
         factor = _factor(gram, lam)
         a, inverse = _solved(factor, right), _inverse(factor)

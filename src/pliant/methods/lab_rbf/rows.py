@@ -23,9 +23,6 @@ from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_weights
 from pliant.methods.lab_rbf.kernel import Profile, Warp
 
-FEW_ROWS = 256
-"""Rows whose products are summed in float32; with more, rounding errors show in the scores."""
-
 
 @dataclass(frozen=True, eq=False)
 class Table:
@@ -347,24 +344,14 @@ class Evaluation:
             block = self.rows.take(slice(low, low + step)).rows
             yield self.features.evaluate(block, self._parameters)
 
-    def normal_equations(self, *, exact: bool) -> tuple[Array, Array]:
-        """Return F'F, shape (p, p), and F'y, shape (p, q), summed in float64 over the blocks.
-
-        Unless `exact`, products of few rows are computed in the device's own precision: with a
-        ridge penalty far above its rounding errors, that is as good and takes half the time.
-        """
+    def normal_equations(self) -> tuple[Array, Array]:
+        """Return F'F, shape (p, p), and F'y, shape (p, q), summed in float64 over the blocks."""
         device, p = self.features.device, self.features.size
         gram, right = np.zeros((p, p)), np.zeros((p, self.rows.outputs))
         for each in self:
-            if exact or device.name is not None:
-                F, y = device.double(each.features), device.double(each.block.target)
-                gram += device.numpy(F.T @ F)
-                right += device.numpy(F.T @ y)
-                continue
-            for low in range(0, len(each.features), FEW_ROWS):
-                F = each.features[low : low + FEW_ROWS]
-                gram += F.T @ F
-                right += F.T @ each.block.target[low : low + FEW_ROWS]
+            F, y = device.double(each.features), device.double(each.block.target)
+            gram += device.numpy(F.T @ F)
+            right += device.numpy(F.T @ y)
         return gram, right
 
     def gradient(self, upstream: Callable[[Evaluated], Any]) -> Array:

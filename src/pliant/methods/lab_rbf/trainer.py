@@ -333,7 +333,7 @@ class Trainer:
         """Return the coefficients for each ridge penalty, shape (len(alphas), p, q)."""
         if isinstance(objective, Interpolation):
             return objective.coefficients(s)[None]
-        gram, right = objective.rows.evaluated(s).normal_equations(exact=True)
+        gram, right = objective.rows.evaluated(s).normal_equations()
         return ridge_path(gram, right, np.array(alphas))
 
     def _choose(self, strategy: str, n_support: int | None = None) -> Indices:
