@@ -134,7 +134,7 @@ class TKL(Tuned):
 
     Cs: tuple[float, ...] = tuple(10.0**p for p in range(6))
     deltas: tuple[float, ...] = (0.1, 0.5, 1.0)
-    """What is tried."""
+    """The candidates."""
     degree: int = 1
     epsilon: float = 0.1
     """Errors left free, in standard deviations of the training target."""
@@ -172,7 +172,7 @@ class GaussianSVM(Tuned):
 
     Cs: tuple[float, ...] = tuple(10.0**p for p in range(-1, 6))
     gammas: tuple[float, ...] = tuple(4.0**p for p in range(-5, 5))
-    """What is tried."""
+    """The candidates."""
     epsilon: float = 0.1
     """Errors left free, in standard deviations of the training target."""
     tuning_max_iter: int = 200_000

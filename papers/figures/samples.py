@@ -46,7 +46,7 @@ def heart_half(data: str | None, seed: int) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class Grid:
-    """What is tried; of equal losses the first is taken."""
+    """The candidates; of equal losses the first is taken."""
 
     sigmas: tuple[float, ...] = tuple(2.0**p for p in range(5, -6, -1))
     Cs: tuple[float, ...] = tuple(2.0**p for p in range(-5, 6))

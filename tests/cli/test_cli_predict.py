@@ -70,6 +70,17 @@ def test_intervals_are_in_the_units_of_the_target(pliant, folder, more):
     assert frame.prediction.between(frame.low, frame.high).mean() > 0.9
 
 
+def test_too_few_calibration_samples_are_no_error(pliant, folder):
+    words = ["--method", "lab-rbf", "--param", "max_iter=5", "--param", "calibration=0.1"]
+    words += ["--cv", 0, "--tune", "--out", "m.pliant", "--drop", "sick", "--drop", "grade"]
+    assert pliant("fit", "patients.csv", "--target", "amount", *words).code == 0
+    done = pliant("predict", "m.pliant", "patients.csv", "--interval", "0.99")
+    assert done.code == 0
+    frame = pd.read_csv(io.StringIO(done.out))
+    assert (frame.low == -np.inf).all()
+    assert (frame.high == np.inf).all()
+
+
 def test_intervals_belong_to_lab_rbf_regression(pliant, folder, models):
     done = pliant("predict", models["sick"], "patients.csv", "--interval", "0.9")
     assert done.code == 2

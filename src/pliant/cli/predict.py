@@ -149,8 +149,9 @@ def predict_interval(model: Any, X: Array, coverage: float) -> Array:
     """Return the prediction intervals of the last step of a model, in the units of the target."""
     if isinstance(model, TransformedTargetRegressor):
         ends = predict_interval(model.regressor_, X, coverage)
-        columns = [model.transformer_.inverse_transform(end[:, None])[:, 0] for end in ends.T]
-        return np.stack(columns, axis=1)
+        finite = np.isfinite(ends)  # too few calibration samples give infinite ends
+        ends[finite] = model.transformer_.inverse_transform(ends[finite][:, None])[:, 0]
+        return ends
     if isinstance(model, Pipeline):
         for _, step in model.steps[:-1]:
             X = step.transform(X)

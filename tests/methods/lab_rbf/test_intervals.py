@@ -178,7 +178,7 @@ def test_calibrated_intervals_hold_at_least_as_many_targets_as_requested(coverag
     rng = np.random.default_rng(5)
     inside = 0
     errors = model.error_model_
-    mean, spread = model._mean_and_spread(iter([points]))
+    mean, spread = model._mean_and_spread(iter([points]), errors.unit)
     for _ in range(draws):
         rows = rng.choice(len(points), n + 1, replace=False)
         calibrated = errors.calibrated((targets[rows[:n], None] - mean[rows[:n]]), spread[rows[:n]])
@@ -287,6 +287,24 @@ def test_intervals_have_the_unit_of_the_target(unit):
     np.testing.assert_allclose(std / unit, expected, rtol=1e-6)
 
 
+def test_a_calibration_without_held_out_samples_has_any_unit():
+    settings = {**QUICK, "validation_fraction": 0, "alpha": 0.01, "shrinkage": 0.01}
+    one, large = (LABRBFRegressor(**settings).fit(X, unit * Y) for unit in (1.0, 1e200))
+    one.calibrate(NEW[:50], NEW_Y[:50])
+    large.calibrate(NEW[:50], 1e200 * NEW_Y[:50])
+    expected = 1e200 * one.predict_interval(NEW)
+    np.testing.assert_allclose(large.predict_interval(NEW), expected, rtol=1e-6)
+
+
+def test_new_coefficients_drop_a_calibration_only():
+    model = LABRBFRegressor(**QUICK).fit(X, Y).refit_coefficients(X, Y)
+    assert np.isfinite(model.predict_interval(NEW)).all()
+    model.calibrate(NEW[:50], NEW_Y[:50]).refit_coefficients(X, Y)
+    with pytest.raises(ValueError, match="once more after refit_coefficients"):
+        model.predict_interval(NEW)
+    assert np.isfinite(model.calibrate(NEW[:50], NEW_Y[:50]).predict_interval(NEW)).all()
+
+
 @pytest.mark.parametrize("options", [{}, {"calibration": 0.2}])
 def test_a_model_file_keeps_the_intervals(tmp_path, options):
     model = LABRBFRegressor(**QUICK, **options).fit(X, Y)
@@ -297,6 +315,9 @@ def test_a_model_file_keeps_the_intervals(tmp_path, options):
 
 FORGED = {
     "unsorted errors": ("errors", lambda z: z[::-1], "sorted"),
+    "infinite errors": ("errors", lambda z: np.vstack([z, [[np.inf]]]), "sorted"),
+    "errors that are no numbers": ("errors", lambda z: np.vstack([z, [[np.nan]]]), "sorted"),
+    "no errors": ("errors", lambda z: z[:0], "expected errors of shape"),
     "errors of two outputs": ("errors", lambda z: np.hstack([z, z]), "unit"),
     "no noise": ("noise", lambda v: 0 * v, "noise > 0"),
     "a negative ratio": ("ratio", lambda v: -1 - v, "ratio >= 0"),

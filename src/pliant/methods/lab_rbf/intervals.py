@@ -32,7 +32,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
-from pliant.core.validation import check_points, check_share, check_vector
+from pliant.core.validation import check_share, check_vector
 from pliant.methods.lab_rbf.base import BaseLABRBF
 from pliant.methods.lab_rbf.ensemble import TINY, Run
 from pliant.methods.lab_rbf.rows import Table
@@ -86,7 +86,8 @@ class LABRBFErrorModel(BaseEstimator):
     ratio : array of shape (n_outputs,)
         The factor of the members' spread.
     errors : array of shape (n_errors, n_outputs)
-        The errors z, sorted in each column.
+        The errors z, sorted in each column; -inf for a calibration sample whose target has no
+        logarithm, where that was learned.
     weights : array of shape (n_errors, n_outputs) or None
         Weights of the errors; None if all are 1.
     exact : bool
@@ -125,10 +126,10 @@ class LABRBFErrorModel(BaseEstimator):
         )
 
     @classmethod
-    def constant(cls, n_outputs: int) -> Self:
+    def constant(cls, unit: Array) -> Self:
         """Return a model of errors of the same size everywhere, without any errors yet."""
-        ones = np.ones(n_outputs)
-        return cls(ones, ones, 0.0 * ones, np.zeros((0, n_outputs)), None, exact=False)
+        ones = np.ones_like(unit)
+        return cls(unit, ones, 0.0 * ones, np.zeros((0, len(unit))), None, exact=False)
 
     def calibrated(self, errors: Array, spread: Array) -> Self:
         """Return the model with the errors of calibration rows, both of shape (n, n_outputs)."""
@@ -162,26 +163,26 @@ class LABRBFErrorModel(BaseEstimator):
         return np.array([_weighted_quantile(z, w, probability) for z, w in columns])
 
     def sample(self) -> Array:
-        """Return quantiles that stand for the distribution of z, shape (at most STEPS, outputs)."""
-        if self.weights is None and len(self.errors) <= STEPS:
-            return self.errors
+        """Return errors that stand for the distribution of z, shape (at most STEPS, n_outputs)."""
         middles = (np.arange(STEPS) + 0.5) / STEPS
-        plain = type(self)(
-            self.unit, self.noise, self.ratio, self.errors, self.weights, exact=False
-        )
-        return np.stack([plain.quantile(p) for p in middles])
+        if self.weights is not None:
+            return np.stack([self.quantile(p) for p in middles])
+        n = len(self.errors)
+        return self.errors if n <= STEPS else self.errors[(middles * n).astype(np.intp)]
 
     def _check_loaded(self) -> None:
         """Raise ValueError if the parameters, read from a file, do not belong together."""
-        errors = check_points(self.errors, "errors")
+        errors = np.asarray(self.errors)
+        if errors.dtype != np.float64 or errors.ndim != 2 or not len(errors):
+            raise ValueError(f"expected errors of shape (n, n_outputs), got {errors.shape}")
         q = errors.shape[1]
         unit, noise = check_vector("unit", self.unit, q), check_vector("noise", self.noise, q)
         if not (unit > 0).all() or not (noise > 0).all():
             raise ValueError("expected unit > 0 and noise > 0")
         if not (check_vector("ratio", self.ratio, q) >= 0).all():
             raise ValueError("expected ratio >= 0")
-        if (np.diff(errors, axis=0) < 0).any():
-            raise ValueError("expected sorted errors")
+        if not (errors[:-1] <= errors[1:]).all() or not (errors < np.inf).all():
+            raise ValueError("expected sorted errors, none of them nan or inf")
         weights = self.weights
         if weights is not None and (np.shape(weights) != errors.shape or np.min(weights) < 0):
             raise ValueError(f"expected weights >= 0 of shape {errors.shape}")
@@ -194,6 +195,8 @@ class IntervalRegressor(BaseLABRBF):
 
     error_model_: LABRBFErrorModel | None
     target_transform_: str | None
+    target_low_: Array
+    target_high_: Array
     n_outputs_: int
 
     @abstractmethod
@@ -256,12 +259,13 @@ class IntervalRegressor(BaseLABRBF):
         if probabilities.ndim > 1 or not ((probabilities > 0) & (probabilities < 1)).all():
             raise ValueError(f"expected q in (0, 1), a number or a list of numbers, got {q!r:.200}")
         errors = self._checked_errors()
-        mean, spread = self._mean_and_spread(self._blocks(X))
+        mean, spread = self._mean_and_spread(self._blocks(X), errors.unit)
         scale = errors.scale(spread)
         z = [errors.quantile(float(p)) for p in probabilities.ravel()]
         quantiles = np.stack([mean + scale * each for each in z], axis=-1)
         if self.target_transform_ == "log":
-            quantiles = np.exp(quantiles)
+            # A target that has no logarithm is below all others: it needs an infinite interval.
+            quantiles = np.where(np.isneginf(quantiles), -np.inf, np.exp(quantiles))
         if probabilities.ndim == 0:
             quantiles = quantiles[..., 0]
         return np.asarray(self._shaped(quantiles))
@@ -289,13 +293,38 @@ class IntervalRegressor(BaseLABRBF):
         self._calibrate(X, Y)
         return self
 
+    def refit_coefficients(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any = None
+    ) -> Self:
+        """Learn the coefficients again from new samples; support points and bandwidths stay.
+
+        Every member's coefficients become the ridge fit with its ``alpha_``, whatever its
+        objective was. One pass over the samples, in blocks. A calibration is dropped, since its
+        errors are those of the old coefficients: call `calibrate` again.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in `fit`
+
+        Returns
+        -------
+        self
+        """
+        super().refit_coefficients(X, y, sample_weight)
+        if self.error_model_ is not None and self.error_model_.exact:
+            self.error_model_ = None
+        return self
+
     def _calibrate(self, X: Array, Y: Array) -> None:
         """Take the errors on these samples."""
+        errors = self.error_model_
+        if errors is None:
+            half = self.target_high_ / 2 - self.target_low_ / 2
+            errors = LABRBFErrorModel.constant(np.where(half > 0, half, 1.0))
         if self.target_transform_ == "log":
-            # A target that has no logarithm is below all predictions.
-            Y = np.log(np.maximum(Y, np.finfo(np.float64).tiny))
-        mean, spread = self._mean_and_spread(self._checked_blocks(X))
-        errors = self.error_model_ or LABRBFErrorModel.constant(self.n_outputs_)
+            with np.errstate(divide="ignore"):
+                Y = np.log(np.maximum(Y, 0.0))
+        mean, spread = self._mean_and_spread(self._checked_blocks(X), errors.unit)
         self.error_model_ = errors.calibrated(Y - mean, spread)
 
     def _checked_errors(self) -> LABRBFErrorModel:
@@ -304,15 +333,18 @@ class IntervalRegressor(BaseLABRBF):
         if self.error_model_ is None:
             raise ValueError(
                 "expected held-out samples, whose errors intervals are made of: set "
-                "validation_fraction > 0 or calibration, or call calibrate(X, y), got "
+                "validation_fraction > 0 or calibration, or call calibrate(X, y), once more after "
+                "refit_coefficients; got "
                 f"validation_fraction={self.validation_fraction:g} and no calibration samples"
             )
         return self.error_model_
 
-    def _mean_and_spread(self, blocks: Iterator[Array]) -> tuple[Array, Array]:
-        """Return mean and standard deviation over the members, (n_samples, n_outputs)."""
+    def _mean_and_spread(self, blocks: Iterator[Array], unit: Array) -> tuple[Array, Array]:
+        """Return mean and standard deviation over the members, (n_samples, n_outputs).
+
+        Squares are taken of numbers divided by `unit`, shape (n_outputs,).
+        """
         used, means, spreads = self._used, [], []
-        unit = 1.0 if self.error_model_ is None else self.error_model_.unit
         for block in blocks:
             each = np.stack([member.expand(block) for member in used])
             means.append(sum(each) / len(used))  # as `predict` adds them up
