@@ -225,7 +225,7 @@ def test_heavy_rows_are_right():
     y = rng.permutation(Y)
     heavy = np.zeros(120, dtype=bool)
     heavy[:8] = True
-    model = quick(n_support=10, support=np.arange(10)).fit(X, y, np.where(heavy, 100.0, 0.01))
+    model = quick(support=np.arange(10), alpha=0.1).fit(X, y, np.where(heavy, 100.0, 0.01))
     assert model.score(X[heavy], y[heavy]) == 1.0
 
 

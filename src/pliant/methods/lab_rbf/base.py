@@ -44,7 +44,7 @@ from pliant.methods.lab_rbf.ensemble import (
 )
 from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel
 from pliant.methods.lab_rbf.rows import Table, get_device
-from pliant.methods.lab_rbf.trainer import STRATEGIES, Recipe, is_automatic
+from pliant.methods.lab_rbf.trainer import STRATEGIES, Layer, Recipe, is_automatic
 
 AVERAGED = 2.0
 """Members whose held-out loss is more than this times the median are left out."""
@@ -203,9 +203,14 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
                 self.max_bandwidth_rows,
                 self.scale,
                 self._loss,
+                self._layer,
                 self.n_jobs,
             )
-            self._store(*self._train(trainer, table, support))
+            table, runs = self._train(trainer, table, support)
+            self._set_coefficients(table, runs)
+            for run in runs:
+                run.member.measure_slopes(table.points(run.rows))
+            self._store(table, runs)
             if reserved is not None:
                 self._calibrate(reserved.X, reserved.Y)
             progress.end()
@@ -221,6 +226,20 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     @abstractmethod
     def _loss(self, table: Table, rows: Indices) -> Callable[[Array], float]:
         """Return the loss of scaled predictions of held-out rows; about 1 for a constant."""
+
+    @property
+    def _layer(self) -> Layer | None:
+        """What predicts held-out rows where the coefficients are not those of a ridge fit."""
+        return None
+
+    def _set_coefficients(self, table: Table, runs: list[Run]) -> None:
+        """Set the coefficients of all members, from all rows."""
+        if self.objective != "interpolation":
+            fit_coefficients([run.member for run in runs], table, self.n_jobs)
+
+    def _refit(self, table: Table) -> None:
+        """Learn the coefficients of all members again."""
+        fit_coefficients(self.members_, table, self.n_jobs)
 
     @abstractmethod
     def _checked_again(self, X: Any, y: Any, sample_weight: Any) -> Table:
@@ -289,7 +308,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         check_is_fitted(self)
         table = self._checked_again(X, y, sample_weight)
         some = table.points(np.arange(len(table))[:: max(1, len(table) // SLOPE_ROWS)])
-        fit_coefficients(self.members_, table, self.n_jobs)
+        self._refit(table)
         for member in self.members_:
             member.measure_slopes(some)
         return self

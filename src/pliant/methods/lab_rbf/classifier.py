@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,22 +15,35 @@ from sklearn.utils.validation import validate_data
 
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import check_real, plain
+from pliant.core.validation import Constraint, check_real, one_of, plain
 from pliant.methods.lab_rbf.base import BaseLABRBF
-from pliant.methods.lab_rbf.ensemble import Run
+from pliant.methods.lab_rbf.ensemble import LABRBFMember, Run
+from pliant.methods.lab_rbf.logistic import (
+    PENALTIES,
+    columns,
+    log_loss,
+    logistic_path,
+    shares_of,
+)
 from pliant.methods.lab_rbf.rows import Table
+from pliant.methods.lab_rbf.trainer import Layer, is_automatic
 
 SHARPEST = 4.0
 """Bound on the absolute logarithm of the factor of the scores."""
+
+MOST_LOGISTIC = 20_000
+"""Maximum number of rows that logistic coefficients are fitted to."""
 
 
 class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     """Classification by a mean of LAB-RBF expansions, one column of scores for each class.
 
-    The scores are ridge fits to +1 for the class and -1 for the others (one column for two
-    classes), with bandwidths that all classes share, learned as in `LABRBFRegressor`. The class
-    with the largest score wins. Probabilities are softmax(sharpness_ * scores) with the one factor
-    that gives the lowest log loss on the samples that the members held out.
+    Bandwidths, which all classes share, are learned as in `LABRBFRegressor` from the squared error
+    of +1 for the class and -1 for the others. On the features that they make, the kernel values
+    and the features themselves, each member fits a multinomial logistic regression: the scores
+    minimise the log loss plus alpha / 2 times the squared coefficients, with the alpha that does
+    best on the samples that the members held out. Scores are averaged over the members;
+    probabilities are their softmax, and the class with the largest one is predicted.
 
     Parameters
     ----------
@@ -43,6 +56,10 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         Number of expansions that are averaged.
     n_draws : int, default=1
         Number of draws of support points for each member; the best one is kept.
+    loss : {"logistic", "squared"}, default="logistic"
+        Loss of the coefficients, given the bandwidths: the log loss, on at most 20 000 samples; or
+        the squared error of +1 and -1, whose scores times `sharpness_` have the softmax that gives
+        the lowest log loss on the held-out samples.
     objective : {"mixed", "ridge", "evidence", "interpolation"}, default="mixed"
         Objective of the bandwidths; `LABRBFRegressor` describes all of them.
     linear : bool or "auto", default="auto"
@@ -52,7 +69,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         "auto": skewed features (skewness > 1) are tried on the scales log(x + offset) and asinh
         as well. None: features keep their scale.
     alpha : float or "auto", default="auto"
-        Ridge penalty > 0; "auto": the best on the held-out samples.
+        Penalty > 0 of the coefficients; "auto": the best on the held-out samples.
     shrinkage : float or "auto", default="auto"
         Penalty parameter >= 0 of the variance of log theta^2 over the support points; inf: one
         bandwidth for each feature. "auto": the best on the held-out samples.
@@ -65,7 +82,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         and `shrinkage`.
     solver : {"lbfgs", "adam"}, default="lbfgs"
         Quasi-Newton steps on all samples, capped; or Adam on mini-batches of 128 samples.
-    max_iter : int, default=60
+    max_iter : int, default=30
         Maximum number of steps of each stage; Adam needs some thousand.
     learning_rate : float, default=0.01
         Learning rate of Adam, in (0, 1].
@@ -77,7 +94,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         Maximum number of samples that bandwidths are learned from. Coefficients are fitted to all.
     scale : bool, default=True
         Whether features are mapped to [-1, 1] first.
-    dtype : {"float64", "float32"}, default="float64"
+    dtype : {"float32", "float64"}, default="float32"
         Floating-point type that bandwidths are learned with.
     device : str, default="cpu"
         "cpu" (NumPy), "cuda" or "cuda:N" (PyTorch on a GPU), "torch" (PyTorch on the CPU).
@@ -91,7 +108,9 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     classes_ : array of shape (n_classes,)
         The labels.
     sharpness_ : float
-        Factor of the scores before they become probabilities.
+        Factor of the scores before they become probabilities; 1 with the logistic loss.
+    alpha_ : array of shape (n_members,)
+        Penalty of the coefficients; with the logistic loss, the same for all members.
     validation_score_ : array of shape (n_members,)
         1 - the squared error on the held-out samples, relative to that of a constant.
     dual_coef_, coef_, intercept_ : arrays
@@ -117,6 +136,13 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     array([0, 1, 2])
     """
 
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **BaseLABRBF._constraints,
+        "loss": one_of(("logistic", "squared")),
+    }
+
+    loss: str
+
     classes_: npt.NDArray[Any]
     sharpness_: float
 
@@ -127,6 +153,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         profile: str = "gaussian",
         n_members: int = 4,
         n_draws: int = 1,
+        loss: str = "logistic",
         objective: str = "mixed",
         linear: bool | str = "auto",
         transforms: str | None = "auto",
@@ -136,13 +163,13 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         initial_bandwidth: float | str = "auto",
         validation_fraction: float = 0.2,
         solver: str = "lbfgs",
-        max_iter: int = 60,
+        max_iter: int = 30,
         learning_rate: float = 0.01,
         max_seconds: float | None = None,
         batch_rows: int = 8192,
         max_bandwidth_rows: int = 3000,
         scale: bool = True,
-        dtype: str = "float64",
+        dtype: str = "float32",
         device: str = "cpu",
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -151,6 +178,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         self.profile = profile
         self.n_members = n_members
         self.n_draws = n_draws
+        self.loss = loss
         self.objective = objective
         self.linear = linear
         self.transforms = transforms
@@ -213,11 +241,50 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
             np.average((scores - signs) ** 2, axis=0, weights=weights).sum() / size
         )
 
+    @property
+    def _layer(self) -> Layer | None:
+        if self.loss == "squared" or self.objective == "interpolation":
+            return None
+        return self._held_out_scores
+
+    def _held_out_scores(self, features: Array, rows: Table, held_out: Array) -> Array:
+        """Return logistic scores of held-out rows for each penalty, shape (penalties, n, q)."""
+        shares = shares_of(rows.Y)
+        path = logistic_path(features, shares, rows.weights, self._penalties(rows))
+        return np.stack([each.scores(held_out) for each in path])
+
+    def _penalties(self, table: Table) -> Array:
+        """Return the penalties to choose from."""
+        if not is_automatic(self.alpha):
+            return np.array([float(self.alpha)])
+        return PENALTIES * table.mean_weight
+
+    def _set_coefficients(self, table: Table, runs: list[Run]) -> None:
+        if self._layer is None:
+            super()._set_coefficients(table, runs)
+            return
+        penalties, best = self._penalties(table), 0
+        held_out = [(run.held_out, run.layered) for run in runs if run.held_out is not None]
+        if held_out:
+            rows = np.concatenate([rows for rows, _ in held_out])
+            scores = np.concatenate([np.asarray(layered) for _, layered in held_out], axis=1)
+            shares, weights = shares_of(table.Y[rows]), table.weights_of(rows)
+            best = int(np.argmin([log_loss(each, shares, weights) for each in scores]))
+        for run in runs:
+            run.member.alpha_ = float(penalties[best])
+        _fit_logistic([run.member for run in runs], table)
+
+    def _refit(self, table: Table) -> None:
+        if self._layer is None:
+            super()._refit(table)
+        else:
+            _fit_logistic(self.members_, table)
+
     def _store(self, table: Table, runs: list[Run]) -> None:
         """Choose the sharpness on all held-out rows, each scored by its own member."""
         held_out = [(run.held_out, run.predicted) for run in runs if run.held_out is not None]
         self.sharpness_ = 1.0
-        if held_out:
+        if held_out and self._layer is None:
             rows = np.concatenate([rows for rows, _ in held_out])
             scores = np.vstack([np.asarray(predicted) for _, predicted in held_out])
             self.sharpness_ = _sharpness(scores, table.Y[rows], table.weights_of(rows))
@@ -225,7 +292,10 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
 
     @blas_limited
     def decision_function(self, X: npt.ArrayLike) -> Array:
-        """Return the scores of each point: about +1 in the column of its class, -1 elsewhere.
+        """Return the scores of each point, whose softmax, times `sharpness_`, are probabilities.
+
+        For two classes, the log-odds of ``classes_[1]``. With the squared loss, scores are about
+        +1 in the column of the class, -1 elsewhere.
 
         Parameters
         ----------
@@ -258,8 +328,8 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         return np.asarray(softmax(self._sharpened(X), axis=1))
 
     def _sharpened(self, X: npt.ArrayLike) -> Array:
-        columns = _columns(self._mean(X))  # checks first that the model is fitted
-        return self.sharpness_ * columns
+        scores = columns(self._mean(X))  # checks first that the model is fitted
+        return self.sharpness_ * scores
 
     @blas_limited
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
@@ -269,7 +339,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         ----------
         X : array-like of shape (n_samples, n_features)
         """
-        best = _columns(self._mean(X)).argmax(axis=1)
+        best = columns(self._mean(X)).argmax(axis=1)
         return np.asarray(self.classes_[best])
 
     def _check_loaded(self) -> None:
@@ -281,9 +351,14 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         check_real("sharpness_", self.sharpness_, above=0)
 
 
-def _columns(scores: Array) -> Array:
-    """Return a column for each class, also for two."""
-    return np.hstack([-scores, scores]) if scores.shape[1] == 1 else scores
+def _fit_logistic(members: list[LABRBFMember], table: Table) -> None:
+    """Set the coefficients of members to those of logistic regressions."""
+    step = -(-len(table) // MOST_LOGISTIC)  # rounded up
+    some = table.rows(np.arange(0, len(table), step))
+    shares, X = shares_of(some.Y), np.asarray(some.X, dtype=np.float64)
+    for member in members:
+        path = logistic_path(member.features(X), shares, some.weights, np.array([member.alpha_]))
+        member.set_coefficients(*path[0])
 
 
 def _sharpness(scores: Array, signs: Array, weights: Array | None) -> float:
@@ -292,12 +367,12 @@ def _sharpness(scores: Array, signs: Array, weights: Array | None) -> float:
     As in Platt's calibration, a row counts a little for the other classes, so that the factor
     stays finite where all rows are classified correctly.
     """
-    columns, classes = _columns(scores), _columns(signs) > 0
-    doubt = 1.0 / (len(columns) + 2.0)
-    shares = np.where(classes, 1.0 - doubt, doubt / (classes.shape[1] - 1))
+    shares, parts = shares_of(signs), columns(scores)
+    doubt = 1.0 / (len(parts) + 2.0)
+    shares = np.where(shares > 0, 1.0 - doubt, doubt / (shares.shape[1] - 1))
 
     def log_loss(logarithm: float) -> float:
-        logs = log_softmax(np.exp(logarithm) * columns, axis=1)
+        logs = log_softmax(np.exp(logarithm) * parts, axis=1)
         return -float(np.average((shares * logs).sum(axis=1), weights=weights))
 
     result = minimize_scalar(log_loss, bounds=(-SHARPEST, SHARPEST), method="bounded")

@@ -22,7 +22,7 @@ from pliant.core.validation import check_points, check_real
 from pliant.methods.lab_rbf.kernel import PROFILES, WARPS, LocalRBFKernel, Warp
 from pliant.methods.lab_rbf.objective import ridge_path
 from pliant.methods.lab_rbf.rows import Device, Table
-from pliant.methods.lab_rbf.trainer import Learned, Recipe, Trainer
+from pliant.methods.lab_rbf.trainer import Layer, Learned, Recipe, Trainer
 
 TINY = float(np.finfo(np.float64).tiny)
 
@@ -269,19 +269,25 @@ class Split(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A member, its validation rows, and its scaled predictions of them."""
+    """A member, its validation rows, and its scaled predictions of them.
+
+    `layered` is what another last layer predicts for them. `rows` are some rows that its bandwidths
+    are learned from.
+    """
 
     member: LABRBFMember
     held_out: Indices | None
     predicted: Array | None
+    layered: Array | None
+    rows: Indices
 
 
 @dataclass(frozen=True, eq=False)
 class EnsembleTrainer:
     """Trains the members of one model.
 
-    `device` is where the large arrays live, `watch` reports when to stop, and `loss` is described
-    at `Loss`; all other attributes are parameters of the model.
+    `device` is where the large arrays live, `watch` reports when to stop, `loss` is described at
+    `Loss` and `layer` at `Layer`; all other attributes are parameters of the model.
     """
 
     device: Device
@@ -290,12 +296,15 @@ class EnsembleTrainer:
     max_bandwidth_rows: int
     scale: bool
     loss: Loss
+    layer: Layer | None
     n_jobs: int | None
 
     def train(
         self, table: Table, recipes: list[Recipe], scales: list[str], seeds: Indices
     ) -> list[Run]:
         """Learn a member by each recipe, with a seed of its own; fewer if learning is to stop.
+
+        Their coefficients are still to come, but for those of the interpolation objective.
 
         Members take turns with the scales: member k gets scale k + k // len(scales), so that it
         does not always meet the same objective.
@@ -329,13 +338,11 @@ class EnsembleTrainer:
         support = split.train[learned.rows]
         numbers, points = table.numbers[support], table.points(support)
         member = LABRBFMember.of(learned, recipe, warp, numbers, points)
-        if learned.coefficients is None:
-            fit_coefficients([member], table, self.n_jobs)
-        else:  # they belong to targets on [-1, 1]
+        if learned.coefficients is not None:  # they belong to targets on [-1, 1]
             intercept = table.middle + table.spread * learned.mean
             member.set_coefficients(learned.coefficients * table.spread, intercept)
-        member.measure_slopes(table.points(split.everything[:SLOPE_ROWS]))
-        return Run(member, split.held_out, learned.stage.predicted)
+        some = split.everything[:SLOPE_ROWS]
+        return Run(member, split.held_out, learned.stage.predicted, learned.layered, some)
 
     def _split(self, n: int, rng: RandomState) -> Split:
         """Split n rows at random."""
@@ -362,7 +369,8 @@ class EnsembleTrainer:
             held_out = table.sample(split.held_out, warp)
             loss = self.loss(table, split.held_out)
             everything = table.sample(split.everything, warp) if last_stage else None
-        trainer = Trainer(recipe, train, held_out, loss, self.device, rng, self.watch)
+        layer = self.layer if last_stage else None
+        trainer = Trainer(recipe, train, held_out, loss, self.device, rng, self.watch, layer)
         # A product in float32 may flag an invalid operation although its result is finite; the
         # solver takes a step only if the objective there is finite.
         with np.errstate(invalid="ignore"):

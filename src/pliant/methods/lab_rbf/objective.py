@@ -23,7 +23,7 @@ import numpy as np
 import scipy.linalg
 
 from pliant.core.typing import Array, Indices
-from pliant.methods.lab_rbf.rows import Block, Evaluated, Evaluation, LocalRows
+from pliant.methods.lab_rbf.rows import Block, Evaluated, Evaluation, LocalRows, NormalEquations
 
 LOWEST, HIGHEST = math.log(1e-6), math.log(1e4)
 """Bounds on log theta^2, for features on [-1, 1]."""
@@ -74,9 +74,10 @@ class Ridge(_OnRows):
     def at(self, log_squares: Array, level: float = 0.0) -> Point:
         """Return value and gradient; by the envelope theorem, a counts as constant."""
         features = self.rows.evaluated(log_squares)
-        gram, right = features.normal_equations()
-        a = _solved(_factor(gram, self.alpha), right)
-        residual = _Residual(a, features)
+        equations = features.normal_equations(self.alpha)
+        a, residual = _coefficients(
+            equations, features, cholesky_factor(equations.gram, self.alpha), self.alpha
+        )
         gradient = features.gradient(residual.times_coefficients)
         factor = 1.0 / (len(self.rows) * self.scale)
         value = factor * (residual.square() + self.alpha * float(np.vdot(a, a)))
@@ -100,11 +101,11 @@ class Evidence(_OnRows):
     def at(self, log_squares: Array, level: float) -> Point:
         """Return value and gradients; `level` is log lam."""
         n, features = len(self.rows), self.rows.evaluated(log_squares)
-        gram, right = features.normal_equations()
-        lam = math.exp(level) + JITTER * float(gram.diagonal().mean())
-        factor = _factor(gram, lam)
-        a, inverse = _solved(factor, right), _inverse(factor)
-        residual = _Residual(a, features)
+        equations = features.normal_equations(math.exp(level))
+        lam = math.exp(level) + JITTER * float(equations.gram.diagonal().mean())
+        factor = cholesky_factor(equations.gram, lam)
+        inverse = _inverse(factor)
+        a, residual = _coefficients(equations, features, factor, lam)
         small = float(np.vdot(a, a))
         energy = max(residual.square() + lam * small, LEAST_ENERGY)
         complexity = 2.0 * float(np.log(factor.diagonal()).sum()) - len(a) * math.log(lam)
@@ -170,8 +171,7 @@ class Interpolation(_OnRows):
         residual = _Residual(c, features)
         gradient = features.gradient(residual.times_coefficients)
         # c depends on K_cc: with the adjoint z = (K_cc + alpha I)^-T K'(K c - y), dL/dK_cc = -z c'.
-        pulled = np.sum([device.numpy(e.features.T @ residual.of(e)) for e in features], axis=0)
-        adjoint = scipy.linalg.lu_solve(factor, pulled, trans=1)
+        adjoint = scipy.linalg.lu_solve(factor, residual.pulled(), trans=1)
         derivative = device.array(-adjoint @ c.T)
         derivative *= local.slopes(centres)
         derivative[range(len(c)), range(len(c))] = 0.0  # a centre is at distance 0 from itself
@@ -201,14 +201,34 @@ class _Residual:
         """Return (F a - y) c', shape (rows, m)."""
         return self.of(each) @ self._c
 
+    def pulled(self) -> Array:
+        """Return F'(F a - y), shape (p, q)."""
+        parts = (self._device.numpy(each.features.T @ self.of(each)) for each in self.features)
+        return np.asarray(sum(parts))
+
     def square(self) -> float:
         """Return |F a - y|^2 over all rows."""
         residuals = (self._device.numpy(self.of(each)) for each in self.features)
         return sum(float(np.vdot(r, r)) for r in residuals)
 
 
-def _factor(gram: Array, alpha: float) -> Array:
-    """Return the lower Cholesky factor of F'F + alpha I; a little more if rounding needs it."""
+def _coefficients(
+    equations: NormalEquations, features: Evaluation, factor: Array, alpha: float
+) -> tuple[Array, _Residual]:
+    """Return (F'F + alpha I)^-1 F'y, and the residual.
+
+    Where products were rounded, one step of iterative refinement removes most of the error.
+    """
+    a = _solved(factor, equations.right)
+    residual = _Residual(a, features)
+    if not equations.rounded:
+        return a, residual
+    a = a - _solved(factor, residual.pulled() + alpha * a)
+    return a, _Residual(a, features)
+
+
+def cholesky_factor(gram: Array, alpha: Array | float) -> Array:
+    """Return the lower Cholesky factor of F'F + diag(alpha); a little more if rounding needs it."""
     diagonal = gram.diagonal().copy()
     for lift in (0.0, 1e-12, 1e-9, 1e-6):
         # LAPACK stores columns one after the other: the transpose of a symmetric matrix is itself.
@@ -276,9 +296,9 @@ class Bandwidths:
         """Return the penalised objective and its gradient."""
         s, level = self.unpack(x)
         point = self.objective.at(s, level)
-        spread = s - s.mean(axis=0)
+        spread = s - s.sum(axis=0) / len(s)
         gradient = point.gradient + (2.0 * self.shrinkage / s.size) * spread
-        value = point.value + self.shrinkage * float((spread * spread).mean())
+        value = point.value + self.shrinkage * float(np.vdot(spread, spread)) / s.size
         return value, self.pack(gradient, point.level)
 
     def sample(self, indices: Indices) -> Bandwidths:

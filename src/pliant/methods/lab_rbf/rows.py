@@ -23,6 +23,15 @@ from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_weights
 from pliant.methods.lab_rbf.kernel import Profile, Warp
 
+ROUNDED = 2e-5
+"""Least ridge penalty, relative to the mean diagonal of F'F, for products in float32."""
+
+SUMMED = 1024
+"""Number of rows of one product; the products are added up in float64."""
+
+SAMPLED = 256
+"""Number of rows that the diagonal is estimated from; up to as many, products are in float64."""
+
 
 @dataclass(frozen=True, eq=False)
 class Table:
@@ -322,6 +331,14 @@ class LocalRows:
         return Evaluation(self, log_squares)
 
 
+class NormalEquations(NamedTuple):
+    """F'F, shape (p, p), F'y, shape (p, q), and whether products were rounded to float32."""
+
+    gram: Array
+    right: Array
+    rounded: bool
+
+
 class Evaluation:
     """The features of all rows at one choice of bandwidths; a single block is computed once."""
 
@@ -344,15 +361,29 @@ class Evaluation:
             block = self.rows.take(slice(low, low + step)).rows
             yield self.features.evaluate(block, self._parameters)
 
-    def normal_equations(self) -> tuple[Array, Array]:
-        """Return F'F, shape (p, p), and F'y, shape (p, q), summed in float64 over the blocks."""
+    def normal_equations(self, ridge: float = 0.0) -> NormalEquations:
+        """Return F'F and F'y, summed in float64.
+
+        Features in float32 are multiplied in float32 where the ridge penalty that will be added is
+        large beside the rounding errors of these products, else in float64.
+        """
         device, p = self.features.device, self.features.size
-        gram, right = np.zeros((p, p)), np.zeros((p, self.rows.outputs))
+        gram, right, rounded = np.zeros((p, p)), np.zeros((p, self.rows.outputs)), False
         for each in self:
-            F, y = device.double(each.features), device.double(each.block.target)
-            gram += device.numpy(F.T @ F)
-            right += device.numpy(F.T @ y)
-        return gram, right
+            exact = len(self.rows) <= SAMPLED or ridge < ROUNDED * self._diagonal(each.features)
+            rounded = rounded or not exact
+            for low in range(0, len(each.features), SUMMED):
+                F, y = (part[low : low + SUMMED] for part in (each.features, each.block.target))
+                if exact:
+                    F, y = device.double(F), device.double(y)
+                gram += device.numpy(F.T @ F)
+                right += device.numpy(F.T @ y)
+        return NormalEquations(gram, right, rounded and device.dtype is device.xp.float32)
+
+    def _diagonal(self, features: Any) -> float:
+        """Return an estimate of the mean diagonal of F'F, from some of the features."""
+        some = features[:: max(1, len(features) // SAMPLED)]
+        return len(self.rows) * float((some * some).mean())
 
     def gradient(self, upstream: Callable[[Evaluated], Any]) -> Array:
         """Return dL/d log W, shape (m, d).

@@ -1,0 +1,1 @@
+"""LAB-RBF and other methods, with default settings, on many tables."""

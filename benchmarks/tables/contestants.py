@@ -1,0 +1,135 @@
+"""The methods compared, by name; each imports what it needs only when it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+
+Factory = Callable[[bool, int], Any]
+"""(classification, seed) -> an estimator that has not been fitted."""
+
+
+def lab_rbf(classification: bool, seed: int) -> Any:
+    """LAB-RBF, with its defaults."""
+    from pliant import LABRBFClassifier, LABRBFRegressor
+
+    return (LABRBFClassifier if classification else LABRBFRegressor)(random_state=seed)
+
+
+def svm(classification: bool, seed: int) -> Any:
+    """A Gaussian SVM, its parameters by five-fold cross-validation; probabilities by Platt."""
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.svm import SVC
+
+    grid = {"C": [0.1, 1, 10, 100, 1000], "gamma": [0.001, 0.01, 0.1, 1.0]}
+    return make_pipeline(StandardScaler(), _WithPlatt(GridSearchCV(SVC(), grid)))
+
+
+class _WithPlatt(ClassifierMixin, BaseEstimator):
+    """A search, its best setting with probabilities beside its own predictions."""
+
+    def __init__(self, search: Any) -> None:
+        self.search = search
+
+    def fit(self, X: Any, y: Any) -> _WithPlatt:
+        from sklearn.calibration import CalibratedClassifierCV
+        from sklearn.svm import SVC
+
+        self.search.fit(X, y)
+        self.classes_ = self.search.classes_
+        best = SVC(**self.search.best_params_)
+        self.calibrated_ = CalibratedClassifierCV(best, ensemble=False).fit(X, y)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return self.search.predict(X)
+
+    def predict_proba(self, X: Any) -> Any:
+        return self.calibrated_.predict_proba(X)
+
+
+def forest(classification: bool, seed: int) -> Any:
+    """Random forest for classes, extremely randomised trees for regression; 500 trees."""
+    from sklearn.ensemble import ExtraTreesRegressor, RandomForestClassifier
+
+    model = RandomForestClassifier if classification else ExtraTreesRegressor
+    return model(n_estimators=500, random_state=seed)
+
+
+def _tuned_default(prefix: str) -> Factory:
+    """Return meta-tuned defaults of pytabkit (Holzmüller, Grinsztajn, Steinwart 2024)."""
+
+    def make(classification: bool, seed: int) -> Any:
+        from pytabkit.models.sklearn import sklearn_interfaces as models
+
+        name = f"{prefix}_TD_{'Classifier' if classification else 'Regressor'}"
+        return getattr(models, name)(random_state=seed, n_threads=1, device="cpu", n_cv=1)
+
+    return make
+
+
+def xrfm(classification: bool, seed: int) -> Any:
+    """xRFM, its bandwidth and regularization by a validation set of a fifth of the rows."""
+    return _XRFM(seed=seed)
+
+
+class _XRFM(RegressorMixin, BaseEstimator):
+    """xRFM with a small grid, on standardised features and target."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+    def fit(self, X: Any, y: Any) -> _XRFM:
+        import torch
+        from sklearn.model_selection import train_test_split
+        from sklearn.preprocessing import StandardScaler
+        from xrfm import xRFM
+
+        torch.set_num_threads(1)
+        self.scaler_ = StandardScaler().fit(X)
+        self.mean_, self.scale_ = y.mean(), y.std() or 1.0
+        Z = self.scaler_.transform(X).astype(np.float32)
+        t = ((y - self.mean_) / self.scale_).astype(np.float32)[:, None]
+        parts = train_test_split(Z, t, test_size=0.2, random_state=self.seed)
+        train, held_out, t_train, t_held_out = (torch.tensor(part) for part in parts)
+        self.best_, lowest = None, np.inf
+        for bandwidth in (2.0, 10.0, 40.0):
+            for reg in (1e-3, 1e-1):
+                settings = {
+                    "model": {"kernel": "l2_high_dim", "bandwidth": bandwidth, "exponent": 1.0},
+                    "fit": {"reg": reg, "iters": 5, "early_stop_rfm": True},
+                }
+                model = xRFM(settings, device="cpu", tuning_metric="mse", verbose=False)
+                model.fit(train, t_train, held_out, t_held_out)
+                predicted = np.asarray(model.predict(held_out)).ravel()
+                loss = float(((predicted - np.asarray(t_held_out).ravel()) ** 2).mean())
+                if loss < lowest:
+                    self.best_, lowest = model, loss
+        return self
+
+    def predict(self, X: Any) -> Any:
+        import torch
+
+        Z = torch.tensor(self.scaler_.transform(X).astype(np.float32))
+        return np.asarray(self.best_.predict(Z)).ravel() * self.scale_ + self.mean_
+
+
+CONTESTANTS: dict[str, Factory] = {
+    "lab_rbf": lab_rbf,
+    "svm": svm,
+    "forest": forest,
+    "xrfm": xrfm,
+    "realmlp_td": _tuned_default("RealMLP"),
+    "catboost_td": _tuned_default("CatBoost"),
+    "lightgbm_td": _tuned_default("LGBM"),
+    "xgboost_td": _tuned_default("XGB"),
+}
+"""What `--contestants` may name."""
+
+ONLY = {"svm": "classification", "xrfm": "regression"}
+"""Contestants of one task."""
