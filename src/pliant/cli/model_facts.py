@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from math import isfinite
 from typing import Any
 
 from sklearn.base import BaseEstimator
@@ -22,7 +21,7 @@ def functions(estimator: Any, feature_names: Sequence[str] = ()) -> list[dict[st
     ``relative_gap`` (in the units of ``tol``). Further facts depend on the method: ``eta``,
     ``rank``, ``parts`` (their gaps are added up), ``members`` with their ``held_out_score``, and,
     if features have names, the ``relevance`` of each feature, its ``relevance_spread`` over the
-    members (None for a single member) and the pairs of ``correlated`` features. With more than two
+    members (nan for a single member) and the pairs of ``correlated`` features. With more than two
     classes there is one function for each pair, with the ``classes`` that it separates.
     """
     return [_facts(function, feature_names) for function in summarize(estimator).functions]
@@ -43,8 +42,7 @@ def _facts(function: FunctionSummary, feature_names: Sequence[str]) -> dict[str,
     facts = {**facts, **details, "n_iter": function.n_iter}
     if shares and names:
         for key, values in shares.items():
-            plain = [value if isfinite(value) else None for value in values.tolist()]
-            facts[key] = dict(zip(names, plain, strict=True))
+            facts[key] = dict(zip(names, values.tolist(), strict=True))
         facts["correlated"] = [[names[j], names[k]] for j, k in correlated]
     return facts
 

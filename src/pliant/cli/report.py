@@ -135,7 +135,7 @@ def _relevance(part: Mapping[str, Any]) -> list[Fact]:
     if "relevance" not in part:
         return []
     largest = sorted(part["relevance"].items(), key=lambda pair: -pair[1])[:LARGEST]
-    spreads = {k: math.nan if v is None else v for k, v in part["relevance_spread"].items()}
+    spreads = part["relevance_spread"]
     shares = [f"{quoted(name, 40)} {share_text(share, spreads[name])}" for name, share in largest]
     top = {name for name, share in largest if share >= LEAST}
     pairs = [f"{quoted(a, 40)} with {quoted(b, 40)}" for a, b in part["correlated"] if top & {a, b}]
