@@ -1,5 +1,6 @@
 """Explanations add up to predictions and equal a slow twin's; relevance has a spread."""
 
+from dataclasses import fields
 from functools import cache
 
 import numpy as np
@@ -13,6 +14,7 @@ from pliant import LABRBFClassifier, LABRBFRegressor
 from pliant.kernels import Warp
 from pliant.methods.lab_rbf import base, ensemble, regressor, rows
 from pliant.methods.lab_rbf.rows import COMPARED, MOST_PAIRS, correlated_pairs
+from pliant.persistence import load_model, save_model
 from tests.reference import naive_local
 
 QUICK = {"n_support": 7, "n_members": 3, "max_iter": 5, "random_state": 0}
@@ -215,6 +217,19 @@ def test_an_explanation_is_short_and_cannot_be_changed():
         told.prediction = 0
     with pytest.raises(ValueError, match="read-only"):
         told.prediction[0] = 0
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+def test_a_model_from_a_file_explains_the_same(tmp_path, kind):
+    model = fitted(kind, ("raw", "log"))
+    save_model(model, tmp_path / "m.pliant")
+    loaded = load_model(tmp_path / "m.pliant").model
+    told, again = model.explain(NEW), loaded.explain(NEW)
+    for each in fields(told):
+        np.testing.assert_array_equal(getattr(again, each.name), getattr(told, each.name))
+    spread = model.feature_relevance_spread_
+    np.testing.assert_array_equal(loaded.feature_relevance_spread_, spread)
+    np.testing.assert_array_equal(loaded.correlated_features_, model.correlated_features_)
 
 
 def test_what_cannot_be_explained():

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pliant.core.blocks import in_blocks
+from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.methods.lab_rbf.ensemble import TINY, LABRBFMember, row_blocks
 
@@ -199,6 +200,7 @@ class Slice(NamedTuple):
         return np.asarray(self.lines.mean(axis=0))
 
 
+@blas_limited
 def feature_slice(model: Any, X: Array, feature: int, grid: Array, output: int) -> Slice:
     """Return the slice of one output (or class) of a LAB-RBF model along a feature.
 
