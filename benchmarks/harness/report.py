@@ -154,15 +154,22 @@ def _overall_table(report: Report) -> str:
 
 def _provenance(report: Report) -> str:
     """Say in a sentence or two how and on what the numbers were measured."""
-    machine, settings = report["machine"], report["settings"]
-    packages = ", ".join(f"{name} {v}" for name, v in machine["packages"].items() if v)
-    load = report["load_average"]
+    settings = report["settings"]
     return (
         f"Medians of {settings['repeats']} measurements, each in its own process with "
         f"{settings['threads']} thread(s), contestants in alternating order; a ratio is paired "
-        f"within its repeat. {machine['cpu']}, {machine['cores']} cores, {machine['system']}, "
+        f"within its repeat. {computer(report)}\n"
+    )
+
+
+def computer(report: Mapping[str, Any]) -> str:
+    """Say on which computer, with which packages and when a report was measured."""
+    machine, load = report["machine"], report["load_average"]
+    packages = ", ".join(f"{name} {v}" for name, v in machine["packages"].items() if v)
+    return (
+        f"{machine['cpu']}, {machine['cores']} cores, {machine['system']}, "
         f"{machine['python']}, {packages}; load average at the start "
-        f"{'unknown' if load is None else load[0]}; {report['date']}.\n"
+        f"{'unknown' if load is None else load[0]}; {report['date']}."
     )
 
 

@@ -23,6 +23,7 @@ METHODS = (
     "predict_log_proba",
     "refit_coefficients",
     "distance_to_support",
+    "explain",
 )
 
 SPY = """

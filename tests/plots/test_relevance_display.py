@@ -88,6 +88,29 @@ def test_a_classifier_axes_and_style(data):
     assert image.get_cmap().name == "magma"
 
 
+def test_error_bars_are_the_spread_over_the_members(fitted, data):
+    display = RelevanceDisplay.from_estimator(fitted)
+    (segments,) = (bars.get_segments() for bars in display.bars_.errorbar[2])
+    ends = np.array(segments)[:, :, 0]
+    relevance = fitted.feature_relevance_[display.order]
+    np.testing.assert_allclose(ends.mean(axis=1), relevance)
+    spread = fitted.feature_relevance_spread_[display.order]
+    np.testing.assert_allclose(np.diff(ends, axis=1)[:, 0], 2 * spread)
+    alone = LABRBFRegressor(n_support=12, n_members=1, max_iter=5, random_state=0).fit(*data)
+    assert RelevanceDisplay.from_estimator(alone).bars_.errorbar is None
+
+
+def test_correlated_features_have_an_asterisk_and_a_note(data):
+    X, y = data
+    model = regressor().fit(np.column_stack([X, 2 * X[:, 1]]), y)
+    display = RelevanceDisplay.from_estimator(model, feature_names=[*NAMES, "twin"])
+    labels = {text.get_text() for text in display.ax_.get_yticklabels()}
+    assert labels == {"strong *", "twin *", "weak", "idle"}
+    assert display.ax_.get_xlabel().endswith("\n* correlated with another feature")
+    weak = RelevanceDisplay([0.7, 0.2, 0.1], correlated=[[1, 2]]).plot(most_features=1)
+    assert weak.ax_.get_xlabel() == "share of the squared slope"
+
+
 def test_models_that_have_none_are_refused(data):
     X, y = data
     with pytest.raises(NotFittedError):
@@ -107,5 +130,9 @@ def test_wrong_parts_are_told(fitted):
         RelevanceDisplay([[0.5, 0.5]])
     with pytest.raises(ValueError, match=r"support_relevance of shape \(m, 2\), got \(3, 1\)"):
         RelevanceDisplay([0.5, 0.5], [[1.0]] * 3)
+    with pytest.raises(ValueError, match=r"expected spread of shape \(2,\), got \(1,\)"):
+        RelevanceDisplay([0.5, 0.5], spread=[0.1])
+    with pytest.raises(ValueError, match=r"expected correlated features from 0 to 1, got \[\[0, 2"):
+        RelevanceDisplay([0.5, 0.5], correlated=[[0, 2]])
     with pytest.raises(ValueError, match="expected support_relevance for kind='support', got None"):
         RelevanceDisplay([0.5, 0.5]).plot(kind="support")

@@ -8,10 +8,12 @@
 * interpolation: K times the solution of (K_cc + alpha I) c = Y_c
 
 Weights multiply squared residuals: rows of F and Y are taken times their roots. Gradients are
-central differences. Nothing of the library is used.
+central differences. So are those of an expansion sum_i c_i k(u, c_i) + u'v + b. Nothing of the
+library is used.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -111,3 +113,38 @@ def differences(function, x, step=1e-3):
         near, far = values[1] - values[-1], values[2] - values[-2]
         gradient[place] = (8 * near - far) / (12 * step)
     return gradient
+
+
+class Expansion(NamedTuple):
+    """One output of one member, on the mapped features u: W, c, v as above."""
+
+    centres: np.ndarray
+    W: np.ndarray
+    c: np.ndarray
+    v: np.ndarray
+    b: float
+    profile: str
+
+
+def support_terms(expansion, u):
+    """The distance, the kernel value and the term of each support point at one mapped point."""
+    h, terms = PROFILES[expansion.profile], []
+    for centre, weights, c in zip(expansion.centres, expansion.W, expansion.c, strict=True):
+        D = sum(w * (a - b) ** 2 for w, a, b in zip(weights, u, centre, strict=True))
+        terms.append((math.sqrt(D), h(D), c * h(D)))
+    return terms
+
+
+def parts(expansion, u):
+    """Kernel part, linear part and constant at one mapped point."""
+    kernel_part = sum(term for _, _, term in support_terms(expansion, u))
+    return kernel_part, sum(a * v for a, v in zip(u, expansion.v, strict=True)), expansion.b
+
+
+def effects(expansions, points, deviations):
+    """sum_k df_k/du_kj sd_kj / m of each feature j; one mapped point and sd for each member k."""
+    total = np.zeros(len(points[0]))
+    for expansion, u, sd in zip(expansions, points, deviations, strict=True):
+        slopes = differences(lambda at, e=expansion: sum(parts(e, at)), u, step=2e-4)
+        total += slopes * sd / len(expansions)
+    return total

@@ -19,16 +19,19 @@ def functions(estimator: Any, feature_names: Sequence[str] = ()) -> list[dict[st
 
     Each has ``n_support`` and ``n_iter``. A certified one has ``objective``, ``gap`` (absolute) and
     ``relative_gap`` (in the units of ``tol``). Further facts depend on the method: ``eta``,
-    ``rank``, ``parts`` (their gaps are added up), ``members`` with their ``held_out_score``, and
-    the ``relevance`` of each feature, if features have names. With more than two classes there is
-    one function for each pair, with the ``classes`` that it separates.
+    ``rank``, ``parts`` (their gaps are added up), ``members`` with their ``held_out_score``, and,
+    if features have names, the ``relevance`` of each feature, its ``relevance_spread`` over the
+    members (nan for a single member) and the pairs of ``correlated`` features. With more than two
+    classes there is one function for each pair, with the ``classes`` that it separates.
     """
     return [_facts(function, feature_names) for function in summarize(estimator).functions]
 
 
 def _facts(function: FunctionSummary, feature_names: Sequence[str]) -> dict[str, Any]:
     details = dict(function.details)
-    relevance = details.pop("relevance", None)
+    names = list(feature_names)
+    shares = {key: details.pop(key) for key in ("relevance", "relevance_spread") if key in details}
+    correlated = details.pop("correlated", ())
     facts: dict[str, Any] = {"n_support": function.n_support}
     if function.classes is not None:
         facts = {"classes": list(function.classes), **facts}
@@ -37,8 +40,10 @@ def _facts(function: FunctionSummary, feature_names: Sequence[str]) -> dict[str,
         facts["gap"] = function.gap
         facts["relative_gap"] = function.relative_gap
     facts = {**facts, **details, "n_iter": function.n_iter}
-    if relevance is not None and feature_names:
-        facts["relevance"] = dict(zip(feature_names, relevance.tolist(), strict=True))
+    if shares and names:
+        for key, values in shares.items():
+            facts[key] = dict(zip(names, values.tolist(), strict=True))
+        facts["correlated"] = [[names[j], names[k]] for j, k in correlated]
     return facts
 
 

@@ -12,10 +12,14 @@ from typing import Any, TypeAlias
 
 from pliant.comparison import Column, Score, text_table
 from pliant.core.files import printable, quoted
+from pliant.core.text import listed, share_text
 
 WIDTH = 79
 LARGEST = 5
 """Shares listed at most."""
+
+LEAST = 0.01
+"""Correlated features are listed if one of them has at least this share."""
 
 OWN_FACTS = {
     "eta": "eta",
@@ -23,7 +27,6 @@ OWN_FACTS = {
     "parts": "parts",
     "members": "members",
     "held-out score": "held_out_score",
-    "most relevant": "relevance",
 }
 """Further facts of a function: how they are printed, and their keys."""
 
@@ -109,8 +112,8 @@ def function_facts(n_support: int | None, functions: Sequence[Mapping[str, Any]]
         gaps = f"relative, in each: {gap_text(gap)}" + _of_parts(functions)
         return [*support, pairs, ("certified gap", gaps)]
     (part,) = functions
-    own = [(name, _own_fact(part[key])) for name, key in OWN_FACTS.items() if key in part]
-    return [*support, *_certificate(part), *own]
+    own = [(name, number(part[key])) for name, key in OWN_FACTS.items() if key in part]
+    return [*support, *_certificate(part), *own, *_relevance(part)]
 
 
 def _certificate(part: Mapping[str, Any]) -> list[Fact]:
@@ -127,12 +130,18 @@ def _of_parts(functions: Sequence[Mapping[str, Any]]) -> str:
     return ", of the parts by themselves" if any("parts" in each for each in functions) else ""
 
 
-def _own_fact(value: object) -> str:
-    """Return a number, or the largest of named shares."""
-    if not isinstance(value, Mapping):
-        return number(value)
-    largest = sorted(value.items(), key=lambda pair: -pair[1])[:LARGEST]
-    return ", ".join(f"{quoted(name, 40)} {share:.0%}" for name, share in largest)
+def _relevance(part: Mapping[str, Any]) -> list[Fact]:
+    """Return the most relevant features, and which of them are correlated with which."""
+    if "relevance" not in part:
+        return []
+    largest = sorted(part["relevance"].items(), key=lambda pair: -pair[1])[:LARGEST]
+    spreads = part["relevance_spread"]
+    shares = [f"{quoted(name, 40)} {share_text(share, spreads[name])}" for name, share in largest]
+    top = {name for name, share in largest if share >= LEAST}
+    pairs = [f"{quoted(a, 40)} with {quoted(b, 40)}" for a, b in part["correlated"] if top & {a, b}]
+    note = f"{listed(pairs, LARGEST)}: either may have the relevance of both"
+    correlated = [("correlated", note)] if pairs else []
+    return [("most relevant", ", ".join(shares)), *correlated]
 
 
 def _uncertain(gap: float) -> float:

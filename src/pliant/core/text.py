@@ -130,6 +130,17 @@ def count(number: int, noun: str, nouns: str | None = None) -> str:
     return f"{written} {noun if number == 1 else nouns or noun + 's'}"
 
 
+def share_text(value: float, spread: float) -> str:
+    """Write a share with its standard deviation, if that is known.
+
+    Examples
+    --------
+    >>> share_text(0.4, 0.031), share_text(0.4, float("nan"))
+    ('40% ± 3%', '40%')
+    """
+    return f"{value:.0%} ± {spread:.0%}" if isfinite(spread) else f"{value:.0%}"
+
+
 def setting(value: object) -> str:
     """Write the value of a setting; four digits of a number are enough to read."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)

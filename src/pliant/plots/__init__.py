@@ -12,6 +12,7 @@ from pliant.plots.critical_difference import CriticalDifferenceDisplay
 from pliant.plots.embedding import EmbeddingDisplay
 from pliant.plots.gram import GramDisplay
 from pliant.plots.relevance import RelevanceDisplay
+from pliant.plots.slices import SliceDisplay
 from pliant.plots.tessellation import TessellationDisplay
 
 __all__ = [
@@ -23,5 +24,6 @@ __all__ = [
     "EmbeddingDisplay",
     "GramDisplay",
     "RelevanceDisplay",
+    "SliceDisplay",
     "TessellationDisplay",
 ]

@@ -21,8 +21,10 @@ class RelevanceDisplay(FeatureDisplay):
 
     Drawn as one bar for each feature, or as a heat map with a row for each support point: the
     same shares for its own term of the function. Features are in the order of their relevance
-    over all points; support points are grouped by the feature that matters most to them.
-    `BandwidthDisplay` shows the bandwidths themselves.
+    over all points; support points are grouped by the feature that matters most to them. Error
+    bars are the standard deviations over the members of the model, and an asterisk marks features
+    that are correlated with another one: either of both may get the relevance of both.
+    `BandwidthDisplay` shows the bandwidths themselves, `SliceDisplay` the predictions.
 
     Parameters
     ----------
@@ -30,6 +32,10 @@ class RelevanceDisplay(FeatureDisplay):
         Shares, such as ``feature_relevance_``.
     support_relevance : array-like of shape (m, d), optional
         Shares near each support point, such as ``support_relevance_``; for the heat map.
+    spread : array-like of shape (d,), optional
+        Standard deviations of the shares, such as ``feature_relevance_spread_``; nan: not known.
+    correlated : array-like of int of shape (n_pairs, 2), optional
+        Pairs of correlated features, such as ``correlated_features_``.
     feature_names : sequence of d str, optional
         By default ``feature 0`` and so on.
 
@@ -38,7 +44,7 @@ class RelevanceDisplay(FeatureDisplay):
     ax_ : matplotlib Axes
         Once plotted.
     bars_ : matplotlib BarContainer or None
-        The bars, the most relevant feature first.
+        The bars, the most relevant feature first; ``bars_.errorbar`` has the error bars.
     image_, colorbar_ : matplotlib AxesImage and Colorbar, or None
         The heat map.
 
@@ -59,6 +65,8 @@ class RelevanceDisplay(FeatureDisplay):
         relevance: npt.ArrayLike,
         support_relevance: npt.ArrayLike | None = None,
         *,
+        spread: npt.ArrayLike | None = None,
+        correlated: npt.ArrayLike | None = None,
         feature_names: Sequence[str] | None = None,
     ) -> None:
         self.relevance = np.asarray(relevance, dtype=np.float64)
@@ -71,6 +79,12 @@ class RelevanceDisplay(FeatureDisplay):
             shape = self.support_relevance.shape
             if len(shape) != 2 or shape[1] != d:
                 raise ValueError(f"expected support_relevance of shape (m, {d}), got {shape}")
+        self.spread = np.full(d, np.nan) if spread is None else np.asarray(spread, np.float64)
+        if self.spread.shape != (d,):
+            raise ValueError(f"expected spread of shape ({d},), got {self.spread.shape}")
+        self.correlated = np.asarray([] if correlated is None else correlated, np.intp)
+        if self.correlated.size and not np.isin(self.correlated, np.arange(d)).all():
+            raise ValueError(f"expected correlated features from 0 to {d - 1}, got {correlated!r}")
         self.feature_names = feature_labels(feature_names, None, d)
 
     @classmethod
@@ -113,9 +127,13 @@ class RelevanceDisplay(FeatureDisplay):
         """
         machine = last_step(model)
         summary_for("relevance", machine, "bandwidths", "LABRBFRegressor")
-        shares = machine.feature_relevance_, machine.support_relevance_
-        names = feature_labels(feature_names, machine, len(shares[0]))
-        display = cls(*shares, feature_names=names)
+        display = cls(
+            machine.feature_relevance_,
+            machine.support_relevance_,
+            spread=machine.feature_relevance_spread_,
+            correlated=machine.correlated_features_,
+            feature_names=feature_labels(feature_names, machine, machine.n_features_in_),
+        )
         return display.plot(ax, kind=kind, most_features=most_features, **style)
 
     def _checked_kind(self, kind: str) -> str:
@@ -124,11 +142,17 @@ class RelevanceDisplay(FeatureDisplay):
         return kind
 
     def _draw_features(self, shown: Indices, style: dict[str, Any]) -> None:
-        places, look = np.arange(len(shown)), {"color": BLUE, **style}
+        places, spread = np.arange(len(shown)), self.spread[shown]
+        known = {} if np.isnan(spread).all() else {"xerr": spread}
+        look = {"color": BLUE, "ecolor": "black", "capsize": 2.0, **known, **style}
         self.bars_ = self.ax_.barh(places, self.relevance[shown], **look)
         self._name_rows(shown)
         self.ax_.set_xlim(left=0.0)
-        self.ax_.set_xlabel("share of the squared slope")
+        marked = np.isin(shown, self.correlated)
+        names = zip(self._names(shown), marked, strict=True)
+        self.ax_.set_yticklabels([f"{name} *" if mark else name for name, mark in names])
+        note = "\n* correlated with another feature" if marked.any() else ""
+        self.ax_.set_xlabel(f"share of the squared slope{note}")
 
     def _draw_points(self, shown: Indices, style: dict[str, Any]) -> None:
         assert self.support_relevance is not None

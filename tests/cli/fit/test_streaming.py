@@ -86,12 +86,15 @@ def test_the_report_and_the_facts(pliant, folder, table):
     (function,) = found["fit"]["functions"]
     assert list(function["relevance"]) == ["size", "age", "town=A", "town=B", "town=C"]
     assert sum(function["relevance"].values()) == pytest.approx(1.0)
+    assert function["relevance_spread"].keys() == function["relevance"].keys()
     assert function["members"] <= 2
     assert found["cross_validation"]["scores"]["R2"]["mean"] > 0.5
     largest = max(function["relevance"], key=function["relevance"].get)
+    spread = function["relevance_spread"][largest]
+    share = f"{function['relevance'][largest]:.0%}" + (f" ± {spread:.0%}" if spread else "")
     shown = pliant("info", "m.pliant").out
     for text in (done.out, shown):
-        assert f"most relevant   '{largest}' {function['relevance'][largest]:.0%}, " in text
+        assert f"most relevant   '{largest}' {share}, " in text
         assert f"held-out score  {function['held_out_score']:.4g}\n" in text
         assert max(map(len, text.splitlines())) < 80
 

@@ -52,6 +52,9 @@ def test_the_summary_is_that_of_the_members_that_predict(cls):
     assert function.details["members"] == 2
     assert function.details["held_out_score"] == model.validation_score_[[0, 2]].mean()
     np.testing.assert_array_equal(function.details["relevance"], model.feature_relevance_)
+    spread = model.feature_relevance_spread_
+    np.testing.assert_array_equal(function.details["relevance_spread"], spread)
+    assert function.details["correlated"] is model.correlated_features_
     assert summary.n_support == len(set(model.support_.tolist()))
     assert summary.drawings == {"bandwidths", "relevance"}
     assert summary.base_kernel is None

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from pliant.comparison.record import Picture
 from pliant.comparison.run.model_view import ModelView
 from pliant.core.summary import Summary
-from pliant.core.text import listed
+from pliant.core.text import listed, share_text
 from pliant.core.typing import Array
 from pliant.plots import (
     AdaptationDisplay,
@@ -176,7 +176,10 @@ def _relevance(view: ModelView, ax: Any) -> tuple[str, str]:
     display = RelevanceDisplay.from_estimator(
         view.estimator, feature_names=view.names, most_features=MOST_FEATURES, ax=ax
     )
-    shown = [f"{display.feature_names[j]} {display.relevance[j]:.0%}" for j in display.order[:3]]
+    shown = [
+        f"{display.feature_names[j]} {share_text(display.relevance[j], display.spread[j])}"
+        for j in display.order[:3]
+    ]
     return "Relevance of features", f"Shares of the squared slope: {', '.join(shown)}"
 
 

@@ -20,10 +20,9 @@ from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
     Constraint,
     automatic,
-    check_choice,
     check_flag,
+    check_integer,
     check_parameters,
-    check_real,
     fresh,
     integer,
     one_of,
@@ -38,56 +37,29 @@ from pliant.methods.lab_rbf.ensemble import (
     LABRBFMember,
     Run,
     Watch,
+    check_members,
     comparable_scales,
     fit_coefficients,
     row_blocks,
 )
+from pliant.methods.lab_rbf.explain import LABRBFExplanation, explain, spread_over
 from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel
-from pliant.methods.lab_rbf.rows import Table, get_device
-from pliant.methods.lab_rbf.trainer import STRATEGIES, Layer, Recipe, is_automatic
+from pliant.methods.lab_rbf.rows import Table, check_pairs, correlated_features, get_device
+from pliant.methods.lab_rbf.trainer import (
+    Layer,
+    Recipe,
+    check_fraction,
+    check_linear,
+    check_rate,
+    check_support,
+    check_transforms,
+    is_automatic,
+)
 
 AVERAGED = 2.0
 """Members whose held-out loss is more than this times the median are left out."""
 
 LARGEST_SEED = np.iinfo(np.int32).max
-
-
-def _check_linear(name: str, value: Any) -> None:
-    """Raise ValueError unless `value` is True, False or "auto"."""
-    if not isinstance(value, bool | np.bool_) and not is_automatic(value):
-        raise ValueError(f"expected {name} True, False or 'auto', got {value!r}")
-
-
-def _check_transforms(name: str, value: Any) -> None:
-    """Raise ValueError unless `value` is "auto" or None."""
-    if value is not None and not is_automatic(value):
-        raise ValueError(f"expected {name} 'auto' or None, got {value!r}")
-
-
-def _check_fraction(name: str, value: Any) -> None:
-    """Raise ValueError unless `value` is a number in [0, 1)."""
-    number = check_real(name, value, least=0)
-    if number >= 1:
-        raise ValueError(f"expected {name} < 1, got {number:g}")
-
-
-def _check_rate(name: str, value: Any) -> None:
-    """Raise ValueError unless `value` is a number in (0, 1]."""
-    number = check_real(name, value, above=0)
-    if number > 1:
-        raise ValueError(f"expected {name} <= 1, got {number:g}")
-
-
-def _check_support(name: str, value: Any) -> None:
-    """Raise ValueError unless `value` is a strategy, or different row numbers."""
-    if isinstance(value, str):
-        check_choice(name, value, STRATEGIES)
-        return
-    rows = np.asarray(value)
-    if rows.ndim != 1 or rows.dtype.kind not in "iu" or len(np.unique(rows)) != len(rows):
-        raise ValueError(
-            f"expected {name} in {sorted(STRATEGIES)}, or different row numbers, got {value!r:.200}"
-        )
 
 
 _FLOATS = (np.float64, np.float32)
@@ -108,16 +80,16 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         "n_members": integer(least=1),
         "n_draws": integer(least=1),
         "objective": one_of(("ridge", "evidence", "interpolation", "mixed")),
-        "linear": _check_linear,
-        "transforms": _check_transforms,
+        "linear": check_linear,
+        "transforms": check_transforms,
         "alpha": automatic(real_number(above=0), named=True),
         "shrinkage": automatic(real_number(least=0, infinite=True), named=True),
-        "support": _check_support,
+        "support": check_support,
         "initial_bandwidth": automatic(real_number(above=0), named=True),
-        "validation_fraction": _check_fraction,
+        "validation_fraction": check_fraction,
         "solver": one_of(("lbfgs", "adam")),
         "max_iter": integer(least=1),
-        "learning_rate": _check_rate,
+        "learning_rate": check_rate,
         "max_seconds": optional(real_number(above=0)),
         "batch_rows": integer(least=1),
         "max_bandwidth_rows": integer(least=2),
@@ -145,6 +117,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     n_features_in_: int
     members_: list[LABRBFMember]
     averaged_: npt.NDArray[np.bool_]
+    correlated_features_: Indices
 
     def _check_combinations(self) -> None:
         """Raise ValueError for parameters that do not go together."""
@@ -287,6 +260,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         self.averaged_ = ~(losses > AVERAGED * np.median(losses))  # also where losses are nan
         self.n_iter_ = max(1, sum(len(member.objective_history_) for member in members))
         self.members_ = members
+        self.correlated_features_ = correlated_features(table, self.feature_relevance_)
 
     @blas_limited
     def refit_coefficients(
@@ -431,8 +405,13 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         The mean of (df/du_j)^2 var(u_j) over training points, u the mapped features, over outputs
         and members.
         """
-        slopes = np.sum([m.slopes_ / max(m.slopes_.sum(), TINY) for m in self._used], axis=0)
-        return np.asarray(slopes / max(slopes.sum(), TINY))
+        relevance = np.sum([member.relevance() for member in self._used], axis=0)
+        return np.asarray(relevance / max(relevance.sum(), TINY))
+
+    @property
+    def feature_relevance_spread_(self) -> Array:
+        """The standard deviation of each feature's share over the members; nan for one member."""
+        return spread_over(np.array([member.relevance() for member in self._used]))
 
     @property
     def support_relevance_(self) -> Array:
@@ -462,12 +441,37 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         ]
         return np.sqrt(np.concatenate(parts))
 
+    @blas_limited
+    def explain(self, X: npt.ArrayLike, n_nearest: int = 5) -> LABRBFExplanation:
+        """Return why each point has its prediction.
+
+        That is the nearest support points and what each contributes; the kernel part, the linear
+        part and the constant, whose sum is the prediction; and the effect of each feature there.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        n_nearest : int, default=5
+            Number of support points for each point, at most.
+
+        Returns
+        -------
+        LABRBFExplanation
+            On the scale that was learned: the scores of a classifier, or log y where the logarithm
+            of the target was learned, and before predictions are clipped to their range.
+        """
+        check_is_fitted(self)
+        count = check_integer("n_nearest", n_nearest, least=1)
+        points = validate_data(self, X, reset=False, dtype=_FLOATS)
+        return explain(self._used, points, count, single_output=self._single_output)
+
     def summary(self) -> Summary:
         """Return what the model has learned, in the form that all methods share.
 
         Its one function is the mean of the members. The details are ``members`` (the number of
         those that predict), ``held_out_score`` (their mean score on held-out samples; nan without
-        such samples) and ``relevance``, an array of shape (n_features,).
+        such samples), ``relevance`` and ``relevance_spread``, arrays of shape (n_features,), and
+        ``correlated``, the pairs of features that share a relevance.
 
         Returns
         -------
@@ -479,6 +483,8 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             "members": int(self.averaged_.sum()),
             "held_out_score": float(self.validation_score_[self.averaged_].mean()),
             "relevance": self.feature_relevance_,
+            "relevance_spread": self.feature_relevance_spread_,
+            "correlated": self.correlated_features_,
         }
         function = FunctionSummary(self, len(support), int(self.n_iter_), details=details)
         return Summary(
@@ -490,20 +496,5 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes, read from a file, do not belong together."""
-        members: object = self.members_
-        if not isinstance(members, list) or not members:
-            raise ValueError("expected a list of members_")
-        if not all(isinstance(m, LABRBFMember) for m in members):
-            raise ValueError("expected members_ to be members of a LAB-RBF model")
-        averaged = np.asarray(self.averaged_)
-        if averaged.shape != (len(members),) or averaged.dtype != bool or not averaged.any():
-            raise ValueError(
-                f"expected averaged_ to hold True or False for each of {len(members)} members, "
-                "and some True"
-            )
-        shapes = {(m.kernel_.centres.shape[1], len(m.intercept_)) for m in members}
-        if shapes != {(self.n_features_in_, self._n_outputs)}:
-            raise ValueError(
-                f"expected members of {self.n_features_in_} features and {self._n_outputs} "
-                f"outputs, got {sorted(shapes)}"
-            )
+        check_members(self.members_, self.averaged_, self.n_features_in_, self._n_outputs)
+        check_pairs(self.correlated_features_, self.n_features_in_)

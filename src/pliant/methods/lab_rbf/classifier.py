@@ -327,6 +327,10 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         """
         return np.asarray(softmax(self._sharpened(X), axis=1))
 
+    def _response(self, values: Array) -> Array:
+        """Return probabilities, shape (n_samples, n_classes), from scores."""
+        return np.asarray(softmax(self.sharpness_ * columns(values), axis=1))
+
     def _sharpened(self, X: npt.ArrayLike) -> Array:
         scores = columns(self._mean(X))  # checks first that the model is fitted
         return self.sharpness_ * scores

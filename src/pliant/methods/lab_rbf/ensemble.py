@@ -45,6 +45,34 @@ Loss = Callable[[Table, Indices], Callable[[Array], float]]
 """(table, rows) -> the loss of scaled predictions of these rows."""
 
 
+class Terms(NamedTuple):
+    """What an expansion at n points is computed from, for mapped features.
+
+    Attributes
+    ----------
+    points, centres : arrays of shape (n, d) and (m, d)
+        The mapped points u and centres c_i.
+    squares : array of shape (m, d)
+        W, the squares of the bandwidths.
+    distances, kernel, slopes : arrays of shape (n, m)
+        D, h(D) and h'(D).
+    """
+
+    points: Array
+    centres: Array
+    squares: Array
+    distances: Array
+    kernel: Array
+    slopes: Array
+
+    def gradient(self, c: Array, v: Array) -> Array:
+        """Return df/du of one output with the coefficients c and v, shape (n, d)."""
+        # df/du = sum_i c_i h'(D_i) 2 W_i o (u - c_i) + v, for all points by two products.
+        weighted = self.slopes * c
+        pull = self.points * (weighted @ self.squares) - weighted @ (self.squares * self.centres)
+        return np.asarray(2.0 * pull + v)
+
+
 class LABRBFMember(BaseEstimator):
     """One LAB-RBF expansion f(t) = K(t, C) c + u(t)'v + b, as `LABRBFRegressor` learns several.
 
@@ -75,6 +103,8 @@ class LABRBFMember(BaseEstimator):
         The objective after each step, one stage after the other.
     slopes_, support_slopes_ : arrays of shape (n_features,) and (n_support, n_features)
         Mean squared slopes of f, and of each term of it.
+    deviations_ : array of shape (n_features,)
+        The standard deviations of the mapped features.
     """
 
     kernel_: LocalRBFKernel
@@ -128,37 +158,46 @@ class LABRBFMember(BaseEstimator):
         coef = self.warp_.slopes[:, None] * self.coef_
         return coef, self.intercept_ - self.warp_.centres @ coef
 
+    def terms(self, X: Array) -> Terms:
+        """Return what f and its derivatives at some points are computed from."""
+        u, C = self.warp_(X), self.warp_(self.kernel_.centres)
+        theta = self.kernel_.bandwidths
+        if self.kernel_.warp is None:  # theta is in inverse units; u and C are on [-1, 1]
+            known = self.warp_.slopes > 0
+            theta = np.divide(theta, self.warp_.slopes, out=np.zeros_like(theta), where=known)
+        D = self.kernel_.squares(X)
+        profile = PROFILES[self.kernel_.profile]
+        K = profile.value(np, D.copy())
+        return Terms(u, C, theta * theta, D, K, profile.factor * profile.slope(np, D, K))
+
     def measure_slopes(self, X: Array) -> None:
         """Store mean squared slopes over some points, times the variance of each mapped feature.
 
         ``slopes_`` is that of f along each feature, summed over the outputs, each of which sums to
         1; ``support_slopes_`` that of each term c_i k(t, c_i).
         """
-        u, C = self.warp_(X), self.warp_(self.kernel_.centres)
-        theta = self.kernel_.bandwidths
-        if self.kernel_.warp is None:  # theta is in inverse units; u and C are on [-1, 1]
-            known = self.warp_.slopes > 0
-            theta = np.divide(theta, self.warp_.slopes, out=np.zeros_like(theta), where=known)
-        W, D = theta * theta, self.kernel_.squares(X)
-        profile = PROFILES[self.kernel_.profile]
-        slopes = profile.factor * profile.slope(np, D, profile.value(np, D.copy()))
+        terms = self.terms(X)
+        u, C, W, slopes = terms.points, terms.centres, terms.squares, terms.slopes
         whole = np.zeros(X.shape[1])
-        spread = u.var(axis=0)
+        variance = u.var(axis=0)
         size = np.abs(np.vstack([self.dual_coef_, self.coef_])).max(axis=0)
         size = np.where(size > 0, size, 1.0)
         for c, v in zip((self.dual_coef_ / size).T, (self.coef_ / size).T, strict=True):
-            # df/du = sum_i c_i h'(D_i) 2 W_i o (u - c_i) + v, for all points by two products.
-            weighted = slopes * c
-            gradient = 2.0 * (u * (weighted @ W) - weighted @ (W * C)) + v
-            part = (gradient * gradient).mean(axis=0) * spread
+            gradient = terms.gradient(c, v)
+            part = (gradient * gradient).mean(axis=0) * variance
             whole += part / max(float(part.sum()), TINY)  # each output counts alike
         # The sum over points of (h'(D_i) (u - c_i))^2, expanded in powers of u: shape (m, d).
         squares = slopes * slopes
         ones = squares.sum(axis=0)[:, None]
-        terms = squares.T @ (u * u) - 2.0 * C * (squares.T @ u) + C * C * ones
+        parts = squares.T @ (u * u) - 2.0 * C * (squares.T @ u) + C * C * ones
         sizes = ((self.dual_coef_ / size) ** 2).sum(axis=1)[:, None]
-        terms *= 4.0 * W * W * sizes / len(X)
-        self.slopes_, self.support_slopes_ = whole, terms * spread
+        parts *= 4.0 * W * W * sizes / len(X)
+        self.slopes_, self.support_slopes_ = whole, parts * variance
+        self.deviations_ = np.sqrt(variance)
+
+    def relevance(self) -> Array:
+        """Return the share of each feature in the squared slope of f, shape (n_features,)."""
+        return np.asarray(self.slopes_ / max(float(self.slopes_.sum()), TINY))
 
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes, read from a file, do not belong together."""
@@ -173,6 +212,7 @@ class LABRBFMember(BaseEstimator):
             "intercept_": (q,),
             "support_": (m,),
             "slopes_": (d,),
+            "deviations_": (d,),
             "support_slopes_": (m, d),
         }
         for name, shape in shapes.items():
@@ -188,6 +228,26 @@ class LABRBFMember(BaseEstimator):
             raise ValueError(f"expected validation_score_, got {self.validation_score_!r:.80}")
         if np.asarray(self.objective_history_).dtype.kind != "f":
             raise ValueError("expected objective_history_ of numbers")
+
+
+def check_members(members: object, averaged: object, n_features: int, n_outputs: int) -> None:
+    """Raise ValueError if members, read from a file, do not belong together."""
+    if not isinstance(members, list) or not members:
+        raise ValueError("expected a list of members_")
+    if not all(isinstance(m, LABRBFMember) for m in members):
+        raise ValueError("expected members_ to be members of a LAB-RBF model")
+    used = np.asarray(averaged)
+    if used.shape != (len(members),) or used.dtype != bool or not used.any():
+        raise ValueError(
+            f"expected averaged_ to hold True or False for each of {len(members)} members, "
+            "and some True"
+        )
+    shapes = {(m.kernel_.centres.shape[1], len(m.intercept_)) for m in members}
+    if shapes != {(n_features, n_outputs)}:
+        raise ValueError(
+            f"expected members of {n_features} features and {n_outputs} outputs, got "
+            f"{sorted(shapes)}"
+        )
 
 
 def fit_coefficients(members: list[LABRBFMember], table: Table, n_jobs: int | None = None) -> None:

@@ -302,6 +302,11 @@ class Warp(BaseEstimator):
         scaled[:, bent] = scaled[:, bent].clip(-BEYOND, BEYOND)
         return scaled
 
+    def flat(self, X: Array) -> Mask:
+        """Return where u does not change with x: features on another scale, outside its bounds."""
+        outside = (self.kinds > 0) & (np.abs(self(X)) >= BEYOND)
+        return np.asarray(outside | ((self.kinds == WARPS.index("log")) & (X < 0)))
+
     def _scaled(self, X: Array) -> Array:
         """Return each feature on its scale."""
         scaled = np.array(X, dtype=np.float64)

@@ -146,8 +146,13 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
     feature_relevance_ : array of shape (n_features,)
         The share of the slope of f along each feature, from mean squared derivatives over training
         points; sums to 1.
+    feature_relevance_spread_ : array of shape (n_features,)
+        The standard deviation of this share over the members; nan for a single member.
     support_relevance_ : array of shape (n_support, n_features)
         The same for each support point's own term.
+    correlated_features_ : array of int of shape (n_pairs, 2)
+        Pairs of features with an absolute rank correlation above .8 in at most 1000 training
+        samples, the strongest first: either feature of a pair may get the relevance of both.
     members_ : list of LABRBFMember
         The expansions.
     averaged_ : array of bool of shape (n_members,)
@@ -382,6 +387,10 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
         """Return predictions in the units of y."""
         predicted = np.exp(mean) if self.target_transform_ == "log" else mean
         return self._shaped(predicted.clip(self.target_low_, self.target_high_))
+
+    def _response(self, values: Array) -> Array:
+        """Return predictions in the units of y, shape (n_samples, n_outputs)."""
+        return self._in_range(values).reshape(len(values), -1)
 
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes, read from a file, do not belong together."""

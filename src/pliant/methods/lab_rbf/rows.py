@@ -18,6 +18,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.stats import rankdata
 
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_weights
@@ -126,6 +127,45 @@ class Table:
                 f"expected y > 0, since its logarithm was learned, got {self.Y.min():g}"
             )
         return replace(self, Y=np.log(self.Y), log_target=True)
+
+
+CORRELATED = 0.8
+"""Absolute rank correlation from which on two features count as correlated."""
+
+COMPARED, MOST_PAIRS = 1000, 1000
+"""Maximum numbers of rows and of features that are compared, and of pairs that are kept."""
+
+
+def correlated_pairs(X: Array) -> Indices:
+    """Return the pairs of columns with abs(Spearman's correlation) > .8, shape (n_pairs, 2).
+
+    The strongest come first, the smaller column of each pair too.
+    """
+    ranks = rankdata(X, axis=0)
+    ranks -= ranks.mean(axis=0)
+    size = np.sqrt((ranks * ranks).sum(axis=0))
+    ranks /= np.where(size > 0, size, 1.0)
+    strength = np.triu(np.abs(ranks.T @ ranks), k=1)
+    pairs = np.argwhere(strength > CORRELATED)
+    order = np.argsort(-strength[pairs[:, 0], pairs[:, 1]], kind="stable")
+    return np.asarray(pairs[order[:MOST_PAIRS]], dtype=np.intp)
+
+
+def correlated_features(table: Table, relevance: Array) -> Indices:
+    """Return the pairs of correlated features among the most relevant ones, in training rows."""
+    rows = np.linspace(0, len(table) - 1, min(len(table), COMPARED)).astype(np.intp)
+    features = np.sort(np.argsort(-relevance, kind="stable")[:COMPARED])
+    return np.asarray(features[correlated_pairs(table.points(rows)[:, features])])
+
+
+def check_pairs(pairs: Any, d: int) -> None:
+    """Raise ValueError unless `pairs`, read from a file, are pairs out of d features."""
+    pairs = np.asarray(pairs)
+    if pairs.dtype.kind != "i" or pairs.ndim != 2 or pairs.shape[1] != 2:
+        raise ValueError(f"expected correlated_features_ of shape (n_pairs, 2), got {pairs.shape}")
+    first, second = pairs.T
+    if not ((first >= 0) & (first < second) & (second < d)).all():
+        raise ValueError(f"expected correlated_features_ of pairs of {d} features")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,223 @@
+"""Why a LAB-RBF model predicts what it does: parts of a prediction, and slices along a feature.
+
+At a point t, with u_k(t) the features as member k maps them, the mean of m members is
+
+    f(t) = sum_i c_i k(t, x_i) / m  +  sum_k u_k(t)'v_k / m  +  sum_k b_k / m,
+
+the kernel part (a sum over the support points x_i of all members), the linear part and the
+constant. The effect of feature j is the change of f, to first order, as the feature grows by one
+standard deviation of its mapped training values,
+
+    e_j = sum_k df_k/du_kj sd(u_kj) / m,
+
+and its share is e_j^2 / sum_l e_l^2. Where all members map the features alike, the share is
+(df/du_j)^2 var(u_j), normalised: what ``feature_relevance_`` averages over training points.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pliant.core.blocks import in_blocks
+from pliant.core.threads import blas_limited
+from pliant.core.typing import Array, Indices
+from pliant.methods.lab_rbf.ensemble import TINY, LABRBFMember, row_blocks
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LABRBFExplanation:
+    """Why a LAB-RBF model predicts what it does at some points; its arrays cannot be changed.
+
+    Everything is on the scale that was learned: that of ``decision_function`` for a classifier,
+    the logarithm of y where ``target_transform_`` is "log", else y before it is clipped to the
+    range of the training target. With several outputs (or more than two classes), arrays that
+    belong to the prediction have a last axis for them.
+
+    Attributes
+    ----------
+    prediction : array of shape (n_samples,) or (n_samples, n_outputs)
+        ``kernel_part + linear_part + constant``.
+    kernel_part, linear_part : arrays of the same shape
+        The sum over all support points, and u(t)'v, where u(t) = 0 in the middle of the features'
+        ranges; both are means over the members.
+    constant : float or array of shape (n_outputs,)
+        The mean of the members' constants.
+    nearest : array of int of shape (n_samples, n_nearest)
+        The support points with the largest kernel values, the nearest first, as positions in
+        ``support_``, ``support_vectors_`` and ``support_relevance_``. A sample may be a support
+        point of several members.
+    rows : array of int of shape (n_samples, n_nearest)
+        Their indices in the training data.
+    distances : array of shape (n_samples, n_nearest)
+        How far away they are, each in its own bandwidths.
+    kernel_values : array of shape (n_samples, n_nearest)
+        k(t, x_i); 1 at the support point itself.
+    contributions : array of shape (n_samples, n_nearest) or (n_samples, n_nearest, n_outputs)
+        Their terms of the kernel part, c_i k(t, x_i) divided by the number of members.
+    effects : array of shape (n_samples, n_features) or (n_samples, n_features, n_outputs)
+        The change of the prediction, to first order, as a feature grows by the standard deviation
+        of its training values. On another scale than its own, a feature and its standard deviation
+        are taken on that scale.
+    shares : array of the same shape
+        The squares of the effects, divided by their sum over the features: they sum to 1, or are
+        0 where no feature has an effect.
+    """
+
+    prediction: Array
+    kernel_part: Array
+    linear_part: Array
+    constant: Any
+    nearest: Indices
+    rows: Indices
+    distances: Array
+    kernel_values: Array
+    contributions: Array
+    effects: Array
+    shares: Array
+
+    def __post_init__(self) -> None:
+        """Protect the arrays against changes."""
+        for each in fields(self):
+            if isinstance(getattr(self, each.name), np.ndarray):
+                getattr(self, each.name).setflags(write=False)
+
+    def __len__(self) -> int:
+        """Return the number of points."""
+        return len(self.prediction)
+
+    def __repr__(self) -> str:
+        """Return the sizes."""
+        count, d = self.nearest.shape[1], self.effects.shape[1]
+        return f"{type(self).__name__}(n_samples={len(self)}, n_features={d}, n_nearest={count}" + (
+            f", n_outputs={self.prediction.shape[1]})" if self.prediction.ndim > 1 else ")"
+        )
+
+
+class _Part(NamedTuple):
+    """What is known of a block of points: arrays as in `LABRBFExplanation`, with all outputs."""
+
+    kernel_part: Array
+    linear_part: Array
+    nearest: Indices
+    distances: Array
+    kernel_values: Array
+    contributions: Array
+    effects: Array
+
+
+def explain(
+    members: list[LABRBFMember], X: Array, n_nearest: int, *, single_output: bool
+) -> LABRBFExplanation:
+    """Return the explanation of the mean of some members at the rows of X.
+
+    With `single_output`, arrays have no axis for the outputs.
+    """
+    support = np.concatenate([member.support_ for member in members])
+    width = 3 * len(support) + X.shape[1] * len(members[0].intercept_)
+    blocks = (np.asarray(X[rows], dtype=np.float64) for rows in row_blocks(len(X), width))
+    parts = [_part(members, block, n_nearest) for block in blocks]
+    whole = _Part(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    constant = np.mean([member.intercept_ for member in members], axis=0)
+
+    def shaped(values: Array) -> Array:
+        return values[..., 0] if single_output else values
+
+    effects = shaped(whole.effects)
+    return LABRBFExplanation(
+        shaped(whole.kernel_part + whole.linear_part + constant),
+        shaped(whole.kernel_part),
+        shaped(whole.linear_part),
+        float(constant[0]) if single_output else constant,
+        whole.nearest,
+        support[whole.nearest],
+        whole.distances,
+        whole.kernel_values,
+        shaped(whole.contributions),
+        effects,
+        _shares(effects),
+    )
+
+
+def _part(members: list[LABRBFMember], X: Array, n_nearest: int) -> _Part:
+    """Return what is known of some points."""
+    terms = [member.terms(X) for member in members]
+    K = np.hstack([each.kernel for each in terms])
+    D = np.hstack([each.distances for each in terms])
+    c = np.vstack([member.dual_coef_ for member in members]) / len(members)
+    nearest = np.argsort(D, axis=1, kind="stable")[:, :n_nearest]
+    values = np.take_along_axis(K, nearest, axis=1)
+    linear, effects = np.zeros((len(X), c.shape[1])), np.zeros((*X.shape, c.shape[1]))
+    for member, each in zip(members, terms, strict=True):
+        linear += each.points @ member.coef_ / len(members)
+        columns = zip(member.dual_coef_.T, member.coef_.T, strict=True)
+        gradient = np.stack([each.gradient(*column) for column in columns], axis=-1)
+        gradient[member.warp_.flat(X)] = 0.0
+        effects += gradient * member.deviations_[:, None] / len(members)
+    return _Part(
+        K @ c,
+        linear,
+        nearest,
+        np.sqrt(np.take_along_axis(D, nearest, axis=1)),
+        values,
+        values[..., None] * c[nearest],
+        effects,
+    )
+
+
+def _shares(effects: Array) -> Array:
+    """Return the squares of effects, divided by their sums over the features."""
+    size = np.abs(effects).max(axis=1, keepdims=True)
+    squares = (effects / np.where(size > 0, size, 1.0)) ** 2
+    return np.asarray(squares / np.maximum(squares.sum(axis=1, keepdims=True), TINY))
+
+
+class Slice(NamedTuple):
+    """Predictions along a feature, the other features of each point as they are.
+
+    Attributes
+    ----------
+    feature : int
+        The feature.
+    grid : array of shape (n_values,)
+        Its values.
+    lines : array of shape (n_points, n_values)
+        The prediction of each point, with each of these values as its feature.
+    spread : array of shape (n_values,)
+        The standard deviation, over the members, of their mean predictions; nan for one member.
+    """
+
+    feature: int
+    grid: Array
+    lines: Array
+    spread: Array
+
+    @property
+    def average(self) -> Array:
+        """The mean prediction of the points, shape (n_values,): the partial dependence."""
+        return np.asarray(self.lines.mean(axis=0))
+
+
+@blas_limited
+def feature_slice(model: Any, X: Array, feature: int, grid: Array, output: int) -> Slice:
+    """Return the slice of one output (or class) of a LAB-RBF model along a feature.
+
+    `X`, shape (n_points, n_features), has the points, and `grid` the values of the feature.
+    """
+    members, shape = model._used, (len(grid), len(X))
+    points = np.tile(X, (len(grid), 1))
+    points[:, feature] = np.repeat(grid, len(X))
+    width = max(len(member.support_) for member in members) + X.shape[1]
+    each = np.stack([in_blocks(points, width, member.expand) for member in members])
+    lines = model._response(each.mean(axis=0))[:, output].reshape(shape)
+    of_members = [model._response(f)[:, output].reshape(shape).mean(axis=1) for f in each]
+    return Slice(feature, grid, lines.T, spread_over(np.array(of_members)))
+
+
+def spread_over(values: Array) -> Array:
+    """Return the standard deviation over the rows; nan for a single one, which has none."""
+    if len(values) < 2:
+        return np.full(values.shape[1:], np.nan)
+    return np.asarray(values.std(axis=0, ddof=1))

@@ -1,0 +1,305 @@
+"""Explanations add up to predictions and equal a slow twin's; relevance has a spread."""
+
+from dataclasses import fields
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import spearmanr
+from sklearn.exceptions import NotFittedError
+
+from pliant import LABRBFClassifier, LABRBFRegressor
+from pliant.kernels import Warp
+from pliant.methods.lab_rbf import base, ensemble, regressor, rows
+from pliant.methods.lab_rbf.rows import COMPARED, MOST_PAIRS, correlated_pairs
+from pliant.persistence import load_model, save_model
+from tests.reference import naive_local
+
+QUICK = {"n_support": 7, "n_members": 3, "max_iter": 5, "random_state": 0}
+RNG = np.random.default_rng(0)
+X = np.exp(RNG.normal(size=(90, 3)))  # skewed, so that other scales bend it
+Y = np.sin(X[:, 0]) + 0.3 * np.log(X[:, 1])
+NEW = np.exp(RNG.normal(size=(6, 3)))
+TARGETS = {
+    "one": (LABRBFRegressor, Y),
+    "two outputs": (LABRBFRegressor, np.column_stack([Y, 100 * X[:, 2]])),
+    "two classes": (LABRBFClassifier, np.where(Y > 0.5, "yes", "no")),
+    "three classes": (LABRBFClassifier, np.digitize(Y, [0.3, 0.8])),
+}
+
+
+@cache
+def fitted(kind="one", scales=("raw",), **options):
+    """A model whose members take turns with these scales of the features; all of them predict."""
+    cls, y = TARGETS[kind]
+    model = cls(**{**QUICK, **options})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(base, "comparable_scales", lambda table, probe: list(scales))
+        model.fit(X, y)
+    model.averaged_[:] = True
+    return model
+
+
+def mapped(member, output):
+    """One output of a member, for the twin."""
+    theta, warp = member.kernel_.bandwidths, member.warp_
+    if member.kernel_.warp is None:
+        theta = theta / warp.slopes
+    return naive_local.Expansion(
+        warp(member.kernel_.centres),
+        theta**2,
+        member.dual_coef_[:, output],
+        member.coef_[:, output],
+        member.intercept_[output],
+        member.kernel_.profile,
+    )
+
+
+def outputs(values):
+    return values if values.ndim > 1 else values[:, None]
+
+
+CASES = [
+    ("one", ("raw",), "gaussian"),
+    ("one", ("raw", "log", "asinh"), "matern52"),
+    ("two outputs", ("log",), "laplacian"),
+    ("two classes", ("asinh", "raw"), "gaussian"),
+    ("three classes", ("raw", "log"), "gaussian"),
+]
+
+
+@pytest.mark.parametrize(("kind", "scales", "profile"), CASES)
+def test_an_explanation_is_that_of_the_twin(kind, scales, profile):
+    model = fitted(kind, scales, profile=profile)
+    assert len({member.warp_.key() for member in model.members_}) == len(scales)
+    told, count = model.explain(NEW, n_nearest=4), len(model.members_)
+    prediction, shares = outputs(told.prediction), told.shares.reshape(6, 3, -1)
+    contributions, effects = told.contributions.reshape(6, 4, -1), told.effects.reshape(6, 3, -1)
+    for row, output in np.ndindex(prediction.shape):
+        expansions = [mapped(member, output) for member in model.members_]
+        points = [member.warp_(NEW[row : row + 1])[0] for member in model.members_]
+        pairs = list(zip(expansions, points, strict=True))
+        expected = np.mean([naive_local.parts(*pair) for pair in pairs], axis=0)
+        learned = outputs(told.kernel_part), outputs(told.linear_part)
+        constant = np.broadcast_to(told.constant, prediction.shape)
+        for each, value in zip((*learned, constant), expected, strict=True):
+            assert each[row, output] == pytest.approx(value, rel=1e-9, abs=1e-9)
+        terms = [term for pair in pairs for term in naive_local.support_terms(*pair)]
+        order = sorted(range(len(terms)), key=lambda i: terms[i][0])[:4]
+        near = np.array([terms[i] for i in order])
+        # a point that coincides with several support points may have them in any order
+        np.testing.assert_allclose(told.distances[row], near[:, 0], rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(told.kernel_values[row], near[:, 1], rtol=1e-6)
+        own = [terms[i][2] / count for i in told.nearest[row]]
+        np.testing.assert_allclose(contributions[row, :, output], own, rtol=1e-6, atol=1e-9)
+        deviations = [member.deviations_ for member in model.members_]
+        slopes = naive_local.effects(expansions, points, deviations)
+        size = np.abs(slopes).max()
+        np.testing.assert_allclose(effects[row, :, output], slopes, rtol=1e-5, atol=1e-6 * size)
+        squares = slopes**2 / (slopes**2).sum()
+        np.testing.assert_allclose(shares[row, :, output], squares, rtol=1e-4, atol=1e-6)
+
+
+def test_deviations_are_those_of_the_mapped_training_features():
+    model = fitted("one", ("raw", "log", "asinh"))
+    for member in model.members_:
+        np.testing.assert_allclose(member.deviations_, member.warp_(X).std(axis=0), rtol=1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    case=st.sampled_from(CASES),
+    factor=st.floats(1e-3, 1e6),
+    moved=st.floats(-1e4, 1e4),
+    count=st.integers(1, 40),
+)
+def test_the_parts_add_up_to_the_prediction(case, factor, moved, count):
+    kind, scales, profile = case
+    model, points = fitted(kind, scales, profile=profile), factor * NEW + moved
+    told = model.explain(points, n_nearest=count)
+    np.testing.assert_array_equal(
+        told.prediction, told.kernel_part + told.linear_part + told.constant
+    )
+    sizes = np.abs(told.kernel_part) + np.abs(told.linear_part) + np.abs(told.constant)
+    if kind in ("one", "two outputs"):
+        low, high = model.target_low_, model.target_high_
+        clipped = outputs(told.prediction).clip(low, high).reshape(told.prediction.shape)
+        assert (np.abs(clipped - model.predict(points)) <= 1e-9 * sizes).all()
+    else:
+        assert (np.abs(told.prediction - model.decision_function(points)) <= 1e-9 * sizes).all()
+    sums = told.shares.sum(axis=1)
+    assert (np.isclose(sums, 1.0) | (np.abs(told.effects).max(axis=1) == 0)).all()
+    assert (np.diff(told.distances, axis=1) >= 0).all()
+    assert told.nearest.shape == told.rows.shape == (6, min(count, len(model.support_)))
+    np.testing.assert_array_equal(told.rows, model.support_[told.nearest])
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+def test_all_contributions_are_the_kernel_part(kind):
+    model = fitted(kind)
+    told = model.explain(NEW, n_nearest=1000)
+    np.testing.assert_allclose(told.contributions.sum(axis=1), told.kernel_part, rtol=1e-8)
+    distances = model.distance_to_support(NEW)
+    np.testing.assert_allclose(told.distances[:, 0], distances, rtol=1e-12)
+
+
+def test_a_logarithm_is_explained_as_such(monkeypatch):
+    monkeypatch.setattr(regressor, "LEAST_ROWS", 10)
+    monkeypatch.setattr(regressor, "GAIN", np.inf)
+    model = LABRBFRegressor(**QUICK).fit(X, np.exp(2 * Y))
+    assert model.target_transform_ == "log"
+    expected = np.exp(model.explain(NEW).prediction).clip(model.target_low_, model.target_high_)
+    np.testing.assert_allclose(expected, model.predict(NEW), rtol=1e-9)
+
+
+def test_a_support_point_is_its_own_nearest():
+    model = fitted()
+    told = model.explain(model.support_vectors_, n_nearest=1)
+    np.testing.assert_array_equal(told.rows[:, 0], model.support_)
+    np.testing.assert_allclose(told.kernel_values, 1.0, atol=1e-9)
+
+
+def test_a_feature_that_no_longer_changes_has_no_effect():
+    model = fitted("one", ("log",))
+    bent = np.flatnonzero(model.members_[0].warp_.kinds)
+    assert len(bent)
+    for far in (-1e9, 1e9):
+        effects = model.explain(np.full((1, 3), far)).effects[0]
+        assert (effects[bent] == 0).all()
+    # below zero a logarithmic scale is flat, too: so is the prediction
+    points = np.array([[-0.1, 1.0, 1.0], [-0.2, 1.0, 1.0]])
+    told = model.explain(points)
+    assert told.prediction[0] == told.prediction[1]
+    assert (told.effects[:, 0] == 0).all()
+    assert (told.effects[:, 1:] != 0).any()
+
+
+def test_the_map_is_flat_where_it_does_not_change():
+    warp = Warp.learn(X, "log")
+    points = np.linspace(-1, 3 * X.max(), 400)[:, None] * np.ones(3)
+    change = np.diff(warp(points), axis=0)
+    flat = warp.flat(points)
+    np.testing.assert_array_equal(change[flat[1:] & flat[:-1]], 0.0)
+    assert (change[~flat[1:] & ~flat[:-1]] > 0).all()
+
+
+def test_far_away_without_a_line_no_feature_has_a_share():
+    told = fitted("one", ("raw",), linear=False).explain(np.full((2, 3), 1e6))
+    np.testing.assert_array_equal(told.effects, 0.0)
+    np.testing.assert_array_equal(told.shares, 0.0)
+    np.testing.assert_array_equal(told.prediction, told.constant)
+
+
+def test_targets_of_any_size():
+    small, large = (LABRBFRegressor(**QUICK).fit(X, size * Y) for size in (1.0, 2.0**600))
+    assert (small.explain(NEW).shares > 0).any()
+    np.testing.assert_allclose(large.explain(NEW).shares, small.explain(NEW).shares, rtol=1e-6)
+
+
+def test_blocks_do_not_change_an_explanation(monkeypatch):
+    whole = fitted("three classes").explain(NEW)
+    monkeypatch.setattr(ensemble, "BLOCK_ENTRIES", 1)
+    blockwise = fitted("three classes").explain(NEW)
+    for name in ("prediction", "nearest", "contributions", "shares"):
+        np.testing.assert_allclose(getattr(blockwise, name), getattr(whole, name), rtol=1e-9)
+
+
+def test_an_explanation_is_short_and_cannot_be_changed():
+    told = fitted().explain(NEW, n_nearest=2)
+    assert repr(told) == "LABRBFExplanation(n_samples=6, n_features=3, n_nearest=2)"
+    assert len(told) == 6
+    assert isinstance(told.constant, float)
+    several = fitted("three classes").explain(NEW[:1])
+    assert repr(several).endswith("(n_samples=1, n_features=3, n_nearest=5, n_outputs=3)")
+    with pytest.raises(AttributeError):
+        told.prediction = 0
+    with pytest.raises(ValueError, match="read-only"):
+        told.prediction[0] = 0
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+def test_a_model_from_a_file_explains_the_same(tmp_path, kind):
+    model = fitted(kind, ("raw", "log"))
+    save_model(model, tmp_path / "m.pliant")
+    loaded = load_model(tmp_path / "m.pliant").model
+    told, again = model.explain(NEW), loaded.explain(NEW)
+    for each in fields(told):
+        np.testing.assert_array_equal(getattr(again, each.name), getattr(told, each.name))
+    spread = model.feature_relevance_spread_
+    np.testing.assert_array_equal(loaded.feature_relevance_spread_, spread)
+    np.testing.assert_array_equal(loaded.correlated_features_, model.correlated_features_)
+
+
+def test_what_cannot_be_explained():
+    with pytest.raises(NotFittedError):
+        LABRBFRegressor().explain(NEW)
+    with pytest.raises(ValueError, match="X has 2 features, but LABRBFRegressor is expecting 3"):
+        fitted().explain(NEW[:, :2])
+    with pytest.raises(ValueError, match="NaN"):
+        fitted().explain(NEW * np.nan)
+    for count in (0, -1, 1.5, None, True):
+        with pytest.raises(ValueError, match=f"expected n_nearest >= 1, an integer, got {count}"):
+            fitted().explain(NEW, n_nearest=count)
+
+
+# Relevance and its spread
+
+
+def test_the_spread_is_over_the_members_that_predict():
+    model = LABRBFRegressor(**QUICK).fit(X, Y)
+    model.averaged_ = np.array([True, False, True])
+    shares = [model.members_[k].slopes_ / model.members_[k].slopes_.sum() for k in (0, 2)]
+    difference = np.abs(shares[0] - shares[1])
+    np.testing.assert_allclose(model.feature_relevance_spread_, difference / np.sqrt(2))
+    np.testing.assert_allclose(model.feature_relevance_, (shares[0] + shares[1]) / 2)
+
+
+def test_a_single_member_has_no_spread():
+    model = LABRBFRegressor(**{**QUICK, "n_members": 1}).fit(X, Y)
+    assert np.isnan(model.feature_relevance_spread_).all()
+    assert model.feature_relevance_spread_.shape == (3,)
+
+
+# Correlated features
+
+
+def test_correlated_pairs_are_those_of_their_ranks():
+    rng = np.random.default_rng(1)
+    a, b = rng.normal(size=(2, 200))
+    features = np.column_stack(
+        [b, np.exp(3 * a), np.zeros(200), -a, a + 0.1 * rng.normal(size=200)]
+    )
+    strongest, *others = correlated_pairs(features).tolist()
+    assert strongest == [1, 3]
+    assert sorted(others) == [[1, 4], [3, 4]]
+    assert correlated_pairs(rng.normal(size=(500, 6))).shape == (0, 2)
+
+
+def test_ties_have_mean_ranks():
+    rng = np.random.default_rng(2)
+    a = rng.integers(0, 3, size=100).astype(float)
+    for noise in np.linspace(0.1, 1.0, 10):
+        b = np.round(a + noise * rng.normal(size=100))
+        strong = abs(spearmanr(a, b).statistic) > 0.8
+        assert len(correlated_pairs(np.column_stack([a, b]))) == strong
+
+
+def test_a_fit_measures_correlated_features_without_a_warning():
+    twice = np.column_stack([X, X[:, 0] ** 2])
+    for cls, y in (TARGETS["one"], TARGETS["three classes"]):
+        assert cls(**QUICK).fit(twice, y).correlated_features_.tolist() == [[0, 3]]  # no warning
+    assert LABRBFRegressor(**QUICK).fit(X, Y).correlated_features_.shape == (0, 2)
+
+
+def test_few_of_many_rows_and_features_are_compared(monkeypatch):
+    assert COMPARED == MOST_PAIRS == 1000
+    monkeypatch.setattr(rows, "COMPARED", 2)
+    monkeypatch.setattr(rows, "MOST_PAIRS", 1)
+    copies = np.column_stack([RNG.normal(size=90), X[:, 0], X[:, 1], X[:, 0]])
+    table = rows.Table.of(copies, Y[:, None], None)
+    relevance = np.array([0.1, 0.4, 0.2, 0.3])
+    # two rows, of which any two features are correlated; the two most relevant features
+    assert rows.correlated_features(table, relevance).tolist() == [[1, 3]]
+    assert len(correlated_pairs(np.column_stack([X[:, 0]] * 3))) == 1
