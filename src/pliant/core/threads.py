@@ -15,9 +15,12 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from multiprocessing import parent_process
 from typing import Any, ParamSpec, TypeVar
 
 import threadpoolctl
+from joblib import cpu_count
+from joblib.parallel import get_active_backend
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -114,3 +117,18 @@ def blas_limited(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
 
     return limited
+
+
+def threads_for(n_jobs: int | None, *, worth_it: bool) -> int | None:
+    """Return the number of threads for joblib: `n_jobs`, or else all cores if that is worth it.
+
+    What `joblib.parallel_config` sets counts as given. A worker of joblib, and any other child
+    process, takes one thread: the other workers use the other cores.
+    """
+    if n_jobs is not None:
+        return n_jobs
+    backend, configured = get_active_backend()
+    if configured is not None:
+        return int(configured)
+    alone = backend.nesting_level == 0 and parent_process() is None
+    return cpu_count() if worth_it and alone else 1

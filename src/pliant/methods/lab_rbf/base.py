@@ -40,6 +40,7 @@ from pliant.methods.lab_rbf.ensemble import (
     check_members,
     comparable_scales,
     fit_coefficients,
+    mean_of,
     row_blocks,
 )
 from pliant.methods.lab_rbf.explain import LABRBFExplanation, explain, spread_over
@@ -317,10 +318,8 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     def _mean(self, X: npt.ArrayLike) -> Array:
         """Return the mean of the members' expansions, shape (n_samples, n_outputs)."""
         check_is_fitted(self)
-        used = self._used
-        return np.concatenate(
-            [sum(m.expand(block) for m in used) / len(used) for block in self._blocks(X)]
-        )
+        points = validate_data(self, X, reset=False, dtype=_FLOATS)
+        return mean_of(self._used, points, self.n_jobs)
 
     def _blocks(self, X: npt.ArrayLike) -> Iterator[Array]:
         """Check points, and iterate over them in blocks, float64."""

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 
 from pliant.core.blocks import BLOCK_ENTRIES
 from pliant.core.progress import Deadline
-from pliant.core.threads import blas_limited
+from pliant.core.threads import blas_limited, threads_for
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_points, check_real
 from pliant.methods.lab_rbf.kernel import PROFILES, WARPS, LocalRBFKernel, Warp
@@ -25,6 +25,12 @@ from pliant.methods.lab_rbf.rows import Device, Table
 from pliant.methods.lab_rbf.trainer import Layer, Learned, Recipe, Trainer
 
 TINY = float(np.finfo(np.float64).tiny)
+
+WORTH_THREADS = 200_000
+"""Number of kernel values, one matrix of them, from which on threads save time."""
+
+PREDICTED = 8192
+"""Number of points that a thread predicts at a time."""
 
 SLOPE_ROWS = 1000
 """Rows that slopes are averaged over."""
@@ -145,7 +151,7 @@ class LABRBFMember(BaseEstimator):
 
     def expand(self, X: Array) -> Array:
         """Return f of each point, shape (n_samples, n_outputs)."""
-        f = self.kernel_(X, self.kernel_.centres) @ self.dual_coef_ + self.intercept_
+        f = self.kernel_.times(X, self.dual_coef_) + self.intercept_
         return f + self.warp_(X) @ self.coef_ if self.linear_ else f
 
     def linear_part(self) -> tuple[Array, Array]:
@@ -230,6 +236,21 @@ class LABRBFMember(BaseEstimator):
             raise ValueError("expected objective_history_ of numbers")
 
 
+def mean_of(members: list[LABRBFMember], X: Array, n_jobs: int | None) -> Array:
+    """Return the mean of the members' expansions, shape (n_samples, n_outputs)."""
+    size = sum(len(member.support_) for member in members)
+    n_jobs = threads_for(n_jobs, worth_it=len(X) * size >= 10 * WORTH_THREADS)
+    blocks = (X[low : low + PREDICTED] for low in range(0, len(X), PREDICTED))
+    parallel = Parallel(n_jobs=n_jobs, require="sharedmem")
+    return np.concatenate(parallel(delayed(_mean_of)(members, block) for block in blocks))
+
+
+@blas_limited
+def _mean_of(members: list[LABRBFMember], X: Array) -> Array:
+    points = np.asarray(X, dtype=np.float64)
+    return np.asarray(sum(member.expand(points) for member in members) / len(members))
+
+
 def check_members(members: object, averaged: object, n_features: int, n_outputs: int) -> None:
     """Raise ValueError if members, read from a file, do not belong together."""
     if not isinstance(members, list) or not members:
@@ -258,7 +279,8 @@ def fit_coefficients(members: list[LABRBFMember], table: Table, n_jobs: int | No
     """
     mean = table.mean()
     width = max(len(member.support_) for member in members) + table.X.shape[1]
-    parts = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")(
+    threads = threads_for(n_jobs, worth_it=len(table) * width >= WORTH_THREADS)
+    parts = Parallel(n_jobs=threads, require="sharedmem", return_as="generator")(
         delayed(_sums)(members, table, rows, mean) for rows in row_blocks(len(table), width)
     )
     sums = reduce(_added, parts)
@@ -370,17 +392,27 @@ class EnsembleTrainer:
         does not always meet the same objective.
         """
         warps = [Warp.learn(table.X, scale, scale=self.scale) for scale in scales]
-        runs = Parallel(n_jobs=self.n_jobs, require="sharedmem")(
+        # Members by evidence take longest: begun first, they leave no core waiting at the end.
+        order = sorted(range(len(recipes)), key=lambda k: recipes[k].objective != "evidence")
+        runs = self._parallel(table, recipes[0])(
             delayed(self._train_member)(
                 table,
-                recipe,
+                recipes[k],
                 warps[(k + k // len(warps)) % len(warps)],
                 int(seeds[k]),
-                needed=k == 0,
+                needed=k == order[0],
             )
-            for k, recipe in enumerate(recipes)
+            for k in order
         )
-        return [run for run in runs if run is not None]
+        in_turn = sorted(zip(order, runs, strict=True), key=lambda pair: pair[0])
+        return [run for _, run in in_turn if run is not None]
+
+    def _parallel(self, table: Table, recipe: Recipe) -> Parallel:
+        """Return what runs tasks in threads; in small ones, threads would wait for each other."""
+        rows = min(len(table), self.max_bandwidth_rows)
+        worth_it = rows * recipe.n_support >= WORTH_THREADS
+        n_jobs = threads_for(self.n_jobs, worth_it=worth_it)
+        return Parallel(n_jobs=n_jobs, require="sharedmem")
 
     @blas_limited
     def _train_member(
@@ -408,9 +440,10 @@ class EnsembleTrainer:
         """Split n rows at random."""
         order, limit = rng.permutation(n), self.max_bandwidth_rows
         if self.validation_fraction == 0:
-            return Split(order[:limit], None, order[:limit])
+            return Split(order[:limit].copy(), None, order[:limit].copy())
         held_out = min(max(1, int(self.validation_fraction * n)), MOST_HELD_OUT, n - 1)
-        return Split(order[held_out:][:limit], order[:held_out], order[:limit])
+        parts = order[held_out:][:limit], order[:held_out], order[:limit]
+        return Split(*(part.copy() for part in parts))  # not views, which would keep all n
 
     def _learn(
         self,
@@ -449,16 +482,21 @@ class EnsembleTrainer:
             shrinkages=PROBE_SHRINKAGES,
         )
         warp = Warp.learn(table.X, scale, scale=self.scale)
-        losses = []
-        for seed in seeds:
-            if self.watch.stopped:
-                return math.inf
-            rng = RandomState(seed)
-            split = self._split(len(table), rng)
-            split = split._replace(train=split.train[:PROBE_ROWS])
-            learned = self._learn(table, recipe, warp, split, rng, last_stage=False)
-            losses.append(max(learned.stage.loss, TINY))
+        losses = self._parallel(table, recipe)(
+            delayed(self._probed)(recipe, int(seed), table, warp) for seed in seeds
+        )
         return float(np.exp(np.mean(np.log(losses))))
+
+    @blas_limited
+    def _probed(self, recipe: Recipe, seed: int, table: Table, warp: Warp) -> float:
+        """Return the held-out loss of one small expansion."""
+        if self.watch.stopped:
+            return math.inf
+        rng = RandomState(seed)
+        split = self._split(len(table), rng)
+        split = split._replace(train=split.train[:PROBE_ROWS])
+        learned = self._learn(table, recipe, warp, split, rng, last_stage=False)
+        return max(learned.stage.loss, TINY)
 
 
 def _no_loss(predicted: Array) -> float:

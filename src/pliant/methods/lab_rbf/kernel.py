@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -169,33 +169,81 @@ class LocalRBFKernel(Kernel):
 
     def squares(self, X: Array) -> Array:
         """Return |theta_i o (t - c_i)|^2, shape (n_samples, n_centres)."""
+        points, centres = self._centred(X)
+        return squared_distances(points, centres, self.bandwidths)
+
+    def times(self, X: Array, coefficients: Array) -> Array:
+        """Return k(X, centres) @ coefficients, shape (n_samples, q), a few rows at a time.
+
+        So many that their kernel values stay in the processor's cache.
+        """
+        profile = PROFILES[self.profile]
+        points, centres = self._centred(X)
+        distances = _SquaredDistances.of(centres, self.bandwidths)
+        result = np.empty((len(X), coefficients.shape[1]))
+        step = max(1, CACHED // len(centres))
+        for low in range(0, len(X), step):
+            rows = slice(low, low + step)
+            squares = distances.of_points(points[rows], exact_zero=profile.cusp)
+            result[rows] = profile.value(np, squares) @ coefficients
+        return result
+
+    def _centred(self, X: Array) -> tuple[Array, Array]:
+        """Return mapped points and centres near the origin, where the product form is exact."""
         points, centres = X, self.centres
         if self.warp is not None:
             points, centres = self.warp(points), self.warp(centres)
-        middle = centres.mean(axis=0)  # the product form is exact near the origin
-        return squared_distances(points - middle, centres - middle, self.bandwidths)
+        middle = centres.mean(axis=0)
+        return points - middle, centres - middle
+
+
+CACHED = 130_000
+"""Number of kernel values that are computed together: 1 MB."""
+
+
+class _SquaredDistances(NamedTuple):
+    """|theta_i o (x - c_i)|^2 for centres c_i, by one matrix product.
+
+    With W = theta o theta the squares expand to W_i'(x o x) - 2 (W_i o c_i)'x + W_i'(c_i o c_i).
+    Points are in units of the narrowest bandwidth of each feature, `widest`: nothing overflows.
+    """
+
+    widest: Array
+    weights: Array
+    sizes: Array
+
+    @classmethod
+    def of(cls, C: Array, theta: Array) -> Self:
+        """Return the distances from centres C, shape (m, d), with bandwidths theta."""
+        widest = theta.max(axis=0)
+        C = _clipped(C, widest)
+        theta = theta / np.where(widest > 0, widest, 1.0)
+        squares = theta * theta
+        weighted = squares * C
+        sizes = (weighted * C).sum(axis=1)
+        return cls(widest, np.vstack([squares.T, -2.0 * weighted.T, sizes]), sizes)
+
+    def of_points(self, X: Array, *, exact_zero: bool = True) -> Array:
+        """Return the squares for each row of X, shape (n, m).
+
+        Terms of the size of |theta_i o c_i|^2 cancel; `exact_zero` sets what is left below their
+        rounding error to 0.
+        """
+        X = _clipped(X, self.widest)
+        result = np.hstack([X * X, X, np.ones((len(X), 1))]) @ self.weights
+        if exact_zero:
+            result[result < 16.0 * np.finfo(np.float64).eps * self.sizes] = 0.0
+        return np.asarray(np.maximum(result, 0.0, out=result))
+
+
+def _clipped(X: Array, widest: Array) -> Array:
+    with np.errstate(over="ignore"):
+        return np.asarray((X * widest).clip(-FAR, FAR))
 
 
 def squared_distances(X: Array, C: Array, theta: Array) -> Array:
-    """Return |theta_i o (x - c_i)|^2 for each row x of X and c_i of C, shape (n, m).
-
-    With W = theta o theta the squares expand to W_i'(x o x) - 2 (W_i o c_i)'x + W_i'(c_i o c_i):
-    two matrix products instead of an array of shape (n, m, d).
-    """
-    # In units of the narrowest bandwidth of each feature nothing overflows.
-    widest = theta.max(axis=0)
-    with np.errstate(over="ignore"):
-        X, C = ((points * widest).clip(-FAR, FAR) for points in (X, C))
-    theta = theta / np.where(widest > 0, widest, 1.0)
-    squares = theta * theta
-    weighted = squares * C
-    result = (X * X) @ squares.T
-    result -= 2.0 * (X @ weighted.T)
-    sizes = (weighted * C).sum(axis=1)
-    result += sizes
-    # Terms of the size of |theta_i o c_i|^2 cancel: what is left below their rounding error is 0.
-    result[result < 16.0 * np.finfo(np.float64).eps * sizes] = 0.0
-    return np.asarray(np.maximum(result, 0.0, out=result))
+    """Return |theta_i o (x - c_i)|^2 for each row x of X and c_i of C, shape (n, m)."""
+    return _SquaredDistances.of(C, theta).of_points(X)
 
 
 WARPS = ("raw", "log", "asinh")
