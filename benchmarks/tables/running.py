@@ -26,6 +26,9 @@ TABLES: dict[str, dict[str, list[str]]] = tomllib.loads(
 )
 """Names of tables by task, then half."""
 
+SMALL = TABLES.pop("small")
+"""Names of the tables of at most 500 rows, by task."""
+
 
 class Cell(NamedTuple):
     """One fit: what identifies a line of the results."""
