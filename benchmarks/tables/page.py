@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.harness.machine import describe_machine, load_average
 from benchmarks.harness.report import computer, write_texts
 from benchmarks.markdown import markdown_table
-from benchmarks.tables.running import SMALL, TABLES, read
+from benchmarks.tables.running import TABLES, read
 from benchmarks.tables.standings import (
     OLD,
     OURS,
