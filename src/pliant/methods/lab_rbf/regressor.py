@@ -96,7 +96,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
     solver : {"lbfgs", "adam"}, default="lbfgs"
         Quasi-Newton steps on all samples, capped; or Adam on mini-batches of 128 samples.
     max_iter : int, default=30
-        Maximum number of steps of each stage; Adam needs some thousand.
+        Maximum number of steps of each stage, the last one half as many; Adam needs some thousand.
     learning_rate : float, default=0.01
         Learning rate of Adam, in (0, 1].
     max_seconds : float, optional
@@ -114,7 +114,8 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
     device : str, default="cpu"
         "cpu" (NumPy), "cuda" or "cuda:N" (PyTorch on a GPU), "torch" (PyTorch on the CPU).
     n_jobs : int, optional
-        Number of threads, over members and blocks of samples.
+        Number of threads, over members and blocks of samples; None: all cores where the table is
+        large enough for that to save time (one in a worker of joblib or another child process).
     calibration : float, optional
         Share of the samples, in (0, 1), that nothing else sees and whose errors calibrate the
         prediction intervals, see `predict_interval`.
