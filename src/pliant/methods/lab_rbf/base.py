@@ -96,6 +96,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         "max_bandwidth_rows": integer(least=2),
         "scale": check_flag,
         "dtype": one_of(("float32", "float64")),
+        "warm_start": check_flag,
     }
 
     n_members: int
@@ -111,6 +112,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     max_bandwidth_rows: int
     scale: bool
     dtype: str
+    warm_start: bool
     device: str
     n_jobs: int | None
     random_state: Any
@@ -141,6 +143,9 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any = None) -> Self:
         """Learn support points, bandwidths and coefficients.
 
+        With ``warm_start=True``, members that an earlier fit has learned go on from their support
+        points and bandwidths, on the samples given now.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
@@ -161,10 +166,13 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         ImportError
             If `device` needs PyTorch and it is not installed.
         """
+        begun = self._begun()
         with fresh(self):
             check_parameters(self)
             device = get_device(self.device, self.dtype)
             table, reserved = self._prepare(X, y, sample_weight)
+            if begun:
+                self._check_begun(begun)
             support = self.support
             if not isinstance(support, str):
                 n_samples = len(table if sample_weight is None else sample_weight)
@@ -180,7 +188,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
                 self._layer,
                 self.n_jobs,
             )
-            table, runs = self._train(trainer, table, support)
+            table, runs = self._train(trainer, table, support, begun)
             self._set_coefficients(table, runs)
             for run in runs:
                 run.member.measure_slopes(table.points(run.rows))
@@ -189,6 +197,37 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
                 self._calibrate(reserved.X, reserved.Y)
             progress.end()
         return self
+
+    def _begun(self) -> dict[str, Any]:
+        """Return what an earlier fit has learned, if this one is to go on from it."""
+        names = ("members_", "target_transform_", "classes_")
+        known = vars(self) if self.warm_start is True and self.__sklearn_is_fitted__() else {}
+        return {name: known[name] for name in names if name in known}
+
+    def _check_begun(self, begun: dict[str, Any]) -> None:
+        """Raise ValueError if data or parameters do not belong to what an earlier fit learned."""
+        members, classes = begun["members_"], begun.get("classes_")
+        if classes is not None and not np.array_equal(classes, self.classes_):
+            raise ValueError(
+                f"expected labels {list(classes)} with warm_start=True, as in the fit before, got "
+                f"{list(self.classes_)}"
+            )
+        shape = members[0].kernel_.centres.shape[1], len(members[0].intercept_)
+        if shape != (self.n_features_in_, self._n_outputs):
+            raise ValueError(
+                f"expected {shape[0]} features and {shape[1]} outputs with warm_start=True, as in "
+                f"the fit before, got {self.n_features_in_} and {self._n_outputs}"
+            )
+        if self.n_members < len(members):
+            raise ValueError(
+                f"expected n_members >= {len(members)}, the number of members that warm_start=True "
+                f"goes on from, got {self.n_members}"
+            )
+        if self.objective == "interpolation":
+            raise ValueError(
+                "expected warm_start=False with objective='interpolation', whose coefficients "
+                "belong to the samples of the first fit, got True"
+            )
 
     @abstractmethod
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Table | None]:
@@ -237,7 +276,11 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         return table
 
     def _train(
-        self, trainer: EnsembleTrainer, table: Table, support: str | Indices
+        self,
+        trainer: EnsembleTrainer,
+        table: Table,
+        support: str | Indices,
+        begun: dict[str, Any],
     ) -> tuple[Table, list[Run]]:
         """Choose the scales of features and target, then learn the members."""
         new_recipe = partial(
@@ -245,14 +288,17 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         )
         rng = check_random_state(self.random_state)
         seeds = rng.randint(LARGEST_SEED, size=self.n_members + PROBES).astype(np.intp)
-        scales = ["raw"]
-        if self.transforms is not None and self.validation_fraction > 0:
+        scales, members = ["raw"], begun.get("members_", [])
+        if members:
+            if begun.get("target_transform_") == "log":
+                table = table.with_logarithms()
+        elif self.transforms is not None and self.validation_fraction > 0:
             recipe = new_recipe(0, "kmeans++")
             probe = cache(partial(trainer.probe, recipe, seeds[self.n_members :]))
             scales = comparable_scales(table, probe)
             table = self._choose_target(table, lambda changed: probe(changed, scales[0]))
         recipes = [new_recipe(k, support) for k in range(self.n_members)]
-        return table, trainer.train(table, recipes, scales, seeds)
+        return table, trainer.train(table, recipes, scales, seeds, members)
 
     def _store(self, table: Table, runs: list[Run]) -> None:
         """Store what was learned."""

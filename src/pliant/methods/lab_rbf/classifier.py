@@ -101,6 +101,10 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     n_jobs : int, optional
         Number of threads, over members and blocks of samples; None: all cores where the table is
         large enough for that to save time (one in a worker of joblib or another child process).
+    warm_start : bool, default=False
+        Whether `fit` goes on from the members of an earlier fit: they keep their support points,
+        scales and penalties of the bandwidths, take up to `max_iter` more steps and get new
+        coefficients, all on the samples given now. A larger `n_members` adds members.
     random_state : int, RandomState instance or None, default=None
         Seed of the support points, the held-out samples and the mini-batches.
 
@@ -173,6 +177,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         dtype: str = "float32",
         device: str = "cpu",
         n_jobs: int | None = None,
+        warm_start: bool = False,
         random_state: Any = None,
     ) -> None:
         self.n_support = n_support
@@ -198,6 +203,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         self.dtype = dtype
         self.device = device
         self.n_jobs = n_jobs
+        self.warm_start = warm_start
         self.random_state = random_state
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import NamedTuple, Self
@@ -22,7 +22,7 @@ from pliant.core.validation import check_points, check_real
 from pliant.methods.lab_rbf.kernel import PROFILES, WARPS, LocalRBFKernel, Warp
 from pliant.methods.lab_rbf.objective import ridge_path
 from pliant.methods.lab_rbf.rows import Device, Table
-from pliant.methods.lab_rbf.trainer import Layer, Learned, Recipe, Trainer
+from pliant.methods.lab_rbf.trainer import Begun, Layer, Learned, Recipe, Trainer
 
 TINY = float(np.finfo(np.float64).tiny)
 
@@ -103,6 +103,8 @@ class LABRBFMember(BaseEstimator):
     alpha_, shrinkage_ : float
         Ridge and shrinkage penalties chosen on the held-out samples; a shrinkage of inf means one
         bandwidth for each feature.
+    level_ : float
+        The logarithm of the ridge penalty that bandwidths ended with; learned by the evidence.
     validation_score_ : float
         1 - the loss on this member's held-out samples, relative to that of a constant.
     objective_history_ : array of shape (n_iter_,)
@@ -134,9 +136,20 @@ class LABRBFMember(BaseEstimator):
         member.support_, member.warp_ = rows, warp
         member.linear_, member.objective_ = recipe.linear, recipe.objective
         member.alpha_, member.shrinkage_ = float(stage.alpha), float(stage.shrinkage)
+        member.level_ = float(stage.level)
         member.validation_score_ = float(1.0 - stage.loss)
         member.objective_history_ = np.array(learned.history, dtype=np.float64)
         return member
+
+    def begun(self) -> Begun:
+        """Return what a fit with ``warm_start=True`` goes on from."""
+        theta, slopes = self.kernel_.bandwidths, self.warp_.slopes
+        if self.kernel_.warp is None:  # theta is in inverse units
+            theta = np.divide(theta, slopes, out=np.zeros_like(theta), where=slopes > 0)
+        with np.errstate(divide="ignore"):
+            log_squares = 2.0 * np.log(theta)
+        centres = self.warp_(self.kernel_.centres)
+        return Begun(centres, log_squares, self.level_, self.shrinkage_)
 
     def features(self, X: Array) -> Array:
         """Return [K(X, C), u(X)] (without u(X), if there is no linear part)."""
@@ -230,6 +243,7 @@ class LABRBFMember(BaseEstimator):
             raise ValueError(f"expected warp_ of {d} features and linear_ True or False")
         check_real("alpha_", self.alpha_, above=0)
         check_real("shrinkage_", self.shrinkage_, least=0, infinite=True)
+        check_real("level_", self.level_)
         if not isinstance(self.validation_score_, float):
             raise ValueError(f"expected validation_score_, got {self.validation_score_!r:.80}")
         if np.asarray(self.objective_history_).dtype.kind != "f":
@@ -382,24 +396,33 @@ class EnsembleTrainer:
     n_jobs: int | None
 
     def train(
-        self, table: Table, recipes: list[Recipe], scales: list[str], seeds: Indices
+        self,
+        table: Table,
+        recipes: list[Recipe],
+        scales: list[str],
+        seeds: Indices,
+        begun: Sequence[LABRBFMember] = (),
     ) -> list[Run]:
         """Learn a member by each recipe, with a seed of its own; fewer if learning is to stop.
 
-        Their coefficients are still to come, but for those of the interpolation objective.
+        Their coefficients are still to come, but for those of the interpolation objective. The
+        first members go on from those that are `begun`.
 
         Members take turns with the scales: member k gets scale k + k // len(scales), so that it
         does not always meet the same objective.
         """
-        warps = [Warp.learn(table.X, scale, scale=self.scale) for scale in scales]
+        warps = list({member.warp_.key(): member.warp_ for member in begun}.values())
+        warps = warps or [Warp.learn(table.X, scale, scale=self.scale) for scale in scales]
         # Members by evidence take longest: begun first, they leave no core waiting at the end.
         order = sorted(range(len(recipes)), key=lambda k: recipes[k].objective != "evidence")
+        members = [*begun, *[None] * (len(recipes) - len(begun))]
         runs = self._parallel(table, recipes[0])(
             delayed(self._train_member)(
                 table,
                 recipes[k],
                 warps[(k + k // len(warps)) % len(warps)],
                 int(seeds[k]),
+                members[k],
                 needed=k == order[0],
             )
             for k in order
@@ -416,19 +439,35 @@ class EnsembleTrainer:
 
     @blas_limited
     def _train_member(
-        self, table: Table, recipe: Recipe, warp: Warp, seed: int, *, needed: bool
+        self,
+        table: Table,
+        recipe: Recipe,
+        warp: Warp,
+        seed: int,
+        begun: LABRBFMember | None,
+        *,
+        needed: bool,
     ) -> Run | None:
-        """Learn a member; None if learning was to stop before, unless one is needed."""
-        if self.watch.stopped and not needed:
+        """Learn a member; None if learning was to stop before, unless one is needed.
+
+        One that is `begun` keeps its support points, their numbers, its objective and its scale.
+        """
+        if self.watch.stopped and not needed and begun is None:
             return None
         rng = RandomState(seed)
         split = self._split(len(table), rng)
-        if not isinstance(recipe.support, str):
+        if begun is not None:
+            kept = {"objective": begun.objective_, "linear": begun.linear_}
+            recipe, warp = replace(recipe, profile=begun.kernel_.profile, **kept), begun.warp_
+        elif not isinstance(recipe.support, str):
             split = split.with_support(recipe.support)
             recipe = replace(recipe, support=np.arange(len(recipe.support)))
-        learned = self._learn(table, recipe, warp, split, rng)
-        support = split.train[learned.rows]
-        numbers, points = table.numbers[support], table.points(support)
+        learned = self._learn(table, recipe, warp, split, rng, begun=begun)
+        if begun is not None:
+            numbers, points = begun.support_, begun.kernel_.centres
+        else:
+            support = split.train[learned.rows]
+            numbers, points = table.numbers[support], table.points(support)
         member = LABRBFMember.of(learned, recipe, warp, numbers, points)
         if learned.coefficients is not None:  # they belong to targets on [-1, 1]
             intercept = table.middle + table.spread * learned.mean
@@ -453,6 +492,7 @@ class EnsembleTrainer:
         split: Split,
         rng: RandomState,
         *,
+        begun: LABRBFMember | None = None,
         last_stage: bool = True,
     ) -> Learned:
         """Learn the bandwidths of one expansion."""
@@ -463,7 +503,10 @@ class EnsembleTrainer:
             loss = self.loss(table, split.held_out)
             everything = table.sample(split.everything, warp) if last_stage else None
         layer = self.layer if last_stage else None
-        trainer = Trainer(recipe, train, held_out, loss, self.device, rng, self.watch, layer)
+        trainer = Trainer(
+            recipe, train, held_out, loss, self.device, rng, self.watch, layer,
+            None if begun is None else begun.begun(),
+        )  # fmt: skip
         # A product in float32 may flag an invalid operation although its result is finite; the
         # solver takes a step only if the objective there is finite.
         with np.errstate(invalid="ignore"):

@@ -119,6 +119,10 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
     calibration : float, optional
         Share of the samples, in (0, 1), that nothing else sees and whose errors calibrate the
         prediction intervals, see `predict_interval`.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the members of an earlier fit: they keep their support points,
+        scales and penalties of the bandwidths, take up to `max_iter` more steps and get new
+        coefficients, all on the samples given now. A larger `n_members` adds members.
     random_state : int, RandomState instance or None, default=None
         Seed of the support points, the held-out samples and the mini-batches.
 
@@ -234,6 +238,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
         device: str = "cpu",
         n_jobs: int | None = None,
         calibration: float | None = None,
+        warm_start: bool = False,
         random_state: Any = None,
     ) -> None:
         self.n_support = n_support
@@ -259,6 +264,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
         self.device = device
         self.n_jobs = n_jobs
         self.calibration = calibration
+        self.warm_start = warm_start
         self.random_state = random_state
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Table | None]:

@@ -181,6 +181,15 @@ class Learned(NamedTuple):
     layered: Array | None
 
 
+class Begun(NamedTuple):
+    """What an earlier fit has learned: mapped centres and log theta^2, shape (m, d), and so on."""
+
+    centres: Array
+    log_squares: Array
+    level: float
+    shrinkage: float
+
+
 @dataclass(eq=False)
 class Trainer:
     """Learns the bandwidths of one expansion.
@@ -189,7 +198,7 @@ class Trainer:
     validation rows, if there are any, and `loss` takes predictions of these, shape (n_held_out, q).
     `callback` is called with a `Progress` after each step; True ends learning with the best so far,
     and sets `stopped`. `layer` predicts the validation rows where the coefficients are not those of
-    a ridge fit. `history` is the objective after each step.
+    a ridge fit. `begun` is what to go on from. `history` is the objective after each step.
     """
 
     recipe: Recipe
@@ -200,24 +209,36 @@ class Trainer:
     rng: RandomState
     callback: Callable[[Progress], Any]
     layer: Layer | None = None
+    begun: Begun | None = None
     history: list[float] = field(default_factory=list)
     stopped: bool = False
 
     def train(self, everything: Table | None) -> Learned:
         """Return the learned bandwidths; the last stage takes the rows `everything`, if given."""
-        draws = [self._draw() for _ in range(self.recipe.n_draws)]
-        chosen, objective, best = min(draws, key=lambda draw: draw[2].loss)
+        if self.begun is not None:
+            chosen, objective, best = self._continue(self.begun)
+        else:
+            draws = [self._draw() for _ in range(self.recipe.n_draws)]
+            chosen, objective, best = min(draws, key=lambda draw: draw[2].loss)
         mean, layered = self.rows.mean(), self._layered(objective, best)
         if everything is not None and not self.stopped:
             objective, mean = self._objective(everything, chosen), everything.mean()
             start = best.log_squares, best.level
             half = -(-self.recipe.max_iter // 2)  # rounded up: it starts where another stage ended
-            s, _ = self._minimise(objective, best.shrinkage, start, half)
-            best = best._replace(log_squares=s)
+            s, level = self._minimise(objective, best.shrinkage, start, half)
+            best = best._replace(log_squares=s, level=level)
         coefficients = None
         if isinstance(objective, Interpolation):
             coefficients = objective.coefficients(best.log_squares)
         return Learned(best, chosen, self.history, coefficients, mean, layered)
+
+    def _continue(self, begun: Begun) -> tuple[Indices, Objective, Stage]:
+        """Return the result of more steps at the shrinkage penalty of an earlier fit."""
+        none = np.zeros(0, dtype=np.intp)
+        objective = self._objective(self.rows, none)
+        start = begun.log_squares.clip(LOWEST, HIGHEST), begun.level
+        point = self._minimise(objective, begun.shrinkage, start, self.recipe.max_iter)
+        return none, objective, self._validated(objective, *point, begun.shrinkage)
 
     def _layered(self, objective: Objective, stage: Stage) -> Array | None:
         """Return what the last layer predicts for the validation rows."""
@@ -247,9 +268,10 @@ class Trainer:
         return isinstance(self.recipe.support, str) and self.recipe.support == "residual"
 
     def _objective(self, sample: Table, chosen: Indices) -> Objective:
-        """Return the objective on a sample; the centres are training rows."""
-        r = self.recipe
-        features = LocalFeatures(self.rows.X[chosen], PROFILES[r.profile], r.linear, self.device)
+        """Return the objective on a sample; the centres are training rows, or those of `begun`."""
+        r, begun = self.recipe, self.begun
+        centres = self.rows.X[chosen] if begun is None else begun.centres
+        features = LocalFeatures(centres, PROFILES[r.profile], r.linear, self.device)
         mean = sample.mean()
         rows = LocalRows.of(features, sample.X, sample.Y - mean, sample.weights, r.batch_rows)
         scale = max(rows.square(), np.finfo(np.float64).tiny)
