@@ -201,10 +201,30 @@ def test_far_away_predictions_stay_within_the_range_of_training(far):
     assert far < 10 or (fitted().distance_to_support(new) > 10).all()
 
 
-def test_far_away_only_the_linear_part_is_left():
-    model = quick(linear=False, transforms=None).fit(X, Y)
-    assert not model.coef_.any()
-    np.testing.assert_allclose(model.predict(np.full((1, 3), 1e6)), model.intercept_)
+def test_points_beyond_the_limits_are_taken_to_be_there():
+    model = quick(transforms=None).fit(X, Y)
+    low, high = model.limits_
+    range_ = X.max(axis=0) - X.min(axis=0)
+    np.testing.assert_allclose(low, X.min(axis=0) - range_ / 8)
+    np.testing.assert_allclose(high, X.max(axis=0) + range_ / 8)
+    far = NEW + np.array([10.0, 0.0, -1e6])
+    np.testing.assert_array_equal(model.predict(far), model.predict(far.clip(low, high)))
+    assert np.isfinite(model.predict(np.array([[1e300, -1e300, 1e10]]))).all()
+
+
+def test_coefficients_for_new_samples_extend_the_limits():
+    model = quick().fit(X, Y)
+    before = model.limits_
+    model.refit_coefficients(np.vstack([X, [[5.0, 0.0, 0.0]]]), np.append(Y, 0.0))
+    assert model.limits_[1, 0] > 5.0
+    np.testing.assert_array_equal(model.limits_[:, 1:], before[:, 1:])
+    np.testing.assert_array_equal(model.limits_[0], np.minimum(before[0], model.limits_[0]))
+
+
+def test_the_largest_features_have_finite_limits():
+    limits = ensemble.limits_of(np.array([[-1e308, 1.0], [1e308, 1.0]]))
+    assert np.isfinite(limits).all()
+    np.testing.assert_array_equal(limits[:, 1], 1.0)
 
 
 # The same answer again

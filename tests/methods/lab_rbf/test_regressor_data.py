@@ -574,6 +574,7 @@ FORGERIES = {
     "correlated, negative": forge(itself, "correlated_features_", lambda _: np.array([[-1, 1]])),
     "correlated, itself": forge(itself, "correlated_features_", lambda _: np.array([[1, 1]])),
     "alpha, text": forge(first, "alpha_", lambda _: "big"),
+    "level, nan": forge(first, "level_", lambda _: float("nan")),
     "alpha, negative": forge(first, "alpha_", lambda _: -1.0),
     "score, text": forge(first, "validation_score_", lambda _: "good"),
     "history, text": forge(first, "objective_history_", lambda _: "falling"),

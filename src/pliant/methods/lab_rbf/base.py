@@ -40,6 +40,7 @@ from pliant.methods.lab_rbf.ensemble import (
     check_members,
     comparable_scales,
     fit_coefficients,
+    limits_of,
     mean_of,
     row_blocks,
 )
@@ -71,8 +72,8 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
     Where all members map the features alike, the mean is itself one expansion, the support points
     of all members one after the other:
-    ``kernel_(X, support_vectors_) @ dual_coef_ + X @ coef_ + intercept_``
-    (``kernel_.warp(X) @ coef_``, where features were mapped to other scales).
+    ``kernel_(X, support_vectors_) @ dual_coef_ + X @ coef_ + intercept_``, for points within
+    ``limits_`` (``kernel_.warp(X) @ coef_``, where features were mapped to other scales).
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
@@ -329,6 +330,9 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         check_is_fitted(self)
         table = self._checked_again(X, y, sample_weight)
         some = table.points(np.arange(len(table))[:: max(1, len(table) // SLOPE_ROWS)])
+        (low, high), more = self.limits_, limits_of(table.X)
+        for member in self.members_:
+            member.limits_ = np.stack([np.minimum(low, more[0]), np.maximum(high, more[1])])
         self._refit(table)
         for member in self.members_:
             member.measure_slopes(some)
@@ -422,6 +426,15 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         """The constant, a number, or shape (n_outputs,)."""
         intercept = np.mean([m.linear_part()[1] for m in self._alike], axis=0)
         return float(intercept[0]) if self._single_output else intercept
+
+    @property
+    def limits_(self) -> Array:
+        """Lowest and highest values of the features that predictions distinguish.
+
+        Shape (2, n_features): the range of the training points, extended by an eighth of it on
+        both sides. Points beyond are moved there first, ``X.clip(*limits_)``.
+        """
+        return self._fitted_members[0].limits_
 
     @property
     def alpha_(self) -> Array:

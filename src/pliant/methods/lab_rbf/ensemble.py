@@ -26,6 +26,9 @@ from pliant.methods.lab_rbf.trainer import Begun, Layer, Learned, Recipe, Traine
 
 TINY = float(np.finfo(np.float64).tiny)
 
+MARGIN = 0.125
+"""Share of a feature's range, on both sides of it, that predictions distinguish."""
+
 WORTH_THREADS = 200_000
 """Number of kernel values, one matrix of them, from which on threads save time."""
 
@@ -96,6 +99,9 @@ class LABRBFMember(BaseEstimator):
         b.
     warp_ : Warp
         u, the map of the features to [-1, 1].
+    limits_ : array of shape (2, n_features)
+        Lowest and highest values of the features that f distinguishes: points beyond are taken to
+        be at these.
     linear_ : bool
         Whether there is a linear part.
     objective_ : str
@@ -122,10 +128,19 @@ class LABRBFMember(BaseEstimator):
     intercept_: Array
 
     @classmethod
-    def of(cls, learned: Learned, recipe: Recipe, warp: Warp, rows: Indices, points: Array) -> Self:
+    def of(
+        cls,
+        learned: Learned,
+        recipe: Recipe,
+        warp: Warp,
+        rows: Indices,
+        points: Array,
+        limits: Array,
+    ) -> Self:
         """Return the member with learned bandwidths; its coefficients are still to come.
 
-        `rows` are the row numbers of the support points, `points` the support points themselves.
+        `rows` are the row numbers of the support points, `points` the support points themselves,
+        and `limits` those of the features.
         """
         member, stage = cls(), learned.stage
         theta = np.exp(stage.log_squares / 2)
@@ -133,7 +148,7 @@ class LABRBFMember(BaseEstimator):
             member.kernel_ = LocalRBFKernel(points, theta * warp.slopes, recipe.profile)
         else:
             member.kernel_ = LocalRBFKernel(points, theta, recipe.profile, warp)
-        member.support_, member.warp_ = rows, warp
+        member.support_, member.warp_, member.limits_ = rows, warp, limits
         member.linear_, member.objective_ = recipe.linear, recipe.objective
         member.alpha_, member.shrinkage_ = float(stage.alpha), float(stage.shrinkage)
         member.level_ = float(stage.level)
@@ -153,8 +168,13 @@ class LABRBFMember(BaseEstimator):
 
     def features(self, X: Array) -> Array:
         """Return [K(X, C), u(X)] (without u(X), if there is no linear part)."""
+        X = self.within(X)
         kernel = self.kernel_(X, self.kernel_.centres)
         return np.hstack([kernel, self.warp_(X)]) if self.linear_ else kernel
+
+    def within(self, X: Array) -> Array:
+        """Return the points, moved into the limits of the features."""
+        return np.asarray(X.clip(*self.limits_))
 
     def set_coefficients(self, a: Array, intercept: Array) -> None:
         """Set the coefficients [c; v] and b."""
@@ -164,6 +184,7 @@ class LABRBFMember(BaseEstimator):
 
     def expand(self, X: Array) -> Array:
         """Return f of each point, shape (n_samples, n_outputs)."""
+        X = self.within(X)
         f = self.kernel_.times(X, self.dual_coef_) + self.intercept_
         return f + self.warp_(X) @ self.coef_ if self.linear_ else f
 
@@ -179,6 +200,7 @@ class LABRBFMember(BaseEstimator):
 
     def terms(self, X: Array) -> Terms:
         """Return what f and its derivatives at some points are computed from."""
+        X = self.within(X)
         u, C = self.warp_(X), self.warp_(self.kernel_.centres)
         theta = self.kernel_.bandwidths
         if self.kernel_.warp is None:  # theta is in inverse units; u and C are on [-1, 1]
@@ -229,6 +251,7 @@ class LABRBFMember(BaseEstimator):
             "dual_coef_": (m, q),
             "coef_": (d, q),
             "intercept_": (q,),
+            "limits_": (2, d),
             "support_": (m,),
             "slopes_": (d,),
             "deviations_": (d,),
@@ -257,6 +280,15 @@ def mean_of(members: list[LABRBFMember], X: Array, n_jobs: int | None) -> Array:
     blocks = (X[low : low + PREDICTED] for low in range(0, len(X), PREDICTED))
     parallel = Parallel(n_jobs=n_jobs, require="sharedmem")
     return np.concatenate(parallel(delayed(_mean_of)(members, block) for block in blocks))
+
+
+def limits_of(X: Array) -> Array:
+    """Return the range of each feature, a little extended on both sides, shape (2, n_features)."""
+    low, high = np.asarray(X.min(axis=0), float), np.asarray(X.max(axis=0), float)
+    largest = np.finfo(np.float64).max
+    with np.errstate(over="ignore"):
+        margin = 2.0 * MARGIN * (high / 2 - low / 2)
+        return np.stack([low - margin, high + margin]).clip(-largest, largest)
 
 
 @blas_limited
@@ -411,6 +443,7 @@ class EnsembleTrainer:
         Members take turns with the scales: member k gets scale k + k // len(scales), so that it
         does not always meet the same objective.
         """
+        limits = limits_of(table.X)
         warps = list({member.warp_.key(): member.warp_ for member in begun}.values())
         warps = warps or [Warp.learn(table.X, scale, scale=self.scale) for scale in scales]
         # Members by evidence take longest: begun first, they leave no core waiting at the end.
@@ -422,6 +455,7 @@ class EnsembleTrainer:
                 recipes[k],
                 warps[(k + k // len(warps)) % len(warps)],
                 int(seeds[k]),
+                limits,
                 members[k],
                 needed=k == order[0],
             )
@@ -444,6 +478,7 @@ class EnsembleTrainer:
         recipe: Recipe,
         warp: Warp,
         seed: int,
+        limits: Array,
         begun: LABRBFMember | None,
         *,
         needed: bool,
@@ -468,7 +503,7 @@ class EnsembleTrainer:
         else:
             support = split.train[learned.rows]
             numbers, points = table.numbers[support], table.points(support)
-        member = LABRBFMember.of(learned, recipe, warp, numbers, points)
+        member = LABRBFMember.of(learned, recipe, warp, numbers, points, limits)
         if learned.coefficients is not None:  # they belong to targets on [-1, 1]
             intercept = table.middle + table.spread * learned.mean
             member.set_coefficients(learned.coefficients * table.spread, intercept)

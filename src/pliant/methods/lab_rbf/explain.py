@@ -154,7 +154,8 @@ def _part(members: list[LABRBFMember], X: Array, n_nearest: int) -> _Part:
         linear += each.points @ member.coef_ / len(members)
         columns = zip(member.dual_coef_.T, member.coef_.T, strict=True)
         gradient = np.stack([each.gradient(*column) for column in columns], axis=-1)
-        gradient[member.warp_.flat(X)] = 0.0
+        inside = member.within(X)  # beyond the limits, nothing changes any more
+        gradient[member.warp_.flat(inside) | (inside != X)] = 0.0
         effects += gradient * member.deviations_[:, None] / len(members)
     return _Part(
         K @ c,

@@ -164,6 +164,9 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
         Which of them predict.
     error_model_ : LABRBFErrorModel or None
         The distribution of the errors; None without held-out samples.
+    limits_ : array of shape (2, n_features)
+        Lowest and highest values of the features: points beyond are moved there first. The range
+        of the training points, extended by an eighth of it on both sides.
     target_transform_ : {None, "log"}
         "log": the expansion is log y.
     target_low_, target_high_ : arrays of shape (n_outputs,)
