@@ -562,8 +562,8 @@ FORGERIES = {
     "intercept, a number": forge(first, "intercept_", lambda a: float(a[0])),
     "support, length": forge(first, "support_", lambda a: a[:-1]),
     "support, text": forge(first, "support_", lambda _: "rows"),
-    "relevance, width": forge(first, "slopes_", lambda a: a[:-1]),
-    "relevance, nan": forge(first, "slopes_", lambda a: a * np.nan),
+    "relevance, width": forge(first, "changes_", lambda a: a[:-1]),
+    "relevance, nan": forge(first, "changes_", lambda a: a * np.nan),
     "relevance of points": forge(first, "support_slopes_", lambda a: a[:-1]),
     "deviations, width": forge(first, "deviations_", lambda a: a[:-1]),
     "deviations, text": forge(first, "deviations_", lambda _: "wide"),
@@ -589,6 +589,7 @@ FORGERIES = {
     "no transform": lambda m: delattr(m, "target_transform_"),
     "no correlated": lambda m: delattr(m, "correlated_features_"),
     "no deviations": lambda m: delattr(first(m), "deviations_"),
+    "no changes": lambda m: delattr(first(m), "changes_"),
     "no low": lambda m: delattr(m, "target_low_"),
     "no warp": lambda m: delattr(first(m), "warp_"),
 }

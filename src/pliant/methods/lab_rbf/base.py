@@ -182,7 +182,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             table, runs = self._train(trainer, table, support)
             self._set_coefficients(table, runs)
             for run in runs:
-                run.member.measure_slopes(table.points(run.rows))
+                run.member.measure(table.points(run.rows))
             self._store(table, runs)
             if reserved is not None:
                 self._calibrate(reserved.X, reserved.Y)
@@ -284,7 +284,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         some = table.points(np.arange(len(table))[:: max(1, len(table) // SLOPE_ROWS)])
         self._refit(table)
         for member in self.members_:
-            member.measure_slopes(some)
+            member.measure(some)
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -400,10 +400,10 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
     @property
     def feature_relevance_(self) -> Array:
-        """The share of each feature in the squared slope of f, shape (n_features,); sums to 1.
+        """How much f changes if a feature is permuted, as a share, shape (n_features,); sums to 1.
 
-        The mean of (df/du_j)^2 var(u_j) over training points, u the mapped features, over outputs
-        and members.
+        The mean squared change of a member's f, the feature permuted among training points, divided
+        by the variance of f for each output; the mean of the members' shares.
         """
         relevance = np.sum([member.relevance() for member in self._used], axis=0)
         return np.asarray(relevance / max(relevance.sum(), TINY))
@@ -415,7 +415,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
     @property
     def support_relevance_(self) -> Array:
-        """The same for the term of each support point, shape (n_support, n_features)."""
+        """Shares in the squared slope of each support point's term, (n_support, n_features)."""
         slopes = np.vstack([member.support_slopes_ for member in self._used])
         return np.asarray(slopes / np.maximum(slopes.sum(axis=1, keepdims=True), TINY))
 

@@ -25,9 +25,13 @@ from pliant.methods.lab_rbf.rows import Device, Table
 from pliant.methods.lab_rbf.trainer import Layer, Learned, Recipe, Trainer
 
 TINY = float(np.finfo(np.float64).tiny)
+EPSILON = float(np.finfo(np.float64).eps)
 
 SLOPE_ROWS = 1000
 """Rows that slopes are averaged over."""
+
+CHANGE_ROWS = 200
+"""Maximum number of these rows among which features are permuted."""
 
 MOST_HELD_OUT = 10_000
 """Maximum number of rows that a member holds out."""
@@ -65,13 +69,6 @@ class Terms(NamedTuple):
     kernel: Array
     slopes: Array
 
-    def gradient(self, c: Array, v: Array) -> Array:
-        """Return df/du of one output with the coefficients c and v, shape (n, d)."""
-        # df/du = sum_i c_i h'(D_i) 2 W_i o (u - c_i) + v, for all points by two products.
-        weighted = self.slopes * c
-        pull = self.points * (weighted @ self.squares) - weighted @ (self.squares * self.centres)
-        return np.asarray(2.0 * pull + v)
-
 
 class LABRBFMember(BaseEstimator):
     """One LAB-RBF expansion f(t) = K(t, C) c + u(t)'v + b, as `LABRBFRegressor` learns several.
@@ -101,8 +98,10 @@ class LABRBFMember(BaseEstimator):
         1 - the loss on this member's held-out samples, relative to that of a constant.
     objective_history_ : array of shape (n_iter_,)
         The objective after each step, one stage after the other.
-    slopes_, support_slopes_ : arrays of shape (n_features,) and (n_support, n_features)
-        Mean squared slopes of f, and of each term of it.
+    changes_ : array of shape (n_features,)
+        The mean squared change of f as a feature is permuted, relative to the variance of f.
+    support_slopes_ : array of shape (n_support, n_features)
+        Mean squared slopes of each term of f.
     deviations_ : array of shape (n_features,)
         The standard deviations of the mapped features.
     """
@@ -170,34 +169,52 @@ class LABRBFMember(BaseEstimator):
         K = profile.value(np, D.copy())
         return Terms(u, C, theta * theta, D, K, profile.factor * profile.slope(np, D, K))
 
-    def measure_slopes(self, X: Array) -> None:
-        """Store mean squared slopes over some points, times the variance of each mapped feature.
+    def measure(self, X: Array) -> None:
+        """Store how much f and its terms depend on each feature, over some points.
 
-        ``slopes_`` is that of f along each feature, summed over the outputs, each of which sums to
-        1; ``support_slopes_`` that of each term c_i k(t, c_i).
+        ``support_slopes_`` are mean squared slopes of each term c_i k(t, c_i), times the variance
+        of each mapped feature; `_changes` describes ``changes_``.
         """
         terms = self.terms(X)
-        u, C, W, slopes = terms.points, terms.centres, terms.squares, terms.slopes
-        whole = np.zeros(X.shape[1])
-        variance = u.var(axis=0)
+        u, C, W = terms.points, terms.centres, terms.squares
         size = np.abs(np.vstack([self.dual_coef_, self.coef_])).max(axis=0)
         size = np.where(size > 0, size, 1.0)
-        for c, v in zip((self.dual_coef_ / size).T, (self.coef_ / size).T, strict=True):
-            gradient = terms.gradient(c, v)
-            part = (gradient * gradient).mean(axis=0) * variance
-            whole += part / max(float(part.sum()), TINY)  # each output counts alike
+        c, v = self.dual_coef_ / size, self.coef_ / size
+        self.changes_ = self._changes(terms, c, v)
         # The sum over points of (h'(D_i) (u - c_i))^2, expanded in powers of u: shape (m, d).
-        squares = slopes * slopes
+        squares = terms.slopes * terms.slopes
         ones = squares.sum(axis=0)[:, None]
         parts = squares.T @ (u * u) - 2.0 * C * (squares.T @ u) + C * C * ones
-        sizes = ((self.dual_coef_ / size) ** 2).sum(axis=1)[:, None]
-        parts *= 4.0 * W * W * sizes / len(X)
-        self.slopes_, self.support_slopes_ = whole, parts * variance
+        parts *= 4.0 * W * W * (c * c).sum(axis=1)[:, None] / len(X)
+        variance = u.var(axis=0)
+        self.support_slopes_ = parts * variance
         self.deviations_ = np.sqrt(variance)
 
+    def _changes(self, terms: Terms, c: Array, v: Array) -> Array:
+        """Return the mean squared change of f as each feature is permuted, shape (n_features,).
+
+        It is divided by the variance of f and averaged over the outputs.
+        """
+        n = len(terms.points)
+        rows = np.linspace(0, n - 1, min(n, CHANGE_ROWS)).astype(np.intp)
+        u, D, f = terms.points[rows], terms.distances[rows], terms.kernel[rows] @ c
+        variance = np.maximum((f + u @ v).var(axis=0), EPSILON**2)
+        permuted = u[RandomState(0).permutation(len(u))]
+        profile, changes = PROFILES[self.kernel_.profile], np.zeros(u.shape[1])
+        for j, (W, C) in enumerate(zip(terms.squares.T, terms.centres.T, strict=True)):
+            moved = np.flatnonzero(permuted[:, j] != u[:, j])
+            old, new = u[moved, j], permuted[moved, j]
+            # Only the terms W_ij (u_j - c_ij)^2 of the squared distances change.
+            distances = np.column_stack([new * new - old * old, old - new]) @ [W, 2.0 * W * C]
+            distances += D[moved]
+            kernel = profile.value(np, np.maximum(distances, 0.0, out=distances))
+            change = kernel @ c - f[moved] + np.outer(new - old, v[j])
+            changes[j] = ((change * change).sum(axis=0) / variance).mean() / len(u)
+        return changes
+
     def relevance(self) -> Array:
-        """Return the share of each feature in the squared slope of f, shape (n_features,)."""
-        return np.asarray(self.slopes_ / max(float(self.slopes_.sum()), TINY))
+        """Return the share of each feature in the changes of f, shape (n_features,)."""
+        return np.asarray(self.changes_ / max(float(self.changes_.sum()), TINY))
 
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes, read from a file, do not belong together."""
@@ -211,7 +228,7 @@ class LABRBFMember(BaseEstimator):
             "coef_": (d, q),
             "intercept_": (q,),
             "support_": (m,),
-            "slopes_": (d,),
+            "changes_": (d,),
             "deviations_": (d,),
             "support_slopes_": (m, d),
         }
