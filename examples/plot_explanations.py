@@ -8,16 +8,17 @@ and why it predicts what it does for one sample.
 
 # %%
 # The diabetes data set has ten measurements of 442 patients and the progression of the disease
-# after one year. On the left, ``feature_relevance_``: the share of each feature in the squared
-# slope of the learned function. Error bars are the standard deviation over the four members of the
-# model, each of which has other support points and has held out other samples. An asterisk marks
-# features that are correlated with another one (``correlated_features_``), here two pairs of blood
-# serum measurements: the model may use either of a pair.
+# after one year. On the left, ``feature_relevance_``: how much the learned function changes if a
+# feature is permuted among training samples, as a share. Error bars are the standard deviation over
+# the four members of the model, each of which has other support points and has held out other
+# samples. An asterisk marks features that are correlated with another one
+# (``correlated_features_``), here two pairs of blood serum measurements: the model may use either
+# of a pair. So it does with s1 and s2, where the members disagree: the error bar of s1 is longer
+# than its bar.
 #
 # On the right, scikit-learn's permutation importance on samples that the model has not seen, by how
 # much R2 falls if a feature is permuted. It measures another quantity and needs the targets, but
-# the order is similar, except for s4. There the members disagree: the error bar of s4 is longer
-# than its bar.
+# both have the same four features first, in the same order.
 
 import numpy as np
 from matplotlib import pyplot as plt
@@ -58,8 +59,6 @@ print(f"rank correlation of relevance and permutation importance: {agreement:.2f
 # Slices show the direction and the form of a dependence, here for the four most relevant features:
 # the mean prediction over the training samples as one feature takes each of its values (the partial
 # dependence), with the standard deviation over the members as a band, and the lines of ten samples.
-# Those of s4 explain its relevance: most of its values are integers, one member has narrow spikes
-# at them, and spikes are steep. On average the prediction does not depend on s4.
 
 SliceDisplay.from_estimator(model, X, n_lines=10)
 plt.show()

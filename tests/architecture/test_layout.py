@@ -22,8 +22,8 @@ FILES_OF_A_FIT = {
     "KNPLRegressor": 14,
     "TKLClassifier": 16,
     "TKLRegressor": 16,
-    "LABRBFRegressor": 13,
-    "LABRBFClassifier": 13,
+    "LABRBFRegressor": 15,
+    "LABRBFClassifier": 16,
     "SCGLogDetLearner": 10,
 }
 """Own files that a default fit may enter, those of the core included, `EVERYWHERE` not."""

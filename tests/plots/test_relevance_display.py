@@ -108,7 +108,7 @@ def test_correlated_features_have_an_asterisk_and_a_note(data):
     assert labels == {"strong *", "twin *", "weak", "idle"}
     assert display.ax_.get_xlabel().endswith("\n* correlated with another feature")
     weak = RelevanceDisplay([0.7, 0.2, 0.1], correlated=[[1, 2]]).plot(most_features=1)
-    assert weak.ax_.get_xlabel() == "share of the squared slope"
+    assert weak.ax_.get_xlabel() == "share of the squared change, if permuted"
 
 
 def test_models_that_have_none_are_refused(data):

@@ -141,6 +141,17 @@ def parts(expansion, u):
     return kernel_part, sum(a * v for a, v in zip(u, expansion.v, strict=True)), expansion.b
 
 
+def changes(expand, points, order):
+    """The mean squared change of f as a feature is permuted, by the variance of f, for each one."""
+    f, ratios = expand(points), []
+    for j in range(points.shape[1]):
+        permuted = points.copy()
+        permuted[:, j] = points[order, j]
+        squares = (expand(permuted) - f) ** 2
+        ratios.append(np.mean([s.mean() / g.var() for s, g in zip(squares.T, f.T, strict=True)]))
+    return np.array(ratios)
+
+
 def effects(expansions, points, deviations):
     """sum_k df_k/du_kj sd_kj / m of each feature j; one mapped point and sd for each member k."""
     total = np.zeros(len(points[0]))

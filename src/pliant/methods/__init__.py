@@ -4,8 +4,8 @@ from pliant.core.public import set_public_module
 from pliant.methods.hadamard.dank import DANKClassifier, DANKRegressor
 from pliant.methods.hadamard.knpl import KNPLClassifier, KNPLRegressor
 from pliant.methods.lab_rbf.classifier import LABRBFClassifier
-from pliant.methods.lab_rbf.ensemble import LABRBFMember
 from pliant.methods.lab_rbf.intervals import LABRBFErrorModel
+from pliant.methods.lab_rbf.members import LABRBFMember
 from pliant.methods.lab_rbf.regressor import LABRBFRegressor
 from pliant.methods.ridge.asymmetric import AsymmetricKernelRidge
 from pliant.methods.side_information.components import Components

@@ -11,7 +11,7 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_integer, check_points, check_vector
-from pliant.methods.lab_rbf.ensemble import LABRBFMember
+from pliant.methods.lab_rbf.members import LABRBFMember
 from pliant.plots._common import (
     BLUE,
     class_marks,
@@ -37,9 +37,9 @@ class BandwidthDisplay(FeatureDisplay):
     feature j, and does not depend on a feature with a bandwidth near zero. Features are on [-1, 1],
     as the estimator maps them, so that bandwidths can be compared.
 
-    It shows the *kernel*; `RelevanceDisplay` shows what is made of it, the slope of the learned
-    function, in which the coefficients and the linear part count too: a feature may have narrow
-    kernels and matter little, or matter through the linear part alone.
+    It shows the *kernel*; `RelevanceDisplay` shows what is made of it, the change of the learned
+    function with each feature, in which the coefficients and the linear part count too: a feature
+    may have narrow kernels and matter little, or matter through the linear part alone.
 
     Parameters
     ----------

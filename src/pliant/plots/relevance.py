@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
 
 class RelevanceDisplay(FeatureDisplay):
-    """How much of the slope of a learned function lies along each feature.
+    """How much a learned function changes if a feature is permuted, as a share for each feature.
 
     Drawn as one bar for each feature, or as a heat map with a row for each support point: the
-    same shares for its own term of the function. Features are in the order of their relevance
-    over all points; support points are grouped by the feature that matters most to them. Error
-    bars are the standard deviations over the members of the model, and an asterisk marks features
-    that are correlated with another one: either of both may get the relevance of both.
+    shares of the features in the squared slope of its own term of the function. Features are in the
+    order of their relevance over all points; support points are grouped by the feature that matters
+    most to them. Error bars are the standard deviations over the members of the model, and an
+    asterisk marks features that are correlated with another one: either of both may get the
+    relevance of both.
     `BandwidthDisplay` shows the bandwidths themselves, `SliceDisplay` the predictions.
 
     Parameters
@@ -152,7 +153,7 @@ class RelevanceDisplay(FeatureDisplay):
         names = zip(self._names(shown), marked, strict=True)
         self.ax_.set_yticklabels([f"{name} *" if mark else name for name, mark in names])
         note = "\n* correlated with another feature" if marked.any() else ""
-        self.ax_.set_xlabel(f"share of the squared slope{note}")
+        self.ax_.set_xlabel(f"share of the squared change, if permuted{note}")
 
     def _draw_points(self, shown: Indices, style: dict[str, Any]) -> None:
         assert self.support_relevance is not None

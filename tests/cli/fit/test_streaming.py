@@ -15,7 +15,7 @@ from pliant import LABRBFClassifier, LABRBFRegressor
 from pliant.comparison import Protocol, Sample
 from pliant.comparison.run.search import search
 from pliant.comparison.run.validation import cross_validate
-from pliant.methods.lab_rbf import ensemble
+from pliant.methods.lab_rbf import members
 from pliant.persistence import load_model
 from pliant.registry import METHODS
 from pliant.tables import TableSchema, iter_table, read_table, temporary_map
@@ -206,7 +206,7 @@ class Thrifty(LABRBFRegressor):
 
 def test_memory_does_not_grow_with_the_features_of_all_rows(pliant, folder, monkeypatch):
     monkeypatch.setitem(METHODS, "lab-rbf", replace(METHODS["lab-rbf"], regressor=Thrifty))
-    monkeypatch.setattr(ensemble, "BLOCK_ENTRIES", 20_000)
+    monkeypatch.setattr(members, "BLOCK_ENTRIES", 20_000)
     peaks = []
     for n in (10_000, 50_000):
         X = np.random.default_rng(0).normal(size=(n, 20))

@@ -123,7 +123,7 @@ def test_other_texts_have_their_numbers(data):
     alt = drawn(Pipeline([("machine", local)]), X, y)[1]["alt"]
     top = int(np.argmax(local.feature_relevance_))
     share, spread = local.feature_relevance_[top], local.feature_relevance_spread_[top]
-    assert f"slope: {NAMES[top]} {share:.0%} ± {spread:.0%}" in alt
+    assert f"change: {NAMES[top]} {share:.0%} ± {spread:.0%}" in alt
 
 
 def test_of_many_classes_the_first_pair_is_shown():

@@ -1,5 +1,6 @@
 """Explanations add up to predictions and equal a slow twin's; relevance has a spread."""
 
+from copy import deepcopy
 from dataclasses import fields
 from functools import cache
 
@@ -12,7 +13,8 @@ from sklearn.exceptions import NotFittedError
 
 from pliant import LABRBFClassifier, LABRBFRegressor
 from pliant.kernels import Warp
-from pliant.methods.lab_rbf import base, ensemble, regressor, rows
+from pliant.methods.lab_rbf import base, members, regressor, rows
+from pliant.methods.lab_rbf.members import CHANGE_ROWS
 from pliant.methods.lab_rbf.rows import COMPARED, MOST_PAIRS, correlated_pairs
 from pliant.persistence import load_model, save_model
 from tests.reference import naive_local
@@ -199,7 +201,7 @@ def test_targets_of_any_size():
 
 def test_blocks_do_not_change_an_explanation(monkeypatch):
     whole = fitted("three classes").explain(NEW)
-    monkeypatch.setattr(ensemble, "BLOCK_ENTRIES", 1)
+    monkeypatch.setattr(members, "BLOCK_ENTRIES", 1)
     blockwise = fitted("three classes").explain(NEW)
     for name in ("prediction", "nearest", "contributions", "shares"):
         np.testing.assert_allclose(getattr(blockwise, name), getattr(whole, name), rtol=1e-9)
@@ -246,10 +248,78 @@ def test_what_cannot_be_explained():
 # Relevance and its spread
 
 
+@pytest.mark.parametrize(("kind", "scales", "profile"), CASES)
+@pytest.mark.parametrize("linear", [False, True])
+def test_changes_are_those_of_permuted_features(kind, scales, profile, linear):
+    order = np.random.RandomState(0).permutation(len(X))
+    for member in fitted(kind, scales, profile=profile, linear=linear).members_:
+        measured = deepcopy(member)
+        measured.measure(X)
+        expected = naive_local.changes(member.expand, X, order)
+        assert (expected > 1e-6).all()
+        np.testing.assert_allclose(measured.changes_, expected, rtol=1e-9)
+
+
+def test_changes_are_measured_on_some_of_many_points():
+    points = np.exp(RNG.normal(size=(531, 3)))
+    some = points[np.linspace(0, 530, CHANGE_ROWS).astype(int)]
+    one, other = (deepcopy(fitted().members_[0]) for _ in range(2))
+    one.measure(points)
+    other.measure(some)
+    np.testing.assert_allclose(one.changes_, other.changes_, rtol=1e-9)
+    assert len(np.unique(some, axis=0)) == CHANGE_ROWS < len(points)
+
+
+def test_the_slopes_of_terms_are_those_of_the_kernel():
+    for kind, profile in (("one", "matern52"), ("two outputs", "gaussian")):
+        member = deepcopy(fitted(kind, profile=profile).members_[0])
+        step, measured = 1e-6, []
+        for j in range(3):
+            move = np.zeros(3)
+            move[j] = step / member.warp_.slopes[j]
+            high, low = (
+                member.kernel_(at, member.kernel_.centres) for at in (NEW + move, NEW - move)
+            )
+            measured.append((((high - low) / (2 * step)) ** 2).mean(axis=0))
+        expected = np.column_stack(measured) * member.warp_(NEW).var(axis=0)
+        size = np.abs(np.vstack([member.dual_coef_, member.coef_])).max(axis=0)
+        expected *= ((member.dual_coef_ / size) ** 2).sum(axis=1)[:, None]
+        member.measure(NEW)
+        scale = expected.max()
+        np.testing.assert_allclose(member.support_slopes_, expected, rtol=1e-5, atol=1e-9 * scale)
+
+
+def test_features_that_are_constant_have_no_relevance():
+    points = np.column_stack([X, np.full(len(X), 7.0), np.zeros(len(X))])
+    model = LABRBFRegressor(**QUICK).fit(points, Y)
+    np.testing.assert_array_equal(model.feature_relevance_[3:], 0.0)
+    assert model.feature_relevance_.sum() == pytest.approx(1.0)
+
+
+def test_the_relevance_is_finite_where_f_is_constant_on_the_points():
+    member = deepcopy(fitted().members_[0])
+    for points in (NEW[:1], np.tile(NEW[:1], (5, 1))):
+        member.measure(points)
+        np.testing.assert_array_equal(member.relevance(), 0.0)
+    member.dual_coef_, member.coef_ = 0.0 * member.dual_coef_, 0.0 * member.coef_
+    member.measure(X)
+    np.testing.assert_array_equal(member.relevance(), 0.0)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_the_changes_of_very_large_and_small_coefficients(size):
+    member = deepcopy(fitted("two outputs").members_[0])
+    member.measure(X)
+    expected = member.changes_
+    member.dual_coef_, member.coef_ = size * member.dual_coef_, size * member.coef_
+    member.measure(X)
+    np.testing.assert_allclose(member.changes_, expected, rtol=1e-9)
+
+
 def test_the_spread_is_over_the_members_that_predict():
     model = LABRBFRegressor(**QUICK).fit(X, Y)
     model.averaged_ = np.array([True, False, True])
-    shares = [model.members_[k].slopes_ / model.members_[k].slopes_.sum() for k in (0, 2)]
+    shares = [model.members_[k].changes_ / model.members_[k].changes_.sum() for k in (0, 2)]
     difference = np.abs(shares[0] - shares[1])
     np.testing.assert_allclose(model.feature_relevance_spread_, difference / np.sqrt(2))
     np.testing.assert_allclose(model.feature_relevance_, (shares[0] + shares[1]) / 2)

@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from pliant import LABRBFRegressor
 from pliant.core.progress import HAS_CALLBACKS
 from pliant.kernels import LocalRBFKernel, Warp
-from pliant.methods.lab_rbf import ensemble, regressor, step_capped
+from pliant.methods.lab_rbf import members, regressor, step_capped
 
 QUICK = {"n_support": 8, "n_members": 2, "max_iter": 10, "random_state": 0}
 FIXED = {"transforms": None, "alpha": 0.01, "shrinkage": 0.01, "validation_fraction": 0}
@@ -187,7 +187,7 @@ def test_predictions_do_not_depend_on_the_batch(seed):
 
 def test_predictions_do_not_depend_on_the_blocks(monkeypatch):
     expected = fitted().predict(NEW), fitted().distance_to_support(NEW)
-    monkeypatch.setattr(ensemble, "BLOCK_ENTRIES", 30)
+    monkeypatch.setattr(members, "BLOCK_ENTRIES", 30)
     np.testing.assert_allclose(fitted().predict(NEW), expected[0], rtol=0, atol=1e-12)
     np.testing.assert_allclose(fitted().distance_to_support(NEW), expected[1], rtol=0, atol=1e-7)
 
@@ -222,7 +222,7 @@ def test_coefficients_for_new_samples_extend_the_limits():
 
 
 def test_the_largest_features_have_finite_limits():
-    limits = ensemble.limits_of(np.array([[-1e308, 1.0], [1e308, 1.0]]))
+    limits = members.limits_of(np.array([[-1e308, 1.0], [1e308, 1.0]]))
     assert np.isfinite(limits).all()
     np.testing.assert_array_equal(limits[:, 1], 1.0)
 
@@ -239,7 +239,7 @@ def test_the_same_seed_gives_the_same_bytes():
 
 @pytest.mark.parametrize("entries", [4_000_000, 300])
 def test_the_number_of_jobs_changes_no_byte(monkeypatch, entries):
-    monkeypatch.setattr(ensemble, "BLOCK_ENTRIES", entries)
+    monkeypatch.setattr(members, "BLOCK_ENTRIES", entries)
     points, y = table(300)
     one, two = (quick(n_members=3, n_jobs=jobs).fit(points, y) for jobs in (1, 2))
     assert one.predict(points).tobytes() == two.predict(points).tobytes()
@@ -370,7 +370,7 @@ def test_new_rows_give_a_ridge_fit(linear, weighted):
 def test_new_rows_in_blocks_and_threads(monkeypatch):
     points, y = table(500, seed=5)
     one = clone(fitted()).fit(X, Y).refit_coefficients(points, y)
-    monkeypatch.setattr(ensemble, "BLOCK_ENTRIES", 500)
+    monkeypatch.setattr(members, "BLOCK_ENTRIES", 500)
     for jobs in (None, 2):
         other = clone(fitted()).set_params(n_jobs=jobs).fit(X, Y).refit_coefficients(points, y)
         scale = np.abs(one.dual_coef_).max()
@@ -657,20 +657,6 @@ def test_the_relevance_of_a_line_is_its_share_of_the_variance():
     model = quick(linear=True, n_support=3, max_iter=30).fit(points, y)
     spread = points.var(axis=0) * [4.0, 0.0, 1.0]
     np.testing.assert_allclose(model.feature_relevance_, spread / spread.sum(), atol=0.02)
-
-
-def test_slopes_are_those_of_the_expansion():
-    member = quick(n_members=1, profile="matern52").fit(X, Y).members_[0]
-    step, measured = 1e-6, []
-    for j in range(3):
-        move = np.zeros(3)
-        move[j] = step / member.warp_.slopes[j]
-        change = member.expand(NEW + move) - member.expand(NEW - move)
-        measured.append(((change / (2 * step)) ** 2).sum(axis=1).mean())
-    expected = np.array(measured) * member.warp_(NEW).var(axis=0)
-    member.measure_slopes(NEW)
-    slopes = member.slopes_
-    np.testing.assert_allclose(slopes / slopes.sum(), expected / expected.sum(), rtol=1e-5)
 
 
 def test_the_relevance_does_not_depend_on_units():

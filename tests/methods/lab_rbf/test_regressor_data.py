@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pliant import LABRBFRegressor, ModelFileError
 from pliant.kernels import Gaussian, Warp
 from pliant.methods import LABRBFMember
-from pliant.methods.lab_rbf import ensemble, regressor
+from pliant.methods.lab_rbf import members, regressor
 from pliant.persistence import load_model, save_model
 
 QUICK = {"n_support": 8, "n_members": 2, "max_iter": 16, "random_state": 0}
@@ -74,7 +74,7 @@ def peak_of(action):
 def test_points_in_a_file_are_never_copied_as_a_whole(
     tmp_path, monkeypatch, dtype, share, transforms
 ):
-    monkeypatch.setattr(ensemble, "BLOCK_ENTRIES", 200_000)
+    monkeypatch.setattr(members, "BLOCK_ENTRIES", 200_000)
     points = np.random.default_rng(0).normal(size=(400_000, 20)).astype(dtype)
     np.exp(points, out=points)
     y = np.log(points[:, 0]) + points[:, 1]
@@ -562,8 +562,8 @@ FORGERIES = {
     "intercept, a number": forge(first, "intercept_", lambda a: float(a[0])),
     "support, length": forge(first, "support_", lambda a: a[:-1]),
     "support, text": forge(first, "support_", lambda _: "rows"),
-    "relevance, width": forge(first, "slopes_", lambda a: a[:-1]),
-    "relevance, nan": forge(first, "slopes_", lambda a: a * np.nan),
+    "relevance, width": forge(first, "changes_", lambda a: a[:-1]),
+    "relevance, nan": forge(first, "changes_", lambda a: a * np.nan),
     "relevance of points": forge(first, "support_slopes_", lambda a: a[:-1]),
     "deviations, width": forge(first, "deviations_", lambda a: a[:-1]),
     "deviations, text": forge(first, "deviations_", lambda _: "wide"),
@@ -590,6 +590,7 @@ FORGERIES = {
     "no transform": lambda m: delattr(m, "target_transform_"),
     "no correlated": lambda m: delattr(m, "correlated_features_"),
     "no deviations": lambda m: delattr(first(m), "deviations_"),
+    "no changes": lambda m: delattr(first(m), "changes_"),
     "no low": lambda m: delattr(m, "target_low_"),
     "no warp": lambda m: delattr(first(m), "warp_"),
 }

@@ -180,7 +180,7 @@ def _relevance(view: ModelView, ax: Any) -> tuple[str, str]:
         f"{display.feature_names[j]} {share_text(display.relevance[j], display.spread[j])}"
         for j in display.order[:3]
     ]
-    return "Relevance of features", f"Shares of the squared slope: {', '.join(shown)}"
+    return "Relevance of features", f"Shares of the squared change: {', '.join(shown)}"
 
 
 def _boundary(view: ModelView, ax: Any) -> tuple[str, str]:

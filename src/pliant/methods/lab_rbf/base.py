@@ -17,46 +17,29 @@ from pliant.core.progress import CallbackSupport, FitProgress, with_callbacks
 from pliant.core.summary import FunctionSummary, Summary
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import (
-    Constraint,
-    automatic,
-    check_flag,
-    check_integer,
-    check_parameters,
-    fresh,
-    integer,
-    one_of,
-    optional,
-    real_number,
-)
+from pliant.core.validation import Constraint, check_integer, check_parameters, fresh
 from pliant.methods.lab_rbf.ensemble import (
     PROBES,
     SLOPE_ROWS,
-    TINY,
     EnsembleTrainer,
-    LABRBFMember,
     Run,
     Watch,
-    check_members,
     comparable_scales,
+)
+from pliant.methods.lab_rbf.explain import LABRBFExplanation, explain, spread_over
+from pliant.methods.lab_rbf.kernel import LocalRBFKernel
+from pliant.methods.lab_rbf.members import (
+    TINY,
+    LABRBFMember,
+    check_members,
     fit_coefficients,
     limits_of,
     mean_of,
     row_blocks,
 )
-from pliant.methods.lab_rbf.explain import LABRBFExplanation, explain, spread_over
-from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel
+from pliant.methods.lab_rbf.parameters import CONSTRAINTS, check_begun, check_combinations
 from pliant.methods.lab_rbf.rows import Table, check_pairs, correlated_features, get_device
-from pliant.methods.lab_rbf.trainer import (
-    Layer,
-    Recipe,
-    check_fraction,
-    check_linear,
-    check_rate,
-    check_support,
-    check_transforms,
-    is_automatic,
-)
+from pliant.methods.lab_rbf.trainer import Layer, Recipe
 
 AVERAGED = 2.0
 """Members whose held-out loss is more than this times the median are left out."""
@@ -76,29 +59,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     ``limits_`` (``kernel_.warp(X) @ coef_``, where features were mapped to other scales).
     """
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        "n_support": automatic(integer(least=1), named=True),
-        "profile": one_of(PROFILES),
-        "n_members": integer(least=1),
-        "n_draws": integer(least=1),
-        "objective": one_of(("ridge", "evidence", "interpolation", "mixed")),
-        "linear": check_linear,
-        "transforms": check_transforms,
-        "alpha": automatic(real_number(above=0), named=True),
-        "shrinkage": automatic(real_number(least=0, infinite=True), named=True),
-        "support": check_support,
-        "initial_bandwidth": automatic(real_number(above=0), named=True),
-        "validation_fraction": check_fraction,
-        "solver": one_of(("lbfgs", "adam")),
-        "max_iter": integer(least=1),
-        "learning_rate": check_rate,
-        "max_seconds": optional(real_number(above=0)),
-        "batch_rows": integer(least=1),
-        "max_bandwidth_rows": integer(least=2),
-        "scale": check_flag,
-        "dtype": one_of(("float32", "float64")),
-        "warm_start": check_flag,
-    }
+    _constraints: ClassVar[Mapping[str, Constraint]] = CONSTRAINTS
 
     n_members: int
     n_draws: int
@@ -125,19 +86,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
     def _check_combinations(self) -> None:
         """Raise ValueError for parameters that do not go together."""
-        nothing_held_out = self.validation_fraction == 0
-        if nothing_held_out and (is_automatic(self.alpha) or is_automatic(self.shrinkage)):
-            raise ValueError(
-                "expected validation_fraction > 0, or numbers for alpha and shrinkage, which "
-                f"the held-out rows choose, got {self.validation_fraction:g}"
-            )
-        if nothing_held_out and self.n_draws > 1:
-            raise ValueError(
-                "expected n_draws=1 with validation_fraction=0: held-out rows choose among draws, "
-                f"got {self.n_draws}"
-            )
-        if self.objective == "interpolation" and self.linear and not is_automatic(self.linear):
-            raise ValueError("expected linear=False with objective='interpolation', got True")
+        check_combinations(self.get_params(deep=False))
 
     @blas_limited
     @with_callbacks
@@ -173,7 +122,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             device = get_device(self.device, self.dtype)
             table, reserved = self._prepare(X, y, sample_weight)
             if begun:
-                self._check_begun(begun)
+                check_begun(begun, self)
             support = self.support
             if not isinstance(support, str):
                 n_samples = len(table if sample_weight is None else sample_weight)
@@ -192,7 +141,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             table, runs = self._train(trainer, table, support, begun)
             self._set_coefficients(table, runs)
             for run in runs:
-                run.member.measure_slopes(table.points(run.rows))
+                run.member.measure(table.points(run.rows))
             self._store(table, runs)
             if reserved is not None:
                 self._calibrate(reserved.X, reserved.Y)
@@ -204,31 +153,6 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         names = ("members_", "target_transform_", "classes_")
         known = vars(self) if self.warm_start is True and self.__sklearn_is_fitted__() else {}
         return {name: known[name] for name in names if name in known}
-
-    def _check_begun(self, begun: dict[str, Any]) -> None:
-        """Raise ValueError if data or parameters do not belong to what an earlier fit learned."""
-        members, classes = begun["members_"], begun.get("classes_")
-        if classes is not None and not np.array_equal(classes, self.classes_):
-            raise ValueError(
-                f"expected labels {list(classes)} with warm_start=True, as in the fit before, got "
-                f"{list(self.classes_)}"
-            )
-        shape = members[0].kernel_.centres.shape[1], len(members[0].intercept_)
-        if shape != (self.n_features_in_, self._n_outputs):
-            raise ValueError(
-                f"expected {shape[0]} features and {shape[1]} outputs with warm_start=True, as in "
-                f"the fit before, got {self.n_features_in_} and {self._n_outputs}"
-            )
-        if self.n_members < len(members):
-            raise ValueError(
-                f"expected n_members >= {len(members)}, the number of members that warm_start=True "
-                f"goes on from, got {self.n_members}"
-            )
-        if self.objective == "interpolation":
-            raise ValueError(
-                "expected warm_start=False with objective='interpolation', whose coefficients "
-                "belong to the samples of the first fit, got True"
-            )
 
     @abstractmethod
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Table | None]:
@@ -335,7 +259,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             member.limits_ = np.stack([np.minimum(low, more[0]), np.maximum(high, more[1])])
         self._refit(table)
         for member in self.members_:
-            member.measure_slopes(some)
+            member.measure(some)
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -458,10 +382,10 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
     @property
     def feature_relevance_(self) -> Array:
-        """The share of each feature in the squared slope of f, shape (n_features,); sums to 1.
+        """How much f changes if a feature is permuted, as a share, shape (n_features,); sums to 1.
 
-        The mean of (df/du_j)^2 var(u_j) over training points, u the mapped features, over outputs
-        and members.
+        The mean squared change of a member's f, the feature permuted among training points, divided
+        by the variance of f for each output; the mean of the members' shares.
         """
         relevance = np.sum([member.relevance() for member in self._used], axis=0)
         return np.asarray(relevance / max(relevance.sum(), TINY))
@@ -473,7 +397,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
     @property
     def support_relevance_(self) -> Array:
-        """The same for the term of each support point, shape (n_support, n_features)."""
+        """Shares in the squared slope of each support point's term, (n_support, n_features)."""
         slopes = np.vstack([member.support_slopes_ for member in self._used])
         return np.asarray(slopes / np.maximum(slopes.sum(axis=1, keepdims=True), TINY))
 

@@ -17,7 +17,7 @@ from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import Constraint, check_real, one_of, plain
 from pliant.methods.lab_rbf.base import BaseLABRBF
-from pliant.methods.lab_rbf.ensemble import LABRBFMember, Run
+from pliant.methods.lab_rbf.ensemble import Run
 from pliant.methods.lab_rbf.logistic import (
     PENALTIES,
     columns,
@@ -25,6 +25,7 @@ from pliant.methods.lab_rbf.logistic import (
     logistic_path,
     shares_of,
 )
+from pliant.methods.lab_rbf.members import LABRBFMember
 from pliant.methods.lab_rbf.rows import Table
 from pliant.methods.lab_rbf.trainer import Layer, is_automatic
 

@@ -10,8 +10,8 @@ standard deviation of its mapped training values,
 
     e_j = sum_k df_k/du_kj sd(u_kj) / m,
 
-and its share is e_j^2 / sum_l e_l^2. Where all members map the features alike, the share is
-(df/du_j)^2 var(u_j), normalised: what ``feature_relevance_`` averages over training points.
+and its share is e_j^2 / sum_l e_l^2: (df/du_j)^2 var(u_j), normalised, where all members map the
+features alike.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy as np
 from pliant.core.blocks import in_blocks
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
-from pliant.methods.lab_rbf.ensemble import TINY, LABRBFMember, row_blocks
+from pliant.methods.lab_rbf.members import TINY, LABRBFMember, Terms, row_blocks
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -153,7 +153,7 @@ def _part(members: list[LABRBFMember], X: Array, n_nearest: int) -> _Part:
     for member, each in zip(members, terms, strict=True):
         linear += each.points @ member.coef_ / len(members)
         columns = zip(member.dual_coef_.T, member.coef_.T, strict=True)
-        gradient = np.stack([each.gradient(*column) for column in columns], axis=-1)
+        gradient = np.stack([_gradient(each, *column) for column in columns], axis=-1)
         inside = member.within(X)  # beyond the limits, nothing changes any more
         gradient[member.warp_.flat(inside) | (inside != X)] = 0.0
         effects += gradient * member.deviations_[:, None] / len(members)
@@ -166,6 +166,14 @@ def _part(members: list[LABRBFMember], X: Array, n_nearest: int) -> _Part:
         values[..., None] * c[nearest],
         effects,
     )
+
+
+def _gradient(terms: Terms, c: Array, v: Array) -> Array:
+    """Return df/du of one output with the coefficients c and v, shape (n, d)."""
+    # df/du = sum_i c_i h'(D_i) 2 W_i o (u - c_i) + v, for all points by two products.
+    weighted = terms.slopes * c
+    pull = terms.points * (weighted @ terms.squares) - weighted @ (terms.squares * terms.centres)
+    return np.asarray(2.0 * pull + v)
 
 
 def _shares(effects: Array) -> Array:

@@ -34,7 +34,8 @@ from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
 from pliant.core.validation import check_share, check_vector
 from pliant.methods.lab_rbf.base import BaseLABRBF
-from pliant.methods.lab_rbf.ensemble import TINY, Run
+from pliant.methods.lab_rbf.ensemble import Run
+from pliant.methods.lab_rbf.members import TINY
 from pliant.methods.lab_rbf.rows import Table
 
 FEWEST_PAIRS = 10

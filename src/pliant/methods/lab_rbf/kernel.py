@@ -175,7 +175,7 @@ class LocalRBFKernel(Kernel):
     def times(self, X: Array, coefficients: Array) -> Array:
         """Return k(X, centres) @ coefficients, shape (n_samples, q), a few rows at a time.
 
-        So many that their kernel values stay in the processor's cache.
+        Their kernel values stay in the processor's cache.
         """
         profile = PROFILES[self.profile]
         points, centres = self._centred(X)

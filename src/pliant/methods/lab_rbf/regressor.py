@@ -149,12 +149,12 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
     objective_history_ : list of arrays
         The objective of each member after each step, one stage after the other.
     feature_relevance_ : array of shape (n_features,)
-        The share of the slope of f along each feature, from mean squared derivatives over training
-        points; sums to 1.
+        How much f changes if a feature is permuted among at most 200 training points, as a share:
+        the mean squared change, divided by the variance of f for each output; sums to 1.
     feature_relevance_spread_ : array of shape (n_features,)
         The standard deviation of this share over the members; nan for a single member.
     support_relevance_ : array of shape (n_support, n_features)
-        The same for each support point's own term.
+        The share of each feature in the mean squared slope of each support point's own term.
     correlated_features_ : array of int of shape (n_pairs, 2)
         Pairs of features with an absolute rank correlation above .8 in at most 1000 training
         samples, the strongest first: either feature of a pair may get the relevance of both.

@@ -18,7 +18,6 @@ from numpy.random import RandomState
 
 from pliant.core.progress import Progress
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import check_choice, check_real
 from pliant.methods.lab_rbf import adam, step_capped
 from pliant.methods.lab_rbf.kernel import PROFILES
 from pliant.methods.lab_rbf.objective import (
@@ -448,41 +447,3 @@ def _random(X: Array, Y: Array, count: int, rng: RandomState) -> Indices:
 
 STRATEGIES = {"kmeans++": _distant, "residual": _random, "sorted": _sorted, "random": _random}
 """How support points are chosen among different points; "residual" begins at random."""
-
-
-def check_linear(name: str, value: Any) -> None:
-    """Raise ValueError unless `value` is True, False or "auto"."""
-    if not isinstance(value, bool | np.bool_) and not is_automatic(value):
-        raise ValueError(f"expected {name} True, False or 'auto', got {value!r}")
-
-
-def check_transforms(name: str, value: Any) -> None:
-    """Raise ValueError unless `value` is "auto" or None."""
-    if value is not None and not is_automatic(value):
-        raise ValueError(f"expected {name} 'auto' or None, got {value!r}")
-
-
-def check_fraction(name: str, value: Any) -> None:
-    """Raise ValueError unless `value` is a number in [0, 1)."""
-    number = check_real(name, value, least=0)
-    if number >= 1:
-        raise ValueError(f"expected {name} < 1, got {number:g}")
-
-
-def check_rate(name: str, value: Any) -> None:
-    """Raise ValueError unless `value` is a number in (0, 1]."""
-    number = check_real(name, value, above=0)
-    if number > 1:
-        raise ValueError(f"expected {name} <= 1, got {number:g}")
-
-
-def check_support(name: str, value: Any) -> None:
-    """Raise ValueError unless `value` is a strategy, or different row numbers."""
-    if isinstance(value, str):
-        check_choice(name, value, STRATEGIES)
-        return
-    rows = np.asarray(value)
-    if rows.ndim != 1 or rows.dtype.kind not in "iu" or len(np.unique(rows)) != len(rows):
-        raise ValueError(
-            f"expected {name} in {sorted(STRATEGIES)}, or different row numbers, got {value!r:.200}"
-        )

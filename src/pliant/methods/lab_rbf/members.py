@@ -1,0 +1,357 @@
+"""The members of a LAB-RBF model: what each learned, its predictions, and their coefficients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import reduce
+from typing import NamedTuple, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.random import RandomState
+from sklearn.base import BaseEstimator
+
+from pliant.core.blocks import BLOCK_ENTRIES
+from pliant.core.threads import blas_limited, threads_for
+from pliant.core.typing import Array, Indices
+from pliant.core.validation import check_points, check_real
+from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel, Warp
+from pliant.methods.lab_rbf.objective import ridge_path
+from pliant.methods.lab_rbf.rows import Table
+from pliant.methods.lab_rbf.trainer import Begun, Learned, Recipe
+
+TINY = float(np.finfo(np.float64).tiny)
+EPSILON = float(np.finfo(np.float64).eps)
+
+MARGIN = 0.125
+"""Share of a feature's range, on both sides of it, that predictions distinguish."""
+
+WORTH_THREADS = 200_000
+"""Number of kernel values, one matrix of them, from which on threads save time."""
+
+PREDICTED = 8192
+"""Number of points that a thread predicts at a time."""
+
+CHANGE_ROWS = 200
+"""Maximum number of rows among which features are permuted."""
+
+
+class Terms(NamedTuple):
+    """What an expansion at n points is computed from, for mapped features.
+
+    Attributes
+    ----------
+    points, centres : arrays of shape (n, d) and (m, d)
+        The mapped points u and centres c_i.
+    squares : array of shape (m, d)
+        W, the squares of the bandwidths.
+    distances, kernel, slopes : arrays of shape (n, m)
+        D, h(D) and h'(D).
+    """
+
+    points: Array
+    centres: Array
+    squares: Array
+    distances: Array
+    kernel: Array
+    slopes: Array
+
+
+class LABRBFMember(BaseEstimator):
+    """One LAB-RBF expansion f(t) = K(t, C) c + u(t)'v + b, as `LABRBFRegressor` learns several.
+
+    Attributes
+    ----------
+    kernel_ : LocalRBFKernel
+        k(t, c_i) = h(|theta_i o (u(t) - u(c_i))|^2).
+    support_ : array of shape (n_support,)
+        Indices of the centres in the training data.
+    dual_coef_ : array of shape (n_support, n_outputs)
+        c.
+    coef_ : array of shape (n_features, n_outputs)
+        v, of the mapped features; zeros without a linear part.
+    intercept_ : array of shape (n_outputs,)
+        b.
+    warp_ : Warp
+        u, the map of the features to [-1, 1].
+    limits_ : array of shape (2, n_features)
+        Lowest and highest values of the features that f distinguishes: points beyond are taken to
+        be at these.
+    linear_ : bool
+        Whether there is a linear part.
+    objective_ : str
+        The objective that the bandwidths minimise.
+    alpha_, shrinkage_ : float
+        Ridge and shrinkage penalties chosen on the held-out samples; a shrinkage of inf means one
+        bandwidth for each feature.
+    level_ : float
+        The logarithm of the ridge penalty that bandwidths ended with; learned by the evidence.
+    validation_score_ : float
+        1 - the loss on this member's held-out samples, relative to that of a constant.
+    objective_history_ : array of shape (n_iter_,)
+        The objective after each step, one stage after the other.
+    changes_ : array of shape (n_features,)
+        The mean squared change of f as a feature is permuted, relative to the variance of f.
+    support_slopes_ : array of shape (n_support, n_features)
+        Mean squared slopes of each term of f.
+    deviations_ : array of shape (n_features,)
+        The standard deviations of the mapped features.
+    """
+
+    kernel_: LocalRBFKernel
+    support_: Indices
+    dual_coef_: Array
+    coef_: Array
+    intercept_: Array
+
+    @classmethod
+    def of(
+        cls,
+        learned: Learned,
+        recipe: Recipe,
+        warp: Warp,
+        rows: Indices,
+        points: Array,
+        limits: Array,
+    ) -> Self:
+        """Return the member with learned bandwidths; its coefficients are still to come.
+
+        `rows` are the row numbers of the support points, `points` the support points themselves,
+        and `limits` those of the features.
+        """
+        member, stage = cls(), learned.stage
+        theta = np.exp(stage.log_squares / 2)
+        if warp.affine:
+            member.kernel_ = LocalRBFKernel(points, theta * warp.slopes, recipe.profile)
+        else:
+            member.kernel_ = LocalRBFKernel(points, theta, recipe.profile, warp)
+        member.support_, member.warp_, member.limits_ = rows, warp, limits
+        member.linear_, member.objective_ = recipe.linear, recipe.objective
+        member.alpha_, member.shrinkage_ = float(stage.alpha), float(stage.shrinkage)
+        member.level_ = float(stage.level)
+        member.validation_score_ = float(1.0 - stage.loss)
+        member.objective_history_ = np.array(learned.history, dtype=np.float64)
+        return member
+
+    def begun(self) -> Begun:
+        """Return what a fit with ``warm_start=True`` goes on from."""
+        theta, slopes = self.kernel_.bandwidths, self.warp_.slopes
+        if self.kernel_.warp is None:  # theta is in inverse units
+            theta = np.divide(theta, slopes, out=np.zeros_like(theta), where=slopes > 0)
+        with np.errstate(divide="ignore"):
+            log_squares = 2.0 * np.log(theta)
+        centres = self.warp_(self.kernel_.centres)
+        return Begun(centres, log_squares, self.level_, self.shrinkage_)
+
+    def features(self, X: Array) -> Array:
+        """Return [K(X, C), u(X)] (without u(X), if there is no linear part)."""
+        X = self.within(X)
+        kernel = self.kernel_(X, self.kernel_.centres)
+        return np.hstack([kernel, self.warp_(X)]) if self.linear_ else kernel
+
+    def within(self, X: Array) -> Array:
+        """Return the points, moved into the limits of the features."""
+        return np.asarray(X.clip(*self.limits_))
+
+    def set_coefficients(self, a: Array, intercept: Array) -> None:
+        """Set the coefficients [c; v] and b."""
+        m, d = self.kernel_.centres.shape
+        self.dual_coef_, self.intercept_ = a[:m], np.asarray(intercept)
+        self.coef_ = a[m:] if self.linear_ else np.zeros((d, a.shape[1]))
+
+    def expand(self, X: Array) -> Array:
+        """Return f of each point, shape (n_samples, n_outputs)."""
+        X = self.within(X)
+        f = self.kernel_.times(X, self.dual_coef_) + self.intercept_
+        return f + self.warp_(X) @ self.coef_ if self.linear_ else f
+
+    def linear_part(self) -> tuple[Array, Array]:
+        """Return the coefficients of the features, (n_features, n_outputs), and the constant.
+
+        They belong to the features themselves if all keep their scale, else to the mapped ones.
+        """
+        if not self.warp_.affine:
+            return self.coef_, self.intercept_
+        coef = self.warp_.slopes[:, None] * self.coef_
+        return coef, self.intercept_ - self.warp_.centres @ coef
+
+    def terms(self, X: Array) -> Terms:
+        """Return what f and its derivatives at some points are computed from."""
+        X = self.within(X)
+        u, C = self.warp_(X), self.warp_(self.kernel_.centres)
+        theta = self.kernel_.bandwidths
+        if self.kernel_.warp is None:  # theta is in inverse units; u and C are on [-1, 1]
+            known = self.warp_.slopes > 0
+            theta = np.divide(theta, self.warp_.slopes, out=np.zeros_like(theta), where=known)
+        D = self.kernel_.squares(X)
+        profile = PROFILES[self.kernel_.profile]
+        K = profile.value(np, D.copy())
+        return Terms(u, C, theta * theta, D, K, profile.factor * profile.slope(np, D, K))
+
+    def measure(self, X: Array) -> None:
+        """Store how much f and its terms depend on each feature, over some points.
+
+        ``support_slopes_`` are mean squared slopes of each term c_i k(t, c_i), times the variance
+        of each mapped feature; `_changes` describes ``changes_``.
+        """
+        terms = self.terms(X)
+        u, C, W = terms.points, terms.centres, terms.squares
+        size = np.abs(np.vstack([self.dual_coef_, self.coef_])).max(axis=0)
+        size = np.where(size > 0, size, 1.0)
+        c, v = self.dual_coef_ / size, self.coef_ / size
+        self.changes_ = self._changes(terms, c, v)
+        # The sum over points of (h'(D_i) (u - c_i))^2, expanded in powers of u: shape (m, d).
+        squares = terms.slopes * terms.slopes
+        ones = squares.sum(axis=0)[:, None]
+        parts = squares.T @ (u * u) - 2.0 * C * (squares.T @ u) + C * C * ones
+        parts *= 4.0 * W * W * (c * c).sum(axis=1)[:, None] / len(X)
+        variance = u.var(axis=0)
+        self.support_slopes_ = parts * variance
+        self.deviations_ = np.sqrt(variance)
+
+    def _changes(self, terms: Terms, c: Array, v: Array) -> Array:
+        """Return the mean squared change of f as each feature is permuted, shape (n_features,).
+
+        It is divided by the variance of f and averaged over the outputs.
+        """
+        n = len(terms.points)
+        rows = np.linspace(0, n - 1, min(n, CHANGE_ROWS)).astype(np.intp)
+        u, D, f = terms.points[rows], terms.distances[rows], terms.kernel[rows] @ c
+        variance = np.maximum((f + u @ v).var(axis=0), EPSILON**2)
+        permuted = u[RandomState(0).permutation(len(u))]
+        profile, changes = PROFILES[self.kernel_.profile], np.zeros(u.shape[1])
+        for j, (W, C) in enumerate(zip(terms.squares.T, terms.centres.T, strict=True)):
+            moved = np.flatnonzero(permuted[:, j] != u[:, j])
+            old, new = u[moved, j], permuted[moved, j]
+            # Only the terms W_ij (u_j - c_ij)^2 of the squared distances change.
+            distances = np.column_stack([new * new - old * old, old - new]) @ [W, 2.0 * W * C]
+            distances += D[moved]
+            kernel = profile.value(np, np.maximum(distances, 0.0, out=distances))
+            change = kernel @ c - f[moved] + np.outer(new - old, v[j])
+            changes[j] = ((change * change).sum(axis=0) / variance).mean() / len(u)
+        return changes
+
+    def relevance(self) -> Array:
+        """Return the share of each feature in the changes of f, shape (n_features,)."""
+        return np.asarray(self.changes_ / max(float(self.changes_.sum()), TINY))
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if attributes, read from a file, do not belong together."""
+        parts: tuple[object, object] = (self.kernel_, self.warp_)
+        if not isinstance(parts[0], LocalRBFKernel) or not isinstance(parts[1], Warp):
+            raise ValueError("expected a LocalRBFKernel and a Warp")
+        m, d = self.kernel_.centres.shape
+        q = check_points(self.dual_coef_, "dual_coef_").shape[1]
+        shapes = {
+            "dual_coef_": (m, q),
+            "coef_": (d, q),
+            "intercept_": (q,),
+            "limits_": (2, d),
+            "support_": (m,),
+            "changes_": (d,),
+            "deviations_": (d,),
+            "support_slopes_": (m, d),
+        }
+        for name, shape in shapes.items():
+            value = np.asarray(getattr(self, name))
+            numeric = value.dtype.kind in "iuf"
+            if value.shape != shape or not numeric or not np.isfinite(value).all():
+                raise ValueError(f"expected finite {name} of shape {shape}, got {value.shape}")
+        if self.warp_.slopes.shape != (d,) or not isinstance(self.linear_, bool):
+            raise ValueError(f"expected warp_ of {d} features and linear_ True or False")
+        check_real("alpha_", self.alpha_, above=0)
+        check_real("shrinkage_", self.shrinkage_, least=0, infinite=True)
+        check_real("level_", self.level_)
+        if not isinstance(self.validation_score_, float):
+            raise ValueError(f"expected validation_score_, got {self.validation_score_!r:.80}")
+        if np.asarray(self.objective_history_).dtype.kind != "f":
+            raise ValueError("expected objective_history_ of numbers")
+
+
+def mean_of(members: list[LABRBFMember], X: Array, n_jobs: int | None) -> Array:
+    """Return the mean of the members' expansions, shape (n_samples, n_outputs)."""
+    size = sum(len(member.support_) for member in members)
+    n_jobs = threads_for(n_jobs, worth_it=len(X) * size >= 10 * WORTH_THREADS)
+    blocks = (X[low : low + PREDICTED] for low in range(0, len(X), PREDICTED))
+    parallel = Parallel(n_jobs=n_jobs, require="sharedmem")
+    return np.concatenate(parallel(delayed(_mean_of)(members, block) for block in blocks))
+
+
+def limits_of(X: Array) -> Array:
+    """Return the range of each feature, a little extended on both sides, shape (2, n_features)."""
+    low, high = np.asarray(X.min(axis=0), float), np.asarray(X.max(axis=0), float)
+    largest = np.finfo(np.float64).max
+    with np.errstate(over="ignore"):
+        margin = 2.0 * MARGIN * (high / 2 - low / 2)
+        return np.stack([low - margin, high + margin]).clip(-largest, largest)
+
+
+@blas_limited
+def _mean_of(members: list[LABRBFMember], X: Array) -> Array:
+    points = np.asarray(X, dtype=np.float64)
+    return np.asarray(sum(member.expand(points) for member in members) / len(members))
+
+
+def check_members(members: object, averaged: object, n_features: int, n_outputs: int) -> None:
+    """Raise ValueError if members, read from a file, do not belong together."""
+    if not isinstance(members, list) or not members:
+        raise ValueError("expected a list of members_")
+    if not all(isinstance(m, LABRBFMember) for m in members):
+        raise ValueError("expected members_ to be members of a LAB-RBF model")
+    used = np.asarray(averaged)
+    if used.shape != (len(members),) or used.dtype != bool or not used.any():
+        raise ValueError(
+            f"expected averaged_ to hold True or False for each of {len(members)} members, "
+            "and some True"
+        )
+    shapes = {(m.kernel_.centres.shape[1], len(m.intercept_)) for m in members}
+    if shapes != {(n_features, n_outputs)}:
+        raise ValueError(
+            f"expected members of {n_features} features and {n_outputs} outputs, got "
+            f"{sorted(shapes)}"
+        )
+
+
+def fit_coefficients(members: list[LABRBFMember], table: Table, n_jobs: int | None = None) -> None:
+    """Set c, v and b of members to their ridge fits on all rows, in one pass over them.
+
+    The intercept is the weighted mean of Y, as it was while bandwidths were learned. Each of
+    `n_jobs` threads takes a block of rows at a time.
+    """
+    mean = table.mean()
+    width = max(len(member.support_) for member in members) + table.X.shape[1]
+    threads = threads_for(n_jobs, worth_it=len(table) * width >= WORTH_THREADS)
+    parts = Parallel(n_jobs=threads, require="sharedmem", return_as="generator")(
+        delayed(_sums)(members, table, rows, mean) for rows in row_blocks(len(table), width)
+    )
+    sums = reduce(_added, parts)
+    for member, (gram, right) in zip(members, sums, strict=True):
+        a = ridge_path(gram, right, np.array([member.alpha_]))[0]
+        member.set_coefficients(a, mean)
+
+
+Sums = list[tuple[Array, Array]]
+"""F'F and F'y of each member."""
+
+
+@blas_limited
+def _sums(members: list[LABRBFMember], table: Table, rows: slice, mean: Array) -> Sums:
+    """Return the normal equations of one block of rows."""
+    X, residual = np.asarray(table.X[rows], dtype=np.float64), table.Y[rows] - mean
+    weights = None if table.weights is None else table.weights[rows, None]
+    sums: Sums = []
+    for member in members:
+        F = member.features(X)
+        weighted = F if weights is None else F * weights
+        sums.append((weighted.T @ F, weighted.T @ residual))
+    return sums
+
+
+def _added(one: Sums, other: Sums) -> Sums:
+    return [(A + C, b + d) for (A, b), (C, d) in zip(one, other, strict=True)]
+
+
+def row_blocks(n_rows: int, width: int) -> Iterator[slice]:
+    """Iterate over rows in blocks of about BLOCK_ENTRIES numbers, `width` of them per row."""
+    step = max(1, BLOCK_ENTRIES // max(1, width))
+    return (slice(low, low + step) for low in range(0, n_rows, step))
