@@ -207,6 +207,7 @@ class Thrifty(LABRBFRegressor):
 def test_memory_does_not_grow_with_the_features_of_all_rows(pliant, folder, monkeypatch):
     monkeypatch.setitem(METHODS, "lab-rbf", replace(METHODS["lab-rbf"], regressor=Thrifty))
     monkeypatch.setattr(members, "BLOCK_ENTRIES", 20_000)
+    monkeypatch.setattr(members, "PREDICTED", 500)
     peaks = []
     for n in (10_000, 50_000):
         X = np.random.default_rng(0).normal(size=(n, 20))
