@@ -31,6 +31,7 @@ def _benchmark(name: str, title: str, cases: str, notes: str, **judged: Any) -> 
     made = getattr(contents, function) if function else partial(declared, name)
     if "measure" in judged:
         judged["measure"] = getattr(contents, judged["measure"])
+        judged["manner"] = " ".join(judged["manner"].split())
     return Benchmark(name, title, text, made, **judged)
 
 

@@ -77,6 +77,7 @@ def test_every_benchmark_is_registered_under_its_name():
         "scale-growth",
         "search-sharing",
         "threads",
+        "threads-control",
     ]
     assert all(name == benchmark.name for name, benchmark in BENCHMARKS.items())
 

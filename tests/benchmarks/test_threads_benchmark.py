@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from threading import Thread
 
 import pytest
 from sklearn.utils.validation import check_is_fitted
 
 import pliant
+import pliant.core.threads as limits
 from benchmarks import threads
 from benchmarks.harness.measuring import Settings
 from benchmarks.harness.spec import Case, Contestant
@@ -70,15 +71,12 @@ def test_a_worker_that_takes_too_long_is_not_asked_again(in_threads):
     assert "the process has ended" in second["error"]
 
 
-def test_processes_get_one_variable_and_the_others_are_unset(monkeypatch):
+def test_a_process_has_no_variable_of_this_one(monkeypatch):
     monkeypatch.setenv("NUMBA_NUM_THREADS", "1")
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
-    found = measured(
-        Contestant("one", f"{HERE}:threads", ONE), Contestant("unset", f"{HERE}:threads", UNSET),
-        repeats=1,
-    )  # fmt: skip
-    assert [m["result"]["OMP_NUM_THREADS"] for m in found] == ["1", None]
-    assert [m["result"]["NUMBA_NUM_THREADS"] for m in found] == [None, None]
+    (found,) = measured(Contestant("unset", f"{HERE}:threads", UNSET), repeats=1)
+    assert found["result"]["OMP_NUM_THREADS"] is None
+    assert found["result"]["NUMBA_NUM_THREADS"] is None
     assert os.environ["OMP_NUM_THREADS"] == "7"
 
 
@@ -106,3 +104,16 @@ def test_every_exported_estimator_is_a_case():
     for case in cases:
         one, unset = case.contestants
         assert (unset.baseline, unset.goal) == (one.name, 1.3)
+
+
+def test_the_control_does_not_hold_blas_to_one_thread(monkeypatch):
+    entered = []
+    monkeypatch.setattr(limits, "one_blas_thread", lambda: nullcontext(entered.append(1)))
+    (case,) = BENCHMARKS["threads-control"].cases(False)
+    fast = {"estimator": "AsymmetricKernelRidge", "rows": 120}
+    one, control = ({**case.params, **c.params, **fast} for c in case.contestants)
+    threads.default_fit(one)[0]()
+    assert len(entered) >= 2
+    entered.clear()
+    threads.default_fit(control)[0]()
+    assert entered == []
