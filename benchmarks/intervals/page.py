@@ -14,7 +14,14 @@ import numpy as np
 from benchmarks.harness.machine import describe_machine
 from benchmarks.harness.report import write_texts
 from benchmarks.intervals import pictures
-from benchmarks.intervals.methods import HELD_OUT, INTERVALS, MOST_GP, PROBABILITIES, TITLES
+from benchmarks.intervals.methods import (
+    HELD_OUT,
+    INTERVALS,
+    MOST_GP,
+    MOST_TUNED,
+    PROBABILITIES,
+    TITLES,
+)
 from benchmarks.intervals.running import LEVELS, SEEDS, Line, rounded
 from benchmarks.intervals.scores import BINS
 from benchmarks.markdown import markdown_table
@@ -34,7 +41,7 @@ standardised features and target, a bandwidth for each feature, and noise, on {M
 most. Quantile boosting: `HistGradientBoostingRegressor(loss="quantile")` with default settings for
 each end; ends that cross are exchanged. Conformal SVR: MAPIE's `SplitConformalRegressor`, the same
 share of the rows to calibrate, around a Gaussian SVR on standardised data, C and gamma of 20 by
-five-fold cross-validation.
+five-fold cross-validation on {MOST_TUNED} rows at most.
 
 The standard error of a coverage c is the binomial one, the root of c (1 - c) / n, with n the test
 rows of one split; the mean over the splits of a table is compared with it. It leaves out that the
