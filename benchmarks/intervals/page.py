@@ -22,7 +22,7 @@ from benchmarks.intervals.methods import (
     PROBABILITIES,
     TITLES,
 )
-from benchmarks.intervals.running import LEVELS, SEEDS, Line, rounded
+from benchmarks.intervals.running import LEVELS, Line, rounded
 from benchmarks.intervals.scores import BINS
 from benchmarks.markdown import markdown_table
 from pliant.comparison.report.rendering import Cell, Column, Score
@@ -34,7 +34,7 @@ SHOWN = LEVELS.index(0.9)
 Document = dict[str, Any]
 
 TEXT = f"""
-Splits of the regression tables with the seeds {{seeds}}: 70 % of the rows and at most 3000 to learn
+Splits of the regression tables, seed {{seeds}}: 70 % of the rows and at most 3000 to learn
 from, at most 5000 to test on. LAB-RBF has its default settings; with calibration={HELD_OUT}, that
 share of the rows calibrates (split conformal prediction). Gaussian process: scikit-learn's, on
 standardised features and target, a bandwidth for each feature, and noise, on {MOST_GP} rows at
@@ -60,19 +60,21 @@ The classification tables with at most 3000 rows to learn from, seed {{seeds}}. 
 gamma of 20 by five-fold cross-validation, and probabilities by Platt's method; logistic
 regression and the forest of 500 trees have scikit-learn's defaults. The expected calibration error
 compares, in {BINS} intervals of equal length of the probability of the predicted class, its mean
-with the share of correct predictions.
+with the share of correct predictions. In the picture, bins are means over the tables, and those
+with less than 1 % of the samples are left out.
 """
 
 
 def document(lines: Iterable[Line]) -> Document:
     """Return what JSON holds: the computer, the lines, and their summaries.
 
-    Of several lines of the same fit, the last one counts.
+    Of several lines of the same fit, the last one counts. Splits that some method has no line for
+    are left out, so that all methods are compared on the same ones.
     """
     last = {(line["method"], line["table"], line["seed"]): line for line in lines}
     kept = sorted(last.values(), key=lambda line: (line["table"], line["seed"]))
-    intervals = [line for line in kept if "coverage" in line]
-    probabilities = [line for line in kept if "bins" in line]
+    intervals = _of_all_methods([line for line in kept if "coverage" in line])
+    probabilities = _of_all_methods([line for line in kept if "bins" in line])
     return {
         "format": 1,
         "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
@@ -105,6 +107,16 @@ def write(found: Document, folder: Path) -> list[Path]:
         folder / f"{NAME}.md": to_markdown(found),
     }
     return [*write_texts(texts), *pictures.draw(found, folder)]
+
+
+def _of_all_methods(lines: Sequence[Line]) -> list[Line]:
+    """Return the lines of the splits that all methods have."""
+    fits = {(line["method"], line["table"], line["seed"]) for line in lines}
+    methods = {method for method, _, _ in fits}
+    return [
+        line for line in lines
+        if all((method, line["table"], line["seed"]) in fits for method in methods)
+    ]  # fmt: skip
 
 
 def _used(methods: Iterable[str], lines: Sequence[Line]) -> list[str]:
@@ -140,11 +152,9 @@ def _misses(lines: Sequence[Line], k: int, errors: float = 3.0) -> bool:
 
 
 def finite_tables(lines: Sequence[Line]) -> list[str]:
-    """Return the tables with intervals of all methods, all of them finite."""
-    tables = dict.fromkeys(line["table"] for line in lines)
+    """Return the tables on which all intervals are finite."""
     infinite = {line["table"] for line in lines if None in line["width"]}
-    counts = [{*by_table(name, lines)} for name in _used(INTERVALS, lines)]
-    return [t for t in tables if t not in infinite and all(t in each for each in counts)]
+    return [t for t in dict.fromkeys(line["table"] for line in lines) if t not in infinite]
 
 
 def _intervals(method: str, lines: Sequence[Line]) -> dict[str, Any]:
@@ -200,8 +210,8 @@ def to_markdown(found: Document) -> str:
     return "\n".join(parts)
 
 
-def _paragraphs(text: str, task: str) -> list[str]:
-    seeds = ", ".join(map(str, SEEDS[task]))
+def _paragraphs(text: str, lines: Iterable[Line]) -> list[str]:
+    seeds = ", ".join(str(seed) for seed in sorted({line["seed"] for line in lines}))
     blocks = text.format(seeds=seeds).strip().split("\n\n")
     return [" ".join(block.split()) + "\n" for block in blocks]
 
@@ -228,7 +238,7 @@ def _interval_page(found: Document) -> list[str]:
     n_tables, finite = max(row["tables"] for row in summary), summary[0]["finite"]
     other = [row for row in summary if row["width"]]
     return [
-        *_paragraphs(TEXT, "regression"),
+        *_paragraphs(TEXT, lines),
         f"![Coverage less nominal coverage, and relative width]({pictures.INTERVALS})\n",
         f"Mean coverage over {n_tables} tables (%), by nominal coverage:\n",
         _rows(summary, lambda row: [100.0 * c for c in row["coverage"]], digits=1),
@@ -310,7 +320,7 @@ def _probability_page(found: Document) -> list[str]:
         )
     order = [Column("table"), *(Column(TITLES[row["method"]]) for row in summary)]
     return [
-        *_paragraphs(PROBABILITIES_TEXT, "classification"),
+        *_paragraphs(PROBABILITIES_TEXT, lines),
         f"![Share of correct predictions by confidence]({pictures.CALIBRATION})\n",
         "Means over the tables:\n",
         markdown_table([{**row, "method": TITLES[row["method"]]} for row in summary], columns),

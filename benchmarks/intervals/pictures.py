@@ -15,7 +15,7 @@ INTERVALS, CALIBRATION = "intervals.png", "calibration.png"
 
 MARKERS = "osD^v"
 DOTS_PER_INCH = 100
-FEW = 2e-3
+FEW = 0.01
 """Share of the samples below which a bin is not drawn."""
 
 
@@ -52,7 +52,7 @@ def _intervals(levels: Sequence[float], summary: Sequence[Mapping[str, Any]]) ->
     left.axhspan(-2.0, 2.0, color="0.9", zorder=0)
     left.axhline(0.0, color="0.3", linewidth=0.8)
     left.set_ylabel("coverage less nominal (points)")
-    right.set_ylabel("mean width / standard deviation of the target")
+    right.set_ylabel("mean width / standard deviation of target")
     for ax in (left, right):
         ax.set_xticks(places, [f"{level:.0%}" for level in levels])
         ax.set_xlabel("nominal coverage")
@@ -74,7 +74,7 @@ def _calibration(summary: Sequence[Mapping[str, Any]]) -> Any:
             confidence[full] / share[full], correct[full] / share[full], marker=MARKERS[k],
             color=f"C{k}", linewidth=1.2, markersize=5, label=TITLES[row["method"]],
         )  # fmt: skip
-    ax.set(xlim=(0.2, 1.02), ylim=(0.2, 1.02), xlabel="probability of the predicted class")
+    ax.set(xlim=(0.35, 1.02), ylim=(0.35, 1.02), xlabel="probability of the predicted class")
     ax.set_ylabel("share of correct predictions")
     ax.legend(frameon=False)
     return figure

@@ -169,6 +169,7 @@ LINES = [
     interval_line("lab_rbf", "one", 101, [0.54, 0.82, 0.70, 0.95], [1.0, 2.0, 3.0, 4.0]),
     interval_line("lab_rbf", "two", 100, [0.50, 0.80, 0.90, 0.50], [9.0, 9.0, 9.0, 9.0]),
     interval_line("quantile_boosting", "one", 100, [0.5, 0.8, 0.9, 0.9], [2.0, 4.0, 6.0, 8.0]),
+    interval_line("quantile_boosting", "one", 101, [0.5, 0.8, 0.9, 0.9], [2.0, 4.0, 6.0, 8.0]),
     interval_line("quantile_boosting", "two", 100, [0.5, 0.8, 0.9, 0.9], [2.0, 4.0, 6.0, None]),
     probability_line("lab_rbf", "halves", 0.25),
     probability_line("forest", "halves", 0.5),
@@ -191,9 +192,16 @@ def test_the_summary_averages_splits_and_then_tables():
 def test_the_last_line_of_a_fit_counts():
     again = {**LINES[2], "coverage": [0.0, 0.0, 0.0, 0.0]}
     found = document([*LINES, again])
-    assert len(found["intervals"]) == 5
+    assert len(found["intervals"]) == 6
     lab = found["summary"]["intervals"][0]
     assert lab["coverage"] == pytest.approx([0.26, 0.405, 0.4, 0.475])
+
+
+def test_splits_without_all_methods_are_left_out():
+    alone = interval_line("lab_rbf", "one", 102, [0.0] * 4, [1.0] * 4)
+    found = document([*LINES, alone, probability_line("forest", "other", 9.0)])
+    assert found["summary"] == document(LINES)["summary"]
+    assert found["intervals"] == document(LINES)["intervals"]
 
 
 def test_json_page_and_pictures_are_written(tmp_path):
