@@ -31,6 +31,9 @@ NAME = "intervals"
 SHOWN = LEVELS.index(0.9)
 """The nominal coverage of the tables for each set."""
 
+CALIBRATED = ("lab_rbf_calibrated", "conformal_svr")
+"""Methods with rows to calibrate with."""
+
 Document = dict[str, Any]
 
 TEXT = f"""
@@ -46,7 +49,7 @@ five-fold cross-validation on {MOST_TUNED} rows at most.
 The standard error of a coverage c is the binomial one, the root of c (1 - c) / n, with n the test
 rows of one split; the mean over the splits of a table is compared with it. It leaves out that the
 errors of the rows to calibrate with are a sample, too: from k of these, even an exact method has
-the additional standard error of the root of c (1 - c) / k. Widths and interval scores (the width
+the standard error of the root of c (1 - c) (1 / n + 1 / k). Widths and interval scores (the width
 plus 2 / (1 - c) times the distance of a target from the interval; lower is better) are divided by
 the standard deviation of the target, and averaged over the tables on which all intervals of all
 methods are finite: for LAB-RBF with calibration that takes 2 / (1 - c) - 1 rows to calibrate with.
@@ -140,15 +143,21 @@ def _mean(lines: Sequence[Line], key: str) -> list[float]:
     return means
 
 
-def standard_error(level: float, line: Line) -> float:
-    """Return the binomial standard error of the coverage of one split."""
-    return math.sqrt(level * (1.0 - level) / line["test_rows"])
+def standard_error(level: float, line: Line, calibrating: bool = False) -> float:
+    """Return the binomial standard error of the coverage of one split.
+
+    If `calibrating`, the errors of the rows to calibrate with are a sample, too.
+    """
+    variance = 1.0 / line["test_rows"]
+    if calibrating:
+        variance += 1.0 / (HELD_OUT * line["rows"])
+    return math.sqrt(level * (1.0 - level) * variance)
 
 
-def _misses(lines: Sequence[Line], k: int, errors: float = 3.0) -> bool:
-    """Return whether the mean coverage of a table is too far from a level."""
+def _misses(lines: Sequence[Line], k: int, calibrating: bool = False) -> bool:
+    """Return whether the mean coverage of a table is three standard errors away from a level."""
     away = abs(np.mean([line["coverage"][k] for line in lines]) - LEVELS[k])
-    return bool(away > errors * standard_error(LEVELS[k], lines[0]))
+    return bool(away > 3.0 * standard_error(LEVELS[k], lines[0], calibrating))
 
 
 def finite_tables(lines: Sequence[Line]) -> list[str]:
@@ -164,12 +173,17 @@ def _intervals(method: str, lines: Sequence[Line]) -> dict[str, Any]:
     means = {key: [_mean(own[t], key) for t in finite] for key in ("width", "score")}
     coverages = np.array([_mean(splits, "coverage") for splits in own.values()])
     splits = [line for each in own.values() for line in each]
+    within, calibrating = (
+        [sum(not _misses(each, k, also) for each in own.values()) for k in range(len(LEVELS))]
+        for also in (False, True)
+    )
     return {
         "method": method,
         "tables": len(own),
         "coverage": coverages.mean(axis=0).tolist(),
         "quartiles": np.quantile(coverages - LEVELS, (0.25, 0.75), axis=0).tolist(),
-        "within": [sum(not _misses(each, k) for each in own.values()) for k in range(len(LEVELS))],
+        "within": within,
+        "within_calibrating": calibrating if method in CALIBRATED else None,
         "splits": len(splits),
         "splits_within": [
             sum(not _misses([each], k) for each in splits) for k in range(len(LEVELS))
@@ -249,6 +263,11 @@ def _interval_page(found: Document) -> list[str]:
                 f"{a} of {row['tables']}, {b} of {row['splits']}"
                 for a, b in zip(row["within"], row["splits_within"], strict=True)
             ],
+        ),
+        "Tables within three standard errors that count the rows to calibrate with, too:\n",
+        _rows(
+            [row for row in summary if row["within_calibrating"]],
+            lambda row: [f"{a} of {row['tables']}" for a in row["within_calibrating"]],
         ),
         f"Mean width, over {finite} tables with finite intervals:\n",
         _rows(other, lambda row: row["width"]),

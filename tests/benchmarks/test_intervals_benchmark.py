@@ -165,6 +165,9 @@ def probability_line(method, table, loss):
 
 
 LINES = [
+    interval_line("conformal_svr", "one", 100, [0.5, 0.8, 0.9, 0.9], [2.0, 4.0, 6.0, 8.0]),
+    interval_line("conformal_svr", "one", 101, [0.5, 0.8, 0.9, 0.9], [2.0, 4.0, 6.0, 8.0]),
+    interval_line("conformal_svr", "two", 100, [0.5, 0.8, 0.9, 0.9], [2.0, 4.0, 6.0, 8.0]),
     interval_line("lab_rbf", "one", 100, [0.50, 0.80, 0.90, 0.95], [1.0, 2.0, 3.0, 4.0]),
     interval_line("lab_rbf", "one", 101, [0.54, 0.82, 0.70, 0.95], [1.0, 2.0, 3.0, 4.0]),
     interval_line("lab_rbf", "two", 100, [0.50, 0.80, 0.90, 0.50], [9.0, 9.0, 9.0, 9.0]),
@@ -177,7 +180,7 @@ LINES = [
 
 
 def test_the_summary_averages_splits_and_then_tables():
-    lab, boosting = document(LINES)["summary"]["intervals"]
+    lab, boosting, _ = document(LINES)["summary"]["intervals"]
     assert (lab["method"], lab["tables"], lab["splits"], lab["finite"]) == ("lab_rbf", 2, 3, 1)
     assert lab["coverage"] == pytest.approx([0.51, 0.805, 0.85, 0.725])
     # Three standard errors of 100 rows are .09 at 90 % and .065 at 95 %.
@@ -189,10 +192,20 @@ def test_the_summary_averages_splits_and_then_tables():
     assert (forest["method"], forest["log_loss"]) == ("forest", 0.5)
 
 
+def test_rows_to_calibrate_with_widen_the_standard_error():
+    # 40 of 200 rows: at 90 %, three standard errors are .09 without and .168 with them.
+    coverage, width = [0.5, 0.8, 0.78, 0.95], [1.0, 2.0, 3.0, 4.0]
+    line = interval_line("lab_rbf_calibrated", "one", 100, coverage, width)
+    (row,) = document([line])["summary"]["intervals"]
+    assert row["within"] == [1, 1, 0, 1]
+    assert row["within_calibrating"] == [1, 1, 1, 1]
+    assert document(LINES)["summary"]["intervals"][0]["within_calibrating"] is None
+
+
 def test_the_last_line_of_a_fit_counts():
-    again = {**LINES[2], "coverage": [0.0, 0.0, 0.0, 0.0]}
+    again = {**LINES[5], "coverage": [0.0, 0.0, 0.0, 0.0]}
     found = document([*LINES, again])
-    assert len(found["intervals"]) == 6
+    assert len(found["intervals"]) == 9
     lab = found["summary"]["intervals"][0]
     assert lab["coverage"] == pytest.approx([0.26, 0.405, 0.4, 0.475])
 
