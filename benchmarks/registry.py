@@ -22,12 +22,16 @@ _TABLES, _CASES = (
 def _benchmark(name: str, title: str, cases: str, notes: str, **judged: Any) -> Benchmark:
     """Return a benchmark; `notes` may name the constants of a module.
 
-    `cases` is "module:function", or the module of the contestants of cases in cases.toml.
+    `cases` is "module:function", or the module of the contestants of cases in cases.toml;
+    `measure` names another function of that module.
     """
     module, _, function = cases.partition(":")
     contents = import_module(f"benchmarks.{module}")
     text = " ".join(notes.split()).format(**{"ABSENT": ABSENT, **vars(contents)})
     made = getattr(contents, function) if function else partial(declared, name)
+    if "measure" in judged:
+        judged["measure"] = getattr(contents, judged["measure"])
+        judged["manner"] = " ".join(judged["manner"].split())
     return Benchmark(name, title, text, made, **judged)
 
 

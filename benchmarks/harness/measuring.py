@@ -64,7 +64,7 @@ def measure_case(
     rest goes on.
     """
     measurements = []
-    for repeat, position, contestant in _turns(case, settings.repeats):
+    for repeat, position, contestant in turns(case, settings.repeats):
         outcome = _spawn(contestant, case, settings)
         place = {"repeat": repeat, "position": position, "contestant": contestant.name}
         measurements.append({**place, **outcome})
@@ -73,7 +73,8 @@ def measure_case(
     return measurements
 
 
-def _turns(case: Case, repeats: int) -> Iterator[tuple[int, int, Contestant]]:
+def turns(case: Case, repeats: int) -> Iterator[tuple[int, int, Contestant]]:
+    """Yield repeat, position and contestant, in alternating order."""
     for repeat in range(repeats):
         order = list(case.contestants) if repeat % 2 == 0 else list(reversed(case.contestants))
         for position, contestant in enumerate(order):

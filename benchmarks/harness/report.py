@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.harness.machine import describe_machine, load_average
 from benchmarks.harness.measuring import Settings, measure_case
-from benchmarks.harness.spec import Benchmark, Case
+from benchmarks.harness.spec import MANNER, Benchmark, Case
 from benchmarks.harness.summary import goal_met, overall, summarise
 from benchmarks.markdown import markdown_table
 from pliant.comparison.report.rendering import Cell, Column
@@ -36,7 +36,7 @@ def run(
     cases = [
         _run_case(case, benchmark, settings, log) for case in benchmark.cases(bool(settings.data))
     ]
-    declared = ("title", "notes", "quantity", "goals_over", "clock")
+    declared = ("title", "notes", "quantity", "goals_over", "clock", "manner")
     report: Report = {
         "format": FORMAT,
         "benchmark": benchmark.name,
@@ -53,7 +53,7 @@ def run(
 def _run_case(
     case: Case, benchmark: Benchmark, settings: Settings, log: Callable[[str], None]
 ) -> dict[str, Any]:
-    measurements = measure_case(case, settings, log)
+    measurements = (benchmark.measure or measure_case)(case, settings, log)
     summary = summarise(case, measurements, benchmark.quantity, benchmark.clock)
     return {**asdict(case), "measurements": measurements, "summary": summary}
 
@@ -155,11 +155,8 @@ def _overall_table(report: Report) -> str:
 def _provenance(report: Report) -> str:
     """Say in a sentence or two how and on what the numbers were measured."""
     settings = report["settings"]
-    return (
-        f"Medians of {settings['repeats']} measurements, each in its own process with "
-        f"{settings['threads']} thread(s), contestants in alternating order; a ratio is paired "
-        f"within its repeat. {computer(report)}\n"
-    )
+    manner = report.get("manner", MANNER).format(threads=settings["threads"])
+    return f"Medians of {settings['repeats']} measurements, {manner}. {computer(report)}\n"
 
 
 def computer(report: Mapping[str, Any]) -> str:

@@ -23,6 +23,13 @@ Quantity: TypeAlias = Literal["time ratio", "speed-up"]
 """How a contestant is compared: its time over its baseline's, or the other way round."""
 
 
+MANNER = (
+    "each in its own process with {threads} thread(s), contestants in alternating order; a ratio "
+    "is paired within its repeat"
+)
+"""How `measure_case` measures."""
+
+
 @dataclass(frozen=True)
 class Contestant:
     """Someone who is measured: a function by name, and how the result is judged."""
@@ -83,3 +90,7 @@ class Benchmark:
     clock: Literal["wall", "processor"] = "wall"
     """Which time is compared: that of the processor is disturbed less by other programs, and is
     the same where every contestant has one thread."""
+    measure: Callable[..., list[dict[str, Any]]] | None = None
+    """Measures a case in another way than `measure_case`, with the same arguments and result."""
+    manner: str = MANNER
+    """How the measurements were made, as the page writes it."""

@@ -10,14 +10,14 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
 from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
 
-from benchmarks.harness.spec import Prepare
+from benchmarks.harness.spec import Params, Prepare, Prepared
 from pliant.comparison.run.memory import peak_memory, reset_peak_memory
 
 
@@ -28,10 +28,23 @@ def measure(request: Mapping[str, Any]) -> dict[str, Any]:
     (memory above what was held before it, None where unknown), its described ``result``, and the
     ``threads`` of each numerical library.
     """
-    prepare = _resolve(request["function"])
-    call, describe = prepare(request["params"])
-    rehearse = call if request["warm_up"] is None else prepare(request["warm_up"])[0]
+    call, describe = prepared(request["function"], request["params"])
+    rehearse = call
+    if request["warm_up"] is not None:
+        rehearse = prepared(request["function"], request["warm_up"])[0]
     rehearse()
+    return described(call, describe)
+
+
+def prepared(function: str, params: Params) -> Prepared:
+    """Prepare a contestant, given as "package.module:function"."""
+    module, _, name = function.partition(":")
+    prepare: Prepare = getattr(importlib.import_module(module), name)
+    return prepare(params)
+
+
+def described(call: Callable[[], Any], describe: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+    """Return the outcome of one call."""
     reset_peak_memory()
     before = peak_memory()
     start, busy = perf_counter(), process_time()
@@ -46,12 +59,6 @@ def measure(request: Mapping[str, Any]) -> dict[str, Any]:
         "result": describe(returned),
         "threads": {pool["internal_api"]: pool["num_threads"] for pool in threadpool_info()},
     }
-
-
-def _resolve(function: str) -> Prepare:
-    module, _, name = function.partition(":")
-    prepare: Prepare = getattr(importlib.import_module(module), name)
-    return prepare
 
 
 def main(out: str) -> None:

@@ -76,6 +76,8 @@ def test_every_benchmark_is_registered_under_its_name():
         "scale",
         "scale-growth",
         "search-sharing",
+        "threads",
+        "threads-control",
     ]
     assert all(name == benchmark.name for name, benchmark in BENCHMARKS.items())
 

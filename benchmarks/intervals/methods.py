@@ -1,0 +1,140 @@
+"""The methods compared, by name; each imports what it needs only when it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from benchmarks.tables.contestants import CONTESTANTS
+from pliant.core.typing import Array
+
+Intervals: TypeAlias = Callable[[Array, float], Array]
+"""(points, coverage) -> lower and upper ends, shape (n, 2)."""
+
+HELD_OUT = 0.2
+"""Share of the rows to learn from that calibrate intervals."""
+
+MOST_GP = 1000
+"""Largest number of rows of the Gaussian process, whose time grows with their third power."""
+
+MOST_TUNED = 1000
+"""Largest number of rows that the parameters of the SVR are chosen on."""
+
+SVR_GRID = {
+    "regressor__svr__C": [0.1, 1, 10, 100, 1000],
+    "regressor__svr__gamma": [0.001, 0.01, 0.1, 1.0],
+}
+
+
+def lab_rbf(X: Array, y: Array, seed: int, **options: Any) -> Intervals:
+    """LAB-RBF, with its defaults but for the options."""
+    from pliant import LABRBFRegressor
+
+    model = LABRBFRegressor(random_state=seed, **options).fit(X, y)
+    return lambda points, coverage: model.predict_interval(points, coverage=coverage)
+
+
+def gaussian_process(X: Array, y: Array, seed: int) -> Intervals:
+    """A Gaussian process with a bandwidth for each feature and noise, standardised, on few rows."""
+    from scipy.stats import norm
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+    from sklearn.preprocessing import StandardScaler
+
+    X, y = X[:MOST_GP], y[:MOST_GP]
+    scaler = StandardScaler().fit(X)
+    kernel = ConstantKernel() * RBF(np.ones(X.shape[1])) + WhiteKernel()
+    model = GaussianProcessRegressor(kernel, normalize_y=True, random_state=seed)
+    model.fit(scaler.transform(X), y)
+
+    def ends(points: Array, coverage: float) -> Array:
+        mean, deviation = model.predict(scaler.transform(points), return_std=True)
+        half = norm.ppf(0.5 + coverage / 2) * deviation
+        return np.column_stack([mean - half, mean + half])
+
+    return ends
+
+
+def quantile_boosting(X: Array, y: Array, seed: int) -> Intervals:
+    """Default histogram gradient boosting of both quantiles."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    def ends(points: Array, coverage: float) -> Array:
+        tails = ((1 - coverage) / 2, (1 + coverage) / 2)
+        models = (
+            HistGradientBoostingRegressor(loss="quantile", quantile=q, random_state=seed)
+            for q in tails
+        )
+        return np.column_stack([model.fit(X, y).predict(points) for model in models])
+
+    return ends
+
+
+def conformal_svr(X: Array, y: Array, seed: int) -> Intervals:
+    """MAPIE's split-conformal intervals around a tuned Gaussian SVR."""
+    from mapie.regression import SplitConformalRegressor
+    from sklearn.compose import TransformedTargetRegressor
+    from sklearn.model_selection import GridSearchCV, train_test_split
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.svm import SVR
+
+    train, held_out, y_train, y_held_out = train_test_split(
+        X, y, test_size=HELD_OUT, random_state=seed
+    )
+    machine = make_pipeline(StandardScaler(), SVR(epsilon=0.05))
+    model = TransformedTargetRegressor(machine, transformer=StandardScaler())
+    search = GridSearchCV(model, SVR_GRID, refit=False)
+    search.fit(train[:MOST_TUNED], y_train[:MOST_TUNED])
+    model.set_params(**search.best_params_).fit(train, y_train)
+
+    def ends(points: Array, coverage: float) -> Array:
+        if coverage * (len(held_out) + 1) > len(held_out):  # MAPIE raises an error
+            return np.tile([-np.inf, np.inf], (len(points), 1))
+        conformal = SplitConformalRegressor(model, coverage, prefit=True)
+        conformal.conformalize(held_out, y_held_out)
+        return np.asarray(conformal.predict_interval(points)[1])[:, :, 0]
+
+    return ends
+
+
+def logistic(classification: bool, seed: int) -> Any:
+    """Logistic regression on standardised features."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+
+
+INTERVALS: dict[str, Callable[[Array, Array, int], Intervals]] = {
+    "lab_rbf": lab_rbf,
+    "lab_rbf_calibrated": partial(lab_rbf, calibration=HELD_OUT),
+    "gaussian_process": gaussian_process,
+    "quantile_boosting": quantile_boosting,
+    "conformal_svr": conformal_svr,
+}
+"""Methods for the tables of regression: (X, y, seed) -> intervals."""
+
+PROBABILITIES: dict[str, Callable[[bool, int], Any]] = {
+    "lab_rbf": CONTESTANTS["lab_rbf"],
+    "logistic": logistic,
+    "svm": CONTESTANTS["svm"],
+    "forest": CONTESTANTS["forest"],
+}
+"""Methods for the tables of classification: (True, seed) -> an estimator that is not fitted."""
+
+TITLES = {
+    "lab_rbf": "LAB-RBF",
+    "lab_rbf_calibrated": "LAB-RBF, calibration=0.2",
+    "gaussian_process": "Gaussian process",
+    "quantile_boosting": "quantile boosting",
+    "conformal_svr": "conformal SVR",
+    "logistic": "logistic regression",
+    "svm": "SVM, Platt",
+    "forest": "random forest",
+}
+"""What each is called on the page."""
