@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.harness.machine import describe_machine, load_average
 from benchmarks.harness.report import computer, write_texts
 from benchmarks.markdown import markdown_table
-from benchmarks.tables.running import TABLES, read
+from benchmarks.tables.running import SMALL, TABLES, read
 from benchmarks.tables.standings import (
     OLD,
     OURS,
@@ -84,6 +84,7 @@ def to_markdown(rows: Rows, report: Mapping[str, Any]) -> str:
             "all tables": every,
             "first half": halves["choice"],
             "second half": halves["report"],
+            "at most 500 rows": SMALL[task],
         }
         for group, names in groups.items():
             tables = complete(rows, RANKED_SEEDS, task, names)
@@ -153,6 +154,8 @@ def draw(rows: Rows, path: Path) -> None:
         every = [name for names in halves.values() for name in names]
         tables = complete(rows, RANKED_SEEDS, task, every)
         order = [line["contestant"] for line in standings(rows, RANKED_SEEDS, task, tables)]
+        if not order:
+            continue
         score = means(rows, RANKED_SEEDS, "score")
         errors = np.array([[1.0 - score[label, t] for t in tables] for label in order])
         # On a table without errors of the best one, ratios would be infinite.
@@ -186,18 +189,18 @@ def unpacked(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{key: value for key, value in line.items() if value is not None} for line in lines]
 
 
-def main() -> None:
+def main(words: Sequence[str] | None = None) -> None:
     """Add new results to the kept ones, and write page and picture."""
     parser = argparse.ArgumentParser(description="Write the page of the comparison over tables.")
     parser.add_argument(
         "files", nargs="*", type=Path, help="results of python -m benchmarks.tables"
     )
     parser.add_argument("--out", type=Path, default=RESULTS, help="where JSON and Markdown go")
-    parser.add_argument("--afresh", action="append", default=[], help="labels not to keep")
-    given = parser.parse_args()
+    parser.add_argument("--without", action="append", default=[], help="labels not to keep")
+    given = parser.parse_args(words)
     path = given.out / "tables.json"
     old = unpacked(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else []
-    cells = {(r["label"], r["table"], r["seed"]): r for r in old if r["label"] not in given.afresh}
+    cells = {(r["label"], r["table"], r["seed"]): r for r in old if r["label"] not in given.without}
     for file in given.files:
         cells |= {(r["label"], r["table"], r["seed"]): r for r in read(file)}
     rows = [cells[key] for key in sorted(cells)]
