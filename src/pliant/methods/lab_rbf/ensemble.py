@@ -26,11 +26,11 @@ SLOPE_ROWS = 1000
 MOST_HELD_OUT = 10_000
 """Maximum number of rows that a member holds out."""
 
-PROBES, PROBE_ROWS, PROBE_SUPPORT = 3, 1500, 150
+PROBES, PROBE_ROWS, PROBE_SUPPORT = 3, 1000, 100
 """Number of small expansions that a scale is tried on, and their rows and support points."""
 
-PROBE_STEPS, PROBE_SHRINKAGES = 15, (1e-1, 1e-2)
-"""Maximum number of steps of each stage of these expansions, and their shrinkage penalties."""
+PROBE_STEPS, PROBE_SHRINKAGES = 15, (3e-2,)
+"""Maximum number of steps of each stage of these expansions, and their shrinkage penalty."""
 
 COMPARABLE = 1.1
 """Scales of features whose loss is within this factor of the lowest one are all used."""
