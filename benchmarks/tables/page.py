@@ -21,6 +21,7 @@ from benchmarks.tables.standings import (
     RANKED,
     Rows,
     beside_old,
+    common_seeds,
     complete,
     geometric_mean,
     means,
@@ -56,7 +57,7 @@ NOTES = (
     "pytabkit 1.7 (Holzmüller, Grinsztajn, Steinwart 2024); the forest is scikit-learn's random "
     "forest for classes and its extremely randomised trees for regression. Each split takes 70 % "
     "of the rows to learn from, at most 3000, and at most 5000 to test on. Ranks are those of mean "
-    "scores over the seeds 100 to 104. Seconds are processor time of one fit, BLAS on one thread. "
+    "scores over the seeds {seeds}. Seconds are processor time of one fit, BLAS on one thread. "
     "The tables are in two fixed halves (benchmarks/tables/tables.toml): defaults of LAB-RBF were "
     "chosen on the first, with seeds 0 to 9; the second half was only reported."
 )
@@ -76,7 +77,9 @@ def _numbers(task: str) -> list[Column]:
 
 def to_markdown(rows: Rows, report: Mapping[str, Any]) -> str:
     """Return the page."""
-    parts = ["# LAB-RBF beside other methods on many tables\n", f"{NOTES}\n"]
+    seeds = common_seeds(rows, RANKED_SEEDS)
+    notes = NOTES.format(seeds=", ".join(map(str, seeds)))
+    parts = ["# LAB-RBF beside other methods on many tables\n", f"{notes}\n"]
     parts.append("![Relative errors of all contestants, a dot a table](tables.png)\n")
     for task, halves in TABLES.items():
         every = [name for names in halves.values() for name in names]
@@ -87,11 +90,11 @@ def to_markdown(rows: Rows, report: Mapping[str, Any]) -> str:
             "at most 500 rows": SMALL[task],
         }
         for group, names in groups.items():
-            tables = complete(rows, RANKED_SEEDS, task, names)
-            lines = standings(rows, RANKED_SEEDS, task, tables)
+            tables = complete(rows, seeds, task, names)
+            lines = standings(rows, seeds, task, tables)
             if not lines:
                 continue
-            old = standings(rows, RANKED_SEEDS, task, tables, OLD)
+            old = standings(rows, seeds, task, tables, OLD)
             lines += [line for line in old if line["contestant"] == OLD]
             named = [{**line, "contestant": TITLES[line["contestant"]]} for line in lines]
             parts.append(f"## {task.capitalize()}, {group}\n")
@@ -102,14 +105,14 @@ def to_markdown(rows: Rows, report: Mapping[str, Any]) -> str:
                     "ranked among the others.\n"
                 )
         parts.append(f"## {task.capitalize()}, every table\n")
-        parts.append(_every_table(rows, task, every))
+        parts.append(_every_table(rows, seeds, task, every))
     parts += [_changes(rows), f"{computer(report)}\n"]
     return "\n".join(parts)
 
 
-def _every_table(rows: Rows, task: str, names: Sequence[str]) -> str:
+def _every_table(rows: Rows, seeds: Sequence[int], task: str, names: Sequence[str]) -> str:
     """Return a table of the mean scores of all contestants."""
-    score = means(rows, RANKED_SEEDS, "score")
+    score = means(rows, seeds, "score")
     labels = [*RANKED[task], OLD]
     lines = [
         {"table": table, **{TITLES[label]: score.get((label, table)) for label in labels}}
@@ -118,7 +121,7 @@ def _every_table(rows: Rows, task: str, names: Sequence[str]) -> str:
     ]
     columns = [Column("table"), *(Column(TITLES[label], digits=3) for label in labels)]
     kind = "R2" if task == "regression" else "accuracy"
-    return f"Mean {kind} over five splits.\n\n{markdown_table(lines, columns)}"
+    return f"Mean {kind} over these splits.\n\n{markdown_table(lines, columns)}"
 
 
 def _changes(rows: Rows) -> str:
@@ -150,13 +153,14 @@ def draw(rows: Rows, path: Path) -> None:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10.0, 4.2), layout="constrained")
+    seeds = common_seeds(rows, RANKED_SEEDS)
     for ax, (task, halves) in zip(figure.subplots(1, 2), TABLES.items(), strict=True):
         every = [name for names in halves.values() for name in names]
-        tables = complete(rows, RANKED_SEEDS, task, every)
-        order = [line["contestant"] for line in standings(rows, RANKED_SEEDS, task, tables)]
+        tables = complete(rows, seeds, task, every)
+        order = [line["contestant"] for line in standings(rows, seeds, task, tables)]
         if not order:
             continue
-        score = means(rows, RANKED_SEEDS, "score")
+        score = means(rows, seeds, "score")
         errors = np.array([[1.0 - score[label, t] for t in tables] for label in order])
         # On a table without errors of the best one, ratios would be infinite.
         floor = 1e-12 if task == "regression" else 5e-3

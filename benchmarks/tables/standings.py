@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ TOLERANCE = {"regression": 0.002, "classification": 0.005}
 """A loss of R2 or accuracy that counts, if it is two standard errors as well."""
 
 
-def means(rows: Rows, seeds: range, key: str) -> dict[tuple[str, str], float]:
+def means(rows: Rows, seeds: Collection[int], key: str) -> dict[tuple[str, str], float]:
     """Return the mean over the seeds for each (label, table) that has all of them."""
     values: dict[tuple[str, str], list[float]] = {}
     for row in rows:
@@ -43,14 +43,32 @@ def means(rows: Rows, seeds: range, key: str) -> dict[tuple[str, str], float]:
     }
 
 
-def complete(rows: Rows, seeds: range, task: str, tables: Sequence[str]) -> list[str]:
+def common_seeds(rows: Rows, seeds: Collection[int]) -> list[int]:
+    """Return the seeds that all that are ranked have on every table that anybody has."""
+    cells = {(row["label"], row["table"], row["seed"]) for row in rows}
+    known = {row["table"] for row in rows}
+    return [
+        seed
+        for seed in seeds
+        if all(
+            (label, table, seed) in cells
+            for task, halves in TABLES.items()
+            for names in halves.values()
+            for table in names
+            if table in known
+            for label in RANKED[task]
+        )
+    ]
+
+
+def complete(rows: Rows, seeds: Collection[int], task: str, tables: Sequence[str]) -> list[str]:
     """Return the tables on which all that are ranked have all seeds."""
     score = means(rows, seeds, "score")
     return [t for t in tables if all((label, t) in score for label in RANKED[task])]
 
 
 def standings(
-    rows: Rows, seeds: range, task: str, tables: Sequence[str], ours: str = OURS
+    rows: Rows, seeds: Collection[int], task: str, tables: Sequence[str], ours: str = OURS
 ) -> list[dict[str, Any]]:
     """Return a line for each contestant, the best mean rank first.
 
@@ -80,7 +98,7 @@ def standings(
     return sorted(lines, key=lambda line: line["mean rank"])
 
 
-def beside_old(rows: Rows, seeds: range) -> list[dict[str, Any]]:
+def beside_old(rows: Rows, seeds: Collection[int]) -> list[dict[str, Any]]:
     """Return, for each table, how the score and the processor time changed since `OLD`.
 
     The difference is paired over the seeds that both have; "worse" is a loss of more than

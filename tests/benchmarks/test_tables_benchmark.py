@@ -129,3 +129,9 @@ def test_the_page_and_the_picture(tmp_path):
     page.main(["--out", str(tmp_path), "--without", "lab_rbf"])  # what is kept stays
     kept = page.unpacked(json.loads((tmp_path / "tables.json").read_text()))
     assert len(kept) == len(rows) - 4 * len(SEEDS)
+
+
+def test_seeds_that_somebody_lacks_are_left_out():
+    rows = [r for r in results() if (r["label"], r["seed"]) != ("xrfm", 102)]
+    assert standings.common_seeds(rows, SEEDS) == [100, 101, 103, 104]
+    assert standings.common_seeds(results(), SEEDS) == list(SEEDS)
