@@ -95,7 +95,9 @@ def to_markdown(rows: Rows, report: Mapping[str, Any]) -> str:
             if not lines:
                 continue
             old = standings(rows, seeds, task, tables, OLD)
-            lines += [line for line in old if line["contestant"] == OLD]
+            old = [line for line in old if line["contestant"] == OLD]
+            old = [line for line in old if line["tables"] == len(tables)]
+            lines += old
             named = [{**line, "contestant": TITLES[line["contestant"]]} for line in lines]
             parts.append(f"## {task.capitalize()}, {group}\n")
             parts.append(markdown_table(named, _numbers(task)))
@@ -172,6 +174,9 @@ def draw(rows: Rows, path: Path) -> None:
             middle = np.exp(np.log(each).mean())
             ax.plot([middle, middle], [place - 0.35, place + 0.35], color=color, linewidth=2)
         ax.set(xscale="log", ylim=(len(order) - 0.5, -0.5))
+        ticks = [tick for tick in (1, 2, 5, 10, 20, 50, 100) if tick <= ratios.max()]
+        ax.set_xticks(ticks, map(str, ticks))
+        ax.set_xticks([], minor=True)
         ax.set_yticks(range(len(order)), [TITLES[label] for label in order])
         what = "1 - R2" if task == "regression" else "error rate"
         ax.set_xlabel(f"{what}, relative to the best on the table")
