@@ -18,7 +18,7 @@ and why it predicts what it does for one sample.
 #
 # On the right, scikit-learn's permutation importance on samples that the model has not seen, by how
 # much R2 falls if a feature is permuted. It measures another quantity and needs the targets, but
-# both have the same four features first, in the same order.
+# both have the same five features first, in the same order.
 
 import numpy as np
 from matplotlib import pyplot as plt
