@@ -26,7 +26,7 @@ def lab_rbf(params: Params) -> Prepared:
     training, test = parkinsons(params)
     plain = {} if params.get("transforms") else {"transforms": None}
     return fitting(
-        LABRBFRegressor(random_state=0, **plain, **params["options"]),
+        LABRBFRegressor(random_state=0, n_jobs=1, **plain, **params["options"]),
         *training,
         describe=lambda fitted: {
             "test R2": r_squared(fitted, test),
@@ -52,7 +52,7 @@ def algorithm_1(params: Params) -> Prepared:
 
 def large_fit(params: Params) -> Prepared:
     """Prepare a fit with all defaults."""
-    return _large(LABRBFRegressor(random_state=0), _in_memory(params), params)
+    return _large(LABRBFRegressor(random_state=0, n_jobs=1), _in_memory(params), params)
 
 
 def large_fit_from_disk(params: Params) -> Prepared:
@@ -61,7 +61,7 @@ def large_fit_from_disk(params: Params) -> Prepared:
     shape = params["rows"], params["features"]
     out = np.memmap(Path(folder.name) / "points", np.float32, "w+", shape=shape)
     training = generated(*shape, seed=0, out=out)
-    call, describe = _large(LABRBFRegressor(random_state=0), training, params)
+    call, describe = _large(LABRBFRegressor(random_state=0, n_jobs=1), training, params)
 
     def describe_and_remove(model: Any) -> dict[str, Any]:
         with folder:
