@@ -64,3 +64,12 @@ axes[2].plot([0, 1], [0, 1], color=GREY, linewidth=0.8)
 axes[2].set(title="share of new targets inside", xlabel="requested", ylabel="measured")
 axes[2].legend(frameon=False)
 plt.show()
+
+# %%
+# With more features there is no such band. `IntervalDisplay` draws the intervals of new samples
+# against their targets: those that cross the diagonal hold them.
+
+from pliant.plots import IntervalDisplay
+
+display = IntervalDisplay.from_estimator(calibrated, X_new, y_new, coverage=0.9)
+plt.show()

@@ -90,7 +90,8 @@ class Summary:
         Number of different support points of all functions together.
     drawings : frozenset of str
         What can be drawn of the estimator (or, with more than two classes, of each function's):
-        of "gram", "adaptation", "tessellation", "bandwidths", "relevance" and "convergence".
+        of "gram", "adaptation", "tessellation", "bandwidths", "relevance", "intervals" and
+        "convergence".
     convergence : Convergence or None
         Of the solver that learned the kernel, if it certifies a gap; that of the solver of a
         function is in `functions`.

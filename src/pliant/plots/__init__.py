@@ -11,6 +11,7 @@ from pliant.plots.convergence import ConvergenceDisplay
 from pliant.plots.critical_difference import CriticalDifferenceDisplay
 from pliant.plots.embedding import EmbeddingDisplay
 from pliant.plots.gram import GramDisplay
+from pliant.plots.intervals import IntervalDisplay
 from pliant.plots.relevance import RelevanceDisplay
 from pliant.plots.slices import SliceDisplay
 from pliant.plots.tessellation import TessellationDisplay
@@ -23,6 +24,7 @@ __all__ = [
     "CriticalDifferenceDisplay",
     "EmbeddingDisplay",
     "GramDisplay",
+    "IntervalDisplay",
     "RelevanceDisplay",
     "SliceDisplay",
     "TessellationDisplay",

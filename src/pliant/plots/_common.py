@@ -122,10 +122,14 @@ def parts_of(estimator: Any) -> str:
     return "machine_.estimators_" if on_learned_kernel else "estimators_"
 
 
+def transformed(model: Any, X: Any) -> Any:
+    """Return points as the last step of a pipeline sees them."""
+    return model[:-1].transform(X) if isinstance(model, Pipeline) and len(model) > 1 else X
+
+
 def inner_points(model: Any, X: Any) -> Array:
     """Return points as the last step of a pipeline sees them, finite, of shape (n, d)."""
-    inside = isinstance(model, Pipeline) and len(model) > 1
-    return check_points(model[:-1].transform(X) if inside else X, "X")
+    return check_points(transformed(model, X), "X")
 
 
 def feature_labels(names: Sequence[str] | None, machine: Any, d: int) -> list[str]:
@@ -174,9 +178,10 @@ def target_marks(targets: Array) -> tuple[Array, list[str]]:
     return rows.astype(np.float64), [f"{target:.3g}" for target in targets[rows]]
 
 
-def thinned(order: Indices) -> Indices:
-    """Return at most MOST_POINTS of some row numbers, spread evenly over their order."""
-    places = np.linspace(0, len(order) - 1, min(len(order), MOST_POINTS)).astype(np.intp)
+def thinned(order: Indices, most: int | None = None) -> Indices:
+    """Return at most `most` (MOST_POINTS) of some row numbers, spread evenly over their order."""
+    shown = min(len(order), MOST_POINTS if most is None else most)
+    places = np.linspace(0, len(order) - 1, shown).astype(np.intp)
     return np.asarray(order[places], dtype=np.intp)
 
 

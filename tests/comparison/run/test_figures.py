@@ -27,9 +27,12 @@ from pliant import (
     TKLClassifier,
     TKLRegressor,
 )
+from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.run import figures as module
+from pliant.comparison.run.cells import perform
 from pliant.comparison.run.figures import figures, planned
 from pliant.comparison.run.model_view import MOST_ROWS, ModelView
+from pliant.comparison.sample import Sample
 from pliant.plots import GramDisplay
 from pliant.registry import get_method
 
@@ -39,6 +42,7 @@ ADAPTIVE, BOUNDARY = "Adaptive matrix", "Decision boundary"
 TESSELLATED, CONVERGENCE = "Tessellated kernel", "Convergence"
 ON_LEARNED = "Convergence of the estimator on the learned kernel"
 LOCAL = ["Bandwidths", "Relevance of features"]
+INTERVALS = "Prediction intervals of 90 % for the test rows of the first fold"
 LAB = {"n_support": 8, "n_members": 2, "max_iter": 3, "random_state": 0}
 
 
@@ -52,9 +56,9 @@ def fitted(machine, X, y, *steps):
     return Pipeline([*steps, ("scaler", StandardScaler()), ("machine", machine)]).fit(X, y)
 
 
-def drawn(model, X, y, names=NAMES):
+def drawn(model, X, y, names=NAMES, *test):
     """Return what can be drawn; trouble is an error here."""
-    return [plan() for plan in planned(ModelView.of(model, X, y, names))]
+    return [plan() for plan in planned(ModelView.of(model, X, y, names, *test))]
 
 
 def opened(picture):
@@ -124,6 +128,54 @@ def test_other_texts_have_their_numbers(data):
     top = int(np.argmax(local.feature_relevance_))
     share, spread = local.feature_relevance_[top], local.feature_relevance_spread_[top]
     assert f"change: {NAMES[top]} {share:.0%} ± {spread:.0%}" in alt
+
+
+def test_intervals_are_those_of_test_rows_in_the_units_of_the_target(data):
+    X, y = data
+    model = Pipeline([("machine", LABRBFRegressor(**LAB))]).fit(X, 1000 * y)
+    X_test = np.random.default_rng(1).normal(size=(250, 3))
+    y_test = 1000 * (X_test[:, 0] + np.sin(2 * X_test[:, 1]))
+    *others, picture = drawn(model, X, 1000 * y, NAMES, X_test, y_test)
+    assert [each["title"] for each in others] == LOCAL
+    low, high = model[-1].predict_interval(X_test, 0.9).T
+    held = int(((low <= y_test) & (y_test <= high)).sum())
+    assert 0 < held < 250
+    facts = (
+        f"they hold {held} of 250 measured targets ({held / 250:.0%}), mean width "
+        f"{np.mean(high - low):.0f} in the units of the target"
+    )
+    assert picture["title"] == f"{INTERVALS}, which the model did not learn from: {facts}"
+    assert picture["alt"].endswith(f"of 200 of 250 test rows: {facts}")
+    assert opened(picture).format == "PNG"
+    assert len(picture["png"]) < 80_000
+
+
+def test_without_held_out_rows_there_are_no_intervals(data):
+    X, y = data
+    options = {**LAB, "validation_fraction": 0.0, "alpha": 0.1, "shrinkage": 0.0}
+    for machine, shown in ((LABRBFRegressor(**LAB), 1), (LABRBFRegressor(**options), 0)):
+        model = fitted(machine, X[:50], y[:50])
+        pictures = drawn(model, X[:50], y[:50], NAMES, X[50:], y[50:])
+        assert len(pictures) == len(LOCAL) + shown
+
+
+def test_a_scaled_target_has_no_intervals_in_its_own_units(data):
+    X, y = data
+    inner = Pipeline([("scaler", StandardScaler()), ("machine", LABRBFRegressor(**LAB))])
+    model = TransformedTargetRegressor(inner, transformer=StandardScaler()).fit(X, 100 * y)
+    assert [each["title"] for each in drawn(model, X, y, NAMES, X, y)] == LOCAL
+
+
+def test_a_comparison_draws_the_test_rows_of_its_first_fold_in_every_run(data):
+    X, y = data
+    sample = Sample(X, y, "regression", tuple(NAMES))
+    protocol, method = Protocol(folds=3, repeats=1, candidates=2), get_method("lab-rbf")
+    first, again = (perform(sample, protocol, method, Cell("lab-rbf", 0, 0)) for _ in range(2))
+    assert first["pictures"] == again["pictures"]
+    (title,) = (p["title"] for p in first["pictures"] if p["title"].startswith(INTERVALS))
+    assert "of 20 measured targets" in title
+    second = perform(sample, protocol, method, Cell("lab-rbf", 0, 1))
+    assert second["pictures"] == []
 
 
 def test_of_many_classes_the_first_pair_is_shown():

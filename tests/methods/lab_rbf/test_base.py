@@ -56,9 +56,16 @@ def test_the_summary_is_that_of_the_members_that_predict(cls):
     np.testing.assert_array_equal(function.details["relevance_spread"], spread)
     assert function.details["correlated"] is model.correlated_features_
     assert summary.n_support == len(set(model.support_.tolist()))
-    assert summary.drawings == {"bandwidths", "relevance"}
+    intervals = {"intervals"} if cls is LABRBFRegressor else set()
+    assert summary.drawings == {"bandwidths", "relevance"} | intervals
     assert summary.base_kernel is None
     assert not summary.learner
+
+
+def test_without_held_out_samples_no_intervals_can_be_drawn():
+    model = fitted(LABRBFRegressor, validation_fraction=0.0, alpha=0.1, shrinkage=0.0)
+    assert model.summary().drawings == {"bandwidths", "relevance"}
+    assert "intervals" in model.calibrate(X, Y).summary().drawings
 
 
 def test_the_summary_has_the_kernel_if_members_map_the_features_alike():

@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from pliant.comparison.metrics import METRICS, metrics_of
 from pliant.comparison.protocol import Cell, Protocol
-from pliant.comparison.record import Kept, Record
+from pliant.comparison.record import Kept, Picture, Record
 from pliant.comparison.run.calibration import calibrated, predictions_of
 from pliant.comparison.run.figures import figures
 from pliant.comparison.run.folds import CellFold
@@ -108,8 +108,12 @@ def _performed(sample: Sample, protocol: Protocol, method: Method, cell: Cell) -
         "seconds": learned.seconds,
         "memory_mb": learned.memory,
         "size_bytes": pickled_size(learned.model),
-        "pictures": figures(learned.model, *fold.learned, sample.feature_names) if first else [],
+        "pictures": _pictures(learned.model, fold) if first else [],
     }
+
+
+def _pictures(model: Any, fold: CellFold) -> list[Picture]:
+    return figures(model, *fold.learned, fold.sample.feature_names, *fold.tested)
 
 
 def _learn(method: Method, fold: CellFold) -> _Learned:

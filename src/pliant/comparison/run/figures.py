@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.pipeline import Pipeline
 
 from pliant.comparison.record import Picture
 from pliant.comparison.run.model_view import ModelView
 from pliant.core.summary import Summary
-from pliant.core.text import listed, share_text
+from pliant.core.text import decimals, fixed, listed, share_text
 from pliant.core.typing import Array
 from pliant.plots import (
     AdaptationDisplay,
@@ -24,6 +25,7 @@ from pliant.plots import (
     BoundaryDisplay,
     ConvergenceDisplay,
     GramDisplay,
+    IntervalDisplay,
     RelevanceDisplay,
     TessellationDisplay,
 )
@@ -48,9 +50,17 @@ FINEST, COARSEST = 64, 32
 MOST_FEATURES = 12
 """The most features on an axis."""
 
+MOST_INTERVALS = 200
+"""The most prediction intervals that are drawn, evenly over the order of the targets."""
+
 
 def figures(
-    model: Any, X: Array, y: npt.NDArray[Any], feature_names: Sequence[str]
+    model: Any,
+    X: Array,
+    y: npt.NDArray[Any],
+    feature_names: Sequence[str],
+    X_test: Array | None = None,
+    y_test: npt.NDArray[Any] | None = None,
 ) -> list[Picture]:
     """Return pictures of a fitted model; none where matplotlib is missing.
 
@@ -63,6 +73,8 @@ def figures(
     X, y : arrays of shape (n, d) and (n,)
         What it was fitted on.
     feature_names : sequence of d str
+    X_test, y_test : arrays of shape (n_test, d) and (n_test,), optional
+        Rows that it was not fitted on, for its prediction intervals.
 
     Returns
     -------
@@ -72,7 +84,7 @@ def figures(
         return []
     pictures = []
     try:
-        plans = planned(ModelView.of(model, X, y, feature_names))
+        plans = planned(ModelView.of(model, X, y, feature_names, X_test, y_test))
     except Exception as error:
         _left_out(error)
         return []
@@ -98,6 +110,9 @@ def planned(view: ModelView) -> list[Callable[[], Picture]]:
         _tessellation: "tessellation" in drawings,
         _bandwidths: "bandwidths" in drawings,
         _relevance: "relevance" in drawings,
+        _intervals: "intervals" in drawings
+        and view.X_test is not None
+        and isinstance(view.model, Pipeline),  # else they are not in the units of the target
         _boundary: view.two_classes and (view.X.shape[1] == 2 or (bool(drawings) and seen >= 2)),
         _convergence: "convergence" in drawings,
     }
@@ -181,6 +196,29 @@ def _relevance(view: ModelView, ax: Any) -> tuple[str, str]:
         for j in display.order[:3]
     ]
     return "Relevance of features", f"Shares of the squared change: {', '.join(shown)}"
+
+
+def _intervals(view: ModelView, ax: Any) -> tuple[str, str]:
+    assert view.y_test is not None
+    display = IntervalDisplay.from_estimator(
+        view.model, view.X_test, view.y_test, n_points=MOST_INTERVALS, ax=ax
+    )
+    inside, width = display.inside, display.mean_width
+    facts = (
+        f"they hold {inside.sum()} of {len(inside)} measured targets ({inside.mean():.0%}), mean "
+        f"width {fixed(width, decimals([width], []))} in the units of the target"
+    )
+    ax.set_title("")  # the caption has it
+    title = (
+        f"Prediction intervals of {100 * display.coverage:g} % for the test rows of the first "
+        f"fold, which the model did not learn from: {facts}"
+    )
+    drawn = min(len(inside), MOST_INTERVALS)
+    alt = (
+        f"Predictions against measured targets, with intervals as upright lines, of {drawn} of "
+        f"{len(inside)} test rows: {facts}"
+    )
+    return title, alt
 
 
 def _boundary(view: ModelView, ax: Any) -> tuple[str, str]:

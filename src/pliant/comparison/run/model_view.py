@@ -44,6 +44,8 @@ class ModelView:
         Of the features that the estimator sees, and of the columns.
     note : str
         The pair of classes that is shown; empty where there is no choice.
+    X_test, y_test : arrays or None
+        Rows of the table that the model has not learned from, and their targets.
     """
 
     model: Any
@@ -56,9 +58,19 @@ class ModelView:
     names: list[str]
     own_names: list[str]
     note: str
+    X_test: Array | None = None
+    y_test: npt.NDArray[Any] | None = None
 
     @classmethod
-    def of(cls, model: Any, X: Array, y: npt.NDArray[Any], feature_names: Sequence[str]) -> Self:
+    def of(
+        cls,
+        model: Any,
+        X: Array,
+        y: npt.NDArray[Any],
+        feature_names: Sequence[str],
+        X_test: Array | None = None,
+        y_test: npt.NDArray[Any] | None = None,
+    ) -> Self:
         """Choose the estimator of a model, and rows."""
         inside = getattr(model, "regressor_", model)
         steps, estimator, note = inside[:-1], inside[-1], ""
@@ -74,7 +86,9 @@ class ModelView:
         own = [str(name) for name in feature_names]
         names = _names_after(steps, own, points.shape[1])
         n = len(eligible)
-        return cls(model, estimator, X[rows], points, y[rows], y, n, names, own, note)
+        return cls(
+            model, estimator, X[rows], points, y[rows], y, n, names, own, note, X_test, y_test
+        )
 
     @cached_property
     def summary(self) -> Summary:

@@ -473,8 +473,13 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             (function,),
             kernel=getattr(self, "kernel_", None),  # None where members map features differently
             n_support=len(np.unique(support)),
-            drawings=frozenset({"bandwidths", "relevance"}),
+            drawings=self._drawings,
         )
+
+    @property
+    def _drawings(self) -> frozenset[str]:
+        """What can be drawn of the model."""
+        return frozenset({"bandwidths", "relevance"})
 
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes, read from a file, do not belong together."""

@@ -200,6 +200,11 @@ class IntervalRegressor(BaseLABRBF):
     target_high_: Array
     n_outputs_: int
 
+    @property
+    def _drawings(self) -> frozenset[str]:
+        intervals = set() if self.error_model_ is None else {"intervals"}
+        return super()._drawings | intervals
+
     @abstractmethod
     def _checked(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Array, Array]:
         """Return checked points, and targets of shape (n_samples, n_outputs)."""

@@ -1,0 +1,187 @@
+"""Prediction intervals beside the targets that were measured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from pliant.core.validation import check_integer, check_share, check_targets, check_vector
+from pliant.plots._common import BLUE, GREY, VERMILION, Display, last_step, thinned, transformed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class IntervalDisplay(Display):
+    """Predictions with their intervals against measured targets.
+
+    Each sample has a point and a vertical line, its interval. On the diagonal a prediction is
+    right; an interval that crosses the diagonal holds the target of its sample. Samples that the
+    model learned from lie inside too often: draw others.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Measured targets.
+    predicted : array-like of shape (n_samples,)
+        Predictions.
+    intervals : array-like of shape (n_samples, 2)
+        Lower and upper ends, finite.
+    coverage : float, default=0.9
+        Probability in (0, 1) that the intervals are made for; for the title.
+    n_points : int, default=200
+        Maximum number of samples that are drawn, spread evenly over the order of y. `inside` and
+        `mean_width` belong to all samples.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Once plotted.
+    lines_ : list of two matplotlib LineCollection
+        The intervals that hold their targets, and those that do not.
+    points_, diagonal_ : matplotlib Line2D
+        The predictions, and where they are right.
+
+    Examples
+    --------
+    >>> from pliant.plots import IntervalDisplay
+    >>> display = IntervalDisplay([1.0, 2.0], [1.5, 3.5], [[0.5, 2.5], [2.5, 4.5]])
+    >>> display.inside.tolist(), display.mean_width
+    ([True, False], 2.0)
+    """
+
+    lines_: list[Any]
+    points_: Any
+    diagonal_: Any
+
+    def __init__(
+        self,
+        y: npt.ArrayLike,
+        predicted: npt.ArrayLike,
+        intervals: npt.ArrayLike,
+        *,
+        coverage: float = 0.9,
+        n_points: int = 200,
+    ) -> None:
+        n = np.size(y)
+        if not n:
+            raise ValueError("expected at least one sample, got none")
+        self.y = check_vector("y", y, n)
+        self.predicted = check_vector("predicted", predicted, n)
+        self.intervals = np.asarray(intervals, dtype=np.float64)
+        if self.intervals.shape != (n, 2):
+            raise ValueError(f"expected intervals of shape ({n}, 2), got {self.intervals.shape}")
+        finite = np.isfinite(self.intervals).all(axis=1)
+        if not finite.all():
+            row = int(np.argmin(finite))
+            raise ValueError(f"expected finite intervals, got {self.intervals[row]} at {row}")
+        self.coverage = check_share("coverage", coverage)
+        self.n_points = check_integer("n_points", n_points, least=1)
+
+    @property
+    def inside(self) -> npt.NDArray[np.bool_]:
+        """Which intervals hold the target of their sample; shape (n_samples,)."""
+        low, high = self.intervals.T
+        return (low <= self.y) & (self.y <= high)
+
+    @property
+    def mean_width(self) -> float:
+        """Mean width of the intervals, in the units of y."""
+        low, high = self.intervals.T
+        return float(np.mean(high - low))
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        X: Any,
+        y: npt.ArrayLike,
+        *,
+        coverage: float = 0.9,
+        output: int | None = None,
+        n_points: int = 200,
+        ax: Axes | None = None,
+        **style: Any,
+    ) -> Self:
+        """Draw the prediction intervals of a fitted model.
+
+        Parameters
+        ----------
+        model : fitted estimator
+            `LABRBFRegressor`, or a pipeline that ends in one.
+        X : array-like or data frame of shape (n_samples, n_features)
+            Samples that the model has not learned from, as it takes them.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Their targets.
+        coverage : float, default=0.9
+            Probability in (0, 1) that an interval holds its target.
+        output : int, optional
+            The position of the output that is drawn. Required with several outputs.
+        n_points : int, default=200
+            Maximum number of samples that are drawn.
+        ax : matplotlib Axes, optional
+            Where to draw; by default on a new figure.
+        **style
+            For matplotlib's ``vlines``.
+
+        Returns
+        -------
+        IntervalDisplay
+
+        Raises
+        ------
+        ValueError
+            For a model without intervals, targets of another shape than the predictions, an
+            output that is not there, or a parameter out of range.
+        """
+        estimator = last_step(model)
+        if not hasattr(estimator, "predict_interval"):
+            raise ValueError(
+                "expected a model with prediction intervals, such as LABRBFRegressor, got "
+                f"{type(estimator).__name__}"
+            )
+        column = _column(output, estimator.n_outputs_)
+        points, targets = transformed(model, X), check_targets(y)
+        ends = estimator.predict_interval(points, coverage)
+        if targets.shape != ends.shape[:-1]:
+            raise ValueError(f"expected y of shape {ends.shape[:-1]}, got {targets.shape}")
+        predicted, n = estimator.predict(points), len(ends)
+        display = cls(
+            targets.reshape(n, -1)[:, column],
+            predicted.reshape(n, -1)[:, column],
+            ends.reshape(n, -1, 2)[:, column],
+            coverage=coverage,
+            n_points=n_points,
+        )
+        return display.plot(ax, **style)
+
+    def _draw(self, style: dict[str, Any]) -> None:
+        rows = thinned(np.argsort(self.y, kind="stable"), self.n_points)
+        y, predicted, inside = self.y[rows], self.predicted[rows], self.inside[rows]
+        low, high = self.intervals[rows].T
+        self.lines_ = []
+        for which, colour, label in (
+            (inside, BLUE, "holds the target"),
+            (~inside, VERMILION, "does not"),
+        ):
+            look = {"color": colour, "linewidth": 0.8, "label": label, **style}
+            self.lines_.append(self.ax_.vlines(y[which], low[which], high[which], **look))
+        (self.points_,) = self.ax_.plot(y, predicted, ".", color="black", markersize=3)
+        ends = y[[0, -1]]
+        (self.diagonal_,) = self.ax_.plot(ends, ends, color=GREY, linewidth=0.8)
+        some = "" if len(rows) == len(self.y) else f", {len(rows)} of {len(self.y)} drawn"
+        self.ax_.set(xlabel=f"measured target{some}", ylabel="predicted")
+        share = f"{self.inside.mean():.0%} of {len(self.y)} targets inside"
+        self.ax_.set_title(f"{100 * self.coverage:g} % intervals: {share}")
+        self.ax_.legend(frameon=False, fontsize="small")
+
+
+def _column(output: Any, n_outputs: int) -> int:
+    """Return the position of the output that is drawn."""
+    if output is None and n_outputs == 1:
+        return 0
+    if output is None or check_integer("output", output, least=0) >= n_outputs:
+        raise ValueError(f"expected output from 0 to {n_outputs - 1}, got {output!r}")
+    return int(output)
