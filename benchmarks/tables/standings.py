@@ -10,6 +10,9 @@ from scipy.stats import rankdata
 
 from benchmarks.tables.running import TABLES
 
+FEWEST = 5
+"""Seeds from which on a loss counts."""
+
 Rows = Sequence[Mapping[str, Any]]
 """Results of `running.run`, one for each fit."""
 
@@ -102,7 +105,7 @@ def beside_old(rows: Rows, seeds: Collection[int]) -> list[dict[str, Any]]:
     """Return, for each table, how the score and the processor time changed since `OLD`.
 
     The difference is paired over the seeds that both have; "worse" is a loss of more than
-    `TOLERANCE` and of two standard errors.
+    `TOLERANCE` and of two standard errors, over at least `FEWEST` seeds.
     """
     by_cell = {(r["label"], r["table"], r["seed"]): r for r in rows if r["seed"] in seeds}
     lines = []
@@ -113,11 +116,12 @@ def beside_old(rows: Rows, seeds: Collection[int]) -> list[dict[str, Any]]:
                 for seed in seeds
                 if (OURS, table, seed) in by_cell and (OLD, table, seed) in by_cell
             ]
-            if len(pairs) < 2:
+            if not pairs:
                 continue
             gains = np.array([new["score"] - old["score"] for new, old in pairs])
-            error = float(gains.std(ddof=1) / np.sqrt(len(gains)))
+            error = float(gains.std(ddof=1) / np.sqrt(len(gains))) if len(gains) > 1 else None
             gain = float(gains.mean())
+            lost = error is not None and gain < -TOLERANCE[task] and gain < -2.0 * error
             ratios = [np.log(new["fit_s"] / old["fit_s"]) for new, old in pairs]
             line = {
                 "table": table,
@@ -125,7 +129,7 @@ def beside_old(rows: Rows, seeds: Collection[int]) -> list[dict[str, Any]]:
                 "seeds": len(pairs),
                 "gain": gain,
                 "standard error": error,
-                "worse": gain < -TOLERANCE[task] and gain < -2.0 * error,
+                "worse": lost and len(gains) >= FEWEST,
                 "time ratio": float(np.exp(np.mean(ratios))),
             }
             lines.append(line)
