@@ -82,7 +82,7 @@ def _process(
     arguments: tuple[Any, ...] = (),
     variables: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[None]:
-    """Run a function in a process of its own, with these variables for threads and no other.
+    """Run a function in a separate process, with these variables for threads and no other.
 
     Its arguments are the connections, which are closed here, and then the other arguments.
     """

@@ -7,11 +7,13 @@ import threading
 
 import numpy as np
 import pytest
+from joblib import Parallel, delayed, parallel_config
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 import pliant
 from pliant.core import threads
 from pliant.core.threads import blas_limited, one_blas_thread
+from pliant.methods.lab_rbf import ensemble
 
 METHODS = (
     "fit",
@@ -159,3 +161,48 @@ def test_members_in_threads_and_one_after_the_other_are_the_same():
         for n_jobs in (1, 2)
     )
     np.testing.assert_array_equal(one.predict(X), two.predict(X))
+
+
+@pytest.mark.parametrize("worth_it", [False, True])
+def test_numbers_of_threads_that_are_given_are_kept(monkeypatch, worth_it):
+    monkeypatch.setattr(threads, "cpu_count", lambda: 16)
+    for given in (1, 3, -1):
+        assert threads.threads_for(given, worth_it=worth_it) == given
+        with parallel_config(n_jobs=given):
+            assert threads.threads_for(None, worth_it=worth_it) == given
+
+
+def test_all_cores_are_taken_only_where_that_helps(monkeypatch):
+    monkeypatch.setattr(threads, "cpu_count", lambda: 16)
+    assert threads.threads_for(None, worth_it=True) == 16
+    assert threads.threads_for(None, worth_it=False) == 1
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky", "multiprocessing"])
+def test_a_worker_takes_one_thread(backend):
+    tasks = (delayed(threads.threads_for)(None, worth_it=True) for _ in range(2))
+    assert Parallel(n_jobs=2, backend=backend)(tasks) == [1, 1]
+
+
+def test_a_child_process_takes_one_thread(monkeypatch):
+    monkeypatch.setattr(threads, "cpu_count", lambda: 16)
+    monkeypatch.setattr(threads, "parent_process", lambda: "a process")
+    assert threads.threads_for(None, worth_it=True) == 1
+
+
+def test_a_small_fit_takes_one_thread_and_a_large_one_all_cores(monkeypatch):
+    numbers = []
+    kept = ensemble.Parallel
+
+    def parallel(n_jobs=None, **options):
+        numbers.append(n_jobs)
+        return kept(n_jobs=n_jobs, **options)
+
+    monkeypatch.setattr(ensemble, "Parallel", parallel)
+    monkeypatch.setattr(threads, "cpu_count", lambda: 2)
+    rng = np.random.default_rng(0)
+    for rows, expected in ((100, 1), (1500, 2)):
+        numbers.clear()
+        X = rng.uniform(size=(rows, 2))
+        pliant.LABRBFRegressor(max_iter=1, n_members=2).fit(X, X[:, 0] + X[:, 1] ** 2)
+        assert set(numbers) == {expected}

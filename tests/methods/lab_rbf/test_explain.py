@@ -76,25 +76,25 @@ CASES = [
 def test_an_explanation_is_that_of_the_twin(kind, scales, profile):
     model = fitted(kind, scales, profile=profile)
     assert len({member.warp_.key() for member in model.members_}) == len(scales)
-    told, count = model.explain(NEW, n_nearest=4), len(model.members_)
-    prediction, shares = outputs(told.prediction), told.shares.reshape(6, 3, -1)
-    contributions, effects = told.contributions.reshape(6, 4, -1), told.effects.reshape(6, 3, -1)
+    why, count = model.explain(NEW, n_nearest=4), len(model.members_)
+    prediction, shares = outputs(why.prediction), why.shares.reshape(6, 3, -1)
+    contributions, effects = why.contributions.reshape(6, 4, -1), why.effects.reshape(6, 3, -1)
     for row, output in np.ndindex(prediction.shape):
         expansions = [mapped(member, output) for member in model.members_]
         points = [member.warp_(NEW[row : row + 1])[0] for member in model.members_]
         pairs = list(zip(expansions, points, strict=True))
         expected = np.mean([naive_local.parts(*pair) for pair in pairs], axis=0)
-        learned = outputs(told.kernel_part), outputs(told.linear_part)
-        constant = np.broadcast_to(told.constant, prediction.shape)
+        learned = outputs(why.kernel_part), outputs(why.linear_part)
+        constant = np.broadcast_to(why.constant, prediction.shape)
         for each, value in zip((*learned, constant), expected, strict=True):
             assert each[row, output] == pytest.approx(value, rel=1e-9, abs=1e-9)
         terms = [term for pair in pairs for term in naive_local.support_terms(*pair)]
         order = sorted(range(len(terms)), key=lambda i: terms[i][0])[:4]
         near = np.array([terms[i] for i in order])
         # a point that coincides with several support points may have them in any order
-        np.testing.assert_allclose(told.distances[row], near[:, 0], rtol=1e-6, atol=1e-6)
-        np.testing.assert_allclose(told.kernel_values[row], near[:, 1], rtol=1e-6)
-        own = [terms[i][2] / count for i in told.nearest[row]]
+        np.testing.assert_allclose(why.distances[row], near[:, 0], rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(why.kernel_values[row], near[:, 1], rtol=1e-6)
+        own = [terms[i][2] / count for i in why.nearest[row]]
         np.testing.assert_allclose(contributions[row, :, output], own, rtol=1e-6, atol=1e-9)
         deviations = [member.deviations_ for member in model.members_]
         slopes = naive_local.effects(expansions, points, deviations)
@@ -120,31 +120,29 @@ def test_deviations_are_those_of_the_mapped_training_features():
 def test_the_parts_add_up_to_the_prediction(case, factor, moved, count):
     kind, scales, profile = case
     model, points = fitted(kind, scales, profile=profile), factor * NEW + moved
-    told = model.explain(points, n_nearest=count)
-    np.testing.assert_array_equal(
-        told.prediction, told.kernel_part + told.linear_part + told.constant
-    )
-    sizes = np.abs(told.kernel_part) + np.abs(told.linear_part) + np.abs(told.constant)
+    why = model.explain(points, n_nearest=count)
+    np.testing.assert_array_equal(why.prediction, why.kernel_part + why.linear_part + why.constant)
+    sizes = np.abs(why.kernel_part) + np.abs(why.linear_part) + np.abs(why.constant)
     if kind in ("one", "two outputs"):
         low, high = model.target_low_, model.target_high_
-        clipped = outputs(told.prediction).clip(low, high).reshape(told.prediction.shape)
+        clipped = outputs(why.prediction).clip(low, high).reshape(why.prediction.shape)
         assert (np.abs(clipped - model.predict(points)) <= 1e-9 * sizes).all()
     else:
-        assert (np.abs(told.prediction - model.decision_function(points)) <= 1e-9 * sizes).all()
-    sums = told.shares.sum(axis=1)
-    assert (np.isclose(sums, 1.0) | (np.abs(told.effects).max(axis=1) == 0)).all()
-    assert (np.diff(told.distances, axis=1) >= 0).all()
-    assert told.nearest.shape == told.rows.shape == (6, min(count, len(model.support_)))
-    np.testing.assert_array_equal(told.rows, model.support_[told.nearest])
+        assert (np.abs(why.prediction - model.decision_function(points)) <= 1e-9 * sizes).all()
+    sums = why.shares.sum(axis=1)
+    assert (np.isclose(sums, 1.0) | (np.abs(why.effects).max(axis=1) == 0)).all()
+    assert (np.diff(why.distances, axis=1) >= 0).all()
+    assert why.nearest.shape == why.rows.shape == (6, min(count, len(model.support_)))
+    np.testing.assert_array_equal(why.rows, model.support_[why.nearest])
 
 
 @pytest.mark.parametrize("kind", TARGETS)
 def test_all_contributions_are_the_kernel_part(kind):
     model = fitted(kind)
-    told = model.explain(NEW, n_nearest=1000)
-    np.testing.assert_allclose(told.contributions.sum(axis=1), told.kernel_part, rtol=1e-8)
+    why = model.explain(NEW, n_nearest=1000)
+    np.testing.assert_allclose(why.contributions.sum(axis=1), why.kernel_part, rtol=1e-8)
     distances = model.distance_to_support(NEW)
-    np.testing.assert_allclose(told.distances[:, 0], distances, rtol=1e-12)
+    np.testing.assert_allclose(why.distances[:, 0], distances, rtol=1e-12)
 
 
 def test_a_logarithm_is_explained_as_such(monkeypatch):
@@ -158,9 +156,9 @@ def test_a_logarithm_is_explained_as_such(monkeypatch):
 
 def test_a_support_point_is_its_own_nearest():
     model = fitted()
-    told = model.explain(model.support_vectors_, n_nearest=1)
-    np.testing.assert_array_equal(told.rows[:, 0], model.support_)
-    np.testing.assert_allclose(told.kernel_values, 1.0, atol=1e-9)
+    why = model.explain(model.support_vectors_, n_nearest=1)
+    np.testing.assert_array_equal(why.rows[:, 0], model.support_)
+    np.testing.assert_allclose(why.kernel_values, 1.0, atol=1e-9)
 
 
 def test_a_feature_that_no_longer_changes_has_no_effect():
@@ -172,10 +170,10 @@ def test_a_feature_that_no_longer_changes_has_no_effect():
         assert (effects[bent] == 0).all()
     # below zero a logarithmic scale is flat, too: so is the prediction
     points = np.array([[-0.1, 1.0, 1.0], [-0.2, 1.0, 1.0]])
-    told = model.explain(points)
-    assert told.prediction[0] == told.prediction[1]
-    assert (told.effects[:, 0] == 0).all()
-    assert (told.effects[:, 1:] != 0).any()
+    why = model.explain(points)
+    assert why.prediction[0] == why.prediction[1]
+    assert (why.effects[:, 0] == 0).all()
+    assert (why.effects[:, 1:] != 0).any()
 
 
 def test_the_map_is_flat_where_it_does_not_change():
@@ -188,9 +186,9 @@ def test_the_map_is_flat_where_it_does_not_change():
 
 
 def test_beyond_the_limits_no_feature_has_a_share():
-    told = fitted("one", ("raw",)).explain(np.full((2, 3), 1e6))
-    np.testing.assert_array_equal(told.effects, 0.0)
-    np.testing.assert_array_equal(told.shares, 0.0)
+    why = fitted("one", ("raw",)).explain(np.full((2, 3), 1e6))
+    np.testing.assert_array_equal(why.effects, 0.0)
+    np.testing.assert_array_equal(why.shares, 0.0)
 
 
 def test_targets_of_any_size():
@@ -208,16 +206,16 @@ def test_blocks_do_not_change_an_explanation(monkeypatch):
 
 
 def test_an_explanation_is_short_and_cannot_be_changed():
-    told = fitted().explain(NEW, n_nearest=2)
-    assert repr(told) == "LABRBFExplanation(n_samples=6, n_features=3, n_nearest=2)"
-    assert len(told) == 6
-    assert isinstance(told.constant, float)
+    why = fitted().explain(NEW, n_nearest=2)
+    assert repr(why) == "LABRBFExplanation(n_samples=6, n_features=3, n_nearest=2)"
+    assert len(why) == 6
+    assert isinstance(why.constant, float)
     several = fitted("three classes").explain(NEW[:1])
     assert repr(several).endswith("(n_samples=1, n_features=3, n_nearest=5, n_outputs=3)")
     with pytest.raises(AttributeError):
-        told.prediction = 0
+        why.prediction = 0
     with pytest.raises(ValueError, match="read-only"):
-        told.prediction[0] = 0
+        why.prediction[0] = 0
 
 
 @pytest.mark.parametrize("kind", TARGETS)
@@ -225,9 +223,9 @@ def test_a_model_from_a_file_explains_the_same(tmp_path, kind):
     model = fitted(kind, ("raw", "log"))
     save_model(model, tmp_path / "m.pliant")
     loaded = load_model(tmp_path / "m.pliant").model
-    told, again = model.explain(NEW), loaded.explain(NEW)
-    for each in fields(told):
-        np.testing.assert_array_equal(getattr(again, each.name), getattr(told, each.name))
+    why, again = model.explain(NEW), loaded.explain(NEW)
+    for each in fields(why):
+        np.testing.assert_array_equal(getattr(again, each.name), getattr(why, each.name))
     spread = model.feature_relevance_spread_
     np.testing.assert_array_equal(loaded.feature_relevance_spread_, spread)
     np.testing.assert_array_equal(loaded.correlated_features_, model.correlated_features_)

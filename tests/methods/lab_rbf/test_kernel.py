@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from pliant import AsymmetricKernelRidge, DANKClassifier
 from pliant.kernels import Gaussian, Matern
+from pliant.methods.lab_rbf import kernel as lab_rbf_kernel
 from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel, Warp
 from tests.reference import naive_local as naive
 
@@ -205,3 +206,19 @@ def test_parameters_from_a_file_are_checked(name, value):
     with pytest.raises(ValueError, match="expected"):
         kernel._check_loaded()
     LocalRBFKernel(*points())._check_loaded()
+
+
+@pytest.mark.parametrize("profile", sorted(PROFILES))
+@pytest.mark.parametrize("scale", ["raw", "log"])
+def test_a_product_with_coefficients_takes_a_few_rows_at_a_time(monkeypatch, profile, scale):
+    centres, bandwidths = (np.exp(part) for part in points(9))
+    X = np.exp(points(50, seed=1)[0])
+    X[7] = centres[3]
+    warp = None if scale == "raw" else Warp.learn(X, scale)
+    kernel = LocalRBFKernel(centres, bandwidths, profile, warp)
+    coefficients = np.random.default_rng(2).normal(size=(9, 2))
+    expected = kernel(X, centres) @ coefficients
+    for cached in (1, 20, 10**6):
+        monkeypatch.setattr(lab_rbf_kernel, "CACHED", cached)
+        product = kernel.times(X, coefficients)
+        np.testing.assert_allclose(product, expected, rtol=0, atol=1e-12)

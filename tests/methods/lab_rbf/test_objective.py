@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sklearn.kernel_ridge import KernelRidge
 
 from pliant.kernels import Gaussian, Matern
+from pliant.methods.lab_rbf import objective
 from pliant.methods.lab_rbf.kernel import PROFILES
 from pliant.methods.lab_rbf.objective import (
     HIGHEST,
@@ -329,3 +330,44 @@ def test_more_centres_than_rows():
     assert point.value == pytest.approx(case.naive(case.s), rel=1e-10)
     expected = naive.differences(case.naive, case.s)
     np.testing.assert_allclose(point.gradient, expected, rtol=0, atol=1e-8)
+
+
+# Products in float32
+
+
+LARGE = Case(n=1500, m=60, d=3, outputs=2, linear=True, weighted=True)
+
+
+def test_products_are_in_float32_only_where_the_ridge_penalty_allows_it():
+    features = LARGE.rows(dtype="float32").evaluated(LARGE.s)
+    (each,) = features
+    F, y = np.float64(each.features), np.float64(each.block.target)
+    gram, right = F.T @ F, F.T @ y
+    coarse = features.normal_equations(1e-3 * gram.diagonal().mean())
+    assert coarse.rounded
+    np.testing.assert_allclose(coarse.gram, gram, rtol=0, atol=1e-5 * gram.max())
+    assert not np.allclose(coarse.gram, gram, rtol=0, atol=1e-12 * gram.max())
+    exact = features.normal_equations(1e-6 * gram.diagonal().mean())
+    assert not exact.rounded
+    np.testing.assert_allclose(exact.gram, gram, rtol=0, atol=1e-12 * gram.max())
+    np.testing.assert_allclose(exact.right, right, rtol=0, atol=1e-11 * np.abs(right).max())
+
+
+def test_few_rows_and_float64_are_never_rounded():
+    few = replace(LARGE, n=200)
+    assert not few.rows(dtype="float32").evaluated(few.s).normal_equations(1e6).rounded
+    assert not LARGE.rows().evaluated(LARGE.s).normal_equations(1e6).rounded
+
+
+def test_refinement_removes_most_of_the_rounding_error():
+    features = LARGE.rows(dtype="float32").evaluated(LARGE.s)
+    (each,) = features
+    F, y = np.float64(each.features), np.float64(each.block.target)
+    alpha = 3e-5 * float((F * F).sum(axis=0).mean())
+    expected = np.linalg.solve(F.T @ F + alpha * np.eye(F.shape[1]), F.T @ y)
+    equations = features.normal_equations(alpha)
+    assert equations.rounded
+    factor = objective.cholesky_factor(equations.gram, alpha)
+    refined, _ = objective._coefficients(equations, features, factor, alpha)
+    coarse, _ = objective._coefficients(equations._replace(rounded=False), features, factor, alpha)
+    assert np.abs(refined - expected).max() < 0.2 * np.abs(coarse - expected).max()

@@ -136,6 +136,19 @@ def test_what_does_not_go_together(change, data, message):
     assert not model.__sklearn_is_fitted__()
 
 
+def test_members_that_interpolate_are_not_gone_on_from():
+    model = LABRBFRegressor(**QUICK, objective="interpolation").fit(X, Y)
+    with pytest.raises(ValueError, match="expected warm_start=False with or after objective="):
+        model.set_params(objective="ridge").fit(X, Y)
+
+
+def test_a_flag_of_numpy_is_a_flag():
+    model = LABRBFRegressor(**{**QUICK, "warm_start": np.True_}).fit(X, Y)
+    support = model.support_vectors_
+    model.fit(X[::-1], Y[::-1])
+    np.testing.assert_array_equal(model.support_vectors_, support)
+
+
 def test_a_warm_start_is_true_or_false():
     with pytest.raises(ValueError, match="expected warm_start True or False, got 1"):
         LABRBFRegressor(warm_start=1).fit(X, Y)

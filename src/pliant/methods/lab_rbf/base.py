@@ -151,7 +151,9 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     def _begun(self) -> dict[str, Any]:
         """Return what an earlier fit has learned, if this one is to go on from it."""
         names = ("members_", "target_transform_", "classes_")
-        known = vars(self) if self.warm_start is True and self.__sklearn_is_fitted__() else {}
+        flag: object = self.warm_start  # not checked yet
+        wanted = isinstance(flag, bool | np.bool_) and bool(flag)
+        known = vars(self) if wanted and self.__sklearn_is_fitted__() else {}
         return {name: known[name] for name in names if name in known}
 
     @abstractmethod

@@ -31,7 +31,7 @@ from pliant.methods.lab_rbf.members import TINY, LABRBFMember, Terms, row_blocks
 class LABRBFExplanation:
     """Why a LAB-RBF model predicts what it does at some points; its arrays cannot be changed.
 
-    Everything is on the scale that was learned: that of ``decision_function`` for a classifier,
+    Everything is on the scale that was learned: the scores of ``decision_function`` for a classifier,
     the logarithm of y where ``target_transform_`` is "log", else y before it is clipped to the
     range of the training target. With several outputs (or more than two classes), arrays that
     belong to the prediction have a last axis for them.
@@ -142,7 +142,7 @@ def explain(
 
 
 def _part(members: list[LABRBFMember], X: Array, n_nearest: int) -> _Part:
-    """Return what is known of some points."""
+    """Return the arrays of an explanation for some points."""
     terms = [member.terms(X) for member in members]
     K = np.hstack([each.kernel for each in terms])
     D = np.hstack([each.distances for each in terms])

@@ -123,8 +123,8 @@ def check_begun(begun: Mapping[str, Any], model: Any) -> None:
             f"expected n_members >= {len(members)}, the number of members that warm_start=True "
             f"goes on from, got {model.n_members}"
         )
-    if model.objective == "interpolation":
+    if "interpolation" in (model.objective, *(member.objective_ for member in members)):
         raise ValueError(
-            "expected warm_start=False with objective='interpolation', whose coefficients "
+            "expected warm_start=False with or after objective='interpolation', whose coefficients "
             "belong to the samples of the first fit, got True"
         )
