@@ -31,10 +31,10 @@ from pliant.methods.lab_rbf.members import TINY, LABRBFMember, Terms, row_blocks
 class LABRBFExplanation:
     """Why a LAB-RBF model predicts what it does at some points; its arrays cannot be changed.
 
-    Everything is on the scale that was learned: the scores of ``decision_function`` for a classifier,
-    the logarithm of y where ``target_transform_`` is "log", else y before it is clipped to the
-    range of the training target. With several outputs (or more than two classes), arrays that
-    belong to the prediction have a last axis for them.
+    Everything is on the scale that was learned: the scores of ``decision_function`` for a
+    classifier, the logarithm of y where ``target_transform_`` is "log", else y before it is clipped
+    to the range of the training target. With several outputs (or more than two classes), arrays
+    that belong to the prediction have a last axis for them.
 
     Attributes
     ----------
