@@ -148,7 +148,7 @@ def _changes(rows: Rows) -> str:
     return (
         "## Beside the old revision\n\nThe gain is that of R2 or accuracy over 8f29215, paired "
         "over those of the seeds 100 to 109 that both have; the time ratio divides the processor "
-        f"times of fits, with a geometric mean of {geometric_mean(ratios):.3f}. A table is worse if "
+        f"times of fits; its geometric mean is {geometric_mean(ratios):.3f}. A table is worse if "
         "it lost more than .002 R2 or .005 accuracy and more than two standard errors, over at "
         f"least {FEWEST} seeds: {worse}.\n\n{markdown_table(shown, columns)}"
     )

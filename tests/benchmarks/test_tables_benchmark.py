@@ -122,7 +122,7 @@ def test_the_page_and_the_picture(tmp_path):
     text = (tmp_path / "tables.md").read_text()
     assert "## Regression, all tables" in text
     assert "## Classification, at most 500 rows" in text
-    assert "a geometric mean of 0.250" in text
+    assert "its geometric mean is 0.250" in text
     assert (tmp_path / "tables.png").read_bytes().startswith(b"\x89PNG")
     document = json.loads((tmp_path / "tables.json").read_text())
     assert len(page.unpacked(document)) == len(rows)
