@@ -1,0 +1,1 @@
+"""Multiple kernel learning: the weights of many kernels."""

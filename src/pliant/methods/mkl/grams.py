@@ -1,0 +1,140 @@
+"""The Gram matrices of many kernels on one set of points, kept or computed when they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+
+from pliant.core.jit import compiled
+from pliant.core.kernels.base import Kernel
+from pliant.core.linalg import negative_eigenvalue
+from pliant.core.typing import Array
+from pliant.core.validation import check_gram
+
+MEGABYTE = 2.0**20
+
+
+class Grams:
+    """K_1, ..., K_M on n points.
+
+    They are kept in float64 if they fit into the memory that is allowed, else in float32 if that
+    fits; else each is computed again where it is needed. Sums are float64.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+    points : array of shape (n, n_features)
+    cache_mb : float
+        The most memory for all matrices, in units of 2^20 bytes.
+    """
+
+    def __init__(self, kernels: Sequence[Kernel], points: Array, cache_mb: float) -> None:
+        n, count, room = len(points), len(kernels), cache_mb * MEGABYTE
+        if 8.0 * n * n > room:
+            raise ValueError(
+                f"expected cache_mb >= {np.ceil(8.0 * n * n / MEGABYTE):g}, which one Gram matrix "
+                f"of {n} samples takes, got {cache_mb:g}"
+            )
+        self.kernels, self.points = list(kernels), points
+        self.n = n
+        self._kept: Array | None = None
+        if 4.0 * n * n * count <= room:
+            dtype = np.float64 if 8.0 * n * n * count <= room else np.float32
+            kept = np.empty((count, n, n), dtype)
+            for m in range(count):
+                kept[m] = self._computed(m)
+            self._kept = kept
+        else:
+            for m in range(count):
+                self._computed(m)  # raises now what it would raise later
+
+    @classmethod
+    def of_arrays(cls, matrices: Sequence[Array]) -> Self:
+        """Return the stack of given Gram matrices."""
+        stack = cls.__new__(cls)
+        stack._kept = np.array(matrices)
+        stack.kernels, stack.n = [], stack._kept.shape[1]
+        return stack
+
+    def __len__(self) -> int:
+        """Return M."""
+        return len(self.kernels) if self._kept is None else len(self._kept)
+
+    def __getitem__(self, m: int) -> Array:
+        """Return K_m, shape (n, n), not to be written to."""
+        return self._computed(m) if self._kept is None else self._kept[m]
+
+    def combined(self, weights: Array) -> Array:
+        """Return sum_m weights_m K_m, shape (n, n), float64."""
+        total = np.zeros((self.n, self.n))
+        for m in np.flatnonzero(weights):
+            _add_scaled(total, self[m], float(weights[m]))
+        return total
+
+    def products(self, b: Array) -> Array:
+        """Return K_m b for all kernels, shape (M, n); columns where b is zero are not read."""
+        used = np.flatnonzero(b)
+        result = np.zeros((len(self), self.n))
+        for m in range(len(self)):
+            _add_rows(result[m], self[m], used, b[used])
+        return result
+
+    def inner(self, target: Array) -> Array:
+        """Return <K_m, target>, the sum of entrywise products with a matrix, shape (M,)."""
+        return np.array([_inner(self[m], target) for m in range(len(self))])
+
+    def _computed(self, m: int) -> Array:
+        """Return K_m if it is a Gram matrix of finite numbers."""
+        kernel = self.kernels[m]
+        with np.errstate(over="ignore", invalid="ignore"):
+            gram = kernel(self.points)
+            finite = np.isfinite(gram.sum())
+        if not finite:
+            raise ValueError(
+                f"expected finite kernel values, got inf or NaN from kernel {m}, {kernel!r}; scale "
+                "the features"
+            )
+        return gram
+
+
+def check_psd(gram: Array, m: int, kernel: Kernel) -> None:
+    """Raise ValueError unless a matrix that a user computed is a Gram matrix."""
+    try:
+        smallest = negative_eigenvalue(check_gram(gram))
+    except ValueError as error:
+        raise ValueError(f"kernel {m}: {error}") from None
+    if smallest is not None:
+        raise ValueError(
+            f"expected positive semi-definite kernels, got the eigenvalue {smallest:.3g} for "
+            f"kernel {m}, {kernel!r}"
+        )
+
+
+@compiled
+def _add_scaled(total: Array, gram: Array, weight: float) -> None:
+    """Add weight * gram to `total`."""
+    for i in range(gram.shape[0]):
+        for j in range(gram.shape[1]):
+            total[i, j] += weight * gram[i, j]
+
+
+@compiled
+def _add_rows(total: Array, gram: Array, used: Array, values: Array) -> None:
+    """Add sum_a values_a gram[used_a] to `total`: the product with a symmetric matrix."""
+    for a in range(used.size):
+        for j in range(gram.shape[1]):
+            total[j] += values[a] * gram[used[a], j]
+
+
+@compiled
+def _inner(gram: Array, target: Array) -> float:
+    """Return the sum of the entrywise products of two matrices."""
+    total = 0.0
+    for i in range(gram.shape[0]):
+        row = 0.0
+        for j in range(gram.shape[1]):
+            row += gram[i, j] * target[i, j]
+        total += row
+    return total
