@@ -141,6 +141,16 @@ class _Run:
         """The gap of the best bounds, relative to the objective."""
         return max(0.0, self.best.upper - self.lower) / max(abs(self.best.upper), 1e-300)
 
+    def result(self, status: Status) -> Result[Weights]:
+        """Return the best weights with their bounds."""
+        best = self.best
+        intercepts = [each.intercept for each in best.certificates]
+        proof = Weights(best.upper, self.lower, best.solutions, intercepts)
+        return Result(
+            x=best.d, value=proof.value, gap=proof.gap, n_iter=self.n_iter, status=status,
+            history=self.history, certificate=proof,
+        )  # fmt: skip
+
     def check(self, gain: float, q: Array) -> None:
         """Update the lower bound and the history."""
         self.lower = max(self.lower, self.problem.lower_bound(gain, q))
@@ -200,18 +210,25 @@ def solve(
             run.inner = max(0.1 * run.inner, FINEST)
         run.n_iter += 1
         point = _step(run, point, products, q)
-    best = run.best
-    proof = Weights(
-        best.upper, run.lower, best.solutions, [each.intercept for each in best.certificates]
-    )
-    return Result(
-        x=best.d,
-        value=proof.value,
-        gap=proof.gap,
-        n_iter=run.n_iter,
-        status=status,
-        history=run.history,
-        certificate=proof,
+    return run.result(status)
+
+
+def solve_at(
+    problem: WeightLearning,
+    weights: Array,
+    *,
+    tol: float = 1e-3,
+    callback: Callable[[Progress], Any] | None = None,
+) -> Result[Weights]:
+    """Solve the SVMs at given weights; the bounds are those of the objective there."""
+    run = _Run(problem, tol, callback)
+    run.inner = tol
+    point = run.solve_svms(weights, None)
+    run.lower = point.value
+    run.history.append(Progress(0, point.upper, point.upper - point.value))
+    done = run.relative_gap <= tol
+    return run.result(
+        Status.STOPPED if run.stopped else Status.CONVERGED if done else Status.STALLED
     )
 
 
