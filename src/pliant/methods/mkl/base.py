@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from pliant.core.kernels.base import Kernel
+from pliant.core.kernels.names import short_name
 from pliant.core.kernels.weighted_sum import WeightedSum
 from pliant.core.progress import Deadline, Result, Status
 from pliant.core.summary import Convergence
@@ -19,6 +20,7 @@ from pliant.core.typing import Array, Callback, Indices, Mask
 from pliant.core.validation import (
     Constraint,
     check_flag,
+    check_job_count,
     optional,
     real_number,
     stack_level,
@@ -51,7 +53,7 @@ class BaseMKL(BaseSVM):
         "normalize": check_flag,
         "cache_mb": real_number(above=0),
         "max_seconds": optional(real_number(above=0)),
-        "n_jobs": check_n_jobs,
+        "n_jobs": check_job_count,
     }
     _drawings = frozenset({"gram", "weights"})
     _finite = (
@@ -81,7 +83,7 @@ class BaseMKL(BaseSVM):
         names = getattr(self, "feature_names_in_", None)
         given = candidate_kernels(self.kernels, points, names)
         kernels = normalized_kernels(given, points, bool(self.normalize))
-        grams = Grams(kernels, points, float(self.cache_mb))
+        grams = Grams(kernels, points, float(self.cache_mb), self.n_jobs)
         equal = WeightedSum(kernels, np.full(len(kernels), 1.0 / len(kernels)))
         return equal, Candidates(kernels, grams, np.flatnonzero(used)), True
 
@@ -93,6 +95,8 @@ class BaseMKL(BaseSVM):
         groups = [tasks] if shared else [[task] for task in tasks]
         results = [self._learn_weights(group, watch) for group in groups]
         self.kernels_ = tasks[0].all_rows.kernels
+        names = getattr(self, "feature_names_in_", None)
+        self.kernel_names_ = [short_name(kernel, names) for kernel in self.kernels_]
         self._warn_if_open(results)
         if shared:
             self._set_weights(results[0], self.kernels_)
@@ -106,9 +110,7 @@ class BaseMKL(BaseSVM):
                 each._set_function(task, result, t if shared else 0)
             self.estimators_ = fitted
             self.n_iter_ = np.array([each.n_iter_ for each in fitted])
-        return [
-            solution for result in results for solution in _proof(result).solutions
-        ]
+        return [solution for result in results for solution in _proof(result).solutions]
 
     def _learn_weights(self, tasks: list[Task], callback: Callback) -> Result[newton.Weights]:
         """Return the weights that some functions share, with the functions."""

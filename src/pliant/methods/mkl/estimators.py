@@ -79,6 +79,8 @@ class MKLClassifier(BaseMKL, SVMClassifier):
         The labels.
     kernels_ : list of Kernel
         The normalised kernels.
+    kernel_names_ : list of str
+        Short names of these, such as "Gaussian(gamma=0.5) of petal length".
     weights_ : array of shape (n_kernels,)
         Their weights d. With ``shared_weights=False`` and more than two classes, each of
         ``estimators_`` has its own.
@@ -202,8 +204,8 @@ class MKLRegressor(BaseMKL, SVMRegressor):
 
     Attributes
     ----------
-    kernels_, weights_, kernel_, support_, support_vectors_, lower_bound_, dual_gap_, n_iter_
-        As in `MKLClassifier`, like objective_history_ and gap_history_.
+    kernels_, kernel_names_, weights_, kernel_, support_, support_vectors_, lower_bound_
+        As in `MKLClassifier`, like dual_gap_, n_iter_, objective_history_ and gap_history_.
     dual_coef_ : array of shape (n_support,)
         Coefficients in the units of y: kernel_(X, support_vectors_) @ dual_coef_ + intercept_ is
         the prediction.
