@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from pliant.core.kernels.base import FunctionKernel, Kernel, Normalized, Rescaled, Scaled
 from pliant.core.kernels.on import On
 from pliant.core.kernels.precomputed import Precomputed
-from pliant.core.kernels.standard import Gaussian
+from pliant.core.kernels.standard import Gaussian, Polynomial
 from pliant.core.text import listed
 
 LONGEST_NAME = 60
@@ -34,5 +35,23 @@ def short_name(kernel: Kernel, feature_names: Sequence[str] | None = None) -> st
         return "Precomputed"
     if isinstance(kernel, Gaussian) and np.ndim(kernel.gamma) == 0:
         return f"Gaussian(gamma={kernel.gamma:.3g})"
+    if isinstance(kernel, Polynomial) and (kernel.gamma, kernel.coef0) == (1.0, 1.0):
+        return f"Polynomial(degree={kernel.degree})"  # the representation omits the default degree
     name = " ".join(repr(kernel).split())
     return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 3] + "..."
+
+
+def short_names(kernels: Sequence[Kernel], feature_names: Sequence[str] | None = None) -> list[str]:
+    """Return the names of several kernels; one that stands more than once has its position.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pliant.core.kernels.names import short_names
+    >>> from pliant.kernels import Linear, Precomputed
+    >>> short_names([Precomputed(np.eye(2)), Precomputed(np.ones((2, 2))), Linear()])
+    ['Precomputed [0]', 'Precomputed [1]', 'Linear()']
+    """
+    names = [short_name(kernel, feature_names) for kernel in kernels]
+    times = Counter(names)
+    return [name if times[name] == 1 else f"{name} [{m}]" for m, name in enumerate(names)]
