@@ -203,25 +203,24 @@ class BaseMKL(BaseSVM):
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
+        _check_kernels(self.kernels_, self.kernel_names_)
         for fitted in [self, *getattr(self, "estimators_", [])]:
-            _check_kernels(fitted.kernels_, fitted.kernel_names_, len(self.kernels_))
+            if fitted.kernel_names_ != self.kernel_names_:
+                raise ValueError("expected the same kernels for all pairs of classes")
             if "kernel_" in vars(fitted):  # else each pair of classes has weights of its own
                 _check_sum(fitted.kernel_, fitted.weights_, len(self.kernels_))
         for fitted in getattr(self, "estimators_", [self]):
             fitted.kernel_(fitted.support_vectors_[:1])
 
 
-def _check_kernels(kernels: Any, names: Any, count: int) -> None:
+def _check_kernels(kernels: Any, names: Any) -> None:
     """Raise ValueError unless these, from a file, are kernels and their names."""
     if not isinstance(kernels, list) or not all(isinstance(each, Kernel) for each in kernels):
         raise ValueError(f"expected kernels_ to be a list of kernels, got {kernels!r:.200}")
     if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
         raise ValueError(f"expected kernel_names_ to be a list of texts, got {names!r:.200}")
-    if not len(kernels) == len(names) == count:
-        raise ValueError(
-            f"expected {count} kernels and their names, got {len(kernels)} kernels and "
-            f"{len(names)} names"
-        )
+    if len(kernels) != len(names):
+        raise ValueError(f"expected a name for each of {len(kernels)} kernels, got {len(names)}")
 
 
 def _check_sum(kernel: Any, weights: Any, count: int) -> None:
