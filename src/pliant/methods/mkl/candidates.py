@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pliant.core.kernels.base import FunctionKernel, Kernel, Normalized, Rescaled, Scaled
-from pliant.core.kernels.on import On, resolve_columns
+from pliant.core.kernels.on import On
 from pliant.core.kernels.precomputed import Precomputed
 from pliant.core.kernels.standard import Gaussian, Polynomial, as_kernel
 from pliant.core.typing import Array
@@ -76,7 +76,7 @@ def candidate_kernels(
                 "pliant.kernels.Precomputed(gram) for each, and X as a column of row numbers"
             )
         try:
-            kernel = resolve_columns(as_kernel(each, X), feature_names, X.shape[1])
+            kernel = as_kernel(each, X, feature_names=feature_names)
         except (ValueError, TypeError) as error:
             raise type(error)(f"kernels[{m}]: {error}") from None
         if not (kernel.symmetric and kernel.psd):
