@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -26,8 +25,8 @@ class On(_Wrapped):
     kernel : Kernel
         Of the chosen columns, in the order given.
     columns : int, str, slice or array-like
-        Positions, a negative one counted from the last column; a slice; a mask, with True or False
-        for each column; or names. At least one column, and none twice.
+        Positions, a negative one counted from the last column; a slice of int; a mask, with True
+        or False for each column; or names. At least one column, and none twice.
 
     Examples
     --------
@@ -172,7 +171,7 @@ def _listed(columns: Any) -> slice | list[Any]:
     """Return columns as a slice, or as a list of int, bool or str, if they can be such."""
     if isinstance(columns, slice):
         parts = (columns.start, columns.stop, columns.step)
-        if all(part is None or isinstance(part, Integral) for part in parts) and parts[2] != 0:
+        if all(part is None or type(part) is int for part in parts) and parts[2] != 0:
             return columns
     else:
         items = columns if isinstance(columns, list | tuple) else np.asarray(columns).tolist()
@@ -183,7 +182,8 @@ def _listed(columns: Any) -> slice | list[Any]:
         if isinstance(columns, list | tuple | np.ndarray) and not items:
             raise ValueError("expected On(columns=...) with at least one column, got none")
     raise ValueError(
-        f"expected On(columns=...) to be positions, a slice, a mask or names, got {columns!r:.200}"
+        "expected On(columns=...) to be positions, a slice of int, a mask or names, got "
+        f"{columns!r:.200}"
     )
 
 
