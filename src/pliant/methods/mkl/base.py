@@ -132,7 +132,7 @@ class BaseMKL(BaseSVM):
         self.objective_ = float(result.value)
         self.lower_bound_ = float(_proof(result).lower)
         self.dual_gap_ = float(result.gap)
-        self.n_iter_ = result.n_iter
+        self.n_iter_ = len(result.history)
         self.objective_history_ = result.objectives
         self.gap_history_ = result.gaps
 
@@ -161,8 +161,8 @@ class BaseMKL(BaseSVM):
         gaps, objectives = self.gap_history_, np.abs(self.objective_history_)
         relative = np.divide(gaps, objectives, out=np.zeros_like(gaps), where=gaps != 0)
         return Convergence(
-            np.arange(len(gaps), dtype=np.float64), relative, float(self.tol),
-            unit="steps of the weights", scale="|objective|",
+            np.arange(1.0, len(gaps) + 1), relative, float(self.tol),
+            unit="weights tried", scale="|objective|",
         )  # fmt: skip
 
     def _warn_if_open(self, results: list[Result[newton.Weights]]) -> None:
