@@ -208,8 +208,10 @@ def test_limits_leave_a_usable_model_and_a_warning():
     with pytest.warns(ConvergenceWarning, match=r"relative gap of .*, where tol = 1e-06"):
         model = MKLClassifier(max_iter=1, tol=1e-6).fit(X, y)
     assert model.score(X, y) > 0.9
-    timed = MKLClassifier(tol=1e-12, max_seconds=1e-9)
-    assert timed.fit(X, y).n_iter_ <= 2
+    with pytest.warns(ConvergenceWarning, match="max_seconds = 1e-09 came first"):
+        timed = MKLClassifier(tol=1e-12, max_seconds=1e-9).fit(X, y)
+    assert timed.n_iter_ <= 2
+    assert timed.lower_bound_ <= timed.objective_
 
 
 @pytest.mark.parametrize(
