@@ -59,7 +59,7 @@ class MKLClassifier(BaseMKL, SVMClassifier):
     tol : float, default=1e-3
         Certified gap at which a fit stops, relative to the objective, > 0.
     max_iter : int, default=100
-        Largest number of Newton steps of "simple"; -1 for no limit. If the gap is still larger
+        Largest number of steps of "simple"; -1 for no limit. If the gap is still larger
         than ``tol``, a ConvergenceWarning reports it.
     max_seconds : float, optional
         Time limit, > 0. After it the fit keeps the best weights so far.
@@ -101,10 +101,11 @@ class MKLClassifier(BaseMKL, SVMClassifier):
         A lower bound of the optimum: over all weights for "simple", for these weights otherwise.
     dual_gap_ : float
         Their difference.
-    objective_history_, gap_history_ : arrays of shape (n_iter_ + 1,)
-        Upper bound and gap after each Newton step.
+    objective_history_, gap_history_ : arrays of shape (n_iter_,)
+        Upper bound and gap at the first weights, and after each step.
     n_iter_ : int
-        Number of Newton steps; an array with one number per pair for more than two classes.
+        Number of weights whose bounds were computed: 1 and the steps. An array with one number
+        per pair for more than two classes.
     estimators_ : list of MKLClassifier
         Only with more than two classes: one estimator per pair, in place of ``support_``,
         ``support_vectors_``, ``dual_coef_`` and ``intercept_``.
@@ -114,8 +115,9 @@ class MKLClassifier(BaseMKL, SVMClassifier):
     Notes
     -----
     For M kernels of n samples, memory is 8 M n^2 bytes, or half of that, or what ``cache_mb``
-    allows. A Newton step costs an SVM, O(M n n_support) for the bounds, and O(k^2 n_support) with k
-    kernels of positive weight; five to fifteen steps reach any accuracy.
+    allows. A step costs an SVM, O(M n n_support) for the bounds, and O(k^2 n_support) with k
+    kernels of positive weight; five to fifteen steps are usual. They are Newton's for norms below
+    1.5, and the closed form of [2]_ for larger ones.
 
     References
     ----------
