@@ -164,7 +164,7 @@ class BaseMKL(BaseSVM):
             With ``weights``, and one function for two classes or a regression, one for each pair
             of more classes. The detail ``kernels`` is the number of kernels with weight, and
             ``mean_objective`` marks objectives and gaps that are those of the mean over pairs.
-            The convergence counts Newton steps.
+            The convergence counts the weights that were tried.
         """
         summary = super().summary()
         shared = "kernel_" in vars(self)
@@ -190,7 +190,7 @@ class BaseMKL(BaseSVM):
 
     def _warn_if_open(self, results: list[Result[newton.Weights]], *, late: bool) -> None:
         """Warn of the largest gap, if it is larger than was asked for."""
-        worst = max(results, key=lambda each: each.gap / abs(each.value))
+        worst = max(results, key=lambda each: each.gap / abs(each.value) if each.gap else 0.0)
         stopped = worst.status is Status.STOPPED and not late
         if worst.gap <= self.tol * abs(worst.value) or stopped:
             return
