@@ -238,7 +238,7 @@ class WeightsDisplay(Display):
             self._draw_bars(self._shown, style)
         else:
             self._draw_lines(self._shown, self.Cs, style)
-        self.ax_.set_title("Weights of kernels")
+        self.ax_.set_title("Weights of kernels" + ("" if self.Cs is None else " over C"))
 
     def _draw_bars(self, shown: Indices, style: dict[str, Any]) -> None:
         """Draw a bar for each kernel, and a dot for each pair of classes."""

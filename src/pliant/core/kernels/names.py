@@ -27,7 +27,8 @@ def short_name(kernel: Kernel, feature_names: Sequence[str] | None = None) -> st
     if isinstance(kernel, On):
         columns = np.atleast_1d(kernel.columns)
         known = [str(j) if feature_names is None else str(feature_names[j]) for j in columns]
-        word = "feature " if feature_names is None else ""
+        noun = "feature " if len(columns) == 1 else "features "
+        word = noun if feature_names is None else ""
         return f"{short_name(kernel.kernel)} of {word}{listed(known)}"
     if isinstance(kernel, FunctionKernel):
         return getattr(kernel.function, "__name__", "function")
