@@ -3,8 +3,8 @@ Two kinds of data, one model
 ============================
 
 Multiple kernel learning (MKL) joins data of different kinds: each kind has kernels of its own, and
-their weights are learned together with a support vector machine. In this example a sample is a small
-image and a string. Each of them is a poor view of the class, and the two together are a good one.
+their weights are learned together with a support vector machine. In this example a sample is an
+image and a string. Each of them is a poor view of the class; the two together are a better one.
 """
 
 # %%
@@ -39,9 +39,9 @@ images = np.array([make_image(label, random).ravel() for label in y])
 strings = [make_string(label, random) for label in y]
 
 # %%
-# A string has no features, but two strings have a kernel value: the number of substrings of k letters
-# that they share (the k-spectrum kernel). It takes a few lines of Python. Kernels that come from
-# elsewhere, such as those of graphs, are Gram matrices as well.
+# A string has no features, but two strings have a kernel value: the number of substrings of k
+# letters that they share (the k-spectrum kernel). It takes a few lines of Python. Kernels that
+# come from elsewhere, such as those of graphs, are Gram matrices as well.
 
 from collections import Counter
 from itertools import product
@@ -57,13 +57,15 @@ def spectrum(strings, k):
 
 from pliant.kernels import Gaussian
 
-of_images = {f"images, gamma = {gamma:g}": Gaussian(gamma)(images) for gamma in (0.0001, 0.001, 0.01)}
+of_images = {
+    f"images, gamma = {gamma:g}": Gaussian(gamma)(images) for gamma in (0.0001, 0.001, 0.01)
+}
 of_strings = {f"strings, {k} letters": spectrum(strings, k) for k in (1, 2, 3, 4, 5)}
 
 # %%
 # ``Precomputed`` is the kernel of such a matrix, and a sample is its row number. So ``X`` has one
-# column, and a split of ``X`` chooses rows and columns of all matrices: cross-validation works as for
-# any other estimator. The models learn from 200 samples; 600 are for testing.
+# column, and a split of ``X`` chooses rows and columns of all matrices: cross-validation works as
+# for any other estimator. The models learn from 200 samples; 600 are for testing.
 
 from sklearn.model_selection import GridSearchCV, train_test_split
 
@@ -92,9 +94,10 @@ for name, model in models.items():
     print(f"{name:<22}  accuracy on new samples {score:.3f}, C = {C:g}")
 
 # %%
-# The two kinds together are better than each of them. Equal weights are as good as learned ones here,
-# as they often are where no kernel is useless; so always compare with them. But only learned weights
-# name the kernels that matter. The learned kernel is a sum of kernels of both kinds. Weights can be compared because the matrices
+# The two kinds together are better than each of them. Equal weights are as good as learned ones
+# here: always compare with them. Only learned weights name the kernels that matter.
+#
+# The learned kernel is a sum of kernels of both kinds. Weights can be compared because the matrices
 # are scaled to a mean diagonal of 1 first. The path shows how they depend on C: ``C_path`` fits one
 # model for each C, and shares the Gram matrices between them.
 
@@ -119,8 +122,9 @@ print(f"The optimum lies between {learned.lower_bound_:.4f} and {learned.objecti
 print(learned.kernel_)
 
 # %%
-# Columns of a table can be joined in the same way, without Gram matrices: ``On(kernel, columns)`` is
-# a kernel of some columns. Here one kernel sees the upper half of the images, and one the lower half:
+# Columns of a table can be joined in the same way, without Gram matrices: ``On(kernel, columns)``
+# is a kernel of some columns. Here one kernel sees the upper half of the images, and one the lower
+# half:
 
 from pliant.kernels import On
 
