@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -84,6 +84,34 @@ class Grams:
     def inner(self, target: Array) -> Array:
         """Return <K_m, target>, the sum of entrywise products with a matrix, shape (M,)."""
         return np.array([_inner(self[m], target) for m in range(len(self))])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The precision of the values."""
+        return np.dtype(np.float64) if self._kept is None else self._kept.dtype
+
+    def quadratics(self, vectors: Array) -> Array:
+        """Return b'K_m b for each column b of `vectors`, shape (n, k); the result: (M, k)."""
+        used = np.flatnonzero(vectors.any(axis=1))
+        b = vectors[used]
+        result = np.empty((len(self), vectors.shape[1]))
+        for m in range(len(self)):
+            part = np.asarray(self[m][np.ix_(used, used)], dtype=np.float64)
+            result[m] = ((part @ b) * b).sum(axis=0)
+        return result
+
+    def slab(self, low: int, high: int) -> Array:
+        """Return rows `low` to `high` of all K_m, columns from `low` on, float64.
+
+        The shape is (M, high - low, n - low). Slabs one after another cover the upper triangles,
+        and read or compute each value once.
+        """
+        if self._kept is not None:
+            return self._kept[:, low:high, low:].astype(np.float64)
+        result = np.empty((len(self), high - low, self.n - low))
+        for m, kernel in enumerate(self.kernels):
+            result[m] = kernel(self.points[low:high], self.points[low:])
+        return result
 
     def _computed(self, m: int) -> Array:
         """Return K_m if it is a Gram matrix of finite numbers."""
