@@ -10,7 +10,7 @@ import numpy as np
 from pliant.core.jit import compiled
 from pliant.core.kernels.base import Kernel
 from pliant.core.linalg import negative_eigenvalue
-from pliant.core.typing import Array
+from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_gram
 
 MEGABYTE = 2.0**20
@@ -73,12 +73,15 @@ class Grams:
             _add_scaled(total, self[m], float(weights[m]))
         return total
 
-    def products(self, b: Array) -> Array:
-        """Return K_m b for all kernels, shape (M, n); columns where b is zero are not read."""
+    def products(self, b: Array, some: Indices | None = None) -> Array:
+        """Return K_m b for all kernels, or some, shape (n_kernels, n)."""
+        chosen = np.arange(len(self)) if some is None else some
+        if self._kept is not None and self._kept.dtype == np.float64:
+            return np.array([self._kept[m] @ b for m in chosen])
         used = np.flatnonzero(b)
-        result = np.zeros((len(self), self.n))
-        for m in range(len(self)):
-            _add_rows(result[m], self[m], used, b[used])
+        result = np.zeros((len(chosen), self.n))
+        for place, m in enumerate(chosen):
+            _add_rows(result[place], self[m], used, b[used])  # sums in float64
         return result
 
     def inner(self, target: Array) -> Array:

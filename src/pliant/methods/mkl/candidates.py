@@ -1,0 +1,125 @@
+"""The kernels that multiple kernel learning chooses from: default ones, and their normalisation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pliant.core.kernels.base import FunctionKernel, Kernel, Normalized, Rescaled, Scaled
+from pliant.core.kernels.on import On, resolve_columns
+from pliant.core.kernels.precomputed import Precomputed
+from pliant.core.kernels.standard import Gaussian, Polynomial, as_kernel
+from pliant.core.typing import Array
+from pliant.methods.mkl.grams import check_psd
+
+WIDTHS = (0.5, 1.0, 2.0, 5.0, 7.0, 10.0, 12.0, 15.0, 17.0, 20.0)
+"""Standard deviations of the default Gaussians on standardised features, and the
+`DEGREES` of the default polynomials, as in the experiments of Rakotomamonjy et al. (2008)."""
+
+DEGREES = (1, 2, 3)
+
+MOST = 1000
+"""Largest number of default kernels; with more features, only those of all features are taken."""
+
+
+def default_kernels(X: Array) -> list[Kernel]:
+    """Return Gaussians and polynomials of all standardised features, and of each one.
+
+    Features that do not vary have no kernel of their own.
+    """
+    centre, spread = X.mean(axis=0), X.std(axis=0)
+    varies = spread > 1e-12 * np.abs(X).max(axis=0)
+    spread = np.where(varies, spread, 1.0)
+    families: list[Kernel] = [Gaussian(gamma=0.5 / width**2) for width in WIDTHS]
+    families += [Polynomial(degree=degree) for degree in DEGREES]
+    kernels: list[Kernel] = [Rescaled(each, centre, spread) for each in families]
+    columns = np.flatnonzero(varies)
+    if X.shape[1] == 1 or len(families) * (1 + len(columns)) > MOST:
+        return kernels
+    for j in columns:
+        kernels += [On(Rescaled(each, centre[[j]], spread[[j]]), [int(j)]) for each in families]
+    return kernels
+
+
+def candidate_kernels(
+    kernels: Any, X: Array, feature_names: Sequence[str] | None = None
+) -> list[Kernel]:
+    """Return the kernels that a user's parameter ``kernels`` stands for.
+
+    Parameters
+    ----------
+    kernels : "auto", or an iterable of str, Kernel or callable
+    X : array of shape (n_samples, n_features)
+        The training points.
+    feature_names : sequence of str, optional
+        What `On` may name columns by.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For no kernel, or something that is none.
+    """
+    if isinstance(kernels, str) and kernels == "auto":
+        return default_kernels(X)
+    if isinstance(kernels, str | Kernel) or not isinstance(kernels, Iterable):
+        raise TypeError(f"expected kernels='auto' or a list of kernels, got {kernels!r}")
+    given = list(kernels)
+    if not given:
+        raise ValueError("expected at least one kernel, got an empty list")
+    resolved = []
+    for m, each in enumerate(given):
+        if isinstance(each, str) and each == "precomputed":
+            raise ValueError(
+                f"expected kernels of points, got 'precomputed' at {m}; for Gram matrices, pass "
+                "pliant.kernels.Precomputed(gram) for each, and X as a column of row numbers"
+            )
+        try:
+            kernel = resolve_columns(as_kernel(each, X), feature_names, X.shape[1])
+        except (ValueError, TypeError) as error:
+            raise type(error)(f"kernels[{m}]: {error}") from None
+        if not (kernel.symmetric and kernel.psd):
+            raise ValueError(
+                f"expected symmetric positive semi-definite kernels, got {kernel!r} at {m}"
+            )
+        resolved.append(kernel)
+    return resolved
+
+
+def normalized_kernels(kernels: Sequence[Kernel], X: Array, normalize: bool) -> list[Kernel]:
+    """Return the kernels, scaled so that their weights can be compared, if `normalize`.
+
+    Kernels of points get k(x, x) = 1. Gram matrices get a mean diagonal of 1 on the training
+    points, since k(x, x) of new points is not known.
+
+    Raises
+    ------
+    ValueError
+        If a kernel that a user computed is not positive semi-definite, or its scale is zero.
+    """
+    scaled = []
+    for m, kernel in enumerate(kernels):
+        if isinstance(kernel, Precomputed | FunctionKernel):
+            check_psd(kernel(X), m, kernel)
+        if not normalize:
+            scaled.append(kernel)
+            continue
+        diagonal = kernel.diag(X)
+        if isinstance(kernel, Precomputed):
+            mean = float(diagonal.mean())
+            if mean <= 0.0:
+                raise ValueError(f"expected a Gram matrix with a positive trace, got 0 at {m}")
+            scaled.append(Scaled(kernel, 1.0 / mean))
+        elif (diagonal == 1.0).all():
+            scaled.append(kernel)
+        elif (diagonal > 0.0).all():
+            scaled.append(Normalized(kernel))
+        else:
+            row = int(np.argmin(diagonal))
+            raise ValueError(
+                f"expected k(x, x) > 0 to normalise kernels, got {diagonal[row]:g} for kernel {m}, "
+                f"{kernel!r}, at row {row}; standardise the features, add a constant to the "
+                "kernel, or set normalize=False"
+            )
+    return scaled
