@@ -21,6 +21,7 @@ quadratic program are in its abstract; the section numbers below are unverified.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -59,7 +60,7 @@ class Alignments(NamedTuple):
 
     def alignment(self, weights: Array) -> float:
         """Return the alignment of sum_m weights_m K_m with the target; 0 where it is constant."""
-        norm = float(np.sqrt(max(0.0, weights @ self.products @ weights))) * self.target_norm
+        norm = math.sqrt(max(0.0, float(weights @ self.products @ weights))) * self.target_norm
         return float(weights @ self.targets) / norm if norm > 0.0 else 0.0
 
 
@@ -237,7 +238,7 @@ def _non_negative(M: Array, a: Array) -> Array:
     """Return the v >= 0 that minimises v'Mv - 2 v'a, for M with a unit diagonal.
 
     M = B'B by its eigenvalues; those below rounding are left out, so that columns of B that differ
-    by rounding only are equal. On the support of the solution one step of refinement follows.
+    by rounding only are equal: M of many Gaussians has condition numbers of 1e17.
     """
     values, vectors = scipy.linalg.eigh(M)
     kept = values > np.finfo(np.float64).eps * values[-1]

@@ -44,6 +44,8 @@ def normalised(raw: Array, reason: str) -> Array:
         scaled = raw / largest  # the sum of tiny numbers could be zero
         return np.asarray(scaled / scaled.sum())
     warnings.warn(
-        f"{reason}: all kernels get the same weight", UniformWeightsWarning, stacklevel=stack_level()
+        f"{reason}: all kernels get the same weight",
+        UniformWeightsWarning,
+        stacklevel=stack_level(),
     )
     return np.full(len(raw), 1.0 / len(raw))
