@@ -43,3 +43,15 @@ def align(kernels, Y, weights=None, center=True):
 
 def one_hot(labels):
     return (labels[:, None] == np.unique(labels)).astype(float)
+
+
+def hull_products(kernels, y, g):
+    """g'Y K_m Y g of each kernel."""
+    return np.array([(y * g) @ K @ (y * g) for K in kernels])
+
+
+def root_of(K):
+    """A factor L with L'L = K."""
+    values, vectors = np.linalg.eigh(K)
+    kept = values > 1e-13 * values[-1]
+    return (vectors[:, kept] * np.sqrt(values[kept])).T

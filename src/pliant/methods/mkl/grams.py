@@ -95,12 +95,13 @@ class Grams:
 
     def quadratics(self, vectors: Array) -> Array:
         """Return b'K_m b for each column b of `vectors`, shape (n, k); the result: (M, k)."""
-        used = np.flatnonzero(vectors.any(axis=1))
-        b = vectors[used]
-        result = np.empty((len(self), vectors.shape[1]))
+        supports = [np.flatnonzero(b) for b in vectors.T]
+        values = [b[used] for b, used in zip(vectors.T, supports, strict=True)]
+        result = np.empty((len(self), len(supports)))
         for m in range(len(self)):
-            part = np.asarray(self[m][np.ix_(used, used)], dtype=np.float64)
-            result[m] = ((part @ b) * b).sum(axis=0)
+            gram = self[m]
+            for k, used in enumerate(supports):
+                result[m, k] = _quadratic(gram, used, values[k])
         return result
 
     def slab(self, low: int, high: int) -> Array:
@@ -169,3 +170,15 @@ def _inner(gram: Array, target: Array) -> float:
             row += gram[i, j] * target[i, j]
         total += row
     return total
+
+
+@compiled
+def _quadratic(gram: Array, used: Indices, values: Array) -> float:
+    """Return the sum of values_a values_b gram[used_a, used_b], of a symmetric matrix."""
+    total = 0.0
+    for a in range(used.size):
+        row = 0.5 * values[a] * gram[used[a], used[a]]
+        for b in range(a):
+            row += values[b] * gram[used[a], used[b]]
+        total += values[a] * row
+    return 2.0 * total

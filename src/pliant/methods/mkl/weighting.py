@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -49,3 +50,10 @@ def normalised(raw: Array, reason: str) -> Array:
         stacklevel=stack_level(),
     )
     return np.full(len(raw), 1.0 / len(raw))
+
+
+def shared(several: Sequence[Weighting]) -> Weighting:
+    """Return the mean of weights, values and gaps: one set of weights for all pairs of classes."""
+    weights = np.mean([each.weights for each in several], axis=0)
+    value = float(np.mean([each.value for each in several]))
+    return Weighting(weights, value, float(np.mean([each.gap for each in several])))
