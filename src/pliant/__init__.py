@@ -10,7 +10,12 @@ its Gram matrix.
 from typing import TYPE_CHECKING, Any
 
 from pliant._version import __version__
-from pliant.core.exceptions import ModelFileError, NonPSDWarning, TableError
+from pliant.core.exceptions import (
+    ModelFileError,
+    NonPSDWarning,
+    TableError,
+    UniformWeightsWarning,
+)
 from pliant.core.public import set_public_module
 from pliant.methods import (
     AsymmetricKernelRidge,
@@ -27,6 +32,8 @@ from pliant.methods import (
     LearnedKernelClassifier,
     LearnedKernelRegressor,
     LogDetLearner,
+    MKLClassifier,
+    MKLRegressor,
     OrderSpectralLearner,
     SCGLogDetLearner,
     SCGLogDetPath,
@@ -54,6 +61,8 @@ __all__ = [
     "LearnedKernelClassifier",
     "LearnedKernelRegressor",
     "LogDetLearner",
+    "MKLClassifier",
+    "MKLRegressor",
     "ModelFileError",
     "NonPSDWarning",
     "OrderSpectralLearner",
@@ -63,6 +72,7 @@ __all__ = [
     "TKLClassifier",
     "TKLRegressor",
     "TableError",
+    "UniformWeightsWarning",
     "__version__",
     "compare",
     "kernel_alignment",

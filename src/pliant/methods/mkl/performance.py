@@ -96,7 +96,8 @@ def classifier_scores(
     ----------
     grams : Grams
     labels : array of int of shape (n,)
-        The classes 0, 1, ...; more than two are separated by pairs, which vote.
+        The classes 0, 1, ...; more than two are separated by pairs, which vote. -1 for samples
+        that are left out.
     C : array of shape (n,)
         Penalty parameters, weights of samples included.
     sample_weight : array of shape (n,), optional
@@ -106,12 +107,14 @@ def classifier_scores(
     random_state : int, RandomState or None
         Draws the folds.
     """
-    folds = stratified_folds(labels, n_folds, random_state)
+    weights = np.ones(grams.n) if sample_weight is None else sample_weight
+    used = np.flatnonzero(labels >= 0)
+    folds = stratified_folds(labels[used], n_folds, random_state)
     n_classes = int(labels.max()) + 1
     pairs = list(combinations(range(n_classes), 2))
     parts: list[Part] = []
     constant: dict[int, float] = {}
-    for train, test in _splits(folds):
+    for train, test in _splits(folds, used):
         for i, j in pairs:
             members = train[(labels[train] == i) | (labels[train] == j)]
             signs = np.where(labels[members] == j, 1.0, -1.0)
@@ -129,7 +132,7 @@ def classifier_scores(
                 votes[part.test, k] += own > 0.0
                 sums[part.test, k] += own
         ranks = votes + sums / (3.0 * (np.abs(sums) + 1.0))  # sums decide between equal votes
-        scores[m] = np.average(ranks.argmax(axis=1) == labels, weights=sample_weight)
+        scores[m] = np.average((ranks.argmax(axis=1) == labels)[used], weights=weights[used])
     return scores
 
 
@@ -159,7 +162,7 @@ def regressor_scores(
     weights = np.ones(grams.n) if sample_weight is None else sample_weight
     folds = stratified_folds(np.zeros(grams.n, dtype=np.intp), n_folds, random_state)
     parts, total = [], 0.0
-    for train, test in _splits(folds):
+    for train, test in _splits(folds, np.arange(grams.n)):
         margin = partial(svr_dual, target=target[train], C=C[train], epsilon=epsilon)
         parts.append(Part(train, test, margin))
         mean = np.average(target[train], weights=weights[train])
@@ -182,10 +185,10 @@ def stratified_folds(labels: Indices, n_folds: int, random_state: Any) -> Indice
     return folds
 
 
-def _splits(folds: Indices) -> Iterator[tuple[Indices, Indices]]:
-    """Yield the rows outside and inside each fold."""
+def _splits(folds: Indices, used: Indices) -> Iterator[tuple[Indices, Indices]]:
+    """Yield the row numbers, `used`, of the samples outside and inside each fold."""
     for fold in range(int(folds.max()) + 1):
-        yield np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+        yield used[folds != fold], used[folds == fold]
 
 
 def held_out(

@@ -94,6 +94,7 @@ def radius_margin(
     tol: float = 1e-4,
     max_iter: int = MAX_ITER,
     callback: Callable[[Progress], Any] | None = None,
+    rows: Indices | None = None,
 ) -> Weighting:
     """Return the weights of the smallest ratio of radius and margin, without slack.
 
@@ -108,6 +109,8 @@ def radius_margin(
         Evaluations of the ratio at most.
     callback : callable, optional
         Called with a `Progress` after each evaluation; returning True ends the run.
+    rows : array of shape (n,), optional
+        The numbers of samples for messages; 0, 1, ... if not given.
 
     Returns
     -------
@@ -120,7 +123,7 @@ def radius_margin(
     ValueError
         If no sum of the kernels separates the two classes.
     """
-    run = _Run(grams, signs, tol, max_iter, callback)
+    run = _Run(grams, signs, tol, max_iter, callback, rows)
     try:
         run.descend()
         run.cut()
@@ -144,6 +147,7 @@ class _Run:
         tol: float,
         max_iter: int,
         callback: Callable[[Progress], Any] | None,
+        rows: Indices | None,
     ) -> None:
         self.grams, self.tol, self.limit, self.callback = grams, tol, max_iter, callback
         self.places = np.flatnonzero(signs)
@@ -157,7 +161,7 @@ class _Run:
         used = self.scales > 0.0
         self.best: Array = used / max(1.0, float(used.sum()))
         self.progress = (0, np.inf)
-        self._check_separable()
+        self._check_separable(self.places if rows is None else rows[self.places])
 
     def _sizes(self) -> tuple[Array, Array]:
         """Return all diagonals, shape (M, n), and 1/variance of each kernel, 0 for constants."""
@@ -176,7 +180,7 @@ class _Run:
         """Return K(d) on the samples that are used."""
         return self.grams.combined(d * self.scales)[np.ix_(self.places, self.places)]
 
-    def _check_separable(self) -> None:
+    def _check_separable(self, rows: Indices) -> None:
         """Raise ValueError unless the mean of the scaled kernels separates the classes.
 
         margin^2 is concave and homogeneous, so if any sum of the kernels does, this one does.
@@ -187,7 +191,7 @@ class _Run:
             return
         raise ValueError(
             "expected kernels with a sum that separates the classes, as weights='radius-margin' "
-            f"has no slack, but {_meeting(gram, self.signs, self.places)}; {REMEDY}"
+            f"has no slack, but {_meeting(gram, self.signs, rows)}; {REMEDY}"
         )
 
     def evaluate(self, d: Array) -> Evaluation:
@@ -291,13 +295,13 @@ class _Run:
             self.evaluate(0.5 * self.best + 0.5 * d / total if total > 0.0 else self.best)
 
 
-def _meeting(gram: Array, signs: Array, places: Indices) -> str:
+def _meeting(gram: Array, signs: Array, rows: Indices) -> str:
     """Return why two classes are not separable: two equal points, or hulls that meet."""
     diagonal = gram.diagonal()
     first, second = np.flatnonzero(signs > 0), np.flatnonzero(signs < 0)
     distances = diagonal[first][:, None] + diagonal[second] - 2.0 * gram[np.ix_(first, second)]
     i, j = np.unravel_index(np.argmin(distances), distances.shape)
     if distances[i, j] <= 1e-12 * float(diagonal.max()):
-        rows = sorted([places[first[i]], places[second[j]]])
-        return f"samples {rows[0]} and {rows[1]} are equal for all kernels, with different labels"
+        low, high = sorted([rows[first[i]], rows[second[j]]])
+        return f"samples {low} and {high} are equal for all kernels, with different labels"
     return "the convex hulls of the classes meet"

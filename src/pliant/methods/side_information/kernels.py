@@ -7,6 +7,7 @@ explicit features of k0 from landmarks (`LandmarkKernel`).
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from pliant.core.blocks import in_blocks
 from pliant.core.exceptions import NonPSDWarning
 from pliant.core.kernels.base import Kernel, check_width
+from pliant.core.kernels.on import resolve_columns
 from pliant.core.kernels.standard import (
     KERNEL_NAMES,
     Gaussian,
@@ -42,7 +44,9 @@ RANK = 1e-12
 """Eigenvalues of the landmarks' matrix below this multiple of the largest are rounding."""
 
 
-def base_kernel(kernel: Any, points: Array, gamma: float | str) -> Kernel:
+def base_kernel(
+    kernel: Any, points: Array, gamma: float | str, feature_names: Sequence[str] | None = None
+) -> Kernel:
     """Return the kernel for a parameter ``kernel``, if it is symmetric and PSD.
 
     Besides the names of `pliant.kernels.as_kernel` there is "graph", the
@@ -50,7 +54,7 @@ def base_kernel(kernel: Any, points: Array, gamma: float | str) -> Kernel:
     refuses, raises ValueError.
     """
     if isinstance(kernel, str) and kernel == "graph":
-        if gamma != "scale":
+        if not (isinstance(gamma, str) and gamma == "scale"):
             raise ValueError(f"expected gamma='scale', got {gamma!r}: kernel='graph' has no gamma")
         try:
             return NeighborGraphKernel.from_points(points, GRAPH_NEIGHBORS)
@@ -58,11 +62,22 @@ def base_kernel(kernel: Any, points: Array, gamma: float | str) -> Kernel:
             raise ValueError(f"kernel='graph': {error}") from None
     if isinstance(kernel, str) and kernel not in ("rbf", "poly"):  # other names of as_kernel
         check_choice("kernel", kernel, (*KERNEL_NAMES, "graph", "precomputed"))
-    base = as_kernel(kernel, points, gamma)
+    base = as_kernel(kernel, points, gamma, feature_names)
     for holds, meaning in ((base.symmetric, "symmetric"), (base.psd, "positive semi-definite")):
         if not holds:
             raise ValueError(f"expected a kernel that is {meaning}, got {base!r}")
     return base
+
+
+def resolve_columns_of(learner: Any, outer: Any, n_features: int) -> None:
+    """Give a learner's kernel positions for the feature names of the estimator that it is in.
+
+    That estimator is fitted on a data frame, and hands on an array.
+    """
+    kernel = learner.get_params(deep=False).get("kernel")
+    if isinstance(kernel, Kernel):
+        names = getattr(outer, "feature_names_in_", None)
+        learner.set_params(kernel=resolve_columns(kernel, names, n_features))
 
 
 def checked_gram(base: Kernel, points: Array) -> tuple[Array, float | None]:
@@ -170,6 +185,7 @@ class LogDetKernel(Kernel):
         matrix = check_gram(check_points(self.matrix, "matrix"))
         if len(matrix) != len(points):
             raise ValueError(f"expected a matrix for {len(points)} points, got {len(matrix)} rows")
+        self.base._check_pair(points, points)
 
     def _check_pair(self, X: Array, Y: Array) -> None:
         self.base._check_pair(X, Y)
@@ -221,6 +237,7 @@ class LandmarkKernel(Kernel):
             raise ValueError(
                 f"expected a projection for {len(landmarks)} landmarks, got {len(projection)} rows"
             )
+        self.base._check_pair(landmarks, landmarks)
 
     def features(self, X: npt.ArrayLike) -> Array:
         """Return f at each sample of X, shape (n_samples, r)."""
