@@ -1,17 +1,11 @@
-"""Rules for kernel weights, written as they are stated, and data with known weights."""
+"""Rules for kernel weights, written as they are stated."""
 
 import numpy as np
 
-
-def svc_data(seed, n=24):
-    """Points, signs, and five Gaussians on the points."""
-    r = np.random.default_rng(seed)
-    X = r.uniform(size=(n, 3))
-    noise = 0.3 * r.standard_normal(n)
-    return X, np.sign(np.sin(6 * X[:, 0]) + X[:, 1] - X[:, 2] + noise - 0.3)
+from tests.reference.mkl_conic import GAMMAS
 
 
-def gaussians(X, gammas=(0.1, 0.5, 2, 8, 32)):
+def gaussians(X, gammas=GAMMAS):
     distances = np.square(X[:, None] - X[None]).sum(axis=-1)
     return [np.exp(-gamma * distances) for gamma in gammas]
 

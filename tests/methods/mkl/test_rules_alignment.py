@@ -13,6 +13,7 @@ from pliant.methods.mkl.alignment import align, alignf, alignments
 from pliant.methods.mkl.grams import Grams
 from tests.reference import conic
 from tests.reference import naive_kernel_weights as naive
+from tests.reference.mkl_conic import svc_data
 
 RULES = pytest.mark.parametrize("rule", [align, alignf])
 
@@ -33,7 +34,7 @@ def case(seed, n=15, count=6):
 
 
 def test_known_weights():
-    X, y = naive.svc_data(0)
+    X, y = svc_data(0)
     grams = stack(naive.gaussians(X))
     known = [0.20670397, 0.21429909, 0.22576294, 0.20332375, 0.14991025]
     np.testing.assert_allclose(align(grams, y).weights, known, rtol=0, atol=5e-9)
@@ -169,7 +170,7 @@ def test_hundreds_of_nearly_dependent_kernels_are_certified():
 
 @RULES
 def test_kernels_computed_when_needed_have_the_same_weights(rule):
-    X, y = naive.svc_data(1)
+    X, y = svc_data(1)
     kernels = [Gaussian(gamma) for gamma in (0.1, 0.5, 2.0, 8.0, 32.0)]
     kept = rule(Grams(kernels, X, 100.0), y)
     computed = Grams(kernels, X, 8.0 * 24**2 / 2**20)

@@ -14,6 +14,7 @@ from pliant.methods.mkl.grams import Grams
 from pliant.methods.mkl.weighting import shared
 from tests.reference import conic
 from tests.reference import naive_kernel_weights as naive
+from tests.reference.mkl_conic import svc_data
 
 KNOWN = {
     0.1: (0.5014218668, [0.01222825, 0.05662485, 0.15588698, 0.26507869, 0.51018124]),
@@ -23,7 +24,7 @@ KNOWN = {
 
 @pytest.mark.parametrize("lam", KNOWN)
 def test_known_weights(lam):
-    X, y = naive.svc_data(0)
+    X, y = svc_data(0)
     (found,) = easy(Grams.of_arrays(naive.gaussians(X)), [y], lam)
     value, weights = KNOWN[lam]
     assert found.value == pytest.approx(value, abs=5e-11)
@@ -34,7 +35,7 @@ def test_known_weights(lam):
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("lam", [0.01, 0.3, 0.9])
 def test_the_optimum_is_that_of_a_conic_solver(seed, lam):
-    X, y = naive.svc_data(seed, 20)
+    X, y = svc_data(seed, 20)
     kernels = naive.gaussians(X, (0.5, 4, 20))
     (found,) = easy(Grams.of_arrays(kernels), [y], lam)
     g = cp.Variable(len(y), nonneg=True)
@@ -48,7 +49,7 @@ def test_the_optimum_is_that_of_a_conic_solver(seed, lam):
 
 
 def test_lam_of_one_compares_the_means_of_the_classes():
-    X, y = naive.svc_data(1)
+    X, y = svc_data(1)
     kernels = naive.gaussians(X)
     (found,) = easy(Grams.of_arrays(kernels), [y], 1.0)
     g = np.where(y > 0, 1 / (y > 0).sum(), 1 / (y < 0).sum())
@@ -58,7 +59,7 @@ def test_lam_of_one_compares_the_means_of_the_classes():
 
 
 def test_pairs_of_three_classes_and_their_mean():
-    X, _ = naive.svc_data(2, 30)
+    X, _ = svc_data(2, 30)
     labels = np.arange(30) % 3
     kernels = naive.gaussians(X)
     pairs = list(combinations(range(3), 2))
@@ -79,7 +80,7 @@ def test_pairs_of_three_classes_and_their_mean():
 @given(seed=st.integers(0, 10_000), lam=st.sampled_from([0.0, 0.1, 0.7]))
 @settings(max_examples=15)
 def test_permuted_doubled_and_scaled_kernels(seed, lam):
-    X, y = naive.svc_data(seed)
+    X, y = svc_data(seed)
     if np.ptp(y) == 0:
         y[0] = -y[0]
     kernels = naive.gaussians(X)
@@ -97,7 +98,7 @@ def test_permuted_doubled_and_scaled_kernels(seed, lam):
 
 @pytest.mark.parametrize("value", [0.0, 1.0, 0.1, 1e6])
 def test_a_constant_kernel_has_no_weight(value):
-    X, y = naive.svc_data(3)
+    X, y = svc_data(3)
     kernels = naive.gaussians(X)
     (found,) = easy(Grams.of_arrays([np.full((24, 24), value), *kernels]), [y], 0.1)
     (without,) = easy(Grams.of_arrays(kernels), [y], 0.1)
@@ -106,7 +107,7 @@ def test_a_constant_kernel_has_no_weight(value):
 
 
 def test_one_kernel_and_equal_classes():
-    X, y = naive.svc_data(4)
+    X, y = svc_data(4)
     (one,) = easy(Grams.of_arrays(naive.gaussians(X)[2:3]), [y], 0.1)
     assert one.weights.tolist() == [1.0]
     same = Grams.of_arrays([np.ones((4, 4)), np.full((4, 4), 0.3)])

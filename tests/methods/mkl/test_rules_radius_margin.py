@@ -12,11 +12,12 @@ from pliant.methods.mkl.radius_margin import radius_margin
 from pliant.methods.svm.hulls import closest_hulls, smallest_ball
 from tests.reference import conic
 from tests.reference import naive_kernel_weights as naive
+from tests.reference.mkl_conic import svc_data
 
 
 def smooth(seed):
     """Gaussians, for which the ratio has a gradient."""
-    X, y = naive.svc_data(seed)
+    X, y = svc_data(seed)
     return naive.gaussians(X), y
 
 
@@ -137,7 +138,7 @@ def test_two_points():
 
 
 def test_float32_is_certified_to_fewer_digits():
-    X, y = naive.svc_data(9)
+    X, y = svc_data(9)
     kernels = [Gaussian(gamma) for gamma in (0.1, 0.5, 2.0, 8.0, 32.0)]
     exact = radius_margin(Grams(kernels, X, 10.0), y)
     halves = radius_margin(Grams(kernels, X, 5 * 5.0 * 24**2 / 2**20), y)
@@ -159,14 +160,14 @@ def test_a_limit_and_a_callback_end_the_run_with_a_larger_gap():
 
 
 def test_equal_points_with_different_labels_are_refused():
-    X, y = naive.svc_data(11)
+    X, y = svc_data(11)
     X[17], y[17] = X[4], -y[4]
     with pytest.raises(ValueError, match=r"samples 4 and 17 are equal for all kernels.*'easy'"):
         radius_margin(Grams.of_arrays(naive.gaussians(X)), y)
 
 
 def test_classes_that_no_kernel_separates_are_refused():
-    X, y = naive.svc_data(12)
+    X, y = svc_data(12)
     kernels = [np.outer(x, x) for x in X.T]
     with pytest.raises(ValueError, match="the convex hulls of the classes meet; choose weights"):
         radius_margin(Grams.of_arrays(kernels), y)
