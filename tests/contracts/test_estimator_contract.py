@@ -112,6 +112,7 @@ def expected_failures(estimator):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.filterwarnings("ignore::pliant.NonPSDWarning")
+@pytest.mark.filterwarnings("ignore::pliant.UniformWeightsWarning")  # labels at random
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
     with joblib.parallel_config("threading"):  # processes take seconds to start
