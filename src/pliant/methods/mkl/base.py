@@ -162,7 +162,7 @@ class BaseMKL(BaseSVM):
         relative = np.divide(gaps, objectives, out=np.zeros_like(gaps), where=gaps != 0)
         return Convergence(
             np.arange(len(gaps), dtype=np.float64), relative, float(self.tol),
-            unit="Newton steps", scale="|objective|",
+            unit="steps of the weights", scale="|objective|",
         )  # fmt: skip
 
     def _warn_if_open(self, results: list[Result[newton.Weights]]) -> None:

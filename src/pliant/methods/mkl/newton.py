@@ -4,6 +4,9 @@ Each iterate d costs the SVMs at K(d), started from the solutions at the last on
 every kernel for the bounds. The next iterate minimises the second-order model of J over the
 weights: a small quadratic problem on the simplex, in e = d^p. Near the optimum the free
 coordinates of the SVMs no longer change, and the model is exact up to the third order.
+
+For larger norms the next iterate is a closed form instead, the alternating minimisation of Kloft et
+al. (2011).
 """
 
 from __future__ import annotations
@@ -27,6 +30,10 @@ COARSEST, FINEST = 1e-3, 1e-10
 INNER_SHARE = 0.03
 """SVMs are solved to this share of the relative gap of the weights; slopes of J need more digits
 than its value."""
+
+CONTRACTS = 1.5
+"""Norm from which on Kloft's closed form is used: it reduces the error at least as fast as Newton's
+method there (norm 2: 6 steps to a relative gap of 1e-3, norm 1.2: 15), and is cheaper."""
 
 TRIES = 8
 """Number of SVMs solved along one direction."""
@@ -212,7 +219,10 @@ def solve(
         share = INNER_SHARE if idle == 0 else 0.1 * INNER_SHARE
         run.inner = max(FINEST, min(share * gap, run.inner if idle < 3 else 0.1 * run.inner))
         run.n_iter += 1
-        point = _step(run, point, products, q)
+        if problem.norm < CONTRACTS:
+            point = _newton_step(run, point, products, q)
+        else:
+            point = run.solve_svms(problem.closed_form(point.d, q), point.solutions)
 
 
 def _status(run: _Run, done: bool, max_iter: int, idle: int) -> Status | None:
@@ -241,7 +251,7 @@ def solve_at(
     return run.result(Status.CONVERGED if run.relative_gap <= tol else Status.STALLED)
 
 
-def _step(run: _Run, point: Point, products: list[Array], q: Array) -> Point:
+def _newton_step(run: _Run, point: Point, products: list[Array], q: Array) -> Point:
     """Return the SVMs at the next weights."""
     problem = run.problem
     some = _active(problem, point.d, q)
