@@ -51,8 +51,8 @@ class OutOfTimeError(Exception):
 
 
 @dataclass(frozen=True)
-class Machine:
-    """A solved SVM: signed dual coefficients b, intercept, and the dual objective J."""
+class Solved:
+    """An SVM: signed dual coefficients b, intercept, and the dual objective J."""
 
     coef: Array
     intercept: float
@@ -115,7 +115,7 @@ class _Descent:
         self.n_svms = self.n_gradients = 0
         self.weights: Array = np.full(self.n_kernels, 1.0 / self.n_kernels)
         self.gram = self.combined(self.weights)
-        self.machine = self.solve(self.gram)
+        self.solved = self.solve(self.gram)
 
     def run(self) -> Solution:
         """Iterate to the tolerance, the time limit, or until no step helps."""
@@ -129,14 +129,14 @@ class _Descent:
                     break
                 if not moved:
                     self.svm_tol = max(FINEST, 0.1 * self.svm_tol)
-                    self.machine = self.solve(self.gram)
+                    self.solved = self.solve(self.gram)
             except OutOfTimeError:
                 stopped = "time"
             gradient, gap = self.gradient_and_gap()
             if stopped:
                 break
         return Solution(
-            self.weights, self.machine.coef, self.machine.intercept, self.machine.objective, gap,
+            self.weights, self.solved.coef, self.solved.intercept, self.solved.objective, gap,
             self.n_svms, self.n_gradients, "" if gap < self.tol else stopped,
         )  # fmt: skip
 
@@ -154,8 +154,8 @@ class _Descent:
             first = int(np.argmin(steps))
             longest = steps[first]
             end = self.solve(self.gram + longest * slope)
-            if end.objective >= self.machine.objective:
-                falling = self.machine.coef @ slope @ self.machine.coef > 0.0
+            if end.objective >= self.solved.objective:
+                falling = self.solved.coef @ slope @ self.solved.coef > 0.0
                 return (falling and self.search(direction, slope, longest, end)) or moved
             self.move(direction, slope, longest, end)
             self.weights[first] = 0.0
@@ -168,16 +168,16 @@ class _Descent:
             direction[first] = 0.0
         return moved
 
-    def search(self, direction: Array, slope: Array, longest: float, end: Machine) -> bool:
+    def search(self, direction: Array, slope: Array, longest: float, end: Solved) -> bool:
         """Go to the lowest point that a golden-section search sees; return whether J fell."""
-        start, best, step = self.machine.objective, self.machine, 0.0
+        start, best, step = self.solved.objective, self.solved, 0.0
         low, high = 0.0, longest
         left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
         tried = {p: self.solve(self.gram + p * slope) for p in (left, right)}
         while True:
-            for place, machine in tried.items():
-                if machine.objective < best.objective:
-                    best, step = machine, place
+            for place, solved in tried.items():
+                if solved.objective < best.objective:
+                    best, step = solved, place
             improved = best.objective < start
             if high - low <= (WIDTH if improved else SHORTEST) * longest:
                 break
@@ -193,14 +193,14 @@ class _Descent:
             self.move(direction, slope, step, best)
         return improved
 
-    def move(self, direction: Array, slope: Array, step: float, machine: Machine) -> None:
+    def move(self, direction: Array, slope: Array, step: float, solved: Solved) -> None:
         """Take a step, at the end of which the SVM has been solved."""
         self.weights = self.weights + step * direction
         self.weights[self.weights < ZERO] = 0.0
         self.gram = self.gram + step * slope
-        self.machine = machine
+        self.solved = solved
 
-    def solve(self, gram: Array) -> Machine:
+    def solve(self, gram: Array) -> Solved:
         """Solve the SVM on a Gram matrix."""
         if self.n_svms and perf_counter() > self.deadline:
             raise OutOfTimeError
@@ -215,16 +215,16 @@ class _Descent:
         quadratic = coef @ gram[np.ix_(support, support)] @ coef
         every = np.zeros(self.n)
         every[support] = coef
-        return Machine(every, float(model.intercept_[0]), linear, linear - 0.5 * quadratic)
+        return Solved(every, float(model.intercept_[0]), linear, linear - 0.5 * quadratic)
 
     def gradient_and_gap(self) -> tuple[Array, float]:
         """Return dJ/dd and the relative duality gap."""
         self.n_gradients += 1
-        coef = self.machine.coef
+        coef = self.solved.coef
         products = (self.grams.reshape(-1, self.n) @ coef).reshape(self.n_kernels, self.n)
         gradient = -0.5 * (products @ coef)
-        J = self.machine.objective
-        return gradient, float((J - gradient.min() - self.machine.linear) / J)
+        J = self.solved.objective
+        return gradient, float((J - gradient.min() - self.solved.linear) / J)
 
     def combined(self, weights: Array) -> Array:
         """Return sum_m weights_m K_m, shape (n, n)."""
