@@ -81,6 +81,8 @@ def test_the_public_names():
         "LearnedKernelClassifier",
         "LearnedKernelRegressor",
         "LogDetLearner",
+        "MKLClassifier",
+        "MKLRegressor",
         "ModelFileError",
         "NonPSDWarning",
         "OrderSpectralLearner",
