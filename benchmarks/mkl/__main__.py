@@ -1,6 +1,6 @@
 """Measure, and write the pages.
 
-    python -m benchmarks.mkl speed LINES --data DIR [--sets NAME,...] [--seeds 100:120] [--gaps 0.01]
+    python -m benchmarks.mkl speed LINES --data DIR [--sets NAME,...] [--seeds 0:9] [--gaps 0.01]
     python -m benchmarks.mkl accuracy LINES --data DIR [--sets NAME,...] [--methods NAME,...]
     python -m benchmarks.mkl page [--speed LINES] [--accuracy LINES]
 
