@@ -86,7 +86,7 @@ def sample(name: str, seed: int, folder: Path | None = None, rows: int = MOST_TR
         ((train, test),) = official(data.y, other.y)
         X, y = np.concatenate([X, other.X]), np.concatenate([y, other.y])
     else:
-        ((train, test),) = random_halves(y, 1, stratify=classification, random_state=seed)
+        ((train, test),) = random_halves(y.tolist(), 1, stratify=classification, random_state=seed)
     rng = np.random.default_rng(seed)
     train, test = rng.permutation(train)[:rows], rng.permutation(test)[:MOST_TEST]
     scaler = StandardScaler().fit(X[train])

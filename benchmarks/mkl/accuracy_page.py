@@ -220,6 +220,7 @@ def draw(found: Mapping[str, Any], path: Path) -> Path:
         ax.axvline(0.0, color="0.3", linewidth=0.8)
         ax.set_yticks(range(len(names)), names)
         ax.invert_yaxis()
+        ax.locator_params(axis="x", nbins=6)
         ax.set_xlabel(f"{score} less that of the tuned Gaussian SVM")
         ax.set_title(f"{task}, {len(tables)} sets; lines: medians", fontsize=10)
     with replacing(path) as draft:

@@ -177,7 +177,7 @@ def test_the_summary_of_accuracy():
         {"svm": [0.7, 0.6, 0.5], "uniform": [0.8, 0.7, 0.4], "simple": [0.9, 0.8, 0.6]}
     )
     rows = {row["method"]: row for row in accuracy_page.summary(lines, "classification")}
-    assert list(rows)[0] == "simple"
+    assert next(iter(rows)) == "simple"
     assert rows["simple"]["rank"] == 1.0
     assert rows["simple"]["gain on svm"] == pytest.approx((0.2 + 0.2 + 0.1) / 3)
     # Set 3 is monks1, whose repeats share their rows: no test there.
