@@ -92,6 +92,7 @@ def test_the_public_names():
         "TKLClassifier",
         "TKLRegressor",
         "TableError",
+        "UniformWeightsWarning",
         "__version__",
         "compare",
         "kernel_alignment",

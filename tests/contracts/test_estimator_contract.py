@@ -57,6 +57,9 @@ ESTIMATORS = [
     MKLClassifier(),
     MKLClassifier(["gaussian", "laplacian"], norm=2.0, shared_weights=False),
     MKLClassifier(weights="uniform", cache_mb=2),
+    MKLClassifier(["gaussian", "laplacian"], weights="alignf"),
+    MKLClassifier(["gaussian", "laplacian"], weights="performance", random_state=0),
+    MKLClassifier(["gaussian", "laplacian"], weights="radius-margin"),
     MKLRegressor(),
     OrderSpectralLearner(),
     OrderSpectralLearner("scg", "improved", 3, 10, drop_null=False),
@@ -109,6 +112,7 @@ def expected_failures(estimator):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.filterwarnings("ignore::pliant.NonPSDWarning")
+@pytest.mark.filterwarnings("ignore::pliant.UniformWeightsWarning")  # labels at random
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
     with joblib.parallel_config("threading"):  # processes take seconds to start

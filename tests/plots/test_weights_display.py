@@ -133,12 +133,12 @@ def test_names_come_from_the_table_the_user_or_the_place():
     kernels = [On(Gaussian(0.5), [1]), On(Linear(), [0, 2])]
     model = MKLRegressor(kernels, norm=2.0).fit(frame, F)
     assert WeightsDisplay.from_estimator(model).kernel_names == model.kernel_names_
-    assert model.kernel_names_ == ["Gaussian(gamma=0.5) of strong", "Linear() of idle and weak"]
+    assert model.kernel_names_ == ["Gaussian(gamma=0.5) of strong", "Linear of idle and weak"]
     plain = make_pipeline(StandardScaler(), MKLRegressor(kernels)).fit(frame, F)
     numbers = WeightsDisplay.from_estimator(plain).kernel_names
-    assert numbers == ["Gaussian(gamma=0.5) of feature 1", "Linear() of features 0 and 2"]
+    assert numbers == ["Gaussian(gamma=0.5) of feature 1", "Linear of features 0 and 2"]
     named = WeightsDisplay.from_estimator(plain, feature_names=["a", "b", "c"]).kernel_names
-    assert named == ["Gaussian(gamma=0.5) of b", "Linear() of a and c"]
+    assert named == ["Gaussian(gamma=0.5) of b", "Linear of a and c"]
     own = WeightsDisplay.from_estimator(plain, kernel_names=["x", "y"]).kernel_names
     assert own == ["x", "y"]
     grams = [Precomputed(kernel(X)) for kernel in (Gaussian(), Linear())]

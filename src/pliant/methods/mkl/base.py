@@ -122,7 +122,7 @@ class BaseMKL(BaseSVM):
         tol, max_iter = float(self.tol), int(self.max_iter)
         if self.weights == "simple":
             return newton.solve(problem, tol=tol, max_iter=max_iter, callback=callback)
-        weights = RULES[self.weights](self, problem, [task.target for task in tasks], callback)
+        weights = RULES[self.weights](self, problem, tasks, callback)
         return newton.solve_at(problem, weights, tol=tol, callback=callback)
 
     def _set_weights(self, result: Result[newton.Weights]) -> None:
