@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from inspect import signature
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
@@ -58,7 +59,7 @@ def short_names(kernels: Sequence[Kernel], feature_names: Sequence[str] | None =
 def _parameters(kernel: Kernel) -> Iterator[tuple[str, bool, object, object]]:
     """Yield numbers and texts among the parameters: "name=value", whether first, value, default."""
     for place, each in enumerate(signature(type(kernel)).parameters.values()):
-        value = getattr(kernel, each.name)
+        value: Any = getattr(kernel, each.name)
         if isinstance(value, str | Real):
             text = f"{value:.3g}" if isinstance(value, float) else str(value)
             yield f"{each.name}={text}", place == 0, value, each.default
