@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from inspect import signature
-from numbers import Real
+from functools import cache
+from inspect import Parameter, signature
 
 import numpy as np
 
@@ -39,8 +39,13 @@ def short_name(kernel: Kernel, feature_names: Sequence[str] | None = None) -> st
 
 def _parameters(kernel: Kernel) -> Iterator[tuple[str, bool, object, object]]:
     """Yield numbers and texts among the parameters: "name=value", whether first, value, default."""
-    for place, each in enumerate(signature(type(kernel)).parameters.values()):
+    for place, each in enumerate(_signature(type(kernel))):
         value = getattr(kernel, each.name)
-        if isinstance(value, str | Real):
+        if isinstance(value, str | float | int):
             text = f"{value:.3g}" if isinstance(value, float) else str(value)
             yield f"{each.name}={text}", place == 0, value, each.default
+
+
+@cache
+def _signature(kind: type[Kernel]) -> list[Parameter]:
+    return list(signature(kind).parameters.values())

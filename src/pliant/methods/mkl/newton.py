@@ -39,6 +39,12 @@ two tables with 117 and 442 kernels: 5 to 7 steps for norm 2, 15 for norm 1.2.)"
 TRIES = 8
 """Number of SVMs solved along one direction."""
 
+DAMPING_FACTOR, LEAST_DAMPING, DAMPED_ALL = 4.0, 0.03, 0.1
+"""The Hessian of J knows the free coordinates of the SVMs at one point only; where they are few, J
+bends more than it says. So this share of its diagonal, and of the mean of that, is added: 1 at
+first, four times more after a step whose full length was too long, four times less after others.
+(Halves the time on wdbc with C = 100 and traces of 1, where 10 coordinates are free.)"""
+
 FLATTER, NARROWER = 0.5, 0.25
 """A length along a direction is taken where the slope is at most this share of the first one; else
 the interval of lengths is divided at this share or more from its ends."""
@@ -114,6 +120,7 @@ class _Run:
         self.inner = inner
         self.n_iter = 0
         self.stopped = False
+        self.damping = 1.0
         self.history: list[Progress] = []
         self.lower = -np.inf
         self.first = self.best = self._solved(start, [None] * len(problem.margins))
@@ -165,6 +172,13 @@ class _Run:
         """Update the lower bound and the history."""
         self.lower = max(self.lower, lower)
         self.history.append(Progress(self.n_iter, self.best.upper, self.gap))
+
+    def adapt(self, rejected: int) -> None:
+        """Damp the next model less if the last step was right, else more."""
+        if rejected:
+            self.damping = max(DAMPING_FACTOR * self.damping, LEAST_DAMPING)
+        else:
+            self.damping /= DAMPING_FACTOR
 
     def result(self, status: Status) -> Result[Weights]:
         """Return the best weights with their bounds."""
@@ -262,10 +276,14 @@ def _newton_step(run: _Run, point: Point, products: list[Array], q: Array) -> Po
     some = _active(problem, point.d, q)
     parts = [product[some] for product in products]
     hessian, changes = problem.curvature(point.gram, point.solutions, parts, point.duals)
-    direction = _direction(problem, point.d, q, some, hessian)
+    damped = hessian.copy()
+    damped[np.diag_indices_from(damped)] += run.damping * (
+        hessian.diagonal() + DAMPED_ALL * hessian.diagonal().mean()
+    )
+    direction = _direction(problem, point.d, q, some, damped)
     best, length, ends = None, 1.0, [0.0, 1.0]
     slopes = [direction.slope, 0.0]
-    for _ in range(TRIES):
+    for tries in range(TRIES):
         d = _moved(problem, point.d, direction, length)
         starts = []
         for b, (free, change) in zip(point.solutions, changes, strict=True):
@@ -278,6 +296,7 @@ def _newton_step(run: _Run, point: Point, products: list[Array], q: Array) -> Po
         slope = float(_slopes(problem, d[some], q_new) @ direction.change)
         flat = abs(slope) <= FLATTER * abs(direction.slope) and new.value < point.value
         if run.stopped or flat or (slope <= 0.0 and length == 1.0):
+            run.adapt(tries)
             return new
         # J is convex: its minimum lies between the last length of negative slope and the first
         # of positive slope, nearer to the one of smaller slope.
@@ -286,6 +305,7 @@ def _newton_step(run: _Run, point: Point, products: list[Array], q: Array) -> Po
         share = slopes[0] / (slopes[0] - slopes[1])
         length = ends[0] + min(max(share, NARROWER), 1.0 - NARROWER) * (ends[1] - ends[0])
     assert best is not None
+    run.adapt(TRIES)
     return best
 
 
