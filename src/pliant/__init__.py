@@ -34,7 +34,8 @@ from pliant.methods import (
     TKLRegressor,
 )
 from pliant.methods.side_information.information import SideInformation
-from pliant.methods.side_information.losses import kernel_alignment, scg_loss
+from pliant.methods.side_information.losses import scg_loss
+from pliant.metrics import kernel_alignment
 
 if TYPE_CHECKING:
     from pliant.comparison import compare
