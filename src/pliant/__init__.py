@@ -13,6 +13,7 @@ from pliant._version import __version__
 from pliant.core.exceptions import ModelFileError, NonPSDWarning, TableError
 from pliant.core.public import set_public_module
 from pliant.methods import (
+    AlignedRandomFeatures,
     AsymmetricKernelRidge,
     C_path,
     DANKClassifier,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from pliant.comparison import compare
 
 __all__ = [
+    "AlignedRandomFeatures",
     "AsymmetricKernelRidge",
     "C_path",
     "DANKClassifier",

@@ -15,7 +15,13 @@ from sklearn.exceptions import ConvergenceWarning
 from pliant.core.linalg import negative_eigenvalue
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
-from pliant.core.validation import check_gram, check_labels, check_points, stack_level
+from pliant.core.validation import (
+    check_gram,
+    check_labels,
+    check_points,
+    has_fractions,
+    stack_level,
+)
 from pliant.methods.side_information.information import SideInformation
 from pliant.methods.side_information.losses import gram_of
 from pliant.methods.svm.hulls import closest_hulls, smallest_ball
@@ -339,7 +345,7 @@ def _warn(name: str, lower: float, upper: float) -> None:
 def _target_gram(target: npt.ArrayLike) -> Array:
     """Return the matrix of one label or real number for each sample, shape (n, n)."""
     y = np.asarray(target)
-    if y.dtype.kind == "f" and np.isfinite(y).all() and (y % 1 != 0).any():
+    if has_fractions(y):
         return np.multiply.outer(y, y).astype(np.float64)
     classes, codes = np.unique(check_labels(target), return_inverse=True)
     same = codes[:, None] == codes
