@@ -5,6 +5,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from pliant import (
+    AlignedRandomFeatures,
     AsymmetricKernelRidge,
     DANKClassifier,
     DANKRegressor,
@@ -26,6 +27,8 @@ from pliant import (
 )
 
 ESTIMATORS = [
+    AlignedRandomFeatures(20, random_state=0),
+    AlignedRandomFeatures(5, rho=3.0, n_candidates=20, kernel="laplacian", random_state=0),
     DANKClassifier(),
     DANKRegressor(),
     DANKClassifier(kernel="precomputed", extension="none"),

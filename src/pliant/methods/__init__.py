@@ -8,6 +8,7 @@ from pliant.methods.lab_rbf.intervals import LABRBFErrorModel
 from pliant.methods.lab_rbf.members import LABRBFMember
 from pliant.methods.lab_rbf.regressor import LABRBFRegressor
 from pliant.methods.mkl.estimators import MKLClassifier, MKLRegressor
+from pliant.methods.mkl.random_features import AlignedRandomFeatures
 from pliant.methods.ridge.asymmetric import AsymmetricKernelRidge
 from pliant.methods.side_information.components import Components
 from pliant.methods.side_information.embedding import KernelEmbedding
@@ -24,6 +25,7 @@ from pliant.methods.tessellated.gkl import GKLClassifier, GKLRegressor
 from pliant.methods.tessellated.tkl import TKLClassifier, TKLRegressor
 
 __all__ = [
+    "AlignedRandomFeatures",
     "AsymmetricKernelRidge",
     "C_path",
     "Components",

@@ -51,7 +51,9 @@ class Grams:
             )
         self.kernels, self.points = list(kernels), points
         self.n = n
-        self.dtype = np.dtype(np.float32 if 8.0 * n * n * count > room else np.float64)
+        self.dtype: np.dtype[Any] = np.dtype(
+            np.float32 if 8.0 * n * n * count > room else np.float64
+        )
         keeps = 4.0 * n * n * count <= room
         # Those that are not kept are computed here too: this raises now what it would raise later.
         grams = Parallel(n_jobs=n_jobs, require="sharedmem")(
