@@ -12,6 +12,7 @@ from pliant.core.kernels.base import (
 )
 from pliant.core.kernels.extension import batch_reciprocal_neighbors
 from pliant.core.kernels.gaussian_process import GPKernel
+from pliant.core.kernels.on import On, resolve_columns
 from pliant.core.kernels.precomputed import Precomputed
 from pliant.core.kernels.standard import (
     KERNEL_NAMES,
@@ -23,6 +24,7 @@ from pliant.core.kernels.standard import (
     Polynomial,
     as_kernel,
 )
+from pliant.core.kernels.weighted_sum import WeightedSum
 from pliant.core.public import set_public_module
 from pliant.methods.hadamard.adaptive_matrix import AdaptiveMatrix
 from pliant.methods.hadamard.kernel import EXTENSIONS, HadamardKernel
@@ -56,6 +58,7 @@ __all__ = [
     "Matern",
     "NeighborGraphKernel",
     "Normalized",
+    "On",
     "PartitionedKernel",
     "Polynomial",
     "Precomputed",
@@ -67,8 +70,10 @@ __all__ = [
     "Sum",
     "TessellatedKernel",
     "Warp",
+    "WeightedSum",
     "as_kernel",
     "batch_reciprocal_neighbors",
+    "resolve_columns",
 ]
 
 set_public_module(globals(), __all__)

@@ -86,6 +86,11 @@ def _children(node: Node, where: str) -> Children:
         case {"__loader__": "JsonNode", "content": str(text)}:
             _check_scalar(text, where)
             return iter(())
+        case {
+            "__loader__": "SliceNode",
+            "content": {"start": None | int(), "stop": None | int(), "step": None | int()},
+        }:
+            return iter(())
         case {"__loader__": "NdArrayNode", "type": "numpy"}:
             return iter(())
         case {"__loader__": "NdArrayNode", "type": "json", "content": list(items), "shape": shape}:

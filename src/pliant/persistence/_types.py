@@ -61,6 +61,7 @@ def loaders() -> dict[str, frozenset[str]]:
         "ListNode": frozenset({"builtins.list"}),
         "TupleNode": frozenset({"builtins.tuple"}),
         "JsonNode": frozenset({"builtins.str"}),
+        "SliceNode": frozenset({"builtins.slice"}),
         "TypeNode": KEY_TYPES,
         "NdArrayNode": frozenset({"numpy.ndarray"}) | NUMPY_SCALARS,
         "DTypeNode": frozenset({"numpy.dtype"}),

@@ -318,7 +318,7 @@ class GramDisplay(Display):
 def _kernel_points(model: Any, base: Kernel | None, X: Any) -> Array:
     """Return points as the kernel takes them: row numbers, if it is known as a matrix only."""
     points = inner_points(model, X)
-    if not isinstance(base, Precomputed):
+    if not isinstance(base, Precomputed) or points.shape[1] == 1:
         return points
     if points.shape != base.gram.shape:
         raise ValueError(

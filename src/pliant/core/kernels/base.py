@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from numbers import Real
 from typing import Any
 
@@ -325,6 +326,15 @@ class Rescaled(_Wrapped):
 
 
 _LARGEST = float(np.finfo(np.float64).max)
+
+
+def kernels_within(kernel: Kernel) -> Iterator[Kernel]:
+    """Yield a kernel, and all kernels that it is made of."""
+    yield kernel
+    for value in kernel.get_params(deep=False).values():
+        for part in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(part, Kernel):
+                yield from kernels_within(part)
 
 
 def positive(kernel: Kernel, name: str) -> float:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from pliant.core.kernels.base import Kernel
+from pliant.core.kernels.base import Kernel, kernels_within
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_gram, check_points
 
@@ -12,18 +14,37 @@ from pliant.core.validation import check_gram, check_points
 class Precomputed(Kernel):
     """Kernel values that the user computed.
 
-    A training point is written as its row number, in an array of one column; a new point is
-    written as the row of its kernel values against all n training points. Two new points have
+    A point of the matrix is written as its row number, in an array of one column; a new point is
+    written as the row of its kernel values against all n points of the matrix. Two new points have
     no kernel value.
+
+    The matrix may hold more points than an estimator is fitted on: with the kernel values of all
+    samples, training and test samples are both row numbers. So cross-validation works on matrices
+    from elsewhere, of graphs or texts: ``X = np.arange(n)[:, None]``, and a split of X chooses rows
+    and columns of the matrix.
 
     Parameters
     ----------
     gram : array of shape (n, n)
-        The training Gram matrix, n >= 2.
+        The Gram matrix, n >= 2. It is shared, not copied, by `sklearn.base.clone` and by the
+        estimators that are fitted with this kernel: do not change it afterwards.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pliant.kernels import Precomputed
+    >>> kernel = Precomputed(np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 1.0], [0.0, 1.0, 2.0]]))
+    >>> kernel([[0], [2]], [[1]])
+    array([[1.],
+           [1.]])
     """
 
     def __init__(self, gram: Array) -> None:
         self.gram = gram
+
+    def __sklearn_clone__(self) -> Precomputed:
+        """Return another kernel with the same matrix, which is not copied."""
+        return type(self)(self.gram)
 
     def _check_loaded(self) -> None:
         """Raise ValueError if the matrix, read from a file, is no Gram matrix."""
@@ -33,10 +54,12 @@ class Precomputed(Kernel):
         """Allow different numbers of columns."""
 
     def _gram(self, X: Array, Y: Array) -> Array:
+        if X.shape[1] == 1 == Y.shape[1]:
+            return self._values(np.ix_(self._numbers(X), self._numbers(Y)))
         if Y.shape[1] == 1:
-            return self._rows(X)[:, self._numbers(Y)]
+            return self._against_all(X)[:, self._numbers(Y)]
         if X.shape[1] == 1:
-            return self._rows(Y)[:, self._numbers(X)].T
+            return self._against_all(Y)[:, self._numbers(X)].T
         raise ValueError(
             "expected one side to name training points by their row numbers, got two sets of "
             "kernel rows: a precomputed kernel has no value between two new points"
@@ -45,26 +68,45 @@ class Precomputed(Kernel):
     def _diagonal(self, X: Array) -> Array:
         if X.shape[1] != 1:
             raise ValueError("expected training points: k(x, x) of a new point is not known")
-        return self.gram.diagonal()[self._numbers(X)]
+        numbers = self._numbers(X)
+        return self._values((numbers, numbers))
 
-    def _rows(self, X: Array) -> Array:
-        """Return the kernel values against all training points, shape (len(X), n)."""
-        if X.shape[1] == 1:
-            return self.gram[self._numbers(X)]
-        if X.shape[1] != len(self.gram):
+    def _values(self, entries: Any) -> Array:
+        """Return some entries of the matrix, float64."""
+        return np.asarray(self.gram[entries], dtype=np.float64)
+
+    def _against_all(self, X: Array) -> Array:
+        """Return X, if it can be the kernel values of new points, shape (len(X), n)."""
+        if X.shape[1] != len(self._checked()):
             raise ValueError(
                 f"expected kernel values against all {len(self.gram)} training points, "
                 f"got {X.shape[1]} columns"
             )
         return X
 
+    def _checked(self) -> Array:
+        """Return the matrix, if it is one."""
+        gram: Any = self.gram
+        shape = np.shape(gram)
+        if not isinstance(gram, np.ndarray) or len(shape) != 2 or shape[0] != shape[1]:
+            raise ValueError(
+                "expected Precomputed(gram=...) to be an array of shape (n, n), got "
+                f"{type(gram).__name__} of shape {shape}"
+            )
+        return gram
+
     def _numbers(self, X: Array) -> Indices:
         """Return the training points that a column of row numbers stands for."""
         numbers = X[:, 0]
-        wrong = (numbers < 0) | (numbers >= len(self.gram)) | (numbers % 1 != 0)
+        wrong = (numbers < 0) | (numbers >= len(self._checked())) | (numbers % 1 != 0)
         if wrong.any():
             raise ValueError(
                 f"expected row numbers of training points, 0 to {len(self.gram) - 1}, "
                 f"got {numbers[wrong][0]:g}"
             )
         return numbers.astype(np.intp)
+
+
+def takes_row_numbers(kernel: Kernel) -> bool:
+    """Whether columns of the points are row numbers of a matrix, and so no coordinates."""
+    return any(isinstance(part, Precomputed) for part in kernels_within(kernel))

@@ -6,18 +6,20 @@ sigma has gamma = 1/(2 sigma^2).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
 
 from pliant.core.kernels.base import FunctionKernel, Kernel, positive
+from pliant.core.kernels.on import resolve_columns
 from pliant.core.kernels.precomputed import Precomputed
 from pliant.core.typing import Array, Between, Columns, Indices
-from pliant.core.validation import check_choice, check_integer, check_real
+from pliant.core.validation import check_choice, check_integer, check_real, check_vector
 
 FARTHEST = 1e-10 / np.finfo(np.float64).eps
 """Exponents gamma |x|^2 up to this have an absolute error of about 1e-10 at most."""
@@ -27,26 +29,69 @@ TILE_ROWS, TILE_ENTRIES = 128, 100_000
 
 
 class _Stationary(Kernel):
-    """k(x, x) = 1."""
+    """k(x, x) = 1, and a gamma for all features or for each."""
+
+    gamma: Any
+    _power: ClassVar[float] = 0.5
+    """A feature times c has the distances of one whose gamma is times c^(1/power)."""
+
+    def _isotropic(self, X: Array, Y: Array) -> tuple[Array, Array, float]:
+        """Return points that have these kernel values with one gamma, and that gamma.
+
+        The largest gamma is the one, so that no number overflows, and points whose features have
+        equal ones are left as they are.
+        """
+        gamma, shares = self._shares(X.shape[1])
+        if shares is None:
+            return X, Y, gamma
+        factors = shares**self._power
+        left = X * factors
+        return left, left if Y is X else Y * factors, gamma
+
+    def _shares(self, n_features: int) -> tuple[float, Array | None]:
+        """Return the largest gamma, and each one's share of it; None if it is one number."""
+        if isinstance(self.gamma, str) or not hasattr(self.gamma, "__len__"):
+            return positive(self, "gamma"), None
+        name = f"{type(self).__name__}(gamma=...)"
+        each = check_vector(name, self.gamma, n_features)
+        place = int(np.argmin(each))
+        if each[place] < 0:
+            raise ValueError(f"expected {name} >= 0 for each feature, got {each[place]} at {place}")
+        largest = float(each.max())
+        if largest == 0:
+            raise ValueError(f"expected {name} > 0 for at least one feature, got only zeros")
+        return largest, each / largest
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if the hyper-parameters, read from a file, cannot be a kernel's."""
+        super()._check_loaded()
+        self._shares(np.size(self.gamma))
 
     def _diagonal(self, X: Array) -> Array:
         return np.ones(len(X))
 
 
 class Gaussian(_Stationary):
-    """k(x, y) = exp(-gamma |x - y|^2).
+    """k(x, y) = exp(-gamma |x - y|^2), or exp(-sum_j gamma_j (x_j - y_j)^2).
 
     Parameters
     ----------
-    gamma : float
-        > 0; 1/(2 sigma^2).
+    gamma : float or array-like of shape (n_features,)
+        One number > 0, 1/(2 sigma^2); or one for each feature, >= 0 and not all 0. A feature whose
+        gamma is 0 is ignored.
+
+    Examples
+    --------
+    >>> from pliant.kernels import Gaussian
+    >>> Gaussian([0.5, 0.0])([[0.0, 1.0]], [[2.0, 7.0]]).round(3)  # exp(-0.5 2^2)
+    array([[0.135]])
     """
 
-    def __init__(self, gamma: float = 1.0) -> None:
+    def __init__(self, gamma: float | npt.ArrayLike = 1.0) -> None:
         self.gamma = gamma
 
     def _gram(self, X: Array, Y: Array) -> Array:
-        gamma = positive(self, "gamma")
+        X, Y, gamma = self._isotropic(X, Y)
         centre = Y.mean(axis=0)
         right = _Exponents.of(Y, centre, gamma)
         same = X is Y or np.array_equal(X, Y)  # a copy has the very values of its original
@@ -65,30 +110,36 @@ class Gaussian(_Stationary):
         """
         if type(self)._gram is not Gaussian._gram:
             return None
-        whole = _Exponents.of(points, points.mean(axis=0), positive(self, "gamma"))
+        points, _, gamma = self._isotropic(points, points)
+        whole = _Exponents.of(points, points.mean(axis=0), gamma)
         return whole.between if whole.reach <= FARTHEST else None
 
 
 class Laplacian(_Stationary):
-    """k(x, y) = exp(-gamma |x - y|_1).
+    """k(x, y) = exp(-gamma |x - y|_1), or exp(-sum_j gamma_j abs(x_j - y_j)).
 
     Parameters
     ----------
-    gamma : float
-        > 0.
+    gamma : float or array-like of shape (n_features,)
+        One number > 0; or one for each feature, >= 0 and not all 0.
     """
 
-    def __init__(self, gamma: float = 1.0) -> None:
+    _power = 1.0
+
+    def __init__(self, gamma: float | npt.ArrayLike = 1.0) -> None:
         self.gamma = gamma
 
     def _gram(self, X: Array, Y: Array) -> Array:
+        X, Y, gamma = self._isotropic(X, Y)
         gram = cdist(X, Y, "cityblock")
-        gram *= -positive(self, "gamma")
+        gram *= -gamma
         return np.exp(gram, out=gram)
 
 
 class Matern(_Stationary):
     """The Matern kernel of smoothness nu, with r = sqrt(4 nu gamma) |x - y|.
+
+    With a gamma for each feature, r = sqrt(4 nu sum_j gamma_j (x_j - y_j)^2).
 
     k = exp(-r) for nu = 1/2, (1 + r) exp(-r) for 3/2, (1 + r + r^2/3) exp(-r) for 5/2. For
     growing nu it tends to the Gaussian of the same gamma.
@@ -97,19 +148,20 @@ class Matern(_Stationary):
     ----------
     nu : {0.5, 1.5, 2.5}
         Smoothness: the functions of its space are nu - 1/2 times differentiable.
-    gamma : float
-        > 0.
+    gamma : float or array-like of shape (n_features,)
+        One number > 0; or one for each feature, >= 0 and not all 0.
     """
 
-    def __init__(self, nu: float = 2.5, gamma: float = 1.0) -> None:
+    def __init__(self, nu: float = 2.5, gamma: float | npt.ArrayLike = 1.0) -> None:
         self.nu = nu
         self.gamma = gamma
 
     def _gram(self, X: Array, Y: Array) -> Array:
         if self.nu not in (0.5, 1.5, 2.5):
             raise ValueError(f"expected Matern(nu=...) in [0.5, 1.5, 2.5], got {self.nu!r}")
+        X, Y, gamma = self._isotropic(X, Y)
         r = cdist(X, Y, "euclidean")
-        r *= np.sqrt(4.0 * self.nu * positive(self, "gamma"))
+        r *= np.sqrt(4.0 * self.nu * gamma)
         factor = self._factor(r)
         gram = np.exp(np.negative(r, out=r), out=r)
         gram *= factor
@@ -271,7 +323,12 @@ _OTHER_NAMES = {"rbf": "gaussian", "poly": "polynomial"}
 """What scikit-learn calls them."""
 
 
-def as_kernel(kernel: Any, X: Array, gamma: float | str = "scale") -> Kernel:
+def as_kernel(
+    kernel: Any,
+    X: Array,
+    gamma: float | str = "scale",
+    feature_names: Sequence[str] | None = None,
+) -> Kernel:
     """Return the kernel that `kernel` stands for.
 
     Parameters
@@ -284,12 +341,15 @@ def as_kernel(kernel: Any, X: Array, gamma: float | str = "scale") -> Kernel:
         "precomputed".
     gamma : float or {"scale", "auto"}
         For kernels by name: a number > 0; "scale" is 1/(d var(X)), "auto" is 1/d.
+    feature_names : sequence of str of length d, optional
+        The names of the columns of X, for kernels that are made of `On`; in the kernel that is
+        returned they are positions.
 
     Raises
     ------
     ValueError
-        For an unknown name, a gamma that is not positive, or a gamma given beside a kernel
-        that has none or brings its own.
+        For an unknown name, a gamma that is not positive, a gamma given beside a kernel that has
+        none or brings its own, or a column that is not in X.
     TypeError
         If `kernel` is none of these.
     """
@@ -303,7 +363,7 @@ def as_kernel(kernel: Any, X: Array, gamma: float | str = "scale") -> Kernel:
         return Linear() if kernel == "linear" else Precomputed(X)
     _refuse_gamma(gamma, "gamma belongs to kernels given by name; set it on the kernel itself")
     if isinstance(kernel, Kernel):
-        return clone(kernel)
+        return resolve_columns(clone(kernel), feature_names, X.shape[1])
     if callable(kernel) and not isinstance(kernel, type):
         return FunctionKernel(kernel)
     name = getattr(kernel, "__name__", "")
@@ -325,4 +385,9 @@ def _gamma_value(gamma: float | str, X: Array) -> float:
         spread = float(X.var()) if gamma == "scale" else 1.0
         rounding = (1e-12 * float(np.abs(X).max())) ** 2  # of equal numbers
         return 1.0 / (X.shape[1] * (spread if spread > rounding else 1.0))
+    if hasattr(gamma, "__len__"):
+        raise ValueError(
+            f"expected gamma as one number for a kernel given by name, got {gamma!r:.100}; one for "
+            "each feature belongs to the kernel itself: kernel=Gaussian(gamma=...)"
+        )
     return check_real("gamma", gamma, above=0)

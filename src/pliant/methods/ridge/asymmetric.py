@@ -155,7 +155,8 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         )
         targets = np.asarray(targets, dtype=np.float64)
         root = np.sqrt(check_weights(sample_weight, points))
-        kernel = as_kernel(self.kernel, points, self.gamma)
+        names = getattr(self, "feature_names_in_", None)
+        kernel = as_kernel(self.kernel, points, self.gamma, names)
         gram = _square(points) if self._precomputed else _finite(kernel(points), kernel)
         factors = _factors(gram, root, alpha)
         self.kernel_ = None if self._precomputed else kernel

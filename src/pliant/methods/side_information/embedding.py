@@ -252,7 +252,8 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     ) -> Array:
         """Return the mean score of each candidate for one learner."""
         points, information = learner._checked_data(X, **known)
-        base = base_kernel(learner.kernel, points, learner.gamma)
+        names = getattr(learner, "feature_names_in_", None)
+        base = base_kernel(learner.kernel, points, learner.gamma, names)
         sampled = len(information.known) > MAX_POINTS
         on_graph = isinstance(learner.kernel, str) and learner.kernel == "graph"
 

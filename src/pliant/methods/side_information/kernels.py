@@ -7,6 +7,7 @@ explicit features of k0 from landmarks (`LandmarkKernel`).
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,7 +43,9 @@ RANK = 1e-12
 """Eigenvalues of the landmarks' matrix below this multiple of the largest are rounding."""
 
 
-def base_kernel(kernel: Any, points: Array, gamma: float | str) -> Kernel:
+def base_kernel(
+    kernel: Any, points: Array, gamma: float | str, feature_names: Sequence[str] | None = None
+) -> Kernel:
     """Return the kernel for a parameter ``kernel``, if it is symmetric and PSD.
 
     Besides the names of `pliant.kernels.as_kernel` there is "graph", the
@@ -50,7 +53,7 @@ def base_kernel(kernel: Any, points: Array, gamma: float | str) -> Kernel:
     refuses, raises ValueError.
     """
     if isinstance(kernel, str) and kernel == "graph":
-        if gamma != "scale":
+        if not (isinstance(gamma, str) and gamma == "scale"):
             raise ValueError(f"expected gamma='scale', got {gamma!r}: kernel='graph' has no gamma")
         try:
             return NeighborGraphKernel.from_points(points, GRAPH_NEIGHBORS)
@@ -58,7 +61,7 @@ def base_kernel(kernel: Any, points: Array, gamma: float | str) -> Kernel:
             raise ValueError(f"kernel='graph': {error}") from None
     if isinstance(kernel, str) and kernel not in ("rbf", "poly"):  # other names of as_kernel
         check_choice("kernel", kernel, (*KERNEL_NAMES, "graph", "precomputed"))
-    base = as_kernel(kernel, points, gamma)
+    base = as_kernel(kernel, points, gamma, feature_names)
     for holds, meaning in ((base.symmetric, "symmetric"), (base.psd, "positive semi-definite")):
         if not holds:
             raise ValueError(f"expected a kernel that is {meaning}, got {base!r}")

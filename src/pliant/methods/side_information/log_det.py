@@ -204,7 +204,8 @@ class LogDetLearner(CallbackSupport, KernelLearner):
 
     def _learn(self, points: Array, information: SideInformation) -> LearnedMatrix:
         rng = check_random_state(self.random_state)
-        base = base_kernel(self.kernel, points, self.gamma)
+        names = getattr(self, "feature_names_in_", None)
+        base = base_kernel(self.kernel, points, self.gamma, names)
         if self.max_pairs is None:
             pairs, signs = information.pairs, information.signs
         else:

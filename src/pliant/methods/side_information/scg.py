@@ -209,7 +209,8 @@ class SCGLogDetLearner(KernelLearner):
 
     def _learn(self, points: Array, information: SideInformation) -> LearnedMatrix:
         rng: RandomState = check_random_state(self.random_state)
-        kernel = base_kernel(self.kernel, points, self.gamma)
+        names = getattr(self, "feature_names_in_", None)
+        kernel = base_kernel(self.kernel, points, self.gamma, names)
         graph = information.graph(self.graph, self.beta)
         learn = self._learn_features if self._uses_features(len(graph)) else self._learn_matrix
         learned = learn(kernel, information, graph, rng)

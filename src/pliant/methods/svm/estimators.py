@@ -54,7 +54,8 @@ def _check_step_limit(name: str, value: Any) -> None:
 
 def finite_gram(kernel: Kernel, points: Array) -> Array:
     """Return the kernel values between points, shape (m, m), if they are finite."""
-    gram = kernel.gram if isinstance(kernel, Precomputed) else kernel(points)
+    given = isinstance(kernel, Precomputed) and kernel.gram is points  # kernel="precomputed"
+    gram = points if given else kernel(points)
     if not np.isfinite(gram.sum()):
         raise ValueError(
             f"expected finite kernel values, got inf or NaN from {kernel!r}; scale the features"

@@ -1,0 +1,110 @@
+"""A weighted sum of any number of kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from pliant.core.kernels.base import Kernel
+from pliant.core.typing import Array
+from pliant.core.validation import check_vector
+
+SHOWN = 3
+"""Kernels that the name of a sum shows, those of the largest weights."""
+
+TILE_ENTRIES = 100_000
+"""Values that are added at once: they should stay in a processor's second cache."""
+
+
+class WeightedSum(Kernel):
+    """k(x, y) = sum_m weights[m] kernels[m](x, y).
+
+    Kernels of weight zero are not evaluated. The sum is symmetric if all kernels are, and positive
+    semi-definite if all kernels are and no weight is negative.
+
+    Parameters
+    ----------
+    kernels : list or tuple of Kernel
+        At least one.
+    weights : array-like of shape (n_kernels,)
+        Finite numbers; one number stands for equal weights.
+
+    Examples
+    --------
+    >>> from pliant.kernels import Gaussian, Linear, WeightedSum
+    >>> kernel = WeightedSum([Gaussian(0.5), Linear()], [0.75, 0.25])
+    >>> float(kernel([[1.0, 2.0]])[0, 0])
+    2.0
+    >>> kernel
+    WeightedSum(0.75 Gaussian(gamma=0.5) + 0.25 Linear())
+    """
+
+    def __init__(self, kernels: Sequence[Kernel], weights: npt.ArrayLike) -> None:
+        self.kernels = kernels
+        self.weights = weights
+
+    @property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        """Whether all kernels are symmetric."""
+        return all(kernel.symmetric for kernel, _ in self._terms())
+
+    @property
+    def psd(self) -> bool:  # type: ignore[override]
+        """Whether all kernels are positive semi-definite, and no weight is negative."""
+        return all(kernel.psd and weight >= 0 for kernel, weight in self._terms())
+
+    def _terms(self) -> list[tuple[Kernel, float]]:
+        """Return the kernels and their weights, if they can be such."""
+        kernels = self.kernels
+        if not isinstance(kernels, list | tuple) or not kernels:
+            raise ValueError(
+                f"expected WeightedSum(kernels=...) to be a list of kernels, at least one, got "
+                f"{kernels!r:.200}"
+            )
+        for place, kernel in enumerate(kernels):
+            if not isinstance(kernel, Kernel):
+                raise ValueError(
+                    f"expected WeightedSum(kernels=...) to hold kernels, got {kernel!r:.200} "
+                    f"at {place}"
+                )
+        weights = check_vector("WeightedSum(weights=...)", self.weights, len(kernels))
+        return list(zip(kernels, weights.tolist(), strict=True))
+
+    def _used(self) -> Iterator[tuple[Kernel, float]]:
+        return ((kernel, weight) for kernel, weight in self._terms() if weight)
+
+    def _check_pair(self, X: Array, Y: Array) -> None:
+        for kernel, _ in self._terms():
+            kernel._check_pair(X, Y)
+
+    def _gram(self, X: Array, Y: Array) -> Array:
+        gram = np.zeros((len(X), len(Y)))
+        step = max(1, TILE_ENTRIES // max(1, len(Y)))
+        for kernel, weight in self._used():
+            part = kernel._gram(X, Y)  # a function's may be its own array, so it is not changed
+            for top in range(0, len(gram), step):
+                gram[top : top + step] += weight * part[top : top + step]
+        return gram
+
+    def _diagonal(self, X: Array) -> Array:
+        diagonal = np.zeros(len(X))
+        for kernel, weight in self._used():
+            diagonal += weight * kernel._diagonal(X)
+        return diagonal
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if the kernels or the weights, read from a file, cannot be such."""
+        super()._check_loaded()
+        self._terms()
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """Return the kernels of the largest weights, and the number of the others."""
+        try:
+            terms = sorted(self._terms(), key=lambda term: -abs(term[1]))
+        except (ValueError, AttributeError):
+            return super().__repr__(N_CHAR_MAX)
+        shown = [f"{weight:.3g} {kernel!r}" for kernel, weight in terms[:SHOWN]]
+        rest = len(terms) - SHOWN
+        return f"WeightedSum({' + '.join([*shown, f'{rest} more'] if rest > 0 else shown)})"
