@@ -103,6 +103,13 @@ unless the value fits.
 """
 
 
+def check_job_count(name: str, value: Any) -> None:
+    """Raise ValueError unless `value` is None, or an integer other than 0."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+    if value is not None and not (whole and value):
+        raise ValueError(f"expected {name} None or an integer other than 0, got {value!r}")
+
+
 def check_share(name: str, value: Any) -> float:
     """Return `value` as a float in (0, 1), or say what was expected of it."""
     number = check_real(name, value, above=0)

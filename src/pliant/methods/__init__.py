@@ -7,6 +7,7 @@ from pliant.methods.lab_rbf.classifier import LABRBFClassifier
 from pliant.methods.lab_rbf.intervals import LABRBFErrorModel
 from pliant.methods.lab_rbf.members import LABRBFMember
 from pliant.methods.lab_rbf.regressor import LABRBFRegressor
+from pliant.methods.mkl.estimators import MKLClassifier, MKLRegressor
 from pliant.methods.ridge.asymmetric import AsymmetricKernelRidge
 from pliant.methods.side_information.components import Components
 from pliant.methods.side_information.embedding import KernelEmbedding
@@ -40,6 +41,8 @@ __all__ = [
     "LearnedKernelClassifier",
     "LearnedKernelRegressor",
     "LogDetLearner",
+    "MKLClassifier",
+    "MKLRegressor",
     "OrderSpectralLearner",
     "SCGLogDetLearner",
     "SCGLogDetPath",

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant.core.kernels.base import Kernel
+from pliant.core.kernels.names import short_name
 from pliant.core.typing import Array
 from pliant.core.validation import check_vector
 
@@ -105,6 +106,6 @@ class WeightedSum(Kernel):
             terms = sorted(self._terms(), key=lambda term: -abs(term[1]))
         except (ValueError, AttributeError):
             return super().__repr__(N_CHAR_MAX)
-        shown = [f"{weight:.3g} {kernel!r}" for kernel, weight in terms[:SHOWN]]
+        shown = [f"{weight:.3g} {short_name(kernel)}" for kernel, weight in terms[:SHOWN]]
         rest = len(terms) - SHOWN
         return f"WeightedSum({' + '.join([*shown, f'{rest} more'] if rest > 0 else shown)})"

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar
-
-import numpy as np
 
 from pliant.core.typing import Callback
 from pliant.core.validation import (
     Constraint,
     automatic,
     check_flag,
+    check_job_count,
     integer,
     one_of,
     optional,
@@ -24,13 +22,6 @@ from pliant.methods.hadamard.parts.run import solve_in_parts
 from pliant.methods.hadamard.solution import Solution
 from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor
 from pliant.methods.svm.task import Task, WarmStart
-
-
-def _check_job_count(name: str, value: Any) -> None:
-    """Raise ValueError unless `value` is None, or an integer other than 0."""
-    whole = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
-    if value is not None and not (whole and value):
-        raise ValueError(f"expected {name} None or an integer other than 0, got {value!r}")
 
 
 def _check_folder(name: str, value: Any) -> None:
@@ -46,7 +37,7 @@ DANK: Mapping[str, Constraint] = {
     "n_parts": automatic(integer(least=1)),
     "prediction": one_of(("part", "whole")),
     "refine": check_flag,
-    "n_jobs": _check_job_count,
+    "n_jobs": check_job_count,
     "checkpoint": _check_folder,
 }
 """Constraints on the parameters of DANK, besides those of a support vector machine."""

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
+from joblib import Parallel, delayed
 
 from pliant.core.jit import compiled
 from pliant.core.kernels.base import Kernel
 from pliant.core.linalg import negative_eigenvalue
+from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_gram
 
@@ -28,9 +30,13 @@ class Grams:
     points : array of shape (n, n_features)
     cache_mb : float
         The most memory for all matrices, in units of 2^20 bytes.
+    n_jobs : int, optional
+        Number of threads that compute them.
     """
 
-    def __init__(self, kernels: Sequence[Kernel], points: Array, cache_mb: float) -> None:
+    def __init__(
+        self, kernels: Sequence[Kernel], points: Array, cache_mb: float, n_jobs: int | None = None
+    ) -> None:
         n, count, room = len(points), len(kernels), cache_mb * MEGABYTE
         if 8.0 * n * n > room:
             raise ValueError(
@@ -42,13 +48,9 @@ class Grams:
         self._kept: Array | None = None
         if 4.0 * n * n * count <= room:
             dtype = np.float64 if 8.0 * n * n * count <= room else np.float32
-            kept = np.empty((count, n, n), dtype)
-            for m in range(count):
-                kept[m] = self._computed(m)
-            self._kept = kept
-        else:
-            for m in range(count):
-                self._computed(m)  # raises now what it would raise later
+            self._kept = np.empty((count, n, n), dtype)
+        # Without a place for them, this raises now what would be raised later.
+        Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(self._fill)(m) for m in range(count))
 
     @classmethod
     def of_arrays(cls, matrices: Sequence[Array]) -> Self:
@@ -70,7 +72,7 @@ class Grams:
         """Return sum_m weights_m K_m, shape (n, n), float64."""
         total = np.zeros((self.n, self.n))
         for m in np.flatnonzero(weights):
-            _add_scaled(total, self[m], float(weights[m]))
+            _add_scaled(total, self[int(m)], float(weights[m]))
         return total
 
     def products(self, b: Array, some: Indices | None = None) -> Array:
@@ -81,12 +83,19 @@ class Grams:
         used = np.flatnonzero(b)
         result = np.zeros((len(chosen), self.n))
         for place, m in enumerate(chosen):
-            _add_rows(result[place], self[m], used, b[used])  # sums in float64
+            _add_rows(result[place], self[int(m)], used, b[used])  # sums in float64
         return result
 
     def inner(self, target: Array) -> Array:
         """Return <K_m, target>, the sum of entrywise products with a matrix, shape (M,)."""
         return np.array([_inner(self[m], target) for m in range(len(self))])
+
+    @blas_limited
+    def _fill(self, m: int) -> None:
+        """Compute K_m, and keep it if there is room."""
+        gram = self._computed(m)
+        if self._kept is not None:
+            self._kept[m] = gram
 
     def _computed(self, m: int) -> Array:
         """Return K_m if it is a Gram matrix of finite numbers."""
@@ -124,7 +133,7 @@ def _add_scaled(total: Array, gram: Array, weight: float) -> None:
 
 
 @compiled
-def _add_rows(total: Array, gram: Array, used: Array, values: Array) -> None:
+def _add_rows(total: Array, gram: Array, used: Indices, values: Array) -> None:
     """Add sum_a values_a gram[used_a] to `total`: the product with a symmetric matrix."""
     for a in range(used.size):
         for j in range(gram.shape[1]):

@@ -4,11 +4,14 @@ Each iterate d costs the SVMs at K(d), started from the solutions at the last on
 every kernel for the bounds. The next iterate minimises the second-order model of J over the
 weights: a small quadratic problem on the simplex, in e = d^p. Near the optimum the free
 coordinates of the SVMs no longer change, and the model is exact up to the third order.
+
+For larger norms the next iterate is a closed form instead, the alternating minimisation of Kloft et
+al. (2011), as long as that is fast.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -28,6 +31,11 @@ INNER_SHARE = 0.03
 """SVMs are solved to this share of the relative gap of the weights; slopes of J need more digits
 than its value."""
 
+CONTRACTS, FAST = 1.5, 0.5
+"""From this norm on Kloft's closed form is used while it reduces the gap to this share: it needs as
+many steps as Newton's method there, or fewer, and each is cheaper. (To a relative gap of 1e-3, on
+two tables with 117 and 442 kernels: 5 to 7 steps for norm 2, 15 for norm 1.2.)"""
+
 TRIES = 8
 """Number of SVMs solved along one direction."""
 
@@ -37,8 +45,10 @@ NEAREST = 0.98
 TINY = 1e-10
 """Weights below this share of the largest one follow the others, for norms above 1."""
 
-PATIENCE = 5
-"""Number of steps without a smaller gap after which a run counts as stalled."""
+PROGRESS, PATIENCE = 0.9, 5
+"""A run counts as stalled after this many steps whose gap is more than this share of the last."""
+
+TINIEST = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,48 +97,49 @@ class Direction(NamedTuple):
 
 
 class _Run:
-    """One run: bounds, history and what limits it."""
+    """One run: the best point, bounds, history and what limits it. It begins with `start`."""
 
     def __init__(
-        self, problem: WeightLearning, tol: float, callback: Callable[[Progress], Any] | None
+        self,
+        problem: WeightLearning,
+        start: Array,
+        inner: float,
+        callback: Callable[[Progress], Any] | None,
     ) -> None:
-        self.problem, self.tol, self.callback = problem, tol, callback
-        self.inner = COARSEST
-        self.lower, self.best = -np.inf, None
-        self.history: list[Progress] = []
+        self.problem, self.callback = problem, callback
+        self.inner = inner
         self.n_iter = 0
         self.stopped = False
+        self.history: list[Progress] = []
+        self.lower = -np.inf
+        self.first = self.best = self._solved(start, [None] * len(problem.margins))
 
-    def solve_svms(self, d: Array, starts: list[Array] | None) -> Point:
+    def solve_svms(self, d: Array, starts: list[Array]) -> Point:
         """Solve the SVMs at d, to the present accuracy."""
-        problem = self.problem
-        gram = problem.grams.combined(d)
-        duals = problem.duals(gram)
-        results = [
-            smo.solve(
-                dual,
-                None if starts is None else starts[t],
-                tol=self.inner,
-                callback=self._asked_to_stop,
-            )
-            for t, dual in enumerate(duals)
-        ]
-        solutions = [result.x for result in results]
-        certificates = [result.certificate for result in results]
-        gains = [dual.gain(b) for dual, b in zip(duals, solutions, strict=True)]
-        point = Point(
+        point = self._solved(d, starts)
+        if point.upper <= self.best.upper:
+            self.best = point
+        return point
+
+    def _solved(self, d: Array, starts: Sequence[Array | None]) -> Point:
+        gram = self.problem.grams.combined(d)
+        duals = self.problem.duals(gram)
+        solutions, certificates = [], []
+        for dual, start in zip(duals, starts, strict=True):
+            result = smo.solve(dual, start, tol=self.inner, callback=self._asked_to_stop)
+            assert result.certificate is not None
+            solutions.append(result.x)
+            certificates.append(result.certificate)
+        return Point(
             d,
             gram,
             duals,
             solutions,
             certificates,
-            value=float(np.mean([each.value for each in certificates])),
-            gain=float(np.mean(gains)),
-            upper=float(np.mean([each.value + each.gap for each in certificates])),
+            value=_mean(each.value for each in certificates),
+            gain=_mean(dual.gain(b) for dual, b in zip(duals, solutions, strict=True)),
+            upper=_mean(each.value + each.gap for each in certificates),
         )
-        if self.best is None or point.upper <= self.best.upper:
-            self.best = point
-        return point
 
     def _asked_to_stop(self, progress: Progress) -> bool:
         if self.callback is not None and not self.stopped:
@@ -137,15 +148,33 @@ class _Run:
         return self.stopped
 
     @property
-    def relative_gap(self) -> float:
-        """The gap of the best bounds, relative to the objective."""
-        return max(0.0, self.best.upper - self.lower) / max(abs(self.best.upper), 1e-300)
+    def gap(self) -> float:
+        """The gap between the bounds."""
+        return max(0.0, self.best.upper - self.lower)
 
-    def check(self, gain: float, q: Array) -> None:
+    @property
+    def relative_gap(self) -> float:
+        """The gap, relative to the objective."""
+        return self.gap / max(abs(self.best.upper), TINIEST)
+
+    def record(self, lower: float) -> None:
         """Update the lower bound and the history."""
-        self.lower = max(self.lower, self.problem.lower_bound(gain, q))
-        gap = max(0.0, self.best.upper - self.lower)
-        self.history.append(Progress(self.n_iter, self.best.upper, gap))
+        self.lower = max(self.lower, lower)
+        self.history.append(Progress(self.n_iter, self.best.upper, self.gap))
+
+    def result(self, status: Status) -> Result[Weights]:
+        """Return the best weights with their bounds."""
+        best = self.best
+        intercepts = [each.intercept for each in best.certificates]
+        proof = Weights(best.upper, self.lower, best.solutions, intercepts)
+        return Result(
+            x=best.d, value=proof.value, gap=proof.gap, n_iter=self.n_iter, status=status,
+            history=self.history, certificate=proof,
+        )  # fmt: skip
+
+
+def _mean(values: Iterable[float]) -> float:
+    return float(np.mean(list(values)))
 
 
 def solve(
@@ -175,47 +204,55 @@ def solve(
     Result
         `x` are the weights, `certificate` the bounds.
     """
-    run = _Run(problem, tol, callback)
-    point = run.solve_svms(problem.start() if start is None else start, None)
-    idle, status = 0, None
+    start = problem.start() if start is None else start
+    run = _Run(problem, start, COARSEST, callback)
+    point, idle = run.first, 0
     while True:
         products = problem.products(point.solutions)
         q = problem.quadratic(point.solutions, products)
         before = run.relative_gap
-        run.check(point.gain, q)
+        run.record(problem.lower_bound(point.gain, q))
         gap = run.relative_gap
-        idle = 0 if gap < 0.9 * before else idle + 1
-        if gap <= tol:
-            status = Status.CONVERGED
-        elif run.stopped:
-            status = Status.STOPPED
-        elif run.n_iter == max_iter:
-            status = Status.MAX_ITER
-        elif idle > PATIENCE and run.inner <= FINEST:
-            status = Status.STALLED
+        idle = 0 if gap < PROGRESS * before else idle + 1
+        status = _status(run, gap <= tol, max_iter, idle)
         if status is not None:
-            break
-        run.inner = min(max(INNER_SHARE * gap * (0.1 if idle else 1.0), FINEST), run.inner)
-        if idle > 2:
-            run.inner = max(0.1 * run.inner, FINEST)
+            return run.result(status)
+        share = INNER_SHARE if idle == 0 else 0.1 * INNER_SHARE
+        run.inner = max(FINEST, min(share * gap, run.inner if idle < 3 else 0.1 * run.inner))
         run.n_iter += 1
-        point = _step(run, point, products, q)
-    best = run.best
-    proof = Weights(
-        best.upper, run.lower, best.solutions, [each.intercept for each in best.certificates]
-    )
-    return Result(
-        x=best.d,
-        value=proof.value,
-        gap=proof.gap,
-        n_iter=run.n_iter,
-        status=status,
-        history=run.history,
-        certificate=proof,
-    )
+        if problem.norm >= CONTRACTS and gap <= FAST * before:
+            point = run.solve_svms(problem.closed_form(point.d, q), point.solutions)
+        else:
+            point = _newton_step(run, point, products, q)
 
 
-def _step(run: _Run, point: Point, products: list[Array], q: Array) -> Point:
+def _status(run: _Run, done: bool, max_iter: int, idle: int) -> Status | None:
+    """Return why the run is over; None if it goes on."""
+    if done:
+        return Status.CONVERGED
+    if run.stopped:
+        return Status.STOPPED
+    if run.n_iter == max_iter:
+        return Status.MAX_ITER
+    return Status.STALLED if idle > PATIENCE and run.inner <= FINEST else None
+
+
+def solve_at(
+    problem: WeightLearning,
+    weights: Array,
+    *,
+    tol: float = 1e-3,
+    callback: Callable[[Progress], Any] | None = None,
+) -> Result[Weights]:
+    """Solve the SVMs at given weights; the bounds are those of the objective there."""
+    run = _Run(problem, weights, min(COARSEST, tol), callback)
+    run.record(run.best.value)
+    if run.stopped:
+        return run.result(Status.STOPPED)
+    return run.result(Status.CONVERGED if run.relative_gap <= tol else Status.STALLED)
+
+
+def _newton_step(run: _Run, point: Point, products: list[Array], q: Array) -> Point:
     """Return the SVMs at the next weights."""
     problem = run.problem
     some = _active(problem, point.d, q)

@@ -27,7 +27,7 @@ import scipy.linalg
 
 from pliant.core.typing import Array, Indices
 from pliant.methods.mkl.grams import Grams
-from pliant.methods.svm.dual import Certificate, MarginDual
+from pliant.methods.svm.dual import MarginDual
 from pliant.methods.svm.rows import DenseRows
 
 RIDGE = 1e-10
@@ -110,10 +110,11 @@ class WeightLearning:
         return largest * float(((q / largest) ** order).sum() ** (1.0 / order))
 
     def closed_form(self, d: Array, q: Array) -> Array:
-        """Return the weights that are best if each d_m^2 q_m stays as it is (Kloft et al. 2011).
+        """Return the weights that are best if the SVMs' normal vectors stay as they are.
 
-        With w_m the part of the SVM's normal vector in the feature space of kernel m, they
-        minimise sum_m |w_m|^2 / d_m, where |w_m|^2 = d_m^2 q_m.
+        In the feature space of kernel m that of SVM t is w_mt, with |w_mt|^2 = d_m^2 b_t'K_m b_t.
+        For given vectors, sum_mt |w_mt|^2 / d_m is least at d_m proportional to
+        (d_m^2 q_m)^(1/(p+1)), on |d|_p = 1 (Kloft et al. 2011).
         """
         sizes = (d * d * np.maximum(q, 0.0)) ** (1.0 / (self.norm + 1.0))
         total = float((sizes**self.norm).sum())
@@ -151,12 +152,6 @@ class WeightLearning:
             slopes.append((free, change))
         return hessian / len(products), slopes
 
-    def certificates(
-        self, duals: Sequence[MarginDual], solutions: Sequence[Array]
-    ) -> list[Certificate]:
-        """Return the certificate of each SVM."""
-        return [dual.certificate(b) for dual, b in zip(duals, solutions, strict=True)]
-
 
 def _constrained_solve(matrix: Array, right: Array) -> Array:
     """Return X with matrix X = right + 1 c' for some c, and columns that sum to zero."""
@@ -167,7 +162,7 @@ def _constrained_solve(matrix: Array, right: Array) -> Array:
         factor = scipy.linalg.cho_factor(matrix, lower=True, check_finite=False)
         solved = scipy.linalg.cho_solve(factor, np.hstack([right, ones]), check_finite=False)
     except np.linalg.LinAlgError:
-        solved = np.linalg.lstsq(matrix, np.hstack([right, ones]), rcond=None)[0]
+        solved = np.asarray(np.linalg.lstsq(matrix, np.hstack([right, ones]), rcond=None)[0])
     X, unit = solved[:, :-1], solved[:, -1:]
     total = float(unit.sum())
     return np.asarray(X - unit * (X.sum(axis=0) / total)) if total > 0.0 else X

@@ -387,16 +387,21 @@ class SVMClassifier(ClassifierMixin, BaseSVM):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ConvergenceWarning)
             for task, start, pair in zip(tasks, starts, pairs, strict=True):
-                each = clone(self)
-                each.classes_ = np.array(pair, dtype=self.classes_.dtype)
-                for name in {"n_features_in_", "feature_names_in_"} & vars(self).keys():
-                    setattr(each, name, getattr(self, name))
+                each = self._for_pair(pair)
                 solutions.append(each._learn(task, start, callback))
                 fitted.append(each)
         _warn_once(caught, len(tasks))
         self.n_iter_ = np.array([each.n_iter_ for each in fitted])
         self.estimators_ = fitted
         return solutions
+
+    def _for_pair(self, pair: tuple[Any, Any]) -> Self:
+        """Return an estimator of two of the classes, still without its function."""
+        each = clone(self)
+        each.classes_ = np.array(pair, dtype=self.classes_.dtype)
+        for name in {"n_features_in_", "feature_names_in_"} & vars(self).keys():
+            setattr(each, name, getattr(self, name))
+        return each
 
 
 def _warn_once(caught: list[warnings.WarningMessage], n_pairs: int) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pliant.core.kernels.base import Kernel
 from pliant.core.typing import Array, Indices
-from pliant.methods.svm.rows import DenseRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +18,8 @@ class Task:
     `target` holds -1.0 and +1.0, or real numbers: centre + scale * target in the user's units.
 
     `kernel` is the base kernel, and `psd` is whether its Gram matrix is positive semi-definite.
-    `all_rows` is the Gram matrix of all training points; None where it is not kept whole, or the
+    `all_rows` is the Gram matrix of all training points, or what stands for it where a family
+    learns from several; None where it is not kept whole, or the
     kernel has yet to be learned. `name` distinguishes the tasks of a fit, such as "0-2"; it is
     empty where there is only one.
     """
@@ -29,7 +29,7 @@ class Task:
     members: Indices
     target: Array
     weights: Array
-    all_rows: DenseRows | None
+    all_rows: Any
     psd: bool
     centre: float = 0.0
     scale: float = 1.0

@@ -1,0 +1,199 @@
+"""What the estimators of multiple kernel learning share: kernels, weights, and their SVMs."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from pliant.core.kernels.base import Kernel
+from pliant.core.kernels.names import short_name
+from pliant.core.kernels.weighted_sum import WeightedSum
+from pliant.core.progress import Deadline, Result, Status
+from pliant.core.summary import Convergence
+from pliant.core.typing import Array, Callback, Indices, Mask
+from pliant.core.validation import (
+    Constraint,
+    check_flag,
+    check_job_count,
+    optional,
+    real_number,
+    stack_level,
+)
+from pliant.methods.mkl import newton
+from pliant.methods.mkl.candidates import candidate_kernels, normalized_kernels
+from pliant.methods.mkl.grams import Grams
+from pliant.methods.mkl.problem import WeightLearning
+from pliant.methods.mkl.rules import RULES
+from pliant.methods.svm.estimators import BaseSVM
+from pliant.methods.svm.task import Task, WarmStart
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Kernels and their Gram matrices on the training samples of positive weight, `samples`."""
+
+    kernels: list[Kernel]
+    grams: Grams
+    samples: Indices
+
+
+class BaseMKL(BaseSVM):
+    """A support vector machine with a weighted sum of kernels."""
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **BaseSVM._constraints,
+        "norm": real_number(least=1),
+        "center": check_flag,
+        "normalize": check_flag,
+        "cache_mb": real_number(above=0),
+        "max_seconds": optional(real_number(above=0)),
+        "n_jobs": check_job_count,
+    }
+    _drawings = frozenset({"gram", "weights"})
+    _finite = (
+        "weights_", "objective_", "lower_bound_", "dual_gap_", "objective_history_", "gap_history_",
+    )  # fmt: skip
+
+    kernels: Any
+    weights: str
+    norm: float
+    center: bool
+    normalize: bool
+    shared_weights: bool
+    cache_mb: float
+    max_seconds: float | None
+    n_jobs: int | None
+    random_state: Any
+
+    def _check_combinations(self) -> None:
+        if self.norm != 1.0 and self.weights != "simple":
+            raise ValueError(
+                f"expected norm=1 with weights={self.weights!r}, as only 'simple' has another, got "
+                f"{self.norm!r}"
+            )
+
+    def _common(self, X: Array, used: Mask) -> tuple[Kernel, Any, bool]:
+        points = X[used]
+        names = getattr(self, "feature_names_in_", None)
+        given = candidate_kernels(self.kernels, points, names)
+        kernels = normalized_kernels(given, points, bool(self.normalize))
+        grams = Grams(kernels, points, float(self.cache_mb), self.n_jobs)
+        equal = WeightedSum(kernels, np.full(len(kernels), 1.0 / len(kernels)))
+        return equal, Candidates(kernels, grams, np.flatnonzero(used)), True
+
+    def _complete(
+        self, tasks: list[Task], starts: Sequence[WarmStart | None], callback: Callback
+    ) -> list[Array]:
+        watch = Deadline(callback, self.max_seconds)
+        shared = len(tasks) == 1 or self.shared_weights
+        groups = [tasks] if shared else [[task] for task in tasks]
+        results = [self._learn_weights(group, watch) for group in groups]
+        self.kernels_ = tasks[0].all_rows.kernels
+        names = getattr(self, "feature_names_in_", None)
+        self.kernel_names_ = [short_name(kernel, names) for kernel in self.kernels_]
+        self._warn_if_open(results)
+        if shared:
+            self._set_weights(results[0], self.kernels_)
+        if len(tasks) == 1:
+            self._set_function(tasks[0], results[0], 0)
+        else:
+            fitted = [self._for_pair(pair) for pair in combinations(self.classes_, 2)]
+            for t, (task, each) in enumerate(zip(tasks, fitted, strict=True)):
+                result = results[0] if shared else results[t]
+                each._set_weights(result, self.kernels_)
+                each._set_function(task, result, t if shared else 0)
+            self.estimators_ = fitted
+            self.n_iter_ = np.array([each.n_iter_ for each in fitted])
+        return [solution for result in results for solution in _proof(result).solutions]
+
+    def _learn_weights(self, tasks: list[Task], callback: Callback) -> Result[newton.Weights]:
+        """Return the weights that some functions share, with the functions."""
+        candidates: Candidates = tasks[0].all_rows
+        places = [np.searchsorted(candidates.samples, task.members) for task in tasks]
+        margins = [self._margin(task) for task in tasks]
+        problem = WeightLearning(candidates.grams, places, margins, float(self.norm))
+        tol, max_iter = float(self.tol), int(self.max_iter)
+        if self.weights == "simple":
+            return newton.solve(problem, tol=tol, max_iter=max_iter, callback=callback)
+        weights = RULES[self.weights](self, problem, [task.target for task in tasks], callback)
+        return newton.solve_at(problem, weights, tol=tol, callback=callback)
+
+    def _set_weights(self, result: Result[newton.Weights], kernels: list[Kernel]) -> None:
+        """Set what is known of the weights and of the objective."""
+        chosen = np.flatnonzero(result.x)
+        self.weights_ = result.x
+        self.kernel_ = WeightedSum([kernels[m] for m in chosen], result.x[chosen])
+        self.objective_ = float(result.value)
+        self.lower_bound_ = float(_proof(result).lower)
+        self.dual_gap_ = float(result.gap)
+        self.n_iter_ = result.n_iter
+        self.objective_history_ = result.objectives
+        self.gap_history_ = result.gaps
+
+    def _set_function(self, task: Task, result: Result[newton.Weights], t: int) -> None:
+        """Set the coefficients of one function, in the user's units."""
+        proof = _proof(result)
+        b, intercept = proof.solutions[t], proof.intercepts[t]
+        support = np.flatnonzero(b)
+        self.support_ = task.members[support]
+        self.support_vectors_ = task.points[support]
+        self.dual_coef_ = task.scale * b[support]
+        self.intercept_ = task.centre + task.scale * intercept
+
+    def _learn(self, task: Task, start: WarmStart | None, callback: Callback) -> Array:
+        raise NotImplementedError("all functions are learned together")
+
+    @property
+    def relative_gap_(self) -> float:
+        """dual_gap_ as ``tol`` measures it: relative to the objective."""
+        return float(self.dual_gap_ / abs(self.objective_)) if self.dual_gap_ else 0.0
+
+    def _details(self) -> Mapping[str, Any]:
+        return {"kernels": int(np.count_nonzero(self.weights_))}
+
+    def _convergence(self) -> Convergence:
+        gaps, objectives = self.gap_history_, np.abs(self.objective_history_)
+        relative = np.divide(gaps, objectives, out=np.zeros_like(gaps), where=gaps != 0)
+        return Convergence(
+            np.arange(len(gaps), dtype=np.float64), relative, float(self.tol),
+            unit="steps of the weights", scale="|objective|",
+        )  # fmt: skip
+
+    def _warn_if_open(self, results: list[Result[newton.Weights]]) -> None:
+        bad = [each for each in results if each.gap > self.tol * abs(each.value)]
+        bad = [each for each in bad if each.status is not Status.STOPPED]
+        if bad:
+            worst = max(bad, key=lambda each: each.gap / abs(each.value))
+            warnings.warn(
+                f"{type(self).__name__} stopped after {worst.n_iter} steps with a relative gap of "
+                f"{worst.gap / abs(worst.value):.3g}, where tol = {self.tol:g} was asked for: "
+                f"{worst.status.advice}",
+                ConvergenceWarning,
+                stacklevel=stack_level(),
+            )
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        for fitted in [self, *getattr(self, "estimators_", [])]:
+            if "kernel_" not in vars(fitted):  # each pair of classes has weights of its own
+                continue
+            if not isinstance(fitted.kernel_, WeightedSum):
+                raise ValueError(f"expected a weighted sum, got {type(fitted.kernel_).__name__}")
+            if len(fitted.weights_) != len(self.kernels_):
+                raise ValueError(
+                    f"expected a weight for each of {len(self.kernels_)} kernels, got "
+                    f"{len(fitted.weights_)}"
+                )
+        for fitted in getattr(self, "estimators_", [self]):
+            fitted.kernel_(fitted.support_vectors_[:1])
+
+
+def _proof(result: Result[newton.Weights]) -> newton.Weights:
+    assert result.certificate is not None
+    return result.certificate

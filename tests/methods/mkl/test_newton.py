@@ -1,0 +1,187 @@
+"""The weights of kernels: the problem, its bounds, and Newton's method."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pliant.core.progress import Status
+from pliant.kernels import Gaussian
+from pliant.methods.mkl import newton
+from pliant.methods.mkl.grams import Grams
+from pliant.methods.mkl.problem import WeightLearning
+from pliant.methods.svm import smo
+from pliant.methods.svm.dual import svc_dual, svr_dual
+from tests.reference.mkl_conic import GAMMAS, optimum, svc_data, svr_data
+
+
+def classification(seed=0, C=4.0, norm=1.0, n=24, gammas=GAMMAS):
+    X, y = svc_data(seed, n)
+    grams = Grams([Gaussian(gamma) for gamma in gammas], X, 100.0)
+    return WeightLearning(grams, [np.arange(n)], [partial(svc_dual, signs=y, C=C)], norm)
+
+
+def regression(seed=0, C=4.0, epsilon=0.05, norm=1.0):
+    X, y = svr_data(seed)
+    grams = Grams([Gaussian(gamma) for gamma in GAMMAS], X, 100.0)
+    margin = partial(svr_dual, target=y, C=C, epsilon=epsilon)
+    return WeightLearning(grams, [np.arange(24)], [margin], norm)
+
+
+def value_at(problem, d, tol=1e-13):
+    """J(d), the solutions, and q."""
+    duals = problem.duals(problem.grams.combined(d))
+    solutions = [smo.solve(dual, tol=tol).x for dual in duals]
+    q = problem.quadratic(solutions, problem.products(solutions))
+    values = [dual.value(b) for dual, b in zip(duals, solutions, strict=True)]
+    return np.mean(values), solutions, q, duals
+
+
+@pytest.mark.parametrize(
+    ("problem", "value", "weights", "digits"),
+    [
+        (classification(), 10.61748569, [0, 0, 0, 0.29060386, 0.70939588], 5e-5),
+        (
+            classification(norm=2.0),
+            6.810216281,
+            [0.0333867, 0.1471021, 0.3644855, 0.4943984, 0.7745753],
+            5e-7,
+        ),
+        (
+            classification(norm=4 / 3),
+            8.653423383,
+            [0.0001942, 0.0155668, 0.2038197, 0.3368744, 0.7170116],
+            5e-7,
+        ),
+        (regression(), 4.023100268, [0, 0, 0, 0.54487112, 0.45512888], 5e-7),
+    ],
+    ids=["simple-svc", "norm-2", "norm-4/3", "simple-svr"],
+)
+def test_reaches_the_reference_values(problem, value, weights, digits):
+    result = newton.solve(problem, tol=1e-11)
+    assert result.value == pytest.approx(value, rel=1e-8)
+    assert result.gap <= 1e-10 * value
+    np.testing.assert_allclose(result.x, weights, atol=digits)
+
+
+def test_the_reference_weights_of_simple_are_right_to_four_digits_only():
+    # At the printed weights J is larger than the certified optimum, and q is not constant where
+    # they are positive; at those of Newton's method it is.
+    problem = classification()
+    printed = value_at(problem, np.array([0, 0, 0, 0.29060386, 0.70939588]))
+    result = newton.solve(problem, tol=1e-12)
+    ours = value_at(problem, result.x)
+    assert printed[0] > 10.617488 > result.value
+    assert abs(np.diff(printed[2][3:])) > 5e-4
+    assert abs(np.diff(ours[2][3:])) < 2e-5
+
+
+@pytest.mark.parametrize("norm", [1.0, 1.2, 2.0, 5.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_equals_a_conic_solver(seed, norm):
+    r = np.random.default_rng(seed)
+    C = r.uniform(0.5, 20.0, size=24)  # sample weights
+    for problem in (classification(seed + 1, C, norm), regression(seed + 1, C, norm=norm)):
+        dual = problem.duals(np.eye(24))[0]
+        grams = [problem.grams[m] for m in range(5)]
+        value = optimum(grams, dual.linear, dual.lower, dual.upper, dual.epsilon, norm)
+        result = newton.solve(problem, tol=1e-8)
+        assert result.value == pytest.approx(value, rel=2e-6)
+        assert result.status is Status.CONVERGED
+        assert (result.x**norm).sum() == pytest.approx(1.0)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10**6), norm=st.sampled_from([1.0, 1.5, 3.0]), share=st.floats(0, 1))
+def test_the_bounds_hold_for_any_coefficients_and_weights(seed, norm, share):
+    r = np.random.default_rng(seed)
+    problem = classification(seed % 5, norm=norm)
+    best = newton.solve(problem, tol=1e-9)
+    d = r.dirichlet(np.ones(5)) ** (1.0 / norm)
+    dual = problem.duals(problem.grams.combined(d))[0]
+    b = smo.steps.project_box_hyperplane(4.0 * share * r.normal(size=24), dual.lower, dual.upper)
+    q = problem.quadratic([b], problem.products([b]))
+    certificate = dual.certificate(b)
+    slack = 1e-8 * best.value
+    assert problem.lower_bound(dual.gain(b), q) <= best.value + slack
+    assert certificate.value + certificate.gap >= best.value - best.gap - slack
+
+
+def test_the_curvature_is_the_derivative_of_the_slopes():
+    problem = classification(C=3.0)
+    d = np.array([0.1, 0.2, 0.3, 0.2, 0.2])
+    _, solutions, _, duals = value_at(problem, d)
+    gram, products = problem.grams.combined(d), problem.products(solutions)
+    hessian, changes = problem.curvature(gram, solutions, products, duals)
+    step = 1e-5
+    for m in range(5):
+        shift = step * np.eye(5)[m]
+        _, (above,), q_above, _ = value_at(problem, d + shift)
+        _, (below,), q_below, _ = value_at(problem, d - shift)
+        slopes = -0.5 * (q_above - q_below) / (2 * step)
+        np.testing.assert_allclose(hessian[:, m], slopes, rtol=1e-3, atol=1e-4)
+        free, change = changes[0]
+        moved = (above - below)[free] / (2 * step)
+        np.testing.assert_allclose(change[:, m], moved, rtol=1e-3, atol=1e-3)
+
+
+def test_several_svms_share_weights_of_their_mean_objective():
+    X, y = svc_data(3, 30)
+    other = np.sign(X[:, 2] - 0.5)
+    grams = Grams([Gaussian(gamma) for gamma in GAMMAS], X, 100.0)
+    places = [np.arange(20), np.arange(8, 30)]
+    margins = [partial(svc_dual, signs=y[:20], C=2.0), partial(svc_dual, signs=other[8:], C=2.0)]
+    result = newton.solve(WeightLearning(grams, places, margins), tol=1e-9)
+    assert result.gap <= 1e-9 * result.value
+    problem = WeightLearning(grams, places, margins)
+    assert value_at(problem, result.x)[0] == pytest.approx(result.value, rel=1e-8)
+    # No other weights are better, for instance those of either SVM alone.
+    for t in range(2):
+        alone = newton.solve(WeightLearning(grams, [places[t]], [margins[t]]), tol=1e-9)
+        assert value_at(problem, alone.x)[0] >= result.value * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("norm", [1.0, 2.0])
+def test_equal_kernels_and_permutations(norm):
+    one = newton.solve(classification(norm=norm), tol=1e-10)
+    turned = newton.solve(classification(norm=norm, gammas=GAMMAS[::-1]), tol=1e-10)
+    np.testing.assert_allclose(turned.x[::-1], one.x, atol=1e-5)
+    twice = newton.solve(classification(norm=1.0, gammas=(*GAMMAS, 32.0)), tol=1e-10)
+    assert twice.value == pytest.approx(newton.solve(classification(), tol=1e-10).value)
+
+
+def test_a_single_kernel_needs_no_step():
+    result = newton.solve(classification(gammas=(2.0,)), tol=1e-6)
+    assert result.x.tolist() == [1.0]
+    assert result.n_iter <= 2
+    assert result.gap <= 1e-6 * result.value
+
+
+def test_stops_where_it_is_asked_to():
+    problem = classification()
+    assert newton.solve(problem, tol=1e-9, max_iter=1).status is Status.MAX_ITER
+    stopped = newton.solve(problem, tol=1e-9, callback=lambda _: True)
+    assert stopped.status is Status.STOPPED
+    assert stopped.certificate.upper >= stopped.certificate.lower
+    impossible = newton.solve(problem, tol=1e-30)
+    assert impossible.status in (Status.STALLED, Status.MAX_ITER)
+
+
+@pytest.mark.parametrize("megabytes", [1.0, 0.012, 0.006])
+def test_the_same_weights_in_any_memory(megabytes):
+    # 5 matrices of 24 x 24: 23 KB in float64, 11.5 KB in float32, 4.6 KB for one.
+    X, y = svc_data(0)
+    grams = Grams([Gaussian(gamma) for gamma in GAMMAS], X, megabytes)
+    problem = WeightLearning(grams, [np.arange(24)], [partial(svc_dual, signs=y, C=4.0)])
+    expected = {1.0: np.float64, 0.012: np.float32, 0.006: None}[megabytes]
+    kept = grams._kept
+    assert kept is None if expected is None else kept.dtype == expected
+    result = newton.solve(problem, tol=1e-6)
+    assert result.value == pytest.approx(10.61748576, rel=1e-6)
+
+
+def test_a_matrix_larger_than_the_memory_is_one_error():
+    with pytest.raises(ValueError, match=r"cache_mb >= 1, .*24 samples takes, got 0\.001"):
+        Grams([Gaussian(1.0)], svc_data(0)[0], 0.001)
