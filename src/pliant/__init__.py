@@ -14,6 +14,8 @@ from pliant.core.exceptions import ModelFileError, NonPSDWarning, TableError
 from pliant.core.public import set_public_module
 from pliant.methods import (
     AsymmetricKernelRidge,
+    BEMKLClassifier,
+    BEMKLRegressor,
     C_path,
     DANKClassifier,
     DANKRegressor,
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AsymmetricKernelRidge",
+    "BEMKLClassifier",
+    "BEMKLRegressor",
     "C_path",
     "DANKClassifier",
     "DANKRegressor",

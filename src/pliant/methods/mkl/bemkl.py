@@ -237,6 +237,11 @@ class Model:
         for _ in range(max_iter):
             self.sweep(fit.posterior)
             fit.bounds.append(self.bound(fit.posterior))
+            if not np.isfinite(fit.bounds[-1]):
+                raise ValueError(
+                    f"expected a finite lower bound, got {fit.bounds[-1]} after "
+                    f"{len(fit.bounds)} iterations; scale the target, or use other priors"
+                )
             if len(fit.bounds) > 1:
                 gain = fit.bounds[-1] - fit.bounds[-2]
                 fit.converged = gain < tol * (1.0 + abs(fit.bounds[-1]))
@@ -465,7 +470,12 @@ def _sum_of_squares(grams: Grams) -> Array:
     total = np.zeros((grams.n, grams.n))
     for m in range(len(grams)):
         gram = np.asarray(grams[m], dtype=np.float64)
-        total += gram @ gram.T
+        with np.errstate(over="ignore", invalid="ignore"):
+            total += gram @ gram.T
+    if not np.isfinite(total.sum()):
+        raise ValueError(
+            "expected kernel values whose squares are finite, got larger ones; set normalize=True"
+        )
     return total
 
 
