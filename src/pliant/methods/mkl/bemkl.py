@@ -19,55 +19,18 @@ maximises the lower bound of the evidence in one factor, the others fixed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import digamma, gammaln, log_ndtr
 
 from pliant.core.linalg import spd_inverse
 from pliant.core.typing import Array
+from pliant.methods.mkl.bemkl_factors import LOG_2PI, Gamma, Posterior, Truncated
 from pliant.methods.mkl.grams import Grams
-
-LOG_2PI = float(np.log(2.0 * np.pi))
 
 JOINT_STEPS = 3
 """Steps of conjugate gradients in the means of q(a) and q(G) together, in each iteration."""
-
-
-class Gamma(NamedTuple):
-    """Gamma distributions, of density proportional to t^(shape - 1) exp(-rate t)."""
-
-    shape: float
-    rate: Any
-
-    @property
-    def mean(self) -> Any:
-        """Return E[t]."""
-        return self.shape / self.rate
-
-    @property
-    def mean_log(self) -> Any:
-        """Return E[log t]."""
-        return digamma(self.shape) - np.log(self.rate)
-
-    def updated(self, count: int, squares: Any) -> Gamma:
-        """Return the posterior of a precision, given `count` normal deviations of such squares."""
-        return Gamma(self.shape + 0.5 * count, self.rate + 0.5 * squares)
-
-    def divergence(self, prior: Gamma) -> float:
-        """Return KL(self | prior), summed over all."""
-        ratio = np.asarray(prior.rate / self.rate)
-        each = (
-            (self.shape - prior.shape) * digamma(self.shape)
-            - gammaln(self.shape)
-            + gammaln(prior.shape)
-            - prior.shape * np.log(ratio)
-            + self.shape * (ratio - 1.0)
-        )
-        return float(np.sum(each))
 
 
 class Priors(NamedTuple):
@@ -78,95 +41,6 @@ class Priors(NamedTuple):
     weights: Gamma
     latent_noise: Gamma | None = None
     noise: Gamma | None = None
-
-
-@dataclass
-class Posterior:
-    """The factors of q, for n points, M kernels and L outputs."""
-
-    coef_precision: Gamma
-    """q(lambda), of L x n precisions."""
-    coef: Array
-    """Means of q(a), shape (L, n)."""
-    coef_cov: Array
-    """Covariances of q(a), shape (L, n, n)."""
-    images: Array
-    """K_m coef_l, shape (L, M, n)."""
-    coef_log_det: Array
-    """log det of coef_cov, shape (L,)."""
-    latent: Array
-    """Means of q(G), shape (L, M, n)."""
-    latent_cov: Array
-    """Covariance of q(G), the same for all points and outputs, shape (M, M)."""
-    bias_precision: Gamma
-    """q(gamma), of L precisions."""
-    weight_precision: Gamma
-    """q(omega), of M precisions."""
-    line: Array
-    """Mean of q(b, e): L biases, then M weights."""
-    line_cov: Array
-    """Covariance of q(b, e), shape (L + M, L + M)."""
-    latent_noise: Gamma
-    """q(upsilon)."""
-    noise: Gamma
-    """q(epsilon)."""
-    centre: Array
-    """The truncated normals of q(f) have this mean before they are truncated, shape (L, n)."""
-
-    @property
-    def bias(self) -> Array:
-        """Return the means of b, shape (L,)."""
-        return self.line[: len(self.coef)]
-
-    @property
-    def weights(self) -> Array:
-        """Return the means of e, shape (M,)."""
-        return self.line[len(self.coef) :]
-
-    @property
-    def weight_products(self) -> Array:
-        """Return E[e e'], shape (M, M)."""
-        outputs = len(self.coef)
-        return np.outer(self.weights, self.weights) + self.line_cov[outputs:, outputs:]
-
-    @property
-    def weights_and_bias(self) -> Array:
-        """Return E[b_l e], shape (L, M)."""
-        outputs = len(self.coef)
-        return np.outer(self.bias, self.weights) + self.line_cov[:outputs, outputs:]
-
-    @property
-    def fitted(self) -> Array:
-        """Return E[e'g_li + b_l], shape (L, n)."""
-        return np.einsum("m,lmi->li", self.weights, self.latent) + self.bias[:, None]
-
-
-class Truncated(NamedTuple):
-    """Normal distributions of variance 1 around `centre`, given sign * f > margin."""
-
-    mean: Array
-    variance: Array
-    log_mass: Array
-    """log of the probability of what is kept."""
-
-    @classmethod
-    def of(cls, centre: Array, signs: Array, margin: float) -> Truncated:
-        """Return moments that are right far in the tails as well."""
-        short = margin - signs * centre
-        log_mass = log_ndtr(-short)
-        hazard = np.exp(-0.5 * short**2 - 0.5 * LOG_2PI - log_mass)
-        variance = np.clip(1.0 - hazard * (hazard - short), 0.0, 1.0)
-        return cls(centre + signs * hazard, variance, log_mass)
-
-
-@dataclass
-class Fit:
-    """Where the ascent of the lower bound ended."""
-
-    posterior: Posterior
-    bounds: list[float] = field(default_factory=list)
-    converged: bool = False
-    stopped: bool = False
 
 
 class Model:
@@ -228,31 +102,8 @@ class Model:
             centre=np.zeros((outputs, n)) if self.signs else target,
         )
 
-    def ascend(
-        self, max_iter: int, tol: float, callback: Callable[[object], object] = lambda _: None
-    ) -> Fit:
-        """Update all factors in turn until an iteration raises the bound by less than
-        tol (1 + |bound|), or `max_iter` times, or until the callback returns True."""
-        fit = Fit(self.start())
-        for _ in range(max_iter):
-            self.sweep(fit.posterior)
-            fit.bounds.append(self.bound(fit.posterior))
-            if not np.isfinite(fit.bounds[-1]):
-                raise ValueError(
-                    f"expected a finite lower bound, got {fit.bounds[-1]} after "
-                    f"{len(fit.bounds)} iterations; scale the target, or use other priors"
-                )
-            if len(fit.bounds) > 1:
-                gain = fit.bounds[-1] - fit.bounds[-2]
-                fit.converged = gain < tol * (1.0 + abs(fit.bounds[-1]))
-            if callback(fit.bounds[-1]) is True and not fit.converged:
-                fit.stopped = True
-            if fit.converged or fit.stopped:
-                break
-        return fit
-
     def sweep(self, q: Posterior) -> None:
-        """Update each factor once."""
+        """Update each factor once, by new arrays."""
         self.update_coef(q)
         self.update_latent(q)
         if self.joint_steps:
@@ -267,18 +118,20 @@ class Model:
         """Update q(a): covariance (diag E[lambda_l] + E[upsilon] sum_m K_m^2)^{-1}. O(n^3)."""
         upsilon = q.latent_noise.mean
         pull = upsilon * self._gathered(q.latent)
-        for each, precision in enumerate(q.coef_precision.mean):
+        covariances, log_dets = [], []
+        for precision in q.coef_precision.mean:
             root = 1.0 / np.sqrt(precision)  # 1 + a positive matrix is inverted, whatever its scale
             matrix = upsilon * self.squares
             matrix *= root[:, None]
             matrix *= root
             matrix[np.diag_indices(self.grams.n)] += 1.0
             covariance, log_det = spd_inverse(matrix)
-            q.coef_log_det[each] = 2.0 * np.log(root).sum() - log_det
             covariance *= root[:, None]
             covariance *= root
-            q.coef_cov[each] = covariance
-            q.coef[each] = covariance @ pull[each]
+            covariances.append(covariance)
+            log_dets.append(2.0 * np.log(root).sum() - log_det)
+        q.coef_cov, q.coef_log_det = np.array(covariances), np.array(log_dets)
+        q.coef = np.einsum("lij,lj->li", q.coef_cov, pull)
         q.images = self._images(q.coef)
 
     def update_latent(self, q: Posterior) -> None:

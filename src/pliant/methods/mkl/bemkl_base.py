@@ -33,7 +33,9 @@ from pliant.core.validation import (
     real_number,
     stack_level,
 )
-from pliant.methods.mkl.bemkl import Fit, Gamma, Model
+from pliant.methods.mkl.bemkl import Model
+from pliant.methods.mkl.bemkl_ascent import Fit, ascend
+from pliant.methods.mkl.bemkl_factors import Gamma
 from pliant.methods.mkl.candidates import candidate_kernels, normalized_kernels
 from pliant.methods.mkl.grams import Grams
 from pliant.methods.svm.estimators import expansion
@@ -122,7 +124,7 @@ class BaseBEMKL(CallbackSupport, BaseEstimator):
         model = self._model(Grams(kernels, points, float(self.cache_mb)), outputs.target)
         progress = FitProgress(self, X, y)
         deadline = Deadline(progress, self.max_seconds)
-        fit = model.ascend(self.max_iter, float(self.tol), deadline)
+        fit = ascend(model, self.max_iter, float(self.tol), deadline)
         self.kernels_ = kernels
         self.kernel_names_ = [short_name(kernel, names) for kernel in kernels]
         self.support_vectors_ = points.copy()
