@@ -29,7 +29,7 @@ from pliant.core.typing import Array
 from pliant.methods.mkl.bemkl_factors import LOG_2PI, Gamma, Posterior, Truncated
 from pliant.methods.mkl.grams import Grams
 
-JOINT_STEPS = 3
+JOINT_STEPS = 2
 """Steps of conjugate gradients in the means of q(a) and q(G) together, in each iteration."""
 
 
