@@ -10,7 +10,12 @@ its Gram matrix.
 from typing import TYPE_CHECKING, Any
 
 from pliant._version import __version__
-from pliant.core.exceptions import ModelFileError, NonPSDWarning, TableError
+from pliant.core.exceptions import (
+    ModelFileError,
+    NonPSDWarning,
+    TableError,
+    UniformWeightsWarning,
+)
 from pliant.core.public import set_public_module
 from pliant.methods import (
     AsymmetricKernelRidge,
@@ -71,6 +76,7 @@ __all__ = [
     "TKLClassifier",
     "TKLRegressor",
     "TableError",
+    "UniformWeightsWarning",
     "__version__",
     "compare",
     "kernel_alignment",

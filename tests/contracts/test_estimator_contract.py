@@ -17,6 +17,8 @@ from pliant import (
     LearnedKernelClassifier,
     LearnedKernelRegressor,
     LogDetLearner,
+    MKLClassifier,
+    MKLRegressor,
     OrderSpectralLearner,
     SCGLogDetLearner,
     TKLClassifier,
@@ -52,6 +54,13 @@ ESTIMATORS = [
     LABRBFClassifier(alpha=0.01, shrinkage=0.0, validation_fraction=0, n_members=1, max_iter=5),
     LogDetLearner(),
     LogDetLearner("precomputed", max_pairs=20),
+    MKLClassifier(),
+    MKLClassifier(["gaussian", "laplacian"], norm=2.0, shared_weights=False),
+    MKLClassifier(weights="uniform", cache_mb=2),
+    MKLClassifier(["gaussian", "laplacian"], weights="alignf"),
+    MKLClassifier(["gaussian", "laplacian"], weights="performance", random_state=0),
+    MKLClassifier(["gaussian", "laplacian"], weights="radius-margin"),
+    MKLRegressor(),
     OrderSpectralLearner(),
     OrderSpectralLearner("scg", "improved", 3, 10, drop_null=False),
     SCGLogDetLearner(),
@@ -83,6 +92,9 @@ SADDLE = "a sample of weight 2 is two samples, but to tol only; scikit-learn's S
 SCALE = "gamma='scale' looks at the rows and not at their weights"
 
 
+UNWEIGHTED = "gamma or standardised features look at the rows, not their weights; SVC fails too"
+
+
 HOLD_OUT = "rows are drawn and held out at random; a row twice may be both, a row of weight 2 not"
 
 
@@ -92,12 +104,15 @@ def expected_failures(estimator):
         return {} if exact else {"check_sample_weight_equivalence_on_dense_data": SCALE}
     if isinstance(estimator, LABRBFClassifier | LABRBFRegressor):
         return {"check_sample_weight_equivalence_on_dense_data": HOLD_OUT}
+    if isinstance(estimator, MKLClassifier | MKLRegressor):
+        return {"check_sample_weight_equivalence_on_dense_data": UNWEIGHTED}
     reason = SADDLE if hasattr(estimator, "solver") else QUARTIC
     return {"check_sample_weight_equivalence_on_dense_data": reason}
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.filterwarnings("ignore::pliant.NonPSDWarning")
+@pytest.mark.filterwarnings("ignore::pliant.UniformWeightsWarning")  # labels at random
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
     with joblib.parallel_config("threading"):  # processes take seconds to start

@@ -30,6 +30,7 @@ from pliant.kernels import (
     Matern,
     NeighborGraphKernel,
     Normalized,
+    On,
     PartitionedKernel,
     Polynomial,
     Precomputed,
@@ -37,6 +38,8 @@ from pliant.kernels import (
     Rescaled,
     SpectralKernel,
     TessellatedKernel,
+    WeightedSum,
+    resolve_columns,
 )
 from pliant.methods.hadamard.kernel import EXTENSIONS
 from pliant.methods.side_information.neighbor_graph import NeighborGraph
@@ -97,6 +100,20 @@ CASES = [
     Case("normalized", Normalized(Polynomial(2)), ("kernel__gamma",)),
     Case("normalized tl1", Normalized(TL1(3.0)), ("kernel__rho",)),
     Case("centered", Centered(Gaussian(0.5), TRAIN), ("kernel__gamma",)),
+    Case("gaussian of each", Gaussian([0.7, 0.0, 2.0])),
+    Case("laplacian of each", Laplacian(np.array([0.7, 0.1, 2.0]))),
+    Case("matern of each", Matern(1.5, (0.7, 0.1, 2.0))),
+    Case("on positions", On(Gaussian(0.7), [2, 0]), ("kernel__gamma",)),
+    Case("on a slice", On(Polynomial(2), slice(None, None, 2)), ("kernel__gamma",)),
+    Case("on a mask", On(Gaussian([0.5, 1.0]), np.array([True, False, True]))),
+    Case("on one of each", On(On(Laplacian(0.5), -1), [0, 2]) + On(Linear(), 1)),
+    Case("weighted sum", WeightedSum([Gaussian(0.3), On(Linear(), [1]), TL1()], [0.5, 2.0, 0.0])),
+    Case("weighted difference", WeightedSum((Gaussian(0.3), Laplacian(0.2)), [1.0, -0.25])),
+    Case(
+        "weighted, precomputed",
+        WeightedSum([Precomputed(Gaussian()(TRAIN)), Precomputed(TRAIN @ TRAIN.T)], [0.2, 0.8]),
+        by_row_number=True,
+    ),
     Case(
         "nested", Normalized(Gaussian(0.3) * Linear() + 2.0 * Matern()), ("kernel__right__scale",)
     ),
@@ -309,6 +326,14 @@ def test_a_hyper_parameter_counts_from_the_moment_it_is_set(case, name):
 
 
 @every_kernel
+def test_columns_can_be_resolved_in_every_kernel(case):
+    X = case.points(5)
+    inner = On(case.kernel, np.arange(X.shape[1]))
+    known = resolve_columns(inner, None, X.shape[1])
+    np.testing.assert_array_equal(known(X), case.kernel(X))
+
+
+@every_kernel
 def test_a_kernel_survives_pickle_before_and_after_its_use(case):
     X, Y = case.points(5), case.points(3, seed=1)
     fresh = pickle.loads(pickle.dumps(clone(case.kernel)))
@@ -400,11 +425,23 @@ def test_both_sets_must_have_the_same_features(case):
         Linear(),
         Polynomial(3),
         TL1(),
+        Gaussian([1.0, 2.0, 3.0]),
+        On(Gaussian(), [0, 1]),
     ],
     ids=str,
 )
 def test_a_gram_is_made_in_the_memory_of_two(kernel):
     X = np.random.default_rng(0).uniform(size=(700, 3))
+    tracemalloc.start()
+    gram = kernel(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2.3 * gram.nbytes
+
+
+def test_a_weighted_sum_takes_one_matrix_more_than_its_kernels():
+    X = np.random.default_rng(0).uniform(size=(700, 3))
+    kernel = WeightedSum([On(Gaussian(), j % 3) for j in range(6)], np.arange(6.0))
     tracemalloc.start()
     gram = kernel(X)
     peak = tracemalloc.get_traced_memory()[1]

@@ -196,6 +196,17 @@ HOSTILE = {
         content={"a": NONE},
         key_types=node("ListNode", "builtins", "list", content=[NONE]),
     ),
+    "slice of text": node(
+        "SliceNode", "builtins", "slice", content={"start": "a", "stop": None, "step": None}
+    ),
+    "slice of nodes": node(
+        "SliceNode", "builtins", "slice", content={"start": LIST, "stop": None, "step": None}
+    ),
+    "slice without a step": node("SliceNode", "builtins", "slice", content={"start": 0, "stop": 1}),
+    "slice without content": node("SliceNode", "builtins", "slice"),
+    "slice of another type": node(
+        "SliceNode", "os", "system", content={"start": 0, "stop": 1, "step": None}
+    ),
     "keys without types": node("DictNode", "builtins", "dict", content={"a": NONE}, key_types=LIST),
     "types that are no list": node(
         "DictNode", "builtins", "dict", content={"a": NONE}, key_types=NONE

@@ -42,6 +42,33 @@ def tl1(rho):
     return lambda x, y: max(rho - one_norm(x, y), 0.0)
 
 
+def gaussian_of_each(gammas):
+    return lambda x, y: math.exp(
+        -sum(g * (a - b) ** 2 for g, a, b in zip(gammas, x, y, strict=True))
+    )
+
+
+def laplacian_of_each(gammas):
+    return lambda x, y: math.exp(-sum(g * abs(a - b) for g, a, b in zip(gammas, x, y, strict=True)))
+
+
+def matern_of_each(nu, gammas):
+    def kernel(x, y):
+        squared = sum(g * (a - b) ** 2 for g, a, b in zip(gammas, x, y, strict=True))
+        return matern(nu, 1.0)([0.0], [math.sqrt(squared)])
+
+    return kernel
+
+
+def on(kernel, columns):
+    """A kernel of the columns in a list of positions."""
+    return lambda x, y: kernel([x[j] for j in columns], [y[j] for j in columns])
+
+
+def weighted_sum(kernels, weights):
+    return lambda x, y: sum(w * kernel(x, y) for kernel, w in zip(kernels, weights, strict=True))
+
+
 def polynomial(degree, gamma, coef0):
     return lambda x, y: (gamma * sum(a * b for a, b in zip(x, y, strict=True)) + coef0) ** degree
 

@@ -168,3 +168,14 @@ def test_an_error_of_another_kind_inside_a_function_is_left_alone():
 
     with pytest.raises(ZeroDivisionError, match="mine"):
         as_kernel(fails, X)(X)
+
+
+def test_a_kernel_by_name_has_one_gamma():
+    for gamma in ([1.0] * 4, np.ones(4)):
+        with pytest.raises(
+            ValueError, match=r"expected gamma as one number .* got .*1\."
+        ) as caught:
+            as_kernel("gaussian", X, gamma)
+        assert "kernel=Gaussian(gamma=...)" in str(caught.value)
+        with pytest.raises(ValueError, match=r"expected gamma='scale'"):
+            as_kernel(Gaussian(), X, gamma)

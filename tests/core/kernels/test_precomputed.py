@@ -4,8 +4,12 @@ import re
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.svm import SVC
 
-from pliant.kernels import Gaussian, Precomputed
+from pliant import DANKClassifier, NonPSDWarning
+from pliant.kernels import Gaussian, Normalized, On, Precomputed, WeightedSum, as_kernel
 
 POINTS = np.random.default_rng(0).uniform(size=(6, 3))
 NEW = np.random.default_rng(1).uniform(size=(4, 3))
@@ -68,3 +72,91 @@ def test_row_numbers_must_be_those_of_training_points(number):
     ):
         with pytest.raises(ValueError, match=said):
             call()
+
+
+def test_a_clone_shares_the_matrix():
+    assert clone(kernel).gram is GRAM
+    assert clone(kernel) is not kernel
+    assert as_kernel(kernel, numbers(0, 1)).gram is GRAM
+    both = clone(WeightedSum([On(kernel, 0), Normalized(kernel)], [0.5, 0.5]))
+    assert both.kernels[0].kernel.gram is GRAM
+    assert both.kernels[1].kernel.gram is GRAM
+
+
+def test_values_are_float64_whatever_the_matrix_holds():
+    for dtype in (np.float32, np.int64, bool):
+        whole = Precomputed(np.eye(4).astype(dtype))
+        assert whole(numbers(0, 1), numbers(1)).dtype == np.float64
+        assert whole.diag(numbers(0, 1)).dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("gram", "shape"),
+    [([[1.0, 0.0], [0.0, 1.0]], "list of shape (2, 2)"), (np.ones((3, 2)), "ndarray of shape (3")],
+)
+def test_the_matrix_is_a_square_array(gram, shape):
+    for call in (lambda: Precomputed(gram)(numbers(0)), lambda: Precomputed(gram).diag(numbers(0))):
+        with pytest.raises(ValueError, match=rf"of shape \(n, n\), got {re.escape(shape)}"):
+            call()
+
+
+def several_matrices():
+    """Two Gram matrices of 60 things, from elsewhere, and labels that need both of them."""
+    rng = np.random.default_rng(3)
+    one, other = rng.uniform(-1, 1, size=(2, 60, 2))
+    y = np.where(one[:, 0] + other[:, 1] > 0, "yes", "no")
+    return Gaussian(1.0)(one), Gaussian(0.5)(other), y
+
+
+@pytest.mark.parametrize("machine", [SVC(), DANKClassifier(), DANKClassifier(extension="none")])
+def test_an_estimator_may_be_fitted_on_some_rows_of_a_matrix(machine):
+    gram, _, y = several_matrices()
+    rows = np.arange(60.0)[:, None]
+    train, test = rows[::2], rows[1::2]
+    fitted = clone(machine).set_params(kernel=Precomputed(gram)).fit(train, y[::2])
+    twin = clone(machine).set_params(kernel="precomputed").fit(gram[::2, ::2], y[::2])
+    np.testing.assert_allclose(
+        fitted.decision_function(test), twin.decision_function(gram[1::2, ::2]), atol=1e-10
+    )
+    np.testing.assert_array_equal(fitted.predict(train), twin.predict(gram[::2, ::2]))
+
+
+def test_a_grid_search_chooses_between_matrices_by_row_numbers():
+    one, other, y = several_matrices()
+    rows = np.arange(60.0)[:, None]
+    half = WeightedSum([Precomputed(one), Precomputed(other)], 0.5)
+    kernels = [Precomputed(one), Precomputed(other), half]
+    splits = KFold(4, shuffle=True, random_state=0)
+    search = GridSearchCV(SVC(C=10.0), {"kernel": kernels}, cv=splits).fit(rows, y)
+    twins = [
+        cross_val_score(SVC(C=10.0, kernel="precomputed"), gram, y, cv=splits).mean()
+        for gram in (one, other, 0.5 * (one + other))
+    ]
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], twins, rtol=1e-12)
+    assert search.best_params_["kernel"] is half
+    assert search.best_estimator_.kernel.kernels[0].gram is one
+
+
+def test_neighbours_are_not_looked_for_between_row_numbers():
+    one, other, y = several_matrices()
+    rows = np.arange(60.0)[:, None]
+    kernel = Precomputed(one) + Precomputed(other)
+    with pytest.raises(
+        ValueError, match=r"expected extension='none', got 'smooth': .* row numbers"
+    ):
+        DANKClassifier(kernel).fit(rows, y)
+    with pytest.raises(ValueError, match="divides them by their coordinates, got one of row num"):
+        DANKClassifier(kernel, partition="kmeans").fit(rows, y)
+    fitted = DANKClassifier(kernel, extension="none").fit(rows, y)
+    twin = DANKClassifier("precomputed", extension="none").fit(one + other, y)
+    np.testing.assert_allclose(
+        fitted.decision_function(rows), twin.decision_function(one + other), atol=1e-10
+    )
+
+
+def test_a_sum_with_an_indefinite_matrix_is_noticed():
+    gram, _, y = several_matrices()
+    gram = gram - 0.1 * np.eye(60) * np.linalg.eigvalsh(gram)[-1]
+    kernel = 2.0 * Precomputed(gram)
+    with pytest.warns(NonPSDWarning, match="not positive semi-definite"):
+        DANKClassifier(kernel, extension="none").fit(np.arange(60.0)[:, None], y)

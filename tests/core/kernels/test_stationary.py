@@ -1,10 +1,12 @@
 """Kernels of the difference of two points, against loops and against scikit-learn."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Matern as GaussianProcessMatern
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
@@ -22,6 +24,17 @@ PAIRS = [
     (Matern(2.5, 0.8), naive.matern(2.5, 0.8)),
     (TL1(2.5), naive.tl1(2.5)),
 ]
+GAMMAS = [0.3, 0.0, 2.0, 0.7]
+OF_EACH = [
+    (Gaussian(GAMMAS), naive.gaussian_of_each(GAMMAS)),
+    (Laplacian(GAMMAS), naive.laplacian_of_each(GAMMAS)),
+    (Matern(0.5, GAMMAS), naive.matern_of_each(0.5, GAMMAS)),
+    (Matern(1.5, GAMMAS), naive.matern_of_each(1.5, GAMMAS)),
+    (Matern(2.5, GAMMAS), naive.matern_of_each(2.5, GAMMAS)),
+]
+with_gamma_of_each = pytest.mark.parametrize(
+    ("kernel", "twin"), OF_EACH, ids=lambda k: repr(k)[:15]
+)
 every_pair = pytest.mark.parametrize(("kernel", "twin"), PAIRS, ids=lambda k: repr(k)[:15])
 
 
@@ -124,3 +137,80 @@ def test_one_point_far_out_does_not_spoil_the_others(far):
     np.testing.assert_allclose(gram[1:, 1:], near[1:, 1:], rtol=0, atol=1e-9)
     np.testing.assert_array_equal(gram[0], np.eye(50)[0])
     assert np.linalg.eigvalsh(gram)[0] > -1e-8
+
+
+@with_gamma_of_each
+def test_each_feature_may_have_its_own_gamma(kernel, twin):
+    np.testing.assert_allclose(kernel(X, Y), naive.gram_by_loops(twin, X, Y), rtol=1e-12)
+    np.testing.assert_allclose(kernel(X), naive.gram_by_loops(twin, X, X), rtol=1e-12)
+    np.testing.assert_array_equal(kernel.diag(X), np.ones(len(X)))
+
+
+@with_gamma_of_each
+def test_gammas_may_be_any_sequence_of_numbers(kernel, twin):
+    expected = kernel(X, Y)
+    for same in (tuple(GAMMAS), np.array(GAMMAS), pd.Series(GAMMAS, index=list("abcd"))):
+        changed = clone(kernel).set_params(gamma=same)
+        np.testing.assert_array_equal(changed(X, Y), expected)
+
+
+@with_gamma_of_each
+def test_equal_gammas_give_the_bits_of_one(kernel, twin):
+    for gamma in (1e-3, 0.7, 30.0):
+        one, each = (clone(kernel).set_params(gamma=g) for g in (gamma, np.full(4, gamma)))
+        np.testing.assert_array_equal(each(X, Y), one(X, Y))
+        np.testing.assert_array_equal(each(X), one(X))
+
+
+@with_gamma_of_each
+@given(
+    gammas=st.lists(st.floats(1e-6, 1e6), min_size=4, max_size=4),
+    seed=st.integers(0, 99),
+)
+@settings(max_examples=50, deadline=None)
+def test_a_gamma_of_each_feature_is_a_scale_of_each_feature(kernel, twin, gammas, seed):
+    one = clone(kernel).set_params(gamma=1.0)
+    factors = np.sqrt(gammas) if not isinstance(kernel, Laplacian) else np.array(gammas)
+    points = np.random.default_rng(seed).standard_normal((5, 4)) / factors
+    expected = one(points * factors)
+    each = clone(kernel).set_params(gamma=gammas)
+    np.testing.assert_allclose(each(points), expected, rtol=0, atol=1e-12)
+
+
+def test_a_feature_whose_gamma_is_zero_is_ignored():
+    far = X * [1.0, 1e12, 1.0, 1.0]
+    for kernel, _ in OF_EACH:
+        np.testing.assert_array_equal(kernel(far), kernel(X))
+
+
+def test_huge_gammas_of_far_points_do_not_overflow():
+    points = np.array([[1e300, 0.0], [1e300, 1.0], [-1e300, 0.0]])
+    for gamma in ([1e300, 1e-300], [1e300, 0.0], [1e-300, 1e-300]):
+        gram = Gaussian(gamma)(points)
+        np.testing.assert_allclose(gram, [[1, 1, 0], [1, 1, 0], [0, 0, 1]], atol=1e-12)
+
+
+def test_a_gaussian_with_gammas_is_made_ready_for_many_calls():
+    kernel, rows = Gaussian(GAMMAS), np.array([3, 1])
+    between = kernel.prepared(X)
+    np.testing.assert_allclose(between(rows, slice(None)), kernel(X[rows], X), rtol=1e-13)
+    assert kernel.prepared(1e9 * X) is None
+
+
+@with_gamma_of_each
+def test_gammas_must_fit_the_features(kernel, twin):
+    name = type(kernel).__name__
+    for bad, expected in (
+        ([1.0, 2.0], rf"expected {name}\(gamma=\.\.\.\) of shape \(4,\), got \(2,\)"),
+        (np.ones((4, 1)), r"of shape \(4,\), got \(4, 1\)"),
+        ([], r"of shape \(4,\), got \(0,\)"),
+        ([1.0, -2.0, 1.0, 1.0], r">= 0 for each feature, got -2\.0 at 1"),
+        ([0.0] * 4, r"> 0 for at least one feature, got only zeros"),
+        ([1.0, np.nan, 1.0, 1.0], r"expected finite numbers in .*, got nan at 1"),
+        ([1.0, 1.0, np.inf, 1.0], r"expected finite numbers in .*, got inf at 2"),
+        (["1", "2", "3", "4"], rf"expected {name}\(gamma=\.\.\.\) to hold numbers"),
+        ([[1.0], [2.0, 3.0]], r"to hold numbers"),
+        ({"a": 1.0}, r"to hold numbers"),
+    ):
+        with pytest.raises(ValueError, match=expected):
+            clone(kernel).set_params(gamma=bad)(X, Y)

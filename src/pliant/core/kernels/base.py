@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from itertools import chain
 from numbers import Real
 from typing import Any
 
@@ -328,13 +328,12 @@ class Rescaled(_Wrapped):
 _LARGEST = float(np.finfo(np.float64).max)
 
 
-def kernels_within(kernel: Kernel) -> Iterator[Kernel]:
-    """Yield a kernel, and all kernels that it is made of."""
-    yield kernel
-    for value in kernel.get_params(deep=False).values():
-        for part in value if isinstance(value, list | tuple) else (value,):
-            if isinstance(part, Kernel):
-                yield from kernels_within(part)
+def made_of(kernel: Kernel, *kinds: type[Kernel]) -> bool:
+    """Whether a kernel, or one of those that it is made of, is of one of some kinds."""
+    values = kernel.get_params(deep=False).values()
+    parts = chain.from_iterable(v if isinstance(v, list | tuple) else (v,) for v in values)
+    inner = (part for part in parts if isinstance(part, Kernel))
+    return isinstance(kernel, kinds) or any(made_of(part, *kinds) for part in inner)
 
 
 def positive(kernel: Kernel, name: str) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -26,8 +25,8 @@ class On(_Wrapped):
     kernel : Kernel
         Of the chosen columns, in the order given.
     columns : int, str, slice or array-like
-        Positions, a negative one counted from the last column; a slice; a mask, with True or False
-        for each column; or names. At least one column, and none twice.
+        Positions, a negative one counted from the last column; a slice of int; a mask, with True
+        or False for each column; or names. At least one column, and none twice.
 
     Examples
     --------
@@ -172,18 +171,19 @@ def _listed(columns: Any) -> slice | list[Any]:
     """Return columns as a slice, or as a list of int, bool or str, if they can be such."""
     if isinstance(columns, slice):
         parts = (columns.start, columns.stop, columns.step)
-        if all(part is None or isinstance(part, Integral) for part in parts) and parts[2] != 0:
+        if all(part is None or type(part) is int for part in parts) and parts[2] != 0:
             return columns
     else:
         items = columns if isinstance(columns, list | tuple) else np.asarray(columns).tolist()
         items = [plain(item) for item in items] if isinstance(items, list | tuple) else [items]
         kinds = {type(item) for item in items}
-        if len(kinds) == 1 and kinds <= {int, bool, str, np.str_}:
+        if len(kinds) == 1 and kinds <= {int, bool, str}:
             return items
         if isinstance(columns, list | tuple | np.ndarray) and not items:
             raise ValueError("expected On(columns=...) with at least one column, got none")
     raise ValueError(
-        f"expected On(columns=...) to be positions, a slice, a mask or names, got {columns!r:.200}"
+        "expected On(columns=...) to be positions, a slice of int, a mask or names, got "
+        f"{columns!r:.200}"
     )
 
 
@@ -192,16 +192,16 @@ def _place(name: str, n_features: int, names: list[str] | None) -> int:
     if names is None:
         raise ValueError(
             f"expected On(columns=...) as positions, as the names of the {n_features} features are "
-            f"not known here, got {str(name)!r}; fit an estimator on a data frame, or use "
+            f"not known here, got {name!r}; fit an estimator on a data frame, or use "
             "On.resolved"
         )
     if names.count(name) == 1:
         return names.index(name)
     if name in names:
         raise ValueError(
-            f"expected On(columns=...) as names that stand once, got {str(name)!r}, the name of "
+            f"expected On(columns=...) as names that stand once, got {name!r}, the name of "
             f"{names.count(name)} features"
         )
     close = " or ".join(map(repr, close_names(name, names)))
     hint = f"did you mean {close}?" if close else f"there are: {listed(names, 10)}"
-    raise ValueError(f"expected On(columns=...) among the features, got {str(name)!r}; {hint}")
+    raise ValueError(f"expected On(columns=...) among the features, got {name!r}; {hint}")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pliant.core.kernels.base import Kernel, kernels_within
+from pliant.core.kernels.base import Kernel
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_gram, check_points
 
@@ -105,8 +105,3 @@ class Precomputed(Kernel):
                 f"got {numbers[wrong][0]:g}"
             )
         return numbers.astype(np.intp)
-
-
-def takes_row_numbers(kernel: Kernel) -> bool:
-    """Whether columns of the points are row numbers of a matrix, and so no coordinates."""
-    return any(isinstance(part, Precomputed) for part in kernels_within(kernel))

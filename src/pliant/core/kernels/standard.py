@@ -54,10 +54,10 @@ class _Stationary(Kernel):
             return positive(self, "gamma"), None
         name = f"{type(self).__name__}(gamma=...)"
         each = check_vector(name, self.gamma, n_features)
-        place = int(np.argmin(each))
-        if each[place] < 0:
+        if (each < 0).any():
+            place = int(np.argmin(each))
             raise ValueError(f"expected {name} >= 0 for each feature, got {each[place]} at {place}")
-        largest = float(each.max())
+        largest = float(each.max(initial=0.0))
         if largest == 0:
             raise ValueError(f"expected {name} > 0 for at least one feature, got only zeros")
         return largest, each / largest

@@ -66,9 +66,9 @@ class WeightedSum(Kernel):
             )
         for place, kernel in enumerate(kernels):
             if not isinstance(kernel, Kernel):
+                got = " ".join(repr(kernel).split())
                 raise ValueError(
-                    f"expected WeightedSum(kernels=...) to hold kernels, got {kernel!r:.200} "
-                    f"at {place}"
+                    f"expected WeightedSum(kernels=...) to hold kernels, got {got:.200} at {place}"
                 )
         weights = check_vector("WeightedSum(weights=...)", self.weights, len(kernels))
         return list(zip(kernels, weights.tolist(), strict=True))
@@ -82,11 +82,8 @@ class WeightedSum(Kernel):
 
     def _gram(self, X: Array, Y: Array) -> Array:
         gram = np.zeros((len(X), len(Y)))
-        step = max(1, TILE_ENTRIES // max(1, len(Y)))
         for kernel, weight in self._used():
-            part = kernel._gram(X, Y)  # a function's may be its own array, so it is not changed
-            for top in range(0, len(gram), step):
-                gram[top : top + step] += weight * part[top : top + step]
+            _add(gram, weight, kernel._gram(X, Y))
         return gram
 
     def _diagonal(self, X: Array) -> Array:
@@ -109,3 +106,10 @@ class WeightedSum(Kernel):
         shown = [f"{weight:.3g} {short_name(kernel)}" for kernel, weight in terms[:SHOWN]]
         rest = len(terms) - SHOWN
         return f"WeightedSum({' + '.join([*shown, f'{rest} more'] if rest > 0 else shown)})"
+
+
+def _add(gram: Array, weight: float, part: Array) -> None:
+    """Add weight * part to a matrix, by parts; a function's values may be its own array."""
+    step = max(1, TILE_ENTRIES // gram.shape[1])
+    for top in range(0, len(gram), step):
+        gram[top : top + step] += weight * part[top : top + step]

@@ -11,9 +11,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from pliant.core.exceptions import NonPSDWarning
-from pliant.core.kernels.base import FunctionKernel, Kernel, kernels_within
+from pliant.core.kernels.base import FunctionKernel, Kernel, made_of
 from pliant.core.kernels.extension import GramNeighbors
-from pliant.core.kernels.precomputed import Precomputed, takes_row_numbers
+from pliant.core.kernels.precomputed import Precomputed
 from pliant.core.kernels.standard import as_kernel
 from pliant.core.linalg import negative_eigenvalue
 from pliant.core.progress import Deadline, Result, Status
@@ -116,7 +116,7 @@ class BaseHadamard(BaseSVM):
         if isinstance(kernel, Precomputed) or self._keeps_whole(len(X)):
             gram, psd = _checked_gram(kernel, X)
             return kernel, DenseRows(gram, None if self.dtype == "auto" else self.dtype), psd
-        if not _may_be_indefinite(kernel):
+        if not made_of(kernel, Precomputed, FunctionKernel):
             return kernel, None, True
         some = np.unique(np.linspace(0, len(X) - 1, SAMPLE).astype(np.intp))
         try:
@@ -189,7 +189,7 @@ class BaseHadamard(BaseSVM):
         """Learn one function."""
         if isinstance(task.kernel, Precomputed) and self.extension != "none":
             GramNeighbors(task.kernel, task.points)  # raises now what prediction would raise
-        elif self.extension != "none" and takes_row_numbers(task.kernel):
+        elif self.extension != "none" and made_of(task.kernel, Precomputed):
             raise ValueError(
                 f"expected extension='none', got {self.extension!r}: a kernel that is made of a "
                 "Precomputed one takes row numbers, between which there is no distance"
@@ -379,15 +379,10 @@ def _warn_if_open(estimator: BaseHadamard, result: Result[Certificate], callback
     )
 
 
-def _may_be_indefinite(kernel: Kernel) -> bool:
-    """Whether its values are the user's own, or made of such, so that they are to be checked."""
-    return any(isinstance(part, Precomputed | FunctionKernel) for part in kernels_within(kernel))
-
-
 def _checked_gram(kernel: Kernel, X: Array) -> tuple[Array, bool]:
     """Return the training Gram matrix, and whether it is positive semi-definite."""
     gram = finite_gram(kernel, X)
-    if not _may_be_indefinite(kernel):
+    if not made_of(kernel, Precomputed, FunctionKernel):
         return gram, True
     smallest = negative_eigenvalue(check_gram(gram))
     if smallest is not None:

@@ -389,6 +389,7 @@ class HadamardKernel(AdaptedKernel):
         points, beta = check_points(self.points, "points"), np.asarray(self.beta)
         if beta.shape != (len(points),) or beta.dtype != np.float64 or not np.isfinite(beta).all():
             raise ValueError(f"expected {len(points)} finite coefficients, got shape {beta.shape}")
+        self.base._check_pair(points, points)
         check_integer("n_neighbors", self.n_neighbors, least=1)
         check_choice("extension", self.extension, EXTENSIONS)
         self._check_form()

@@ -97,7 +97,7 @@ class BaseMKL(BaseSVM):
         self.kernels_ = tasks[0].all_rows.kernels
         names = getattr(self, "feature_names_in_", None)
         self.kernel_names_ = [short_name(kernel, names) for kernel in self.kernels_]
-        self._warn_if_open(results)
+        self._warn_if_open(results, late=watch.expired)
         if shared:
             self._set_weights(results[0], self.kernels_)
         if len(tasks) == 1:
@@ -121,7 +121,7 @@ class BaseMKL(BaseSVM):
         tol, max_iter = float(self.tol), int(self.max_iter)
         if self.weights == "simple":
             return newton.solve(problem, tol=tol, max_iter=max_iter, callback=callback)
-        weights = RULES[self.weights](self, problem, [task.target for task in tasks], callback)
+        weights = RULES[self.weights](self, problem, tasks, callback)
         return newton.solve_at(problem, weights, tol=tol, callback=callback)
 
     def _set_weights(self, result: Result[newton.Weights], kernels: list[Kernel]) -> None:
@@ -132,7 +132,7 @@ class BaseMKL(BaseSVM):
         self.objective_ = float(result.value)
         self.lower_bound_ = float(_proof(result).lower)
         self.dual_gap_ = float(result.gap)
-        self.n_iter_ = result.n_iter
+        self.n_iter_ = len(result.history)
         self.objective_history_ = result.objectives
         self.gap_history_ = result.gaps
 
@@ -161,22 +161,24 @@ class BaseMKL(BaseSVM):
         gaps, objectives = self.gap_history_, np.abs(self.objective_history_)
         relative = np.divide(gaps, objectives, out=np.zeros_like(gaps), where=gaps != 0)
         return Convergence(
-            np.arange(len(gaps), dtype=np.float64), relative, float(self.tol),
-            unit="steps of the weights", scale="|objective|",
+            np.arange(1.0, len(gaps) + 1), relative, float(self.tol),
+            unit="weights tried", scale="|objective|",
         )  # fmt: skip
 
-    def _warn_if_open(self, results: list[Result[newton.Weights]]) -> None:
-        bad = [each for each in results if each.gap > self.tol * abs(each.value)]
-        bad = [each for each in bad if each.status is not Status.STOPPED]
-        if bad:
-            worst = max(bad, key=lambda each: each.gap / abs(each.value))
-            warnings.warn(
-                f"{type(self).__name__} stopped after {worst.n_iter} steps with a relative gap of "
-                f"{worst.gap / abs(worst.value):.3g}, where tol = {self.tol:g} was asked for: "
-                f"{worst.status.advice}",
-                ConvergenceWarning,
-                stacklevel=stack_level(),
-            )
+    def _warn_if_open(self, results: list[Result[newton.Weights]], *, late: bool) -> None:
+        """Warn of the largest gap, if it is larger than was asked for."""
+        worst = max(results, key=lambda each: each.gap / abs(each.value))
+        stopped = worst.status is Status.STOPPED and not late
+        if worst.gap <= self.tol * abs(worst.value) or stopped:
+            return
+        advice = f"max_seconds = {self.max_seconds} came first" if late else worst.status.advice
+        warnings.warn(
+            f"{type(self).__name__} stopped after {len(worst.history)} weights with a relative gap "
+            f"of {worst.gap / abs(worst.value):.3g}, where tol = {self.tol:g} was asked for: "
+            f"{advice}",
+            ConvergenceWarning,
+            stacklevel=stack_level(),
+        )
 
     def _check_loaded(self) -> None:
         super()._check_loaded()

@@ -7,8 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from pliant.core.kernels.base import FunctionKernel, Kernel, Normalized, Rescaled, Scaled
-from pliant.core.kernels.on import On, resolve_columns
+from pliant.core.kernels.base import (
+    FunctionKernel,
+    Kernel,
+    Normalized,
+    Rescaled,
+    Scaled,
+    made_of,
+)
+from pliant.core.kernels.on import On
 from pliant.core.kernels.precomputed import Precomputed
 from pliant.core.kernels.standard import Gaussian, Polynomial, as_kernel
 from pliant.core.typing import Array
@@ -76,7 +83,7 @@ def candidate_kernels(
                 "pliant.kernels.Precomputed(gram) for each, and X as a column of row numbers"
             )
         try:
-            kernel = resolve_columns(as_kernel(each, X), feature_names, X.shape[1])
+            kernel = as_kernel(each, X, feature_names=feature_names)
         except (ValueError, TypeError) as error:
             raise type(error)(f"kernels[{m}]: {error}") from None
         if not (kernel.symmetric and kernel.psd):
@@ -100,13 +107,13 @@ def normalized_kernels(kernels: Sequence[Kernel], X: Array, normalize: bool) -> 
     """
     scaled = []
     for m, kernel in enumerate(kernels):
-        if isinstance(kernel, Precomputed | FunctionKernel):
+        if made_of(kernel, Precomputed, FunctionKernel):
             check_psd(kernel(X), m, kernel)
         if not normalize:
             scaled.append(kernel)
             continue
         diagonal = kernel.diag(X)
-        if isinstance(kernel, Precomputed):
+        if made_of(kernel, Precomputed):
             mean = float(diagonal.mean())
             if mean <= 0.0:
                 raise ValueError(f"expected a Gram matrix with a positive trace, got 0 at {m}")

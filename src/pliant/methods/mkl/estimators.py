@@ -101,10 +101,11 @@ class MKLClassifier(BaseMKL, SVMClassifier):
         A lower bound of the optimum: over all weights for "simple", for these weights otherwise.
     dual_gap_ : float
         Their difference.
-    objective_history_, gap_history_ : arrays of shape (n_iter_ + 1,)
-        Upper bound and gap after each step.
+    objective_history_, gap_history_ : arrays of shape (n_iter_,)
+        Upper bound and gap at the first weights, and after each step.
     n_iter_ : int
-        Number of steps; an array with one number per pair for more than two classes.
+        Number of weights whose bounds were computed: 1 and the steps. An array with one number
+        per pair for more than two classes.
     estimators_ : list of MKLClassifier
         Only with more than two classes: one estimator per pair, in place of ``support_``,
         ``support_vectors_``, ``dual_coef_`` and ``intercept_``.

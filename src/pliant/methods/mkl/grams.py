@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -90,6 +90,35 @@ class Grams:
         """Return <K_m, target>, the sum of entrywise products with a matrix, shape (M,)."""
         return np.array([_inner(self[m], target) for m in range(len(self))])
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The precision of the values."""
+        return np.dtype(np.float64) if self._kept is None else self._kept.dtype
+
+    def quadratics(self, vectors: Array) -> Array:
+        """Return b'K_m b for each column b of `vectors`, shape (n, k); the result: (M, k)."""
+        supports = [np.flatnonzero(b) for b in vectors.T]
+        values = [b[used] for b, used in zip(vectors.T, supports, strict=True)]
+        result = np.empty((len(self), len(supports)))
+        for m in range(len(self)):
+            gram = self[m]
+            for k, used in enumerate(supports):
+                result[m, k] = _quadratic(gram, used, values[k])
+        return result
+
+    def slab(self, low: int, high: int) -> Array:
+        """Return rows `low` to `high` of all K_m, columns from `low` on, float64.
+
+        The shape is (M, high - low, n - low). Slabs one after another cover the upper triangles,
+        and read or compute each value once.
+        """
+        if self._kept is not None:
+            return self._kept[:, low:high, low:].astype(np.float64)
+        result = np.empty((len(self), high - low, self.n - low))
+        for m, kernel in enumerate(self.kernels):
+            result[m] = kernel(self.points[low:high], self.points[low:])
+        return result
+
     @blas_limited
     def _fill(self, m: int) -> None:
         """Compute K_m, and keep it if there is room."""
@@ -150,3 +179,15 @@ def _inner(gram: Array, target: Array) -> float:
             row += gram[i, j] * target[i, j]
         total += row
     return total
+
+
+@compiled
+def _quadratic(gram: Array, used: Indices, values: Array) -> float:
+    """Return the sum of values_a values_b gram[used_a, used_b], of a symmetric matrix."""
+    total = 0.0
+    for a in range(used.size):
+        row = 0.5 * values[a] * gram[used[a], used[a]]
+        for b in range(a):
+            row += values[b] * gram[used[a], used[b]]
+        total += values[a] * row
+    return 2.0 * total

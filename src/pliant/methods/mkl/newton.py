@@ -39,6 +39,10 @@ two tables with 117 and 442 kernels: 5 to 7 steps for norm 2, 15 for norm 1.2.)"
 TRIES = 8
 """Number of SVMs solved along one direction."""
 
+FLATTER, NARROWER = 0.5, 0.25
+"""A length along a direction is taken where the slope is at most this share of the first one; else
+the interval of lengths is divided at this share or more from its ends."""
+
 NEAREST = 0.98
 """Share of the way to zero that a weight may go in one step, for norms above 1."""
 
@@ -259,7 +263,8 @@ def _newton_step(run: _Run, point: Point, products: list[Array], q: Array) -> Po
     parts = [product[some] for product in products]
     hessian, changes = problem.curvature(point.gram, point.solutions, parts, point.duals)
     direction = _direction(problem, point.d, q, some, hessian)
-    length = 1.0
+    best, length, ends = None, 1.0, [0.0, 1.0]
+    slopes = [direction.slope, 0.0]
     for _ in range(TRIES):
         d = _moved(problem, point.d, direction, length)
         starts = []
@@ -268,13 +273,20 @@ def _newton_step(run: _Run, point: Point, products: list[Array], q: Array) -> Po
             moved[free] += change @ (d[some] - point.d[some])
             starts.append(moved)
         new = run.solve_svms(d, starts)
+        best = new if best is None or new.value < best.value else best
         q_new = problem.quadratic(new.solutions, problem.products(new.solutions, some))
         slope = float(_slopes(problem, d[some], q_new) @ direction.change)
-        lower_value = new.value <= point.value + 1e-4 * length * direction.slope
-        if run.stopped or slope <= 0.0 or (lower_value and slope <= -0.5 * direction.slope):
-            break
-        length *= min(max(direction.slope / (direction.slope - slope), 0.1), 0.8)
-    return new
+        flat = abs(slope) <= FLATTER * abs(direction.slope) and new.value < point.value
+        if run.stopped or flat or (slope <= 0.0 and length == 1.0):
+            return new
+        # J is convex: its minimum lies between the last length of negative slope and the first
+        # of positive slope, nearer to the one of smaller slope.
+        side = int(slope > 0.0)
+        ends[side], slopes[side] = length, slope
+        share = slopes[0] / (slopes[0] - slopes[1])
+        length = ends[0] + min(max(share, NARROWER), 1.0 - NARROWER) * (ends[1] - ends[0])
+    assert best is not None
+    return best
 
 
 def _active(problem: WeightLearning, d: Array, q: Array) -> Indices:

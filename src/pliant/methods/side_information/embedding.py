@@ -30,7 +30,11 @@ from pliant.methods.side_information.components import (
     principal_components,
 )
 from pliant.methods.side_information.information import check_exponent
-from pliant.methods.side_information.kernels import GRAPH_NEIGHBORS, base_kernel
+from pliant.methods.side_information.kernels import (
+    GRAPH_NEIGHBORS,
+    base_kernel,
+    resolve_columns_of,
+)
 from pliant.methods.side_information.learner import KernelLearner
 from pliant.methods.side_information.scg import SCGLogDetLearner
 from pliant.methods.side_information.selection import (
@@ -221,6 +225,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         else:
             learners = [clone(self.learner)]
         for learner in learners:
+            resolve_columns_of(learner, self, points.shape[1])
             check_parameters(learner)
             if isinstance(learner, SCGLogDetLearner):
                 learner.set_params(n_components=None)

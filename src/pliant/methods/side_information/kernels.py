@@ -16,6 +16,7 @@ import numpy.typing as npt
 from pliant.core.blocks import in_blocks
 from pliant.core.exceptions import NonPSDWarning
 from pliant.core.kernels.base import Kernel, check_width
+from pliant.core.kernels.on import resolve_columns
 from pliant.core.kernels.standard import (
     KERNEL_NAMES,
     Gaussian,
@@ -66,6 +67,17 @@ def base_kernel(
         if not holds:
             raise ValueError(f"expected a kernel that is {meaning}, got {base!r}")
     return base
+
+
+def resolve_columns_of(learner: Any, outer: Any, n_features: int) -> None:
+    """Give a learner's kernel positions for the feature names of the estimator that it is in.
+
+    That estimator is fitted on a data frame, and hands on an array.
+    """
+    kernel = learner.get_params(deep=False).get("kernel")
+    if isinstance(kernel, Kernel):
+        names = getattr(outer, "feature_names_in_", None)
+        learner.set_params(kernel=resolve_columns(kernel, names, n_features))
 
 
 def checked_gram(base: Kernel, points: Array) -> tuple[Array, float | None]:
@@ -173,6 +185,7 @@ class LogDetKernel(Kernel):
         matrix = check_gram(check_points(self.matrix, "matrix"))
         if len(matrix) != len(points):
             raise ValueError(f"expected a matrix for {len(points)} points, got {len(matrix)} rows")
+        self.base._check_pair(points, points)
 
     def _check_pair(self, X: Array, Y: Array) -> None:
         self.base._check_pair(X, Y)
@@ -224,6 +237,7 @@ class LandmarkKernel(Kernel):
             raise ValueError(
                 f"expected a projection for {len(landmarks)} landmarks, got {len(projection)} rows"
             )
+        self.base._check_pair(landmarks, landmarks)
 
     def features(self, X: npt.ArrayLike) -> Array:
         """Return f at each sample of X, shape (n_samples, r)."""

@@ -34,6 +34,7 @@ from pliant.core.validation import (
     plain,
     where_equal,
 )
+from pliant.methods.side_information.kernels import resolve_columns_of
 from pliant.methods.side_information.learner import KernelLearner
 from pliant.methods.side_information.scg import SCGLogDetLearner
 from pliant.methods.side_information.selection import unit_scale
@@ -126,6 +127,7 @@ class BaseLearnedKernel(BaseEstimator):
         machine = self._checked_machine()
         rows = np.flatnonzero(known)
         learner = self._prepared_learner()
+        resolve_columns_of(learner, self, points.shape[1])
         learn = check_memory(self.memory).cache(fit_learner)
         if isinstance(learner, KernelLearner):
             self.learner_, gram = learn(learner, points, codes, rows, __version__)

@@ -269,6 +269,7 @@ class BaseSVM(CallbackSupport, BaseEstimator):
                 raise ValueError("expected finite coefficients")
             if not isinstance(fitted.kernel_, Kernel):
                 raise ValueError(f"expected a kernel, got {type(fitted.kernel_).__name__}")
+            fitted.kernel_._check_pair(vectors, vectors)
             for name in fitted._finite:
                 values = np.asarray(getattr(fitted, name), dtype=np.float64)
                 if not np.isfinite(values).all():

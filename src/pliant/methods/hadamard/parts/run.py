@@ -11,7 +11,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from pliant.core.kernels.precomputed import takes_row_numbers
+from pliant.core.kernels.base import made_of
+from pliant.core.kernels.precomputed import Precomputed
 from pliant.core.progress import Deadline, Progress, Result, Status
 from pliant.core.typing import Array, Callback
 from pliant.core.validation import stack_level
@@ -39,7 +40,7 @@ def solve_in_parts(estimator: Any, task: Task, callback: Callback) -> Solution:
     The parameters of the `DANKClassifier` or `DANKRegressor` are read; nothing is written to it.
     `callback` is called with a `Progress` or None between slices of work; returning True stops.
     """
-    if takes_row_numbers(task.kernel):
+    if made_of(task.kernel, Precomputed):
         raise ValueError(
             f"expected a kernel of points for partition={estimator.partition!r}, which divides "
             "them by their coordinates, got one of row numbers, such as kernel='precomputed'"

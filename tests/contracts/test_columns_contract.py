@@ -1,0 +1,116 @@
+"""Estimators with a ``kernel`` take one of some columns: by position, and by name from a frame."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+
+from pliant import (
+    AsymmetricKernelRidge,
+    DANKClassifier,
+    DANKRegressor,
+    KernelEmbedding,
+    KNPLClassifier,
+    LearnedKernelClassifier,
+    LogDetLearner,
+    SCGLogDetLearner,
+)
+from pliant.kernels import Gaussian, Linear, Normalized, On, Polynomial, WeightedSum
+from pliant.persistence import load_model, save_model
+
+NAMES = ["age", "height", "weight", "income"]
+RNG = np.random.default_rng(0)
+X, NEW = RNG.uniform(-1, 1, size=(40, 4)), RNG.uniform(-1, 1, size=(7, 4))
+FRAME, NEW_FRAME = (pd.DataFrame(points, columns=NAMES) for points in (X, NEW))
+LABELS = np.where(X[:, 2] + X[:, 0] > 0, 1, 0)
+
+ESTIMATORS = [
+    DANKClassifier(),
+    DANKClassifier(extension="nearest", tau=0.1),
+    DANKClassifier(partition="kmeans", n_parts=2, random_state=0),
+    DANKRegressor(),
+    KNPLClassifier(),
+    AsymmetricKernelRidge(),
+    SCGLogDetLearner(random_state=0),
+    SCGLogDetLearner(n_components=3, random_state=0),
+    LogDetLearner(max_pairs=50, random_state=0),
+]
+every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: repr(e)[:40])
+
+
+def kernel_of(first, second):
+    parts = [On(Gaussian(2.0), first), Normalized(On(Polynomial(2), second))]
+    return WeightedSum(parts, [0.7, 0.3])
+
+
+BY_NAME = kernel_of(["weight", "age"], "income")
+BY_POSITION = kernel_of([2, 0], 3)
+OTHER_WAYS = [
+    (kernel_of([-2, 0], -1), BY_POSITION),
+    (kernel_of(slice(2, None, -2), slice(3, 4)), BY_POSITION),
+    (kernel_of([True, False, True, False], [False, False, False, True]), kernel_of([0, 2], 3)),
+]
+
+
+def outputs(model, points):
+    """What a model computes at some points: decisions, predictions or kernel values."""
+    for name in ("decision_function", "predict", "transform"):
+        if hasattr(model, name):
+            return np.asarray(getattr(model, name)(points))
+    raise AssertionError("no outputs")
+
+
+@every_estimator
+def test_names_mean_the_columns_of_the_frame(estimator, tmp_path):
+    expected = outputs(clone(estimator).set_params(kernel=BY_POSITION).fit(X, LABELS), NEW)
+    model = clone(estimator).set_params(kernel=clone(BY_NAME)).fit(FRAME, LABELS)
+    np.testing.assert_array_equal(outputs(model, NEW_FRAME), expected)
+    assert model.kernel.kernels[0].columns == ["weight", "age"]  # the parameter is left as it is
+    save_model(model, tmp_path / "model.pliant")
+    loaded = load_model(tmp_path / "model.pliant").model
+    np.testing.assert_array_equal(outputs(loaded, NEW_FRAME), expected)
+
+
+@every_estimator
+def test_positions_slices_and_masks_are_the_same(estimator):
+    for kernel, same in OTHER_WAYS:
+        model, twin = (clone(estimator).set_params(kernel=each) for each in (kernel, same))
+        expected = outputs(twin.fit(X, LABELS), NEW)
+        np.testing.assert_array_equal(outputs(model.fit(X, LABELS), NEW), expected)
+
+
+@every_estimator
+def test_the_learned_kernel_knows_positions(estimator):
+    model = clone(estimator).set_params(kernel=BY_NAME).fit(FRAME, LABELS)
+    kernel = model.kernel_
+    base = getattr(kernel, "base", kernel)
+    assert base.kernels[0].columns.tolist() == [2, 0]
+    assert np.isfinite(kernel(NEW, getattr(kernel, "points", X))).all()
+
+
+@every_estimator
+def test_columns_that_are_not_there_are_refused(estimator):
+    for kernel, points, expected in (
+        (BY_NAME, X, "as the names of the 4 features are not known here, got 'weight'"),
+        (kernel_of(["wight"], 0), FRAME, "got 'wight'; did you mean 'weight'"),
+        (kernel_of([0, 7], 0), X, "from -4 to 3, as there are 4 features, got 7"),
+        (kernel_of([True, False], 0), X, "with 4 entries, a mask of the features, got 2"),
+    ):
+        with pytest.raises(ValueError, match=expected):
+            clone(estimator).set_params(kernel=kernel).fit(points, LABELS)
+
+
+def test_names_work_in_a_learned_kernel_with_a_machine_and_in_an_embedding():
+    model = LearnedKernelClassifier(SCGLogDetLearner(BY_NAME), random_state=0).fit(FRAME, LABELS)
+    twin = LearnedKernelClassifier(SCGLogDetLearner(BY_POSITION), random_state=0).fit(X, LABELS)
+    np.testing.assert_array_equal(model.predict(NEW_FRAME), twin.predict(NEW))
+    embedding = KernelEmbedding(SCGLogDetLearner(BY_NAME), random_state=0).fit(FRAME, LABELS)
+    other = KernelEmbedding(SCGLogDetLearner(BY_POSITION), random_state=0).fit(X, LABELS)
+    np.testing.assert_array_equal(embedding.transform(NEW_FRAME), other.transform(NEW))
+
+
+def test_a_grid_search_chooses_between_columns():
+    kernels = [On(Gaussian(), "income"), On(Gaussian(), ["age", "weight"]), On(Linear(), "height")]
+    search = GridSearchCV(DANKClassifier(), {"kernel": kernels}, cv=3).fit(FRAME, LABELS)
+    assert search.best_params_["kernel"].columns == ["age", "weight"]

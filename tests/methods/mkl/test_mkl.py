@@ -1,0 +1,259 @@
+"""MKLClassifier and MKLRegressor: what a user sees."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+from sklearn.svm import SVC, SVR
+
+from pliant import C_path, MKLClassifier, MKLRegressor
+from pliant.kernels import TL1, Gaussian, Linear, On, Polynomial, Precomputed, WeightedSum
+from pliant.methods.mkl.candidates import MOST, default_kernels
+from tests.reference.mkl_conic import GAMMAS, optimum, svc_data, svr_data
+
+GAUSSIANS = [Gaussian(gamma) for gamma in GAMMAS]
+NEW = np.random.default_rng(9)
+
+
+def wine(n_classes=3):
+    X, y = load_wine(return_X_y=True)
+    return X[y < n_classes], y[y < n_classes]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_uniform_is_an_svm_on_the_mean_kernel(n_classes):
+    X, y = wine(n_classes)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    model = MKLClassifier(GAUSSIANS, weights="uniform", C=3.0, tol=1e-13).fit(X, y)
+    mean = np.mean([kernel(X) for kernel in GAUSSIANS], axis=0)
+    svc = SVC(C=3.0, kernel="precomputed", tol=1e-12, decision_function_shape="ovo").fit(mean, y)
+    expected = svc.decision_function(mean)
+    members = getattr(model, "estimators_", [model])
+    ours = np.column_stack([each._expand(X) for each in members])
+    expected = expected[:, None] if n_classes == 2 else -expected  # libsvm's pairs: first minus
+    np.testing.assert_allclose(ours, expected, atol=1e-8)
+    np.testing.assert_array_equal(model.weights_, np.full(5, 0.2))
+
+
+def test_uniform_regression_is_an_svr_on_the_mean_kernel():
+    # libsvm rounds kernel values to float32: these need no rounding, nor does their mean.
+    X, y = svr_data(1, 60)
+    grams = [
+        np.round(kernel(X) * 2.0**18) / 2.0**18 + np.eye(60) / 1024 for kernel in GAUSSIANS[1:]
+    ]
+    model = MKLRegressor(
+        [Precomputed(gram) for gram in grams], weights="uniform", C=3.0, epsilon=0.05,
+        scale_target=False, normalize=False, tol=1e-13,
+    ).fit(np.arange(60)[:, None], y)  # fmt: skip
+    mean = np.mean(grams, axis=0)
+    svr = SVR(kernel="precomputed", C=3.0, epsilon=0.05, tol=1e-12).fit(mean, y)
+    np.testing.assert_allclose(model.predict(np.arange(60)[:, None]), svr.predict(mean), atol=1e-8)
+
+
+@pytest.mark.parametrize("norm", [1.0, 2.0])
+def test_classes_by_pairs_share_weights_of_the_mean_objective(norm):
+    X, y = load_iris(return_X_y=True)
+    chosen = np.random.default_rng(0).permutation(150)[:60]
+    X, y = X[chosen], y[chosen]
+    model = MKLClassifier(GAUSSIANS[:3], norm=norm, C=2.0, tol=1e-8).fit(X, y)
+    values = []
+    for each, (low, high) in zip(model.estimators_, [(0, 1), (0, 2), (1, 2)], strict=True):
+        rows = np.flatnonzero((y == low) | (y == high))
+        assert set(each.support_) <= set(rows)
+        np.testing.assert_array_equal(each.weights_, model.weights_)
+        sum_of = model.kernel_(X[rows])
+        svc = SVC(C=2.0, kernel="precomputed", tol=1e-10).fit(sum_of, y[rows] == high)
+        b = svc.dual_coef_[0]
+        values.append(np.abs(b).sum() - 0.5 * b @ sum_of[np.ix_(svc.support_, svc.support_)] @ b)
+        signs = np.where(svc.predict(sum_of), high, low)
+        np.testing.assert_array_equal(each.predict(X[rows]), signs)
+    assert model.objective_ == pytest.approx(np.mean(values), rel=1e-6)
+    assert model.lower_bound_ <= np.mean(values) * (1 + 1e-8)
+    apart = MKLClassifier(GAUSSIANS[:3], norm=norm, C=2.0, tol=1e-8, shared_weights=False)
+    apart.fit(X, y)
+    own = [each.objective_ for each in apart.estimators_]
+    assert np.mean(own) <= model.objective_ * (1 + 1e-8)
+    assert len({tuple(each.weights_.round(6)) for each in apart.estimators_}) > 1
+    with pytest.raises(AttributeError, match=r"use estimators_\[k\]\.weights_"):
+        _ = apart.weights_
+
+
+def test_the_prediction_is_one_line():
+    X, y = svc_data(2, 60)
+    model = MKLClassifier(GAUSSIANS, C=5.0).fit(X, y)
+    points = NEW.uniform(size=(30, 3))
+    line = model.kernel_(points, model.support_vectors_) @ model.dual_coef_ + model.intercept_
+    np.testing.assert_allclose(model.decision_function(points), line, rtol=1e-12)
+    assert isinstance(model.kernel_, WeightedSum)
+    used = SVC(kernel=model.kernel_, C=5.0, tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(
+        used.decision_function(points), model.decision_function(points), atol=0.02
+    )
+
+
+def test_weights_of_samples_are_factors_of_C():
+    X, y = svc_data(4)
+    weights = np.random.default_rng(4).uniform(0.1, 3.0, size=24)
+    model = MKLClassifier(GAUSSIANS, C=2.0, tol=1e-7).fit(X, y, sample_weight=weights)
+    upper = np.where(y > 0, 2.0 * weights, 0.0)
+    lower = np.where(y < 0, -2.0 * weights, 0.0)
+    value = optimum([kernel(X) for kernel in GAUSSIANS], y, lower, upper)
+    assert model.objective_ == pytest.approx(value, rel=2e-6)
+    weights[:6] = 0.0
+    with_zeros = MKLClassifier(C=2.0, tol=1e-7).fit(X, y, sample_weight=weights)
+    without = MKLClassifier(C=2.0, tol=1e-7).fit(X[6:], y[6:], sample_weight=weights[6:])
+    np.testing.assert_array_equal(with_zeros.weights_, without.weights_)
+    np.testing.assert_array_equal(with_zeros.support_, without.support_ + 6)
+
+
+@pytest.mark.parametrize("learner", [MKLClassifier, MKLRegressor])
+def test_columns_of_noise_get_little_weight(learner):
+    shares = []
+    for seed in range(20):
+        r = np.random.default_rng(seed)
+        X = r.normal(size=(200, 6))
+        f = np.sin(2.0 * X[:, 0]) + X[:, 1] + 0.1 * r.normal(size=200)
+        kernels = [On(Gaussian(gamma), [j]) for j in range(6) for gamma in (0.1, 1.0)]
+        model = learner(kernels).fit(X, f > 0 if learner is MKLClassifier else f)
+        shares.append(model.weights_[4:].sum() / model.weights_.sum())
+    assert np.median(shares) < 0.05
+
+
+def test_default_kernels_are_of_all_features_and_of_each_that_varies():
+    r = np.random.default_rng(0)
+    X = np.column_stack([r.normal(5.0, 3.0, size=50), np.full(50, 2.0), r.uniform(size=50)])
+    kernels = default_kernels(X)
+    assert len(kernels) == 13 * 3
+    Z = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
+    np.testing.assert_allclose(kernels[0](X), Gaussian(2.0)(Z), atol=1e-12)
+    np.testing.assert_allclose(kernels[12](X), Polynomial(3)(Z), rtol=1e-10)
+    np.testing.assert_allclose(kernels[13 + 1](X), Gaussian(0.5)(Z[:, :1]), atol=1e-12)
+    np.testing.assert_allclose(kernels[26](X), Gaussian(2.0)(Z[:, 2:]), atol=1e-12)
+    assert len(default_kernels(r.normal(size=(20, 200)))) == 13 < MOST
+    model = MKLClassifier(C=10.0).fit(X, X[:, 0] > 5.0)
+    assert all((each.diag(X) == pytest.approx(1.0)) for each in model.kernels_)
+    assert model.score(X, X[:, 0] > 5.0) > 0.95
+
+
+def test_names_of_columns_on_a_data_frame():
+    X, y = svc_data(5, 60)
+    frame = pd.DataFrame(X, columns=["age", "height", "weight"])
+    model = MKLClassifier([On(Gaussian(5.0), ["age"]), On(Linear(), ["weight"])])
+    with pytest.raises(ValueError, match="k\\(x, x\\) > 0"):
+        model.fit(frame - frame.iloc[0], y)
+    model.set_params(normalize=False).fit(frame, y)
+    assert model.kernel_names_ == ["Gaussian(gamma=5) of age", "Linear() of weight"]
+    by_number = MKLClassifier([On(Gaussian(5.0), [0]), On(Linear(), [2])], normalize=False)
+    np.testing.assert_array_equal(by_number.fit(X, y).weights_, model.weights_)
+    with pytest.raises(ValueError, match="'size'"):
+        MKLClassifier([On(Gaussian(), ["size"])]).fit(frame, y)
+
+
+def test_gram_matrices_from_elsewhere_in_a_search():
+    X, y = svc_data(6, 60)
+    grams = [7.0 * Gaussian(5.0)(X), Linear()(X)]
+    rows = np.arange(60)[:, None]
+    model = MKLClassifier([Precomputed(gram) for gram in grams])
+    search = GridSearchCV(model, {"C": [0.1, 1.0, 10.0]}, cv=3).fit(rows, y)
+    best = search.best_estimator_
+    assert search.best_score_ > 0.6
+    assert best.kernels_[0](rows).trace() == pytest.approx(60.0)  # normalised by the trace
+    train, test = rows[:40], rows[40:]
+    fitted = clone(model).fit(train, y[:40])
+    points = MKLClassifier([Gaussian(5.0), Linear()], normalize=False, C=1.0)
+    scale = [1.0, 40 / np.trace(grams[1][:40, :40])]
+    points.set_params(kernels=[Gaussian(5.0), scale[1] * Linear()]).fit(X[:40], y[:40])
+    np.testing.assert_allclose(fitted.weights_, points.weights_, atol=1e-6)
+    np.testing.assert_allclose(
+        fitted.decision_function(test), points.decision_function(X[40:]), atol=1e-4
+    )
+
+
+def test_functions_and_names_are_kernels():
+    def both(A, B):
+        return (A @ B.T + 1.0) ** 2
+
+    X, y = svc_data(7, 40)
+    model = MKLClassifier([both, "laplacian", Gaussian(1.0)], C=5.0).fit(X, y)
+    same = MKLClassifier([Polynomial(2), "laplacian", Gaussian(1.0)], C=5.0).fit(X, y)
+    np.testing.assert_allclose(model.weights_, same.weights_, atol=1e-8)
+    assert model.kernel_names_[0] == "both"
+
+
+def test_fits_for_many_C_and_threads_equal_single_fits():
+    X, y = svc_data(8, 60)
+    path = C_path(MKLClassifier(GAUSSIANS, tol=1e-7), X, y, [0.1, 1.0, 10.0])
+    for model in path:
+        alone = MKLClassifier(GAUSSIANS, C=model.C, tol=1e-7, n_jobs=2).fit(X, y)
+        assert alone.objective_ == pytest.approx(model.objective_, rel=1e-6)
+
+
+def test_the_certificate_covers_the_optimum_at_any_tolerance():
+    X, y = svc_data(0)
+    best = MKLClassifier(GAUSSIANS, C=4.0, tol=1e-10).fit(X, y).objective_
+    for tol in (0.3, 1e-2, 1e-4):
+        model = MKLClassifier(GAUSSIANS, C=4.0, tol=tol).fit(X, y)
+        assert model.lower_bound_ - 1e-9 <= best <= model.objective_ + 1e-9
+        assert model.dual_gap_ == pytest.approx(model.objective_ - model.lower_bound_)
+        assert model.relative_gap_ <= tol
+        assert len(model.gap_history_) == model.n_iter_
+        assert (np.diff(model.gap_history_) <= 1e-12).all()
+
+
+def test_limits_leave_a_usable_model_and_a_warning():
+    X, y = wine(2)
+    with pytest.warns(ConvergenceWarning, match=r"relative gap of .*, where tol = 1e-06"):
+        model = MKLClassifier(max_iter=1, tol=1e-6).fit(X, y)
+    assert model.score(X, y) > 0.9
+    with pytest.warns(ConvergenceWarning, match="max_seconds = 1e-09 came first"):
+        timed = MKLClassifier(tol=1e-12, max_seconds=1e-9).fit(X, y)
+    assert timed.n_iter_ <= 2
+    assert timed.lower_bound_ <= timed.objective_
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"kernels": []}, ValueError, "at least one kernel, got an empty list"),
+        ({"kernels": Gaussian()}, TypeError, "expected kernels='auto' or a list of kernels, got"),
+        ({"kernels": "gaussian"}, TypeError, "or a list of kernels, got 'gaussian'"),
+        ({"kernels": ["gauss"]}, ValueError, r"kernels\[0\]: .*'gauss'"),
+        ({"kernels": [Gaussian(), 3]}, TypeError, r"kernels\[1\]: .*got 3"),
+        ({"kernels": [TL1(0.5)]}, ValueError, "positive semi-definite kernels, got TL1"),
+        ({"kernels": ["precomputed"]}, ValueError, r"pass pliant\.kernels\.Precomputed"),
+        ({"kernels": [lambda A, B: -(A @ B.T)]}, ValueError, "the eigenvalue -.* for kernel 0"),
+        ({"kernels": [lambda A, B: A @ np.ones((3, 3)) @ B]}, ValueError, "to return an array"),
+        ({"kernels": [Linear()]}, ValueError, r"k\(x, x\) > 0 to normalise kernels, got 0"),
+        ({"kernels": [Gaussian(-1.0)]}, ValueError, "gamma"),
+        ({"weights": "best"}, ValueError, "'best'"),
+        ({"norm": 0.5}, ValueError, "norm >= 1, .*got 0.5"),
+        ({"norm": 2.0, "weights": "uniform"}, ValueError, "expected norm=1 with weights='uniform'"),
+        ({"C": 0.0}, ValueError, "C > 0, .*got 0"),
+        ({"cache_mb": 1e-4}, ValueError, "cache_mb >= 1, which one Gram matrix of 24 samples"),
+        ({"n_jobs": 0}, ValueError, "n_jobs None or an integer other than 0, got 0"),
+        ({"shared_weights": "yes"}, ValueError, "shared_weights"),
+        ({"normalize": 2}, ValueError, "normalize"),
+    ],
+)
+def test_wrong_parameters(parameters, error, message):
+    X, y = svc_data(0)
+    X[0] = 0.0
+    with pytest.raises(error, match=message):
+        MKLClassifier(**parameters).fit(X, y)
+
+
+@pytest.mark.parametrize("gram", [np.zeros((24, 24)), -np.eye(24), np.ones((24, 3))])
+def test_wrong_gram_matrices(gram):
+    y = svc_data(0)[1]
+    with pytest.raises(ValueError, match=r"trace|eigenvalue|shape|row numbers"):
+        MKLClassifier([Precomputed(gram)]).fit(np.arange(24)[:, None], y)
+
+
+@pytest.mark.parametrize("weights", ["easy", "radius-margin"])
+def test_rules_for_classes_are_refused_in_regression(weights):
+    X, y = svr_data(0)
+    with pytest.raises(ValueError, match=f"'{weights}'"):
+        MKLRegressor(weights=weights).fit(X, y)
