@@ -253,3 +253,11 @@ def test_far_tails_of_truncated_normals_are_finite_and_right():
     assert f.mean[0, 0] - 1.0 == pytest.approx(1 / short, rel=1e-3)
     assert f.mean[0, 4] == pytest.approx(60.0)
     assert f.variance[0, 4] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("signs", [True, False])
+def test_numbers_out_of_range_end_in_one_error(signs):
+    model = problem(7, signs=signs, margin=1e200)
+    model.target = model.target * (1.0 if signs else 1e200)
+    with pytest.raises(ValueError, match=r"expected a finite lower bound, got (nan|-inf) after 1"):
+        ascend(model, 5, 1e-5)

@@ -149,11 +149,11 @@ class Model:
         return np.asarray(q.noise.mean * drive)
 
     def update_means(self, q: Posterior) -> None:
-        """Raise the bound in the means of q(a) and q(G) together, by conjugate gradients.
+        """Raise the bound in the means of q(a) and q(G) together, right after `update_latent`.
 
         Updated in turn, they follow each other slowly, since G is K a up to a small noise. With the
-        best mean of G for each a, the bound is a quadratic function of a, which is maximised in the
-        directions of a few steps. Each takes O(L M n^2).
+        best mean of G for each a, the bound is a quadratic function of a, which a few steps of
+        conjugate gradients maximise. Each takes O(L M n^2).
         """
         upsilon, drive = q.latent_noise.mean, self._drive(q)
         precision = q.coef_precision.mean + upsilon * self.ridge
@@ -321,11 +321,12 @@ class Model:
 def _sum_of_squares(grams: Grams) -> Array:
     """Return sum_m K_m^2, shape (n, n)."""
     total = np.zeros((grams.n, grams.n))
-    for m in range(len(grams)):
-        gram = np.asarray(grams[m], dtype=np.float64)
-        with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
+        for m in range(len(grams)):
+            gram = np.asarray(grams[m], dtype=np.float64)
             total += gram @ gram.T
-    if not np.isfinite(total.sum()):
+        finite = np.isfinite(total.sum())
+    if not finite:
         raise ValueError(
             "expected kernel values whose squares are finite, got larger ones; set normalize=True"
         )

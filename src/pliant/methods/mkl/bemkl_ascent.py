@@ -63,7 +63,11 @@ def ascend(
 
 
 def _swept(model: Model, start: Posterior) -> tuple[Posterior, float]:
-    """Return the posterior after one update of all factors, and its bound."""
+    """Return the posterior after one update of all factors, and its bound; nan where it fails."""
     posterior = replace(start)
-    model.sweep(posterior)
-    return posterior, model.bound(posterior)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        try:
+            model.sweep(posterior)
+            return posterior, model.bound(posterior)
+        except np.linalg.LinAlgError:
+            return posterior, float("nan")
