@@ -200,7 +200,9 @@ class BEMKLClassifier(ClassifierMixin, BaseBEMKL):
         Returns
         -------
         array of shape (n_queries,), or (n_queries, n_classes) for more than two classes
-            Two classes: positive for ``classes_[1]``. More: `predict` takes the largest.
+            Two classes: positive for ``classes_[1]``. More: `predict` takes the largest. The order
+            of the points may differ from that of their probabilities, which depend on the variance
+            of f as well.
         """
         return self._mean(self._checked_input(X))
 
