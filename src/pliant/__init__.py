@@ -20,6 +20,8 @@ from pliant.core.public import set_public_module
 from pliant.methods import (
     AlignedRandomFeatures,
     AsymmetricKernelRidge,
+    BEMKLClassifier,
+    BEMKLRegressor,
     C_path,
     DANKClassifier,
     DANKRegressor,
@@ -51,6 +53,8 @@ if TYPE_CHECKING:
 __all__ = [
     "AlignedRandomFeatures",
     "AsymmetricKernelRidge",
+    "BEMKLClassifier",
+    "BEMKLRegressor",
     "C_path",
     "DANKClassifier",
     "DANKRegressor",

@@ -69,6 +69,8 @@ def test_the_public_names():
     assert pliant.__all__ == [
         "AlignedRandomFeatures",
         "AsymmetricKernelRidge",
+        "BEMKLClassifier",
+        "BEMKLRegressor",
         "C_path",
         "DANKClassifier",
         "DANKRegressor",

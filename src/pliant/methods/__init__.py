@@ -7,6 +7,7 @@ from pliant.methods.lab_rbf.classifier import LABRBFClassifier
 from pliant.methods.lab_rbf.intervals import LABRBFErrorModel
 from pliant.methods.lab_rbf.members import LABRBFMember
 from pliant.methods.lab_rbf.regressor import LABRBFRegressor
+from pliant.methods.mkl.bemkl_estimators import BEMKLClassifier, BEMKLRegressor
 from pliant.methods.mkl.estimators import MKLClassifier, MKLRegressor
 from pliant.methods.mkl.random_features import AlignedRandomFeatures
 from pliant.methods.ridge.asymmetric import AsymmetricKernelRidge
@@ -27,6 +28,8 @@ from pliant.methods.tessellated.tkl import TKLClassifier, TKLRegressor
 __all__ = [
     "AlignedRandomFeatures",
     "AsymmetricKernelRidge",
+    "BEMKLClassifier",
+    "BEMKLRegressor",
     "C_path",
     "Components",
     "DANKClassifier",
