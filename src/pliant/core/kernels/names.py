@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
 from inspect import Parameter, signature
@@ -26,7 +27,8 @@ def short_name(kernel: Kernel, feature_names: Sequence[str] | None = None) -> st
     if isinstance(kernel, On):
         columns = np.atleast_1d(kernel.columns)
         known = [str(j) if feature_names is None else str(feature_names[j]) for j in columns]
-        word = "feature " if feature_names is None else ""
+        noun = "feature " if len(columns) == 1 else "features "
+        word = noun if feature_names is None else ""
         return f"{short_name(kernel.kernel)} of {word}{listed(known)}"
     if isinstance(kernel, FunctionKernel):
         return str(getattr(kernel.function, "__name__", "function"))
@@ -35,6 +37,22 @@ def short_name(kernel: Kernel, feature_names: Sequence[str] | None = None) -> st
     ]
     name = type(kernel).__name__ + (f"({', '.join(shown)})" if shown else "")
     return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 3] + "..."
+
+
+def short_names(kernels: Sequence[Kernel], feature_names: Sequence[str] | None = None) -> list[str]:
+    """Return the names of several kernels; one that stands more than once has its position.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pliant.core.kernels.names import short_names
+    >>> from pliant.kernels import Linear, Precomputed
+    >>> short_names([Precomputed(np.eye(2)), Precomputed(np.ones((2, 2))), Linear()])
+    ['Precomputed [0]', 'Precomputed [1]', 'Linear']
+    """
+    names = [short_name(kernel, feature_names) for kernel in kernels]
+    times = Counter(names)
+    return [name if times[name] == 1 else f"{name} [{m}]" for m, name in enumerate(names)]
 
 
 def _parameters(kernel: Kernel) -> Iterator[tuple[str, bool, object, object]]:
