@@ -8,6 +8,7 @@ from pliant.methods.lab_rbf.intervals import LABRBFErrorModel
 from pliant.methods.lab_rbf.members import LABRBFMember
 from pliant.methods.lab_rbf.regressor import LABRBFRegressor
 from pliant.methods.mkl.estimators import MKLClassifier, MKLRegressor
+from pliant.methods.mkl.one_class import MKLOneClass
 from pliant.methods.ridge.asymmetric import AsymmetricKernelRidge
 from pliant.methods.side_information.components import Components
 from pliant.methods.side_information.embedding import KernelEmbedding
@@ -42,6 +43,7 @@ __all__ = [
     "LearnedKernelRegressor",
     "LogDetLearner",
     "MKLClassifier",
+    "MKLOneClass",
     "MKLRegressor",
     "OrderSpectralLearner",
     "SCGLogDetLearner",
