@@ -177,7 +177,7 @@ def _listed(columns: Any) -> slice | list[Any]:
         items = columns if isinstance(columns, list | tuple) else np.asarray(columns).tolist()
         items = [plain(item) for item in items] if isinstance(items, list | tuple) else [items]
         kinds = {type(item) for item in items}
-        if len(kinds) == 1 and kinds <= {int, bool, str, np.str_}:
+        if len(kinds) == 1 and kinds <= {int, bool, str}:
             return items
         if isinstance(columns, list | tuple | np.ndarray) and not items:
             raise ValueError("expected On(columns=...) with at least one column, got none")
@@ -192,16 +192,16 @@ def _place(name: str, n_features: int, names: list[str] | None) -> int:
     if names is None:
         raise ValueError(
             f"expected On(columns=...) as positions, as the names of the {n_features} features are "
-            f"not known here, got {str(name)!r}; fit an estimator on a data frame, or use "
+            f"not known here, got {name!r}; fit an estimator on a data frame, or use "
             "On.resolved"
         )
     if names.count(name) == 1:
         return names.index(name)
     if name in names:
         raise ValueError(
-            f"expected On(columns=...) as names that stand once, got {str(name)!r}, the name of "
+            f"expected On(columns=...) as names that stand once, got {name!r}, the name of "
             f"{names.count(name)} features"
         )
     close = " or ".join(map(repr, close_names(name, names)))
     hint = f"did you mean {close}?" if close else f"there are: {listed(names, 10)}"
-    raise ValueError(f"expected On(columns=...) among the features, got {str(name)!r}; {hint}")
+    raise ValueError(f"expected On(columns=...) among the features, got {name!r}; {hint}")
