@@ -9,6 +9,7 @@ from pliant.methods.lab_rbf.members import LABRBFMember
 from pliant.methods.lab_rbf.regressor import LABRBFRegressor
 from pliant.methods.mkl.bemkl_estimators import BEMKLClassifier, BEMKLRegressor
 from pliant.methods.mkl.estimators import MKLClassifier, MKLRegressor
+from pliant.methods.mkl.one_class import MKLOneClass
 from pliant.methods.mkl.random_features import AlignedRandomFeatures
 from pliant.methods.ridge.asymmetric import AsymmetricKernelRidge
 from pliant.methods.side_information.components import Components
@@ -47,6 +48,7 @@ __all__ = [
     "LearnedKernelRegressor",
     "LogDetLearner",
     "MKLClassifier",
+    "MKLOneClass",
     "MKLRegressor",
     "OrderSpectralLearner",
     "SCGLogDetLearner",

@@ -264,7 +264,13 @@ def solve_at(
 ) -> Result[Weights]:
     """Solve the SVMs at given weights; the bounds are those of the objective there."""
     run = _Run(problem, weights, min(COARSEST, tol), callback)
-    run.record(run.best.value)
+    lower = run.first.value
+    while run.best.upper - lower > tol * abs(run.best.upper) and run.inner > FINEST:
+        if run.stopped:
+            break
+        run.inner = max(FINEST, 0.1 * run.inner)
+        lower = max(lower, run.solve_svms(weights, run.best.solutions).value)
+    run.record(lower)
     if run.stopped:
         return run.result(Status.STOPPED)
     return run.result(Status.CONVERGED if run.relative_gap <= tol else Status.STALLED)
