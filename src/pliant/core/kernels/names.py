@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from inspect import signature
-from numbers import Real
-from typing import Any
+from functools import cache
+from inspect import Parameter, signature
 
 import numpy as np
 
@@ -58,8 +57,13 @@ def short_names(kernels: Sequence[Kernel], feature_names: Sequence[str] | None =
 
 def _parameters(kernel: Kernel) -> Iterator[tuple[str, bool, object, object]]:
     """Yield numbers and texts among the parameters: "name=value", whether first, value, default."""
-    for place, each in enumerate(signature(type(kernel)).parameters.values()):
-        value: Any = getattr(kernel, each.name)
-        if isinstance(value, str | Real):
+    for place, each in enumerate(_signature(type(kernel))):
+        value = getattr(kernel, each.name)
+        if isinstance(value, str | float | int):
             text = f"{value:.3g}" if isinstance(value, float) else str(value)
             yield f"{each.name}={text}", place == 0, value, each.default
+
+
+@cache
+def _signature(kind: type[Kernel]) -> list[Parameter]:
+    return list(signature(kind).parameters.values())

@@ -56,6 +56,9 @@ class BaseMKL(BaseSVM):
         "n_jobs": check_job_count,
     }
     _drawings = frozenset({"gram", "weights"})
+    _scalable = True
+    """Whether multiples of feasible coefficients are feasible: `WeightLearning.scalable`."""
+
     _finite = (
         "weights_", "objective_", "lower_bound_", "dual_gap_", "objective_history_", "gap_history_",
     )  # fmt: skip
@@ -118,7 +121,9 @@ class BaseMKL(BaseSVM):
         candidates: Candidates = tasks[0].all_rows
         places = [np.searchsorted(candidates.samples, task.members) for task in tasks]
         margins = [self._margin(task) for task in tasks]
-        problem = WeightLearning(candidates.grams, places, margins, float(self.norm))
+        problem = WeightLearning(
+            candidates.grams, places, margins, float(self.norm), self._scalable
+        )
         tol, max_iter = float(self.tol), int(self.max_iter)
         if self.weights == "simple":
             return newton.solve(problem, tol=tol, max_iter=max_iter, callback=callback)
