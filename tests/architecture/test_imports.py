@@ -85,6 +85,7 @@ def test_the_public_names():
         "LearnedKernelRegressor",
         "LogDetLearner",
         "MKLClassifier",
+        "MKLOneClass",
         "MKLRegressor",
         "ModelFileError",
         "NonPSDWarning",

@@ -38,12 +38,104 @@ def _check_nu(name: str, value: Any) -> None:
 
 
 class MKLOneClass(OutlierMixin, BaseMKL):
+    r"""Outlier detection: a one-class support vector machine with a weighted sum of kernels.
+
+    With ``weights="simple"``, solves to a certified gap
+
+    .. math::
+
+        \min_{d \ge 0, \, \|d\|_p \le 1} \; \max_{0 \le \alpha_i \le w_i, \;
+        1'\alpha = \nu \, 1'w} \; -\tfrac12 \sum_m d_m \, \alpha' K_m \alpha,
+
+    with sample weights w (ones by default), and with ``weights="uniform"`` the maximum at equal
+    weights d that sum to 1. A point x is an inlier where
+    :math:`\sum_i \alpha_i k(x_i, x) \ge \rho`. This is `sklearn.svm.OneClassSVM` on ``kernel_``.
+
+    Learned weights are those that put the samples farthest from the origin, as the minimum of
+    :math:`\alpha' K \alpha` is a squared distance from it: with k(x, x) = 1 they favour kernels for
+    which all samples look alike, not those which distinguish outliers. With norm 1, of Gaussians
+    of the same features only the widest has weight; in general, a kernel whose values on
+    the samples are all at most those of another needs no weight beside it, and a kernel of a
+    constant feature, which is 1 everywhere, takes all. So use "simple" where each kernel describes
+    another kind of data or other features, with a width that suits them, and prefer ``norm=2``.
+    "uniform" is the default for that reason.
+
+    Parameters
+    ----------
+    kernels, normalize, max_seconds, cache_mb, n_jobs
+        As in `MKLClassifier`.
+    nu : float, default=0.5
+        In (0, 1]: the largest share of outliers among the training samples, and the smallest share
+        of support vectors, by weight.
+    weights : {"uniform", "simple"}, default="uniform"
+        How the weights of the kernels are found: equal ones, or by the problem above.
+    norm : float, default=1.0
+        p >= 1 for "simple". With p > 1 all kernels have weight: with p = 2 in proportion to
+        :math:`\alpha' K_m \alpha`.
+    tol : float, default=1e-3
+        Certified gap at which a fit stops, relative to the objective, > 0.
+    max_iter : int, default=100
+        Largest number of steps of "simple"; -1 for no limit.
+
+    Attributes
+    ----------
+    kernels_, kernel_names_, weights_, kernel_, support_, support_vectors_, lower_bound_
+        As in `MKLClassifier`, like dual_gap_, n_iter_, objective_history_ and gap_history_.
+    dual_coef_ : array of shape (n_support,)
+        The alpha that are not zero.
+    offset_ : float
+        The rho: ``score_samples(X)`` is kernel_(X, support_vectors_) @ dual_coef_, and
+        ``decision_function(X)`` is that minus ``offset_``. Where an interval of rho is optimal, the
+        middle, or for nu = 1 the lower end.
+    intercept_ : float
+        ``-offset_``.
+    objective_ : float
+        The primal objective, :math:`\tfrac12 |f|^2 - \rho \nu 1'w + \sum_i w_i (\rho - f(x_i))_+`,
+        an upper bound of the optimum, which is negative.
+    n_features_in_ : int
+        Number of features seen during fit.
+
+    Notes
+    -----
+    On nine tables (3 splits of each: half of the largest class to learn from, all other rows to
+    score; nu = 0.1, the default kernels) the mean area under the ROC curve was .773 for equal
+    weights, .774 for norm 2 and .695 for norm 1; it was .800 for `sklearn.svm.OneClassSVM` with its
+    default Gaussian kernel.
+
+    References
+    ----------
+    B. Schölkopf, J. Platt, J. Shawe-Taylor, A. Smola, R. Williamson. Estimating the Support of a
+    High-Dimensional Distribution. Neural Computation 13 (2001).
+
+    A. Rakotomamonjy, F. Bach, S. Canu, Y. Grandvalet. SimpleMKL. Journal of Machine Learning
+    Research 9 (2008).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pliant import MKLOneClass
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> model = MKLOneClass(nu=0.1).fit(X)
+    >>> model.predict([[0.0, 0.0], [4.0, -4.0]])
+    array([ 1, -1])
+    >>> bool((model.predict(X) == -1).mean() <= 0.1)
+    True
+    """
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **{k: v for k, v in BaseMKL._constraints.items() if k not in ("C", "center")},
+        "nu": _check_nu,
+        "weights": one_of(("simple", "uniform")),
+    }
+    _scalable = False
+    shared_weights = True
+
     def __init__(
         self,
         kernels: Any = "auto",
         *,
         nu: float = 0.5,
-        weights: str = "simple",
+        weights: str = "uniform",
         norm: float = 1.0,
         normalize: bool = True,
         tol: float = 1e-3,
@@ -62,14 +154,6 @@ class MKLOneClass(OutlierMixin, BaseMKL):
         self.max_seconds = max_seconds
         self.cache_mb = cache_mb
         self.n_jobs = n_jobs
-
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **{k: v for k, v in BaseMKL._constraints.items() if k not in ("C", "center")},
-        "nu": _check_nu,
-        "weights": one_of(("simple", "uniform")),
-    }
-    _scalable = False
-    shared_weights = True
 
     def fit(self, X: npt.ArrayLike, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the weights of the kernels and the region of the samples.
