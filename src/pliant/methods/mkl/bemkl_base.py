@@ -15,10 +15,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pliant.core.blocks import in_blocks
 from pliant.core.kernels.base import Kernel
-from pliant.core.kernels.names import short_name
+from pliant.core.kernels.names import short_names
 from pliant.core.kernels.weighted_sum import WeightedSum
 from pliant.core.progress import CallbackSupport, Deadline, FitProgress, with_callbacks
-from pliant.core.summary import FunctionSummary, Summary
+from pliant.core.summary import FunctionSummary, KernelWeights, Summary
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
 from pliant.core.validation import (
@@ -42,9 +42,6 @@ from pliant.methods.svm.estimators import expansion
 
 FLAT = (1.0, 1.0)
 """Shape and scale of the default priors."""
-
-LARGEST = 3
-"""Number of kernels that a summary names."""
 
 
 def check_prior(name: str, value: Any) -> Gamma:
@@ -126,7 +123,7 @@ class BaseBEMKL(CallbackSupport, BaseEstimator):
         deadline = Deadline(progress, self.max_seconds)
         fit = ascend(model, self.max_iter, float(self.tol), deadline)
         self.kernels_ = kernels
-        self.kernel_names_ = [short_name(kernel, names) for kernel in kernels]
+        self.kernel_names_ = short_names(kernels, names)
         self.support_vectors_ = points.copy()
         self._keep(fit, outputs)
         progress.end()
@@ -216,27 +213,23 @@ class BaseBEMKL(CallbackSupport, BaseEstimator):
         """Return what the model has learned, in the form that all methods share.
 
         The objective is the lower bound of the log evidence, and every sample is a support point.
-        The details are ``kernels``, their number, and ``largest``, the kernels of the largest
-        weights with these weights.
+        The detail ``kernels`` is their number; ``weights`` has means and standard deviations.
 
         Returns
         -------
         Summary
         """
         check_is_fitted(self)
-        n_support = len(self.support_vectors_)
-        largest = np.argsort(-np.abs(self.weights_), kind="stable")[:LARGEST]
-        details = {
-            "kernels": len(self.kernels_),
-            "largest": ", ".join(
-                f"{self.weights_[m]:.3g} {self.kernel_names_[m]}" for m in largest
-            ),
-        }
+        n_support, details = len(self.support_vectors_), {"kernels": len(self.kernels_)}
         function = FunctionSummary(
             self, n_support, n_iter=self.n_iter_, objective=self.lower_bound_, details=details
         )
         return Summary(
-            (function,), kernel=self.kernel_, n_support=n_support, drawings=frozenset({"gram"})
+            (function,),
+            kernel=self.kernel_,
+            n_support=n_support,
+            drawings=frozenset({"gram", "weights"}),
+            weights=KernelWeights(self.kernels_, self.weights_[None], self.weights_std_),
         )
 
     def __sklearn_is_fitted__(self) -> bool:
