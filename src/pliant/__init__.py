@@ -10,10 +10,18 @@ its Gram matrix.
 from typing import TYPE_CHECKING, Any
 
 from pliant._version import __version__
-from pliant.core.exceptions import ModelFileError, NonPSDWarning, TableError
+from pliant.core.exceptions import (
+    ModelFileError,
+    NonPSDWarning,
+    TableError,
+    UniformWeightsWarning,
+)
 from pliant.core.public import set_public_module
 from pliant.methods import (
+    AlignedRandomFeatures,
     AsymmetricKernelRidge,
+    BEMKLClassifier,
+    BEMKLRegressor,
     C_path,
     DANKClassifier,
     DANKRegressor,
@@ -37,13 +45,17 @@ from pliant.methods import (
     TKLRegressor,
 )
 from pliant.methods.side_information.information import SideInformation
-from pliant.methods.side_information.losses import kernel_alignment, scg_loss
+from pliant.methods.side_information.losses import scg_loss
+from pliant.metrics import kernel_alignment
 
 if TYPE_CHECKING:
     from pliant.comparison import compare
 
 __all__ = [
+    "AlignedRandomFeatures",
     "AsymmetricKernelRidge",
+    "BEMKLClassifier",
+    "BEMKLRegressor",
     "C_path",
     "DANKClassifier",
     "DANKRegressor",
@@ -69,6 +81,7 @@ __all__ = [
     "TKLClassifier",
     "TKLRegressor",
     "TableError",
+    "UniformWeightsWarning",
     "__version__",
     "compare",
     "kernel_alignment",

@@ -67,7 +67,10 @@ def test_importing_the_core_brings_no_optional_package():
 
 def test_the_public_names():
     assert pliant.__all__ == [
+        "AlignedRandomFeatures",
         "AsymmetricKernelRidge",
+        "BEMKLClassifier",
+        "BEMKLRegressor",
         "C_path",
         "DANKClassifier",
         "DANKRegressor",
@@ -93,6 +96,7 @@ def test_the_public_names():
         "TKLClassifier",
         "TKLRegressor",
         "TableError",
+        "UniformWeightsWarning",
         "__version__",
         "compare",
         "kernel_alignment",

@@ -75,6 +75,7 @@ def test_every_benchmark_is_registered_under_its_name():
         "supervised-growth",
         "scale",
         "scale-growth",
+        "mkl-growth",
         "search-sharing",
         "threads",
         "threads-control",

@@ -5,6 +5,10 @@ class NonPSDWarning(UserWarning):
     """A Gram matrix has a clearly negative eigenvalue, so no certificate can be given."""
 
 
+class UniformWeightsWarning(UserWarning):
+    """A rule for kernel weights does not prefer any kernel, so all have the same weight."""
+
+
 class TableError(ValueError):
     """A table cannot be read, or does not have the columns it should have."""
 

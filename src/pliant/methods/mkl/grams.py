@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -32,6 +32,12 @@ class Grams:
         The most memory for all matrices, in units of 2^20 bytes.
     n_jobs : int, optional
         Number of threads that compute them.
+
+    Attributes
+    ----------
+    n : int
+    dtype : dtype
+        The precision of the values.
     """
 
     def __init__(
@@ -45,19 +51,24 @@ class Grams:
             )
         self.kernels, self.points = list(kernels), points
         self.n = n
-        self._kept: Array | None = None
-        if 4.0 * n * n * count <= room:
-            dtype = np.float64 if 8.0 * n * n * count <= room else np.float32
-            self._kept = np.empty((count, n, n), dtype)
-        # Without a place for them, this raises now what would be raised later.
-        Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(self._fill)(m) for m in range(count))
+        self.dtype: np.dtype[Any] = np.dtype(
+            np.float32 if 8.0 * n * n * count > room else np.float64
+        )
+        keeps = 4.0 * n * n * count <= room
+        # Those that are not kept are computed here too: this raises now what it would raise later.
+        grams = Parallel(n_jobs=n_jobs, require="sharedmem")(
+            delayed(self._first)(m, keeps) for m in range(count)
+        )
+        self._kept: list[Array] | None = [gram for gram in grams if gram is not None] or None
+        if not keeps:
+            self.dtype = np.dtype(np.float64)
 
     @classmethod
     def of_arrays(cls, matrices: Sequence[Array]) -> Self:
         """Return the stack of given Gram matrices."""
         stack = cls.__new__(cls)
-        stack._kept = np.array(matrices)
-        stack.kernels, stack.n = [], stack._kept.shape[1]
+        stack._kept = [np.asarray(matrix) for matrix in matrices]
+        stack.kernels, stack.n, stack.dtype = [], len(matrices[0]), stack._kept[0].dtype
         return stack
 
     def __len__(self) -> int:
@@ -78,7 +89,7 @@ class Grams:
     def products(self, b: Array, some: Indices | None = None) -> Array:
         """Return K_m b for all kernels, or some, shape (n_kernels, n)."""
         chosen = np.arange(len(self)) if some is None else some
-        if self._kept is not None and self._kept.dtype == np.float64:
+        if self._kept is not None and self.dtype == np.float64:
             return np.array([self._kept[m] @ b for m in chosen])
         used = np.flatnonzero(b)
         result = np.zeros((len(chosen), self.n))
@@ -90,12 +101,35 @@ class Grams:
         """Return <K_m, target>, the sum of entrywise products with a matrix, shape (M,)."""
         return np.array([_inner(self[m], target) for m in range(len(self))])
 
-    @blas_limited
-    def _fill(self, m: int) -> None:
-        """Compute K_m, and keep it if there is room."""
-        gram = self._computed(m)
+    def quadratics(self, vectors: Array) -> Array:
+        """Return b'K_m b for each column b of `vectors`, shape (n, k); the result: (M, k)."""
+        supports = [np.flatnonzero(b) for b in vectors.T]
+        values = [b[used] for b, used in zip(vectors.T, supports, strict=True)]
+        result = np.empty((len(self), len(supports)))
+        for m in range(len(self)):
+            gram = self[m]
+            for k, used in enumerate(supports):
+                result[m, k] = _quadratic(gram, used, values[k])
+        return result
+
+    def slab(self, low: int, high: int) -> Array:
+        """Return rows `low` to `high` of all K_m, columns from `low` on, float64.
+
+        The shape is (M, high - low, n - low). Slabs one after another cover the upper triangles,
+        and read or compute each value once.
+        """
         if self._kept is not None:
-            self._kept[m] = gram
+            return np.array([gram[low:high, low:] for gram in self._kept], dtype=np.float64)
+        result = np.empty((len(self), high - low, self.n - low))
+        for m, kernel in enumerate(self.kernels):
+            result[m] = kernel(self.points[low:high], self.points[low:])
+        return result
+
+    @blas_limited
+    def _first(self, m: int, keeps: bool) -> Array | None:
+        """Return K_m in the precision to keep it in; None if it is not to be kept."""
+        gram = self._computed(m)
+        return gram.astype(self.dtype, copy=False) if keeps else None
 
     def _computed(self, m: int) -> Array:
         """Return K_m if it is a Gram matrix of finite numbers."""
@@ -150,3 +184,15 @@ def _inner(gram: Array, target: Array) -> float:
             row += gram[i, j] * target[i, j]
         total += row
     return total
+
+
+@compiled
+def _quadratic(gram: Array, used: Indices, values: Array) -> float:
+    """Return the sum of values_a values_b gram[used_a, used_b], of a symmetric matrix."""
+    total = 0.0
+    for a in range(used.size):
+        row = 0.5 * values[a] * gram[used[a], used[a]]
+        for b in range(a):
+            row += values[b] * gram[used[a], used[b]]
+        total += values[a] * row
+    return 2.0 * total

@@ -452,22 +452,24 @@ class SVMRegressor(RegressorMixin, BaseSVM):
         y = np.asarray(y, dtype=np.float64)
         weights = check_weights(sample_weight, X)
         members = np.flatnonzero(weights > 0)
-        target, centre, scale = self._scaled(y[members])
+        target, centre, scale = scaled_target(y[members], self.scale_target)
         kernel, rows, psd = self._common(X, weights > 0)
         points = self._points(X, members)
         return [Task(kernel, points, members, target, weights[members], rows, psd, centre, scale)]
 
-    def _scaled(self, y: Array) -> tuple[Array, float, float]:
-        """Return target, centre and scale such that y = centre + scale * target.
 
-        Centring changes the intercept only, and keeps large offsets out of the sums.
-        """
-        size = math.ldexp(0.5, math.frexp(float(np.abs(y).max()))[1])
-        unit = y / size  # in (-2, 2), to the last bit: squares neither overflow nor vanish
-        centre, spread = float(unit.mean()), float(unit.std())
-        if spread <= 1e-12 * abs(centre):
-            raise ValueError(
-                f"expected a target that varies, got y = {size * centre:g} in all {len(y)} rows"
-            )
-        scale = size * spread if self.scale_target else 1.0
-        return (unit - centre) / (scale / size), size * centre, scale
+def scaled_target(y: Array, scale_target: bool) -> tuple[Array, float, float]:
+    """Return target, centre and scale such that y = centre + scale * target.
+
+    The target has mean 0, and standard deviation 1 if `scale_target`. Centring changes an
+    intercept only, and keeps large offsets out of the sums.
+    """
+    size = math.ldexp(0.5, math.frexp(float(np.abs(y).max()))[1])
+    unit = y / size  # in (-2, 2), to the last bit: squares neither overflow nor vanish
+    centre, spread = float(unit.mean()), float(unit.std())
+    if spread <= 1e-12 * abs(centre):
+        raise ValueError(
+            f"expected a target that varies, got y = {size * centre:g} in all {len(y)} rows"
+        )
+    scale = size * spread if scale_target else 1.0
+    return (unit - centre) / (scale / size), size * centre, scale

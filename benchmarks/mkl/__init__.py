@@ -1,0 +1,1 @@
+"""Multiple kernel learning of pliant, beside a textbook SimpleMKL and MKLpy."""

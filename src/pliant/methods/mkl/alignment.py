@@ -1,0 +1,248 @@
+"""Kernel weights by alignment with the target (Cortes, Mohri and Rostamizadeh 2012).
+
+The alignment of two Gram matrices is their cosine after centring,
+
+    A(K, Y) = <K_c, Y_c> / (|K_c| |Y_c|),
+
+with <A, B> the sum of the products of entries, |A|^2 = <A, A>, and K_c = H K H, H = I - 1 1'/n.
+Y = T T' is the Gram matrix of the target, given by its factor T: the signs of two classes, columns
+that are 1 for the samples of one class and 0 for others, or the centred target of a regression.
+
+Sample weights s count a sample s_i times: <A, B> = sum_ij s_i s_j A_ij B_ij, and
+H = I - 1 s'/(sum s). With S = diag(sqrt(s)) and the unit vector u along sqrt(s) that is
+
+    <G_K, G_Y>,    G_K = P S K S P,    P = I - u u',
+
+so that weights cost nothing. Without centring P = I.
+
+Journal of Machine Learning Research 13, 795-828: the definition and that the best weights solve a
+quadratic program are in its abstract; the section numbers below are unverified.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg
+from scipy.optimize import nnls
+
+from pliant.core.typing import Array
+from pliant.methods.mkl.grams import Grams
+from pliant.methods.mkl.weighting import Weighting, normalised
+
+SLAB_ENTRIES = 8_000_000
+"""Kernel values of all kernels that are centred at once, 64 MB."""
+
+NEGLIGIBLE = 100.0
+"""A centred matrix is zero if its norm is this many roundings of the uncentred one."""
+
+NOTHING_ALIGNED = "no kernel is aligned with the target"
+
+
+class Alignments(NamedTuple):
+    """Inner products of centred Gram matrices.
+
+    Attributes
+    ----------
+    products : array of shape (M, M)
+        <G_m, G_k>; rows and columns of kernels that are constant but for rounding are zero.
+    targets : array of shape (M,)
+        <G_m, G_Y>, zero likewise.
+    target_norm : float
+        |G_Y|.
+    """
+
+    products: Array
+    targets: Array
+    target_norm: float
+
+    def alignment(self, weights: Array) -> float:
+        """Return the alignment of sum_m weights_m K_m with the target; 0 where it is constant."""
+        norm = math.sqrt(max(0.0, float(weights @ self.products @ weights))) * self.target_norm
+        return float(weights @ self.targets) / norm if norm > 0.0 else 0.0
+
+
+def align(
+    grams: Grams, target: Array, sample_weight: Array | None = None, *, center: bool = True
+) -> Weighting:
+    """Return weights proportional to the alignment of each kernel: d_m ~ max(0, <G_m, Y>)/|G_m|.
+
+    Cortes et al. 2012, the rule "align" (section 4.1).
+
+    Parameters
+    ----------
+    grams : Grams
+    target : array of shape (n,) or (n, q)
+        T of the module's first lines.
+    sample_weight : array of shape (n,), optional
+        Each >= 0.
+    center : bool
+        Whether to centre.
+
+    Returns
+    -------
+    Weighting
+        The value is the alignment of the *best single* kernel, the gap 0. Kernels that are
+        constant after centring get zero; if all are, or none is aligned with the target, all get
+        the same weight, with a UniformWeightsWarning.
+    """
+    roots, factor = _factor(grams, target, sample_weight, center)
+    cosines = np.zeros(len(grams))
+    target_norm = _norm(factor.T @ factor)
+    for m in range(len(grams)):
+        gram = grams[m]
+        centred = roots[:, None] * np.asarray(gram, dtype=np.float64) * roots
+        tiny = NEGLIGIBLE * float(np.finfo(gram.dtype).eps) * _norm(centred)
+        if center:
+            _centre(centred, roots)
+        norm = _norm(centred)
+        if norm > tiny:
+            cosines[m] = max(0.0, float((factor * (centred @ factor)).sum()) / norm)
+    best = cosines.max() / target_norm if target_norm > 0.0 else 0.0
+    return Weighting(normalised(cosines, NOTHING_ALIGNED), float(best), 0.0)
+
+
+def alignf(
+    grams: Grams, target: Array, sample_weight: Array | None = None, *, center: bool = True
+) -> Weighting:
+    """Return the weights d >= 0 that maximise the alignment of sum_m d_m K_m with the target.
+
+    They are proportional to the v >= 0 that minimises v'Mv - 2 v'a, with M_mk = <G_m, G_k> and
+    a_m = <G_m, G_Y> (Cortes et al. 2012, the rule "alignf", Proposition 9).
+
+    Parameters
+    ----------
+    grams, target, sample_weight, center
+        As in `align`.
+
+    Returns
+    -------
+    Weighting
+        The value is the alignment. As entries of M are not negative for positive semi-definite
+        kernels, t M v >= a for some t proves that no alignment exceeds t sqrt(v'Mv)/|G_Y|: by
+        Cauchy and Schwarz a'w <= t v'Mw <= t sqrt(v'Mv) sqrt(w'Mw) for every w >= 0. The gap is
+        the difference. If no kernel is aligned, uniform weights and a UniformWeightsWarning.
+    """
+    return best_aligned(alignments(grams, target, sample_weight, center=center))
+
+
+def best_aligned(inner: Alignments) -> Weighting:
+    """Return the weights of `alignf` from its inner products."""
+    sizes = np.sqrt(inner.products.diagonal())
+    used = np.flatnonzero((sizes > 0.0) & (inner.targets > 0.0))
+    # a kernel with <G_m, G_Y> <= 0 never helps: <G_m, G_k> >= 0
+    raw = np.zeros(len(sizes))
+    if used.size:
+        scale = sizes[used]
+        M = inner.products[np.ix_(used, used)] / np.outer(scale, scale)
+        raw[used] = _non_negative(M, inner.targets[used] / scale) / scale
+    weights = normalised(raw, NOTHING_ALIGNED)
+    value = inner.alignment(weights)
+    return Weighting(weights, value, max(0.0, _bound(inner, weights) - value))
+
+
+def alignments(
+    grams: Grams, target: Array, sample_weight: Array | None = None, *, center: bool = True
+) -> Alignments:
+    """Return the inner products of all centred Gram matrices and that of the target.
+
+    Each kernel is read twice, for its row means and its values. M^2 n^2 / 2 multiplications, as
+    products of matrices. Parameters as in `align`.
+    """
+    roots, factor = _factor(grams, target, sample_weight, center)
+    count, n = len(grams), grams.n
+    unit = _unit(roots)
+    shifts = _shifts(grams, roots, unit) if center else np.zeros((count, n))
+    products, targets, sizes = np.zeros((count, count)), np.zeros(count), np.zeros(count)
+    low = 0
+    while low < n:
+        high = min(n, low + max(1, SLAB_ENTRIES // (count * (n - low))))
+        slab = grams.slab(low, high)
+        # each product of entries off the diagonal block stands for two
+        slab *= roots[low:high, None] * roots[low:]
+        sizes += _squares(slab, high - low)
+        if center:
+            slab -= unit[low:high, None] * shifts[:, None, low:]
+            slab -= shifts[:, low:high, None] * unit[low:]
+        slab[:, :, high - low :] *= np.sqrt(2.0)
+        pair = factor[low:high] @ factor[low:].T
+        pair[:, high - low :] *= np.sqrt(2.0)
+        flat = slab.reshape(count, -1)
+        products += flat @ flat.T
+        targets += flat @ pair.ravel()
+        low = high
+    tiny = NEGLIGIBLE * float(np.finfo(grams.dtype).eps)
+    constant = products.diagonal() <= tiny**2 * sizes
+    products[constant], products[:, constant], targets[constant] = 0.0, 0.0, 0.0
+    return Alignments(products, targets, _norm(factor.T @ factor))
+
+
+def _factor(
+    grams: Grams, target: Array, sample_weight: Array | None, center: bool
+) -> tuple[Array, Array]:
+    """Return sqrt(s), shape (n,), and the factor P S T of G_Y, shape (n, q)."""
+    roots = np.ones(grams.n) if sample_weight is None else np.sqrt(sample_weight)
+    factor = roots[:, None] * np.asarray(target, dtype=np.float64).reshape(grams.n, -1)
+    if center:
+        unit = _unit(roots)
+        factor -= np.outer(unit, unit @ factor)
+    return roots, factor
+
+
+def _unit(roots: Array) -> Array:
+    return np.asarray(roots / np.linalg.norm(roots))
+
+
+def _centre(scaled: Array, roots: Array) -> None:
+    """Replace A by P A P, P = I - u u': A - u v' - v u' with v = A u - (u'A u / 2) u."""
+    unit = _unit(roots)
+    shift = scaled @ unit
+    shift -= 0.5 * (unit @ shift) * unit
+    scaled -= np.outer(unit, shift)
+    scaled -= np.outer(shift, unit)
+
+
+def _shifts(grams: Grams, roots: Array, unit: Array) -> Array:
+    """Return the v of `_centre` for all kernels, shape (M, n)."""
+    shifts = roots * grams.products(roots * unit)
+    shifts -= 0.5 * (shifts @ unit)[:, None] * unit
+    return shifts
+
+
+def _squares(slab: Array, width: int) -> Array:
+    """Return the sums of squares of a slab, those right of the diagonal block twice."""
+    inside = np.einsum("mij,mij->m", slab[:, :, :width], slab[:, :, :width])
+    outside = np.einsum("mij,mij->m", slab[:, :, width:], slab[:, :, width:])
+    return np.asarray(inside + 2.0 * outside)
+
+
+def _norm(matrix: Array) -> float:
+    return float(np.linalg.norm(matrix))
+
+
+def _bound(inner: Alignments, weights: Array) -> float:
+    """Return what no alignment exceeds: the bound of `alignf`."""
+    aligned = inner.targets > 0.0
+    if not aligned.any():
+        return 0.0
+    slopes = inner.products @ weights
+    if (slopes[aligned] <= 0.0).any():
+        return 1.0
+    t = float((inner.targets[aligned] / slopes[aligned]).max())
+    return min(1.0, t * float(np.sqrt(weights @ slopes)) / inner.target_norm)
+
+
+def _non_negative(M: Array, a: Array) -> Array:
+    """Return the v >= 0 that minimises v'Mv - 2 v'a, for M with a unit diagonal.
+
+    M = B'B by its eigenvalues; those below rounding are left out, so that columns of B that differ
+    by rounding only are equal: M of many Gaussians has condition numbers of 1e17.
+    """
+    values, vectors = scipy.linalg.eigh(M)
+    kept = values > np.finfo(np.float64).eps * values[-1]
+    root = np.sqrt(values[kept])
+    B = root[:, None] * vectors[:, kept].T
+    v = nnls(B, (vectors[:, kept].T @ a) / root, maxiter=30 * len(a))[0]
+    return np.asarray(v)
