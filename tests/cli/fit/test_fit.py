@@ -84,20 +84,7 @@ def test_the_report_of_a_sum_of_kernels_names_the_largest_weights(pliant, folder
 
 
 def test_the_report_of_equal_weights_and_of_pairs_of_classes(pliant, folder):
-    words = [
-        "fit",
-        "patients.csv",
-        "--target",
-        "grade",
-        "--cv",
-        "0",
-        "--drop",
-        "sick",
-        "--drop",
-        "amount",
-        "--out",
-        "m",
-    ]
+    words = ["fit", "patients.csv", "--target", "grade", "--cv", 0, "--drop", "sick", "--out", "m"]
     done = pliant(*words, "--method", "mkl-uniform")
     assert done.code == 0, done.err
     kernels = len(load_model("m").model[-1].kernels_)
