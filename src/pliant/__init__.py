@@ -18,6 +18,7 @@ from pliant.core.exceptions import (
 )
 from pliant.core.public import set_public_module
 from pliant.methods import (
+    AlignedRandomFeatures,
     AsymmetricKernelRidge,
     BEMKLClassifier,
     BEMKLRegressor,
@@ -35,6 +36,7 @@ from pliant.methods import (
     LearnedKernelRegressor,
     LogDetLearner,
     MKLClassifier,
+    MKLOneClass,
     MKLRegressor,
     OrderSpectralLearner,
     SCGLogDetLearner,
@@ -43,12 +45,14 @@ from pliant.methods import (
     TKLRegressor,
 )
 from pliant.methods.side_information.information import SideInformation
-from pliant.methods.side_information.losses import kernel_alignment, scg_loss
+from pliant.methods.side_information.losses import scg_loss
+from pliant.metrics import kernel_alignment
 
 if TYPE_CHECKING:
     from pliant.comparison import compare
 
 __all__ = [
+    "AlignedRandomFeatures",
     "AsymmetricKernelRidge",
     "BEMKLClassifier",
     "BEMKLRegressor",
@@ -66,6 +70,7 @@ __all__ = [
     "LearnedKernelRegressor",
     "LogDetLearner",
     "MKLClassifier",
+    "MKLOneClass",
     "MKLRegressor",
     "ModelFileError",
     "NonPSDWarning",

@@ -22,6 +22,8 @@ from pliant.methods import (
     LABRBFRegressor,
     LearnedKernelClassifier,
     LogDetLearner,
+    MKLClassifier,
+    MKLRegressor,
     OrderSpectralLearner,
     SCGLogDetLearner,
     TKLClassifier,
@@ -150,7 +152,8 @@ def is_gamma(name: str) -> bool:
 def _kind(estimator: object) -> tuple[object, ...]:
     """Return what distinguishes estimators of different methods."""
     learner = getattr(estimator, "learner", None)
-    return type(estimator), type(learner), getattr(learner, "loss", None)
+    uniform = getattr(estimator, "weights", None) == "uniform"
+    return type(estimator), type(learner), getattr(learner, "loss", None), uniform
 
 
 def get_method(name: str) -> Method:
@@ -184,6 +187,10 @@ WIDTHS = {"learner__gamma": SVM_GRID["gamma"]}
 PENALTIES = {"machine__C": tuple(2.0**power for power in range(-3, 10, 3))}
 NEIGHBORS = {"learner__n_neighbors": (3, 5, 10)}
 """Values to search for a kernel learner and for the support vector machine on its kernel."""
+
+SUM_PENALTIES = tuple(2.0**power for power in range(-4, 11, 2))
+"""Values of C to search for sums of normalised kernels. On eight tables the best one was between
+0.1 and 100, the larger ones for equal weights; beyond, almost nothing changes."""
 
 SCG = (
     "Pan, Chen, Chen, Xu: Efficient learning of supervised kernels with a graph-based loss "
@@ -241,6 +248,28 @@ METHODS: dict[str, Method] = {
         summary="a radial kernel with bandwidths of its own for each support point",
         rough={"n_members": 1, "transforms": None, "max_iter": 30},
         streams=True,
+    ),
+    "mkl": Method(
+        name="mkl",
+        title="MKL",
+        paper="Rakotomamonjy, Bach, Canu, Grandvalet: SimpleMKL, JMLR 9 (2008)",
+        classifier=MKLClassifier,
+        regressor=MKLRegressor,
+        grid={"C": SUM_PENALTIES},
+        max_rows=4_000,
+        summary="the weights of Gaussians and polynomials of all features and of each one",
+        rough={"tol": 1e-2},
+    ),
+    "mkl-uniform": Method(
+        name="mkl-uniform",
+        title="MKL, equal weights",
+        paper="Rakotomamonjy, Bach, Canu, Grandvalet: SimpleMKL, JMLR 9 (2008)",
+        classifier=partial(MKLClassifier, weights="uniform"),
+        regressor=partial(MKLRegressor, weights="uniform"),
+        grid={"C": SUM_PENALTIES},
+        max_rows=8_000,
+        summary="the mean of these kernels: equal weights, to compare with",
+        rough={"tol": 1e-2},
     ),
     "scg-ldk": Method(
         name="scg-ldk",

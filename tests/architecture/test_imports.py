@@ -67,6 +67,7 @@ def test_importing_the_core_brings_no_optional_package():
 
 def test_the_public_names():
     assert pliant.__all__ == [
+        "AlignedRandomFeatures",
         "AsymmetricKernelRidge",
         "BEMKLClassifier",
         "BEMKLRegressor",
@@ -84,6 +85,7 @@ def test_the_public_names():
         "LearnedKernelRegressor",
         "LogDetLearner",
         "MKLClassifier",
+        "MKLOneClass",
         "MKLRegressor",
         "ModelFileError",
         "NonPSDWarning",

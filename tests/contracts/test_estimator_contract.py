@@ -5,6 +5,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from pliant import (
+    AlignedRandomFeatures,
     AsymmetricKernelRidge,
     BEMKLClassifier,
     BEMKLRegressor,
@@ -20,6 +21,7 @@ from pliant import (
     LearnedKernelRegressor,
     LogDetLearner,
     MKLClassifier,
+    MKLOneClass,
     MKLRegressor,
     OrderSpectralLearner,
     SCGLogDetLearner,
@@ -28,6 +30,8 @@ from pliant import (
 )
 
 ESTIMATORS = [
+    AlignedRandomFeatures(20, random_state=0),
+    AlignedRandomFeatures(5, rho=3.0, n_candidates=20, kernel="laplacian", random_state=0),
     DANKClassifier(),
     DANKRegressor(),
     DANKClassifier(kernel="precomputed", extension="none"),
@@ -66,6 +70,8 @@ ESTIMATORS = [
     MKLClassifier(["gaussian", "laplacian"], weights="alignf"),
     MKLClassifier(["gaussian", "laplacian"], weights="performance", random_state=0),
     MKLClassifier(["gaussian", "laplacian"], weights="radius-margin"),
+    MKLOneClass(),
+    MKLOneClass(["gaussian", "laplacian"], weights="simple", norm=2.0, nu=0.2),
     MKLRegressor(),
     OrderSpectralLearner(),
     OrderSpectralLearner("scg", "improved", 3, 10, drop_null=False),
@@ -115,7 +121,7 @@ def expected_failures(estimator):
         return {} if exact else {"check_sample_weight_equivalence_on_dense_data": SCALE}
     if isinstance(estimator, LABRBFClassifier | LABRBFRegressor):
         return {"check_sample_weight_equivalence_on_dense_data": HOLD_OUT}
-    if isinstance(estimator, MKLClassifier | MKLRegressor):
+    if isinstance(estimator, MKLClassifier | MKLOneClass | MKLRegressor):
         return {"check_sample_weight_equivalence_on_dense_data": UNWEIGHTED}
     reason = SADDLE if hasattr(estimator, "solver") else QUARTIC
     return {"check_sample_weight_equivalence_on_dense_data": reason}

@@ -11,7 +11,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 LISTED = [
     "pliant", "pliant.kernels", "pliant.plots", "pliant.datasets", "pliant.persistence",
-    "pliant.tables",
+    "pliant.tables", "pliant.metrics",
 ]  # fmt: skip
 INNER = {"Column", "Target", "UnknownCategoryWarning"}
 """Parts of a table's schema, which the reference leaves out."""

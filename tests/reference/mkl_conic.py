@@ -1,6 +1,6 @@
 """Multiple kernel learning as a conic program, by cvxpy: an independent reference.
 
-max  kappa(b) - 1/2 |q|_{p*},   q_m >= b' K_m b,   b in the box, 1'b = 0
+max  kappa(b) - 1/2 |q|_{p*},   q_m >= b' K_m b,   b in the box, 1'b = total
 """
 
 import cvxpy as cp
@@ -13,14 +13,14 @@ def factor(gram):
     return vectors * np.sqrt(np.maximum(values, 0.0))
 
 
-def optimum(grams, linear, lower, upper, epsilon=0.0, norm=1.0):
+def optimum(grams, linear, lower, upper, epsilon=0.0, norm=1.0, total=0.0):
     """The optimal value, for kernels (M, n, n)."""
     b, q = cp.Variable(len(linear)), cp.Variable(len(grams))
     squares = [cp.sum_squares(factor(K).T @ b) <= q[m] for m, K in enumerate(grams)]
     size = cp.max(q) if norm == 1.0 else cp.norm(q, norm / (norm - 1.0))
     gain = linear @ b - epsilon * cp.norm1(b)
     problem = cp.Problem(
-        cp.Maximize(gain - 0.5 * size), [*squares, b >= lower, b <= upper, cp.sum(b) == 0]
+        cp.Maximize(gain - 0.5 * size), [*squares, b >= lower, b <= upper, cp.sum(b) == total]
     )
     problem.solve(solver=cp.CLARABEL)
     assert problem.status == "optimal"

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pliant.cli.model_facts import functions, plain_parameters
+from pliant.cli.model_facts import functions, kernel, plain_parameters
 from pliant.cli.predict import load_with_schema
 from pliant.cli.report import Fact, facts, function_facts, kernel_facts, number, score_text
 from pliant.comparison.run.pipeline import last_step
@@ -44,7 +44,7 @@ def _known(loaded: LoadedModel, schema: TableSchema) -> list[Fact]:
     return [
         ("method", _method(estimator)),
         *_table(estimator, schema),
-        *kernel_facts(summary.learner),
+        *kernel_facts(kernel(estimator, schema.feature_names)),
         *function_facts(summary.n_support, functions(estimator, schema.feature_names)),
         ("parameters", ", ".join(parameters)),
         *_noted(loaded),

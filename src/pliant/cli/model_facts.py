@@ -27,6 +27,22 @@ def functions(estimator: Any, feature_names: Sequence[str] = ()) -> list[dict[st
     return [_facts(function, feature_names) for function in summarize(estimator).functions]
 
 
+def kernel(estimator: Any, feature_names: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the facts of a kernel that was learned before the functions, or with them as a sum.
+
+    A sum has the number of ``kernels``, the ``weights`` that are not zero by the name of the
+    kernel, and the number of ``sets`` of which these are the mean, one for each pair of classes.
+    """
+    summary = summarize(estimator)
+    if summary.weights is None:
+        return dict(summary.learner)
+    names = summary.weights.names(feature_names or None)
+    mean = summary.weights.weights.mean(axis=0).tolist()
+    weights = {name: weight for name, weight in zip(names, mean, strict=True) if weight}
+    facts = {"kernels": len(names), "sets": len(summary.weights.weights), "weights": weights}
+    return {**summary.learner, **facts}
+
+
 def _facts(function: FunctionSummary, feature_names: Sequence[str]) -> dict[str, Any]:
     details = dict(function.details)
     names = list(feature_names)

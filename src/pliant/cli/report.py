@@ -87,9 +87,11 @@ def _ending(result: Mapping[str, Any]) -> str:
 
 
 def kernel_facts(kernel: Mapping[str, Any]) -> list[Fact]:
-    """Return the facts of a kernel that was learned from labels; none for other estimators."""
+    """Return the facts of a learned kernel: from labels, or a sum; none for other estimators."""
     if not kernel:
         return []
+    if "weights" in kernel:
+        return _weight_facts(kernel)
     known = [(name, number(kernel[key])) for name, key in KERNEL_FACTS.items() if key in kernel]
     rows, labels = kernel["rows"], kernel["labelled"]
     some = "" if labels == rows else f", {labels} of them labelled"
@@ -102,6 +104,18 @@ def kernel_facts(kernel: Mapping[str, Any]) -> list[Fact]:
     return printed
 
 
+def _weight_facts(kernel: Mapping[str, Any]) -> list[Fact]:
+    """Return how many kernels have weight, and the largest weights."""
+    weights, sets = kernel["weights"], kernel["sets"]
+    mean = f"; mean over {sets} pairs of classes" if sets > 1 else ""
+    printed = [("kernels", f"{len(weights)} of {kernel['kernels']} have weight{mean}")]
+    if len(set(weights.values())) == 1 and len(weights) > 1:
+        return [*printed, ("each weight", number(next(iter(weights.values()))))]
+    largest = sorted(weights.items(), key=lambda pair: -abs(pair[1]))
+    shown = [f"{quoted(name, 60)} {weight:.2g}" for name, weight in largest]
+    return [*printed, ("weights", listed(shown, LARGEST))]
+
+
 def function_facts(n_support: int | None, functions: Sequence[Mapping[str, Any]]) -> list[Fact]:
     """Return the facts of a fitted estimator, from those of its functions."""
     rows = f"{n_support} training rows"
@@ -109,7 +123,9 @@ def function_facts(n_support: int | None, functions: Sequence[Mapping[str, Any]]
     if len(functions) > 1:
         gap = max((part["relative_gap"] for part in functions), key=_uncertain)
         pairs = ("functions", f"{len(functions)}, one for each pair of classes")
-        gaps = f"relative, in each: {gap_text(gap)}" + _of_parts(functions)
+        shared = all("mean_objective" in part for part in functions)
+        where = "of their mean objective" if shared else "in each"
+        gaps = f"relative, {where}: {gap_text(gap)}" + _of_parts(functions)
         return [*support, pairs, ("certified gap", gaps)]
     (part,) = functions
     own = [(name, number(part[key])) for name, key in OWN_FACTS.items() if key in part]

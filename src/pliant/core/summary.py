@@ -6,10 +6,12 @@ Every estimator of pliant has ``summary()``. The command line, the comparison an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pliant.core.kernels.base import Kernel
+from pliant.core.kernels.names import short_names
 from pliant.core.typing import Array
 
 
@@ -72,6 +74,28 @@ class FunctionSummary:
 
 
 @dataclass(frozen=True, eq=False)
+class KernelWeights:
+    """The learned weights of several kernels.
+
+    Attributes
+    ----------
+    kernels : sequence of Kernel
+    weights : array of shape (n_sets, n_kernels)
+        One set, or one for each pair of classes.
+    spread : array of shape (n_kernels,) or None
+        Standard deviations of the weights, where they are known.
+    """
+
+    kernels: Sequence[Kernel]
+    weights: Array
+    spread: Array | None = None
+
+    def names(self, feature_names: Sequence[str] | None = None) -> list[str]:
+        """Return a short name of each kernel, with given names of the features."""
+        return short_names(self.kernels, feature_names)
+
+
+@dataclass(frozen=True, eq=False)
 class Summary:
     """What a fitted estimator has learned.
 
@@ -90,11 +114,13 @@ class Summary:
         Number of different support points of all functions together.
     drawings : frozenset of str
         What can be drawn of the estimator (or, with more than two classes, of each function's):
-        of "gram", "adaptation", "tessellation", "bandwidths", "relevance", "intervals" and
-        "convergence".
+        of "gram", "adaptation", "tessellation", "bandwidths", "relevance", "intervals", "weights"
+        and "convergence".
     convergence : Convergence or None
         Of the solver that learned the kernel, if it certifies a gap; that of the solver of a
         function is in `functions`.
+    weights : KernelWeights or None
+        Where the learned kernel is a weighted sum of kernels.
     """
 
     functions: tuple[FunctionSummary, ...] = ()
@@ -104,6 +130,7 @@ class Summary:
     n_support: int | None = None
     drawings: frozenset[str] = frozenset()
     convergence: Convergence | None = None
+    weights: KernelWeights | None = None
 
 
 def summarize(estimator: Any) -> Summary:

@@ -248,6 +248,12 @@ def check_targets(y: npt.ArrayLike) -> Array:
     return _as_numbers(y, "y")
 
 
+def has_fractions(values: npt.NDArray[Any]) -> bool:
+    """Whether an array holds float values that are not all integers; without NaN and infinity."""
+    real = values.dtype.kind == "f" and bool(np.isfinite(values).all())
+    return real and bool((values % 1 != 0).any())
+
+
 def check_labels(y: npt.ArrayLike) -> npt.NDArray[Any]:
     """Return class labels as a vector of one type without missing values."""
     values = np.asarray(y)

@@ -15,6 +15,7 @@ from pliant.plots.intervals import IntervalDisplay
 from pliant.plots.relevance import RelevanceDisplay
 from pliant.plots.slices import SliceDisplay
 from pliant.plots.tessellation import TessellationDisplay
+from pliant.plots.weights import WeightsDisplay
 
 __all__ = [
     "AdaptationDisplay",
@@ -28,4 +29,5 @@ __all__ = [
     "RelevanceDisplay",
     "SliceDisplay",
     "TessellationDisplay",
+    "WeightsDisplay",
 ]

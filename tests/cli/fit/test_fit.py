@@ -66,6 +66,39 @@ def test_the_report_of_a_method_that_learns_a_shape(pliant, folder):
     assert "eta" not in function
 
 
+def test_the_report_of_a_sum_of_kernels_names_the_largest_weights(pliant, folder):
+    done = pliant(*FIT, "--method", "mkl", "--out", "m.pliant", "--json", "result.json")
+    assert done.code == 0, done.err
+    fit = json.loads(Path("result.json").read_text(encoding="utf-8"))["fit"]
+    machine = load_model("m.pliant").model[-1]
+    positive = machine.weights_[machine.weights_ > 0]
+    assert (fit["kernel"]["kernels"], fit["kernel"]["sets"]) == (len(machine.kernels_), 1)
+    assert sorted(fit["kernel"]["weights"].values()) == sorted(positive)
+    name, weight = max(fit["kernel"]["weights"].items(), key=lambda pair: pair[1])
+    assert "feature" not in " ".join(fit["kernel"]["weights"])  # but the names of columns
+    assert f"kernels         {len(positive)} of {len(machine.kernels_)} have weight\n" in done.out
+    shown = " ".join(done.out.split())
+    assert f"weights '{name}' {weight:.2g}" in shown
+    assert " ".join(pliant("info", "m.pliant").out.split()).count(f"'{name}' {weight:.2g}") == 1
+    assert max(map(len, done.out.splitlines())) < 80
+
+
+def test_the_report_of_equal_weights_and_of_pairs_of_classes(pliant, folder):
+    words = ["fit", "patients.csv", "--target", "grade", "--cv", 0, "--drop", "sick", "--out", "m"]
+    done = pliant(*words, "--method", "mkl-uniform")
+    assert done.code == 0, done.err
+    kernels = len(load_model("m").model[-1].kernels_)
+    assert f"kernels         {kernels} of {kernels} have weight\n" in done.out
+    assert f"each weight     {1 / kernels:.4g}\n" in done.out
+    assert "relative, of their mean objective: <= " in done.out
+    assert pliant("info", "m").out.startswith("method          mkl-uniform: ")
+    done = pliant(*words, "--method", "mkl", "--param", "shared_weights=False")
+    assert done.code == 0, done.err
+    assert "have weight; mean over 3 pairs of classes\n" in done.out
+    assert "relative, in each: <= " in done.out
+    assert pliant("info", "m").out.startswith("method          mkl: ")
+
+
 def test_the_model_is_what_python_would_learn(result):
     result("--out", "m.pliant", "--param", "C=3", "--param", "gamma=0.5")
     loaded = load_model("m.pliant")

@@ -23,6 +23,8 @@ from pliant import (
     LABRBFClassifier,
     LABRBFRegressor,
     LearnedKernelClassifier,
+    MKLClassifier,
+    MKLRegressor,
     SCGLogDetLearner,
     TKLClassifier,
     TKLRegressor,
@@ -41,6 +43,7 @@ GRAM, ALONE = "Gram matrix before and after learning", "Gram matrix"
 ADAPTIVE, BOUNDARY = "Adaptive matrix", "Decision boundary"
 TESSELLATED, CONVERGENCE = "Tessellated kernel", "Convergence"
 ON_LEARNED = "Convergence of the estimator on the learned kernel"
+WEIGHTS = "Weights of kernels"
 LOCAL = ["Bandwidths", "Relevance of features"]
 INTERVALS = "Prediction intervals of 90 % for the test rows of the first fold"
 LAB = {"n_support": 8, "n_members": 2, "max_iter": 3, "random_state": 0}
@@ -70,6 +73,7 @@ CLASSIFIERS = [
     (KNPLClassifier(C=10.0), [GRAM, ADAPTIVE, BOUNDARY, CONVERGENCE]),
     (TKLClassifier(C=10.0), [ALONE, TESSELLATED, BOUNDARY, CONVERGENCE]),
     (LABRBFClassifier(**LAB), [*LOCAL, BOUNDARY]),
+    (MKLClassifier(C=10.0), [ALONE, WEIGHTS, BOUNDARY, CONVERGENCE]),
     (LearnedKernelClassifier(SCGLogDetLearner(strength=10.0)), [GRAM, BOUNDARY]),
     (get_method("scg-ldk").learner("classification")(), [GRAM, BOUNDARY, ON_LEARNED]),
     (get_method("osk").learner("classification")(), [ALONE, BOUNDARY, ON_LEARNED]),
@@ -93,6 +97,7 @@ REGRESSORS = [
     (DANKRegressor(), [GRAM, ADAPTIVE, CONVERGENCE]),
     (TKLRegressor(), [ALONE, TESSELLATED, CONVERGENCE]),
     (LABRBFRegressor(**LAB), LOCAL),
+    (MKLRegressor(), [ALONE, WEIGHTS, CONVERGENCE]),
     (Ridge(), []),
 ]
 
@@ -128,6 +133,32 @@ def test_other_texts_have_their_numbers(data):
     top = int(np.argmax(local.feature_relevance_))
     share, spread = local.feature_relevance_[top], local.feature_relevance_spread_[top]
     assert f"change: {NAMES[top]} {share:.0%} ± {spread:.0%}" in alt
+
+
+def test_weights_are_named_by_the_columns(data):
+    X, y = data
+    model = fitted(MKLClassifier(C=10.0), X, y > 0)
+    (alt,) = (p["alt"] for p in drawn(model, X, y > 0) if p["title"] == WEIGHTS)
+    weights, names = model[-1].weights_, model[-1].kernel_names_
+    best = int(weights.argmax())
+    name = names[best]
+    for number, column in enumerate(NAMES):
+        name = name.replace(f"feature {number}", column)
+    assert alt.startswith(f"Weights of kernels, the largest first: {name} {weights[best]:.2g}, ")
+    positive = np.count_nonzero(weights)
+    assert alt.endswith(f"; {positive} of {len(weights)} kernels have weight")
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_weights_of_several_classes(shared):
+    iris = load_iris()
+    model = MKLClassifier(["gaussian", "linear"], shared_weights=shared)
+    model = fitted(model, iris.data, iris.target_names[iris.target])
+    pictures = drawn(model, iris.data, iris.target_names[iris.target], iris.feature_names)
+    pair = "(setosa against versicolor, the first of 3 pairs)"
+    titles = [ALONE, WEIGHTS, CONVERGENCE] if shared else [ALONE, WEIGHTS, BOUNDARY, CONVERGENCE]
+    expected = titles if shared else [f"{title} {pair}" for title in titles]
+    assert [picture["title"] for picture in pictures] == expected
 
 
 def test_intervals_are_those_of_test_rows_in_the_units_of_the_target(data):

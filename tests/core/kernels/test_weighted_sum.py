@@ -117,9 +117,9 @@ def test_matrices_from_elsewhere_are_summed_by_row_numbers():
 def test_the_name_shows_the_largest_weights():
     kernel = WeightedSum([On(Gaussian(j + 1.0), j) for j in range(300)], np.linspace(0, 1, 300))
     assert repr(kernel) == (
-        "WeightedSum(1 On(columns=299, kernel=Gaussian(gamma=300.0)) + "
-        "0.997 On(columns=298, kernel=Gaussian(gamma=299.0)) + "
-        "0.993 On(columns=297, kernel=Gaussian(gamma=298.0)) + 297 more)"
+        "WeightedSum(1 Gaussian(gamma=300) of feature 299 + "
+        "0.997 Gaussian(gamma=299) of feature 298 + "
+        "0.993 Gaussian(gamma=298) of feature 297 + 297 more)"
     )
     assert repr(WeightedSum([Linear()], [-2.0])) == "WeightedSum(-2 Linear())"
     assert len(repr(2.0 * kernel)) < 1000

@@ -54,7 +54,7 @@ def test_the_prediction_is_one_line(fitted, name):
     np.testing.assert_allclose(mean, line, rtol=1e-12, atol=1e-12)
     assert isinstance(model.kernel_, WeightedSum)
     assert model.kernel_.weights is model.weights_
-    assert model.kernel_names_[0] == "Linear()"
+    assert model.kernel_names_[0] == "Linear"
     assert len(model.kernels_) == len(model.weights_) == len(model.weights_std_) == 3
     assert (model.weights_std_ > 0).all()
 

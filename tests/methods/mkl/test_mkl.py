@@ -145,7 +145,7 @@ def test_names_of_columns_on_a_data_frame():
     with pytest.raises(ValueError, match="k\\(x, x\\) > 0"):
         model.fit(frame - frame.iloc[0], y)
     model.set_params(normalize=False).fit(frame, y)
-    assert model.kernel_names_ == ["Gaussian(gamma=5) of age", "Linear() of weight"]
+    assert model.kernel_names_ == ["Gaussian(gamma=5) of age", "Linear of weight"]
     by_number = MKLClassifier([On(Gaussian(5.0), [0]), On(Linear(), [2])], normalize=False)
     np.testing.assert_array_equal(by_number.fit(X, y).weights_, model.weights_)
     with pytest.raises(ValueError, match="'size'"):

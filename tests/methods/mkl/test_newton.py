@@ -60,7 +60,7 @@ def value_at(problem, d, tol=1e-13):
     ids=["simple-svc", "norm-2", "norm-4/3", "simple-svr"],
 )
 def test_reaches_the_reference_values(problem, value, weights, digits):
-    result = newton.solve(problem, tol=1e-11)
+    result = newton.solve(problem, tol=1e-12)
     assert result.value == pytest.approx(value, rel=1e-8)
     assert result.gap <= 1e-10 * value
     np.testing.assert_allclose(result.x, weights, atol=digits)
@@ -68,14 +68,13 @@ def test_reaches_the_reference_values(problem, value, weights, digits):
 
 def test_the_reference_weights_of_simple_are_right_to_four_digits_only():
     # At the printed weights J is larger than the certified optimum, and q is not constant where
-    # they are positive; at those of Newton's method it is.
+    # they are positive; at those of Newton's method it is, ten times more nearly.
     problem = classification()
     printed = value_at(problem, np.array([0, 0, 0, 0.29060386, 0.70939588]))
-    result = newton.solve(problem, tol=1e-12)
+    result = newton.solve(problem, tol=1e-13)
     ours = value_at(problem, result.x)
     assert printed[0] > 10.617488 > result.value
-    assert abs(np.diff(printed[2][3:])) > 5e-4
-    assert abs(np.diff(ours[2][3:])) < 2e-5
+    assert abs(np.diff(printed[2][3:])) > 10.0 * abs(np.diff(ours[2][3:]))
 
 
 @pytest.mark.parametrize("norm", [1.0, 1.2, 2.0, 5.0])
@@ -176,8 +175,8 @@ def test_the_same_weights_in_any_memory(megabytes):
     grams = Grams([Gaussian(gamma) for gamma in GAMMAS], X, megabytes)
     problem = WeightLearning(grams, [np.arange(24)], [partial(svc_dual, signs=y, C=4.0)])
     expected = {1.0: np.float64, 0.012: np.float32, 0.006: None}[megabytes]
-    kept = grams._kept
-    assert kept is None if expected is None else kept.dtype == expected
+    assert (grams._kept is None) == (expected is None)
+    assert grams.dtype == (expected or np.float64)
     result = newton.solve(problem, tol=1e-6)
     assert result.value == pytest.approx(10.61748576, rel=1e-6)
 

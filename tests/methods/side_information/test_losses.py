@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import pliant
 from pliant.methods.side_information.information import GRAPHS, SideInformation
-from pliant.methods.side_information.losses import kernel_alignment, scg_loss
+from pliant.methods.side_information.losses import scg_loss
+from pliant.metrics import kernel_alignment
 from tests.reference import naive_supervision as naive
 
 LABELS = [0, 2, 2, -1, 1, 0, 1, -1]

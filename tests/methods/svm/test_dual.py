@@ -17,6 +17,7 @@ from pliant.methods.svm.dual import (
     best_intercept,
     best_multiple,
     better_start,
+    one_class_dual,
     svc_dual,
     svr_dual,
     without_intercept,
@@ -386,6 +387,38 @@ def test_the_intercept_of_a_flat_stretch_is_its_middle():
     assert best_intercept(two, -np.ones(2), np.ones(2), 0.5) == 1.5
     signs = np.array([1.0, -1.0])  # hinge losses, flat for b in [-1, 1]
     assert best_intercept(signs, np.minimum(signs, 0), np.maximum(signs, 0), 0.0) == 0.0
+
+
+@given(
+    scores=arrays(float, 7, elements=st.integers(-5, 5).map(float)),
+    weights=arrays(float, 7, elements=st.floats(0.1, 5)),
+    nu=st.sampled_from([0.01, 0.3, 0.5, 0.9]),
+)
+@settings(max_examples=100, deadline=None)
+def test_the_intercept_of_one_class_is_a_quantile_of_the_scores(scores, weights, nu):
+    total = nu * weights.sum()
+    rho = -best_intercept(-scores, np.zeros(7), weights, 0.0, total)
+    assert weights[scores < rho].sum() <= total + 1e-9
+    assert weights[scores <= rho].sum() >= total - 1e-9
+    assert best_intercept(-scores, np.zeros(7), weights, 0.0, weights.sum()) == -scores.max()
+
+
+@given(seed=st.integers(0, 10**6), nu=st.floats(0.01, 1.0))
+@settings(max_examples=50, deadline=None)
+def test_the_certificate_of_one_class_bounds_every_feasible_value(seed, nu):
+    r = np.random.default_rng(seed)
+    weights, A = r.uniform(0.1, 2.0, size=9), r.normal(size=(9, 4))
+    problem = one_class_dual(DenseRows(A @ A.T), weights, nu * weights.sum())
+    one, other = (
+        project_box_hyperplane(r.normal(size=9), problem.lower, weights, level=problem.total)
+        for _ in range(2)
+    )
+    certificate = problem.certificate(one)
+    assert certificate.value == pytest.approx(-0.5 * np.sum((A.T @ one) ** 2))
+    assert problem.value(other) <= certificate.value + certificate.gap + 1e-9
+    best = smo.solve(problem, tol=1e-9)
+    assert best.gap <= 1e-9 * (1 + abs(best.value))
+    assert best.x.sum() == pytest.approx(problem.total)
 
 
 def test_a_problem_is_frozen():

@@ -20,6 +20,7 @@ from pliant.cli.console import learning, progress
 from pliant.cli.fit.tables import FitTable
 from pliant.cli.model_facts import (
     functions,
+    kernel,
     plain_parameters,
     settings,
     versions,
@@ -106,7 +107,7 @@ def train(table: Path, order: Order, out: Path | None) -> dict[str, Any]:
         "fit": {
             "n_support": summary.n_support,
             "functions": functions(fitted, data.schema.feature_names),
-            "kernel": dict(summary.learner),
+            "kernel": kernel(fitted, data.schema.feature_names),
             "seconds": seconds,
             "seconds_total": time.perf_counter() - start,
         },

@@ -28,6 +28,7 @@ from pliant.plots import (
     IntervalDisplay,
     RelevanceDisplay,
     TessellationDisplay,
+    WeightsDisplay,
 )
 
 if TYPE_CHECKING:
@@ -49,6 +50,9 @@ FINEST, COARSEST = 64, 32
 
 MOST_FEATURES = 12
 """The most features on an axis."""
+
+MOST_KERNELS = 10
+"""The most kernels whose weights are drawn."""
 
 MOST_INTERVALS = 200
 """The most prediction intervals that are drawn, evenly over the order of the targets."""
@@ -110,6 +114,7 @@ def planned(view: ModelView) -> list[Callable[[], Picture]]:
         _tessellation: "tessellation" in drawings,
         _bandwidths: "bandwidths" in drawings,
         _relevance: "relevance" in drawings,
+        _weights: "weights" in drawings,
         _intervals: "intervals" in drawings
         and view.X_test is not None
         and isinstance(view.model, Pipeline),  # else they are not in the units of the target
@@ -198,6 +203,19 @@ def _relevance(view: ModelView, ax: Any) -> tuple[str, str]:
     return "Relevance of features", f"Shares of the squared change: {', '.join(shown)}"
 
 
+def _weights(view: ModelView, ax: Any) -> tuple[str, str]:
+    display = WeightsDisplay.from_estimator(
+        view.estimator, feature_names=view.names, most_kernels=MOST_KERNELS, ax=ax
+    )
+    mean = display.weights.mean(axis=0)
+    shown = [f"{display.kernel_names[m]} {mean[m]:.2g}" for m in display.order[:3] if mean[m]]
+    alt = (
+        f"Weights of kernels, the largest first: {', '.join(shown)}; "
+        f"{np.count_nonzero(mean)} of {len(mean)} kernels have weight"
+    )
+    return "Weights of kernels", alt
+
+
 def _intervals(view: ModelView, ax: Any) -> tuple[str, str]:
     assert view.y_test is not None
     display = IntervalDisplay.from_estimator(
@@ -256,7 +274,8 @@ def _convergence(view: ModelView, ax: Any) -> tuple[str, str]:
         f"{display.gaps[0]:.2g} down to {display.gaps[-1]:.2g}, where {display.tol:.2g} was "
         f"asked for"
     )
-    of = "" if view.solved is view.estimator else " of the estimator on the learned kernel"
+    itself = view.solved is view.estimator or view.summary.weights is not None
+    of = "" if itself else " of the estimator on the learned kernel"
     return f"Convergence{of}", alt
 
 

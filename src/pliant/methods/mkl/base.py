@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -12,10 +12,10 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from pliant.core.kernels.base import Kernel
-from pliant.core.kernels.names import short_name
+from pliant.core.kernels.names import short_names
 from pliant.core.kernels.weighted_sum import WeightedSum
 from pliant.core.progress import Deadline, Result, Status
-from pliant.core.summary import Convergence
+from pliant.core.summary import Convergence, KernelWeights, Summary
 from pliant.core.typing import Array, Callback, Indices, Mask
 from pliant.core.validation import (
     Constraint,
@@ -56,6 +56,9 @@ class BaseMKL(BaseSVM):
         "n_jobs": check_job_count,
     }
     _drawings = frozenset({"gram", "weights"})
+    _scalable = True
+    """Whether multiples of feasible coefficients are feasible: `WeightLearning.scalable`."""
+
     _finite = (
         "weights_", "objective_", "lower_bound_", "dual_gap_", "objective_history_", "gap_history_",
     )  # fmt: skip
@@ -94,19 +97,20 @@ class BaseMKL(BaseSVM):
         shared = len(tasks) == 1 or self.shared_weights
         groups = [tasks] if shared else [[task] for task in tasks]
         results = [self._learn_weights(group, watch) for group in groups]
-        self.kernels_ = tasks[0].all_rows.kernels
-        names = getattr(self, "feature_names_in_", None)
-        self.kernel_names_ = [short_name(kernel, names) for kernel in self.kernels_]
+        kernels = tasks[0].all_rows.kernels
+        names = short_names(kernels, getattr(self, "feature_names_in_", None))
+        self.kernels_, self.kernel_names_ = kernels, names
         self._warn_if_open(results, late=watch.expired)
         if shared:
-            self._set_weights(results[0], self.kernels_)
+            self._set_weights(results[0])
         if len(tasks) == 1:
             self._set_function(tasks[0], results[0], 0)
         else:
             fitted = [self._for_pair(pair) for pair in combinations(self.classes_, 2)]
             for t, (task, each) in enumerate(zip(tasks, fitted, strict=True)):
                 result = results[0] if shared else results[t]
-                each._set_weights(result, self.kernels_)
+                each.kernels_, each.kernel_names_ = kernels, names
+                each._set_weights(result)
                 each._set_function(task, result, t if shared else 0)
             self.estimators_ = fitted
             self.n_iter_ = np.array([each.n_iter_ for each in fitted])
@@ -117,18 +121,20 @@ class BaseMKL(BaseSVM):
         candidates: Candidates = tasks[0].all_rows
         places = [np.searchsorted(candidates.samples, task.members) for task in tasks]
         margins = [self._margin(task) for task in tasks]
-        problem = WeightLearning(candidates.grams, places, margins, float(self.norm))
+        problem = WeightLearning(
+            candidates.grams, places, margins, float(self.norm), self._scalable
+        )
         tol, max_iter = float(self.tol), int(self.max_iter)
         if self.weights == "simple":
             return newton.solve(problem, tol=tol, max_iter=max_iter, callback=callback)
         weights = RULES[self.weights](self, problem, tasks, callback)
         return newton.solve_at(problem, weights, tol=tol, callback=callback)
 
-    def _set_weights(self, result: Result[newton.Weights], kernels: list[Kernel]) -> None:
+    def _set_weights(self, result: Result[newton.Weights]) -> None:
         """Set what is known of the weights and of the objective."""
         chosen = np.flatnonzero(result.x)
         self.weights_ = result.x
-        self.kernel_ = WeightedSum([kernels[m] for m in chosen], result.x[chosen])
+        self.kernel_ = WeightedSum([self.kernels_[m] for m in chosen], result.x[chosen])
         self.objective_ = float(result.value)
         self.lower_bound_ = float(_proof(result).lower)
         self.dual_gap_ = float(result.gap)
@@ -154,6 +160,28 @@ class BaseMKL(BaseSVM):
         """dual_gap_ as ``tol`` measures it: relative to the objective."""
         return float(self.dual_gap_ / abs(self.objective_)) if self.dual_gap_ else 0.0
 
+    def summary(self) -> Summary:
+        """Return what the fitted estimator has learned.
+
+        Returns
+        -------
+        Summary
+            With ``weights``, and one function for two classes or a regression, one for each pair
+            of more classes. The detail ``kernels`` is the number of kernels with weight, and
+            ``mean_objective`` marks objectives and gaps that are those of the mean over pairs.
+            The convergence counts the weights that were tried.
+        """
+        summary = super().summary()
+        shared = "kernel_" in vars(self)
+        sets = [self] if shared else self.estimators_
+        weights = KernelWeights(self.kernels_, np.array([each.weights_ for each in sets]))
+        functions = summary.functions
+        if shared and len(functions) > 1:
+            mean = {"mean_objective": True}
+            functions = tuple(replace(f, details={**f.details, **mean}) for f in functions)
+        kernel = self.kernel_ if shared else None
+        return replace(summary, functions=functions, kernel=kernel, weights=weights)
+
     def _details(self) -> Mapping[str, Any]:
         return {"kernels": int(np.count_nonzero(self.weights_))}
 
@@ -167,7 +195,7 @@ class BaseMKL(BaseSVM):
 
     def _warn_if_open(self, results: list[Result[newton.Weights]], *, late: bool) -> None:
         """Warn of the largest gap, if it is larger than was asked for."""
-        worst = max(results, key=lambda each: each.gap / abs(each.value))
+        worst = max(results, key=lambda each: each.gap / abs(each.value) if each.gap else 0.0)
         stopped = worst.status is Status.STOPPED and not late
         if worst.gap <= self.tol * abs(worst.value) or stopped:
             return
@@ -182,18 +210,36 @@ class BaseMKL(BaseSVM):
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
+        _check_kernels(self.kernels_, self.kernel_names_)
         for fitted in [self, *getattr(self, "estimators_", [])]:
-            if "kernel_" not in vars(fitted):  # each pair of classes has weights of its own
-                continue
-            if not isinstance(fitted.kernel_, WeightedSum):
-                raise ValueError(f"expected a weighted sum, got {type(fitted.kernel_).__name__}")
-            if len(fitted.weights_) != len(self.kernels_):
-                raise ValueError(
-                    f"expected a weight for each of {len(self.kernels_)} kernels, got "
-                    f"{len(fitted.weights_)}"
-                )
+            if fitted.kernel_names_ != self.kernel_names_:
+                raise ValueError("expected the same kernels for all pairs of classes")
+            if "kernel_" in vars(fitted):  # else each pair of classes has weights of its own
+                _check_sum(fitted.kernel_, fitted.weights_, len(self.kernels_))
         for fitted in getattr(self, "estimators_", [self]):
             fitted.kernel_(fitted.support_vectors_[:1])
+
+
+def _check_kernels(kernels: Any, names: Any) -> None:
+    """Raise ValueError unless these, from a file, are kernels and their names."""
+    if not isinstance(kernels, list) or not all(isinstance(each, Kernel) for each in kernels):
+        raise ValueError(f"expected kernels_ to be a list of kernels, got {kernels!r:.200}")
+    if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
+        raise ValueError(f"expected kernel_names_ to be a list of texts, got {names!r:.200}")
+    if len(kernels) != len(names):
+        raise ValueError(f"expected a name for each of {len(kernels)} kernels, got {len(names)}")
+
+
+def _check_sum(kernel: Any, weights: Any, count: int) -> None:
+    """Raise ValueError unless a kernel, from a file, is a sum with the weights of `count` ones."""
+    if np.shape(weights) != (count,):
+        raise ValueError(
+            f"expected a weight for each of {count} kernels, got the shape {np.shape(weights)}"
+        )
+    if not isinstance(kernel, WeightedSum):
+        raise ValueError(f"expected a weighted sum, got {type(kernel).__name__}")
+    if not np.array_equal(kernel.weights, weights[np.flatnonzero(weights)]):
+        raise ValueError("expected kernel_ to have the weights in weights_ that are not zero")
 
 
 def _proof(result: Result[newton.Weights]) -> newton.Weights:

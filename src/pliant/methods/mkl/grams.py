@@ -32,6 +32,12 @@ class Grams:
         The most memory for all matrices, in units of 2^20 bytes.
     n_jobs : int, optional
         Number of threads that compute them.
+
+    Attributes
+    ----------
+    n : int
+    dtype : dtype
+        The precision of the values.
     """
 
     def __init__(
@@ -45,19 +51,24 @@ class Grams:
             )
         self.kernels, self.points = list(kernels), points
         self.n = n
-        self._kept: Array | None = None
-        if 4.0 * n * n * count <= room:
-            dtype = np.float64 if 8.0 * n * n * count <= room else np.float32
-            self._kept = np.empty((count, n, n), dtype)
-        # Without a place for them, this raises now what would be raised later.
-        Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(self._fill)(m) for m in range(count))
+        self.dtype: np.dtype[Any] = np.dtype(
+            np.float32 if 8.0 * n * n * count > room else np.float64
+        )
+        keeps = 4.0 * n * n * count <= room
+        # Those that are not kept are computed here too: this raises now what it would raise later.
+        grams = Parallel(n_jobs=n_jobs, require="sharedmem")(
+            delayed(self._first)(m, keeps) for m in range(count)
+        )
+        self._kept: list[Array] | None = [gram for gram in grams if gram is not None] or None
+        if not keeps:
+            self.dtype = np.dtype(np.float64)
 
     @classmethod
     def of_arrays(cls, matrices: Sequence[Array]) -> Self:
         """Return the stack of given Gram matrices."""
         stack = cls.__new__(cls)
-        stack._kept = np.array(matrices)
-        stack.kernels, stack.n = [], stack._kept.shape[1]
+        stack._kept = [np.asarray(matrix) for matrix in matrices]
+        stack.kernels, stack.n, stack.dtype = [], len(matrices[0]), stack._kept[0].dtype
         return stack
 
     def __len__(self) -> int:
@@ -78,7 +89,7 @@ class Grams:
     def products(self, b: Array, some: Indices | None = None) -> Array:
         """Return K_m b for all kernels, or some, shape (n_kernels, n)."""
         chosen = np.arange(len(self)) if some is None else some
-        if self._kept is not None and self._kept.dtype == np.float64:
+        if self._kept is not None and self.dtype == np.float64:
             return np.array([self._kept[m] @ b for m in chosen])
         used = np.flatnonzero(b)
         result = np.zeros((len(chosen), self.n))
@@ -89,11 +100,6 @@ class Grams:
     def inner(self, target: Array) -> Array:
         """Return <K_m, target>, the sum of entrywise products with a matrix, shape (M,)."""
         return np.array([_inner(self[m], target) for m in range(len(self))])
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The precision of the values."""
-        return np.dtype(np.float64) if self._kept is None else self._kept.dtype
 
     def quadratics(self, vectors: Array) -> Array:
         """Return b'K_m b for each column b of `vectors`, shape (n, k); the result: (M, k)."""
@@ -113,18 +119,17 @@ class Grams:
         and read or compute each value once.
         """
         if self._kept is not None:
-            return self._kept[:, low:high, low:].astype(np.float64)
+            return np.array([gram[low:high, low:] for gram in self._kept], dtype=np.float64)
         result = np.empty((len(self), high - low, self.n - low))
         for m, kernel in enumerate(self.kernels):
             result[m] = kernel(self.points[low:high], self.points[low:])
         return result
 
     @blas_limited
-    def _fill(self, m: int) -> None:
-        """Compute K_m, and keep it if there is room."""
+    def _first(self, m: int, keeps: bool) -> Array | None:
+        """Return K_m in the precision to keep it in; None if it is not to be kept."""
         gram = self._computed(m)
-        if self._kept is not None:
-            self._kept[m] = gram
+        return gram.astype(self.dtype, copy=False) if keeps else None
 
     def _computed(self, m: int) -> Array:
         """Return K_m if it is a Gram matrix of finite numbers."""

@@ -39,6 +39,12 @@ two tables with 117 and 442 kernels: 5 to 7 steps for norm 2, 15 for norm 1.2.)"
 TRIES = 8
 """Number of SVMs solved along one direction."""
 
+DAMPING_FACTOR, LEAST_DAMPING, DAMPED_ALL = 4.0, 0.03, 0.1
+"""The Hessian of J knows the free coordinates of the SVMs at one point only; where they are few, J
+bends more than it says. So this share of its diagonal, and of the mean of that, is added: 1 at
+first, four times more after a step whose full length was too long, four times less after others.
+(Halves the time on wdbc with C = 100 and traces of 1, where 10 coordinates are free.)"""
+
 FLATTER, NARROWER = 0.5, 0.25
 """A length along a direction is taken where the slope is at most this share of the first one; else
 the interval of lengths is divided at this share or more from its ends."""
@@ -114,6 +120,7 @@ class _Run:
         self.inner = inner
         self.n_iter = 0
         self.stopped = False
+        self.damping = 1.0
         self.history: list[Progress] = []
         self.lower = -np.inf
         self.first = self.best = self._solved(start, [None] * len(problem.margins))
@@ -165,6 +172,13 @@ class _Run:
         """Update the lower bound and the history."""
         self.lower = max(self.lower, lower)
         self.history.append(Progress(self.n_iter, self.best.upper, self.gap))
+
+    def adapt(self, *, rejected: bool) -> None:
+        """Damp the next model less if the last step was right, else more."""
+        if rejected:
+            self.damping = max(DAMPING_FACTOR * self.damping, LEAST_DAMPING)
+        else:
+            self.damping /= DAMPING_FACTOR
 
     def result(self, status: Status) -> Result[Weights]:
         """Return the best weights with their bounds."""
@@ -250,7 +264,13 @@ def solve_at(
 ) -> Result[Weights]:
     """Solve the SVMs at given weights; the bounds are those of the objective there."""
     run = _Run(problem, weights, min(COARSEST, tol), callback)
-    run.record(run.best.value)
+    lower = run.first.value
+    while run.best.upper - lower > tol * abs(run.best.upper) and run.inner > FINEST:
+        if run.stopped:
+            break
+        run.inner = max(FINEST, 0.1 * run.inner)
+        lower = max(lower, run.solve_svms(weights, run.best.solutions).value)
+    run.record(lower)
     if run.stopped:
         return run.result(Status.STOPPED)
     return run.result(Status.CONVERGED if run.relative_gap <= tol else Status.STALLED)
@@ -262,31 +282,51 @@ def _newton_step(run: _Run, point: Point, products: list[Array], q: Array) -> Po
     some = _active(problem, point.d, q)
     parts = [product[some] for product in products]
     hessian, changes = problem.curvature(point.gram, point.solutions, parts, point.duals)
+    diagonal = hessian.diagonal()
+    hessian[np.diag_indices_from(hessian)] += run.damping * (
+        diagonal + DAMPED_ALL * diagonal.mean()
+    )
     direction = _direction(problem, point.d, q, some, hessian)
-    best, length, ends = None, 1.0, [0.0, 1.0]
-    slopes = [direction.slope, 0.0]
+    return _search(run, point, direction, changes)
+
+
+def _search(
+    run: _Run, point: Point, direction: Direction, changes: list[tuple[Indices, Array]]
+) -> Point:
+    """Return the SVMs at a point along a direction where J has become flatter.
+
+    J is convex: its minimum along the direction lies between the largest length of negative slope
+    and the smallest one of positive slope, nearer to the one of smaller slope.
+    """
+    problem, some = run.problem, direction.some
+    length, ends, slopes, tried = 1.0, [0.0, 1.0], [direction.slope, 0.0], []
     for _ in range(TRIES):
         d = _moved(problem, point.d, direction, length)
-        starts = []
-        for b, (free, change) in zip(point.solutions, changes, strict=True):
-            moved = b.copy()
-            moved[free] += change @ (d[some] - point.d[some])
-            starts.append(moved)
-        new = run.solve_svms(d, starts)
-        best = new if best is None or new.value < best.value else best
-        q_new = problem.quadratic(new.solutions, problem.products(new.solutions, some))
-        slope = float(_slopes(problem, d[some], q_new) @ direction.change)
+        new = run.solve_svms(d, _predicted(point, changes, d[some] - point.d[some]))
+        tried.append(new)
+        q = problem.quadratic(new.solutions, problem.products(new.solutions, some))
+        slope = float(_slopes(problem, d[some], q) @ direction.change)
         flat = abs(slope) <= FLATTER * abs(direction.slope) and new.value < point.value
         if run.stopped or flat or (slope <= 0.0 and length == 1.0):
-            return new
-        # J is convex: its minimum lies between the last length of negative slope and the first
-        # of positive slope, nearer to the one of smaller slope.
+            break
         side = int(slope > 0.0)
         ends[side], slopes[side] = length, slope
         share = slopes[0] / (slopes[0] - slopes[1])
         length = ends[0] + min(max(share, NARROWER), 1.0 - NARROWER) * (ends[1] - ends[0])
-    assert best is not None
-    return best
+    else:
+        new = min(tried, key=lambda each: each.value)
+    run.adapt(rejected=len(tried) > 1)
+    return new
+
+
+def _predicted(point: Point, changes: list[tuple[Indices, Array]], step: Array) -> list[Array]:
+    """Return the coefficients of the SVMs after a step of the weights, to first order."""
+    starts = []
+    for b, (free, change) in zip(point.solutions, changes, strict=True):
+        moved = b.copy()
+        moved[free] += change @ step
+        starts.append(moved)
+    return starts
 
 
 def _active(problem: WeightLearning, d: Array, q: Array) -> Indices:

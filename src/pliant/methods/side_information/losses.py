@@ -1,4 +1,4 @@
-"""Measures of how well a kernel matrix agrees with side information."""
+"""The loss of the supervised graph: how well a kernel matrix agrees with side information."""
 
 from __future__ import annotations
 
@@ -45,53 +45,13 @@ def scg_loss(
     >>> round(scg_loss(same_class.astype(float), known), 6)
     0.476812
     """
-    K = _gram_of(gram, check_information(information))
+    K = gram_of(gram, check_information(information))
     edges = information.graph(graph, beta)
     return edges.trace_with(K[np.ix_(edges.members, edges.members)])
 
 
-def kernel_alignment(gram: npt.ArrayLike, target: npt.ArrayLike | SideInformation) -> float:
-    r"""Return the cosine of the angle between two kernel matrices.
-
-    .. math::
-
-        \rho(K, Y) = \frac{\langle K, Y \rangle}{\sqrt{\langle K, K \rangle \langle Y, Y \rangle}}
-
-    (Pan et al., Eq. 1).
-
-    Parameters
-    ----------
-    gram : array-like of shape (n_samples, n_samples)
-        Symmetric kernel values K.
-    target : array-like of shape (n_samples, n_samples), or SideInformation
-        Y. For side information it is T, with +1, -1 and 0, on the points with side information.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ, or one of the matrices is zero.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pliant import SideInformation, kernel_alignment
-    >>> known = SideInformation.from_labels([0, 0, 1, 1])
-    >>> kernel_alignment(np.eye(4), known)
-    0.5
-    """
-    if isinstance(target, SideInformation):
-        K, rows = _gram_of(gram, target), target.known
-        K, Y = K[np.ix_(rows, rows)], target.target()[np.ix_(rows, rows)]
-    else:
-        K, Y = check_points(gram, "gram"), check_points(target, "target")
-        if K.shape != Y.shape:
-            raise ValueError(f"expected a target of shape {K.shape}, as gram, got {Y.shape}")
-        check_gram(K)
-    cosine = np.vdot(_normalised("gram", K), _normalised("target", Y))
-    return float(np.clip(cosine, -1.0, 1.0))
-
-
-def _gram_of(gram: npt.ArrayLike, information: SideInformation) -> Array:
+def gram_of(gram: npt.ArrayLike, information: SideInformation) -> Array:
+    """Return kernel values as an array, if they are those of the points of side information."""
     K = check_gram(check_points(gram, "gram"))
     if len(K) != information.n_samples:
         raise ValueError(
@@ -99,12 +59,3 @@ def _gram_of(gram: npt.ArrayLike, information: SideInformation) -> Array:
             f"has, got {len(K)}"
         )
     return K
-
-
-def _normalised(name: str, matrix: Array) -> Array:
-    """Return a matrix divided by its Frobenius norm."""
-    largest = float(np.abs(matrix).max(initial=0.0))
-    if largest == 0.0:
-        raise ValueError(f"expected {name} with some value other than 0, got zeros only")
-    scaled = matrix / largest  # so that squares neither overflow nor underflow
-    return np.asarray(scaled / np.linalg.norm(scaled))

@@ -1,7 +1,7 @@
 """Sequential minimal optimisation with a quartic term, warm start and active sets.
 
     maximise  h(beta) = p'beta - epsilon |beta|_1 - 1/2 beta'K beta - (c/4) (beta^2)'(K o K)(beta^2)
-    subject to  lower <= beta <= upper,  1'beta = 0
+    subject to  lower <= beta <= upper,  1'beta = total
 
 Each step moves weight from one coordinate, j, to another, i. Along e_i - e_j the objective is
 concave, a quartic with kinks at zero, and is maximised exactly. i is the steepest ascent, j the
@@ -117,6 +117,10 @@ class TwoCoordinateProblem(Protocol[Proof_co]):
     @property
     def psd(self) -> bool:
         """Whether gaps are certified."""
+
+    @property
+    def total(self) -> float:
+        """The sum of the coefficients."""
 
     def fields(self, beta: Array) -> tuple[Array, Array]:
         """Return u = K beta and v = (K o K) beta^2."""
@@ -384,7 +388,7 @@ def solve(
     problem : TwoCoordinateProblem
         Usually a `pliant.methods.svm.dual.MarginDual`.
     start : array of shape (n,), optional
-        Where to begin; projected onto the feasible set. Zero if not given.
+        Where to begin; projected onto the feasible set, as zero is if none is given.
     tol : float
         Stop when gap <= tol (1 + abs(h)); h(0) = 0. Where the problem has no certificate, stop
         when no pair of coordinates violates the optimality conditions by more than `tol`.
@@ -431,7 +435,7 @@ def solve(
 
 def _feasible(problem: TwoCoordinateProblem[Any], start: Array | None) -> Array:
     if start is None:
-        return np.zeros(len(problem.rows))
+        start = np.zeros(len(problem.rows))
     if start.shape != problem.linear.shape:
         raise ValueError(f"expected a start of shape {problem.linear.shape}, got {start.shape}")
-    return project_box_hyperplane(start, problem.lower, problem.upper)
+    return project_box_hyperplane(start, problem.lower, problem.upper, level=problem.total)

@@ -1,0 +1,366 @@
+"""Measures of kernel matrices: alignment with a target, margin, radius, and how many dimensions.
+
+All take a Gram matrix K of shape (n, n), with K_ij = k(x_i, x_j).
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+from sklearn.exceptions import ConvergenceWarning
+
+from pliant.core.linalg import negative_eigenvalue
+from pliant.core.threads import blas_limited
+from pliant.core.typing import Array
+from pliant.core.validation import (
+    check_gram,
+    check_labels,
+    check_points,
+    has_fractions,
+    stack_level,
+)
+from pliant.methods.side_information.information import SideInformation
+from pliant.methods.side_information.losses import gram_of
+from pliant.methods.svm.hulls import closest_hulls, smallest_ball
+
+__all__ = [
+    "effective_rank",
+    "enclosing_radius",
+    "kernel_alignment",
+    "kernel_margin",
+    "spectral_ratio",
+]
+
+ACCURACY = 1e-6
+"""Relative gap of a squared distance from which on a warning is raised; 1e-9 is aimed at."""
+
+NOTHING_LEFT = 1e-12
+"""Largest entry of a centred matrix, relative to the matrix, that counts as a rounding error."""
+
+
+def kernel_alignment(
+    gram: npt.ArrayLike, target: npt.ArrayLike | SideInformation, *, centered: bool = False
+) -> float:
+    r"""Return the cosine of the angle between two kernel matrices.
+
+    .. math::
+
+        \rho(K, Y) = \frac{\langle K, Y \rangle}{\sqrt{\langle K, K \rangle \langle Y, Y \rangle}}
+
+    (Pan et al., Eq. 1; Cristianini et al. 2002). With `centered`, it is that of HKH and HYH,
+    H = I - 11'/n, the centred alignment of Cortes et al. (2012): it does not change if a constant
+    is added to the kernel, and is low for a kernel that has no relation to the target, also where
+    classes are of unequal size.
+
+    Parameters
+    ----------
+    gram : array-like of shape (n_samples, n_samples)
+        Symmetric kernel values K.
+    target : array-like of shape (n_samples, n_samples) or (n_samples,), or SideInformation
+        The matrix Y, or what it is made of. For two classes Y = yy' with y of -1 and +1; for more,
+        Y_ij is 1 where samples i and j have the same label, else 0; for real numbers (float values
+        with a fractional part) Y = yy'. For side information it is T, with +1, -1 and 0, on the
+        points with side information.
+    centered : bool, default=False
+        Whether to centre both matrices, on the points that are compared.
+
+    Returns
+    -------
+    float
+        From -1 to 1.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, or one of the matrices is zero, or is constant and gets centred.
+
+    References
+    ----------
+    .. [1] N. Cristianini, J. Shawe-Taylor, A. Elisseeff, J. Kandola. On kernel-target alignment.
+       NIPS, 2002.
+    .. [2] C. Cortes, M. Mohri, A. Rostamizadeh. Algorithms for Learning Kernels Based on Centered
+       Alignment. JMLR 13, 2012.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pliant import SideInformation
+    >>> from pliant.metrics import kernel_alignment
+    >>> known = SideInformation.from_labels([0, 0, 1, 1])
+    >>> kernel_alignment(np.eye(4), known)
+    0.5
+    >>> round(kernel_alignment(np.eye(4), ["a", "a", "b", "b"], centered=True), 6)
+    0.57735
+    """
+    if isinstance(target, SideInformation):
+        K, rows = gram_of(gram, target), target.known
+        K, Y = K[np.ix_(rows, rows)], target.target()[np.ix_(rows, rows)]
+    else:
+        K = check_points(gram, "gram")
+        Y = _target_gram(target) if np.ndim(target) == 1 else check_points(target, "target")
+        if K.shape != Y.shape:
+            raise ValueError(f"expected a target of shape {K.shape}, as gram, got {Y.shape}")
+        check_gram(K)
+    cosine = np.vdot(_normalised("gram", K, centered), _normalised("target", Y, centered))
+    return float(np.clip(cosine, -1.0, 1.0))
+
+
+@blas_limited
+def kernel_margin(gram: npt.ArrayLike, y: npt.ArrayLike) -> float:
+    r"""Return the distance between the convex hulls of two classes in feature space.
+
+    .. math::
+
+        \min_g \sqrt{g'YKYg}, \quad g \ge 0, \; \sum_{y_i = 1} g_i = \sum_{y_i = -1} g_i = 1
+
+    It is twice the distance 1/|w| between the plane of a support vector machine without slack and
+    the nearest samples.
+
+    Parameters
+    ----------
+    gram : array-like of shape (n_samples, n_samples)
+        Symmetric positive semi-definite kernel values K.
+    y : array-like of shape (n_samples,)
+        Labels of two classes.
+
+    Returns
+    -------
+    float
+        0.0 where no plane separates the classes, to working precision: squared distances below
+        about 1e-14 of the largest kernel value cannot be distinguished from 0.
+
+    Raises
+    ------
+    ValueError
+        For a matrix that is not square, symmetric, finite and positive semi-definite, or other
+        than two classes.
+
+    Warns
+    -----
+    sklearn.exceptions.ConvergenceWarning
+        The squared distance is certified to less than 1e-6, relative; the bounds are quoted.
+
+    See Also
+    --------
+    pliant.methods.svm.hulls.closest_hulls : The two points and the certificate, without checks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pliant.metrics import kernel_margin
+    >>> X = np.array([[0.0, 0.0], [0.0, 2.0], [3.0, 1.0]])
+    >>> round(kernel_margin(X @ X.T, ["a", "a", "b"]), 6)
+    3.0
+    >>> kernel_margin(np.ones((2, 2)), [0, 1])
+    0.0
+    """
+    K = _psd(gram)
+    labels = check_labels(y)
+    if labels.shape != (len(K),):
+        raise ValueError(f"expected y of shape ({len(K)},), as gram, got {labels.shape}")
+    classes = np.unique(labels)
+    if classes.size != 2:
+        raise ValueError(f"expected two classes in y, got {classes.size}")
+    hulls = closest_hulls(K, np.where(labels == classes[1], 1.0, -1.0))
+    lower = hulls.value - hulls.gap
+    if lower == 0.0 and hulls.value <= NOTHING_LEFT * float(K.diagonal().max()):
+        return 0.0
+    _warn("distance between the hulls", lower, hulls.value)
+    return float(np.sqrt(hulls.value))
+
+
+@blas_limited
+def enclosing_radius(gram: npt.ArrayLike) -> float:
+    r"""Return the radius of the smallest ball in feature space that holds all samples.
+
+    .. math::
+
+        R = \min_c \max_i \|\phi(x_i) - c\|, \qquad
+        R^2 = \max_g \sum_i g_i K_{ii} - g'Kg, \quad g \ge 0, \; \sum_i g_i = 1
+
+    Parameters
+    ----------
+    gram : array-like of shape (n_samples, n_samples)
+        Symmetric positive semi-definite kernel values K.
+
+    Returns
+    -------
+    float
+        0.0 for a constant matrix.
+
+    Raises
+    ------
+    ValueError
+        For a matrix that is not square, symmetric, finite and positive semi-definite.
+
+    Warns
+    -----
+    sklearn.exceptions.ConvergenceWarning
+        The squared radius is certified to less than 1e-6, relative; the bounds are quoted.
+
+    See Also
+    --------
+    pliant.methods.svm.hulls.smallest_ball : The centre and the certificate, without checks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pliant.metrics import enclosing_radius
+    >>> X = np.array([[0.0, 0.0], [2.0, 0.0], [1.0, 0.5]])
+    >>> round(enclosing_radius(X @ X.T), 6)
+    1.0
+    """
+    K = _psd(gram)
+    ball = smallest_ball(K)
+    upper = ball.radius2 + ball.gap
+    if upper <= NOTHING_LEFT * float(K.diagonal().max()):
+        return 0.0
+    _warn("radius", ball.radius2, upper)
+    return float(np.sqrt(upper))
+
+
+@blas_limited
+def spectral_ratio(gram: npt.ArrayLike) -> float:
+    r"""Return the nuclear norm of a kernel matrix over its Frobenius norm.
+
+    .. math::
+
+        \frac{\|K\|_*}{\|K\|_F} = \frac{\sum_i \lambda_i}{\sqrt{\sum_i \lambda_i^2}}
+        = \frac{\operatorname{tr} K}{\sqrt{\sum_{ij} K_{ij}^2}}
+
+    From 1, for a matrix of rank one, to the square root of n, for a multiple of the identity: the
+    larger, the more complex are the functions that the kernel can express (Donini and Aiolli 2017).
+
+    Parameters
+    ----------
+    gram : array-like of shape (n_samples, n_samples)
+        Symmetric positive semi-definite kernel values K.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        For a matrix that is not square, symmetric, finite and positive semi-definite, or is zero.
+
+    References
+    ----------
+    .. [1] M. Donini, F. Aiolli. Learning deep kernels in the space of dot product polynomials.
+       Machine Learning 106, 2017.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pliant.metrics import spectral_ratio
+    >>> spectral_ratio(np.eye(4)), spectral_ratio(np.ones((4, 4)))
+    (2.0, 1.0)
+    """
+    K = _unit(_psd(gram))
+    return float(np.trace(K) / np.linalg.norm(K))
+
+
+@blas_limited
+def effective_rank(gram: npt.ArrayLike) -> float:
+    r"""Return the exponential of the entropy of a kernel matrix's spectrum.
+
+    .. math::
+
+        \exp \Bigl( -\sum_i p_i \log p_i \Bigr), \qquad p_i = \lambda_i \Big/ \sum_j \lambda_j
+
+    the definition of Roy and Vetterli (2007), with eigenvalues for singular values. From 1 to the
+    rank of K, which it equals where all eigenvalues that are not zero are equal. (Trace over
+    largest eigenvalue, which others call effective rank, is never larger.) O(n^3).
+
+    Parameters
+    ----------
+    gram : array-like of shape (n_samples, n_samples)
+        Symmetric positive semi-definite kernel values K.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        For a matrix that is not square, symmetric, finite and positive semi-definite, or is zero.
+
+    References
+    ----------
+    .. [1] O. Roy, M. Vetterli. The effective rank: A measure of effective dimensionality. EUSIPCO,
+       2007.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pliant.metrics import effective_rank
+    >>> round(effective_rank(np.diag([1.0, 1.0, 1.0, 0.0])), 6)
+    3.0
+    """
+    values = np.maximum(scipy.linalg.eigvalsh(_unit(_psd(gram))), 0.0)
+    shares = values / values.sum()
+    shares = shares[shares > 0.0]
+    return float(np.exp(-(shares @ np.log(shares))))
+
+
+def _psd(gram: npt.ArrayLike) -> Array:
+    """Return a matrix if it is square, symmetric, finite and positive semi-definite."""
+    K = check_points(gram, "gram")
+    if not K.size:
+        raise ValueError(f"expected kernel values of at least one sample, got shape {K.shape}")
+    largest = float(np.abs(check_gram(K)).max())
+    negative = negative_eigenvalue(K / largest) if largest > 0.0 else None
+    if negative is not None:
+        raise ValueError(
+            "expected a positive semi-definite Gram matrix, got the eigenvalue "
+            f"{negative * largest:.3g}"
+        )
+    return K
+
+
+def _unit(K: Array) -> Array:
+    """Return a matrix divided by its largest entry, so that squares do not overflow."""
+    largest = float(np.abs(K).max())
+    if largest == 0.0:
+        raise ValueError("expected gram with some value other than 0, got zeros only")
+    return K / largest
+
+
+def _warn(name: str, lower: float, upper: float) -> None:
+    """Warn if the bounds of a squared distance are far apart."""
+    if upper - lower > ACCURACY * upper:
+        warnings.warn(
+            f"rounding errors leave the {name} between {np.sqrt(lower):.6g} and "
+            f"{np.sqrt(upper):.6g}; the latter is returned",
+            ConvergenceWarning,
+            stacklevel=stack_level(),
+        )
+
+
+def _target_gram(target: npt.ArrayLike) -> Array:
+    """Return the matrix of one label or real number for each sample, shape (n, n)."""
+    y = np.asarray(target)
+    if has_fractions(y):
+        return np.multiply.outer(y, y).astype(np.float64)
+    classes, codes = np.unique(check_labels(target), return_inverse=True)
+    same = codes[:, None] == codes
+    return np.where(same, 1.0, -1.0 if classes.size == 2 else 0.0)
+
+
+def _normalised(name: str, matrix: Array, centered: bool) -> Array:
+    """Return a matrix divided by its Frobenius norm."""
+    largest = float(np.abs(matrix).max(initial=0.0))
+    if largest == 0.0:
+        raise ValueError(f"expected {name} with some value other than 0, got zeros only")
+    scaled = matrix / largest  # so that squares neither overflow nor underflow
+    if centered:
+        scaled -= scaled.mean(axis=0)
+        scaled -= scaled.mean(axis=1, keepdims=True)
+        if float(np.abs(scaled).max()) <= NOTHING_LEFT:
+            raise ValueError(f"expected {name} with some value other than 0 once it is centred")
+    return np.asarray(scaled / np.linalg.norm(scaled))
