@@ -257,3 +257,19 @@ def test_rules_for_classes_are_refused_in_regression(weights):
     X, y = svr_data(0)
     with pytest.raises(ValueError, match=f"'{weights}'"):
         MKLRegressor(weights=weights).fit(X, y)
+
+
+@pytest.mark.parametrize("learner", [MKLClassifier, MKLRegressor])
+def test_a_start_from_some_samples_changes_nothing_but_the_time(learner, monkeypatch):
+    monkeypatch.setattr("pliant.methods.mkl.base.START_SAMPLES", 40)
+    r = np.random.default_rng(3)
+    X = r.normal(size=(150, 3))
+    f = np.sin(2.0 * X[:, 0]) + X[:, 1]
+    y = np.digitize(f, [-0.5, 0.5]) if learner is MKLClassifier else f
+    kernels = [On(Gaussian(gamma), [j]) for j in range(3) for gamma in (0.1, 1.0)]
+    whole = learner(kernels, C=5.0, tol=1e-7).fit(X, y)
+    megabytes = 3.5 * 4 * 150**2 / 2**20  # three of six kernels
+    some = learner(kernels, C=5.0, tol=1e-7, cache_mb=megabytes).fit(X, y)
+    assert some.objective_ == pytest.approx(whole.objective_, rel=1e-6)
+    np.testing.assert_allclose(some.weights_, whole.weights_, atol=1e-3)
+    assert some.relative_gap_ <= 1e-7

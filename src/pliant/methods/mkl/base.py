@@ -33,6 +33,10 @@ from pliant.methods.mkl.rules import RULES
 from pliant.methods.svm.estimators import BaseSVM
 from pliant.methods.svm.task import Task, WarmStart
 
+START_SAMPLES, START_TOL, MOST_STARTING = 500, 0.03, 30
+"""Where not all Gram matrices are kept, weights are learned on this number of samples first, to
+this relative gap and with this number of steps at most: steps on all samples cost minutes."""
+
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
@@ -126,9 +130,36 @@ class BaseMKL(BaseSVM):
         )
         tol, max_iter = float(self.tol), int(self.max_iter)
         if self.weights == "simple":
-            return newton.solve(problem, tol=tol, max_iter=max_iter, callback=callback)
+            start = self._start(candidates, tasks, callback)
+            return newton.solve(problem, start, tol=tol, max_iter=max_iter, callback=callback)
         weights = RULES[self.weights](self, problem, tasks, callback)
         return newton.solve_at(problem, weights, tol=tol, callback=callback)
+
+    def _start(self, candidates: Candidates, tasks: list[Task], callback: Callback) -> Array | None:
+        """Return weights of some samples to start from, where not all Gram matrices are kept.
+
+        The samples are spread evenly over those of each class; None if that makes no sense.
+        """
+        n = len(candidates.samples)
+        if candidates.grams.whole or n < 2 * START_SAMPLES:
+            return None
+        step = n / START_SAMPLES
+        parts = []
+        for task in tasks:
+            order = np.argsort(task.target, kind="stable")  # classes, or targets, one after another
+            chosen = np.sort(order[np.arange(0.0, len(order), step).astype(np.intp)])
+            part = task.subset(chosen)
+            parts.append(replace(part, weights=part.weights * step))
+        if any(len(np.unique(np.sign(part.target))) < 2 for part in parts):
+            return None
+        members = np.unique(np.concatenate([part.members for part in parts]))
+        points = candidates.grams.points[np.searchsorted(candidates.samples, members)]
+        grams = Grams(candidates.kernels, points, float(self.cache_mb), self.n_jobs)
+        places = [np.searchsorted(members, part.members) for part in parts]
+        margins = [self._margin(part) for part in parts]
+        problem = WeightLearning(grams, places, margins, float(self.norm), self._scalable)
+        result = newton.solve(problem, tol=START_TOL, max_iter=MOST_STARTING, callback=callback)
+        return result.x
 
     def _set_weights(self, result: Result[newton.Weights]) -> None:
         """Set what is known of the weights and of the objective."""

@@ -22,7 +22,8 @@ class Grams:
     """K_1, ..., K_M on n points.
 
     They are kept in float64 if they fit into the memory that is allowed, else in float32 if that
-    fits; else each is computed again where it is needed. Sums are float64.
+    fits. Otherwise some are kept in float32, those that have weight before others, and the rest are
+    computed again where they are needed. Sums are float64.
 
     Parameters
     ----------
@@ -36,8 +37,10 @@ class Grams:
     Attributes
     ----------
     n : int
+    whole : bool
+        Whether all are kept.
     dtype : dtype
-        The precision of the values.
+        The precision in which they are kept.
     """
 
     def __init__(
@@ -54,47 +57,62 @@ class Grams:
         self.dtype: np.dtype[Any] = np.dtype(
             np.float32 if 8.0 * n * n * count > room else np.float64
         )
-        keeps = 4.0 * n * n * count <= room
+        self._most = min(count, int(room / (self.dtype.itemsize * n * n)))
+        self.whole = self._most == count
         # Those that are not kept are computed here too: this raises now what it would raise later.
         grams = Parallel(n_jobs=n_jobs, require="sharedmem")(
-            delayed(self._first)(m, keeps) for m in range(count)
+            delayed(self._first)(m) for m in range(count)
         )
-        self._kept: list[Array] | None = [gram for gram in grams if gram is not None] or None
-        if not keeps:
-            self.dtype = np.dtype(np.float64)
+        self._kept = {m: gram for m, gram in enumerate(grams) if gram is not None}
+        self._weighted = np.zeros(count, dtype=bool)
 
     @classmethod
     def of_arrays(cls, matrices: Sequence[Array]) -> Self:
         """Return the stack of given Gram matrices."""
         stack = cls.__new__(cls)
-        stack._kept = [np.asarray(matrix) for matrix in matrices]
+        stack._kept = {m: np.asarray(matrix) for m, matrix in enumerate(matrices)}
         stack.kernels, stack.n, stack.dtype = [], len(matrices[0]), stack._kept[0].dtype
+        stack._most, stack.whole = len(matrices), True
+        stack._weighted = np.zeros(len(matrices), dtype=bool)
         return stack
 
     def __len__(self) -> int:
         """Return M."""
-        return len(self.kernels) if self._kept is None else len(self._kept)
+        return len(self._weighted)
 
     def __getitem__(self, m: int) -> Array:
         """Return K_m, shape (n, n), not to be written to."""
-        return self._computed(m) if self._kept is None else self._kept[m]
+        if m in self._kept:
+            return self._kept[m]
+        gram = self._computed(m)
+        if self._weighted[m]:  # it takes the place of one without weight
+            others = [k for k in self._kept if not self._weighted[k]]
+            if others:
+                del self._kept[others[0]]
+                self._kept[m] = gram.astype(self.dtype, copy=False)
+        return gram
 
     def combined(self, weights: Array) -> Array:
         """Return sum_m weights_m K_m, shape (n, n), float64."""
         total = np.zeros((self.n, self.n))
+        self._weighted = weights != 0.0
         for m in np.flatnonzero(weights):
             _add_scaled(total, self[int(m)], float(weights[m]))
         return total
 
     def products(self, b: Array, some: Indices | None = None) -> Array:
         """Return K_m b for all kernels, or some, shape (n_kernels, n)."""
-        chosen = np.arange(len(self)) if some is None else some
-        if self._kept is not None and self.dtype == np.float64:
-            return np.array([self._kept[m] @ b for m in chosen])
+        chosen = range(len(self)) if some is None else some.tolist()
         used = np.flatnonzero(b)
+        values = b[used]
         result = np.zeros((len(chosen), self.n))
         for place, m in enumerate(chosen):
-            _add_rows(result[place], self[int(m)], used, b[used])  # sums in float64
+            if m not in self._kept:  # the columns where b is zero are not computed
+                result[place] = self.kernels[m](self.points, self.points[used]) @ values
+            elif self.dtype == np.float64:
+                result[place] = self._kept[m] @ b
+            else:
+                _add_rows(result[place], self._kept[m], used, values)  # sums in float64
         return result
 
     def inner(self, target: Array) -> Array:
@@ -118,18 +136,19 @@ class Grams:
         The shape is (M, high - low, n - low). Slabs one after another cover the upper triangles,
         and read or compute each value once.
         """
-        if self._kept is not None:
-            return np.array([gram[low:high, low:] for gram in self._kept], dtype=np.float64)
         result = np.empty((len(self), high - low, self.n - low))
-        for m, kernel in enumerate(self.kernels):
-            result[m] = kernel(self.points[low:high], self.points[low:])
+        for m in range(len(self)):
+            if m in self._kept:
+                result[m] = self._kept[m][low:high, low:]
+            else:
+                result[m] = self.kernels[m](self.points[low:high], self.points[low:])
         return result
 
     @blas_limited
-    def _first(self, m: int, keeps: bool) -> Array | None:
-        """Return K_m in the precision to keep it in; None if it is not to be kept."""
+    def _first(self, m: int) -> Array | None:
+        """Return K_m in the precision to keep it in; None if it is not among the first to keep."""
         gram = self._computed(m)
-        return gram.astype(self.dtype, copy=False) if keeps else None
+        return gram.astype(self.dtype, copy=False) if m < self._most else None
 
     def _computed(self, m: int) -> Array:
         """Return K_m if it is a Gram matrix of finite numbers."""
