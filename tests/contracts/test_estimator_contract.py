@@ -54,7 +54,7 @@ ESTIMATORS = [
     AsymmetricKernelRidge(gamma=0.1),
     AsymmetricKernelRidge("precomputed"),
     BEMKLClassifier(tol=0.1),
-    BEMKLClassifier(["gaussian", "laplacian"], margin=0.0),
+    BEMKLClassifier(["gaussian"]),
     BEMKLRegressor(tol=0.1),
     BEMKLRegressor(["gaussian"], normalize=False, scale_target=False),
     LABRBFRegressor(n_members=2, max_iter=5),
