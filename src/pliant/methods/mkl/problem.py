@@ -30,6 +30,9 @@ from pliant.methods.mkl.grams import Grams
 from pliant.methods.svm.dual import MarginDual
 from pliant.methods.svm.rows import DenseRows
 
+NEGLIGIBLE = 1e-6
+"""Weights below this share of the largest one become zero in the closed form, for norm 1."""
+
 RIDGE = 1e-10
 """What the diagonal of K(d) is increased by before it is factorised, relative to its mean."""
 
@@ -123,6 +126,8 @@ class WeightLearning:
         (d_m^2 q_m)^(1/(p+1)), on |d|_p = 1 (Kloft et al. 2011).
         """
         sizes = (d * d * np.maximum(q, 0.0)) ** (1.0 / (self.norm + 1.0))
+        if self.norm == 1.0:  # it never gets to zero by itself
+            sizes[sizes < NEGLIGIBLE * sizes.max()] = 0.0
         total = float((sizes**self.norm).sum())
         return sizes / total ** (1.0 / self.norm) if total > 0.0 else d
 
