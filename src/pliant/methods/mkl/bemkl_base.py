@@ -15,10 +15,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pliant.core.blocks import in_blocks
 from pliant.core.kernels.base import Kernel
-from pliant.core.kernels.names import short_name
+from pliant.core.kernels.names import short_names
 from pliant.core.kernels.weighted_sum import WeightedSum
 from pliant.core.progress import CallbackSupport, Deadline, FitProgress, with_callbacks
-from pliant.core.summary import FunctionSummary, Summary
+from pliant.core.summary import FunctionSummary, KernelWeights, Summary
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
 from pliant.core.validation import (
@@ -126,7 +126,7 @@ class BaseBEMKL(CallbackSupport, BaseEstimator):
         deadline = Deadline(progress, self.max_seconds)
         fit = ascend(model, self.max_iter, float(self.tol), deadline)
         self.kernels_ = kernels
-        self.kernel_names_ = [short_name(kernel, names) for kernel in kernels]
+        self.kernel_names_ = short_names(kernels, names)
         self.support_vectors_ = points.copy()
         self._keep(fit, outputs)
         progress.end()
@@ -236,7 +236,11 @@ class BaseBEMKL(CallbackSupport, BaseEstimator):
             self, n_support, n_iter=self.n_iter_, objective=self.lower_bound_, details=details
         )
         return Summary(
-            (function,), kernel=self.kernel_, n_support=n_support, drawings=frozenset({"gram"})
+            (function,),
+            kernel=self.kernel_,
+            n_support=n_support,
+            drawings=frozenset({"gram", "weights"}),
+            weights=KernelWeights(self.kernels_, self.weights_[None], self.weights_std_),
         )
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -246,14 +250,15 @@ class BaseBEMKL(CallbackSupport, BaseEstimator):
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes, read from a file, do not belong together."""
         n = len(check_points(self.support_vectors_, "support_vectors_", self.n_features_in_))
-        kernels: Any = [self.kernel_, *self.kernels_]
-        if not all(isinstance(kernel, Kernel) for kernel in kernels):
-            raise ValueError(f"expected kernels, got {kernels!r:.200}")
-        count, classes = len(self.kernels_), len(getattr(self, "classes_", (0, 1)))
-        if classes < 2 or len(self.kernel_names_) != count:
-            raise ValueError(
-                f"expected two classes and {count} names, got {classes} and {self.kernel_names_!r}"
-            )
+        kernels: Any = self.kernels_
+        names: Any = self.kernel_names_
+        if not isinstance(kernels, list) or not all(isinstance(each, Kernel) for each in kernels):
+            raise ValueError(f"expected kernels_ to be a list of kernels, got {kernels!r:.200}")
+        count, classes = len(kernels), len(getattr(self, "classes_", (0, 1)))
+        if not isinstance(names, list) or [type(each) for each in names] != [str] * count:
+            raise ValueError(f"expected a name for each of {count} kernels, got {names!r:.200}")
+        if classes < 2:
+            raise ValueError(f"expected two classes or more, got {classes}")
         outputs = classes if classes > 2 else 1
         shapes = {
             "dual_coef_": (n,) if outputs == 1 else (n, outputs),
@@ -273,3 +278,10 @@ class BaseBEMKL(CallbackSupport, BaseEstimator):
                 raise ValueError(
                     f"expected finite numbers of shape {shape} in {name}, got {values!r:.100}"
                 )
+        total: Any = self.kernel_
+        if not isinstance(total, WeightedSum):
+            raise ValueError(f"expected a weighted sum, got {type(total).__name__}")
+        if not np.array_equal(total.weights, self.weights_):
+            raise ValueError("expected kernel_ to have the weights in weights_")
+        for kernel in (total, *kernels):
+            kernel(self.support_vectors_[:1])
