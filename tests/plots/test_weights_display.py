@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from pliant import C_path, MKLClassifier, MKLRegressor
+from pliant import BEMKLRegressor, C_path, MKLClassifier, MKLOneClass, MKLRegressor
 from pliant.kernels import Gaussian, Linear, On, Precomputed
 from pliant.plots import WeightsDisplay
 
@@ -165,6 +165,20 @@ def test_negative_weights_and_their_spread():
     ends = np.array(segments)[:, :, 0]
     np.testing.assert_allclose(ends, [[-0.9, -0.5], [0.1, 0.3]])
     assert display.ax_.get_xlim()[0] < -0.9
+
+
+def test_a_posterior_has_error_bars():
+    model = BEMKLRegressor(["gaussian", "linear"]).fit(X, F)
+    display = WeightsDisplay.from_estimator(model)
+    (segments,) = (bars.get_segments() for bars in display.bars_.errorbar[2])
+    spreads = np.diff(np.array(segments)[:, :, 0], axis=1)[:, 0] / 2
+    np.testing.assert_allclose(spreads, model.weights_std_[display.order])
+    np.testing.assert_array_equal(widths(display), model.weights_[display.order])
+
+
+def test_one_class():
+    model = MKLOneClass(["gaussian", "linear"], weights="simple", norm=2.0).fit(X + 2.0)
+    np.testing.assert_array_equal(WeightsDisplay.from_estimator(model).weights, [model.weights_])
 
 
 def test_axes_and_style(fitted):

@@ -112,7 +112,8 @@ class WeightsDisplay(Display):
         Parameters
         ----------
         model : fitted estimator
-            `MKLClassifier`, `MKLRegressor`, or a pipeline that ends in one.
+            `MKLClassifier`, `BEMKLRegressor` or another estimator of multiple kernel learning, or a
+            pipeline that ends in one.
         kernel_names : sequence of str, optional
             Names of the kernels; by default those of the model.
         feature_names : sequence of str, optional

@@ -299,13 +299,16 @@ def test_limits_are_reported():
     assert model.n_iter_ == 1
 
 
-def test_a_summary_names_the_kernels(fitted):
-    summary = fitted["regression"].summary()
+def test_a_summary_has_the_weights_and_their_spread(fitted):
+    model = fitted["regression"]
+    summary = model.summary()
     (function,) = summary.functions
-    assert function.objective == fitted["regression"].lower_bound_
+    assert function.objective == model.lower_bound_
     assert function.details["kernels"] == 3
-    largest = fitted["regression"].kernel_names_[np.argmax(np.abs(fitted["regression"].weights_))]
-    assert largest in function.details["largest"].split(",")[0]
+    np.testing.assert_array_equal(summary.weights.weights, [model.weights_])
+    np.testing.assert_array_equal(summary.weights.spread, model.weights_std_)
+    assert summary.weights.names() == model.kernel_names_
+    assert "weights" in summary.drawings
     assert summary.n_support == 60
 
 

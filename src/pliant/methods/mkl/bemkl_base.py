@@ -43,9 +43,6 @@ from pliant.methods.svm.estimators import expansion
 FLAT = (1.0, 1.0)
 """Shape and scale of the default priors."""
 
-LARGEST = 3
-"""Number of kernels that a summary names."""
-
 
 def check_prior(name: str, value: Any) -> Gamma:
     """Return the Gamma distribution of a shape and a scale, both > 0, or say what was expected."""
@@ -216,22 +213,14 @@ class BaseBEMKL(CallbackSupport, BaseEstimator):
         """Return what the model has learned, in the form that all methods share.
 
         The objective is the lower bound of the log evidence, and every sample is a support point.
-        The details are ``kernels``, their number, and ``largest``, the kernels of the largest
-        weights with these weights.
+        The detail ``kernels`` is their number; ``weights`` has means and standard deviations.
 
         Returns
         -------
         Summary
         """
         check_is_fitted(self)
-        n_support = len(self.support_vectors_)
-        largest = np.argsort(-np.abs(self.weights_), kind="stable")[:LARGEST]
-        details = {
-            "kernels": len(self.kernels_),
-            "largest": ", ".join(
-                f"{self.weights_[m]:.3g} {self.kernel_names_[m]}" for m in largest
-            ),
-        }
+        n_support, details = len(self.support_vectors_), {"kernels": len(self.kernels_)}
         function = FunctionSummary(
             self, n_support, n_iter=self.n_iter_, objective=self.lower_bound_, details=details
         )
