@@ -12,6 +12,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import cross_val_score
 
 from pliant import BEMKLClassifier, BEMKLRegressor, ModelFileError
+from pliant.core.progress import HAS_CALLBACKS
 from pliant.kernels import Gaussian, Linear, On, Precomputed, WeightedSum
 from pliant.persistence import load_model, save_model
 
@@ -333,6 +334,10 @@ def round_trip(model, path):
 
 FORGERIES = {
     "kernel": lambda m: setattr(m, "kernel_", 3.0),
+    "kernel, other": lambda m: setattr(m, "kernel_", m.kernels_[0]),
+    "kernel, weights": lambda m: setattr(m.kernel_, "weights", 2.0 * m.weights_),
+    "kernels, none": lambda m: setattr(m, "kernels_", 3.0),
+    "kernels, features": lambda m: m.kernels_.__setitem__(0, On(Gaussian(1.0), [7])),
     "kernels": lambda m: setattr(m, "kernels_", m.kernels_[:-1]),
     "names": lambda m: setattr(m, "kernel_names_", []),
     "weights": lambda m: setattr(m, "weights_", m.weights_[:-1]),
@@ -362,3 +367,43 @@ def test_a_function_as_kernel_works_and_is_not_saved(tmp_path):
     assert model.predict(X).shape == (30,)
     with pytest.raises(ModelFileError, match="function"):
         save_model(model, tmp_path / "m.skops")
+
+
+def test_the_weights_are_drawn_with_their_spread(fitted):
+    pytest.importorskip("matplotlib").use("agg")
+    from pliant.plots import WeightsDisplay
+
+    model = fitted["regression"]
+    assert "weights" in model.summary().drawings
+    display = WeightsDisplay.from_estimator(model)
+    np.testing.assert_array_equal(np.ravel(display.spread), model.weights_std_)
+
+
+@pytest.mark.skipif(not HAS_CALLBACKS, reason="scikit-learn before 1.9 has no callbacks")
+def test_callbacks_follow_a_fit_and_stop_it():
+    class Recorder:
+        def __init__(self, stop):
+            self.stop = stop
+            self.seen = []
+
+        def setup(self, estimator, context):
+            self.seen.append("setup")
+
+        def teardown(self, estimator, context):
+            self.seen.append("teardown")
+
+        def on_fit_task_begin(self, estimator, context):
+            self.seen.append("begin")
+
+        def on_fit_task_end(self, estimator, context):
+            self.seen.append("end")
+            return self.stop
+
+    X, y = targets()
+    recorder = Recorder(stop=False)
+    full = BEMKLRegressor(FAMILY).set_callbacks(recorder).fit(X, y)
+    assert recorder.seen[0] == "setup"
+    assert recorder.seen[-1] == "teardown"
+    assert recorder.seen.count("begin") == recorder.seen.count("end") == full.n_iter_ + 1
+    stopped = BEMKLRegressor(FAMILY).set_callbacks(Recorder(stop=True)).fit(X, y)
+    assert stopped.n_iter_ == 1

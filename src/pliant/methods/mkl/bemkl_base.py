@@ -239,14 +239,15 @@ class BaseBEMKL(CallbackSupport, BaseEstimator):
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes, read from a file, do not belong together."""
         n = len(check_points(self.support_vectors_, "support_vectors_", self.n_features_in_))
-        kernels: Any = [self.kernel_, *self.kernels_]
-        if not all(isinstance(kernel, Kernel) for kernel in kernels):
-            raise ValueError(f"expected kernels, got {kernels!r:.200}")
-        count, classes = len(self.kernels_), len(getattr(self, "classes_", (0, 1)))
-        if classes < 2 or len(self.kernel_names_) != count:
-            raise ValueError(
-                f"expected two classes and {count} names, got {classes} and {self.kernel_names_!r}"
-            )
+        kernels: Any = self.kernels_
+        names: Any = self.kernel_names_
+        if not isinstance(kernels, list) or not all(isinstance(each, Kernel) for each in kernels):
+            raise ValueError(f"expected kernels_ to be a list of kernels, got {kernels!r:.200}")
+        count, classes = len(kernels), len(getattr(self, "classes_", (0, 1)))
+        if not isinstance(names, list) or [type(each) for each in names] != [str] * count:
+            raise ValueError(f"expected a name for each of {count} kernels, got {names!r:.200}")
+        if classes < 2:
+            raise ValueError(f"expected two classes or more, got {classes}")
         outputs = classes if classes > 2 else 1
         shapes = {
             "dual_coef_": (n,) if outputs == 1 else (n, outputs),
@@ -266,3 +267,10 @@ class BaseBEMKL(CallbackSupport, BaseEstimator):
                 raise ValueError(
                     f"expected finite numbers of shape {shape} in {name}, got {values!r:.100}"
                 )
+        total: Any = self.kernel_
+        if not isinstance(total, WeightedSum):
+            raise ValueError(f"expected a weighted sum, got {type(total).__name__}")
+        if not np.array_equal(total.weights, self.weights_):
+            raise ValueError("expected kernel_ to have the weights in weights_")
+        for kernel in (total, *kernels):
+            kernel(self.support_vectors_[:1])
