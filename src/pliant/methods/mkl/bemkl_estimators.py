@@ -29,8 +29,8 @@ class BEMKLClassifier(ClassifierMixin, BaseBEMKL):
 
     .. math::
 
-        g_m(x) \sim N\Big(\sum_i a_i k_m(x, x_i), \; \sigma_g^2\Big), \qquad
-        f(x) \sim N\Big(\sum_m e_m g_m(x) + b, \; 1\Big),
+        g_m(x) \sim N\left(\sum_i a_i k_m(x, x_i), \; \sigma_g^2\right), \qquad
+        f(x) \sim N\left(\sum_m e_m g_m(x) + b, \; 1\right),
 
     and a sample of class y = 1 or -1 has y f(x) > ``margin``. Coefficients a_i, kernel weights e_m
     and bias b are normal with mean zero, and their precisions have Gamma priors. The posterior is
@@ -252,8 +252,8 @@ class BEMKLRegressor(RegressorMixin, BaseBEMKL):
 
     .. math::
 
-        g_m(x) \sim N\Big(\sum_i a_i k_m(x, x_i), \; 1/\upsilon\Big), \qquad
-        y(x) \sim N\Big(\sum_m e_m g_m(x) + b, \; 1/\varepsilon\Big).
+        g_m(x) \sim N\left(\sum_i a_i k_m(x, x_i), \; 1/\upsilon\right), \qquad
+        y(x) \sim N\left(\sum_m e_m g_m(x) + b, \; 1/\varepsilon\right).
 
     Coefficients a_i, kernel weights e_m and bias b are normal with mean zero; their precisions, and
     those of the two noises, have Gamma priors. The posterior is approximated by independent
