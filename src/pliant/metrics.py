@@ -270,7 +270,7 @@ def effective_rank(gram: npt.ArrayLike) -> float:
 
     .. math::
 
-        \exp \Bigl( -\sum_i p_i \log p_i \Bigr), \qquad p_i = \lambda_i \Big/ \sum_j \lambda_j
+        \exp \left( -\sum_i p_i \log p_i \right), \qquad p_i = \lambda_i / \sum_j \lambda_j
 
     the definition of Roy and Vetterli (2007), with eigenvalues for singular values. From 1 to the
     rank of K, which it equals where all eigenvalues that are not zero are equal. (Trace over

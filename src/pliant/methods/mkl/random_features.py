@@ -47,7 +47,7 @@ class AlignedRandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 
         \max_q \sum_i q_i s_i \;\; \text{such that} \;\; q \geq 0, \; \sum_i q_i = 1, \;
         N \|q - 1/N\|^2 \leq \rho, \qquad
-        s_i = \sum_c \Bigl( \frac{1}{n} \sum_j (Y_{jc} - \bar Y_c) \cos(w_i'x_j + b_i) \Bigr)^2,
+        s_i = \sum_c \left( \frac{1}{n} \sum_j (Y_{jc} - \bar Y_c) \cos(w_i'x_j + b_i) \right)^2,
 
     the problem of Sinha and Duchi [1]_ with N = n_candidates and a centred target. `transform`
     returns :math:`\sqrt{2 q_i} \cos(w_i'x + b_i)` for all :math:`q_i > 0`, so the products of its
