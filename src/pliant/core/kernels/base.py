@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cache
 from itertools import chain
 from numbers import Real
 from typing import Any
@@ -328,9 +329,19 @@ class Rescaled(_Wrapped):
 _LARGEST = float(np.finfo(np.float64).max)
 
 
+def parameters(kernel: Kernel) -> dict[str, Any]:
+    """Return ``get_params(deep=False)``, which reads the signature of the class each time."""
+    return {name: getattr(kernel, name) for name in _parameter_names(type(kernel))}
+
+
+@cache
+def _parameter_names(kind: type[Kernel]) -> list[str]:
+    return list(kind._get_param_names())
+
+
 def made_of(kernel: Kernel, *kinds: type[Kernel]) -> bool:
     """Whether a kernel, or one of those that it is made of, is of one of some kinds."""
-    values = kernel.get_params(deep=False).values()
+    values = parameters(kernel).values()
     parts = chain.from_iterable(v if isinstance(v, list | tuple) else (v,) for v in values)
     inner = (part for part in parts if isinstance(part, Kernel))
     return isinstance(kernel, kinds) or any(made_of(part, *kinds) for part in inner)

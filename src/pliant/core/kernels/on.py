@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pliant.core.kernels.base import Kernel, _Wrapped
+from pliant.core.kernels.base import Kernel, _Wrapped, parameters
 from pliant.core.text import close_names, listed
 from pliant.core.typing import Array, Between, Indices
 from pliant.core.validation import plain
@@ -126,7 +126,7 @@ def resolve_columns(kernel: Kernel, feature_names: Sequence[str] | None, n_featu
             return part if same else items
         return part
 
-    parts = kernel.get_params(deep=False)
+    parts = parameters(kernel)
     changed = {name: known(part) for name, part in parts.items()}
     if all(changed[name] is part for name, part in parts.items()):
         return kernel
