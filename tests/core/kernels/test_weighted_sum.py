@@ -121,7 +121,7 @@ def test_the_name_shows_the_largest_weights():
         "0.997 Gaussian(gamma=299) of feature 298 + "
         "0.993 Gaussian(gamma=298) of feature 297 + 297 more)"
     )
-    assert repr(WeightedSum([Linear()], [-2.0])) == "WeightedSum(-2 Linear())"
+    assert repr(WeightedSum([Linear()], [-2.0])) == "WeightedSum(-2 Linear)"
     assert len(repr(2.0 * kernel)) < 1000
 
 

@@ -39,7 +39,7 @@ class WeightedSum(Kernel):
     >>> float(kernel([[1.0, 2.0]])[0, 0])
     2.0
     >>> kernel
-    WeightedSum(0.75 Gaussian(gamma=0.5) + 0.25 Linear())
+    WeightedSum(0.75 Gaussian(gamma=0.5) + 0.25 Linear)
     """
 
     def __init__(self, kernels: Sequence[Kernel], weights: npt.ArrayLike) -> None:
