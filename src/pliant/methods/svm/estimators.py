@@ -458,6 +458,11 @@ class SVMRegressor(RegressorMixin, BaseSVM):
         return [Task(kernel, points, members, target, weights[members], rows, psd, centre, scale)]
 
 
+LARGEST_TARGET = 1e100
+"""Largest standard deviation of a target that is not scaled, and the inverse of the smallest one:
+its square must be a number."""
+
+
 def scaled_target(y: Array, scale_target: bool) -> tuple[Array, float, float]:
     """Return target, centre and scale such that y = centre + scale * target.
 
@@ -470,6 +475,11 @@ def scaled_target(y: Array, scale_target: bool) -> tuple[Array, float, float]:
     if spread <= 1e-12 * abs(centre):
         raise ValueError(
             f"expected a target that varies, got y = {size * centre:g} in all {len(y)} rows"
+        )
+    if not scale_target and not 1.0 / LARGEST_TARGET <= size * spread <= LARGEST_TARGET:
+        raise ValueError(
+            f"expected a standard deviation of y from {1.0 / LARGEST_TARGET:g} to "
+            f"{LARGEST_TARGET:g} with scale_target=False, got {size * spread:.3g}"
         )
     scale = size * spread if scale_target else 1.0
     return (unit - centre) / (scale / size), size * centre, scale
