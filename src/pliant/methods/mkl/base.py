@@ -182,7 +182,8 @@ class BaseMKL(BaseSVM):
         self.support_vectors_ = task.points[support]
         with np.errstate(over="ignore"):
             self.dual_coef_ = task.scale * b[support]
-        if not np.isfinite(self.dual_coef_).all():
+            total = np.abs(self.dual_coef_).sum()
+        if not np.isfinite(total):
             raise ValueError(
                 "expected finite coefficients in the units of y, got inf: lower C, or scale y"
             )
