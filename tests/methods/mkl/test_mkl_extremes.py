@@ -117,3 +117,25 @@ def test_errors_of_a_kernel_give_its_number_in_one_line():
     ]:
         with pytest.raises(ValueError, match=words):
             MKLClassifier(kernels).fit(points, y)
+
+
+@pytest.mark.parametrize("weights", ["simple", "uniform"])
+def test_pairs_of_ten_classes_share_the_kernel_values_of_a_prediction(weights):
+    X, _ = data(50)
+    y = np.arange(50) % 10
+    calls = []
+
+    def counted(a, b):
+        calls.append(len(b))
+        return Gaussian(1.0)(a, b)
+
+    model = MKLClassifier([counted], weights=weights, normalize=False).fit(X, y)
+    calls.clear()
+    decisions = model.decision_function(X[:7])
+    assert len(calls) == 1
+    votes = np.zeros((7, 10))
+    pairs = [(i, j) for i in range(10) for j in range(i + 1, 10)]
+    for (low, high), each in zip(pairs, model.estimators_, strict=True):
+        chosen = np.where(each.decision_function(X[:7]) > 0, high, low)
+        votes[np.arange(7), chosen] += 1.0
+    np.testing.assert_array_equal(np.round(decisions), votes)

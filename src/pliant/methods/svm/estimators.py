@@ -304,7 +304,7 @@ class SVMClassifier(ClassifierMixin, BaseSVM):
         points = self._checked_input(X)
         if "estimators_" not in vars(self):
             return self._expand(points)
-        decisions = [each._expand(points) for each in self.estimators_]
+        decisions = self._pair_decisions(points)
         votes = np.zeros((len(points), len(self.classes_)))
         sums = np.zeros_like(votes)
         for (low, high), f in zip(
@@ -315,6 +315,10 @@ class SVMClassifier(ClassifierMixin, BaseSVM):
             sums[:, low] -= f
             sums[:, high] += f
         return votes + sums / (3.0 * (np.abs(sums) + 1.0))
+
+    def _pair_decisions(self, points: Array) -> Sequence[Array]:
+        """Return the decision values of each pair of classes."""
+        return [each._expand(points) for each in self.estimators_]
 
     @blas_limited
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
