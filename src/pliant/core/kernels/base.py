@@ -252,11 +252,13 @@ class Normalized(_Wrapped):
         return self.kernel._diagonal(X) / self._length(X) ** 2
 
     def _length(self, X: Array) -> Array:
-        diagonal = self.kernel._diagonal(X)
-        if not (diagonal > 0).all():
-            row = int(np.argmin(diagonal))
+        with np.errstate(over="ignore", invalid="ignore"):
+            diagonal = self.kernel._diagonal(X)
+        if not (np.isfinite(diagonal) & (diagonal > 0)).all():
+            row = int(np.argmin(np.where(np.isfinite(diagonal), diagonal, -np.inf)))
             raise ValueError(
-                f"expected k(x, x) > 0 to normalise a kernel, got {diagonal[row]:g} at row {row}"
+                f"expected finite k(x, x) > 0 to normalise a kernel, got {diagonal[row]:g} at row "
+                f"{row}; add a constant to the kernel"
             )
         return np.sqrt(diagonal)
 

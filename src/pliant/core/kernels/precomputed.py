@@ -62,7 +62,8 @@ class Precomputed(Kernel):
             return self._against_all(Y)[:, self._numbers(X)].T
         raise ValueError(
             "expected one side to name training points by their row numbers, got two sets of "
-            "kernel rows: a precomputed kernel has no value between two new points"
+            "kernel rows: a precomputed kernel has no value between two new points; give the "
+            "training points as one column, np.arange(n)[:, None]"
         )
 
     def _diagonal(self, X: Array) -> Array:

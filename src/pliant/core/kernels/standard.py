@@ -382,7 +382,13 @@ def _refuse_gamma(gamma: float | str, why: str) -> None:
 def _gamma_value(gamma: float | str, X: Array) -> float:
     if isinstance(gamma, str):
         check_choice("gamma", gamma, ("scale", "auto"))
-        spread = float(X.var()) if gamma == "scale" else 1.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            spread = float(X.var()) if gamma == "scale" else 1.0
+        if not np.isfinite(spread):
+            raise ValueError(
+                "expected features with a finite variance for gamma='scale', got values up to "
+                f"{np.abs(X).max():.3g}; scale the features"
+            )
         rounding = (1e-12 * float(np.abs(X).max())) ** 2  # of equal numbers
         return 1.0 / (X.shape[1] * (spread if spread > rounding else 1.0))
     if hasattr(gamma, "__len__"):

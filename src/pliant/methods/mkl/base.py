@@ -180,7 +180,13 @@ class BaseMKL(BaseSVM):
         support = np.flatnonzero(b)
         self.support_ = task.members[support]
         self.support_vectors_ = task.points[support]
-        self.dual_coef_ = task.scale * b[support]
+        with np.errstate(over="ignore"):
+            self.dual_coef_ = task.scale * b[support]
+            total = np.abs(self.dual_coef_).sum()
+        if not np.isfinite(total):
+            raise ValueError(
+                "expected finite coefficients in the units of y, got inf: lower C, or scale y"
+            )
         self.intercept_ = task.centre + task.scale * intercept
 
     def _learn(self, task: Task, start: WarmStart | None, callback: Callback) -> Array:
@@ -230,7 +236,11 @@ class BaseMKL(BaseSVM):
         stopped = worst.status is Status.STOPPED and not late
         if worst.gap <= self.tol * abs(worst.value) or stopped:
             return
-        advice = f"max_seconds = {self.max_seconds} came first" if late else worst.status.advice
+        advice = worst.status.advice
+        if _proof(worst).exhausted:
+            advice = "SVMs reached their largest number of steps; raise tol, or lower C"
+        if late:
+            advice = f"max_seconds = {self.max_seconds} came first"
         warnings.warn(
             f"{type(self).__name__} stopped after {len(worst.history)} weights with a relative gap "
             f"of {worst.gap / abs(worst.value):.3g}, where tol = {self.tol:g} was asked for: "

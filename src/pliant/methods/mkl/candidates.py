@@ -15,6 +15,7 @@ from pliant.core.kernels.base import (
     Scaled,
     made_of,
 )
+from pliant.core.kernels.names import short_name
 from pliant.core.kernels.on import On
 from pliant.core.kernels.precomputed import Precomputed
 from pliant.core.kernels.standard import Gaussian, Polynomial, as_kernel
@@ -36,8 +37,15 @@ def default_kernels(X: Array) -> list[Kernel]:
 
     Features that do not vary have no kernel of their own.
     """
-    centre, spread = X.mean(axis=0), X.std(axis=0)
-    varies = spread > 1e-12 * np.abs(X).max(axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        centre, spread = X.mean(axis=0), X.std(axis=0)
+    largest = np.abs(X).max(axis=0)
+    if not np.isfinite(spread).all():
+        raise ValueError(
+            f"expected features with a finite standard deviation, got values up to "
+            f"{largest.max():.3g}; scale the features"
+        )
+    varies = spread > 1e-12 * largest
     spread = np.where(varies, spread, 1.0)
     families: list[Kernel] = [Gaussian(gamma=0.5 / width**2) for width in WIDTHS]
     families += [Polynomial(degree=degree) for degree in DEGREES]
@@ -108,11 +116,21 @@ def normalized_kernels(kernels: Sequence[Kernel], X: Array, normalize: bool) -> 
     scaled = []
     for m, kernel in enumerate(kernels):
         if made_of(kernel, Precomputed, FunctionKernel):
-            check_psd(kernel(X), m, kernel)
+            try:
+                gram = kernel(X)
+            except ValueError as error:
+                raise ValueError(f"kernel {m}: {error}") from None
+            check_psd(gram, m, kernel)
         if not normalize:
             scaled.append(kernel)
             continue
-        diagonal = kernel.diag(X)
+        with np.errstate(over="ignore", invalid="ignore"):
+            diagonal = kernel.diag(X)
+        if not np.isfinite(diagonal).all():
+            raise ValueError(
+                f"expected finite kernel values, got inf or NaN from kernel {m}, "
+                f"{short_name(kernel)}; scale the features"
+            )
         if made_of(kernel, Precomputed):
             mean = float(diagonal.mean())
             if mean <= 0.0:
@@ -126,7 +144,7 @@ def normalized_kernels(kernels: Sequence[Kernel], X: Array, normalize: bool) -> 
             row = int(np.argmin(diagonal))
             raise ValueError(
                 f"expected k(x, x) > 0 to normalise kernels, got {diagonal[row]:g} for kernel {m}, "
-                f"{kernel!r}, at row {row}; standardise the features, add a constant to the "
-                "kernel, or set normalize=False"
+                f"{short_name(kernel)}, at row {row}; standardise the features, add a constant to "
+                "the kernel, or set normalize=False"
             )
     return scaled

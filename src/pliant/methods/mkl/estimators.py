@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+import numpy as np
+
+from pliant.core.typing import Array
 from pliant.core.validation import Constraint, check_flag, one_of
 from pliant.methods.mkl.base import BaseMKL
 from pliant.methods.mkl.rules import CLASSIFICATION_RULES, RULES
-from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor
+from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor, expansion
 
 
 class MKLClassifier(BaseMKL, SVMClassifier):
@@ -36,7 +39,7 @@ class MKLClassifier(BaseMKL, SVMClassifier):
         How the weights are found:
 
         - "simple": they minimise the objective of the SVM; ``norm`` is p above.
-        - "uniform": equal weights, which are hard to beat.
+        - "uniform": equal weights, which are hard to beat where most kernels are useful.
         - "performance": by the cross-validated accuracy of an SVM with each kernel alone [3]_.
         - "align": by the alignment of each kernel with the labels [4]_.
         - "alignf": those of the sum that is best aligned with the labels [4]_.
@@ -52,7 +55,8 @@ class MKLClassifier(BaseMKL, SVMClassifier):
         Whether "align" and "alignf" centre the kernels. The SVM does not depend on it.
     normalize : bool, default=True
         Scale kernels to k(x, x) = 1, and Gram matrices to a mean diagonal of 1: weights of kernels
-        on different scales mean nothing.
+        on different scales mean nothing. A kernel with k(x, x) = 0 for a sample, also one to
+        predict, raises an error.
     shared_weights : bool, default=True
         With more than two classes, learn one set of weights for all pairs of classes, which
         minimises the mean of their objectives; else one set for each pair.
@@ -65,7 +69,8 @@ class MKLClassifier(BaseMKL, SVMClassifier):
         Time limit, > 0. After it the fit keeps the best weights so far.
     cache_mb : float, default=2000
         Memory for the Gram matrices, > 0, in units of 2^20 bytes. They are kept in float64, in
-        float32 if only that fits, and computed again at each step if neither does.
+        float32 if only that fits, and if neither does, some are kept, and the others computed again
+        at each step. One of them in float64 must fit.
     class_weight : dict or "balanced", optional
         Factors of C, each > 0.
     n_jobs : int, optional
@@ -180,6 +185,20 @@ class MKLClassifier(BaseMKL, SVMClassifier):
         self.class_weight = class_weight
         self.n_jobs = n_jobs
         self.random_state = random_state
+
+    def _pair_decisions(self, points: Array) -> Sequence[Array]:
+        if "kernel_" not in vars(self):
+            return super()._pair_decisions(points)
+        # The pairs share a kernel: its values with a sample are computed once for all of them.
+        pairs = self.estimators_
+        support = np.concatenate([each.support_ for each in pairs])
+        samples, first = np.unique(support, return_index=True)
+        vectors = np.concatenate([each.support_vectors_ for each in pairs])[first]
+        coefficients = np.zeros((len(samples), len(pairs)))
+        for column, each in zip(coefficients.T, pairs, strict=True):
+            column[np.searchsorted(samples, each.support_)] = each.dual_coef_
+        values = expansion(self.kernel_, points, vectors, coefficients)
+        return [f + each.intercept_ for f, each in zip(values.T, pairs, strict=True)]
 
 
 class MKLRegressor(BaseMKL, SVMRegressor):

@@ -10,6 +10,7 @@ from joblib import Parallel, delayed
 
 from pliant.core.jit import compiled
 from pliant.core.kernels.base import Kernel
+from pliant.core.kernels.names import short_name
 from pliant.core.linalg import negative_eigenvalue
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
@@ -158,8 +159,8 @@ class Grams:
             finite = np.isfinite(gram.sum())
         if not finite:
             raise ValueError(
-                f"expected finite kernel values, got inf or NaN from kernel {m}, {kernel!r}; scale "
-                "the features"
+                f"expected finite kernel values, got inf or NaN from kernel {m}, "
+                f"{short_name(kernel)}; scale the features"
             )
         return gram
 
@@ -173,7 +174,7 @@ def check_psd(gram: Array, m: int, kernel: Kernel) -> None:
     if smallest is not None:
         raise ValueError(
             f"expected positive semi-definite kernels, got the eigenvalue {smallest:.3g} for "
-            f"kernel {m}, {kernel!r}"
+            f"kernel {m}, {short_name(kernel)}"
         )
 
 

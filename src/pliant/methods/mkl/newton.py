@@ -26,7 +26,11 @@ from pliant.methods.svm.dual import Certificate, MarginDual
 from pliant.methods.svm.rows import DenseRows
 
 COARSEST, FINEST = 1e-3, 1e-10
-"""Largest and smallest gap to which an SVM is solved, relative to 1 + its objective."""
+"""Largest and smallest gap to which an SVM is solved, relative to its objective."""
+
+STEPS, FEWEST_STEPS, EXHAUSTED = 10_000, 100_000, 5
+"""An SVM may take the first number of steps for each sample, or the second if that is more; a run
+ends as stalled after the third number of SVMs that reached this limit: only with C of 1e6 or so."""
 
 INNER_SHARE = 0.03
 """SVMs are solved to this share of the relative gap of the weights; slopes of J need more digits
@@ -75,6 +79,8 @@ class Weights:
     lower: float
     solutions: list[Array]
     intercepts: list[float]
+    exhausted: bool = False
+    """Whether SVMs took as many steps as they may."""
 
     @property
     def value(self) -> float:
@@ -126,6 +132,8 @@ class _Run:
         self.inner = inner
         self.n_iter = 0
         self.stopped = False
+        self.exhausted = 0
+        self.unit = 1.0
         self.damping = FIRST_DAMPING
         self.history: list[Progress] = []
         self.lower = -np.inf
@@ -136,15 +144,27 @@ class _Run:
         point = self._solved(d, starts)
         if point.upper <= self.best.upper:
             self.best = point
+            self._measure(point.upper)
         return point
+
+    def _measure(self, objective: float) -> None:
+        """Set the unit of gaps: `smo.solve` takes them relative to 1 + its objective."""
+        if self.problem.scalable:
+            self.unit = max(TINIEST, min(1.0, objective))
 
     def _solved(self, d: Array, starts: Sequence[Array | None]) -> Point:
         gram = self.problem.grams.combined(d)
         duals = self.problem.duals(gram)
+        if starts[0] is None and self.problem.scalable:
+            self._measure(_mean(dual.loss(dual.linear).sum() for dual in duals))  # b = 0
         solutions, certificates = [], []
         for dual, start in zip(duals, starts, strict=True):
-            result = smo.solve(dual, start, tol=self.inner, callback=self._asked_to_stop)
+            result = smo.solve(
+                dual, start, tol=self.inner * self.unit, callback=self._asked_to_stop,
+                max_iter=max(FEWEST_STEPS, STEPS * len(dual.linear)),
+            )  # fmt: skip
             assert result.certificate is not None
+            self.exhausted += result.status is Status.MAX_ITER
             solutions.append(result.x)
             certificates.append(result.certificate)
         return Point(
@@ -195,7 +215,8 @@ class _Run:
         """Return the best weights with their bounds."""
         best = self.best
         intercepts = [each.intercept for each in best.certificates]
-        proof = Weights(best.upper, self.lower, best.solutions, intercepts)
+        late = self.exhausted >= EXHAUSTED
+        proof = Weights(best.upper, self.lower, best.solutions, intercepts, late)
         return Result(
             x=best.d, value=proof.value, gap=proof.gap, n_iter=self.n_iter, status=status,
             history=self.history, certificate=proof,
@@ -264,7 +285,8 @@ def _status(run: _Run, done: bool, max_iter: int, idle: int) -> Status | None:
         return Status.STOPPED
     if run.n_iter == max_iter:
         return Status.MAX_ITER
-    return Status.STALLED if idle > PATIENCE and run.inner <= FINEST else None
+    stalled = idle > PATIENCE and run.inner <= FINEST
+    return Status.STALLED if stalled or run.exhausted >= EXHAUSTED else None
 
 
 def solve_at(
@@ -278,7 +300,7 @@ def solve_at(
     run = _Run(problem, weights, min(COARSEST, tol), callback)
     lower = run.first.value
     while run.best.upper - lower > tol * abs(run.best.upper) and run.inner > FINEST:
-        if run.stopped:
+        if run.stopped or run.exhausted >= EXHAUSTED:
             break
         run.inner = max(FINEST, 0.1 * run.inner)
         lower = max(lower, run.solve_svms(weights, run.best.solutions).value)
@@ -319,7 +341,8 @@ def _search(
         q = problem.quadratic(new.solutions, problem.products(new.solutions, some))
         slope = float(_slopes(problem, d[some], q) @ direction.change)
         flat = abs(slope) <= FLATTER * abs(direction.slope) and new.value < point.value
-        if run.stopped or flat or (slope <= 0.0 and length == 1.0):
+        over = run.stopped or run.exhausted >= EXHAUSTED
+        if over or flat or (slope <= 0.0 and length == 1.0):
             break
         side = int(slope > 0.0)
         ends[side], slopes[side] = length, slope
@@ -367,8 +390,9 @@ def _direction(
         hessian = hessian * first * first[:, None]
         hessian[np.diag_indices_from(hessian)] += -0.5 * q * second
         share = NEAREST
-    level = float(slopes.mean())  # steps sum to zero: a constant changes nothing
-    model = MarginDual(DenseRows(hessian), level - slopes, -share * e, np.ones_like(e))
+    linear = float(slopes.mean()) - slopes  # steps sum to zero: a constant changes nothing
+    unit = max(TINIEST, min(1.0, float(np.abs(slopes).max())))
+    model = MarginDual(DenseRows(hessian / unit), linear / unit, -share * e, np.ones_like(e))
     change = smo.solve(model, tol=1e-9, max_iter=100_000).x
     return Direction(some, change, float(slopes @ change))
 

@@ -33,6 +33,9 @@ from pliant.core.validation import (
 BLOCK_ENTRIES = 1 << 18
 """Feature values that are held at once: they stay in the cache."""
 
+FARTHEST = 1e30
+"""Largest product of a frequency and a point: float32 goes up to 3e38."""
+
 CANDIDATES = 10
 """Candidates for each feature that is kept, by default."""
 
@@ -234,7 +237,13 @@ class AlignedRandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         if not isinstance(self.gamma, str):
             return check_real("gamma", self.gamma, above=0)
         scaled = check_choice("gamma", self.gamma, ("scale", "auto")) == "scale"
-        spread = float(points.var(dtype=np.float64)) if scaled else 1.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            spread = float(points.var(dtype=np.float64)) if scaled else 1.0
+        if not np.isfinite(spread):
+            raise ValueError(
+                "expected features with a finite variance for gamma='scale', got values up to "
+                f"{np.abs(points).max():.3g}; scale the features"
+            )
         return 1.0 / (points.shape[1] * spread) if spread > 0.0 else 1.0
 
     def _candidates(self, n_features: int) -> tuple[Array, Array]:
@@ -266,12 +275,22 @@ class AlignedRandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 
         They are float32 or float64; points are centred first, in float64.
         """
+        longest = float(np.abs(self.frequencies_).sum(axis=0).max())
+        farthest = min(FARTHEST / longest, FARTHEST) if longest > 0.0 else FARTHEST
         frequencies, offsets = self.frequencies_.astype(dtype), self.offsets_.astype(dtype)
         step = max(1, BLOCK_ENTRIES // len(offsets))
         room = np.empty((min(step, len(points)), len(offsets)), dtype=dtype)
         for low in range(0, len(points), step):
             rows = slice(low, min(low + step, len(points)))
-            centred = (points[rows] - self.center_).astype(dtype, copy=False)
+            with np.errstate(over="ignore"):
+                centred = points[rows] - self.center_
+            distance = float(np.abs(centred).max())
+            if distance > farthest:
+                raise ValueError(
+                    f"expected features at most {farthest:.3g} from their means, got {distance:.3g}"
+                    "; scale the features"
+                )
+            centred = centred.astype(dtype, copy=False)
             block = np.matmul(centred, frequencies, out=room[: len(centred)])
             block += offsets
             yield rows, np.cos(block, out=block)

@@ -70,6 +70,7 @@ def by_alignment(
     target: Array
     if not hasattr(estimator, "classes_"):
         target = tasks[0].target - np.average(tasks[0].target, weights=weights)
+        target /= max(np.abs(target).max(), np.finfo(np.float64).tiny)  # squares stay numbers
     elif len(tasks) == 1:
         target = _signs(problem, tasks)[0]
     else:

@@ -304,7 +304,7 @@ class SVMClassifier(ClassifierMixin, BaseSVM):
         points = self._checked_input(X)
         if "estimators_" not in vars(self):
             return self._expand(points)
-        decisions = [each._expand(points) for each in self.estimators_]
+        decisions = self._pair_decisions(points)
         votes = np.zeros((len(points), len(self.classes_)))
         sums = np.zeros_like(votes)
         for (low, high), f in zip(
@@ -315,6 +315,10 @@ class SVMClassifier(ClassifierMixin, BaseSVM):
             sums[:, low] -= f
             sums[:, high] += f
         return votes + sums / (3.0 * (np.abs(sums) + 1.0))
+
+    def _pair_decisions(self, points: Array) -> Sequence[Array]:
+        """Return the decision values of each pair of classes."""
+        return [each._expand(points) for each in self.estimators_]
 
     @blas_limited
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
@@ -458,6 +462,11 @@ class SVMRegressor(RegressorMixin, BaseSVM):
         return [Task(kernel, points, members, target, weights[members], rows, psd, centre, scale)]
 
 
+LARGEST_TARGET = 1e100
+"""Largest standard deviation of a target that is not scaled, and the inverse of the smallest one:
+its square must be a number."""
+
+
 def scaled_target(y: Array, scale_target: bool) -> tuple[Array, float, float]:
     """Return target, centre and scale such that y = centre + scale * target.
 
@@ -470,6 +479,11 @@ def scaled_target(y: Array, scale_target: bool) -> tuple[Array, float, float]:
     if spread <= 1e-12 * abs(centre):
         raise ValueError(
             f"expected a target that varies, got y = {size * centre:g} in all {len(y)} rows"
+        )
+    if not scale_target and not 1.0 / LARGEST_TARGET <= size * spread <= LARGEST_TARGET:
+        raise ValueError(
+            f"expected a standard deviation of y from {1.0 / LARGEST_TARGET:g} to "
+            f"{LARGEST_TARGET:g} with scale_target=False, got {size * spread:.3g}"
         )
     scale = size * spread if scale_target else 1.0
     return (unit - centre) / (scale / size), size * centre, scale
