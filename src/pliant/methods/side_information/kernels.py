@@ -272,7 +272,7 @@ def nystroem(
     chosen = np.sort(rng.choice(len(points), n_landmarks, replace=False))
     landmarks = points[chosen]
     values, vectors = np.linalg.eigh(checked_gram(base, landmarks)[0])
-    kept = values > RANK * max(float(values[-1]), 0.0)
+    kept = values > RANK * float(np.abs(values).max())  # also if all but rounding is negative
     if not kept.any():
         raise ValueError(
             "expected landmarks whose kernel matrix has a positive eigenvalue, got "
