@@ -143,7 +143,7 @@ def learned(given: Sample, seed: int, **options: Any) -> tuple[Array, dict[str, 
 
 
 def fixed(given: Sample, seed: int, **options: Any) -> tuple[Array, dict[str, Any]]:
-    """Learn weights that do not depend on C once in each fold, then choose C for their sum."""
+    """Learn weights once in each fold, with C = 1, then choose C for the sum of kernels."""
     rows = numbers(np.arange(len(given.y)))
     grams: dict[int, Array] = {}
 

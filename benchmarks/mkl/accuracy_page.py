@@ -46,8 +46,9 @@ rows only, and no test over repeats is made. Features are standardised on the tr
 kernels are the default ones of `MKLClassifier`, an even share of {MOST_KERNELS} where there are
 more. Every contestant chooses C of {", ".join(f"{C:g}" for C in GRID)} by {FOLDS}-fold
 cross-validation on the training rows, and the Gaussian SVM one of the ten widths as well; BEMKL has
-no C. Weights that do not depend on C are learned once in each fold. Regression standardises the
-target, with epsilon = .1.
+no C. Weights that do not depend on C are learned once in each fold, and those of "performance" too,
+with C = 1 (in the last fit with the chosen C). Regression standardises the target, with
+epsilon = .1.
 """
 
 TESTS_TEXT = """

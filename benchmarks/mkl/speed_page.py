@@ -77,8 +77,8 @@ def write(found: Mapping[str, Any], folder: Path) -> list[Path]:
 def pairs(lines: Sequence[Line], tol: float, other: str, ours: str) -> list[tuple[Line, Line]]:
     """Return the lines of two contestants on the same splits."""
     first, second = (
-        {(r["table"], r["seed"]): r for r in lines if (r["contestant"], r["tol"]) == (who, tol)}
-        for who in (other, ours)
+        {(r["table"], r["seed"]): r for r in lines if (r["contestant"], r["tol"]) == (name, tol)}
+        for name in (other, ours)
     )
     return [(first[key], second[key]) for key in first if key in second]
 
@@ -154,15 +154,15 @@ def paper_rows(lines: Sequence[Line]) -> list[dict[str, Any]]:
     """Return the columns of the paper's table, for each set and contestant."""
     rows = []
     for name in SETS:
-        for who in ("textbook", "pliant"):
-            key = (name, GAPS[0], who)
+        for contestant in ("textbook", "pliant"):
+            key = (name, GAPS[0], contestant)
             own = [r for r in lines if (r["table"], r["tol"], r["contestant"]) == key]
             if own:
                 rows.append({
                     "set": name,
                     "rows": own[0]["rows"],
                     "kernels": own[0]["kernels"],
-                    "contestant": who,
+                    "contestant": contestant,
                     "splits": len(own),
                     "kernels selected": _spread([r["selected"] for r in own], 1),
                     "accuracy (%)": _spread([100.0 * r["accuracy"] for r in own], 1),

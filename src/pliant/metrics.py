@@ -50,10 +50,10 @@ def kernel_alignment(
 
         \rho(K, Y) = \frac{\langle K, Y \rangle}{\sqrt{\langle K, K \rangle \langle Y, Y \rangle}}
 
-    (Pan et al., Eq. 1; Cristianini et al. 2002). With `centered`, it is that of HKH and HYH,
-    H = I - 11'/n, the centred alignment of Cortes et al. (2012): it does not change if a constant
-    is added to the kernel, and is low for a kernel that has no relation to the target, also where
-    classes are of unequal size.
+    (Pan et al., Eq. 1; Cristianini et al. 2002). With `centered`, K and Y are replaced by HKH and
+    HYH, H = I - 11'/n. This is the centred alignment of Cortes et al. (2012). It does not change if
+    a constant is added to the kernel, and is low for a kernel that has no relation to the target,
+    also where classes are of unequal size.
 
     Parameters
     ----------

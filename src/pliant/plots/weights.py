@@ -279,7 +279,7 @@ class WeightsDisplay(Display):
         ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small")
 
     def _noted(self, label: str, shown: Indices) -> str:
-        """Return a label with what is not drawn: the number of kernels, and their weight."""
+        """Return a label about the kernels that are not drawn: their number and total weight."""
         left = np.setdiff1d(np.arange(len(self.kernel_names)), shown)
         some, none = left[self._sizes[left] > 0], left[self._sizes[left] == 0]
         notes = []

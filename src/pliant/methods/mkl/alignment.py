@@ -146,7 +146,7 @@ def best_aligned(inner: Alignments) -> Weighting:
 def alignments(
     grams: Grams, target: Array, sample_weight: Array | None = None, *, center: bool = True
 ) -> Alignments:
-    """Return the inner products of all centred Gram matrices and that of the target.
+    """Return the inner products of all centred Gram matrices with each other and the target.
 
     Each kernel is read twice, for its row means and its values. M^2 n^2 / 2 multiplications, as
     products of matrices. Parameters as in `align`.

@@ -123,17 +123,19 @@ class BaseMKL(BaseSVM):
     def _learn_weights(self, tasks: list[Task], callback: Callback) -> Result[newton.Weights]:
         """Return the weights that some functions share, with the functions."""
         candidates: Candidates = tasks[0].all_rows
-        places = [np.searchsorted(candidates.samples, task.members) for task in tasks]
-        margins = [self._margin(task) for task in tasks]
-        problem = WeightLearning(
-            candidates.grams, places, margins, float(self.norm), self._scalable
-        )
+        problem = self._problem(candidates, tasks)
         tol, max_iter = float(self.tol), int(self.max_iter)
         if self.weights == "simple":
             start = self._start(candidates, tasks, callback)
             return newton.solve(problem, start, tol=tol, max_iter=max_iter, callback=callback)
         weights = RULES[self.weights](self, problem, tasks, callback)
         return newton.solve_at(problem, weights, tol=tol, callback=callback)
+
+    def _problem(self, candidates: Candidates, tasks: list[Task]) -> WeightLearning:
+        """Return the problem of the weights that some functions share."""
+        places = [np.searchsorted(candidates.samples, task.members) for task in tasks]
+        margins = [self._margin(task) for task in tasks]
+        return WeightLearning(candidates.grams, places, margins, float(self.norm), self._scalable)
 
     def _start(self, candidates: Candidates, tasks: list[Task], callback: Callback) -> Array | None:
         """Return weights of some samples to start from, where not all Gram matrices are kept.
@@ -155,14 +157,12 @@ class BaseMKL(BaseSVM):
         members = np.unique(np.concatenate([part.members for part in parts]))
         points = candidates.grams.points[np.searchsorted(candidates.samples, members)]
         grams = Grams(candidates.kernels, points, float(self.cache_mb), self.n_jobs)
-        places = [np.searchsorted(members, part.members) for part in parts]
-        margins = [self._margin(part) for part in parts]
-        problem = WeightLearning(grams, places, margins, float(self.norm), self._scalable)
+        problem = self._problem(Candidates(candidates.kernels, grams, members), parts)
         result = newton.solve(problem, tol=START_TOL, max_iter=MOST_STARTING, callback=callback)
         return result.x
 
     def _set_weights(self, result: Result[newton.Weights]) -> None:
-        """Set what is known of the weights and of the objective."""
+        """Set the attributes about the weights and the objective."""
         chosen = np.flatnonzero(result.x)
         self.weights_ = result.x
         self.kernel_ = WeightedSum([self.kernels_[m] for m in chosen], result.x[chosen])
@@ -190,7 +190,7 @@ class BaseMKL(BaseSVM):
         self.intercept_ = task.centre + task.scale * intercept
 
     def _learn(self, task: Task, start: WarmStart | None, callback: Callback) -> Array:
-        raise NotImplementedError("all functions are learned together")
+        return self._complete([task], [start], callback)[0]
 
     @property
     def relative_gap_(self) -> float:
@@ -255,7 +255,7 @@ class BaseMKL(BaseSVM):
         for fitted in [self, *getattr(self, "estimators_", [])]:
             if fitted.kernel_names_ != self.kernel_names_:
                 raise ValueError("expected the same kernels for all pairs of classes")
-            if "kernel_" in vars(fitted):  # else each pair of classes has weights of its own
+            if "kernel_" in vars(fitted):  # else the weights are those of the pairs of classes
                 _check_sum(fitted.kernel_, fitted.weights_, len(self.kernels_))
         for fitted in getattr(self, "estimators_", [self]):
             fitted.kernel_(fitted.support_vectors_[:1])

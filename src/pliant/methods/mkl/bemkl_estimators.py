@@ -113,10 +113,9 @@ class BEMKLClassifier(ClassifierMixin, BaseBEMKL):
     agree with theirs, and are not checked against the equations of the paper [1]_. What differs:
     the means of a and g are also updated together, by conjugate gradients, and all updates have
     momentum, with the same stationary points after many times fewer iterations; the start is not
-    random;
-    iterations stop at ``tol``; the variance of f contains that of a and g (in the programs, of b
-    and e only), and probabilities divide by its root (in the programs, by the variance); more than
-    two classes are an extension.
+    random; iterations stop at ``tol``; the variance of f includes the variances of a and g (in the
+    programs, of b and e only), and probabilities divide by its root (in the programs, by the
+    variance); more than two classes are an extension.
 
     As in other models with a prior on each coefficient of a sum over training points, f varies
     *less* far from the data if the kernels are local: there k_m(x, x_i) is zero, and the mean of f
@@ -340,10 +339,10 @@ class BEMKLRegressor(RegressorMixin, BaseBEMKL):
     the means of a and g are also updated together, by conjugate gradients, and so is the scale of
     a, g and e, and all updates have momentum, with the same stationary points after many times
     fewer iterations; the start is not random; iterations stop at ``tol``; the predictive variance
-    contains that of a and g (in the programs, of b, e and the noise of y only).
+    includes the variances of a and g (in the programs, of b, e and the noise of y only).
 
     As in other models with a prior on each coefficient of a sum over training points, the standard
-    deviation *falls* towards that of the noise far from the data if the kernels are local: there
+    deviation *falls* towards the noise's far from the data if the kernels are local: there
     k_m(x, x_i) is zero, and so is its part of the variance. It is no warning of foreign points.
     With linear and polynomial kernels (``normalize=False``) it grows with the distance.
 

@@ -134,7 +134,7 @@ class Truncated(NamedTuple):
     mean: Array
     variance: Array
     log_mass: Array
-    """log of the probability of what is kept."""
+    """Logarithm of the probability of the side that is kept."""
 
     @classmethod
     def of(cls, centre: Array, signs: Array, margin: float) -> Truncated:

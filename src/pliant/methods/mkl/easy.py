@@ -8,7 +8,7 @@ closest two for lam = 0, and the means of the classes for lam = 1. A kernel has 
 contributes to their squared distance. The kernels are *summed*, as in MKLpy, so that the more
 kernels there are, the less lam counts.
 
-Neurocomputing 169, 215-224: the problem is that of the code of MKLpy, by one of the authors; the
+Neurocomputing 169, 215-224: the problem is taken from the code of MKLpy, by one of the authors; the
 text of the paper was not available, so that its equations are unverified.
 """
 
@@ -41,7 +41,7 @@ def easy(grams: Grams, signs: Sequence[Array], lam: float, *, tol: float = 1e-9)
     Returns
     -------
     list of Weighting
-        The value is that of the minimum, with its certified gap; `shared` takes the means. Weights
+        The value is the minimum, with its certified gap; `shared` takes the means. Weights
         are uniform, with a UniformWeightsWarning, where the two points are the same for all
         kernels.
     """

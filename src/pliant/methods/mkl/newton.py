@@ -96,8 +96,8 @@ class Weights:
 class Point(NamedTuple):
     """The SVMs at some weights d.
 
-    `gram` is K(d), `value` the mean of the dual objectives at the `solutions`, `gain` that of
-    kappa, and `upper` that of the primal objectives.
+    `gram` is K(d), and `value`, `gain` and `upper` are means over the SVMs: of the dual
+    objectives at the `solutions`, of kappa, and of the primal objectives.
     """
 
     d: Array

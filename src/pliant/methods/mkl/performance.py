@@ -3,7 +3,7 @@
     d_m proportional to max(0, score_m - delta)
 
 score_m is the accuracy, or R^2, of a support vector machine (SVM) with kernel m alone on samples
-that it has not seen; delta is a threshold. The idea is that of Tanabe et al. 2008, whose accuracies
+that it has not seen; delta is a threshold. The idea is from Tanabe et al. 2008, whose accuracies
 are all above delta; that text was not available, and the formula is unverified but for the
 documentation of MKLpy, which has delta between 0 and the smallest accuracy. With such a delta
 weights hardly differ: between .7 and .8, for accuracies. Here delta is the score of a constant

@@ -121,12 +121,13 @@ class WeightLearning:
     def closed_form(self, d: Array, q: Array) -> Array:
         """Return the weights that are best if the SVMs' normal vectors stay as they are.
 
-        In the feature space of kernel m that of SVM t is w_mt, with |w_mt|^2 = d_m^2 b_t'K_m b_t.
+        In the feature space of kernel m the normal vector of SVM t is w_mt, with
+        |w_mt|^2 = d_m^2 b_t'K_m b_t.
         For given vectors, sum_mt |w_mt|^2 / d_m is least at d_m proportional to
         (d_m^2 q_m)^(1/(p+1)), on |d|_p = 1 (Kloft et al. 2011).
         """
         sizes = (d * d * np.maximum(q, 0.0)) ** (1.0 / (self.norm + 1.0))
-        if self.norm == 1.0:  # it never gets to zero by itself
+        if self.norm == 1.0:  # the formula alone never reaches zero
             sizes[sizes < NEGLIGIBLE * sizes.max()] = 0.0
         total = float((sizes**self.norm).sum())
         return sizes / total ** (1.0 / self.norm) if total > 0.0 else d

@@ -3,8 +3,8 @@ r"""Kernel weights by the ratio of radius and margin, without slack.
     minimise  R^2(d) / margin^2(d)   over d >= 0,  sum d = 1
 
 R(d) is the radius of the smallest ball around the points in the feature space of
-K(d) = sum_m d_m K_m, and the margin is that of the support vector machine without slack: half the
-distance of the convex hulls of the two classes. With weights a >= 0, sum 1, of points, and
+K(d) = sum_m d_m K_m. The margin, of the support vector machine without slack, is half the distance
+of the convex hulls of the two classes. With weights a >= 0, sum 1, of points, and
 g >= 0, sum 1 in each class,
 
     R^2(d)      = max_a  sum_m d_m r_m(a),   r_m(a) = sum_i a_i k_m(x_i, x_i) - a'K_m a
@@ -19,7 +19,7 @@ Each (a, g) that was met gives a lower bound, since for every d
 and so does each mean of several r over a mean of several s; the best means are the dual variables
 of a linear program. That bound is the certificate.
 
-The objective is that of GRAM (Lauriola, Polato and Aiolli 2017), as in the code of MKLpy, which
+GRAM has the same objective (Lauriola, Polato and Aiolli 2017), as in the code of MKLpy, which
 follows its gradient; here it is solved globally. The methods of Do et al. 2009 ("R-MKL") and
 Gai et al. 2010 minimise R^2 |w|^2 + C sum_i slack_i^q, as Liu et al. 2013 report; with slack, the
 homogeneity is lost, and that problem is not solved here. The papers' texts were not available:

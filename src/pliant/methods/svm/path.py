@@ -28,7 +28,8 @@ def C_path(
 
     Each estimator equals one that is fitted by itself, to the tolerance of the estimator; together
     they cost less, which is what cross-validation over C needs. (`TKLClassifier` and the like,
-    whose Gram matrix depends on C, are fitted one by one.)
+    whose Gram matrix depends on C, are fitted one by one; `MKLClassifier` and `MKLRegressor` share
+    the Gram matrices, and do not start warm.)
 
     Parameters
     ----------
