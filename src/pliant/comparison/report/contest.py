@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pliant.comparison.record import called
 from pliant.comparison.report.drawing import marker, path, point, written
 from pliant.comparison.report.markup import Markup, tag
+from pliant.comparison.report.sentences import name_of
 from pliant.comparison.report.view import View
 from pliant.comparison.stats.paired import PairedTest, corrected_t_test
 from pliant.comparison.stats.recommendation import LEVEL, recommend
@@ -64,7 +64,8 @@ def _row(
     share = held_out_share(view.common_cells(first.method.name).values())
     zeros = [0.0] * len(differences)
     test = corrected_t_test(differences, zeros, n_train=1, n_test=share)
-    title = f"{_name(first)} against {_name(second)}"
+    title = f"{name_of(first)} against {name_of(second)}"
+    title = title[0].upper() + title[1:]
     words = _words(view, first, second, test)
     return tag(
         "li",
@@ -72,11 +73,6 @@ def _row(
         _drawing(f"{title}: {words}", differences, test, reach),
         tag("span", words, class_="note"),
     )
-
-
-def _name(standing: Standing) -> str:
-    entry = standing.method
-    return called(entry.name, entry.title) if standing.is_reference else entry.title
 
 
 def _words(view: View, first: Standing, second: Standing, test: PairedTest) -> str:

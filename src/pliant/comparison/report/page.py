@@ -70,7 +70,7 @@ PARTS = (
     Part(
         "kernels",
         "Learned kernels",
-        "The kernel that each method learned from the training rows of the first fold.",
+        "The kernel that each method learned from the training rows of the second fold.",
         learned_kernels,
     ),
     Part(
