@@ -18,8 +18,10 @@ from pliant._version import __version__
 from pliant.core.exceptions import ModelFileError
 from pliant.core.files import printable, quoted, replacing
 from pliant.persistence._archive import MAX_BYTES, members
+from pliant.persistence._checks import check_sklearn
+from pliant.persistence._fitted_parts import fitted_parts
 from pliant.persistence._nodes import check_nodes
-from pliant.persistence._types import trusted_types
+from pliant.persistence._types import SKLEARN_TYPES, trusted_types
 
 T = TypeVar("T")
 
@@ -61,8 +63,9 @@ def save_model(
     Parameters
     ----------
     model : object
-        A fitted estimator or a kernel of pliant, or a pipeline of scikit-learn's scalers and
-        imputers that ends in one.
+        A fitted estimator or a kernel of pliant; or one of scikit-learn's that holds such: a
+        pipeline, ColumnTransformer, TransformedTargetRegressor or CalibratedClassifierCV. Of a
+        search, such as GridSearchCV, the file holds the best estimator.
     path : path-like
         The file to make or to replace.
     schema, metadata : dict, optional
@@ -79,7 +82,7 @@ def save_model(
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "pliant_version": __version__,
-        "model": model,
+        "model": _told(lambda: fitted_parts(model), "cannot save the model"),
         "schema": _as_json(schema, "schema"),
         "metadata": _as_json(metadata, "metadata"),
     }
@@ -135,7 +138,8 @@ def _built(data: bytes, skops: Any) -> dict[str, Any]:
     """Build what a checked file holds; warn once if another version of scikit-learn wrote it."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        state: dict[str, Any] = skops.loads(data, trusted=sorted(trusted_types() | {"numpy.dtype"}))
+        known = trusted_types() | SKLEARN_TYPES | {"numpy.dtype"}
+        state: dict[str, Any] = skops.loads(data, trusted=sorted(known))
     skew = [w.message for w in caught if isinstance(w.message, InconsistentVersionWarning)]
     if skew:
         theirs, ours = skew[0].original_sklearn_version, skew[0].current_sklearn_version
@@ -172,11 +176,10 @@ def _check_parts(value: object, seen: set[int]) -> None:
     for part in _inner(value):
         _check_parts(part, seen)
     check = getattr(type(value), "_check_loaded", None)
-    if check is not None:
-        try:
-            check(value)
-        except AttributeError as error:
-            raise ValueError(f"the file lacks an attribute: {error}") from None
+    try:
+        check_sklearn(value) if check is None else check(value)
+    except AttributeError as error:
+        raise ValueError(f"the file lacks an attribute: {error}") from None
 
 
 def _inner(value: object) -> Iterable[object]:

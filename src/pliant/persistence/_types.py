@@ -6,18 +6,32 @@ from pliant import kernels, methods
 
 SKLEARN_TYPES = frozenset(
     {
+        "sklearn.calibration.CalibratedClassifierCV",
+        "sklearn.calibration._CalibratedClassifier",
+        "sklearn.calibration._SigmoidCalibration",
+        "sklearn.calibration._TemperatureScaling",
+        "sklearn.compose._column_transformer.ColumnTransformer",
         "sklearn.compose._target.TransformedTargetRegressor",
+        "sklearn.frozen._frozen.FrozenEstimator",
         "sklearn.impute._base.SimpleImputer",
+        "sklearn.isotonic.IsotonicRegression",
         "sklearn.kernel_ridge.KernelRidge",
+        "sklearn.model_selection._split.KFold",
+        "sklearn.model_selection._split.StratifiedKFold",
         "sklearn.pipeline.Pipeline",
         "sklearn.preprocessing._data.MaxAbsScaler",
         "sklearn.preprocessing._data.MinMaxScaler",
         "sklearn.preprocessing._data.RobustScaler",
         "sklearn.preprocessing._data.StandardScaler",
+        "sklearn.preprocessing._encoders.OneHotEncoder",
+        "sklearn.preprocessing._encoders.OrdinalEncoder",
+        "sklearn.preprocessing._function_transformer.FunctionTransformer",
         "sklearn.preprocessing._label.LabelEncoder",
     }
 )
-"""Estimators of scikit-learn whose methods are Python and NumPy.
+"""Estimators of scikit-learn whose methods are Python and NumPy, and their parts.
+
+A FunctionTransformer has no function in a file, as functions are refused: it passes columns on.
 
 Those whose compiled code trusts the shapes and indices in its state (SVC, trees) have no place
 here: a forged file could make them read beyond their arrays.
