@@ -1,7 +1,7 @@
 """The exponential of numbers below zero, in place: most of the time of a radial kernel.
 
-exp(x) = 2^k exp(r) with k = round(x / log 2) and r = x - k log 2, where |r| <= log(2) / 2 and a Taylor
-polynomial of exp(r) is exact to rounding. The loops have no branch and no call, so that the
+exp(x) = 2^k exp(r) with k = round(x / log 2) and r = x - k log 2, where |r| <= log(2) / 2 and a
+Taylor polynomial of exp(r) is exact to rounding. The loops have no branch and no call, so that the
 compiler works on several numbers at once, also on processors without AVX-512, for which NumPy
 computes one float64 at a time.
 """
