@@ -12,7 +12,10 @@ import os
 import warnings
 from importlib.metadata import version
 from pathlib import Path
+from pickle import PickleError
 from typing import Any
+
+import joblib
 
 from pliant._version import __version__
 from pliant.comparison.protocol import Cell, Protocol
@@ -34,10 +37,10 @@ def key_of(sample: Sample, protocol: Protocol) -> str:
 
 
 def method_key(method: Method, task: str) -> str:
-    """Return a hash of a method: the settings of its estimator and its grid."""
+    """Return a hash of a method: all settings of its estimator, and its grid."""
     try:
-        learner: Any = method.machine(task, seed=0, n_rows=0)
-    except (ValueError, ImportError):
+        learner = joblib.hash(method.machine(task, seed=0, n_rows=0))
+    except (ValueError, ImportError, PickleError):
         learner = None
     plain = repr((method.name, learner, sorted(method.grid.items()), method.many, method.rough))
     return hashlib.sha256(plain.encode()).hexdigest()[:16]
