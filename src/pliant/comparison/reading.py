@@ -20,6 +20,7 @@ from pliant.core.exceptions import TableError
 from pliant.core.files import quoted
 from pliant.core.typing import Array, Indices
 from pliant.tables import Column, TableSchema, read_table
+from pliant.tables._names import check_present
 from pliant.tables._values import refuse_missing, row_name, texts
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def read_sample(
     _check_roles(target, group, time)
     frame = _whole(path, most_rows)
     aside = [name for name in (group, time) if name is not None]
+    check_present([target, *drop, *aside], list(frame.columns))
     sample, _ = sample_from_frame(
         frame,
         target,
@@ -183,7 +185,7 @@ def _numbers(column: Column, cells: pd.Series) -> Array:
         return replace(column, fill=np.nan).encode(cells, set())[:, 0]
     import pandas as pd
 
-    codes = pd.Index(column.categories, dtype=object).get_indexer(texts(cells))
+    codes = pd.Index(column.categories, dtype=object).get_indexer(pd.Index(texts(cells)))
     return np.where(codes < 0, np.nan, codes)
 
 

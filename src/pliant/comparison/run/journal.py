@@ -12,14 +12,12 @@ import os
 import warnings
 from importlib.metadata import version
 from pathlib import Path
-from pickle import PickleError
 from typing import Any
-
-import joblib
 
 from pliant._version import __version__
 from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.record import Record
+from pliant.comparison.run.described import described
 from pliant.comparison.sample import Sample
 from pliant.core.exceptions import TableError
 from pliant.core.files import plain_data, printable, quoted, replacing
@@ -39,9 +37,9 @@ def key_of(sample: Sample, protocol: Protocol) -> str:
 def method_key(method: Method, task: str) -> str:
     """Return a hash of a method: all settings of its estimator, and its grid."""
     try:
-        learner = joblib.hash(method.machine(task, seed=0, n_rows=0))
-    except (ValueError, ImportError, PickleError):
-        learner = None
+        learner = described(method.machine(task, seed=0, n_rows=0))
+    except (ValueError, ImportError):
+        learner = ""
     plain = repr((method.name, learner, sorted(method.grid.items()), method.many, method.rough))
     return hashlib.sha256(plain.encode()).hexdigest()[:16]
 
