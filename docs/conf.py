@@ -20,6 +20,7 @@ extensions = [
     "numpydoc",
     "sphinx_gallery.gen_gallery",
     "local_mathjax",
+    "command_options",
     "markdown_page",
     "outside_links",
     "plain_docstrings",

@@ -83,6 +83,15 @@ def test_formulas_are_drawn_by_a_script_of_the_pages():
     assert "MathJax" in mathjax.script().read_text("utf-8")
 
 
+def test_a_command_is_listed_with_its_options():
+    pytest.importorskip("sphinx")
+    listed = dict(extension("command_options").options("fit"))
+    assert listed["--target COLUMN"] == "The column to learn. Required."
+    assert listed["--cv K"].endswith("Default: ``5``.")
+    assert "TABLE" in listed
+    assert not any("--help" in typed for typed in listed)
+
+
 @pytest.mark.parametrize(
     ("name", "url"),
     [
