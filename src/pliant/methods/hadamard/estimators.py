@@ -360,6 +360,7 @@ def _solution(
         task.kernel, task.points, result.x, eta, estimator.extension, estimator.n_neighbors,
         **estimator._rule(task),
     )  # fmt: skip
+    kernel.prepare()
     constant = constant if np.isfinite(eta) else 0.0
     return Solution(kernel, result.certificate.intercept, result, result.n_iter, result.x, constant)
 
