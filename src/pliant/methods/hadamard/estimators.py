@@ -32,6 +32,7 @@ from pliant.core.validation import (
 )
 from pliant.methods.hadamard import sequential
 from pliant.methods.hadamard.adaptive_matrix import AdaptiveMatrix
+from pliant.methods.hadamard.feature_scale import warn_of_unlike_scales
 from pliant.methods.hadamard.gram_rows import PRECISIONS, SAMPLE, gram_rows
 from pliant.methods.hadamard.kernel import EXTENSIONS, HadamardKernel
 from pliant.methods.hadamard.partitioned_kernel import PartitionedKernel
@@ -113,6 +114,8 @@ class BaseHadamard(BaseSVM):
 
     def _common(self, X: Array, used: Mask) -> tuple[Kernel, DenseRows | None, bool]:
         kernel = self._base_kernel(X)
+        names = getattr(self, "feature_names_in_", None)
+        warn_of_unlike_scales(self, kernel, X if used.all() else X[used], names)
         if isinstance(kernel, Precomputed) or self._keeps_whole(len(X)):
             gram, psd = _checked_gram(kernel, X)
             return kernel, DenseRows(gram, None if self.dtype == "auto" else self.dtype), psd
