@@ -1,7 +1,8 @@
 """What a model file holds of an estimator that is made of others: the fitted parts only.
 
-A search becomes its best estimator. Elsewhere a fitted part takes the place of the estimator that
-it is a fitted copy of; since ``fit`` copies it again, the loaded model can be fitted as before.
+A search becomes its best estimator, and trees become plain arrays. Elsewhere a fitted part takes
+the place of the estimator that it is a fitted copy of; since ``fit`` copies it again, the loaded
+model can be fitted as before.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.exceptions import ModelFileError
+from pliant.persistence._trees import BOOSTED, FORESTS, saved_trees
 
 Convert: TypeAlias = Callable[[Any], Any]
 """Returns what a file holds of a part; for the same part always the same object."""
@@ -51,6 +53,10 @@ def _best_estimator(search: Any, convert: Convert) -> Any:
             "estimator, got one without best_estimator_"
         )
     return convert(search.best_estimator_)
+
+
+def _trees(model: Any, convert: Convert) -> Any:
+    return saved_trees(model) if hasattr(model, "n_features_in_") else model
 
 
 def _pipeline(pipeline: Any, convert: Convert) -> Any:
@@ -92,8 +98,9 @@ def _changed(part: Any, **attributes: Any) -> Any:
     return other
 
 
-_RULES: tuple[tuple[type, Callable[[Any, Convert], Any]], ...] = (
+_RULES: tuple[tuple[Any, Callable[[Any, Convert], Any]], ...] = (
     (BaseSearchCV, _best_estimator),
+    ((*FORESTS, *BOOSTED), _trees),
     (Pipeline, _pipeline),
     (FrozenEstimator, _frozen),
     (TransformedTargetRegressor, _scaled_target),

@@ -18,9 +18,9 @@ from pliant._version import __version__
 from pliant.core.exceptions import ModelFileError
 from pliant.core.files import printable, quoted, replacing
 from pliant.persistence._archive import MAX_BYTES, members
-from pliant.persistence._checks import check_sklearn
 from pliant.persistence._fitted_parts import fitted_parts
 from pliant.persistence._nodes import check_nodes
+from pliant.persistence._sklearn import CHECKS
 from pliant.persistence._types import SKLEARN_TYPES, trusted_types
 
 T = TypeVar("T")
@@ -63,9 +63,11 @@ def save_model(
     Parameters
     ----------
     model : object
-        A fitted estimator or a kernel of pliant; or one of scikit-learn's that holds such: a
-        pipeline, ColumnTransformer, TransformedTargetRegressor or CalibratedClassifierCV. Of a
-        search, such as GridSearchCV, the file holds the best estimator.
+        A fitted estimator or a kernel of pliant, or one of scikit-learn's linear and ridge models,
+        support vector machines, forests and boosted trees; or one of scikit-learn's that holds
+        such: a pipeline, ColumnTransformer, TransformedTargetRegressor or CalibratedClassifierCV.
+        Of a search, such as GridSearchCV, the file holds the best estimator. Forests and boosted
+        trees are kept as plain arrays, see `SavedTreesClassifier`.
     path : path-like
         The file to make or to replace.
     schema, metadata : dict, optional
@@ -175,11 +177,12 @@ def _check_parts(value: object, seen: set[int]) -> None:
     seen.add(id(value))
     for part in _inner(value):
         _check_parts(part, seen)
-    check = getattr(type(value), "_check_loaded", None)
-    try:
-        check_sklearn(value) if check is None else check(value)
-    except AttributeError as error:
-        raise ValueError(f"the file lacks an attribute: {error}") from None
+    check = CHECKS.get(type(value)) or getattr(type(value), "_check_loaded", None)
+    if check is not None:
+        try:
+            check(value)
+        except AttributeError as error:
+            raise ValueError(f"the file lacks an attribute: {error}") from None
 
 
 def _inner(value: object) -> Iterable[object]:
