@@ -16,18 +16,22 @@ from pliant._version import __version__
 from pliant.comparison.best import Source
 from pliant.comparison.frames import sample_of
 from pliant.comparison.metrics import metrics_of
-from pliant.comparison.protocol import Cell, Protocol
-from pliant.comparison.record import BASELINE, LEARNED, Entry, Record
+from pliant.comparison.protocol import DEFAULT, SEARCHED, Cell, Protocol
+from pliant.comparison.record import BASELINE, LEARNED, Entry, Record, stage_of
 from pliant.comparison.result import ComparisonResult
 from pliant.comparison.run.baselines import BASELINES, available
 from pliant.comparison.run.folds import check_folds, outer_split, settled
 from pliant.comparison.run.given import is_given, methods_of
 from pliant.comparison.run.journal import PACKAGES, Journal, key_of
-from pliant.comparison.run.running import Progress, Run
+from pliant.comparison.run.running import Progress, Run, Watch
+from pliant.comparison.run.schedule import STAGES
 from pliant.comparison.sample import Sample
 from pliant.core.validation import check_integer, check_real
 from pliant.registry import Method
 from pliant.tables import TableSchema
+
+BUDGET = 300.0
+"""Seconds of a comparison by default."""
 
 
 def compare(
@@ -38,7 +42,7 @@ def compare(
     task: str | None = None,
     groups: Any = None,
     time: Any = None,
-    budget: float | None = 600.0,
+    budget: float | None = BUDGET,
     folds: int = 5,
     repeats: int = 2,
     metric: str | None = None,
@@ -51,9 +55,10 @@ def compare(
 ) -> ComparisonResult:
     """Compare methods by nested cross-validation: all on the same outer folds.
 
-    In each fold, a search on inner folds of the training rows chooses the settings of a method, and
-    the fitted model is tested on the other rows. Imputation, encoding and scaling are learned from
-    the training rows of each fold.
+    In each fold, a method is fitted on the training rows and tested on the other rows. Under a
+    budget, all methods are first compared with default settings; then a search on inner folds of
+    the training rows chooses settings, where these can still change the order. Imputation,
+    encoding and scaling are learned from the training rows of each fold.
 
     Parameters
     ----------
@@ -75,9 +80,9 @@ def compare(
         Samples of one group stay together in every fold.
     time : array-like of shape (n_samples,), optional
         Test on samples only that are later than the training samples.
-    budget : float or None, default=600.0
-        Seconds for everything. Cells that it cuts are missing in the result; the others are as
-        they would be without. None: as long as it takes.
+    budget : float or None, default=300.0
+        Seconds for everything. It decides which cells are run, and no score of a cell. None: the
+        whole protocol, with a search of settings in every fold, as long as it takes.
     folds, repeats : int, default=5 and 2
         Outer folds, and how often they are drawn.
     metric : str, optional
@@ -89,15 +94,16 @@ def compare(
     random_state : int, default=0
         Decides all draws.
     n_jobs : int, optional
-        Cells at a time; by default, and for -1, one for each core. They run through joblib, each in
-        a process of its own with one thread.
+        Cells at a time; by default, and for -1, one for each core. They run in processes with one
+        thread each, which serve many cells.
     cache : path-like, optional
         A file that takes each finished cell.
     resume : bool, default=False
         Whether cells that `cache` holds are taken from there.
     feature_names : sequence of n_features str, optional
     progress : callable, optional
-        Called after each cell with its record, the number of cells done, and that of all.
+        Called after each cell with its record, the number of cells done, and how many there will
+        be by what is known so far.
 
     Returns
     -------
@@ -155,11 +161,12 @@ def compare_sample(
     methods: Sequence[Any] | None = None,
     protocol: Protocol | None = None,
     *,
-    budget: float | None = 600.0,
+    budget: float | None = BUDGET,
     n_jobs: int | None = None,
     cache: str | os.PathLike[str] | None = None,
     resume: bool = False,
     progress: Progress | None = None,
+    watch: Watch | None = None,
     command: str | None = None,
     schema: TableSchema | None = None,
 ) -> ComparisonResult:
@@ -171,6 +178,8 @@ def compare_sample(
     methods, budget, n_jobs, cache, resume, progress
         As in `compare`.
     protocol : Protocol, optional
+    watch : callable, optional
+        See `pliant.comparison.run.running.Watch`.
     command : str, optional
         The command that repeats it, for the report.
     schema : TableSchema, optional
@@ -196,9 +205,15 @@ def compare_sample(
         budget=None if budget is None else budget - (time.perf_counter() - start),
         n_jobs=n_jobs,
         progress=progress,
+        watch=watch,
     )
     run()
-    in_order = [Cell(method.name, *place) for method in chosen for place in protocol.places()]
+    in_order = [
+        Cell(method.name, *place, stage)
+        for method in chosen
+        for stage in STAGES
+        for place in protocol.places()
+    ]
     records = [run.records[cell] for cell in in_order if cell in run.records]
     return ComparisonResult(
         sample=_facts_of(sample),
@@ -243,21 +258,30 @@ def _entry_of(
     method: Method, refused: str, run: Run, records: Sequence[Record], protocol: Protocol
 ) -> Entry:
     """Return the entry of a method: refused for a reason, or run."""
-    mine = [record for record in records if record["method"] == method.name]
-    failed = [record["error"] or "" for record in mine if record["status"] == "error"]
-    done, wanted = len(mine) - len(failed), len(protocol.places())
-    if refused:
-        status, reason = "skipped", refused
-    elif failed and not done:
-        status, reason = "error", failed[0]
-    elif done + len(failed) < wanted:
-        status, reason = "cut", f"{done} of {wanted} folds: {run.reason(method.name)}"
-    else:
-        status, reason = "done", ""
-    if failed and done:
-        reason = "; ".join(part for part in (reason, f"{len(failed)} failed: {failed[0]}") if part)
     kind = BASELINE if method.name in BASELINES or is_given(method) else LEARNED
+    mine = [record for record in records if record["method"] == method.name]
+    status, reason = ("skipped", refused) if refused else _status_of(method, run, mine, protocol)
     return Entry(method.name, method.title, kind, method.summary, status, reason)
+
+
+def _status_of(
+    method: Method, run: Run, records: Sequence[Record], protocol: Protocol
+) -> tuple[str, str]:
+    """Return the status of a method that was run, and what is missing of it."""
+    by_stage = {stage: [r for r in records if stage_of(r) == stage] for stage in STAGES}
+    failed = [record["error"] or "" for record in records if record["status"] == "error"]
+    if failed and len(failed) == len(records):
+        return "error", failed[0]
+    wanted = len(protocol.places())
+    most = max(len(by_stage[DEFAULT]), len(by_stage[SEARCHED]))
+    reasons = []
+    if most < wanted:
+        reasons.append(f"{most} of {wanted} folds: {run.reason(method.name)}")
+    elif len(by_stage[SEARCHED]) < wanted and (why := run.stopped(method.name, SEARCHED)):
+        reasons.append(f"default settings: {why}")
+    if failed:
+        reasons.append(f"{len(failed)} failed: {failed[0]}")
+    return "cut" if most < wanted else "done", "; ".join(reasons)
 
 
 def _facts_of(sample: Sample) -> dict[str, Any]:

@@ -51,9 +51,9 @@ class Metric:
     Parameters
     ----------
     name : str
-        As in options and in data.
+        Its name in options and in data.
     title : str
-        As in tables.
+        Its heading in tables.
     task : {"classification", "regression"}
     measure : callable
         From the true values and `Predictions` to the number; None where it is not defined.

@@ -8,6 +8,7 @@ from typing import Any
 from pliant.comparison.metrics import METRICS, Metric, metric_name, metrics_of
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.record import Entry, Record
+from pliant.comparison.stats.recommendation import Recommendation, recommend
 from pliant.comparison.stats.standings import Standing, standings
 from pliant.core.validation import check_choice
 
@@ -54,3 +55,7 @@ class Outcome:
         name = self.metric.name if metric is None else metric_name(metric)
         chosen = METRICS[check_choice("metric", name, names)]
         return standings(self.methods, self.records, chosen, self.protocol)
+
+    def recommendation(self) -> Recommendation | None:
+        """Return the method to use, and why; None where none can be recommended."""
+        return recommend(self.standings())

@@ -14,7 +14,7 @@ from pliant.comparison.best import Source, fitted, winner
 from pliant.comparison.brief import as_html, as_text
 from pliant.comparison.outcome import Outcome
 from pliant.comparison.protocol import Protocol
-from pliant.comparison.record import Entry
+from pliant.comparison.record import Entry, stage_of
 from pliant.comparison.report import write_report
 from pliant.comparison.report.sentences import sentence
 from pliant.comparison.stats.standings import Standing
@@ -22,7 +22,7 @@ from pliant.comparison.stats.standings import Standing
 if TYPE_CHECKING:
     import pandas as pd
 
-SCORES = ["method", "repeat", "fold", "metric", "value"]
+SCORES = ["method", "repeat", "fold", "stage", "metric", "value"]
 """The columns of a table of scores."""
 
 PLAIN = ("sample", "truth", "seconds", "budget", "interrupted", "environment", "command")
@@ -121,12 +121,12 @@ class ComparisonResult(Outcome):
         return fitted(self, self.source, method)
 
     def sentence(self) -> str:
-        """Return the result in one to three sentences."""
+        """Return what to use, and what the scores cannot tell, in some sentences."""
         return sentence(self.standings(), self.metric)
 
     @property
     def scores(self) -> pd.DataFrame:
-        """Every score: method, repeat, fold, metric, value; a row each."""
+        """Every score: method, repeat, fold, stage, metric, value; a row each."""
         import pandas as pd
 
         return pd.DataFrame(self._score_rows(), columns=SCORES)
@@ -188,7 +188,7 @@ class ComparisonResult(Outcome):
 
     def _score_rows(self) -> list[list[Any]]:
         return [
-            [record["method"], record["repeat"], record["fold"], name, value]
+            [record["method"], record["repeat"], record["fold"], stage_of(record), name, value]
             for record in self.records
             for name, value in record["scores"].items()
         ]
@@ -198,6 +198,8 @@ def _row(standing: Standing) -> dict[str, Any]:
     """Return a standing with its method's facts as one flat row."""
     row: dict[str, Any] = {}
     for name, value in asdict(standing).items():
+        if name == "lead":
+            continue
         if name == "method":
             row |= {key: value[key] for key in ("name", "title", "kind", "status", "reason")}
         elif isinstance(value, dict):
