@@ -249,10 +249,13 @@ class _Residual:
         self._device = features.features.device
         self._a = self._device.array(a)
         self._c = self._device.array(a[: len(features.log_squares)].T)
+        self._kept: tuple[Evaluated | None, Any] = (None, None)
 
     def of(self, each: Evaluated) -> Any:
-        """Return F a - y, shape (rows, q)."""
-        return each.features @ self._a - each.block.target
+        """Return F a - y, shape (rows, q); that of the last block is kept."""
+        if each is not self._kept[0]:
+            self._kept = each, each.features @ self._a - each.block.target
+        return self._kept[1]
 
     def times_coefficients(self, each: Evaluated) -> Any:
         """Return (F a - y) c', shape (rows, m)."""
