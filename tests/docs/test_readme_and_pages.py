@@ -49,6 +49,26 @@ def test_the_commands_of_the_readme_exist():
     assert shown == set(get_command(app).commands)
 
 
+COMMAND = re.compile(r"^   \$ pliant (\w+)(.*(?:\\\n.*)*)", re.MULTILINE)
+
+
+def test_the_options_that_pages_show_exist():
+    from typer.main import get_command
+
+    from pliant.cli.app import app
+
+    commands = get_command(app).commands
+    shown = [
+        (name, option)
+        for page in (ROOT / "docs").rglob("*.rst")
+        for name, rest in COMMAND.findall(page.read_text("utf-8"))
+        for option in re.findall(r"(?<= )--[a-z-]+", rest)
+    ]
+    known = {(n, o) for n, command in commands.items() for p in command.params for o in p.opts}
+    assert len(shown) > 20
+    assert set(shown) - known == set()
+
+
 def test_the_targets_of_the_readme_exist():
     makefile = (ROOT / "Makefile").read_text("utf-8")
     targets = set(re.findall(r"`make (\w+)`", (ROOT / "README.md").read_text("utf-8")))

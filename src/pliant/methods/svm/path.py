@@ -36,7 +36,7 @@ def C_path(
     estimator : BaseSVM
         Such as a `DANKClassifier`; it is cloned, not changed.
     X, y, sample_weight : array-like
-        As in its ``fit``.
+        What its ``fit`` takes.
     Cs : sequence of float
         Each > 0, in any order.
 
