@@ -13,19 +13,22 @@ import numpy as np
 from joblib import cpu_count
 
 from pliant._version import __version__
+from pliant.comparison.best import Source
+from pliant.comparison.frames import sample_of
 from pliant.comparison.metrics import metrics_of
 from pliant.comparison.protocol import DEFAULT, SEARCHED, Cell, Protocol
 from pliant.comparison.record import BASELINE, LEARNED, Entry, Record, stage_of
 from pliant.comparison.result import ComparisonResult
-from pliant.comparison.run.baselines import BASELINES, available, installed_for, named
+from pliant.comparison.run.baselines import BASELINES, available
 from pliant.comparison.run.folds import check_folds, outer_split, settled
+from pliant.comparison.run.given import is_given, methods_of
 from pliant.comparison.run.journal import PACKAGES, Journal, key_of
 from pliant.comparison.run.running import Progress, Run, Watch
 from pliant.comparison.run.schedule import STAGES
 from pliant.comparison.sample import Sample
-from pliant.core.files import quoted
 from pliant.core.validation import check_integer, check_real
 from pliant.registry import Method
+from pliant.tables import TableSchema
 
 BUDGET = 300.0
 """Seconds of a comparison by default."""
@@ -35,7 +38,7 @@ def compare(
     X: Any,
     y: Any,
     *,
-    methods: Sequence[str | Method] | None = None,
+    methods: Sequence[Any] | None = None,
     task: str | None = None,
     groups: Any = None,
     time: Any = None,
@@ -54,19 +57,23 @@ def compare(
 
     In each fold, a method is fitted on the training rows and tested on the other rows. Under a
     budget, all methods are first compared with default settings; then a search on inner folds of
-    the training rows chooses settings, where these can still change the order. Imputation and
-    scaling are learned from the training rows of each fold.
+    the training rows chooses settings, where these can still change the order. Imputation,
+    encoding and scaling are learned from the training rows of each fold.
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
-        Numbers; nan where one is missing. For a table with text see
-        `pliant.comparison.read_sample`.
+    X : array-like or data frame of shape (n_samples, n_features)
+        Numbers, nan where one is missing; or a data frame (pandas, or any with ``to_pandas``) with
+        numbers, booleans and text, read as the command line reads a file.
     y : array-like of shape (n_samples,)
         Labels, or numbers to predict.
-    methods : sequence of str or Method, optional
-        Names of `pliant.registry.METHODS` and `pliant.comparison.BASELINES`; by default all that
-        are installed and do the task.
+    methods : sequence of str, estimator or (str, estimator), optional
+        Names of `pliant.registry.METHODS` and `pliant.comparison.BASELINES`, and estimators with
+        scikit-learn's interface, with a name or without; by default all names that are installed
+        and do the task. An estimator is fitted as it is in each fold, without a search, unless it
+        is one (``GridSearchCV``). It gets an array in which missing values are filled in and text
+        is encoded; features and target are not scaled, so put a scaler into its pipeline if it
+        needs one.
     task : {"classification", "regression"}, optional
         Guessed from y: classification for text, and for few integers that recur.
     groups : array-like of shape (n_samples,), optional
@@ -79,8 +86,11 @@ def compare(
     folds, repeats : int, default=5 and 2
         Outer folds, and how often they are drawn.
     metric : str, optional
-        The metric of searches and ranks: "accuracy" (default), "balanced_accuracy", "auc" (two
-        classes); "r2" (default), "rmse", "mae".
+        The metric of searches and ranks, by its name here or in scikit-learn: "accuracy"
+        (default), "balanced_accuracy", "auc" or "roc_auc" (two classes), "log_loss" or
+        "neg_log_loss"; "r2" (default), "rmse" or "neg_root_mean_squared_error", "mae" or
+        "neg_mean_absolute_error". Methods without probabilities are searched by accuracy where
+        the metric is the log loss; theirs are calibrated afterwards.
     random_state : int, default=0
         Decides all draws.
     n_jobs : int, optional
@@ -103,9 +113,12 @@ def compare(
     Raises
     ------
     ValueError
-        For a value that cannot be used; the message quotes it.
+        For a value that cannot be used, or an estimator that cannot be cloned and pickled; the
+        message quotes it.
+    TypeError
+        If an item of `methods` is neither a name nor an estimator.
     TableError
-        If `cache` belongs to another comparison, or cannot be written.
+        If a column cannot be used, or `cache` belongs to another comparison or cannot be written.
 
     Notes
     -----
@@ -124,8 +137,11 @@ def compare(
     >>> result = compare(X, y, methods=["dummy", "linear"], folds=3, repeats=1, n_jobs=1)
     >>> [standing.method.name for standing in result.standings()]
     ['linear', 'dummy']
+    >>> model = result.best_estimator_  # linear, fitted on all rows
     """
-    sample = Sample.of(X, y, task=task, feature_names=feature_names, groups=groups, time=time)
+    sample, schema = sample_of(
+        X, y, task=task, feature_names=feature_names, groups=groups, time=time
+    )
     protocol = Protocol(folds=folds, repeats=repeats, metric=metric, seed=random_state)
     return compare_sample(
         sample,
@@ -136,12 +152,13 @@ def compare(
         cache=cache,
         resume=resume,
         progress=progress,
+        schema=schema,
     )
 
 
 def compare_sample(
     sample: Sample,
-    methods: Sequence[str | Method] | None = None,
+    methods: Sequence[Any] | None = None,
     protocol: Protocol | None = None,
     *,
     budget: float | None = BUDGET,
@@ -151,6 +168,7 @@ def compare_sample(
     progress: Progress | None = None,
     watch: Watch | None = None,
     command: str | None = None,
+    schema: TableSchema | None = None,
 ) -> ComparisonResult:
     """Compare methods on a table; see `compare`.
 
@@ -164,6 +182,8 @@ def compare_sample(
         See `pliant.comparison.run.running.Watch`.
     command : str, optional
         The command that repeats it, for the report.
+    schema : TableSchema, optional
+        That of the data frame of the sample: estimators of the result then take data frames.
     """
     start = time.perf_counter()
     protocol = settled(protocol or Protocol(), sample)
@@ -173,7 +193,7 @@ def compare_sample(
         check_integer("n_jobs", n_jobs, least=1)
     check_metric(protocol, sample)
     check_folds(sample, protocol)
-    chosen = _methods(methods, sample.task)
+    chosen = methods_of(methods, sample.task)
     least = min(len(outer_split(sample, protocol, *place)[0]) for place in protocol.places())
     refused = {method.name: _refusal(method, sample, least) for method in chosen}
     key = key_of(sample, protocol)
@@ -208,24 +228,13 @@ def compare_sample(
         interrupted=run.interrupted,
         environment=_environment_of(key),
         command=command,
+        source=Source(sample, tuple(chosen), schema),
     )
-
-
-def _methods(given: Sequence[str | Method] | None, task: str) -> list[Method]:
-    if given is None:
-        return installed_for(task)
-    chosen = [method if isinstance(method, Method) else named(method) for method in given]
-    names = [method.name for method in chosen]
-    if not names:
-        raise ValueError("expected at least one method, got none")
-    if repeated := [name for name in names if names.count(name) > 1]:
-        raise ValueError(f"expected each method once, got {quoted(repeated[0])} twice")
-    return chosen
 
 
 def check_metric(protocol: Protocol, sample: Sample) -> None:
     """Raise ValueError unless a search can go by the metric."""
-    known = [metric.name for metric in metrics_of(sample.task) if metric.name != "log_loss"]
+    known = [metric.name for metric in metrics_of(sample.task)]
     if len(sample.classes or ()) > 2:
         known.remove("auc")
     if protocol.metric is not None and protocol.metric not in known:
@@ -249,7 +258,7 @@ def _entry_of(
     method: Method, refused: str, run: Run, records: Sequence[Record], protocol: Protocol
 ) -> Entry:
     """Return the entry of a method: refused for a reason, or run."""
-    kind = BASELINE if method.name in BASELINES else LEARNED
+    kind = BASELINE if method.name in BASELINES or is_given(method) else LEARNED
     mine = [record for record in records if record["method"] == method.name]
     status, reason = ("skipped", refused) if refused else _status_of(method, run, mine, protocol)
     return Entry(method.name, method.title, kind, method.summary, status, reason)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal, TypeAlias
 
-from pliant.comparison.metrics import METRICS
-from pliant.core.validation import check_choice, check_integer
+from pliant.comparison.metrics import metric_name
+from pliant.core.validation import check_integer
 
 Stage: TypeAlias = Literal["sampled", "default", "searched"]
 """How thoroughly a cell is learned: with default settings on a sample of the training rows, with
@@ -52,7 +52,8 @@ class Protocol:
     folds, repeats : int
         Outer folds, and how often they are drawn. Rows in the order of time have one repeat.
     metric : str or None
-        The metric of the search and the ranks; None: accuracy, or R2.
+        The metric of the search and the ranks, by its name here or in scikit-learn; None:
+        accuracy, or R2.
     inner_folds : int or None
         Folds of the search; None: 5 below 1000 training rows, else 3.
     candidates : int
@@ -84,7 +85,7 @@ class Protocol:
         if self.inner_folds is not None:
             check_integer("inner_folds", self.inner_folds, least=2)
         if self.metric is not None:
-            check_choice("metric", self.metric, tuple(METRICS))
+            object.__setattr__(self, "metric", metric_name(self.metric))
 
     def places(self) -> list[Place]:
         """Return the outer splits in the order in which they are run."""

@@ -20,6 +20,7 @@ from pliant.core.exceptions import TableError
 from pliant.core.files import quoted
 from pliant.core.typing import Array, Indices
 from pliant.tables import Column, TableSchema, read_table
+from pliant.tables._names import check_present
 from pliant.tables._values import refuse_missing, row_name, texts
 
 if TYPE_CHECKING:
@@ -75,24 +76,68 @@ def read_sample(
     _check_roles(target, group, time)
     frame = _whole(path, most_rows)
     aside = [name for name in (group, time) if name is not None]
+    check_present([target, *drop, *aside], list(frame.columns))
+    sample, _ = sample_from_frame(
+        frame,
+        target,
+        task=task,
+        missing=missing,
+        drop=[*drop, *aside],
+        groups=None if group is None else frame[group],
+        time=None if time is None else frame[time],
+        name=table_name(path),
+    )
+    return sample
+
+
+def sample_from_frame(
+    frame: pd.DataFrame,
+    target: str,
+    *,
+    task: str | None = None,
+    missing: str = "impute",
+    drop: Sequence[str] = (),
+    groups: pd.Series | None = None,
+    time: pd.Series | None = None,
+    name: str = "table",
+) -> tuple[Sample, TableSchema]:
+    """Return a data frame of n rows as a sample, with the schema that says what its columns mean.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        The features and the target.
+    target, task, missing, drop
+        As in `read_sample`.
+    groups, time : pandas.Series, optional
+        With n values: rows with the same one stay together; rows are put in this order.
+    name : str
+        Of the table.
+
+    Raises
+    ------
+    TableError
+        If a column is absent or cannot be used.
+    """
     choices: Any = {"task": task, "missing": missing}  # checked there
-    schema = TableSchema.fit(frame, target, **choices, drop=[*drop, *aside])
+    schema = TableSchema.fit(frame, target, **choices, drop=drop)
     assert schema.target is not None
-    order = slice(None) if time is None else _order(frame[time])
+    order = slice(None) if time is None else _order(time)
     try:
-        return Sample(
+        sample = Sample(
             coded(frame, schema.columns, order),
             schema.target_values(frame)[order],
             schema.target.task,
             tuple(column.name for column in schema.columns),
             categories_of(schema),
-            groups=None if group is None else _groups(frame[group]),
+            groups=None if groups is None else _groups(groups)[order],
             ordered=time is not None,
-            name=table_name(path),
+            name=name,
             target=target,
         )
     except ValueError as error:
         raise TableError(f"column {quoted(target)}: {error}") from None
+    return sample, schema
 
 
 def table_name(path: str | os.PathLike[str]) -> str:
@@ -140,7 +185,7 @@ def _numbers(column: Column, cells: pd.Series) -> Array:
         return replace(column, fill=np.nan).encode(cells, set())[:, 0]
     import pandas as pd
 
-    codes = pd.Categorical(texts(cells), categories=list(column.categories)).codes
+    codes = pd.Index(column.categories, dtype=object).get_indexer(pd.Index(texts(cells)))
     return np.where(codes < 0, np.nan, codes)
 
 

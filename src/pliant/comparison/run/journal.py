@@ -17,6 +17,7 @@ from typing import Any
 from pliant._version import __version__
 from pliant.comparison.protocol import DEFAULT, SAMPLED, SEARCHED, Cell, Protocol
 from pliant.comparison.record import Record, cell_of
+from pliant.comparison.run.described import described
 from pliant.comparison.sample import Sample
 from pliant.core.exceptions import TableError
 from pliant.core.files import plain_data, printable, quoted, replacing
@@ -37,11 +38,11 @@ def key_of(sample: Sample, protocol: Protocol) -> str:
 
 
 def method_key(method: Method, task: str) -> str:
-    """Return a hash of a method: the settings of its estimator and its grid."""
+    """Return a hash of a method: all settings of its estimator, and its grid."""
     try:
-        learner: Any = method.machine(task, seed=0, n_rows=0)
+        learner = described(method.machine(task, seed=0, n_rows=0))
     except (ValueError, ImportError):
-        learner = None
+        learner = ""
     plain = repr((method.name, learner, sorted(method.grid.items()), method.many, method.rough))
     return hashlib.sha256(plain.encode()).hexdigest()[:16]
 

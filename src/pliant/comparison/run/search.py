@@ -204,11 +204,23 @@ def _planned(
     n_folds = inner_count(sample, rows, protocol)
     if n_folds < 2:
         raise ValueError("tuning needs at least 4 rows, and 2 of each class; there are fewer")
-    metric = METRICS[protocol.metric or metrics_of(sample.task)[0].name]
+    metric = _search_metric(method, sample, protocol)
     rarest = _rarest(sample, rows) / (n_folds if metric.name == "auc" else 1)
     fewest, most = rounds(len(rows), candidates, rarest, protocol)
     splits = inner_splits(sample, rows, n_folds, seed)
     return _Plan(grid, candidates, splits, fewest, most, metric)
+
+
+def _search_metric(method: Method, sample: Sample, protocol: Protocol) -> Metric:
+    """Return the metric of a search: accuracy for the log loss of a method without probabilities.
+
+    Its probabilities are calibrated once its settings are chosen.
+    """
+    default = metrics_of(sample.task)[0]
+    metric = METRICS[protocol.metric or default.name]
+    learner = method.machine(sample.task, seed=0, n_rows=0)
+    needs = metric.name == "log_loss"
+    return default if needs and not hasattr(learner, "predict_proba") else metric
 
 
 def _scorer(

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
 
+from pliant.core.exponential import exponentials
 from pliant.core.kernels.base import FunctionKernel, Kernel, positive
 from pliant.core.kernels.on import resolve_columns
 from pliant.core.kernels.precomputed import Precomputed
@@ -97,9 +98,7 @@ class Gaussian(_Stationary):
         same = X is Y or np.array_equal(X, Y)  # a copy has the very values of its original
         left = right if same else _Exponents.of(X, centre, gamma)
         if not max(left.reach, right.reach) <= FARTHEST:
-            gram = cdist(X, Y, "sqeuclidean")
-            gram *= -gamma
-            return np.exp(gram, out=gram)
+            return exponentials(cdist(X, Y, "sqeuclidean"), -gamma)
         return left.gram() if same else left.cross_gram(right)
 
     def prepared(self, points: Array) -> Between | None:
@@ -131,9 +130,7 @@ class Laplacian(_Stationary):
 
     def _gram(self, X: Array, Y: Array) -> Array:
         X, Y, gamma = self._isotropic(X, Y)
-        gram = cdist(X, Y, "cityblock")
-        gram *= -gamma
-        return np.exp(gram, out=gram)
+        return exponentials(cdist(X, Y, "cityblock"), -gamma)
 
 
 class Matern(_Stationary):
@@ -163,7 +160,7 @@ class Matern(_Stationary):
         r = cdist(X, Y, "euclidean")
         r *= np.sqrt(4.0 * self.nu * gamma)
         factor = self._factor(r)
-        gram = np.exp(np.negative(r, out=r), out=r)
+        gram = exponentials(r, -1.0)
         gram *= factor
         return gram
 
@@ -233,8 +230,7 @@ class _Exponents:
     def between(self, rows: Indices, columns: Columns) -> Array:
         """Return the exponentials between some points and others, at most 1."""
         values = self.left(rows) @ self.right[columns].T
-        np.minimum(values, 0.0, out=values)
-        return np.exp(values, out=values)
+        return exponentials(values)
 
     def gram(self) -> Array:
         """Return the exponentials between all of these points."""
@@ -246,7 +242,7 @@ class _Exponents:
             tile *= 2.0 * self.gamma
             tile -= sizes[top : top + height, None]
             tile -= sizes
-            np.exp(np.minimum(tile, 0.0, out=tile), out=tile)
+            exponentials(tile)
         np.fill_diagonal(gram, 1.0)
         return gram
 
@@ -258,8 +254,7 @@ class _Exponents:
             left = self.left(slice(top, top + TILE_ROWS))
             for start in range(0, gram.shape[1], width):
                 tile = left @ others.right[start : start + width].T
-                np.minimum(tile, 0.0, out=tile)
-                np.exp(tile, out=gram[top : top + TILE_ROWS, start : start + width])
+                gram[top : top + TILE_ROWS, start : start + width] = exponentials(tile)
         return gram
 
 
@@ -307,20 +302,51 @@ class Polynomial(Kernel):
         return inner
 
 
+class Sigmoid(Kernel):
+    """k(x, y) = tanh(gamma x'y + coef0). Not PSD.
+
+    Parameters
+    ----------
+    gamma : float
+        > 0.
+    coef0 : float
+    """
+
+    psd = False
+
+    def __init__(self, gamma: float = 1.0, coef0: float = 1.0) -> None:
+        self.gamma = gamma
+        self.coef0 = coef0
+
+    def _gram(self, X: Array, Y: Array) -> Array:
+        return self._squash(X @ Y.T)
+
+    def _diagonal(self, X: Array) -> Array:
+        return self._squash(np.einsum("ij,ij->i", X, X))
+
+    def _squash(self, inner: Array) -> Array:
+        """Turn inner products into kernel values, in place."""
+        coef0 = check_real("Sigmoid(coef0=...)", self.coef0)
+        inner *= positive(self, "gamma")
+        inner += coef0
+        return np.tanh(inner, out=inner)
+
+
 _WITH_GAMMA: dict[str, Callable[[float], Kernel]] = {
     "gaussian": lambda gamma: Gaussian(gamma=gamma),
     "laplacian": lambda gamma: Laplacian(gamma=gamma),
     "matern12": lambda gamma: Matern(nu=0.5, gamma=gamma),
     "matern32": lambda gamma: Matern(nu=1.5, gamma=gamma),
     "matern52": lambda gamma: Matern(nu=2.5, gamma=gamma),
+    "poly": lambda gamma: Polynomial(gamma=gamma),
     "polynomial": lambda gamma: Polynomial(gamma=gamma),
+    "rbf": lambda gamma: Gaussian(gamma=gamma),
+    "sigmoid": lambda gamma: Sigmoid(gamma=gamma),
 }
 
 KERNEL_NAMES = (*_WITH_GAMMA, "linear")
-"""The kernels that can be asked for by name."""
-
-_OTHER_NAMES = {"rbf": "gaussian", "poly": "polynomial"}
-"""What scikit-learn calls them."""
+"""The kernels that can be asked for by name; "rbf" and "poly" are scikit-learn's names for the
+Gaussian and the polynomial kernel."""
 
 
 def as_kernel(
@@ -354,9 +380,6 @@ def as_kernel(
         If `kernel` is none of these.
     """
     if isinstance(kernel, str):
-        if kernel in _OTHER_NAMES:
-            meant = _OTHER_NAMES[kernel]
-            raise ValueError(f"expected kernel={meant!r}, as it is called here, got {kernel!r}")
         if check_choice("kernel", kernel, (*KERNEL_NAMES, "precomputed")) in _WITH_GAMMA:
             return _WITH_GAMMA[kernel](_gamma_value(gamma, X))
         _refuse_gamma(gamma, f"kernel={kernel!r} has no gamma")
