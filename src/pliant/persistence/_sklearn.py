@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 from sklearn.compose import TransformedTargetRegressor
+from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC, SVR
 
@@ -29,10 +31,19 @@ SVM_STATE = frozenset(
 """All attributes of a fitted support vector machine; any other one could replace a method."""
 
 
+DRAWS = ("rng", "_rng")
+"""The random states of a Gaussian process, which a fit needs and a prediction does not."""
+
+
 def storable(model: Any) -> Any:
-    """Return a model with its trees as plain arrays; the same object if there are none."""
+    """Return a model as a file holds it: trees as plain arrays, no random states.
+
+    It is the same object if there is nothing to change.
+    """
     if isinstance(model, (*FORESTS, *BOOSTED)) and hasattr(model, "n_features_in_"):
         return saved_trees(model)
+    if isinstance(model, GaussianProcessClassifier | GaussianProcessRegressor):
+        return _without_draws(model)
     if type(model) is Pipeline:
         steps = [(name, storable(step)) for name, step in model.steps]
         if all(new is old for (_, new), (_, old) in zip(steps, model.steps, strict=True)):
@@ -48,6 +59,26 @@ def storable(model: Any) -> Any:
         changed.regressor_ = changed.regressor = inside
         return changed
     return model
+
+
+def _without_draws(model: Any) -> Any:
+    """Return a copy of a Gaussian process, or of several, without their random states."""
+    changed = copy.copy(model)
+    for name in DRAWS:
+        vars(changed).pop(name, None)
+    if hasattr(model, "base_estimator_"):
+        changed.base_estimator_ = _without_draws(model.base_estimator_)
+    if hasattr(model, "estimators_"):
+        changed.estimators_ = [_without_draws(each) for each in model.estimators_]
+        changed.estimator = changed.estimators_[0]
+    return changed
+
+
+def check_one_vs_rest(model: Any) -> None:
+    """Raise ValueError unless there is an estimator for each of several classes."""
+    classes = _array("classes_", model.label_binarizer_.classes_)
+    if model.label_binarizer_.y_type_ != "multiclass" or len(model.estimators_) != len(classes):
+        raise ValueError(f"expected an estimator for each of {len(classes)} classes")
 
 
 def check_svm(model: Any) -> None:
@@ -97,5 +128,9 @@ def _array(name: str, value: Any, dtype: Any = None, ndim: int = 1) -> Any:
     return value
 
 
-CHECKS: Mapping[type, Callable[[Any], None]] = {SVC: check_svm, SVR: check_svm}
+CHECKS: Mapping[type, Callable[[Any], None]] = {
+    OneVsRestClassifier: check_one_vs_rest,
+    SVC: check_svm,
+    SVR: check_svm,
+}
 """What to check of an estimator from a file, by its class."""
