@@ -123,8 +123,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    columns : list of dict
-        The columns of a `pliant.tables.TableSchema`, as its ``to_dict`` returns them.
+    schema : dict
+        What the columns mean, as `pliant.tables.TableSchema.to_dict` returns it.
 
     Attributes
     ----------
@@ -133,13 +133,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         The names of the columns.
     """
 
-    def __init__(self, columns: Sequence[Mapping[str, Any]]) -> None:
-        self.columns = columns
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self.schema = schema
 
     @classmethod
     def of(cls, schema: TableSchema) -> Self:
         """Return a fitted encoder of the columns of a schema."""
-        return cls(schema.to_dict()["columns"])._settle()
+        return cls(schema.to_dict())._settle()
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Check the columns of a data frame; nothing is learned from its rows."""
@@ -160,14 +160,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             If a text is none of the categories; the column and the text are named.
         """
         check_is_fitted(self, "n_features_in_")
-        frame = self._checked(X)
-        columns = self._columns()
-        features = coded(frame, columns)
-        for j, column in enumerate(columns):
-            if column.kind == "categorical":
-                cells = frame[column.name]
-                features[:, j] = _with_unknown(column, cells, features[:, j])
-        return features
+        return _numbers(self._columns(), self._checked(X))
 
     def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[np.object_]:
         """Return the names of the columns, shape (n_features,)."""
@@ -181,7 +174,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def _columns(self) -> tuple[Column, ...]:
-        return TableSchema.from_dict({"columns": list(self.columns), "target": None}).columns
+        return TableSchema.from_dict(self.schema).columns
 
     def _checked(self, X: Any) -> pd.DataFrame:
         """Return a data frame that has all columns."""
@@ -205,6 +198,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 
 TableEncoder.__module__ = "pliant.comparison"
+
+
+def _numbers(columns: Sequence[Column], frame: pd.DataFrame) -> Array:
+    """Return the columns of a data frame as numbers, unknown categories included."""
+    features = coded(frame, columns)
+    for j, column in enumerate(columns):
+        if column.kind == "categorical":
+            features[:, j] = _with_unknown(column, frame[column.name], features[:, j])
+    return features
 
 
 def _with_unknown(column: Column, cells: pd.Series, codes: Array) -> Array:

@@ -140,8 +140,8 @@ def test_names_of_methods():
         method_names("svm,dank,svm")
 
 
-def test_methods_that_can_only_be_compared_are_listed(pliant):
-    learned, plain = pliant("methods").out.split("\n\nFor pliant compare alone:\n\n")
+def test_plain_methods_are_listed_after_those_that_learn_a_kernel(pliant):
+    learned, plain = pliant("methods").out.split("\n\nPlain methods, to compare with:\n\n")
     assert learned.startswith("dank ")
     assert {name for name in BASELINES if re.search(f"^{name} ", plain, re.MULTILINE)} == {
         *BASELINES

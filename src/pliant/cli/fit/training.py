@@ -27,9 +27,8 @@ from pliant.cli.model_facts import (
 )
 from pliant.cli.parameters import check_names, parse_parameters
 from pliant.comparison.protocol import Protocol
-from pliant.comparison.run.baselines import BASELINES, available, named
+from pliant.comparison.run.baselines import BASELINES, NOT_SAVED, available, named
 from pliant.comparison.run.folds import most_folds
-from pliant.comparison.run.installed import PACKAGES
 from pliant.comparison.run.pipeline import last_step
 from pliant.comparison.run.search import Tick
 from pliant.comparison.run.validation import (
@@ -52,9 +51,6 @@ DEFAULT_FOLDS = 5
 
 DEFAULT_METHOD = "lab-rbf"
 """The most accurate method on most tables, and one that needs no search."""
-
-NOT_SAVED = ("gp", *PACKAGES)
-"""Methods whose models no model file holds: compiled code of other packages, random states."""
 
 WITHOUT_GAMMA = ("linear", "graph", "precomputed")
 """Kernels that have no gamma to tune."""
