@@ -31,7 +31,8 @@ RANK_COLUMNS = (
     Column("p"),
 )
 
-BELOW = "-- below the line: fewer folds "
+BELOW = "-- below the line: not ranked "
+"""What stands between methods with a rank and those without."""
 
 ABSENT = {"skipped": "skipped", "error": "failed"}
 
