@@ -8,6 +8,8 @@ them all. The learned bandwidths show how wide the kernel is at each point, and 
 matter.
 """
 
+# sphinx_gallery_thumbnail_number = 1
+
 # %%
 # The function of the paper's first figure, sin(2 x\ :sup:`3`), with some noise: its waves get ever
 # shorter. The Gaussian has its width and its ridge chosen by cross-validation. LAB-RBF has 40
@@ -47,7 +49,7 @@ GREY, BLUE, VERMILION = "#595959", "#0072B2", "#D55E00"
 figure, axes = plt.subplots(
     3,
     2,
-    figsize=(10, 7),
+    figsize=(8, 6),
     sharex=True,
     sharey="row",
     height_ratios=(2, 1, 1.2),

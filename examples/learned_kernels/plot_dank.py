@@ -7,6 +7,8 @@ classifier. Here the base is Gaussian and the data are two classes in the plane:
 a round cloud beneath it.
 """
 
+# sphinx_gallery_thumbnail_number = 1
+
 # %%
 # ``eta`` is the weight that holds F near 1. ``eta="auto"`` is the value of the paper;
 # ``eta_scale`` multiplies it, and we take a tenth of it so that the change can be seen. The
@@ -30,7 +32,7 @@ from matplotlib import pyplot as plt
 
 from pliant.plots import AdaptationDisplay, BoundaryDisplay
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.8), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.8), layout="constrained")
 boundary = BoundaryDisplay.from_estimator(dank, X, y, before=svm, grid_resolution=200, ax=left)
 adaptation = AdaptationDisplay.from_estimator(dank, X, y, ax=right)
 plt.show()

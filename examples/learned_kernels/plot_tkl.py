@@ -8,6 +8,8 @@ function that uses it, can have edges where the data have some. In this example 
 high and the low points of a canyon.
 """
 
+# sphinx_gallery_thumbnail_number = 1
+
 # %%
 # The data are elevations of a generated canyon with straight rims. Cross-validation chooses ``C``
 # and the width of the Gaussian SVM; TKL has no width, only ``C``.
@@ -44,7 +46,7 @@ from matplotlib import pyplot as plt
 
 from pliant.plots import BoundaryDisplay, ConvergenceDisplay
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.8), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.8), layout="constrained")
 boundary = BoundaryDisplay.from_estimator(tkl, X, y, before=svm, grid_resolution=250, ax=left)
 convergence = ConvergenceDisplay.from_estimator(tkl, ax=right)
 plt.show()
