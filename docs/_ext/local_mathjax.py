@@ -34,6 +34,6 @@ def copy_script(app):
 def setup(app):
     app.setup_extension("sphinx.ext.mathjax")
     app.config.mathjax_path = SCRIPT
-    app.config.mathjax3_config = {"options": {"enableMenu": False}}
+    app.config.mathjax3_config = {"options": {"enableMenu": False}, "svg": {"scale": 0.9}}
     app.connect("builder-inited", copy_script)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -19,7 +19,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from pliant import compare
+from pliant import LABRBFRegressor, compare
 
 X, y = make_friedman2(300, noise=50.0, random_state=0)
 neighbors = make_pipeline(StandardScaler(), KNeighborsRegressor())
@@ -27,9 +27,9 @@ methods = [
     ("cubic", make_pipeline(StandardScaler(), PolynomialFeatures(3), RidgeCV())),
     ("neighbours", GridSearchCV(neighbors, {"kneighborsregressor__n_neighbors": [3, 5, 10]})),
     ("trees", ExtraTreesRegressor(200, random_state=0)),
-    "lab-rbf",
+    ("LAB-RBF", LABRBFRegressor(random_state=0)),
 ]
-result = compare(X, y, methods=methods, folds=5, repeats=1, metric="r2")
+result = compare(X, y, methods=methods, folds=5, repeats=1, metric="r2", budget=None)
 print(result.leaderboard[["title", "mean", "error"]].round(3).to_string())
 
 # %%

@@ -39,16 +39,19 @@ svm = SVC(C=8.0, gamma=0.5).fit(X, y)
 knpl = KNPLClassifier(C=8.0, gamma=0.5, eta_scale=0.1).fit(X, y)
 
 # %%
-# On the left, the decision boundary before (dashed) and after: KNPL draws islands around points
-# that lie among the other class. On the right F - 1 between the support points.
+# The decision boundary before (dashed) and after: KNPL draws islands around points
+# that lie among the other class. Below it, F - 1 between the support points.
 
 from matplotlib import pyplot as plt
 
 from pliant.plots import AdaptationDisplay, BoundaryDisplay
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.8), layout="constrained")
-boundary = BoundaryDisplay.from_estimator(knpl, X, y, before=svm, grid_resolution=200, ax=left)
-adaptation = AdaptationDisplay.from_estimator(knpl, X, y, ax=right)
+figure, ax = plt.subplots(figsize=(5, 4.4), layout="constrained")
+boundary = BoundaryDisplay.from_estimator(knpl, X, y, before=svm, grid_resolution=200, ax=ax)
+plt.show()
+
+figure, ax = plt.subplots(figsize=(5, 4), layout="constrained")
+adaptation = AdaptationDisplay.from_estimator(knpl, X, y, ax=ax)
 plt.show()
 
 # %%

@@ -62,7 +62,7 @@ for column, (name, model) in zip(axes.T, models.items(), strict=True):
     column[0].plot(x, chirp(x), color=GREY, linewidth=4, alpha=0.3)
     column[0].plot(X[:, 0], y, ".", color=BLUE, markersize=3)
     column[0].plot(x, learned, color=VERMILION, linewidth=1.2)
-    column[0].set_title(f"{name}: error {slow:.3f}, then {fast:.3f}")
+    column[0].set_title(f"{name}: error {slow:.3f}, then {fast:.3f}", fontsize=11)
     column[1].plot(x, learned - chirp(x), color=VERMILION, linewidth=1)
     column[2].set(xlabel="x", yscale="log")
 axes[2, 0].axhline(one.gamma**-0.5, color=VERMILION)

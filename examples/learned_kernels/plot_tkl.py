@@ -38,17 +38,20 @@ for name, search in (("Gaussian SVM", svm), ("TKL", tkl)):
 svm, tkl = svm.best_estimator_, tkl.best_estimator_
 
 # %%
-# The left figure shows the decision boundaries of the Gaussian SVM (dashed) and of TKL. The right
-# one shows the certified distance from the best kernel of the family; each point is one support
-# vector machine that TKL has solved.
+# The first figure shows the decision boundaries of the Gaussian SVM (dashed) and of TKL. The
+# second one shows the certified distance from the best kernel of the family; each point is one
+# support vector machine that TKL has solved.
 
 from matplotlib import pyplot as plt
 
 from pliant.plots import BoundaryDisplay, ConvergenceDisplay
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.8), layout="constrained")
-boundary = BoundaryDisplay.from_estimator(tkl, X, y, before=svm, grid_resolution=250, ax=left)
-convergence = ConvergenceDisplay.from_estimator(tkl, ax=right)
+figure, ax = plt.subplots(figsize=(5, 4.4), layout="constrained")
+boundary = BoundaryDisplay.from_estimator(tkl, X, y, before=svm, grid_resolution=250, ax=ax)
+plt.show()
+
+figure, ax = plt.subplots(figsize=(5, 4), layout="constrained")
+convergence = ConvergenceDisplay.from_estimator(tkl, ax=ax)
 plt.show()
 
 # %%

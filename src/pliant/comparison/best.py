@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +11,9 @@ from sklearn.pipeline import Pipeline
 
 from pliant.comparison.frames import TableEncoder
 from pliant.comparison.outcome import Outcome
+from pliant.comparison.protocol import SEARCHED, Stage
 from pliant.comparison.run.pipeline import pipeline
-from pliant.comparison.run.search import search
+from pliant.comparison.run.search import defaults, is_searched, search
 from pliant.comparison.sample import Sample
 from pliant.comparison.stats.standings import Standing
 from pliant.core.files import quoted
@@ -31,11 +31,15 @@ class Source:
     schema: TableSchema | None = None
 
 
-def winner(standings: Sequence[Standing]) -> Standing | None:
-    """Return the best method among those with the most finished folds; None if none has a score."""
-    ranked = [each for each in standings if each.rank is not None]
-    most = max((each.folds for each in ranked), default=0)
-    return next((each for each in ranked if each.folds == most), None)
+def winner(outcome: Outcome) -> Standing | None:
+    """Return the recommended method; without one, that of the best mean; None if none has a rank.
+
+    The dummy is never recommended, but may have the best mean.
+    """
+    advice = outcome.recommendation()
+    if advice is not None:
+        return advice.standing
+    return next((each for each in outcome.standings() if each.rank is not None), None)
 
 
 def fitted(outcome: Outcome, source: Source, name: str | None) -> Any:
@@ -50,9 +54,13 @@ def fitted(outcome: Outcome, source: Source, name: str | None) -> Any:
     sample, protocol = source.sample, outcome.protocol
     rows = np.arange(len(sample.y))
     model = pipeline(method, sample, len(rows), protocol.seed)
-    if _was_searched(outcome, method.name):
-        choice = search(method, sample, rows, protocol, protocol.seed)
-        model.set_params(**choice.chosen)
+    searched = _stage(outcome, method.name) == SEARCHED and is_searched(method, sample)
+    choice = (
+        search(method, sample, rows, protocol, protocol.seed)
+        if searched
+        else defaults(method, sample)
+    )
+    model.set_params(**choice.chosen)
     model.fit(sample.X, sample.y)
     if source.schema is not None:
         model = _from_frames(model, source.schema)
@@ -65,7 +73,7 @@ def _method(outcome: Outcome, source: Source, name: str | None) -> Method:
     """Return the method of a name, or the best one."""
     known = {method.name: method for method in source.methods}
     if name is None:
-        best = winner(outcome.standings())
+        best = winner(outcome)
         if best is None:
             raise ValueError("expected a method with a score, got none: no fold was finished")
         return known[best.method.name]
@@ -74,10 +82,9 @@ def _method(outcome: Outcome, source: Source, name: str | None) -> Method:
     return known[name]
 
 
-def _was_searched(outcome: Outcome, name: str) -> bool:
-    """Return whether the settings of a method were chosen by a search in some fold."""
-    mine = (record for record in outcome.records if record["method"] == name)
-    return any(record.get("candidates", 0) > 1 for record in mine)
+def _stage(outcome: Outcome, name: str) -> Stage | None:
+    """Return the stage by which a method was ranked."""
+    return next((each.stage for each in outcome.standings() if each.method.name == name), None)
 
 
 def _from_frames(model: Any, schema: TableSchema) -> Any:

@@ -70,8 +70,8 @@ class ComparisonResult(Outcome):
 
     @property
     def best(self) -> str | None:
-        """The name of the best method of those with the most finished folds; None without any."""
-        standing = winner(self.standings())
+        """The name of the recommended method, or else of that with the best mean; None without."""
+        standing = winner(self)
         return None if standing is None else standing.method.name
 
     @cached_property
@@ -80,17 +80,18 @@ class ComparisonResult(Outcome):
         return self.fit_best()
 
     def fit_best(self, method: str | None = None) -> Any:
-        """Fit the best method on all rows.
+        """Fit the recommended method on all rows.
 
-        Folds may have chosen different settings. Where any fold searched for settings, the same
-        search chooses them once more, on inner folds of all rows; no setting of a fold is taken
-        over. The scores of the folds estimate how good this procedure is. What is missing is
-        filled in and text encoded in the same way as in each fold.
+        Where the method was ranked with searched settings, folds may have chosen different ones.
+        The same search chooses them once more, on inner folds of all rows; no setting of a fold is
+        taken over. The scores of the folds estimate how good this procedure is. A method that was
+        ranked with its default settings is fitted with these. What is missing is filled in, and
+        text encoded, in the same way as in each fold.
 
         Parameters
         ----------
         method : str, optional
-            The name of another method that was compared.
+            The name of another method that was compared; by default `best`.
 
         Returns
         -------

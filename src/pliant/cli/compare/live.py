@@ -89,9 +89,8 @@ class _Lines:
             self._next = 0.0
         due = moment.answered and moment.seconds >= self._next and moment.seconds_left is not None
         if due and moment.records and not self._quiet:
-            tell(
-                f"After {seconds(moment.seconds)}: {_line(self._ranks(moment.records), self._metric)}"
-            )
+            line = _line(self._ranks(moment.records), self._metric)
+            tell(f"After {seconds(moment.seconds)}: {line}")
             self._next = moment.seconds + EVERY
 
 

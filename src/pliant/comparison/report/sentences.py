@@ -61,7 +61,7 @@ def _advice(
 ) -> str:
     """Return which method to use, or why none can be recommended."""
     if not ranked:
-        return "no method has a score"
+        return "no method can be ranked"
     if advice is None:
         return _no_advice(ranked, reference, metric)
     used = advice.standing
@@ -116,23 +116,23 @@ def _tests(
     over = f" after Holm's correction over {tested} methods" if tested > 1 else ""
     used, best = advice.standing, ranked[0]
     texts = []
-    if advice.reason == "better":
-        word = "significant" if _side(used, level) else "not significant"
+    if used.difference is not None and used.p_value is not None:
         margin = f"the difference of {_margin(used, used.difference, used.difference_error)}"
-        texts.append(f"{margin} is {word} ({p_equals(used.p_value or 0.0)}{over})")
-    elif best is not used and best is not reference and best.p_value is not None:
+        texts.append(f"{margin} is {_word(used, level)} ({p_equals(used.p_value)}{over})")
+    if best is not used and best.difference is not None and best.p_value is not None:
         margin = _margin(best, best.difference, best.difference_error)
-        word = "significant" if _side(best, level) else "not significant"
-        whose = f"the best mean, {_owned(best, metric)}, is better by {margin}"
-        texts.append(f"{whose}, which is {word} ({p_equals(best.p_value)}{over})")
-    if best is used and best.lead and best.lead.method.name != _name_of(reference, advice):
+        rival = "it" if used is reference or reference is None else _name(reference)
+        whose = f"the best mean, {_owned(best, metric)}, is {margin} better than {rival}"
+        word = f"which is {_word(best, level)}"
+        texts.append(f"{whose}, {word} ({p_equals(best.p_value)}{over})")
+    named = reference is not None and best.lead and best.lead.method is reference.method
+    if best is used and best.lead and not (named and used is not reference):
         texts.append(_runner_up(best, level))
     return texts
 
 
-def _name_of(reference: Standing | None, advice: Recommendation) -> str | None:
-    """Return the runner-up that the sentence has named already: the reference it is better than."""
-    return reference.method.name if reference and advice.reason == "better" else None
+def _word(standing: Standing, level: float) -> str:
+    return "significant" if _side(standing, level) else "not significant"
 
 
 def _runner_up(best: Standing, level: float) -> str:
@@ -187,7 +187,7 @@ def _unfinished(standings: Sequence[Standing]) -> str:
     texts = []
     if below:
         names = [each.method.title for each in below]
-        why = f": {names[0]} {below[0].below}" if len(below) == 1 else ""
+        why = f": it {below[0].below}" if len(below) == 1 else ""
         texts.append(f"{listed(names)} {_be(names)} below the line, without a rank{why}")
     if none:
         texts.append(f"{listed(none)} finished no fold")

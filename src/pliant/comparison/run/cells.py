@@ -17,7 +17,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from pliant.comparison.metrics import METRICS, metrics_of
-from pliant.comparison.protocol import SAMPLED, SEARCHED, Cell, Protocol
+from pliant.comparison.protocol import DEFAULT, SEARCHED, Cell, Protocol
 from pliant.comparison.record import Kept, Picture, Record
 from pliant.comparison.run.calibration import calibrated, predictions_of
 from pliant.comparison.run.figures import figures
@@ -115,7 +115,8 @@ def _performed(
     if len(fold.train) > method.max_rows:
         raise ValueError(f"takes at most {method.max_rows} training rows, got {len(fold.train)}")
     learned = _learn(method, fold, _choose(method, fold, cell, ends))
-    scores, curve = _measured(learned, fold, curve=cell.stage != SAMPLED)
+    last = _is_last(method, cell, sample)
+    scores, curve = _measured(learned, fold, curve=last)
     summary = summarize(last_step(learned.model))
     return {
         "method": cell.method,
@@ -136,14 +137,13 @@ def _performed(
         "seconds": learned.seconds,
         "memory_mb": learned.memory,
         "size_bytes": pickled_size(learned.model),
-        "pictures": _pictures(learned.model, fold) if _is_drawn(method, cell, sample) else [],
+        "pictures": _pictures(learned.model, fold) if last and cell.place == (0, 0) else [],
     }
 
 
-def _is_drawn(method: Method, cell: Cell, sample: Sample) -> bool:
-    """Return whether this is the last stage of the method on the first fold."""
-    last = cell.stage == SEARCHED or not is_searched(method, sample)
-    return cell.place == (0, 0) and cell.stage != SAMPLED and last
+def _is_last(method: Method, cell: Cell, sample: Sample) -> bool:
+    """Return whether this is the last stage of a method, which has a learning curve."""
+    return cell.stage == SEARCHED or (cell.stage == DEFAULT and not is_searched(method, sample))
 
 
 def _choose(

@@ -121,7 +121,6 @@ class Run:
             [Lane(method.name, is_searched(method, sample)) for method in methods],
             protocol.places(),
             budget=budget,
-            n_jobs=self._n_jobs,
             large=is_large(sample, protocol),
         )
         for method in methods:

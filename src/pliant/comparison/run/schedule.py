@@ -31,17 +31,15 @@ STAGES: tuple[Stage, ...] = (SAMPLED, DEFAULT, SEARCHED)
 FIRST_FOLDS = 3
 """Folds of every method before settings are searched."""
 
-SHARES = 1.5
-"""The most equal shares of the budget (time of all processes over methods) of one cell."""
+FOLD_SHARE, SEARCH_SHARE, REFERENCE_SHARE = 1 / 4, 1 / 8, 1 / 2
+"""The most of the budget that a cell may take with default settings, with a search, and with the
+search of the reference."""
 
 SHORTEST = 20.0
 """Seconds that any cell may take, if the budget has them."""
 
 FEWEST_BETTER = 4
 """Methods whose settings are searched further at least."""
-
-REFERENCE_SHARE = 0.5
-"""The share of the budget that a search of the reference may take."""
 
 EARLY = (REFERENCE, "lab-rbf", DUMMY, "linear", "boosting", "kernel-ridge", "forest")
 LATE = ("mkl-uniform", "mkl")
@@ -104,8 +102,6 @@ class Schedule:
         The outer folds, in order.
     budget : float or None
         Seconds for all cells together.
-    n_jobs : int
-        Cells at a time.
     large : bool
         Whether first answers are learned on a sample of the rows.
 
@@ -121,13 +117,11 @@ class Schedule:
         places: Sequence[Place],
         *,
         budget: float | None,
-        n_jobs: int,
         large: bool = False,
     ) -> None:
         self.lanes = {lane.name: lane for lane in lanes}
         self.running: dict[Cell, float] = {}
         self._places, self._large, self._budget = tuple(places), large, budget
-        self.cap = max(SHORTEST, SHARES * (budget or 0.0) * n_jobs / max(1, len(lanes)))
         order = sorted(lanes, key=_prior)
         self._in_order = order
         self.first: Stage = SAMPLED if large and budget is not None else DEFAULT
@@ -139,16 +133,22 @@ class Schedule:
 
     def left(self) -> int:
         """Return how many cells are still to be run, by what is known so far."""
-        return sum(sum(map(self._is_open, cells)) for cells in self._steps()) + len(self.running)
+        waiting = {cell for _, cells in self._steps() for cell in cells if self._is_open(cell)}
+        return len(waiting) + len(self.running)
 
     def take(self, now: float, ends: float | None = None) -> Cell | None:
         """Return the next cell, which is running from now on; None if there is none now."""
         left = inf if ends is None else ends - now
         if left <= 0:
             return None
-        for cells in self._steps():
-            for cell in cells:
-                if self._is_open(cell) and self.lanes[cell.method].expected(cell.stage) <= left:
+        waits = False
+        for further, cells in self._steps():
+            if further and waits:
+                break
+            for cell in filter(self._is_open, cells):
+                if self._is_too_early(cell):
+                    waits = True
+                elif self.lanes[cell.method].expected(cell.stage) <= left:
                     self.running[cell] = now
                     return cell
         return None
@@ -157,9 +157,10 @@ class Schedule:
         """Return the most seconds that a cell may take; None: as long as it takes."""
         if self._budget is None:
             return None
-        if cell.stage == SEARCHED and cell.method == REFERENCE:
-            return max(self.cap, REFERENCE_SHARE * self._budget)
-        return self.cap
+        share = FOLD_SHARE
+        if cell.stage == SEARCHED:
+            share = REFERENCE_SHARE if cell.method == REFERENCE else SEARCH_SHARE
+        return max(SHORTEST, share * self._budget)
 
     def finish(self, cell: Cell, seconds: float, score: float | None) -> None:
         """Take note of a cell that is done, with its score, or failed."""
@@ -173,31 +174,48 @@ class Schedule:
         self.running.pop(cell, None)
         self.lanes[cell.method].stopped[cell.stage] = reason
 
+    def _is_too_early(self, cell: Cell) -> bool:
+        """Return whether the first cell of a method is to end before this one begins.
+
+        Until then it may be one that is cut, and then this one would be as well.
+        """
+        if self._budget is None:
+            return False
+        needed = DEFAULT if cell.stage == SEARCHED else cell.stage
+        busy = any((c.method, c.stage) == (cell.method, needed) for c in self.running)
+        return busy and not self.lanes[cell.method].seconds.get(needed)
+
     def _is_open(self, cell: Cell) -> bool:
         lane = self.lanes[cell.method]
         begun = cell in self.running or cell.place in lane.places(cell.stage)
         up_to = STAGES[: STAGES.index(cell.stage) + 1]
         return not begun and not any(stage in lane.stopped for stage in up_to)
 
-    def _steps(self) -> Iterator[list[Cell]]:
-        """Yield the cells of each step, in order, those that are done among them."""
+    def _steps(self) -> Iterator[tuple[bool, list[Cell]]]:
+        """Yield the cells of each step, in order, those that are done among them.
+
+        With each comes whether it is of further folds, for which all methods are waited for.
+        """
         places, lanes = self._places, self._in_order
         if self._budget is None:
-            yield [_cell(lane, place, lane.last) for place in places for lane in lanes]
+            yield False, [_cell(lane, place, lane.last) for place in places for lane in lanes]
             return
         few = places[:FIRST_FOLDS]
-        yield self._first_cells()
-        yield [_cell(lane, place, self.first) for place in few for lane in lanes]
+        yield False, self._first_cells()
+        yield False, [_cell(lane, place, self.first) for place in few for lane in lanes]
         if self._large:
-            yield [_cell(lane, place, DEFAULT) for place in few for lane in lanes]
-        yield from self._searches(few)
+            yield False, [_cell(lane, place, DEFAULT) for place in few for lane in lanes]
+        yield from ((False, cells) for cells in self._searches(few))
         if not self._searching():
             better = self._better()
-            yield [
-                _cell(lane, place, self._going_on(lane, better))
-                for place in places
-                for lane in lanes
-            ]
+            yield (
+                True,
+                [
+                    _cell(lane, place, self._going_on(lane, better))
+                    for place in places
+                    for lane in lanes
+                ],
+            )
 
     def _first_cells(self) -> list[Cell]:
         return [_cell(lane, self._places[0], self.first) for lane in self._in_order]

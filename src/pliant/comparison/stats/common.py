@@ -72,7 +72,7 @@ def common_folds(places: Mapping[str, Set[Place]]) -> tuple[frozenset[Place], fr
     for least in sorted({len(mine) for mine in have.values()}):
         fewer = {name: mine for name, mine in have.items() if len(mine) >= least}
         shared = _shared(fewer.values())
-        if 2 * len(fewer) >= len(have) and len(shared) >= GAIN * max(1, len(common)):
+        if 2 * len(fewer) >= len(have) and len(shared) >= max(1, GAIN * len(common)):
             common, kept = shared, fewer
     return common, frozenset(kept) if common else frozenset()
 

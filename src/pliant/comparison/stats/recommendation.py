@@ -86,7 +86,8 @@ def is_better(standing: Standing, level: float = LEVEL) -> bool:
 def settings_of(records: Iterable[Record], standing: Standing) -> dict[str, Any]:
     """Return the settings that the searches of a method chose most often.
 
-    Of several, those with the best score on inner folds. They are parameters of the estimator; empty for a method with default settings.
+    Of several, those with the best score on inner folds. They are parameters of the estimator;
+    there are none for a method with default settings.
     """
     mine = [
         record

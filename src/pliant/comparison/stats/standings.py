@@ -240,6 +240,8 @@ def _below(
     """Return why a method with scores has no rank; "" for the others."""
     if name in ranked or not values[name]:
         return ""
+    if not ranked:
+        return "has no fold in common with the others"
     other = next(iter(ranked))
     if stages[name] != stages[other] and SAMPLED in (stages[name], stages[other]):
         return "was learned from a sample of the rows only"

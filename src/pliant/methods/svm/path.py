@@ -48,9 +48,10 @@ def C_path(
     Examples
     --------
     >>> from sklearn.datasets import load_wine
+    >>> from sklearn.preprocessing import scale
     >>> from pliant import C_path, DANKClassifier
     >>> X, y = load_wine(return_X_y=True)
-    >>> models = C_path(DANKClassifier(), X, y, [0.1, 1, 10])
+    >>> models = C_path(DANKClassifier(), scale(X), y, [0.1, 1, 10])
     >>> [model.C for model in models]
     [0.1, 1, 10]
     """
