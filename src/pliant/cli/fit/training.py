@@ -104,8 +104,6 @@ def train(table: Path, order: Order, out: Path | None) -> dict[str, Any]:
         model = maker(sample, np.arange(len(data.y)), None, tick)
         seconds = timed_fit(model, data.X, data.y)
         tick(1)
-    if isinstance(model, TransformedTargetRegressor):  # a model file holds fitted parts only
-        model.set_params(regressor=model.regressor_, transformer=model.transformer_)
     fitted = last_step(model)
     summary = summarize(fitted)
     result = {

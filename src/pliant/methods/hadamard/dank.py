@@ -133,6 +133,8 @@ class DANKClassifier(BaseHadamard, SVMClassifier):
         Factors of C, each > 0.
     random_state : int, RandomState or None, default=None
         Seed of the first centres of k-means. Without parts nothing is random.
+    verbose : bool, default=False
+        Whether to print a line about the progress of the fit every two seconds, to standard error.
 
     Attributes
     ----------
@@ -231,6 +233,7 @@ class DANKClassifier(BaseHadamard, SVMClassifier):
         checkpoint: Any = None,
         class_weight: Any = None,
         random_state: Any = None,
+        verbose: bool = False,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -253,6 +256,7 @@ class DANKClassifier(BaseHadamard, SVMClassifier):
         self.checkpoint = checkpoint
         self.class_weight = class_weight
         self.random_state = random_state
+        self.verbose = verbose
 
     def _solve(self, task: Task, start: WarmStart | None, callback: Callback) -> Solution:
         if self.partition is None:
@@ -349,6 +353,8 @@ class DANKRegressor(BaseHadamard, SVMRegressor):
     scale_target : bool, default=True
         Learn (y - mean)/std instead of y, so that C and epsilon mean the same for every unit of
         y. Predictions are in the units of y.
+    verbose : bool, default=False
+        Whether to print a line about the progress of the fit every two seconds, to standard error.
 
     Attributes
     ----------
@@ -423,6 +429,7 @@ class DANKRegressor(BaseHadamard, SVMRegressor):
         n_jobs: int | None = None,
         checkpoint: Any = None,
         random_state: Any = None,
+        verbose: bool = False,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -446,6 +453,7 @@ class DANKRegressor(BaseHadamard, SVMRegressor):
         self.n_jobs = n_jobs
         self.checkpoint = checkpoint
         self.random_state = random_state
+        self.verbose = verbose
 
     def _solve(self, task: Task, start: WarmStart | None, callback: Callback) -> Solution:
         if self.partition is None:
