@@ -100,7 +100,7 @@ def compare(path: Path, n_folds: int, seed: int) -> Study:
     """
     frame = read_table(path)
     data = FitTable.of(frame, TableSchema.fit(frame, TARGET))
-    sample, protocol = data.raw(), Protocol(folds=n_folds, repeats=1, seed=seed)
+    sample, protocol = data.sample(), Protocol(folds=n_folds, repeats=1, seed=seed)
     dank = METHODS["dank"]
     svm = replace(BASELINES[REFERENCE], grid=dank.grid)
     makers = {method.title: Tuned(method, protocol) for method in (dank, svm)}

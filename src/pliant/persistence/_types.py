@@ -23,6 +23,9 @@ Those whose compiled code trusts the shapes and indices in its state (SVC, trees
 here: a forged file could make them read beyond their arrays.
 """
 
+TABLE_TYPES = frozenset({"pliant.tables.ColumnEncoder"})
+"""The step of a pipeline that reads a table's columns; see `pliant.tables`."""
+
 NUMPY_SCALARS = frozenset(
     f"numpy.{name}"
     for name in (
@@ -43,11 +46,12 @@ KEY_TYPES = frozenset(
 def trusted_types() -> frozenset[str]:
     """Return the full names of pliant's own types that a model file may hold.
 
-    They are the classes that ``pliant.kernels`` and ``pliant.methods`` export.
+    They are the classes that ``pliant.kernels`` and ``pliant.methods`` export, and `TABLE_TYPES`.
     """
     rooms = (kernels, methods)
     exported = (getattr(room, name) for room in rooms for name in room.__all__)
-    return frozenset(f"{t.__module__}.{t.__name__}" for t in exported if isinstance(t, type))
+    names = frozenset(f"{t.__module__}.{t.__name__}" for t in exported if isinstance(t, type))
+    return names | TABLE_TYPES
 
 
 def loaders() -> dict[str, frozenset[str]]:

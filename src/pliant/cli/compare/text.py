@@ -186,7 +186,7 @@ def _going_on(plan: Plan, results: Sequence[ComparisonResult]) -> list[str]:
 def _fits(plan: Plan, results: Sequence[ComparisonResult]) -> list[str]:
     """Return the commands that learn a model by the best method, and that list all methods."""
     commands = [
-        _fit(plan, path, best, result.sample["missing"] > 0)
+        _fit(plan, path, best)
         for path, result in zip(plan.tables, results, strict=False)
         if (best := _best(result)) is not None
     ]
@@ -201,12 +201,11 @@ def _best(result: ComparisonResult) -> str | None:
     return next((name for name, rank in ranks.items() if name in learned and rank < least), None)
 
 
-def _fit(plan: Plan, path: Path, method: str, gaps: bool) -> str:
+def _fit(plan: Plan, path: Path, method: str) -> str:
     """Return the command that learns a model as a method was compared."""
-    drop = [*plan.drop, *(name for name in (plan.group, plan.time) if name is not None)]
-    words = ["--target", plan.target, "--method", method, "--tune"]
-    words += ["--missing", "impute"] if gaps else []
-    words += [word for name in drop for word in ("--drop", name)]
+    aside = [name for name in (plan.group, plan.time) if name is not None]
+    words = ["--target", plan.target, "--method", method, "--tune", *plan.table.words]
+    words += [word for name in aside for word in ("--drop", name)]
     words += ["--task", plan.task] if plan.task else []
     typed = " ".join(shlex.quote(printable(each, 200)) for each in words)
     return f"{program()} fit {word(path)} {typed} --out model.pliant"
