@@ -157,8 +157,9 @@ def test_numbers_that_turn_out_to_be_codes_late_are_counted_again(
 
 def test_dates_texts_and_ids_mean_the_same_in_chunks(tmp_path):
     path = tmp_path / "t.csv"
+    note = "a note of {} words or {}"
     rows = [
-        f"{k + 1};{k % 28 + 1:02}.{k % 12 + 1:02}.2024;a note of {k % 7} words or {k % 99};{k},5;Z{k}"
+        f"{k + 1};{k % 28 + 1:02}.{k % 12 + 1:02}.2024;{note.format(k % 7, k % 99)};{k},5;Z{k}"
         for k in range(200)
     ]
     path.write_text("\n".join(["id;day;note;y;key", *rows]), encoding="cp1252")

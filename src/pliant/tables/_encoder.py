@@ -302,7 +302,9 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
             filled[:, slice(*span)] @ vectors
             for span, vectors in zip(self.texts, self.components_, strict=True)
         ]
-        return np.column_stack([filled[:, self._numbers], ones.astype(np.float64), *means, *topics])
+        parts = [filled[:, self._numbers], ones, *means, *topics]
+        encoded = np.empty((len(X), sum(part.shape[1] for part in parts)))
+        return np.concatenate(parts, axis=1, out=encoded)  # rows in one piece, whatever the parts
 
     def _check_loaded(self) -> None:
         """Raise ValueError if a file holds arrays that do not fit each other."""
@@ -312,8 +314,8 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         shapes.append(self.one_hot_.dtype.kind == "i" and self.fills_.dtype == np.float64)
         if not all(shapes):
             raise ValueError("expected what fills each feature, and pairs of feature and category")
-        known = {(j, code) for j, texts in self._texts.items() for code in range(len(texts))}
-        if not set(map(tuple, self.one_hot_.tolist())) <= known:
+        few = {j: len(texts) for j, texts in self._texts.items() if j not in self._many}
+        if any(not 0 <= code < few.get(j, 0) for j, code in self.one_hot_.tolist()):
             raise ValueError("expected categories that the features have")
         rows = [len(self._texts[j]) + 1 for j in self._many]
         widths = [stop - start for start, stop in self.texts]

@@ -56,7 +56,7 @@ BYTE_ORDER_MARKS = {
 SURE = {
     decimal: re.compile(
         rf"[-+]?(?:0{mark}\d+|\d*{mark}(?:\d{{1,2}}|\d{{4,}})|\d{{4,}}{mark}\d+"
-        rf"|\d{{1,3}}(?:{other}\d{{3}})+{mark}\d+)(?:[eE][-+]?\d+)?"
+        rf"|\d{{1,3}}(?:[{other}'’ \u00a0\u202f]\d{{3}})+{mark}\d+)(?:[eE][-+]?\d+)?"
     )
     for decimal, mark, other in ((".", r"\.", ","), (",", ",", r"\."))
 }
@@ -315,8 +315,8 @@ def _decimal(columns: Sequence[Sequence[str]], form: TableFormat, usual: str | N
     if form.thousands in DECIMALS:
         return "," if form.thousands == "." else "."
     votes = {mark: sum(_any(SURE[mark], column) for column in columns) for mark in DECIMALS}
-    if votes["."] != votes[","]:
-        return max(DECIMALS, key=votes.__getitem__)
+    if any(votes.values()):  # among equals the comma, since numbers with a point are read as well
+        return max(reversed(DECIMALS), key=votes.__getitem__)
     groups = {mark: _any_of(rf"[-+]?\d{{1,3}}(?:\{mark}\d{{3}}){{2,}}", columns) for mark in ",."}
     if groups["."] != groups[","]:
         return "," if groups["."] else "."
@@ -331,7 +331,9 @@ def _thousands(columns: Sequence[Sequence[str]], decimal: str) -> str:
     end = rf"(?:\{decimal}\d+)?"
     for mark in THOUSANDS:
         number = rf"[-+]?[1-9]\d{{0,2}}(?:{re.escape(mark)}\d{{3}})+{end}"
-        if mark != decimal and _any_of(number, columns):
+        if mark == decimal or (mark in SURE and any(_any(SURE[mark], each) for each in columns)):
+            continue
+        if _any_of(number, columns):
             return mark
     return ""
 

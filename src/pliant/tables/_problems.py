@@ -25,11 +25,16 @@ class ColumnError(TableError):
         What is wrong and what to do.
     fix : sequence of str
         Options of the command line that settle it, such as ``--drop a``.
+    parts : sequence of TableError
+        The errors of several columns that this is made of.
     """
 
-    def __init__(self, message: str, fix: Sequence[str] = ()) -> None:
+    def __init__(
+        self, message: str, fix: Sequence[str] = (), parts: Sequence[TableError] = ()
+    ) -> None:
         super().__init__(message)
         self.fix = tuple(fix)
+        self.parts = tuple(parts)
 
 
 def collected(items: Iterable[Item], action: Callable[[Item], T]) -> list[T]:
@@ -52,14 +57,14 @@ def collected(items: Iterable[Item], action: Callable[[Item], T]) -> list[T]:
 
 
 def together(errors: Sequence[TableError]) -> TableError:
-    """Return one error for one or several."""
-    if len(errors) == 1:
-        return errors[0]
-    fixes = dict.fromkeys(e.fix for e in errors if isinstance(e, ColumnError) and e.fix)
-    parts = [f"({k}) {error}" for k, error in enumerate(errors[:MOST], start=1)]
-    if len(errors) > MOST:
-        parts.append(f"and {len(errors) - MOST} more")
-    words = [printable(word) for fix in fixes for word in fix]
-    ending = f"; all at once: {shlex.join(words)}" if words else ""
-    message = f"{len(errors)} problems: {'; '.join(parts)}{ending}"
-    return ColumnError(message, [word for fix in fixes for word in fix])
+    """Return one error for one or several; those of several columns are taken apart."""
+    flat = [each for error in errors for each in getattr(error, "parts", ()) or (error,)]
+    if len(flat) == 1:
+        return flat[0]
+    fixes = dict.fromkeys(e.fix for e in flat if isinstance(e, ColumnError) and e.fix)
+    shown = [f"({k}) {error}" for k, error in enumerate(flat[:MOST], start=1)]
+    if len(flat) > MOST:
+        shown.append(f"and {len(flat) - MOST} more")
+    words = [word for fix in fixes for word in fix]
+    ending = f"; all at once: {shlex.join(map(printable, words))}" if words else ""
+    return ColumnError(f"{len(flat)} problems: {'; '.join(shown)}{ending}", words, flat)

@@ -43,7 +43,7 @@ OPTIONAL = {"missing", "left_out", "notes", "form"}
 class TableSchema:
     """Turn tables into the same numbers that a model was fitted on.
 
-    Made by `fit`; columns are then found by name, in any order, and others are left aside. Nothing
+    Made by `fit`; columns are then looked up by name, in any order, and others are left aside. Nothing
     that a test row must not show is learned here: `encoder` returns the step of a pipeline that
     fills in what is missing and encodes categories and texts.
 
@@ -136,7 +136,7 @@ class TableSchema:
         """Return the schema of columns that were looked at, and of the target's cells."""
         errors, learned = list[TableError](), None
         try:
-            found = collected(profiles, ColumnProfile.column)
+            understood = collected(profiles, ColumnProfile.column)
         except TableError as error:
             errors.append(error)
         try:
@@ -145,14 +145,14 @@ class TableSchema:
             errors.append(error)
         if errors:
             raise together(errors)
-        columns = tuple(column for column in found if isinstance(column, Column))
-        left_out = tuple(column for column in found if isinstance(column, LeftOut))
+        columns = tuple(column for column in understood if isinstance(column, Column))
+        left_out = tuple(column for column in understood if isinstance(column, LeftOut))
         if not columns:
             raise TableError(
                 f"no feature column is left: {described(left_out)}; expected at least one beside "
                 "the target (--keep brings a column back)"
             )
-        remarks = (profile.note(each) for profile, each in zip(profiles, found, strict=True))
+        remarks = (profile.note(each) for profile, each in zip(profiles, understood, strict=True))
         notes = tuple(remark for remark in remarks if remark is not None)
         return cls(columns, learned, choices.missing, left_out, notes)
 
