@@ -179,12 +179,12 @@ def test_a_sample_has_notes_on_how_its_table_was_read(tmp_path):
     sample = read_sample(tmp_path / "t.csv", "y")
     assert sample.notes[0] == "read with separator ';', decimal comma"
     assert sample.notes[1].startswith("left out: 'key' (a value of its own in nearly every row)")
-    assert sample.X.shape == (50, 1 + 256 + 1)
-    assert sample.texts == ((1, 257),)
-    assert list(sample.categories) == [257]
+    assert sample.X.shape == (50, 1 + 512 + 1)
+    assert sample.texts == ((1, 513),)
+    assert list(sample.categories) == [513]
     kept = read_sample(tmp_path / "t.csv", "y", keep=["key"], drop=["note"], categorical=["a"])
-    assert kept.texts == ((1, 257),)
-    assert list(kept.categories) == [0, 257]
+    assert kept.texts == ((1, 513),)
+    assert list(kept.categories) == [0, 513]
 
 
 def test_dates_are_features_unless_they_order(tmp_path):

@@ -41,6 +41,7 @@ CHANGES = {
     "feature": ("one_hot_", lambda pairs: pairs + np.array([1, 0])),
     "pairs": ("one_hot_", lambda pairs: pairs[:, :1]),
     "type of pairs": ("one_hot_", lambda pairs: pairs * 1.0),
+    "gaps": ("gaps_", lambda gaps: np.append(gaps, 99)),
     "means": ("means_", lambda tables: [tables[0][:-1]]),
     "no means": ("means_", lambda tables: []),
     "flat means": ("means_", lambda tables: [tables[0][:, 0]]),

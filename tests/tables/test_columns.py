@@ -86,10 +86,14 @@ def test_free_text_is_recognised_by_its_words():
     notes = [" ".join(RNG.choice(WORDS, 5)) for _ in range(N)]
     schema = schema_of("note", notes)
     assert schema.columns[0].kind == "text"
-    assert schema.texts == ((0, 256),)
+    assert schema.texts == ((0, 512),)
     features = schema.features(pd.DataFrame({"note": ["good bad", "bad  GOOD", None], "x": 0.0}))
     np.testing.assert_array_equal(features[0], features[1])
     assert np.count_nonzero(features[0, :256]) == 2
+    np.testing.assert_allclose(np.linalg.norm(features[0].reshape(-1)[:256]), 1)
+    misspelt = schema.features(pd.DataFrame({"note": ["gooood bad"], "x": 0.0}))
+    assert np.count_nonzero(misspelt[0, :256] * features[0, :256]) == 1
+    assert misspelt[0, 256:512] @ features[0, 256:512] > 0.4
     np.testing.assert_array_equal(features[2], 0)
     few = [" ".join(WORDS[k % 5 : k % 5 + 3]) for k in range(N)]
     assert schema_of("note", few).columns[0].kind == "categorical"

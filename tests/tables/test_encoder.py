@@ -54,7 +54,8 @@ def test_gaps_and_few_categories_are_those_of_scikit_learn():
     for rows in (X[:, :3], new):
         np.testing.assert_array_equal(encoder.transform(rows), reference.transform(rows))
     names = encoder.get_feature_names_out(["u", "colour", "v"]).tolist()
-    assert names == ["u", "v", "colour=a", "colour=b", "colour=c", "colour=d"]
+    ones = [f"colour={each}" for each in "abcd"]
+    assert names == ["u", "v", *ones]
 
 
 @pytest.mark.parametrize("target", ["regression", "two classes", "three classes"])
@@ -128,7 +129,7 @@ def test_a_memory_map_gives_the_same_numbers(monkeypatch):
     assert isinstance(encoded, np.memmap)
     np.testing.assert_allclose(encoded, here.fit_transform(X, Y), rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(there.transform(mapped), here.transform(X), rtol=1e-9, atol=1e-12)
-    assert here.transform(X).shape[1] == len(here.get_feature_names_out()) == 2 + 4 + 1 + 3
+    assert here.transform(X).shape[1] == len(here.get_feature_names_out()) == 2 + 4 + 1 + 3 + 1
     plain = temporary_map([WORDS])
     assert ColumnEncoder().fit_transform(plain) is plain
 
@@ -169,3 +170,18 @@ def test_the_encoder_of_a_schema_names_what_the_next_step_gets():
     assert names == ["x", "sex=f", "sex=m", *means, "note (text 0)", "note (text 1)"]
     assert encoded.shape == (N, len(names))
     assert encoder.categories == {0: 40, 1: ("f", "m")}
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_gaps_that_mean_something_are_marked(task):
+    rng = np.random.default_rng(0)
+    gaps = rng.normal(size=(400, 6))
+    gaps[:19, 0] = gaps[:20, 1] = gaps[:20, 2] = np.nan  # too few; enough; the same ones
+    gaps[::9, 3] = gaps[:, 4] = np.nan  # without a meaning; nothing else
+    y = rng.normal(size=400) + 2.0 * (np.arange(400) < 20)
+    y = y if task == "regression" else np.where(y > 1, "yes", "no")
+    encoder = ColumnEncoder(task=task).fit(gaps, y)
+    assert encoder.gaps_.tolist() == [1]
+    np.testing.assert_array_equal(encoder.transform(gaps)[:, 6], np.isnan(gaps[:, 1]))
+    assert encoder.get_feature_names_out()[-1] == "x1 (missing)"
+    assert ColumnEncoder(task=task).fit(gaps).gaps_.tolist() == []

@@ -17,6 +17,12 @@ from pliant.tables._temporary import temporary_map
 MOST_ONE_HOT = 30
 """The most categories that get a column each, unless another number is given."""
 
+FEWEST_GAPS = 0.05
+"""The least share of missing values of a feature that gets a column for them."""
+
+LEAST_T = 3.0
+"""The t statistic of the difference of mean targets from which on gaps mean something."""
+
 FOLDS = 5
 """Folds in which a row's category is encoded by the targets of the other rows."""
 
@@ -27,9 +33,11 @@ BLOCK_NUMBERS = 4_000_000
 class ColumnEncoder(TransformerMixin, BaseEstimator):
     """Fill in missing values, and encode categories and texts.
 
-    Missing numbers become the median and missing categories the most frequent one. A feature of
-    few categories becomes one column for each that occurs (0 or 1), one of many categories the
-    mean target of each, shrunk towards the overall mean by empirical Bayes as in scikit-learn's
+    Missing numbers become the median and missing categories the most frequent one. Where 5 % or
+    more are missing, and the mean target of these rows differs from that of the others (Welch's
+    t > 3), a column of zeros and ones marks them. A feature of few categories becomes one column
+    for each that occurs (0 or 1), one of many categories the mean target of each, shrunk towards
+    the overall mean by empirical Bayes as in scikit-learn's
     ``TargetEncoder`` [1]_; rows that are learned from are encoded by the means of other rows, in
     five folds. Hashed words of a text become their projections on the first singular vectors. All
     of it is learned from the rows of ``fit`` alone, so in a pipeline each fold learns its own.
@@ -46,7 +54,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         if there are two).
     most_one_hot : int, default=30
         >= 0: the most categories that get a column each.
-    n_components : int, default=16
+    n_components : int, default=32
         >= 1: the columns that a text becomes, at most.
     random_state : int, default=0
         Draws the folds for features of many categories.
@@ -58,6 +66,8 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     n_features_in_ : int
     fills_ : array of shape (n_features_in_,)
         What takes the place of a missing value.
+    gaps_ : array of shape (n_gaps,)
+        The features whose missing values are marked; of several with the same gaps, the first.
     one_hot_ : array of shape (n_one_hot, 2)
         The feature and the category of each column of zeros and ones.
     means_ : list of arrays of shape (n_categories + 1, n_means)
@@ -88,7 +98,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         *,
         task: Literal["classification", "regression"] = "regression",
         most_one_hot: int = MOST_ONE_HOT,
-        n_components: int = 16,
+        n_components: int = 32,
         random_state: int = 0,
         unlabeled: Any = None,
     ) -> None:
@@ -118,6 +128,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         X = self._checked(X, reset=True)
         self._check_parameters()
         self.fills_ = np.array([self._fill(j, np.array(X[:, j])) for j in range(X.shape[1])])
+        self.gaps_ = self._gaps(X, y)
         self.one_hot_ = self._one_hot(X)
         self.means_ = []
         if self._many:
@@ -155,14 +166,14 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Array:
         """Return rows as numbers, shape (n_samples, n_features_out).
 
-        First features of numbers, then zeros and ones, means, and projections. A memory map gives
+        First features of numbers, then categories, means, projections and marks. A memory map gives
         another one, or itself where there is nothing to do.
         """
         check_is_fitted(self, "fills_")
         X = self._checked(X, reset=False)
         if not isinstance(X, np.memmap):
             return self._encoded(X)
-        plain = not self._texts and not self.texts
+        plain = not self._texts and not self.texts and not self.gaps_.size
         if plain and not any(np.isnan(block).any() for block in _blocks(X)):
             return X
         return temporary_map(self._encoded(block) for block in _blocks(X))
@@ -187,7 +198,8 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
             for k in range(vectors.shape[1])
         ]
         plain = [names[j] for j in self._numbers]
-        return np.array([*plain, *ones, *means, *topics], dtype=object)
+        marks = [f"{names[j]} (missing)" for j in self.gaps_]
+        return np.array([*plain, *ones, *means, *topics, *marks], dtype=object)
 
     def __sklearn_tags__(self) -> Any:
         """Return tags: missing values are allowed."""
@@ -214,10 +226,10 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
 
     def _checked(self, X: Any, reset: bool) -> Array:
         """Return X as float64; a memory map stays one."""
-        if isinstance(X, np.memmap) and X.ndim == 2:
+        if isinstance(X, np.memmap):  # scikit-learn's check would read it whole
             if reset:
-                self.n_features_in_ = X.shape[1]
-            if X.shape[1] == self.n_features_in_:
+                self.n_features_in_ = X.shape[-1]
+            if X.shape == (len(X), self.n_features_in_):
                 return X
         checked: Array = validate_data(
             self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=reset
@@ -246,6 +258,18 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
             return float(np.median(there)) if there.size else 0.0
         codes = _as_codes(there, len(self._texts[j]))
         return float(np.bincount(codes).argmax()) if there.size else 0.0
+
+    def _gaps(self, X: Array, y: Any) -> Indices:
+        """Return the features whose gaps mean something, one of those with the same gaps."""
+        patterns: dict[bytes, int] = {}
+        if y is None:
+            return np.array([], dtype=np.intp)
+        targets, known = self._targets(X, y)
+        for j in range(X.shape[1]):
+            gone = np.isnan(X[:, j])
+            if FEWEST_GAPS <= gone.mean() < 1 and _differ(targets[known], gone[known]):
+                patterns.setdefault(np.packbits(gone).tobytes(), j)
+        return np.array(list(patterns.values()), dtype=np.intp)
 
     def _one_hot(self, X: Array) -> Indices:
         """Return the pairs of a feature of few categories and one that occurs."""
@@ -302,7 +326,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
             filled[:, slice(*span)] @ vectors
             for span, vectors in zip(self.texts, self.components_, strict=True)
         ]
-        parts = [filled[:, self._numbers], ones, *means, *topics]
+        parts = [filled[:, self._numbers], ones, *means, *topics, np.isnan(X[:, self.gaps_])]
         encoded = np.empty((len(X), sum(part.shape[1] for part in parts)))
         return np.concatenate(parts, axis=1, out=encoded)  # rows in one piece, whatever the parts
 
@@ -312,8 +336,13 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         shapes = [self.fills_.shape == (self.n_features_in_,)]
         shapes.append(self.one_hot_.ndim == 2 and self.one_hot_.shape[1] == 2)
         shapes.append(self.one_hot_.dtype.kind == "i" and self.fills_.dtype == np.float64)
+        shapes.append(self.gaps_.ndim == 1 and self.gaps_.dtype.kind == "i")
+        shapes.append(set(self.gaps_.ravel().tolist()) <= set(range(self.n_features_in_)))
         if not all(shapes):
-            raise ValueError("expected what fills each feature, and pairs of feature and category")
+            raise ValueError(
+                "expected what fills each feature, features whose gaps are marked, and pairs of a "
+                "feature and a category"
+            )
         few = {j: len(texts) for j, texts in self._texts.items() if j not in self._many}
         if any(not 0 <= code < few.get(j, 0) for j, code in self.one_hot_.tolist()):
             raise ValueError("expected categories that the features have")
@@ -377,6 +406,17 @@ def _means(codes: Indices, n_categories: int, targets: Array) -> Array:
     shrunk: Array = weights * means + (1 - weights) * overall
     shrunk[n_categories] = overall
     return shrunk
+
+
+def _differ(targets: Array, mask: npt.NDArray[np.bool_]) -> bool:
+    """Return whether the means of some target differ between two groups, by Welch's t."""
+    if min(mask.sum(), (~mask).sum()) < 2:
+        return False
+    first, second = targets[mask], targets[~mask]
+    errors = first.var(axis=0, ddof=1) / len(first) + second.var(axis=0, ddof=1) / len(second)
+    return bool(
+        (np.abs(first.mean(axis=0) - second.mean(axis=0)) > LEAST_T * np.sqrt(errors)).any()
+    )
 
 
 def _blocks(X: Array) -> Iterator[Array]:

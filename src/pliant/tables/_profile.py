@@ -236,9 +236,10 @@ class ColumnProfile:
             return self._of_dates(ends[:, 0].min(axis=0), ends[:, 1].max(axis=0), None)
         if kind == "categorical":
             return self._of_texts(kept)
-        if not kept and self.rows > FEW and self.numbers.low == self.numbers.high:
+        whole_column = not kept and not self.gaps.count
+        if whole_column and self.rows > FEW and self.numbers.low == self.numbers.high:
             return "constant"
-        if not kept and not self.gaps.count and kind == "numeric" and self.numbers.are_ids:
+        if whole_column and kind == "numeric" and self.numbers.are_ids:
             return "id"
         return Column(self.name, kind)
 
@@ -251,7 +252,7 @@ class ColumnProfile:
         if (dates := self._dates()) is not None:
             return dates
         self._check_numbers(distinct)
-        if distinct == 1 and self.rows > FEW and not kept:
+        if distinct == 1 and self.rows > FEW and not kept and not self.gaps.count:
             return "constant"
         unlike = distinct > max(FEW, MAX_DISTINCT * counts.present) or counts.overflow
         wordy = (distinct > FEW and distinct > TEXT_DISTINCT * counts.present) or counts.overflow

@@ -43,9 +43,9 @@ OPTIONAL = {"missing", "left_out", "notes", "form"}
 class TableSchema:
     """Turn tables into the same numbers that a model was fitted on.
 
-    Made by `fit`; columns are then looked up by name, in any order, and others are left aside. Nothing
-    that a test row must not show is learned here: `encoder` returns the step of a pipeline that
-    fills in what is missing and encodes categories and texts.
+    Made by `fit`; columns are then looked up by name, in any order, and others are left aside.
+    Nothing is learned here that a score on test rows would profit from: `encoder` returns the step
+    of a pipeline that fills in what is missing and encodes categories and texts.
 
     Parameters
     ----------

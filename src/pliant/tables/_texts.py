@@ -27,8 +27,11 @@ MOST_STRANGE = 4
 NUMBER_LIKE = re.compile(r"[-+$€£]?\d[\d.,']*(e[-+]?\d+)?[%$€£]?", re.IGNORECASE)
 """What a person would read as a number, spaces aside: ``0,5``, ``1,250.00``, ``3%``."""
 
-TEXT_WIDTH = 256
-"""Columns that the words of a text are hashed into."""
+TEXT_WIDTH = 512
+"""Columns that the words of a text, and parts of words, are hashed into."""
+
+PARTS_OF_WORDS = (3, 4)
+"""Characters of a part of a word; parts are alike where words are misspelt."""
 
 
 @dataclass
@@ -93,7 +96,9 @@ class TextCounts:
 
 
 def hashed(cells: Sequence[str | None], width: int = TEXT_WIDTH) -> Array:
-    """Return texts as counts of their words, hashed into columns, each row of length 1.
+    """Return texts as counts of words and of parts of words, each kind hashed into half the columns.
+
+    The counts of each kind have length 1.
 
     Nothing is learned from the texts, so that a column has the same meaning in all tables.
 
@@ -109,9 +114,21 @@ def hashed(cells: Sequence[str | None], width: int = TEXT_WIDTH) -> Array:
     """
     from sklearn.feature_extraction.text import HashingVectorizer
 
-    hasher = HashingVectorizer(n_features=width, alternate_sign=False, norm="l2")
-    features: npt.NDArray[np.float64] = hasher.transform(cell or "" for cell in cells).toarray()
-    return features
+    there = [cell or "" for cell in cells]
+    kinds: list[tuple[str, tuple[int, int], int]] = [
+        ("word", (1, 1), (width + 1) // 2),
+        ("char_wb", PARTS_OF_WORDS, width // 2),
+    ]
+    features = [
+        HashingVectorizer(
+            n_features=columns, analyzer=kind, ngram_range=lengths, alternate_sign=False
+        )
+        .transform(there)
+        .toarray()
+        for kind, lengths, columns in kinds
+        if columns
+    ]
+    return np.concatenate(features, axis=1)
 
 
 def _looks_like_a_number(text: str) -> bool:
