@@ -245,10 +245,10 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
                 raise ValueError(
                     f"expected categories of features below {self.n_features_in_}, got {j!r}"
                 )
-        for span in self.texts:
-            if not (len(span) == 2 and 0 <= span[0] < span[1] <= self.n_features_in_):
+        for start, stop in self.texts:
+            if not 0 <= start < stop <= self.n_features_in_:
                 raise ValueError(
-                    f"expected texts in columns up to {self.n_features_in_}, got {tuple(span)}"
+                    f"expected texts in columns up to {self.n_features_in_}, got {start, stop}"
                 )
 
     def _fill(self, j: int, values: Array) -> float:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pliant.core.typing import Array
 from pliant.tables._names import row_name
@@ -96,9 +95,9 @@ class TextCounts:
 
 
 def hashed(cells: Sequence[str | None], width: int = TEXT_WIDTH) -> Array:
-    """Return texts as counts of words and of parts of words, each kind hashed into half the columns.
+    """Return texts as counts of words and of parts of words, hashed into columns.
 
-    The counts of each kind have length 1.
+    Each kind has half of the columns, and counts of length 1.
 
     Nothing is learned from the texts, so that a column has the same meaning in all tables.
 
