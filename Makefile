@@ -1,4 +1,4 @@
-# make demo   a first look: environment, then DANK against a tuned Gaussian SVM on a real table
+# make demo   a first look: environment, then LAB-RBF beside tuned methods, and a page to open
 # make test   lint, types, import contracts, tests
 # make portable  numerical tests with the BLAS kernels of another processor, CORES=Nehalem
 # make docs   the documentation, warnings as errors

@@ -19,8 +19,10 @@ extensions = [
     "sphinx.ext.autosummary",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
-    "mathml",
+    "local_mathjax",
+    "command_options",
     "markdown_page",
+    "outside_links",
     "plain_docstrings",
 ]
 exclude_patterns = ["_build", "numbers", "**/README.rst"]
@@ -49,7 +51,6 @@ sphinx_gallery_conf = {
 }
 
 html_theme = "pydata_sphinx_theme"
-html_math_renderer = "mathml"
 html_static_path = ["_static"]
 html_css_files = ["pliant.css"]
 html_title = f"pliant {release}"
@@ -57,13 +58,10 @@ html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
     "navigation_with_keys": False,
+    "navigation_depth": 3,
     "show_prev_next": False,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-WITHOUT_SIDEBAR = [
-    "index", "methods/*", "changelog", "building", "notation", "benchmarks", "papers",
-    "comparing", "which_method",
-]  # fmt: skip
-html_sidebars = {page: [] for page in WITHOUT_SIDEBAR}
+html_sidebars = {"index": []}

@@ -52,12 +52,18 @@ plt.show()
 # %%
 # The learned kernel is a function of two points. If one of them is fixed at z, it is a polynomial
 # on each of the four rectangles between the dashed lines through z, with kinks at their borders.
+# The three panels have one scale of colours.
 
 from pliant.plots import TessellationDisplay
 
+points = np.array([(0.2, 0.8), (0.65, 0.6), (0.5, 0.3)])
+values = tkl.kernel_(X, points)
+levels = np.arange(np.floor(values.min()), np.ceil(values.max()), 0.25)
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained")
-for ax, z in zip(axes, [(0.2, 0.8), (0.65, 0.6), (0.5, 0.3)], strict=True):
-    TessellationDisplay.from_estimator(tkl, X, features=(0, 1), point=z, ax=ax)
+for ax, z in zip(axes, points, strict=True):
+    TessellationDisplay.from_estimator(
+        tkl, X, features=(0, 1), point=tuple(z), ax=ax, levels=levels, extend="both"
+    )
 plt.show()
 
 # %%

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pliant._version import __version__
 from pliant.core.exceptions import (
+    FeatureScaleWarning,
     ModelFileError,
     NonPSDWarning,
     TableError,
@@ -59,6 +60,7 @@ __all__ = [
     "C_path",
     "DANKClassifier",
     "DANKRegressor",
+    "FeatureScaleWarning",
     "GKLClassifier",
     "GKLRegressor",
     "KNPLClassifier",

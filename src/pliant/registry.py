@@ -69,6 +69,9 @@ class Method:
         enough.
     given : mapping of str to value, optional
         Parameters of every fit; they win over `many` and `rough`.
+    searched : bool, default=True
+        Whether a comparison searches the grid. False for a method whose default settings were
+        chosen for tables of all kinds, so that a search costs more than it gains.
     """
 
     name: str
@@ -84,6 +87,7 @@ class Method:
     many: tuple[int, Mapping[str, Any]] | None = None
     rough: Mapping[str, Any] = field(default_factory=dict)
     given: Mapping[str, Any] = field(default_factory=dict)
+    searched: bool = True
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -248,6 +252,7 @@ METHODS: dict[str, Method] = {
         summary="a radial kernel with bandwidths of its own for each support point",
         rough={"n_members": 1, "transforms": None, "max_iter": 30},
         streams=True,
+        searched=False,
     ),
     "mkl": Method(
         name="mkl",

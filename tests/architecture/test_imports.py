@@ -74,6 +74,7 @@ def test_the_public_names():
         "C_path",
         "DANKClassifier",
         "DANKRegressor",
+        "FeatureScaleWarning",
         "GKLClassifier",
         "GKLRegressor",
         "KNPLClassifier",

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 
+import numpy as np
 import pytest
-from matplotlib.image import imread
+from matplotlib.image import imread, imsave
 
 from pliant.comparison.report import write_report
 from tests.comparison.report.report_cases import HOSTILE, METHODS, result
 
 RANK, METHOD, SCORE = 0, 1, 2
 BOARD = 'const board = document.querySelector("table.leaderboard");'
-NAMES = ("one", "regression", "several", "hostile")
+NAMES = ("one", "regression", "several", "hostile", "pictures")
+
+
+def black_and_white():
+    """Return a wide picture, the left half white and the right half black, as PNG in base64."""
+    pixels = np.ones((200, 400, 3))
+    pixels[:, 200:] = 0.0
+    file = io.BytesIO()
+    imsave(file, pixels)
+    return base64.b64encode(file.getvalue()).decode()
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +36,9 @@ def files(tmp_path_factory):
         "regression": [result("regression", name="numbers")],
         "several": [result(name=f"table {seed}", seed=seed) for seed in range(3)],
         "hostile": [hostile],
+        "pictures": [
+            result(pictures=[{"title": "Gram", "alt": "Blocks", "png": black_and_white()}])
+        ],
     }
     for name, results in cases.items():
         write_report(results, folder / f"{name}.html")
@@ -168,6 +182,30 @@ def test_dark_drawings_use_light_lines(opened):
         line = opened("one", dark=dark).find_element("css selector", ".line.reference")
         colours.append(line.value_of_css_property("stroke"))
     assert colours == ["rgb(27, 31, 36)", "rgb(231, 234, 238)"]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_pictures_take_the_colours_of_the_page(opened, tmp_path, dark):
+    """White becomes the colour of the card and black that of text, light or dark."""
+    browser = opened("pictures", dark=dark)
+    box = browser.execute_script(
+        "const image = document.querySelector('.picture img'); image.scrollIntoView();"
+        "const box = image.getBoundingClientRect(); return [box.left, box.top, box.width];"
+    )
+    left, top, width = (round(number) for number in box)
+    shot = picture(browser, tmp_path / "picture.png")
+    white, black = shot[top + 20, left + 20], shot[top + 20, left + width - 20]
+    card = shot[top + 20, left - 8]
+    np.testing.assert_allclose(white, card, atol=2 / 255)
+    assert (card.mean() < 0.2) == dark
+    assert black.min() > 0.9 if dark else black.max() < 0.1
+
+
+def test_a_wide_picture_is_readable_on_a_phone(opened):
+    browser = opened("pictures", width=400)
+    sizes = "const card = document.querySelector('.picture.wide'); return [card.clientWidth,"
+    card, image = browser.execute_script(f"{sizes} card.querySelector('img').clientWidth]")
+    assert card < 400 < 500 < image
 
 
 def test_without_its_script_everything_is_there(opened, tmp_path):

@@ -98,6 +98,7 @@ def models(tmp_path_factory):
         found[target] = place / f"{target}.pliant"
         others = [word for name in TARGETS if name != target for word in ("--drop", name)]
         words = ["fit", table, "--target", target, "--out", found[target], "--cv", 3, *others]
+        words += ["--method", "dank"]
         assert captured(*words).code == 0
     return found
 

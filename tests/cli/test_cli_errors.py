@@ -16,7 +16,8 @@ from tests.cli.conftest import patients, write
 
 pytestmark = pytest.mark.usefixtures("folder")
 
-FIT = ("fit", "patients.csv", "--target", "sick", "--drop", "grade", "--drop", "amount")
+DANK = ("--method", "dank")
+FIT = ("fit", "patients.csv", "--target", "sick", "--drop", "grade", "--drop", "amount", *DANK)
 
 TABLES = {
     "all": (["a,b,y", "inf,2,p", "1,1e999,"], "3 problems: (1) column 'a': expected a finite"),
@@ -42,7 +43,7 @@ TABLES = {
 def test_tables(refused, name):
     lines, expected = TABLES[name]
     Path("t.csv").write_text("\n".join(lines), encoding="utf-8")
-    assert expected in refused("fit", "t.csv", "--target", "y")
+    assert expected in refused("fit", "t.csv", "--target", "y", *DANK)
 
 
 def test_a_wrong_encoding(refused):
@@ -344,4 +345,4 @@ def test_an_order_has_the_defaults_of_the_command_line(pliant, monkeypatch):
     seen = []
     monkeypatch.setattr("pliant.cli.fit.command.train", lambda *words: seen.append(words) or 1 / 0)
     pliant("fit", "patients.csv", "--target", "sick")
-    assert seen == [(Path("patients.csv"), Order("dank", "sick"), None)]
+    assert seen == [(Path("patients.csv"), Order(None, "sick"), None)]

@@ -80,7 +80,8 @@ def test_a_closed_pipe_is_no_error(folder, models):
 @posix_only
 def test_ctrl_c(folder):
     write("t.csv", "a,b,y", *(f"{k * 37 % 101},{k * 53 % 97},{k % 7 % 2}" for k in range(3000)))
-    command = [*PLIANT, "fit", "t.csv", "--target", "y", "--tune", "--out", "m.pliant"]
+    words = ["--target", "y", "--tune", "--out", "m.pliant", "--method", "dank"]
+    command = [*PLIANT, "fit", "t.csv", *words]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr.readline().startswith(("Learning from", "Note:"))
         time.sleep(0.3)
@@ -98,7 +99,8 @@ def test_a_closed_stdout_is_no_error(folder):
 
 def test_an_ascii_terminal_gets_replacements(folder):
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
-    done = finished([*PLIANT, "fit", "patients.csv", "--target", "sick"], env=environment)
+    words = ["fit", "patients.csv", "--target", "sick", "--method", "dank"]
+    done = finished([*PLIANT, *words], env=environment)
     assert done.returncode == 0, done.stderr
     assert "accuracy" in done.stdout
     assert "?" in done.stdout
@@ -106,7 +108,8 @@ def test_an_ascii_terminal_gets_replacements(folder):
 
 def test_predictions_on_stdout_are_utf8_whatever_the_terminal(folder, pliant):
     write("t.csv", *(line.replace(",yes,", ",später,") for line in patients()))
-    assert pliant("fit", "t.csv", "--target", "sick", "--cv", 0, "--out", "m.pliant").code == 0
+    words = ("--target", "sick", "--cv", 0, "--out", "m.pliant", "--method", "dank")
+    assert pliant("fit", "t.csv", *words).code == 0
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     done = finished([*PLIANT, "predict", "m.pliant", "t.csv"], env=environment)
     assert "später" in done.stdout
@@ -115,7 +118,7 @@ def test_predictions_on_stdout_are_utf8_whatever_the_terminal(folder, pliant):
 def test_the_note_on_compiling_is_readable(folder, tmp_path_factory):
     cache = tmp_path_factory.mktemp("cache")
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
-    words = ["fit", "patients.csv", "--target", "amount", "--cv", "0"]
+    words = ["fit", "patients.csv", "--target", "amount", "--cv", "0", "--method", "dank"]
     first, second = (finished([*PLIANT, *words], env=environment) for _ in range(2))
     assert first.stderr == NOTE + "Learning from 60 rows: 1 fit\n"
     assert second.stderr == "Learning from 60 rows: 1 fit\n"

@@ -36,6 +36,11 @@ def record(method, repeat, fold, scores, *, train=80, test=20, **facts):
     }
 
 
+def staged(method, stage, scores, metric="accuracy", folds=5, **facts):
+    """Finished cells of one method at one stage; None is a cell that is not there."""
+    return records_of({method: scores}, metric, folds, stage=stage, **facts)
+
+
 def records_of(scores, metric="accuracy", folds=5, **facts):
     """Finished cells of methods, their scores fold by fold; None is a cell that is not there."""
     return [

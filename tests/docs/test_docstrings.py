@@ -49,6 +49,13 @@ def test_public_names_exist_and_are_documented(name):
             assert item.__doc__, f"{name}.{public} has no docstring"
 
 
+@pytest.mark.parametrize("name", ["pliant", "pliant.kernels"])
+def test_parameters_and_attributes_are_described_where_they_stand(name):
+    module = importlib.import_module(name)
+    elsewhere = [n for n in module.__all__ if "    As in `" in (getattr(module, n).__doc__ or "")]
+    assert elsewhere == []
+
+
 def test_the_estimators_show_an_example():
     finder = doctest.DocTestFinder(exclude_empty=True)
     for item in (pliant.DANKClassifier, pliant.DANKRegressor):

@@ -1,6 +1,7 @@
 """The documentation lists every public name, and shows the repository's Markdown files."""
 
 import importlib
+import importlib.metadata
 import importlib.util
 import re
 from pathlib import Path
@@ -72,11 +73,38 @@ def test_docstrings_are_read_as_plain_text():
     )
 
 
-def test_formulas_need_no_script():
+def test_formulas_are_drawn_by_a_script_of_the_pages():
     pytest.importorskip("sphinx")
-    from docutils import nodes
+    mathjax = extension("local_mathjax")
+    try:
+        importlib.metadata.distribution(mathjax.PACKAGE)
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip(f"{mathjax.PACKAGE} is not installed")
+    assert "MathJax" in mathjax.script().read_text("utf-8")
 
-    formula = extension("mathml").formula
-    shown = re.sub(r"\s", "", formula(nodes.math("", r"\tfrac12 x'")))
-    assert "<mn>1</mn><mn>2</mn></mfrac>" in shown
-    assert "′" in shown
+
+def test_a_command_is_listed_with_its_options():
+    pytest.importorskip("sphinx")
+    listed = dict(extension("command_options").options("fit"))
+    assert listed["--target COLUMN"] == "The column to learn. Required."
+    assert listed["--cv K"].endswith("Default: ``5``.")
+    assert "TABLE" in listed
+    assert not any("--help" in typed for typed in listed)
+
+
+@pytest.mark.parametrize(
+    ("name", "url"),
+    [
+        (
+            "sklearn.svm.SVC",
+            "https://scikit-learn.org/stable/modules/generated/sklearn.svm.SVC.html",
+        ),
+        ("numpy.load", "https://numpy.org/doc/stable/reference/generated/numpy.load.html"),
+        ("sklearn.svm.Missing", None),
+        ("missing.svm.SVC", None),
+        ("svm", None),
+    ],
+)
+def test_names_of_other_libraries_have_an_address(name, url):
+    pytest.importorskip("sphinx")
+    assert extension("outside_links").address(name) == url

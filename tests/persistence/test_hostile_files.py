@@ -157,7 +157,8 @@ HOSTILE = {
         "ObjectNode", "sklearn.preprocessing._function_transformer", "FunctionTransformer"
     ),
     "tree": node("TreeNode", "sklearn.tree._tree", "Tree", content=NONE),
-    "svc": node("ObjectNode", "sklearn.svm._classes", "SVC", content=NONE),
+    "svc": node("ObjectNode", "sklearn.svm._classes", "NuSVC", content=NONE),
+    "forest": node("ObjectNode", "sklearn.ensemble._forest", "RandomForestClassifier"),
     "listed type, other kind": node("ConstructorFromReduceNode", "builtins", "str", content=LIST),
     "callable as a list": node("ListNode", "os", "system", content=[]),
     "subclass of dict": node("DictNode", "collections", "OrderedDict", content={}, key_types=LIST),

@@ -128,7 +128,7 @@ def test_a_regressor(tmp_path):
 
 def test_a_machine_that_a_file_cannot_hold_is_named(tmp_path):
     model = LearnedKernelClassifier(SCGLogDetLearner(strength=1.0), SVC(kernel="precomputed"))
-    with pytest.raises(ModelFileError, match=r"'model\.machine_?' is a 'sklearn\.svm"):
+    with pytest.raises(ModelFileError, match=r"expected kernel in .* got 'precomputed'"):
         save_model(model.fit(X, Y == 0), tmp_path / "model.pliant")
     assert list(tmp_path.iterdir()) == []
 

@@ -39,6 +39,22 @@ def test_colours_diverge_from_zero(model, clowns):
     np.testing.assert_allclose(image.cmap(image.norm(0.0))[:3], 0.97, atol=0.02)  # white
 
 
+def test_where_there_is_nothing_to_see_it_says_so_in_pale_colours(clowns):
+    X, y = clowns
+    stiff = DANKClassifier(C=10.0, eta_scale=1e6, tau=0.0).fit(X, y)
+    display = AdaptationDisplay.from_estimator(stiff, X, y)
+    largest = np.abs(display.change).max()
+    assert 0 < largest < 1e-3
+    assert display.hardly_adapted
+    assert display.ax_.get_title().endswith(f"\nhardly adapted: |F − 1| ≤ {largest:.1g}")
+    assert display.image_.get_clim() == (-1e-3, 1e-3)
+    at_limit = AdaptationDisplay(np.array([[0.0, 1e-3], [-1e-3, 0.0]]), 2, 1, [0, 1])
+    assert at_limit.hardly_adapted
+    beyond = AdaptationDisplay(np.array([[0.0, 2e-3], [2e-3, 0.0]]), 2, 1, [0, 1]).plot()
+    assert not beyond.hardly_adapted
+    assert "hardly" not in beyond.ax_.get_title()
+
+
 def test_many_points_are_thinned_evenly_and_the_title_says_so(model, clowns, monkeypatch):
     monkeypatch.setattr(_common, "MOST_POINTS", 7)
     display = AdaptationDisplay.from_estimator(model, *clowns)
@@ -58,6 +74,13 @@ def test_axes_and_text_labels(clowns):
     display = AdaptationDisplay.from_estimator(model, X, names, ax=ax)
     assert display.ax_ is ax
     assert [text.get_text() for text in ax.get_xticklabels()] == ["arch", "cloud"]
+    codes = DANKClassifier().fit(X, (y > 0).astype(int))
+    for given, shown in ((None, ["class 0", "class 1"]), (["sky", "ground"], ["sky", "ground"])):
+        display = AdaptationDisplay.from_estimator(codes, X, (y > 0).astype(int), class_names=given)
+        assert [text.get_text() for text in display.ax_.get_yticklabels()] == shown
+    for wrong in (["sky"], "ab"):
+        with pytest.raises(ValueError, match="expected 2 class_names, got"):
+            AdaptationDisplay.from_estimator(model, X, names, class_names=wrong)
 
 
 def test_a_pipeline_and_a_precomputed_kernel_are_drawn(clowns):

@@ -46,7 +46,7 @@ def test_both_kernels_are_drawn_by_class_and_coefficient(model, clowns):
     np.testing.assert_allclose(before, model.kernel_.base(X[order]), atol=1e-12)
     assert np.abs(after - before).max() > 0.01
     assert display.ax_.get_xlabel() == "all 80 points, ordered by class, then |coefficient|"
-    assert [t.get_text() for t in display.ax_.get_yticklabels()] == ["-1.0", "1.0"]
+    assert [t.get_text() for t in display.ax_.get_yticklabels()] == ["class -1", "class 1"]
 
 
 def test_matrices_are_centred(model, clowns):
@@ -227,3 +227,24 @@ def test_wrong_parts_are_told():
         GramDisplay(GRAM, Y, by="size")
     with pytest.raises(ValueError, match="expected centred True or False, got 'no'"):
         GramDisplay(GRAM, Y, centred="no")
+
+
+def test_it_says_where_a_kernel_is_hardly_adapted_and_names_classes():
+    before = np.array([[1.0, 0.5, 0.1], [0.5, 1.0, 0.2], [0.1, 0.2, 1.0]])
+    y = [0, 1, 1]
+    for change, hardly in ((9e-4, True), (2e-3, False)):
+        display = GramDisplay(before + change, y, before, class_names=["no", "yes"]).plot()
+        assert display.hardly_adapted is hardly
+        titles = [text.get_text() for text in display.ax_.texts]
+        assert [title.split("\n")[0] for title in titles] == [
+            "base kernel",
+            "learned kernel" + ", hardly adapted" * hardly,
+        ]
+        assert [text.get_text() for text in display.ax_.get_yticklabels()] == ["no", "yes"]
+        first, second = display.images_
+        assert first.get_clim() == second.get_clim()  # one scale for both
+    assert not GramDisplay(before, y).hardly_adapted
+    assert GramDisplay(before, y).class_names == ["class 0", "class 1"]
+    assert GramDisplay(before, [0.5, 1.0, 2.5], class_names=None).class_names is None
+    with pytest.raises(ValueError, match=r"expected 2 class_names, got \['a', 'b', 'c'\]"):
+        GramDisplay(before, y, class_names=["a", "b", "c"])

@@ -14,7 +14,7 @@ from typer.main import get_command
 from pliant._version import __version__
 from pliant.cli.compare.command import compare
 from pliant.cli.console import diagnostics, tell
-from pliant.cli.demo import demo
+from pliant.cli.demo.command import demo
 from pliant.cli.errors import exit_code, one_line
 from pliant.cli.exit_codes import READER_GONE
 from pliant.cli.fit.command import fit

@@ -10,23 +10,23 @@ from pliant.registry import METHODS, Method, is_gamma
 def methods() -> None:
     """List the methods, with their tasks, limits, tuning grids and papers."""
     learned = [facts(_facts(method)) for method in METHODS.values()]
-    plain = []
-    for name, method in BASELINES.items():
-        absent = "" if available(method) else f" (not installed: {method.paper})"
-        plain.append((name, f"{method.summary}{absent}"))
-    print("\n\n".join([*learned, "For pliant compare alone:", facts(plain)]))
+    plain = [facts(_facts(method)) for method in BASELINES.values()]
+    print("\n\n".join([*learned, "Plain methods, to compare with:", *plain]))
 
 
 def _facts(method: Method) -> list[tuple[str, str]]:
     """Return what there is to know of one method."""
     grid = [f"{name} in {_values(method, name)}" for name in method.grid]
-    return [
+    known = [
         (method.name, method.summary),
         ("  tasks", ", ".join(method.tasks)),
         ("  rows", _rows(method)),
-        ("  --tune", "; ".join(grid)),
-        ("  paper", method.paper),
+        ("  --tune", "; ".join(grid) or "nothing to choose"),
     ]
+    if method.name not in BASELINES:
+        return [*known, ("  paper", method.paper)]
+    absent = "" if available(method) else f" (not installed: pip install {method.paper})"
+    return [*known, ("  package", f"{method.paper}{absent}")]
 
 
 def _rows(method: Method) -> str:

@@ -6,6 +6,7 @@ ranks, and `report` the page, sentences and tables of text.
 """
 
 from pliant.comparison.comparing import compare, compare_sample
+from pliant.comparison.frames import TableEncoder
 from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.reading import read_sample
 from pliant.comparison.record import Entry
@@ -36,6 +37,7 @@ __all__ = [
     "Sample",
     "Score",
     "Standing",
+    "TableEncoder",
     "across",
     "average_ranks",
     "compare",

@@ -18,7 +18,9 @@ from sklearn.metrics import (
     root_mean_squared_error,
 )
 
+from pliant.core.text import meant
 from pliant.core.typing import Array
+from pliant.core.validation import plain
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,9 +51,9 @@ class Metric:
     Parameters
     ----------
     name : str
-        As in options and in data.
+        Its name in options and in data.
     title : str
-        As in tables.
+        Its heading in tables.
     task : {"classification", "regression"}
     measure : callable
         From the true values and `Predictions` to the number; None where it is not defined.
@@ -132,6 +134,32 @@ METRICS: dict[str, Metric] = {
     )
 }
 """All metrics, by name; the first of a task is the default for the search and the ranks."""
+
+
+SCORERS = {metric.scorer: metric.name for metric in METRICS.values()}
+"""The metrics by the names that scikit-learn gives to their scorers."""
+
+
+def metric_name(name: str) -> str:
+    """Return pliant's name of a metric from that name or from scikit-learn's name of its scorer.
+
+    Raises
+    ------
+    ValueError
+        If there is no such metric; the message has close matches, or all names.
+
+    Examples
+    --------
+    >>> metric_name("roc_auc"), metric_name("neg_root_mean_squared_error"), metric_name("r2")
+    ('auc', 'rmse', 'r2')
+    """
+    plain_name = str(name)
+    if plain_name in METRICS:
+        return plain_name
+    if plain_name in SCORERS:
+        return SCORERS[plain_name]
+    known = [*METRICS, *(scorer for scorer in SCORERS if scorer not in METRICS)]
+    raise ValueError(f"unknown metric {plain(name)!r}; {meant(plain_name, known)}")
 
 
 def metrics_of(task: str) -> tuple[Metric, ...]:

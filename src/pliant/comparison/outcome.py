@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from pliant.comparison.metrics import METRICS, Metric, metrics_of
+from pliant.comparison.metrics import METRICS, Metric, metric_name, metrics_of
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.record import Entry, Record
+from pliant.comparison.stats.recommendation import Recommendation, recommend
 from pliant.comparison.stats.standings import Standing, standings
 from pliant.core.validation import check_choice
 
@@ -48,8 +49,13 @@ class Outcome:
         Parameters
         ----------
         metric : str, optional
-            By default the metric of the search.
+            By default the metric of the search; scikit-learn's names are known too.
         """
         names = tuple(each.name for each in self.metrics)
-        chosen = self.metric if metric is None else METRICS[check_choice("metric", metric, names)]
+        name = self.metric.name if metric is None else metric_name(metric)
+        chosen = METRICS[check_choice("metric", name, names)]
         return standings(self.methods, self.records, chosen, self.protocol)
+
+    def recommendation(self) -> Recommendation | None:
+        """Return the method to use, and why; None where none can be recommended."""
+        return recommend(self.standings())

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final, Literal, TypeAlias
 
-from pliant.comparison.metrics import METRICS
-from pliant.core.validation import check_choice, check_integer
+from pliant.comparison.metrics import metric_name
+from pliant.core.validation import check_integer
+
+Stage: TypeAlias = Literal["sampled", "default", "searched"]
+"""How thoroughly a cell is learned: with default settings on a sample of the training rows, with
+default settings on all of them, or with the settings that a search on inner folds chose."""
+
+SAMPLED: Final = "sampled"
+DEFAULT: Final = "default"
+SEARCHED: Final = "searched"
+
+Place: TypeAlias = tuple[int, int]
+"""A repeat and a fold."""
 
 
 @dataclass(frozen=True, order=True)
@@ -18,14 +29,16 @@ class Cell:
     method : str
     repeat, fold : int
         From 0.
+    stage : {"sampled", "default", "searched"}
     """
 
     method: str
     repeat: int
     fold: int
+    stage: Stage = SEARCHED
 
     @property
-    def place(self) -> tuple[int, int]:
+    def place(self) -> Place:
         """The outer split, which all methods share."""
         return self.repeat, self.fold
 
@@ -39,13 +52,16 @@ class Protocol:
     folds, repeats : int
         Outer folds, and how often they are drawn. Rows in the order of time have one repeat.
     metric : str or None
-        The metric of the search and the ranks; None: accuracy, or R2.
+        The metric of the search and the ranks, by its name here or in scikit-learn; None:
+        accuracy, or R2.
     inner_folds : int or None
         Folds of the search; None: 5 below 1000 training rows, else 3.
     candidates : int
         The most settings that the search tries; drawn from the grid if it has more.
     search_rows : int
         The most training rows of the search; the chosen settings are fitted on all.
+    first_rows : int
+        Training rows of the first answers on a large table, and the most rows that test them.
     seed : int
         Decides every draw, together with the cell.
     """
@@ -56,6 +72,7 @@ class Protocol:
     inner_folds: int | None = None
     candidates: int = 32
     search_rows: int = 2000
+    first_rows: int = 2000
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -63,13 +80,14 @@ class Protocol:
         check_integer("repeats", self.repeats, least=1)
         check_integer("candidates", self.candidates, least=1)
         check_integer("search_rows", self.search_rows, least=10)
+        check_integer("first_rows", self.first_rows, least=10)
         check_integer("seed", self.seed, least=0)
         if self.inner_folds is not None:
             check_integer("inner_folds", self.inner_folds, least=2)
         if self.metric is not None:
-            check_choice("metric", self.metric, tuple(METRICS))
+            object.__setattr__(self, "metric", metric_name(self.metric))
 
-    def places(self) -> list[tuple[int, int]]:
+    def places(self) -> list[Place]:
         """Return the outer splits in the order in which they are run."""
         return [(repeat, fold) for repeat in range(self.repeats) for fold in range(self.folds)]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, NotRequired, TypedDict
 
+from pliant.comparison.protocol import SEARCHED, Cell, Stage
+
 LEARNED, BASELINE = "learned kernel", "baseline"
 
 REFERENCE, DUMMY = "svm", "dummy"
@@ -36,19 +38,22 @@ class Picture(TypedDict):
 class Record(TypedDict):
     """The result of one cell as plain data; a line of the journal holds one.
 
-    All have ``method``, ``repeat``, ``fold`` and ``status``; ``scores`` are by metric, None where
-    one is not defined. A failed cell has its ``error`` and no scores. A cell that is done has the
-    rest: ``chosen`` are the settings, ``inner_score`` is their score in the search, ``candidates``
-    counts the settings tried; ``support`` is the number of points with a coefficient, ``gap`` the
-    largest relative gap; ``curve`` holds pairs of training rows and the metric; ``predictions`` are
-    kept in the first repeat only, ``pictures`` in the first cell only; ``memory_mb`` is the most
-    that fit and prediction took, ``size_bytes`` the size of the pickled model. ``crashed`` marks a
-    cell that may succeed another time, so that the journal does not keep it.
+    All have ``method``, ``repeat``, ``fold`` and ``status``; ``stage`` is "searched" where it is
+    absent; ``scores`` are by metric, None where one is not defined. A failed cell has its ``error``
+    and no scores. A cell that is done has the rest: ``chosen`` are the settings that a search
+    chose, ``inner_score`` is their score in the search, ``candidates`` counts the settings tried;
+    ``support`` is the number of points with a coefficient, ``gap`` the largest relative gap;
+    ``curve`` holds pairs of training rows and the metric, in the last stage of a method only;
+    ``predictions`` are kept in the first repeat only, ``pictures`` in the last stage of the first
+    fold; ``memory_mb`` is the most that fit and prediction took, ``size_bytes`` the size of the
+    pickled model. ``crashed`` marks a cell that may succeed another time, so that the journal does
+    not keep it.
     """
 
     method: str
     repeat: int
     fold: int
+    stage: NotRequired[Stage]
     status: Literal["done", "error", "cut"]
     error: str | None
     scores: dict[str, float | None]
@@ -66,6 +71,16 @@ class Record(TypedDict):
     pictures: NotRequired[list[Picture]]
     warnings: NotRequired[list[str]]
     crashed: NotRequired[bool]
+
+
+def stage_of(record: Record) -> Stage:
+    """Return the stage of a record's cell."""
+    return record.get("stage", SEARCHED)
+
+
+def cell_of(record: Record) -> Cell:
+    """Return the cell of a record."""
+    return Cell(record["method"], record["repeat"], record["fold"], stage_of(record))
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,14 @@ import io
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from pliant.comparison.best import Source, fitted, winner
+from pliant.comparison.brief import as_html, as_text
 from pliant.comparison.outcome import Outcome
 from pliant.comparison.protocol import Protocol
-from pliant.comparison.record import Entry
+from pliant.comparison.record import Entry, stage_of
 from pliant.comparison.report import write_report
 from pliant.comparison.report.sentences import sentence
 from pliant.comparison.stats.standings import Standing
@@ -19,7 +22,7 @@ from pliant.comparison.stats.standings import Standing
 if TYPE_CHECKING:
     import pandas as pd
 
-SCORES = ["method", "repeat", "fold", "metric", "value"]
+SCORES = ["method", "repeat", "fold", "stage", "metric", "value"]
 """The columns of a table of scores."""
 
 PLAIN = ("sample", "truth", "seconds", "budget", "interrupted", "environment", "command")
@@ -50,15 +53,81 @@ class ComparisonResult(Outcome):
         Versions, cores, and the key of the comparison.
     command : str or None
         The command that repeats it.
+    source : Source or None
+        What was compared on what, to fit the best method; None for a result that was read from
+        plain data.
     """
 
+    source: Source | None = None
+
+    def __repr__(self) -> str:
+        """Return the leaderboard in a few lines."""
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        """Return the leaderboard as a table for a notebook."""
+        return as_html(self)
+
+    @property
+    def best(self) -> str | None:
+        """The name of the recommended method, or else of that with the best mean; None without."""
+        standing = winner(self)
+        return None if standing is None else standing.method.name
+
+    @cached_property
+    def best_estimator_(self) -> Any:
+        """The best method, fitted on all rows by `fit_best` when it is first asked for."""
+        return self.fit_best()
+
+    def fit_best(self, method: str | None = None) -> Any:
+        """Fit the recommended method on all rows.
+
+        Where the method was ranked with searched settings, folds may have chosen different ones.
+        The same search chooses them once more, on inner folds of all rows; no setting of a fold is
+        taken over. The scores of the folds estimate how good this procedure is. A method that was
+        ranked with its default settings is fitted with these. What is missing is filled in, and
+        text encoded, in the same way as in each fold.
+
+        Parameters
+        ----------
+        method : str, optional
+            The name of another method that was compared; by default `best`.
+
+        Returns
+        -------
+        estimator
+            Fitted. It takes what `pliant.compare` was given: arrays, or data frames with the same
+            columns in any order. `pliant.persistence.save_model` saves it.
+
+        Raises
+        ------
+        ValueError
+            If no method has a score, `method` was not compared, or the result was read from plain
+            data, which has no table.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from pliant import compare
+        >>> X, y = load_iris(return_X_y=True)
+        >>> result = compare(X, y, methods=["dummy", "linear"], folds=3, repeats=1, n_jobs=1)
+        >>> result.fit_best().predict(X[:3])
+        array([0, 0, 0])
+        """
+        if self.source is None:
+            raise ValueError(
+                "the result was read from plain data, without its table: call compare again, or "
+                "run pliant fit --method NAME --tune"
+            )
+        return fitted(self, self.source, method)
+
     def sentence(self) -> str:
-        """Return the result in one to three sentences."""
+        """Return what to use, and what the scores cannot tell, in some sentences."""
         return sentence(self.standings(), self.metric)
 
     @property
     def scores(self) -> pd.DataFrame:
-        """Every score: method, repeat, fold, metric, value; a row each."""
+        """Every score: method, repeat, fold, stage, metric, value; a row each."""
         import pandas as pd
 
         return pd.DataFrame(self._score_rows(), columns=SCORES)
@@ -120,7 +189,7 @@ class ComparisonResult(Outcome):
 
     def _score_rows(self) -> list[list[Any]]:
         return [
-            [record["method"], record["repeat"], record["fold"], name, value]
+            [record["method"], record["repeat"], record["fold"], stage_of(record), name, value]
             for record in self.records
             for name, value in record["scores"].items()
         ]
@@ -130,6 +199,8 @@ def _row(standing: Standing) -> dict[str, Any]:
     """Return a standing with its method's facts as one flat row."""
     row: dict[str, Any] = {}
     for name, value in asdict(standing).items():
+        if name == "lead":
+            continue
         if name == "method":
             row |= {key: value[key] for key in ("name", "title", "kind", "status", "reason")}
         elif isinstance(value, dict):

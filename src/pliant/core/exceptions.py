@@ -5,6 +5,10 @@ class NonPSDWarning(UserWarning):
     """A Gram matrix has a clearly negative eigenvalue, so no certificate can be given."""
 
 
+class FeatureScaleWarning(UserWarning):
+    """Features differ so much in scale that the kernel hardly depends on some of them."""
+
+
 class UniformWeightsWarning(UserWarning):
     """A rule for kernel weights does not prefer any kernel, so all have the same weight."""
 

@@ -44,7 +44,19 @@ def compiled(function: F) -> F:
     The cache lies beside the module; where that folder is read-only, in the user's cache
     folder; where neither can be written, in memory only.
     """
+    return _cached(function, fastmath=False)
+
+
+def compiled_fused(function: F) -> F:
+    """Compile `function` as `compiled` does; a product may be added without being rounded first.
+
+    For loops over single numbers whose result does not depend on how these two are rounded.
+    """
+    return _cached(function, fastmath={"contract"})
+
+
+def _cached(function: F, fastmath: Any) -> F:
     try:
-        return cast(F, numba.njit(cache=True, nogil=True, fastmath=False)(function))
+        return cast(F, numba.njit(cache=True, nogil=True, fastmath=fastmath)(function))
     except RuntimeError:  # numba: "cannot cache function: no locator available"
-        return cast(F, numba.njit(nogil=True, fastmath=False)(function))
+        return cast(F, numba.njit(nogil=True, fastmath=fastmath)(function))

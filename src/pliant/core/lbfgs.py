@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from pliant.core.typing import Array
@@ -27,7 +29,8 @@ class InverseHessian:
     def learn(self, step: Array, change: Array) -> None:
         """Remember that the gradient changed by `change` along `step`, arrays of one shape."""
         curvature = float(np.vdot(step, change))
-        if curvature > CURVED * np.linalg.norm(step) * np.linalg.norm(change):
+        lengths = math.sqrt(np.vdot(step, step)) * math.sqrt(np.vdot(change, change))
+        if curvature > CURVED * lengths:
             self.pairs = [*self.pairs, (step, change, curvature)][-self.memory :]
 
     def forget(self) -> None:

@@ -313,6 +313,37 @@ def check_weights(sample_weight: npt.ArrayLike | None, X: Array) -> Array:
     return weights
 
 
+UNLIKE = 1000.0
+"""Ratio of the scales of two features above which a kernel of one width misses the smaller one: it
+contributes a millionth of squared distances and a thousandth of absolute ones, less than the
+default `tol` and the noise of any target resolve. Scales of 1 to 100, as those of raw pixels or of
+amounts in one unit, are common and harmless; a wrong unit (metres beside millimetres) starts at
+1000."""
+
+ROUNDING = 1e-12
+"""A feature whose range is this share of its largest value is constant but for rounding."""
+
+
+def unlike_features(X: Array) -> tuple[int, int, float] | None:
+    """Return two columns of X, shape (n, d), of very unlike scale; None if there are none.
+
+    They are the number of the larger, of the smaller, and the ratio of their standard deviations.
+    Both the standard deviations and the ranges differ by more than `UNLIKE`: rare indicators
+    (one-hot columns) and pixels near the edge of images vary little, but in the units of the
+    others. Constant features do not count. Takes a few passes over X.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        lowest, highest = X.min(axis=0), X.max(axis=0)
+        widths, spreads = highest - lowest, X.std(axis=0)
+        varying = widths > ROUNDING * np.maximum(np.abs(lowest), np.abs(highest))
+        large = int(np.argmax(np.where(varying, spreads, -1.0)))
+        unlike = varying & (widths[large] > UNLIKE * widths) & (spreads[large] > UNLIKE * spreads)
+    if not unlike.any():
+        return None
+    small = int(np.argmin(np.where(unlike, spreads, np.inf)))
+    return large, small, float(spreads[large] / spreads[small])
+
+
 def stack_level() -> int:
     """Return the `stacklevel` with which a warning points at the caller of pliant.
 

@@ -19,6 +19,7 @@ from pliant.core.exceptions import ModelFileError
 from pliant.core.files import printable, quoted, replacing
 from pliant.persistence._archive import MAX_BYTES, members
 from pliant.persistence._nodes import check_nodes
+from pliant.persistence._sklearn import CHECKS, storable
 from pliant.persistence._types import trusted_types
 
 T = TypeVar("T")
@@ -61,8 +62,10 @@ def save_model(
     Parameters
     ----------
     model : object
-        A fitted estimator or a kernel of pliant, or a pipeline of scikit-learn's scalers and
-        imputers that ends in one.
+        A fitted estimator or a kernel of pliant, or one of scikit-learn's linear and ridge models,
+        support vector machines, forests and boosted trees; or a pipeline of scikit-learn's scalers
+        and imputers that ends in one. Forests and boosted trees are kept as plain arrays, see
+        `SavedTreesClassifier`.
     path : path-like
         The file to make or to replace.
     schema, metadata : dict, optional
@@ -79,7 +82,7 @@ def save_model(
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "pliant_version": __version__,
-        "model": model,
+        "model": _told(lambda: storable(model), "cannot save the model"),
         "schema": _as_json(schema, "schema"),
         "metadata": _as_json(metadata, "metadata"),
     }
@@ -171,7 +174,7 @@ def _check_parts(value: object, seen: set[int]) -> None:
     seen.add(id(value))
     for part in _inner(value):
         _check_parts(part, seen)
-    check = getattr(type(value), "_check_loaded", None)
+    check = CHECKS.get(type(value)) or getattr(type(value), "_check_loaded", None)
     if check is not None:
         try:
             check(value)

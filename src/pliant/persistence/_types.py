@@ -4,27 +4,41 @@ from __future__ import annotations
 
 from pliant import kernels, methods
 
+OWN_TYPES = frozenset(
+    {
+        "pliant.comparison.TableEncoder",
+        "pliant.persistence.SavedTreesClassifier",
+        "pliant.persistence.SavedTreesRegressor",
+        "pliant.tables.ColumnEncoder",
+    }
+)
+"""Types of pliant beside the estimators and kernels: the first steps for tables, and trees."""
+
 SKLEARN_TYPES = frozenset(
     {
         "sklearn.compose._target.TransformedTargetRegressor",
+        "sklearn.dummy.DummyClassifier",
+        "sklearn.dummy.DummyRegressor",
         "sklearn.impute._base.SimpleImputer",
         "sklearn.kernel_ridge.KernelRidge",
+        "sklearn.linear_model._logistic.LogisticRegression",
+        "sklearn.linear_model._ridge.Ridge",
         "sklearn.pipeline.Pipeline",
         "sklearn.preprocessing._data.MaxAbsScaler",
         "sklearn.preprocessing._data.MinMaxScaler",
         "sklearn.preprocessing._data.RobustScaler",
         "sklearn.preprocessing._data.StandardScaler",
         "sklearn.preprocessing._label.LabelEncoder",
+        "sklearn.svm._classes.SVC",
+        "sklearn.svm._classes.SVR",
     }
 )
-"""Estimators of scikit-learn whose methods are Python and NumPy.
+"""Estimators of scikit-learn.
 
-Those whose compiled code trusts the shapes and indices in its state (SVC, trees) have no place
-here: a forged file could make them read beyond their arrays.
+Their methods are Python and NumPy, but for SVC and SVR: their compiled code trusts the shapes of
+its arrays, so `pliant.persistence._sklearn` checks these. Trees have no place here, for the same
+reason: they are kept as plain arrays.
 """
-
-TABLE_TYPES = frozenset({"pliant.tables.ColumnEncoder"})
-"""The step of a pipeline that reads a table's columns; see `pliant.tables`."""
 
 NUMPY_SCALARS = frozenset(
     f"numpy.{name}"
@@ -46,12 +60,12 @@ KEY_TYPES = frozenset(
 def trusted_types() -> frozenset[str]:
     """Return the full names of pliant's own types that a model file may hold.
 
-    They are the classes that ``pliant.kernels`` and ``pliant.methods`` export, and `TABLE_TYPES`.
+    They are the classes that ``pliant.kernels`` and ``pliant.methods`` export, and `OWN_TYPES`.
     """
     rooms = (kernels, methods)
     exported = (getattr(room, name) for room in rooms for name in room.__all__)
-    names = frozenset(f"{t.__module__}.{t.__name__}" for t in exported if isinstance(t, type))
-    return names | TABLE_TYPES
+    names = (f"{t.__module__}.{t.__name__}" for t in exported if isinstance(t, type))
+    return OWN_TYPES | frozenset(names)
 
 
 def loaders() -> dict[str, frozenset[str]]:

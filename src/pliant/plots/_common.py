@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 
 MOST_POINTS = 400
 """Points that a heat map shows at most."""
+
+HARDLY = 1e-3
+"""A kernel is hardly adapted where no value changes by more than this share: on a scale of colours
+that ends there, nothing can be seen."""
 
 LONGEST = 28
 """Characters of a name that are drawn."""
@@ -170,6 +175,27 @@ def class_marks(starts: npt.ArrayLike, m: int) -> Array:
     """Return the middle of each class on an axis of m points, from where the classes start."""
     ends = np.append(starts, m)
     return np.asarray((ends[1:] + ends[:-1] - 1) / 2)
+
+
+def class_labels(classes: Sequence[Any], names: Sequence[str] | None = None) -> list[str]:
+    """Return how classes are called in a picture: the given names, or the labels themselves.
+
+    A label that is a number, such as 0, is called "class 0".
+
+    Raises
+    ------
+    ValueError
+        If there is not one name for each class.
+    """
+    if names is None:
+        return [f"class {c:g}" if _is_number(c) else text(c) for c in classes]
+    if isinstance(names, str) or len(names) != len(classes):
+        raise ValueError(f"expected {len(classes)} class_names, got {names!r:.60}")
+    return [text(name) for name in names]
+
+
+def _is_number(label: Any) -> bool:
+    return isinstance(label, numbers.Real) and not isinstance(label, bool | np.bool_)
 
 
 def target_marks(targets: Array) -> tuple[Array, list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -12,15 +13,16 @@ from pliant.core.typing import Array
 from pliant.kernels import Precomputed
 from pliant.plots._common import (
     GREY,
+    HARDLY,
     Display,
     check_two_classes,
+    class_labels,
     class_marks,
     in_order,
     inner_points,
     last_step,
     summary_for,
     target_marks,
-    text,
     thinned,
 )
 
@@ -32,9 +34,10 @@ class AdaptationDisplay(Display):
     """F - 1 between support points, where the learned kernel is F times the base kernel.
 
     Points are ordered by class, and within a class by abs(coefficient); for regression by target.
-    Positive entries are
-    pairs that the learned kernel holds for more similar than the base kernel does. Training
-    points without a coefficient all have the same row of F, near 1, and are not drawn.
+    Positive entries are pairs that the learned kernel holds for more similar than the base kernel
+    does. Training points without a coefficient all have the same row of F, near 1, and are not
+    drawn. Where no entry is larger than 0.001 in size the title says that the kernel is hardly
+    adapted, and the colours stay pale: they end at 0.001 or beyond.
 
     Parameters
     ----------
@@ -47,6 +50,8 @@ class AdaptationDisplay(Display):
     classes : sequence of two labels, optional
     targets : array of shape (m,), optional
         For regression.
+    class_names : sequence of two str, optional
+        What the classes are called, in the order of `classes`; by default their labels.
 
     Attributes
     ----------
@@ -68,16 +73,25 @@ class AdaptationDisplay(Display):
         classes: Any = None,
         *,
         targets: Array | None = None,
+        class_names: Sequence[str] | None = None,
     ) -> None:
         self.change = change
         self.n_support = n_support
         self.first_class = first_class
         self.classes = classes
         self.targets = targets
+        self.class_names = None if classes is None else class_labels(classes, class_names)
 
     @classmethod
     def from_estimator(
-        cls, model: Any, X: Any, y: npt.ArrayLike, *, ax: Axes | None = None, **image: Any
+        cls,
+        model: Any,
+        X: Any,
+        y: npt.ArrayLike,
+        *,
+        class_names: Sequence[str] | None = None,
+        ax: Axes | None = None,
+        **image: Any,
     ) -> Self:
         """Draw the adaptation of a fitted estimator.
 
@@ -87,6 +101,8 @@ class AdaptationDisplay(Display):
             DANK or KNPL, of two classes or a regressor, or a pipeline that ends in one.
         X, y : array-like
             What it was fitted on.
+        class_names : sequence of two str, optional
+            As for the class.
         ax : matplotlib Axes, optional
             Where to draw; by default on a new figure.
         **image
@@ -107,10 +123,13 @@ class AdaptationDisplay(Display):
             check_two_classes(model)
         _check_adapted(machine)
         _check_training_points(model, X, y)
-        return cls.from_support(machine, y[machine.kernel_.support]).plot(ax, **image)
+        display = cls.from_support(machine, y[machine.kernel_.support], class_names=class_names)
+        return display.plot(ax, **image)
 
     @classmethod
-    def from_support(cls, machine: Any, y: npt.ArrayLike) -> Self:
+    def from_support(
+        cls, machine: Any, y: npt.ArrayLike, *, class_names: Sequence[str] | None = None
+    ) -> Self:
         """Make a display from the labels or targets of the support points; nothing is drawn yet.
 
         Parameters
@@ -119,6 +138,8 @@ class AdaptationDisplay(Display):
             DANK or KNPL, of two classes or a regressor.
         y : array-like of shape (n_support,)
             Of its ``support_vectors_``.
+        class_names : sequence of two str, optional
+            As for the class.
 
         Raises
         ------
@@ -144,12 +165,17 @@ class AdaptationDisplay(Display):
         if classes is None:
             return cls(change, len(targets), targets=targets[order])
         first_class = int((targets[order] == classes[0]).sum())
-        return cls(change, len(targets), first_class, classes)
+        return cls(change, len(targets), first_class, classes, class_names=class_names)
+
+    @property
+    def hardly_adapted(self) -> bool:
+        """Whether all entries of F - 1 lie within 0.001 of zero."""
+        return bool(np.abs(self.change).max(initial=0.0) <= HARDLY)
 
     def _draw(self, style: dict[str, Any]) -> None:
         """Draw the heat map, in colours that diverge from white at F = 1."""
         ax = self.ax_
-        limit = float(np.abs(self.change).max()) or 1.0
+        limit = max(float(np.abs(self.change).max()), HARDLY)
         look = {"cmap": "RdBu_r", "vmin": -limit, "vmax": limit, **style}
         self.image_ = ax.imshow(self.change, **look)
         self.colorbar_ = self.image_.figure.colorbar(self.image_, ax=ax, label="F − 1")
@@ -157,8 +183,9 @@ class AdaptationDisplay(Display):
             assert self.first_class is not None
             ax.axhline(self.first_class - 0.5, color=GREY, linewidth=0.8)
             ax.axvline(self.first_class - 0.5, color=GREY, linewidth=0.8)
+            assert self.class_names is not None
             places = class_marks([0, self.first_class], len(self.change))
-            names, order = [text(label) for label in self.classes], "class, then |coefficient|"
+            names, order = self.class_names, "class, then |coefficient|"
         else:
             places, names = target_marks(self.targets)
             order = "target"
@@ -168,7 +195,9 @@ class AdaptationDisplay(Display):
         ax.set_xlabel(order)
         m = len(self.change)
         shown = f"all {m}" if m == self.n_support else f"{m} of {self.n_support}"
-        ax.set_title(f"Adaptation, {shown} support points")
+        largest = float(np.abs(self.change).max())
+        note = f"\nhardly adapted: |F − 1| ≤ {largest:.1g}" if self.hardly_adapted else ""
+        ax.set_title(f"Adaptation, {shown} support points{note}")
 
 
 def _check_adapted(machine: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -14,14 +15,15 @@ from pliant.core.validation import check_choice, check_flag, check_points, check
 from pliant.kernels import Kernel, Precomputed, Scaled
 from pliant.plots._common import (
     GREY,
+    HARDLY,
     Display,
+    class_labels,
     class_marks,
     in_order,
     inner_points,
     last_step,
     summary_for,
     target_marks,
-    text,
     thinned,
 )
 
@@ -44,7 +46,8 @@ class GramDisplay(Display):
     What a kernel has learned shows as blocks: it is larger within a class than between classes.
     Kernels are centred, as an estimator with an intercept sees them: a constant that one kernel has
     and another lacks makes no difference to it. Both matrices have one scale of colours, which
-    ends where 99.5 % of the entries off the diagonal lie.
+    ends where 99.5 % of the entries off the diagonal lie. Where no kernel value changes by more
+    than a thousandth of the largest, the title says that the kernel is hardly adapted.
 
     Parameters
     ----------
@@ -63,6 +66,8 @@ class GramDisplay(Display):
         k(x, y) - mean_i k(x_i, y) - mean_j k(x, x_j) + mean_ij k(x_i, x_j) over the m points.
     n_points : int, optional
         How many points the m were chosen from.
+    class_names : sequence of str, optional
+        What the classes are called, in the order of their sorted labels; by default the labels.
 
     Attributes
     ----------
@@ -97,6 +102,7 @@ class GramDisplay(Display):
         by: str | None = None,
         centred: bool = True,
         n_points: int | None = None,
+        class_names: Sequence[str] | None = None,
     ) -> None:
         self.gram = _checked("gram", gram)
         m = len(self.gram)
@@ -112,6 +118,9 @@ class GramDisplay(Display):
             self.coefficients = check_vector("coefficients", coefficients, m)
         self.centred = check_flag("centred", centred)
         self.n_points = m if n_points is None else n_points
+        self.class_names: list[str] | None = None
+        if self.by == "class":
+            self.class_names = class_labels(np.unique(self.y).tolist(), class_names)
 
     @classmethod
     def from_estimator(
@@ -122,6 +131,7 @@ class GramDisplay(Display):
         *,
         centred: bool = True,
         n_points: int | None = None,
+        class_names: Sequence[str] | None = None,
         ax: Axes | None = None,
         **image: Any,
     ) -> Self:
@@ -138,7 +148,7 @@ class GramDisplay(Display):
             ``kernel="precomputed"``. More than 400 are thinned evenly.
         y : array-like of shape (n,)
             Their classes or targets.
-        centred, n_points
+        centred, n_points, class_names
             As for the class; `n_points` is by default the number of rows of X.
         ax : matplotlib Axes, optional
             Where to draw; by default on a new figure.
@@ -176,6 +186,7 @@ class GramDisplay(Display):
             by=by,
             centred=centred,
             n_points=n_points or len(targets),
+            class_names=class_names,
         )
         return display.plot(ax, **image)
 
@@ -234,6 +245,14 @@ class GramDisplay(Display):
         return [_within_and_between(matrix, self._groups) for matrix in self._matrices]
 
     @property
+    def hardly_adapted(self) -> bool:
+        """Whether no kernel value has changed by more than a thousandth of the largest."""
+        if self.before is None:
+            return False
+        change = np.abs(self.gram - self.before).max(initial=0.0)
+        return bool(change <= HARDLY * np.abs(self.before).max(initial=0.0))
+
+    @property
     def _groups(self) -> Indices:
         """The class, or the quarter of the targets, of each point."""
         if self.by == "class":
@@ -253,6 +272,7 @@ class GramDisplay(Display):
         m, order = len(self.y), self.order
         look = {**_colours(self._matrices), **style}
         names = ["learned kernel"] if self.before is None else ["base kernel", "learned kernel"]
+        names[-1] += ", hardly adapted" if self.hardly_adapted else ""
         self.images_ = []
         for number, (name, matrix) in enumerate(zip(names, self._matrices, strict=True)):
             left = number * (1.0 + GAP) * m - 0.5
@@ -290,7 +310,8 @@ class GramDisplay(Display):
         m = len(self.y)
         if self.by == "class":
             places = class_marks([0, *self._borders], m)
-            labels = [text(label) for label in np.unique(self.y)]
+            assert self.class_names is not None
+            labels = self.class_names
         else:
             places, labels = target_marks(self.y[self.order])
             self.ax_.set_ylabel("target")

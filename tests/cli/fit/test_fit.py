@@ -19,7 +19,8 @@ from pliant.registry import METHODS
 from pliant.tables import TableSchema, read_table
 from tests.cli.conftest import write
 
-FIT = ("fit", "patients.csv", "--target", "sick", "--drop", "grade", "--drop", "amount")
+DANK = ("--method", "dank")
+FIT = ("fit", "patients.csv", "--target", "sick", "--drop", "grade", "--drop", "amount", *DANK)
 
 
 @pytest.fixture
@@ -208,7 +209,8 @@ def test_a_tuned_regression_scales_its_target(pliant, folder):
     scores = []
     for name in ("patients", "large"):
         words = (f"{name}.csv", "--target", "amount", "--drop", "grade", "--param", "gamma=0.25")
-        done = pliant("fit", *words, "--tune", "--cv", 2, "--out", "m.pliant", "--json", "r.json")
+        words += ("--tune", "--cv", 2, "--out", "m.pliant", "--json", "r.json")
+        done = pliant("fit", *words, *DANK)
         assert done.code == 0, done.err
         found = json.loads(Path("r.json").read_text(encoding="utf-8"))
         scores.append(found["cross_validation"]["scores"]["R2"]["mean"])
@@ -226,7 +228,7 @@ def test_a_seed_decides_the_folds(result):
 
 def test_regression(pliant, folder):
     words = ("fit", "patients.csv", "--target", "amount", "--drop", "grade", "--json", "r.json")
-    done = pliant(*words)
+    done = pliant(*words, *DANK)
     assert done.code == 0
     assert "R2" in done.out
     assert "RMSE" in done.out
@@ -238,10 +240,11 @@ def test_regression(pliant, folder):
 
 
 def test_more_than_two_classes(pliant, folder):
-    done = pliant("fit", "patients.csv", "--target", "grade", "--json", "-", "--cv", 3)
+    words = ("fit", "patients.csv", "--target", "grade", "--cv", 3, *DANK)
+    done = pliant(*words, "--json", "-")
     functions = json.loads(done.out)["fit"]["functions"]
     assert [f["classes"] for f in functions] == [["high", "low"], ["high", "mid"], ["low", "mid"]]
-    again = pliant("fit", "patients.csv", "--target", "grade", "--cv", 3)
+    again = pliant(*words)
     assert "3, one for each pair of classes" in again.out
 
 
@@ -250,7 +253,7 @@ def test_the_task_can_be_overridden(pliant, folder):
     Path("t.csv").write_text("\n".join(lines), encoding="utf-8")
     tasks = {}
     for words in ((), ("--task", "regression")):
-        done = pliant("fit", "t.csv", "--target", "y", "--json", "-", *words)
+        done = pliant("fit", "t.csv", "--target", "y", "--json", "-", *DANK, *words)
         tasks[words] = json.loads(done.out)["data"]["task"]
     assert list(tasks.values()) == ["classification", "regression"]
 
@@ -259,7 +262,7 @@ def test_missing_features_can_be_imputed(pliant, folder):
     text = Path("patients.csv").read_text(encoding="utf-8").replace("red", "", 9)
     Path("gaps.csv").write_text(text, encoding="utf-8")
     words = ("gaps.csv", "--target", "sick", "--out", "m.pliant")
-    assert pliant("fit", *words).code == 0
+    assert pliant("fit", *words, *DANK).code == 0
     schema = TableSchema.from_dict(load_model("m.pliant").schema)
     assert schema.categories[2] == ("blue", "red")
     frame = read_table("gaps.csv").assign(colour=[None, "blue"] * 30)
@@ -273,7 +276,7 @@ def test_missing_features_can_be_imputed(pliant, folder):
 def test_other_kinds_of_tables(pliant, folder, name):
     frame = pd.read_csv("patients.csv").drop(columns=["grade", "amount"])
     frame.to_parquet(name) if name.endswith("parquet") else frame.to_csv(name, index=False)
-    done = pliant("fit", name, "--target", "sick", "--cv", 0)
+    done = pliant("fit", name, "--target", "sick", "--cv", 0, *DANK)
     assert done.code == 0
     assert "60 rows, 4 features" in done.out
 
@@ -297,7 +300,7 @@ def test_a_kernel_without_gamma_can_be_tuned(result):
 
 def test_duplicate_rows_with_opposite_labels_are_learned_from(pliant, folder):
     write("t.csv", "a,y", *["1,p", "1,q"] * 10)
-    done = pliant("fit", "t.csv", "--target", "y", "--cv", 2)
+    done = pliant("fit", "t.csv", "--target", "y", "--cv", 2, *DANK)
     assert (done.code, done.err) == (0, "Learning from 20 rows: 3 fits\n")
     assert "accuracy           0.5000 ± 0.0000" in done.out
 
@@ -305,7 +308,7 @@ def test_duplicate_rows_with_opposite_labels_are_learned_from(pliant, folder):
 def test_a_column_that_may_be_misread_is_told(pliant, folder):
     cells = ["3 kg", *(f"{k % 7},5" for k in range(1, 40))]
     write("t.csv", "a;b;y", *(f"{a};{k / 7};{'pq'[k % 2]}" for k, a in enumerate(cells)))
-    done = pliant("fit", "t.csv", "--target", "y", "--cv", 0)
+    done = pliant("fit", "t.csv", "--target", "y", "--cv", 0, *DANK)
     assert done.code == 0
     assert "Note: read with separator ';', decimal comma\n" in done.err
     assert "Warning: column 'a' is taken as 8 categories" in done.err

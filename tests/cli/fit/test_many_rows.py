@@ -21,6 +21,7 @@ from pliant.registry import METHODS
 from pliant.tables import TableSchema
 
 N = 120
+DANK = ("--method", "dank")
 PARTED = ("--param", "partition=kmeans", "--param", "n_parts=4")
 
 
@@ -47,8 +48,8 @@ def learned(pliant, table):
     def run(target, *words):
         other = ({"side", "height"} - {target}).pop()
         done = pliant(
-            "fit", table, "--target", target, "--drop", other, "--cv", 0, "--seed", 3, *words,
-            "--out", "m.pliant", "--json", "r.json",
+            "fit", table, "--target", target, "--drop", other, "--cv", 0, "--seed", 3, *DANK,
+            *words, "--out", "m.pliant", "--json", "r.json",
         )  # fmt: skip
         assert done.code == 0, done.err
         result = json.loads(Path("r.json").read_text(encoding="utf-8"))
@@ -81,7 +82,7 @@ def test_a_model_in_parts_is_what_python_would_learn(pliant, learned, target, pr
 
 
 def test_the_report_says_whose_gap_it_is(pliant, table):
-    words = ("fit", table, "--target", "side", "--drop", "height", "--out", "m.pliant")
+    words = ("fit", table, "--target", "side", "--drop", "height", "--out", "m.pliant", *DANK)
     done = pliant(*words, *PARTED, "--cv", 2)
     assert done.code == 0, done.err
     assert done.err == "Learning from 240 rows: 3 fits\n"
@@ -104,7 +105,7 @@ def test_a_refined_model_is_exact(learned):
 
 
 def test_more_than_two_classes_in_parts(pliant, folder):
-    words = ("fit", "patients.csv", "--target", "grade", "--cv", 0, "--json", "r.json")
+    words = ("fit", "patients.csv", "--target", "grade", "--cv", 0, "--json", "r.json", *DANK)
     done = pliant(*words, "--param", "partition=kmeans", "--param", "n_parts=2")
     assert done.code == 0, done.err
     functions = json.loads(Path("r.json").read_text(encoding="utf-8"))["fit"]["functions"]
@@ -121,7 +122,7 @@ def test_a_checkpoint_goes_on_and_refuses_other_parameters(pliant, refused, lear
     assert {path: path.stat().st_mtime_ns for path in Path("kept").iterdir()} == kept
     line = refused(
         "fit", "t.csv", "--target", "side", "--drop", "height", "--cv", 0, "--seed", 3,
-        *words, "--param", "C=2",
+        *DANK, *words, "--param", "C=2",
     )  # fmt: skip
     assert "'kept' was made with C = 1" in line
     assert "choose another folder or delete it" in line
@@ -138,7 +139,7 @@ def test_an_interrupted_fit_goes_on(pliant, learned, monkeypatch):
         saved.append(save(self, *result))
 
     monkeypatch.setattr(Store, "save", interrupted)
-    words = ("fit", "t.csv", "--target", "side", "--drop", "height", "--cv", 0, "--seed", 3)
+    words = ("fit", "t.csv", "--target", "side", "--drop", "height", "--cv", 0, "--seed", 3, *DANK)
     assert pliant(*words, *PARTED, "--param", "checkpoint=kept", "--out", "m.pliant").code == 130
     assert not Path("m.pliant").exists()
     kept = {path: path.stat().st_mtime_ns for path in Path("kept").iterdir()}
@@ -159,14 +160,14 @@ def test_a_part_that_fails_is_one_line(refused, table, monkeypatch):
     X = StandardScaler().fit_transform(frame[["x0", "x1"]])
     largest = np.bincount(machine.fit(X, frame.side).part_labels_).max()
     monkeypatch.setattr(run, "solve_part", fails)
-    words = ("fit", table, "--target", "side", "--drop", "height", "--cv", 0, "--seed", 3)
+    words = ("fit", table, "--target", "side", "--drop", "height", "--cv", 0, "--seed", 3, *DANK)
     assert re.fullmatch(rf"part \d of 4 \({largest} rows\): no luck", refused(*words, *PARTED))
 
 
 @pytest.mark.parametrize("more", [("--cv", 2), ("--cv", 0, "--tune"), ()], ids=str)
 def test_a_checkpoint_belongs_to_one_fit(refused, table, more):
-    words = ("fit", table, "--target", "side", *PARTED, "--param", "checkpoint=kept", *more)
-    line = refused(*words)
+    words = ("fit", table, "--target", "side", *DANK, *PARTED, "--param", "checkpoint=kept")
+    line = refused(*words, *more)
     assert line == "--param checkpoint=FOLDER is for one fit: add --cv 0, without --tune"
 
 
@@ -189,11 +190,11 @@ def test_a_wrong_parameter_is_one_line(refused, table, word, expected):
     given = [each for name, value in words.items() for each in ("--param", f"{name}={value}")]
     frame = pd.read_csv(table).drop(columns="height")
     frame.to_csv("u.csv", index=False)
-    assert expected in refused("fit", "u.csv", "--target", "side", "--cv", 0, *given)
+    assert expected in refused("fit", "u.csv", "--target", "side", "--cv", 0, *DANK, *given)
 
 
 def test_time_that_is_up_is_told_once(pliant, table):
-    words = ("fit", table, "--target", "side", "--drop", "height", *PARTED, "--cv", 2)
+    words = ("fit", table, "--target", "side", "--drop", "height", *DANK, *PARTED, "--cv", 2)
     done = pliant(*words, "--param", "max_seconds=1e-9")
     assert done.code == 0, done.err
     (line,) = [line for line in done.err.splitlines() if line.startswith("Warning: ")]
@@ -225,7 +226,7 @@ FEW, MANY, FEATURES = 20_000, 80_000, 20
 def test_memory_does_not_grow_with_the_rows_to_predict(pliant, folder, way, kind):
     clowns(500, features=FEATURES).to_parquet("train.parquet")
     words = ("--target", "side", "--drop", "height", "--cv", 0, "--out", "m.pliant")
-    assert pliant("fit", "train.parquet", *words, "--param", "tau=0", *way).code == 0
+    assert pliant("fit", "train.parquet", *words, *DANK, "--param", "tau=0", *way).code == 0
     assert len(load_model("m.pliant").model[-1].support_) > 100
     frame = clowns(FEW // 2, seed=1, features=FEATURES)
     tables = {rows: f"{rows}.{kind}" for rows in (FEW, MANY)}

@@ -68,6 +68,16 @@ def opened(picture):
     return Image.open(io.BytesIO(base64.b64decode(picture["png"], validate=True)))
 
 
+def test_captions_say_where_there_is_nothing_to_see(data):
+    X, target = data
+    y = np.where(target > 0, "yes", "no")
+    stiff = drawn(fitted(KNPLClassifier(eta_scale=1e6), X, y), X, y)
+    assert [each["title"] for each in stiff[:2]] == [
+        f"{GRAM}: the kernel is hardly adapted",
+        f"{ADAPTIVE}: hardly adapted, there is nothing to see",
+    ]
+
+
 CLASSIFIERS = [
     (DANKClassifier(C=10.0), [GRAM, ADAPTIVE, BOUNDARY, CONVERGENCE]),
     (KNPLClassifier(C=10.0), [GRAM, ADAPTIVE, BOUNDARY, CONVERGENCE]),

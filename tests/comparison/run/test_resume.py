@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from pliant.comparison.comparing import compare_sample
-from pliant.comparison.protocol import Cell, Protocol
+from pliant.comparison.protocol import DEFAULT, SEARCHED, Cell, Protocol
 from pliant.comparison.run import cells as cell_module
 from pliant.comparison.run import running
 from pliant.comparison.run.baselines import named
@@ -83,7 +83,9 @@ def whole():
 
 def test_methods_beside_it_change_no_score(whole, here):
     backwards = run(METHODS[::-1], budget=500.0)
-    assert lines(backwards) == lines(whole)
+    default = {line for line in lines(backwards) if ",default," in line and "dummy" not in line}
+    assert lines(backwards) - default == lines(whole)
+    assert len(default) == 2 * 3 * 4  # of linear and svm, before their searches
     assert [entry.name for entry in backwards.methods] == list(METHODS[::-1])
     assert lines(run(("svm",))) < lines(whole)
 
@@ -93,22 +95,27 @@ def test_a_budget_that_ends_marks_what_is_missing(whole, here):
     assert [entry.status for entry in ended.methods] == ["cut"] * 3
     assert all("0 of 3 folds: the budget ended" in entry.reason for entry in ended.methods)
     assert ended.records == ()
-    assert ended.sentence().startswith("No method has a score.")
+    assert ended.sentence().startswith("No method can be ranked.")
 
 
 def test_what_a_budget_cuts_leaves_the_others_as_they_are(whole, monkeypatch):
-    def slow_svm(sample, protocol, method, cell, key, ends=None):
-        if method.name == "svm" and cell.fold > 0:
-            return {**record("svm", 0, cell.fold, {}), "status": "cut"}
+    def slow_search(sample, protocol, method, cell, key, ends=None):
+        if method.name == "svm" and cell.stage == SEARCHED and cell.fold > 0:
+            return cell_module.cut(cell)
         return perform(sample, protocol, method, cell)
 
-    monkeypatch.setattr(running, "perform_apart", slow_svm)
+    monkeypatch.setattr(running, "perform_apart", slow_search)
     only_scores(monkeypatch)
-    cut = run(budget=500.0)
-    assert [entry.status for entry in cut.methods] == ["done", "done", "cut"]
-    assert cut.methods[2].reason.startswith("1 of 3 folds: a fold takes more than")
-    assert lines(cut) < lines(whole)
-    assert len(lines(whole) - lines(cut)) == 2 * 4
+    some = run(budget=500.0)
+    assert [entry.status for entry in some.methods] == ["done"] * 3
+    reason = "default settings: a search takes more than its share of the budget, 4 min 10 s"
+    assert some.methods[2].reason == reason
+    assert {each.method.name: each.stage for each in some.standings()} == {
+        "dummy": DEFAULT, "linear": SEARCHED, "svm": DEFAULT,
+    }  # fmt: skip
+    searched = {line for line in lines(some) if ",searched," in line}
+    assert searched < lines(whole)
+    assert len({line for line in lines(whole) if ",searched," in line} - searched) == 2 * 4
 
 
 def test_a_resumed_run_is_the_uninterrupted_one(whole, here, tmp_path):
@@ -318,6 +325,7 @@ HOSTILE = {
     "fold": spoiled(fold="0"),
     "repeat": spoiled(repeat=True),
     "negative": spoiled(fold=-1),
+    "stage": spoiled(stage="half"),
     "method": spoiled(method=["dummy"]),
     "scores": spoiled(scores=[1]),
     "score of text": spoiled(scores={"accuracy": "<script>alert(1)</script>"}),
@@ -343,6 +351,27 @@ def test_a_damaged_line_is_refused_by_its_number(line, tmp_path):
     path.write_text("\n".join([first, rest[0], line, *rest[1:]]) + "\n")
     with pytest.raises(TableError, match="line 3"):
         Journal(path, KEY, resume=True)
+
+
+def test_a_file_of_an_earlier_version_is_refused_and_kept_as_the_old_one(tmp_path):
+    path = tmp_path / "cells.jsonl"
+    path.write_text('{"format": "pliant comparison 1", "key": "k"}\n')
+    before = path.read_text()
+    with pytest.raises(TableError, match=r"earlier version of pliant .* leave --resume out"):
+        Journal(path, KEY, resume=True)
+    assert path.read_text() == before
+    Journal(path, KEY, resume=False)
+    assert (tmp_path / "cells.jsonl.old").read_text() == before
+
+
+def test_stages_of_a_cell_are_kept_apart(tmp_path):
+    path = tmp_path / "cells.jsonl"
+    journal = Journal(path, KEY, resume=False)
+    for stage, score in ((DEFAULT, 0.5), (SEARCHED, 0.7)):
+        journal.add("m", record("svm", 0, 0, {"accuracy": score}, stage=stage))
+    again = Journal(path, KEY, resume=True)
+    for stage, score in ((DEFAULT, 0.5), (SEARCHED, 0.7)):
+        assert again.find("m", Cell("svm", 0, 0, stage))["scores"] == {"accuracy": score}
 
 
 def test_a_folder_is_refused(tmp_path):

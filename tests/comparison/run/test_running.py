@@ -1,8 +1,10 @@
 """The order of cells under a budget, and what becomes of cells that are cut, fail or crash."""
 
 import os
+import re
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,14 +12,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
 
 from pliant.comparison.comparing import compare_sample
-from pliant.comparison.protocol import Cell, Protocol
-from pliant.comparison.run.cells import failed, perform
-from pliant.comparison.run.folds import cell_seed
-from pliant.comparison.run.isolation import close_all, cut, perform_apart
-from pliant.comparison.run.journal import Journal, key_of
-from pliant.comparison.run.running import Run
+from pliant.comparison.protocol import DEFAULT, SAMPLED, SEARCHED, Cell, Protocol
+from pliant.comparison.run.cells import cut, perform
+from pliant.comparison.run.folds import CellFold, cell_seed, some_rows
+from pliant.comparison.run.isolation import close_all, perform_apart, warm_up
+from pliant.comparison.run.journal import key_of
+from pliant.comparison.run.search import is_searched
 from pliant.comparison.sample import Sample
-from pliant.registry import Method
+from pliant.registry import METHODS, Method
 
 PROTOCOL = Protocol(folds=2, repeats=1, seed=3)
 
@@ -116,33 +118,78 @@ def test_a_budget_cuts_what_is_slow_and_leaves_the_rest_as_it_would_be(sample):
 
 @pytest.mark.usefixtures("here")
 def test_a_cell_that_takes_more_than_its_share_is_cut_and_its_method_left(sample, monkeypatch):
-    monkeypatch.setattr("pliant.comparison.run.running.SHORTEST", 0.1)
-    monkeypatch.setattr("pliant.comparison.run.running.SHARES", 0.01)
+    monkeypatch.setattr("pliant.comparison.run.schedule.SHORTEST", 0.1)
+    monkeypatch.setattr("pliant.comparison.run.schedule.FOLD_SHARE", 0.001)
     methods = [trouble("sleep"), trouble("complain")]
     result = compare_sample(sample, methods, PROTOCOL, budget=100.0, n_jobs=1)
-    reason = "0 of 2 folds: a fold takes more than its share of the budget, 0 s"
+    reason = "0 of 2 folds: a fold takes more than its share of the budget, 100 ms"
     assert entry(result, "sleep").reason == reason
     assert entry(result, "complain").status == "error"
 
 
-@pytest.mark.parametrize(
-    ("budget", "first"), [(100.0, ["slow"] * 4), (3.0, ["slow", "quick", "quick", "quick"])]
-)
-def test_next_is_the_method_that_will_have_taken_the_least_time(sample, monkeypatch, budget, first):
-    ran = []
+def test_a_search_that_will_not_end_in_time_is_given_up_early(sample):
+    """By its first fits, long before; the process lives on, and no score depends on it."""
+    learner = method(
+        "slow", lambda: Trouble("sleep", 0.6), seconds=tuple(0.6 + np.arange(30) / 1e3)
+    )
+    start = time.perf_counter()
+    cell, ends = Cell("slow", 0, 0), time.time() + 10.0
+    record = perform(sample, PROTOCOL, learner, cell, ends)
+    assert time.perf_counter() - start < 8.0  # 30 settings on 5 folds would take 90 s
+    assert (record["status"], record["scores"]) == ("cut", {})
+    assert re.fullmatch(r"a search takes \d+ s or more", record["error"])
+    plain = perform(sample, PROTOCOL, method("plain", DummyClassifier), Cell("plain", 0, 0), ends)
+    assert plain["status"] == "done"
 
-    def pretend(sample, protocol, learner, cell, key, ends):
-        ran.append(cell.method)
-        time.sleep(1.0 if cell.method == "slow" else 0.0)
-        return {**failed(cell, ""), "status": "done", "scores": {"accuracy": 0.5}}
 
-    monkeypatch.setattr("pliant.comparison.run.running.perform_apart", pretend)
-    methods = [method("slow", DummyClassifier), method("quick", DummyClassifier)]
-    protocol = Protocol(folds=4, repeats=1)
-    run = Run(sample, protocol, methods, Journal(None, "k", resume=False), budget=budget, n_jobs=1)
-    run()
-    assert ran[:4] == first  # one that has not run yet is expected to take half of the budget
-    assert run.reason("quick") == ""
+@pytest.mark.usefixtures("here")
+def test_moments_of_a_run(sample):
+    seen = []
+    methods = [method("plain", DummyClassifier), method("other", DummyClassifier)]
+    compare_sample(sample, methods, PROTOCOL, budget=50.0, n_jobs=1, watch=seen.append)
+    facts = [(len(m.records), m.left, m.answered, len(m.running)) for m in seen]
+    assert list(dict.fromkeys(facts)) == [
+        (0, 4, False, 1), (1, 3, False, 1), (2, 2, True, 1), (3, 1, True, 1), (4, 0, True, 0),
+    ]  # fmt: skip
+    assert all(0 < each.seconds_left < 50.0 for each in seen)
+
+
+def test_stages_of_a_fold(sample):
+    """Defaults and searched settings have the same rows; a sample has some of them, for all."""
+    learner = method("plain", DummyClassifier, strategy=("most_frequent", "uniform"))
+    protocol = replace(PROTOCOL, first_rows=12)
+    made = {
+        stage: perform(sample, protocol, learner, Cell("plain", 0, 1, stage))
+        for stage in (SAMPLED, DEFAULT, SEARCHED)
+    }
+    assert [each["rows"]["train"] for each in made.values()] == [12, 30, 30]
+    assert [each["candidates"] for each in made.values()] == [1, 1, 2]
+    assert [each["chosen"] == {} for each in made.values()] == [True, True, False]
+    assert [bool(each["curve"]) for each in made.values()] == [False, False, True]
+    assert [each["stage"] for each in made.values()] == [SAMPLED, DEFAULT, SEARCHED]
+    folds = [
+        CellFold.of(sample, protocol, Cell(name, 0, 1, SAMPLED)) for name in ("plain", "other")
+    ]
+    assert folds[0].train.tolist() == folds[1].train.tolist()
+    assert set(folds[0].train) <= set(CellFold.of(sample, protocol, Cell("plain", 0, 1)).train)
+
+
+def test_a_sample_of_rows_has_five_of_each_class():
+    y = np.repeat([0, 1, 2], [900, 95, 5])
+    drawn = some_rows(
+        Sample.of(np.zeros((1000, 1)), y), np.arange(1000), 40, np.random.default_rng(0)
+    )
+    assert len(drawn) == 40
+    assert (np.bincount(y[drawn]) >= 5).all()
+    assert (np.diff(drawn) > 0).all()
+
+
+def test_single_values_of_a_grid_are_settings_without_a_search(sample):
+    learner = method("plain", DummyClassifier, strategy=("uniform",))
+    assert not is_searched(learner, sample)
+    record = perform(sample, PROTOCOL, learner, Cell("plain", 0, 0, DEFAULT))
+    assert record["chosen"] == {"strategy": "uniform"}
+    assert not is_searched(METHODS["lab-rbf"], sample)
 
 
 def test_a_process_that_dies_is_an_error_that_is_tried_again(sample, tmp_path):
@@ -172,6 +219,8 @@ def test_a_cell_is_killed_when_its_time_is_up(sample):
 
 
 def test_a_cell_in_another_process_gives_what_it_gives_here(sample):
+    """Processes are started once: further ones are there already."""
+    warm_up(1)
     cell, learner = Cell("plain", 0, 1), method("plain", DummyClassifier)
     key = key_of(sample, PROTOCOL)
     there = perform_apart(sample, PROTOCOL, learner, cell, key)
@@ -217,5 +266,5 @@ def test_what_cannot_be_used_is_refused_before_anything_runs(sample, monkeypatch
 
 def test_a_search_is_asked_for_a_metric_that_its_classes_allow():
     X, y = np.arange(60.0)[:, None], np.arange(60) % 3
-    with pytest.raises(ValueError, match="out of accuracy, balanced_accuracy to search by"):
+    with pytest.raises(ValueError, match="out of accuracy, balanced_accuracy, log_loss to"):
         compare_sample(Sample.of(X, y), protocol=Protocol(metric="auc"))

@@ -97,9 +97,9 @@ def test_errors_with_a_unit_are_compared_by_signs_on_tables_of_one_metric():
     assert found.versus["dank"].raw == 1.0
 
 
-def test_methods_that_did_not_finish_all_tables_are_named_with_the_reason():
+def test_methods_without_a_rank_on_some_table_are_named_with_the_reason():
     scores = {"svm": [0.8, 0.8], "dank": [0.9, 0.9]}
-    first = result_of({**scores, "tkl": [0.9, 0.9], "osk": [0.7, None]}, "a")
+    first = result_of({**scores, "tkl": [0.9, 0.9], "osk": [None, None]}, "a")
     cut = {"tkl": "1 of 2 folds: the budget ended"}
     second = result_of({**scores, "tkl": [0.9, None], "osk": [0.7, 0.7]}, "b", reasons=cut)
     third = result_of({**scores, "osk": [0.7, 0.7], "ldk": [0.7, 0.7]}, "b")
@@ -108,10 +108,10 @@ def test_methods_that_did_not_finish_all_tables_are_named_with_the_reason():
     assert found.tables == ("a", "b (1)", "b (2)")
     assert found.left_out == {
         "tkl": "b (1): 1 of 2 folds: the budget ended and b (2): not compared",
-        "osk": "a: 1 of 2 folds",
+        "osk": "a: no score",
         "ldk": "a: not compared and b (1): not compared",
     }
-    assert found.sentence().endswith("Left out, not having finished all tables: tkl, osk and ldk.")
+    assert found.sentence().endswith("Left out, without a rank on some table: tkl, osk and ldk.")
 
 
 def test_the_reference_is_the_svm_or_the_best_baseline_or_none():
@@ -176,7 +176,7 @@ def test_refused():
     with pytest.raises(ValueError, match="at least 2 tables, got 1"):
         across(one)
     other = tables([[0.8, 0.9]], METHODS[1:3])
-    with pytest.raises(ValueError, match=r"2 methods that finished all tables, got 1 \(svm: table"):
+    with pytest.raises(ValueError, match=r"2 methods with a rank on all tables, got 1 \(svm"):
         across([*one, *other])
     with pytest.raises(ValueError, match="0 < level < 1, got 2"):
         across([*one, *one], level=2)

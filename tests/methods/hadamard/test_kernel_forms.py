@@ -272,6 +272,7 @@ def test_what_is_set_after_a_call_counts(rule, changes):
 def test_parameters_and_pickles_are_whole(form):
     points, beta, new = problem()
     kernel = HadamardKernel(Gaussian(), points, beta, 0.5, **form)
+    kernel.prepare()
     size, value = len(pickle.dumps(kernel)), kernel(new)
     assert {key: kernel.get_params()[key] for key in form} == form
     assert len(pickle.dumps(kernel)) == size

@@ -1,5 +1,7 @@
 """KNPL: reference optima, the centred F, and the corners of the interface."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +13,7 @@ from sklearn.svm import SVC, SVR
 from pliant import DANKClassifier, KNPLClassifier, KNPLRegressor
 from pliant.kernels import TL1, Gaussian, Linear
 from tests.methods.hadamard.test_dank import bad_data, classification, regression
-from tests.reference import naive_hadamard
+from tests.reference import naive_hadamard, naive_kernels
 
 
 @pytest.mark.parametrize(
@@ -172,3 +174,38 @@ def test_bad_precomputed_grams():
         KNPLClassifier("precomputed", extension="smooth").fit(Linear()(X), y)
     model = KNPLClassifier("precomputed", extension="none").fit(Linear()(X), y)
     assert np.isfinite(model.dual_gap_)
+
+
+KERNEL_VALUES = []
+
+
+def counted(X, Y):
+    KERNEL_VALUES.append(len(X) * len(Y))
+    return Gaussian(2.0)(X, Y)
+
+
+@pytest.mark.parametrize("extension", ["smooth", "nearest", "reciprocal"])
+def test_a_prediction_computes_no_kernel_values_between_support_points(extension):
+    """They are needed once, in the fit, and survive pickles; predictions are those of the twin."""
+    X, y = classification(n=60)
+    model = KNPLClassifier(counted, C=5.0, eta_scale=0.1, extension=extension).fit(X[:50], y[:50])
+    new, kernel, F = X[50:], model.kernel_, model.adaptation_.toarray()
+    s = len(model.support_)
+    KERNEL_VALUES.clear()
+    values = pickle.loads(pickle.dumps(model)).decision_function(new)
+    copied = 0 if extension == "smooth" else min(len(new), s) * s
+    assert sum(KERNEL_VALUES) <= len(new) * s + copied < s * s
+    K, cross = Gaussian(2.0)(X[:50]), Gaussian(2.0)(new, X[:50])
+    if extension == "smooth":
+        b = np.array([naive_kernels.smooth(x, X[:50], kernel.beta, 5) for x in X])
+        joint = Gaussian(2.0)(X, X[:50])
+        F = naive_hadamard.smooth_knpl(
+            K, joint, joint, Gaussian(2.0)(X), b, b, kernel.beta, model.eta_
+        )
+        F = F[50:, :50]
+    else:
+        choose = {"nearest": naive_kernels.nearest, "reciprocal": naive_kernels.reciprocal}
+        F = F[[choose[extension](x, X[:50]) for x in new]]
+    assert np.abs(F - 1.0).max() > 0.01
+    expected = (F * cross) @ kernel.beta + model.intercept_
+    np.testing.assert_allclose(values, expected, rtol=0, atol=1e-10)

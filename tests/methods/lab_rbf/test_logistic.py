@@ -22,9 +22,11 @@ def shares(y):
     return np.eye(y.max() + 1)[y]
 
 
+@pytest.mark.parametrize("small", [0, logistic.SMALL])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("classes", [2, 3, 5])
-def test_it_is_the_minimiser_that_scikit_learn_finds(monkeypatch, classes, weighted):
+def test_it_is_the_minimiser_that_scikit_learn_finds(monkeypatch, classes, weighted, small):
+    monkeypatch.setattr(logistic, "SMALL", small)  # quasi-Newton steps, or Newton's
     monkeypatch.setattr(logistic, "GRADIENT", 1e-9)
     monkeypatch.setattr(logistic, "FREE", 1e-12)
     y = labels(classes)
@@ -41,16 +43,23 @@ def test_it_is_the_minimiser_that_scikit_learn_finds(monkeypatch, classes, weigh
 
 
 @pytest.mark.parametrize("classes", [2, 4])
-def test_the_gradient(classes):
+def test_the_gradient_and_the_hessian(classes):
     y = labels(classes)
     q = 1 if classes == 2 else classes
     A = np.hstack([F, np.ones((150, 1))])
     R = np.linalg.cholesky(A.T @ A + np.eye(7))
     weight = RNG.uniform(0.1, 3, size=150)
-    problem = logistic._Problem(A, shares(y), weight, np.full((7, 1), 0.3), R)
+    penalised = logistic._Penalised(A, shares(y), weight, np.full((7, 1), 0.3))
+    problem = logistic._Problem(penalised, R)
     z = RNG.normal(size=7 * q)
     slope = np.linalg.norm(problem.at(z)[1])
     assert check_grad(lambda z: problem.at(z)[0], lambda z: problem.at(z)[1], z) < 1e-5 * slope
+    # The Hessian, along a direction.
+    W, V = RNG.normal(size=(2, 7, q))
+    up, down = (penalised.at(W + h * V).gradient for h in (1e-5, -1e-5))
+    hessian = penalised.hessian(penalised.at(W).probabilities)
+    product = (hessian @ V.T.ravel()).reshape(q, 7).T + penalised.ridge * V
+    np.testing.assert_allclose(product, (up - down) / 2e-5, atol=1e-6 * np.abs(product).max())
 
 
 def test_a_class_without_rows_has_small_probabilities():

@@ -111,6 +111,20 @@ def test_value_and_gradient_are_those_of_the_slow_twin(case):
 
 
 @pytest.mark.parametrize("case", CASES, ids=name)
+def test_values_alone_and_points_kept_from_the_last_evaluation_are_the_same(case):
+    problem = case.problem()
+    point = problem.at(case.s, LEVEL)
+    assert problem.value(case.s, LEVEL) == point.value
+    assert problem.at(case.s.copy(), LEVEL) is point
+    s, moved = case.s.copy(), case.s.copy()
+    moved[-1, -1] += 0.1
+    for other in (problem.at(moved, LEVEL), problem.at(s, LEVEL)):
+        assert other is not point
+    s += 0.1  # the array that a point was kept for may change
+    assert problem.at(s, LEVEL).value == case.problem().at(s, LEVEL).value
+
+
+@pytest.mark.parametrize("case", CASES, ids=name)
 def test_the_gradient_is_that_of_central_differences_of_the_value(case):
     problem = case.problem()
     gradient = problem.at(case.s, LEVEL).gradient

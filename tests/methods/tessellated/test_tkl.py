@@ -1,8 +1,10 @@
 """TKL: reference optima through the estimators, what must not matter, and the corners of use."""
 
 import contextlib
+import gc
 import pickle
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -22,6 +24,7 @@ from sklearn.svm import SVC
 from pliant import C_path, TKLClassifier, TKLRegressor
 from pliant.core.progress import HAS_CALLBACKS
 from pliant.kernels import GPKernel
+from pliant.methods.svm.rows import CachedRows
 from pliant.methods.tessellated import base
 from tests.papers.tessellated_cases import BASES, C1, CASES, R1, R3
 
@@ -752,3 +755,28 @@ def test_many_classes_give_one_warning_of_open_gaps():
         TKLClassifier(C=100.0, max_iter=2, tol=1e-9).fit(points, y)
     assert len(caught) == 1
     assert caught[0].filename == __file__
+
+
+@open_gap
+@pytest.mark.parametrize("estimator", [TKLClassifier, TKLRegressor])
+def test_no_more_than_one_cache_of_kernel_values_is_alive(estimator, monkeypatch):
+    """Each SVM has rows of its own: the ones before must be gone, without a garbage collector."""
+    alive, most, made = weakref.WeakSet(), [], CachedRows.__init__
+
+    def counted(self, *args, **options):
+        made(self, *args, **options)
+        alive.add(self)
+        most.append(len(alive))
+
+    monkeypatch.setattr(CachedRows, "__init__", counted)
+    r = np.random.default_rng(0)
+    points = r.random((150, 8))
+    y = np.sin(6 * points[:, 0]) + 2 * points[:, 1] * points[:, 2] + 0.2 * r.standard_normal(150)
+    y = y > 1 if estimator is TKLClassifier else y
+    gc.disable()
+    try:
+        estimator(cache_mb=0.05, subsample=10, tol=1e-4, random_state=0).fit(points, y)
+    finally:
+        gc.enable()
+    assert most == [1, 1, 1]  # at the given P and at two blends
+    assert not alive

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from pliant.cli import table_options as options
-from pliant.cli.compare.plan import Plan, method_names
+from pliant.cli.compare.plan import BUDGET, Plan, method_names
 from pliant.cli.compare.running import run_plan
 from pliant.cli.compare.text import all_as_data, all_as_text, ending
 from pliant.cli.exit_codes import INTERRUPTED
@@ -30,7 +30,7 @@ def compare(
     ] = None,
     budget: Annotated[
         str, typer.Option(metavar="TIME|none", help="Such as 90s, 10m, 1h; for all tables.")
-    ] = "10m",
+    ] = BUDGET,
     folds: Annotated[
         int, typer.Option(parser=whole(2, 100), metavar="K", help="Folds to test on.")
     ] = 5,
@@ -87,8 +87,8 @@ def compare(
     """Compare methods on one table or several, by nested cross-validation.
 
     All methods, and plain ones beside them, learn from the same rows and are
-    tested on the same others. Each fold chooses its settings again, and learns
-    again how to fill in, encode and scale features. Ctrl-C keeps finished folds.
+    tested on the same others: first with default settings, then with settings
+    that are searched in each fold. Ctrl-C keeps finished folds.
 
     Example:  pliant compare patients.csv --target diagnosis --report report.html
     """

@@ -15,6 +15,9 @@ from pliant.comparison.run.baselines import named
 from pliant.core.files import quoted
 
 DURATION = re.compile(r"(?:([\d.]+)h)?(?:([\d.]+)m)?(?:([\d.]+)s)?", re.ASCII)
+BUDGET = "5m"
+"""The budget by default, as it is written."""
+
 SECONDS = (3600.0, 60.0, 1.0)
 
 
@@ -31,7 +34,7 @@ class Plan:
     tables: tuple[Path, ...]
     target: str
     methods: tuple[str, ...] | None = None
-    budget: str = "10m"
+    budget: str = BUDGET
     protocol: Protocol = field(default_factory=Protocol)
     task: str | None = None
     table: TableOptions = field(default_factory=TableOptions)

@@ -5,21 +5,23 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
+from joblib import cpu_count
+
+from pliant.cli.compare.live import live
 from pliant.cli.compare.plan import Plan, duration
-from pliant.cli.console import progress, tell
+from pliant.cli.console import tell
 from pliant.cli.outputs import STDOUT, check_outputs
 from pliant.comparison.comparing import check_metric, compare_sample
+from pliant.comparison.metrics import METRICS, metrics_of
 from pliant.comparison.reading import read_sample
-from pliant.comparison.record import Record
 from pliant.comparison.result import ComparisonResult
 from pliant.comparison.run.folds import check_folds, settled
+from pliant.comparison.run.isolation import warm_up
 from pliant.comparison.run.journal import Journal, key_of, read_entries
-from pliant.comparison.run.search import Tick
 from pliant.comparison.sample import Sample
 from pliant.core.exceptions import TableError
 from pliant.core.files import printable, quoted
@@ -36,6 +38,7 @@ def run_plan(plan: Plan) -> list[ComparisonResult]:
     budget = duration(plan.budget)
     ends = time.monotonic() + (budget or 0.0)  # reading the tables counts
     _check(plan)
+    warm_up(plan.jobs or cpu_count())  # while the tables are read
     samples = _samples(plan)
     _prepare(plan, samples)
     results: list[ComparisonResult] = []
@@ -105,9 +108,10 @@ def _prepare(plan: Plan, samples: Sequence[Sample]) -> None:
 
 
 def _compared(plan: Plan, sample: Sample, cache: Path, budget: float | None) -> ComparisonResult:
-    """Compare methods on one table, with progress from the first cell on."""
-    with ExitStack() as stack:
-        shown = _Shown(f"Comparing on {printable(sample.name, 40)}", stack)
+    """Compare methods on one table, and show what runs."""
+    title = f"Comparing on {printable(sample.name, 40)}"
+    metric = METRICS[plan.protocol.metric or metrics_of(sample.task)[0].name]
+    with live(title, metric, plan.protocol, quiet=plan.json == STDOUT) as watch:
         return compare_sample(
             sample,
             plan.methods,
@@ -116,22 +120,6 @@ def _compared(plan: Plan, sample: Sample, cache: Path, budget: float | None) -> 
             n_jobs=plan.jobs,
             cache=cache,
             resume=plan.resume,
-            progress=shown,
+            watch=watch,
             command=plan.command,
         )
-
-
-class _Shown:
-    """Shows how many cells are done; how many there are is known with the first one."""
-
-    def __init__(self, text: str, stack: ExitStack) -> None:
-        self._text, self._stack = text, stack
-        self._tick: Tick | None = None
-        self._done = 0
-
-    def __call__(self, record: Record, done: int, total: int) -> None:
-        """Take note of a cell."""
-        if self._tick is None:
-            self._tick = self._stack.enter_context(progress(f"{self._text}: {total} cells", total))
-        self._tick(done - self._done)
-        self._done = done

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shlex
+import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -12,12 +14,14 @@ from pliant.cli.compare.plan import Plan
 from pliant.cli.outputs import STDOUT
 from pliant.cli.report import facts, paragraph, program, word
 from pliant.comparison import Column, text_table
-from pliant.comparison.record import DUMMY, LEARNED
+from pliant.comparison.protocol import SAMPLED, SEARCHED
 from pliant.comparison.result import ComparisonResult
 from pliant.comparison.stats.across import Across, across
+from pliant.comparison.stats.recommendation import settings_of
 from pliant.comparison.stats.standings import Standing
 from pliant.core.files import printable, quoted
 from pliant.core.text import count, decimals, fixed, known, p_value, seconds, signed
+from pliant.registry import METHODS
 
 RANK_COLUMNS = (
     Column("method"),
@@ -25,6 +29,8 @@ RANK_COLUMNS = (
     Column("record", "won, tied, lost"),
     Column("p"),
 )
+
+BELOW = "-- below the line: fewer folds "
 
 ABSENT = {"skipped": "skipped", "error": "failed"}
 
@@ -71,8 +77,27 @@ def _headline(result: ComparisonResult) -> str:
     drawn = "" if protocol.repeats == 1 else f", drawn {protocol.repeats} times"
     kept = "" if sample["groups"] is None else f" of {count(sample['groups'], 'group')}"
     kept = " of later rows" if sample["ordered"] else kept
-    how = f"Tested on {protocol.folds} folds{kept}{drawn}; settings chosen inside each fold."
-    return f"{name}: {result.task} of {target}, {size}\n{how}"
+    how = f"Tested on {protocol.folds} folds{kept}{drawn}."
+    return "\n".join([f"{name}: {result.task} of {target}, {size}", how, *_basis(result)])
+
+
+def _basis(result: ComparisonResult) -> list[str]:
+    """Return on how many folds methods are ranked, and from how many rows they learned."""
+    ranked = [each for each in result.standings() if each.rank is not None]
+    if not ranked:
+        return []
+    lines = []
+    if ranked[0].folds < ranked[0].planned:
+        folds = count(ranked[0].folds, "fold")
+        lines.append(f"Ranked on the {folds} of {ranked[0].planned} that all ranked methods have.")
+    if ranked[0].stage == SAMPLED:
+        rows = _train_rows(result)
+        lines.append(f"Learned from a sample of {rows} training rows, with default settings.")
+    return lines
+
+
+def _train_rows(result: ComparisonResult) -> int:
+    return next(r["rows"]["train"] for r in result.records if r.get("stage") == SAMPLED)
 
 
 def _leaderboard(result: ComparisonResult) -> str:
@@ -89,10 +114,27 @@ def _leaderboard(result: ComparisonResult) -> str:
         Column("fit", "one fit"),
         Column("folds"),
     )
+    lines = text_table(rows, columns).splitlines()
+    n_ranked = sum(each.rank is not None for each in places)
+    if 0 < n_ranked < len(places):
+        lines.insert(2 + n_ranked, BELOW + "-" * (max(map(len, lines)) - len(BELOW)))
     against = next((each.method.title for each in places if each.is_reference), None)
-    note = f"better by: than {against} on the same rows; p: corrected t test, Holm"
-    table = text_table(rows, columns).rstrip()
-    return table if against is None else f"{table}\n{note}"
+    notes = [_settings_note(places)]
+    if against is not None:
+        notes.append(f"better by: than {against} on the same rows; p: corrected t test, Holm")
+    return "\n".join([*(line.rstrip() for line in lines), *filter(None, notes)])
+
+
+def _settings_note(places: Sequence[Standing]) -> str:
+    """Return which of the methods were ranked with searched settings."""
+    ranked = [each for each in places if each.rank is not None and each.stage != SAMPLED]
+    names = [each.method.title for each in ranked if each.stage == SEARCHED]
+    if not ranked or len(names) == len(ranked):
+        return ""
+    if not names:
+        return "settings: default"
+    shown = textwrap.shorten(", ".join(names), 45, placeholder=" ...")
+    return f"settings: searched for {shown}; default for others"
 
 
 def _row(standing: Standing, digits: int) -> dict[str, str]:
@@ -184,28 +226,38 @@ def _going_on(plan: Plan, results: Sequence[ComparisonResult]) -> list[str]:
 
 
 def _fits(plan: Plan, results: Sequence[ComparisonResult]) -> list[str]:
-    """Return the commands that learn a model by the best method, and that list all methods."""
+    """Return the commands that learn a model by the method to use, and that list all methods."""
     commands = [
-        _fit(plan, path, best)
+        _fit(plan, path, result, advice.standing)
         for path, result in zip(plan.tables, results, strict=False)
-        if (best := _best(result)) is not None
+        if (advice := result.recommendation()) is not None
     ]
     return [*commands, f"{program()} methods"]
 
 
-def _best(result: ComparisonResult) -> str | None:
-    """Return the best method that learns a kernel, if its mean is better than the dummy's."""
-    ranks = {each.method.name: each.rank for each in result.standings() if each.rank is not None}
-    learned = {each.name for each in result.methods if each.kind == LEARNED}
-    least = ranks.get(DUMMY, len(ranks) + 1)
-    return next((name for name, rank in ranks.items() if name in learned and rank < least), None)
-
-
-def _fit(plan: Plan, path: Path, method: str) -> str:
+def _fit(plan: Plan, path: Path, result: ComparisonResult, standing: Standing) -> str:
     """Return the command that learns a model as a method was compared."""
     aside = [name for name in (plan.group, plan.time) if name is not None]
-    words = ["--target", plan.target, "--method", method, "--tune", *plan.table.words]
+    words = ["--target", plan.target, "--method", standing.method.name]
+    words += [*_settings(result, standing), *plan.table.words]
     words += [word for name in aside for word in ("--drop", name)]
     words += ["--task", plan.task] if plan.task else []
     typed = " ".join(shlex.quote(printable(each, 200)) for each in words)
     return f"{program()} fit {word(path)} {typed} --out model.pliant"
+
+
+def _settings(result: ComparisonResult, standing: Standing) -> list[str]:
+    """Return the words that give the settings of a method, as it was ranked.
+
+    ``--tune`` scales the target of a regression, which learned kernels are compared with unless
+    they take any scale.
+    """
+    method = METHODS.get(standing.method.name)
+    if method is not None and not method.streams and result.task == "regression":
+        return ["--tune"]
+    chosen = settings_of(result.records, standing)
+    return [part for name, v in chosen.items() for part in ("--param", f"{name}={_literal(v)}")]
+
+
+def _literal(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

@@ -20,7 +20,10 @@ def fit(
         typer.Argument(metavar="TABLE", help="CSV (also .gz, .tsv) or Parquet, with a header."),
     ],
     target: Annotated[str, typer.Option(metavar="COLUMN", help="The column to learn.")],
-    method: Annotated[str, typer.Option(metavar="NAME", help="See pliant methods.")] = "dank",
+    method: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Default: lab-rbf; pliant methods lists all."),
+    ] = None,
     task: Annotated[
         str | None,
         typer.Option(metavar="classification|regression", help="Default: guessed from the target."),
@@ -67,9 +70,9 @@ def fit(
     """Learn a model from a table.
 
     Dates, categories and free text become numbers, gaps are filled in, ids are left out. Features
-    are brought to mean 0 and standard deviation 1 for
-    methods that do not scale them; with --tune the target of a regression too. A table may be
-    larger than memory for methods that read it in chunks (see pliant methods).
+    are brought to mean 0 and standard deviation 1 for methods that do not scale them; with --tune,
+    and for plain methods such as svm, the target of a regression too. A table may be larger than
+    memory for methods that read it in chunks (see pliant methods).
 
     Example:  pliant fit patients.csv --target diagnosis --tune --out model.pliant
     """

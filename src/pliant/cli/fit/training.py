@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 
 from pliant.cli.console import learning, progress, tell
 from pliant.cli.fit.tables import FitTable
@@ -27,7 +28,9 @@ from pliant.cli.model_facts import (
 from pliant.cli.parameters import check_names, parse_parameters
 from pliant.cli.table_options import TableOptions
 from pliant.comparison.protocol import Protocol
+from pliant.comparison.run.baselines import BASELINES, available, named
 from pliant.comparison.run.folds import most_folds
+from pliant.comparison.run.installed import PACKAGES
 from pliant.comparison.run.pipeline import last_step, names_after, preprocessing
 from pliant.comparison.run.search import Tick
 from pliant.comparison.run.validation import (
@@ -39,13 +42,20 @@ from pliant.comparison.run.validation import (
 )
 from pliant.comparison.sample import Sample
 from pliant.core.summary import summarize
+from pliant.core.text import listed
 from pliant.core.typing import Indices
 from pliant.core.validation import where_equal
 from pliant.persistence import save_model
-from pliant.registry import Method, get_method, is_gamma
+from pliant.registry import Method, is_gamma
 
 DEFAULT_FOLDS = 5
 """The folds of a protocol without a cross-validation, which asks for none of them."""
+
+DEFAULT_METHOD = "lab-rbf"
+"""The most accurate method on most tables, and one that needs no search."""
+
+NOT_SAVED = ("gp", *PACKAGES)
+"""Methods whose models no model file holds: compiled code of other packages, random states."""
 
 WITHOUT_GAMMA = ("linear", "graph", "precomputed")
 """Kernels that have no gamma to tune."""
@@ -55,11 +65,12 @@ WITHOUT_GAMMA = ("linear", "graph", "precomputed")
 class Order:
     """The options of ``pliant fit``.
 
-    `words` are parameters, each NAME=VALUE; `cv` is the number of folds, 0 for no scores; `tune`
-    chooses the settings that `words` leaves open. `task` and `table` say how the table is read.
+    Without `method` it is `DEFAULT_METHOD`. `words` are parameters, each NAME=VALUE; `cv` is the
+    number of folds, 0 for no scores; `tune` chooses the settings that `words` leaves open. `task`
+    and `table` say how the table is read.
     """
 
-    method: str
+    method: str | None
     target: str
     task: str | None = None
     table: TableOptions = field(default_factory=TableOptions)
@@ -71,7 +82,9 @@ class Order:
 
 def train(table: Path, order: Order, out: Path | None) -> dict[str, Any]:
     """Tune, test, fit and save a model; return the full result as plain data."""
-    method, given = get_method(order.method), parse_parameters(order.words)
+    given = parse_parameters(order.words)
+    method = named(order.method or _default_method(given))
+    check_method(method, out)
     data = FitTable.read(table, order.target, method, task=order.task, **order.table.choices)
     for note in data.notes:
         tell(f"Note: {note}")
@@ -82,7 +95,7 @@ def train(table: Path, order: Order, out: Path | None) -> dict[str, Any]:
     if order.cv:
         check_folds(data.y[known], data.task, order.cv)
     protocol = Protocol(folds=order.cv or DEFAULT_FOLDS, repeats=1, seed=order.seed)
-    sample, maker = data.sample(unlabeled), _fixed(method, learner)
+    sample, maker = data.sample(unlabeled), _fixed(method, learner, data.task)
     if order.tune:
         method = _opened(method, given, data.task)
         maker = Tuned(method, protocol)
@@ -129,12 +142,44 @@ def _learner(method: Method, order: Order, given: dict[str, Any], task: str) -> 
     return learner.set_params(**{**seed, **given})
 
 
-def _fixed(method: Method, learner: Any) -> Maker:
-    """Return what makes the same estimator for all rows."""
+def _default_method(given: Mapping[str, Any]) -> str:
+    """Return the method where none is named: LAB-RBF; DANK for a matrix of kernel values."""
+    precomputed = isinstance(given.get("kernel"), str) and given["kernel"] == "precomputed"
+    return "dank" if precomputed else DEFAULT_METHOD
+
+
+def check_method(method: Method, out: Path | None) -> None:
+    """Raise an error if a method is not installed, or its models cannot be saved where asked for.
+
+    Raises
+    ------
+    ImportError
+        If the package of a baseline is not installed.
+    ValueError
+        If `out` is given, and a model file cannot hold what the method learns.
+    """
+    if not available(method):
+        raise ImportError(f"{method.name} is not installed: pip install {method.paper}")
+    if out is not None and method.name in NOT_SAVED:
+        raise ValueError(
+            f"--out cannot save a model of {method.name}: model files hold those of every method "
+            f"but {listed(list(NOT_SAVED), len(NOT_SAVED))}; leave --out away for its scores"
+        )
+
+
+def _fixed(method: Method, learner: Any, task: str) -> Maker:
+    """Return what makes the same estimator for all rows.
+
+    Baselines that do not take features on any scale get a standardised target too.
+    """
+    scaled = task == "regression" and method.name in BASELINES and not method.streams
 
     def make(sample: Sample, rows: Indices, fold: int | None, tick: Tick) -> Any:
         steps = preprocessing(method, sample, for_new_rows=True)
-        return Pipeline([*steps, ("machine", clone(learner))])
+        model = Pipeline([*steps, ("machine", clone(learner))])
+        if scaled:
+            return TransformedTargetRegressor(model, transformer=StandardScaler())
+        return model
 
     return make
 
@@ -147,6 +192,8 @@ def _opened(method: Method, given: dict[str, Any], task: str) -> Method:
         for name in grid
         if name not in given and not _has_no_gamma(name, given)
     }
+    if not grid:
+        raise ValueError(f"--tune has nothing to choose for {method.name}: leave it out")
     if not free:
         raise ValueError(f"--tune has nothing to choose: {', '.join(grid)} are given")
     return replace(method, grid=free, given=given)

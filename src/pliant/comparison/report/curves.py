@@ -35,7 +35,7 @@ def learning_curves(view: View) -> Markup:
 def _curve(view: View, method: str) -> list[Point]:
     """Return the mean over folds at each share of the training rows; folds differ a little."""
     points: dict[float, list[Point]] = {}
-    for record in view.records(method):
+    for record in view.ranked_records(method):
         for rows, score in record.get("curve") or ():
             if known(score):
                 share = round(rows / record["rows"]["train"], 2)

@@ -201,7 +201,7 @@ def _cost_row(view: View, standing: Standing) -> list[Markup]:
 
 def _settings(view: View, standing: Standing) -> Markup:
     """Write the settings that the search chose most often, and how often."""
-    chosen = [record.get("chosen") for record in view.records(standing.method.name)]
+    chosen = [record.get("chosen") for record in view.ranked_records(standing.method.name)]
     written = [json.dumps(each, sort_keys=True, default=str) for each in chosen if each]
     if not written:
         return text(MISSING)
@@ -212,7 +212,7 @@ def _settings(view: View, standing: Standing) -> Markup:
 
 
 def _gap_row(view: View, standing: Standing) -> list[Markup]:
-    records = view.records(standing.method.name)
+    records = view.ranked_records(standing.method.name)
     done = [record for record in records if record["status"] == "done"]
     proved = sum(known(record.get("gap")) for record in done)
     return [

@@ -125,7 +125,7 @@ def report_html(results: Sequence[Outcome]) -> str:
         raise ValueError("expected at least one result to report, got none")
     title = _title(results)
     body = _several(results, title) if len(results) > 1 else _single(results[0], title)
-    return _document(title, body)
+    return document(title, body)
 
 
 def write_report(results: Sequence[Outcome], path: str | os.PathLike[str]) -> None:
@@ -220,7 +220,7 @@ def _layout(title: str, opening: Content, links: Markup, content: Content) -> Ma
     )
 
 
-def _document(title: str, body: Markup) -> str:
+def document(title: str, body: Markup) -> str:
     """Put a body into a document that can load and run nothing but its own style and script."""
     style, script = _resource("style.css"), _resource("script.js")
     head = tag(

@@ -29,7 +29,7 @@ def learned_kernels(view: View) -> Markup:
 
 
 def picture(title: str, alt: str, png: str) -> Markup:
-    """Write a picture, a PNG file in base64, in a light card; a message where it is damaged."""
+    """Write a picture, a PNG file in base64, in a card; a message where it is damaged."""
     size = _size(png)
     look = "card picture"
     if size is None:

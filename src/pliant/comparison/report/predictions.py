@@ -44,7 +44,7 @@ def predictions(view: View) -> Markup:
 def _pairs(view: View, method: str) -> list[Pair]:
     """Return the rows with a prediction, from the folds of the first repeat."""
     pairs: list[Pair] = []
-    for record in view.records(method):
+    for record in view.ranked_records(method):
         kept = record.get("predictions") or {"rows": [], "values": []}
         pairs += [
             (row, view.result.truth[str(row)], value)

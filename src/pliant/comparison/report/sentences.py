@@ -1,4 +1,4 @@
-"""The result of a comparison in one to three sentences."""
+"""The result of a comparison in some sentences: what to use first, then what cannot be said."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from math import floor, log10
 
 from pliant.comparison.metrics import Metric
-from pliant.comparison.record import DUMMY, called
+from pliant.comparison.protocol import SAMPLED, SEARCHED
+from pliant.comparison.record import DUMMY, REFERENCE, called
+from pliant.comparison.stats.recommendation import LEVEL, Recommendation, recommend
 from pliant.comparison.stats.standings import Standing
-from pliant.core.text import listed, p_equals
+from pliant.core.text import count, listed, p_equals
 
 
-def sentence(standings: Sequence[Standing], metric: Metric, *, level: float = 0.05) -> str:
-    """Return whether a method is significantly better than the reference, with warnings.
+def sentence(standings: Sequence[Standing], metric: Metric, *, level: float = LEVEL) -> str:
+    """Return which method to use, what the tests say of it, and warnings.
 
     Parameters
     ----------
@@ -26,9 +28,10 @@ def sentence(standings: Sequence[Standing], metric: Metric, *, level: float = 0.
     Returns
     -------
     str
-        For example "No method is significantly better than the tuned Gaussian SVM here: the best
-        mean, DANK's accuracy 0.912, is 0.004 ± 0.006 above its 0.908. Linear is significantly worse
-        than the tuned Gaussian SVM."
+        For example "Use LAB-RBF: R2 0.965, better than the tuned Gaussian SVM (0.886) on all 5
+        folds. The difference of 0.079 ± 0.010 is significant (p < 0.001 after Holm's correction
+        over 12 methods). The runner-up, Gradient boosting (0.947), is 0.018 ± 0.004 behind, which
+        is significant too (p = 0.01)."
 
     Raises
     ------
@@ -39,115 +42,135 @@ def sentence(standings: Sequence[Standing], metric: Metric, *, level: float = 0.
         raise ValueError(f"expected 0 < level < 1, got {level}")
     ranked = [standing for standing in standings if standing.rank is not None]
     reference = next((standing for standing in ranked if standing.is_reference), None)
+    advice = recommend(standings, level)
     texts = [
-        _claim(ranked, reference, metric, level),
+        _advice(advice, ranked, reference, metric),
+        _sample(ranked),
+        *_tests(advice, ranked, reference, metric, level),
         _warnings(ranked, reference, level),
         _unfinished(standings),
     ]
     return " ".join(text[0].upper() + text[1:] + "." for text in texts if text)
 
 
-def _claim(
-    ranked: Sequence[Standing], reference: Standing | None, metric: Metric, level: float
-) -> str:
-    """Return whether a method is significantly better than the reference."""
-    if not ranked:
-        return "no method has a score"
-    best = ranked[0]
-    if reference is None:
-        lead = _owned(best, metric, _digits(best))
-        return f"no baseline has a score to test against; the best mean is {lead}"
-    digits = _digits(best, reference)
-    if len(ranked) == 1:
-        return f"only {_name(reference)} has a score: {_score(reference, metric, digits)}"
-    if not any(standing.p_value is not None for standing in ranked):
-        return _too_early(best, reference, metric, digits)
-    winners = [each for each in ranked if _side(each, level) > 0]
-    if not winners:
-        return _no_winner(best, reference, metric, digits)
-    return _won(ranked, winners, reference, metric, digits)
-
-
-def _too_early(best: Standing, reference: Standing, metric: Metric, digits: int) -> str:
-    rest = "" if best.is_reference else f"; {_name(reference)} has {reference.mean:.{digits}f}"
-    return (
-        "too few folds are finished to test differences; the best mean so far is "
-        f"{_owned(best, metric, digits)}{rest}"
-    )
-
-
-def _no_winner(best: Standing, reference: Standing, metric: Metric, digits: int) -> str:
-    claim = f"no method is significantly better than {_name(reference)} here"
-    if reference.rank == 1:
-        return f"{claim}, and no mean is better than its {_score(reference, metric, digits)}"
-    return (
-        f"{claim}: the best mean, {_owned(best, metric, digits)}, "
-        f"{_margin(best, reference, metric, digits)}"
-    )
-
-
-def _margin(best: Standing, reference: Standing, metric: Metric, digits: int) -> str:
-    """Return how far a mean is from the reference's, on the folds of both."""
-    if best.difference is None:
-        return "has too few folds in common with it to be tested"
-    raw = best.difference if metric.higher_is_better else -best.difference
-    there = f"its {reference.mean:.{digits}f}" if _same_folds(best, reference) else "it"
-    if f"{abs(raw):.{digits}f}" == f"{0:.{digits}f}":
-        return f"is level with {there}{_where(best, reference)}"
-    side = "above" if raw > 0 else "below"
-    amount = f"{abs(raw):.{digits}f} ± {best.difference_error:.{digits}f}"
-    return f"is {amount} {side} {there}{_where(best, reference)}"
-
-
-def _won(
+def _advice(
+    advice: Recommendation | None,
     ranked: Sequence[Standing],
-    winners: Sequence[Standing],
-    reference: Standing,
+    reference: Standing | None,
     metric: Metric,
-    digits: int,
 ) -> str:
-    """Name the winners, and the difference of the first of them."""
-    first = winners[0]
-    owner = "" if len(winners) == 1 else f"{first.method.title} "
-    names = [each.method.title for each in winners]
+    """Return which method to use, or why none can be recommended."""
+    if not ranked:
+        return "no method can be ranked"
+    if advice is None:
+        return _no_advice(ranked, reference, metric)
+    used = advice.standing
+    use = f"use {_name(used)}: {_score(used, metric, _digits(used, reference or used))}"
+    if advice.reason == "better" and reference is not None:
+        rival = f"{_name(reference)} ({_mean(reference, _digits(used, reference))})"
+        return f"{use}, better than {rival} on {_won(used)}"
+    if advice.reason == "best" or reference is None:
+        return f"{use}, the best of {count(len(ranked), 'method')}" if len(ranked) > 1 else use
+    if advice.reason == "reference":
+        return f"{use}; no method is clearly better" if len(ranked) > 1 else use
+    rival = f"{_name(reference)} ({_mean(reference, _digits(used, reference))})"
+    return f"{use}; no method is clearly better than {rival}, and none as good is cheaper"
+
+
+def _no_advice(ranked: Sequence[Standing], reference: Standing | None, metric: Metric) -> str:
+    best = ranked[0]
+    digits = _digits(best, reference or best)
+    if best.folds < 2:
+        rest = ""
+        if reference is not None and best is not reference:
+            rest = f", and {_name(reference)} {_mean(reference, digits)}"
+        lead = f"{_name(best)} has {_score(best, metric, digits)}{rest}"
+        return f"one fold is too early to recommend a method; so far {lead}"
+    score = _score(best, metric, digits)
+    return f"no method predicts better than the dummy, which has {score}"
+
+
+def _won(standing: Standing) -> str:
+    folds = standing.folds
+    every = "both" if folds == 2 else f"all {folds}"
+    return f"{every if standing.wins == folds else f'{standing.wins} of {folds}'} folds"
+
+
+def _sample(ranked: Sequence[Standing]) -> str:
+    if not ranked or ranked[0].stage != SAMPLED:
+        return ""
+    return "all methods were learned from a sample of the rows only"
+
+
+def _tests(
+    advice: Recommendation | None,
+    ranked: Sequence[Standing],
+    reference: Standing | None,
+    metric: Metric,
+    level: float,
+) -> list[str]:
+    """Return what the tests say of the method to use, and of those near it."""
+    if advice is None:
+        return []
     tested = sum(each.p_value is not None for each in ranked)
-    p = p_equals(first.p_value or 0.0)
     over = f" after Holm's correction over {tested} methods" if tested > 1 else ""
-    higher = "higher" if metric.higher_is_better else "lower"
-    change = f"{abs(first.difference or 0.0):.{digits}f} ± {first.difference_error:.{digits}f}"
-    gain = f"{metric.title} {change} {higher}{_where(first, reference)} ({p}{over})"
-    if _same_folds(first, reference):
-        against = f"{first.mean:.{digits}f} against {reference.mean:.{digits}f}"
-        gain = f"{metric.title} {against} (difference {change}, {p}{over})"
-    rest = ""
-    if first.rank != 1 and not ranked[0].is_reference:
-        untested = ranked[0].p_value is None
-        end = "has too few folds to be tested" if untested else "is not"
-        rest = f"; the best mean, {_owned(ranked[0], metric, digits)}, {end}"
-    claim = f"{listed(names)} {_be(names)} significantly better than {_name(reference)}"
-    return f"{claim}, {owner}with {gain}{rest}"
+    used, best = advice.standing, ranked[0]
+    texts = []
+    if used.difference is not None and used.p_value is not None:
+        margin = f"the difference of {_margin(used, used.difference, used.difference_error)}"
+        texts.append(f"{margin} is {_word(used, level)} ({p_equals(used.p_value)}{over})")
+    if best is not used and best.difference is not None and best.p_value is not None:
+        margin = _margin(best, best.difference, best.difference_error)
+        rival = "it" if used is reference or reference is None else _name(reference)
+        whose = f"the best mean, {_owned(best, metric)}, is {margin} better than {rival}"
+        word = f"which is {_word(best, level)}"
+        texts.append(f"{whose}, {word} ({p_equals(best.p_value)}{over})")
+    named = reference is not None and best.lead and best.lead.method is reference.method
+    if best is used and best.lead and not (named and used is not reference):
+        texts.append(_runner_up(best, level))
+    return texts
+
+
+def _word(standing: Standing, level: float) -> str:
+    return "significant" if _side(standing, level) else "not significant"
+
+
+def _runner_up(best: Standing, level: float) -> str:
+    """Return how far the second is behind the first."""
+    lead = best.lead
+    assert lead is not None
+    margin = _margin(best, lead.difference, lead.error)
+    word = "significant" if lead.p_value < level and lead.difference > 0 else "not significant"
+    name = f"the runner-up, {lead.method.title} ({lead.mean:.{_digits(best)}f})"
+    return f"{name}, is {margin} behind, which is {word} ({p_equals(lead.p_value)})"
+
+
+def _margin(standing: Standing, difference: float | None, error: float | None) -> str:
+    digits = _digits(standing)
+    return f"{abs(difference or 0.0):.{digits}f} ± {error or 0.0:.{digits}f}"
 
 
 def _warnings(ranked: Sequence[Standing], reference: Standing | None, level: float) -> str:
-    """Return what is significantly worse than the reference, and no better than the dummy."""
+    """Return which methods are worse than the reference, and which are no better than the dummy."""
     if reference is None:
         return ""
-    losers = [s.method.title for s in ranked if _side(s, level) < 0 and s.method.name != DUMMY]
-    worse = f"{listed(losers)} {_be(losers)} significantly worse than {_name(reference)}"
     dummy = next((each for each in ranked if each.method.name == DUMMY), None)
-    texts = [worse] if losers else []
-    if not (losers and reference is dummy):
-        texts.append(_about_dummy(ranked, reference, dummy, level))
+    worse = [each for each in ranked if _side(each, level) < 0 and each is not dummy]
+    texts = []
+    if worse:
+        names = [each.method.title for each in worse]
+        texts.append(f"{listed(names)} {_be(names)} significantly worse than {_name(reference)}")
+    texts.append(_about_dummy(ranked, reference, dummy, level))
     return "; ".join(text for text in texts if text)
 
 
 def _about_dummy(
     ranked: Sequence[Standing], reference: Standing, dummy: Standing | None, level: float
 ) -> str:
-    if dummy is None or dummy.rank is None:
+    if dummy is None or dummy.rank is None or ranked[0] is dummy:
         return ""
     others = [standing for standing in ranked if standing is not dummy]
-    below = [s.method.title for s in others if s.rank is not None and s.rank >= dummy.rank]
+    below = [_name(s) for s in others if s.rank is not None and s.rank >= dummy.rank]
     if below:
         verb = "has" if len(below) == 1 else "have"
         return f"{listed(below)} {verb} no better mean than the dummy"
@@ -157,18 +180,15 @@ def _about_dummy(
 
 
 def _unfinished(standings: Sequence[Standing]) -> str:
-    """Return whose rank rests on fewer folds, who has none, and what failed."""
-    cut = [each for each in standings if 0 < each.folds < each.planned]
+    """Return which methods are below the line, which have no score, and which failed."""
+    below = [each for each in standings if each.below]
     none = [s.method.title for s in standings if s.method.status == "cut" and not s.folds]
     failed = [each.method.title for each in standings if each.method.status == "error"]
     texts = []
-    if cut:
-        count, whose = ("1 method", "its") if len(cut) == 1 else (f"{len(cut)} methods", "their")
-        names = listed([each.method.title for each in cut])
-        texts.append(
-            f"{count} ({names}) did not finish all {cut[0].planned} folds and may be better or "
-            f"worse than {whose} rank shows"
-        )
+    if below:
+        names = [each.method.title for each in below]
+        why = f": it {below[0].below}" if len(below) == 1 else ""
+        texts.append(f"{listed(names)} {_be(names)} below the line, without a rank{why}")
     if none:
         texts.append(f"{listed(none)} finished no fold")
     if failed:
@@ -183,28 +203,26 @@ def _side(standing: Standing, level: float) -> int:
     return 1 if standing.difference > 0 else -1
 
 
-def _same_folds(standing: Standing, reference: Standing) -> bool:
-    common = standing.wins + standing.ties + standing.losses
-    return standing.folds == reference.folds == common
+def _name(standing: Standing) -> str:
+    """Return the name of a method in a sentence; the reference is tuned if it was searched."""
+    entry = standing.method
+    if not standing.is_reference and entry.name not in (REFERENCE, DUMMY):
+        return entry.title
+    if entry.name == REFERENCE and standing.stage != SEARCHED:
+        return f"the {entry.title} with default settings"
+    return called(entry.name, entry.title)
 
 
-def _where(standing: Standing, reference: Standing) -> str:
-    common = standing.wins + standing.ties + standing.losses
-    same = _same_folds(standing, reference)
-    return "" if same else f" on the {common} folds that have scores of both"
-
-
-def _name(reference: Standing) -> str:
-    return called(reference.method.name, reference.method.title)
-
-
-def _owned(standing: Standing, metric: Metric, digits: int) -> str:
-    name = _name(standing) if standing.is_reference else standing.method.title
-    return f"{name}'s {_score(standing, metric, digits)}"
+def _owned(standing: Standing, metric: Metric) -> str:
+    return f"{_name(standing)}'s {_score(standing, metric, _digits(standing))}"
 
 
 def _score(standing: Standing, metric: Metric, digits: int) -> str:
-    return f"{metric.title} {standing.mean:.{digits}f}"
+    return f"{metric.title} {_mean(standing, digits)}"
+
+
+def _mean(standing: Standing, digits: int) -> str:
+    return f"{standing.mean or 0.0:.{digits}f}"
 
 
 def _digits(*standings: Standing) -> int:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from pliant.comparison.metrics import Metric
 from pliant.comparison.outcome import Outcome
-from pliant.comparison.record import LEARNED, Record
+from pliant.comparison.record import LEARNED, Record, stage_of
 from pliant.comparison.report.drawing import Axis, Interval, axis_of
 from pliant.comparison.report.markup import Content, Markup, tag
 from pliant.comparison.stats.standings import Standing
@@ -102,8 +102,13 @@ class View:
         return decimals([standing.means.get(name) for standing in self.standings], errors)
 
     def records(self, method: str) -> list[Record]:
-        """Return the records of a method, in the order of folds."""
+        """Return the records of a method, in the order of stages and folds."""
         return [record for record in self.result.records if record["method"] == method]
+
+    def ranked_records(self, method: str) -> list[Record]:
+        """Return those of the stage that the method is ranked by, in the order of folds."""
+        stages = {each.method.name: each.stage for each in self.standings}
+        return [each for each in self.records(method) if stage_of(each) == stages.get(method)]
 
     def look(self, method: str) -> str:
         """Return the class of a method's lines."""

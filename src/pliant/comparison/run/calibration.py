@@ -48,7 +48,9 @@ def predictions_of(model: Any, values: npt.NDArray[Any], X: Array) -> Prediction
         return Predictions(values)
     if hasattr(model, "predict_proba"):
         return Predictions(values, None, model.predict_proba(X), classes)
-    return Predictions(values, model.decision_function(X), None, classes)
+    if hasattr(model, "decision_function"):
+        return Predictions(values, model.decision_function(X), None, classes)
+    return Predictions(values, classes=classes)
 
 
 def calibrated(predictions: Predictions, rough: Any, fold: CellFold) -> Predictions:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,14 +17,22 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from pliant.comparison.metrics import METRICS, metrics_of
-from pliant.comparison.protocol import Cell, Protocol
+from pliant.comparison.protocol import DEFAULT, SEARCHED, Cell, Protocol
 from pliant.comparison.record import Kept, Picture, Record
 from pliant.comparison.run.calibration import calibrated, predictions_of
 from pliant.comparison.run.figures import figures
 from pliant.comparison.run.folds import CellFold
 from pliant.comparison.run.memory import peak_memory, pickled_size, reset_peak_memory
 from pliant.comparison.run.pipeline import last_step, pipeline
-from pliant.comparison.run.search import SearchResult, search
+from pliant.comparison.run.search import (
+    Deadline,
+    OutOfTime,
+    SearchResult,
+    defaults,
+    is_searched,
+    planned_fits,
+    search,
+)
 from pliant.comparison.sample import Sample
 from pliant.core.files import printable
 from pliant.core.summary import Summary, summarize
@@ -42,15 +50,26 @@ FEWEST_ON_CURVE = 20
 
 MEGABYTE = 1024**2
 
+CUT: Final = "cut"
+"""The status of a cell whose time was up."""
 
-def perform(sample: Sample, protocol: Protocol, method: Method, cell: Cell) -> Record:
-    """Learn a method on a fold's training rows and measure it on its test rows."""
+
+def perform(
+    sample: Sample, protocol: Protocol, method: Method, cell: Cell, ends: float | None = None
+) -> Record:
+    """Learn a method on a fold's training rows and measure it on its test rows.
+
+    A search that cannot be expected to end before `ends`, by ``time.time``, is given up: the cell
+    is cut. Nothing else depends on the time.
+    """
     start = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            record = _performed(sample, protocol, method, cell)
+            record = _performed(sample, protocol, method, cell, ends)
             record["seconds"]["total"] = time.perf_counter() - start
+        except OutOfTime as reason:
+            record = cut(cell, str(reason))
         except Exception as error:
             record = failed(cell, f"{type(error).__name__}: {error}")
     texts = dict.fromkeys(printable(" ".join(str(each.message).split()), 300) for each in caught)
@@ -64,11 +83,17 @@ def failed(cell: Cell, error: str) -> Record:
         "method": cell.method,
         "repeat": cell.repeat,
         "fold": cell.fold,
+        "stage": cell.stage,
         "status": "error",
         "error": printable(" ".join(error.split()), 400),
         "scores": {},
         "warnings": [],
     }
+
+
+def cut(cell: Cell, reason: str = "the time was up") -> Record:
+    """Return the record of a cell that is not finished, for a reason."""
+    return failed(cell, reason) | {"status": CUT}
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,17 +108,21 @@ class _Learned:
     memory: float | None
 
 
-def _performed(sample: Sample, protocol: Protocol, method: Method, cell: Cell) -> Record:
+def _performed(
+    sample: Sample, protocol: Protocol, method: Method, cell: Cell, ends: float | None
+) -> Record:
     fold = CellFold.of(sample, protocol, cell)
     if len(fold.train) > method.max_rows:
         raise ValueError(f"takes at most {method.max_rows} training rows, got {len(fold.train)}")
-    learned = _learn(method, fold)
-    scores, curve = _measured(learned, fold)
-    summary, first = summarize(last_step(learned.model)), cell.place == (0, 0)
+    learned = _learn(method, fold, _choose(method, fold, cell, ends))
+    last = _is_last(method, cell, sample)
+    scores, curve = _measured(learned, fold, curve=last)
+    summary = summarize(last_step(learned.model))
     return {
         "method": cell.method,
         "repeat": cell.repeat,
         "fold": cell.fold,
+        "stage": cell.stage,
         "status": "done",
         "error": None,
         "rows": {"train": len(fold.train), "test": len(fold.test)},
@@ -108,39 +137,55 @@ def _performed(sample: Sample, protocol: Protocol, method: Method, cell: Cell) -
         "seconds": learned.seconds,
         "memory_mb": learned.memory,
         "size_bytes": pickled_size(learned.model),
-        "pictures": _pictures(learned.model, fold) if first else [],
+        "pictures": _pictures(learned.model, fold) if last and cell.place == (0, 0) else [],
     }
+
+
+def _is_last(method: Method, cell: Cell, sample: Sample) -> bool:
+    """Return whether this is the last stage of a method, which has a learning curve."""
+    return cell.stage == SEARCHED or (cell.stage == DEFAULT and not is_searched(method, sample))
+
+
+def _choose(
+    method: Method, fold: CellFold, cell: Cell, ends: float | None
+) -> tuple[SearchResult, float]:
+    """Return the settings that the stage of a cell asks for, and the seconds of the search."""
+    if cell.stage != SEARCHED:
+        return defaults(method, fold.sample), 0.0
+    start = time.perf_counter()
+    asked = method, fold.sample, fold.train, fold.protocol, fold.seed
+    tick = None if ends is None else Deadline(ends, planned_fits(*asked))
+    return search(*asked, tick), time.perf_counter() - start
 
 
 def _pictures(model: Any, fold: CellFold) -> list[Picture]:
     return figures(model, *fold.learned, fold.sample.feature_names, *fold.tested)
 
 
-def _learn(method: Method, fold: CellFold) -> _Learned:
-    """Tune and fit a method, and let it predict."""
-    sample, n_rows = fold.sample, len(fold.train)
-    start = time.perf_counter()
-    choice = search(method, sample, fold.train, fold.protocol, fold.seed)
+def _learn(method: Method, fold: CellFold, choice: tuple[SearchResult, float]) -> _Learned:
+    """Fit a method with chosen settings, and let it predict."""
+    chosen, searching = choice
     model, rough = (
-        pipeline(method, sample, n_rows, fold.seed, rough=each).set_params(**choice.chosen)
+        pipeline(method, fold.sample, len(fold.train), fold.seed, rough=each).set_params(
+            **chosen.chosen
+        )
         for each in (False, True)
     )
     reset_peak_memory()
-    before = peak_memory()
-    searched = time.perf_counter()
+    before, start = peak_memory(), time.perf_counter()
     model.fit(*fold.learned)
     fitted = time.perf_counter()
     predicted = model.predict(fold.tested[0])
     seconds = {
-        "search": searched - start,
-        "fit": fitted - searched,
+        "search": searching,
+        "fit": fitted - start,
         "predict": time.perf_counter() - fitted,
     }
-    return _Learned(choice, model, rough, predicted, seconds, _beyond(before))
+    return _Learned(chosen, model, rough, predicted, seconds, _beyond(before))
 
 
 def _measured(
-    learned: _Learned, fold: CellFold
+    learned: _Learned, fold: CellFold, *, curve: bool
 ) -> tuple[dict[str, float | None], list[list[float]]]:
     """Return the scores on the test rows by metric, and the learning curve."""
     metrics = metrics_of(fold.sample.task)
@@ -150,10 +195,10 @@ def _measured(
         warnings.simplefilter("ignore", ConvergenceWarning)  # the model itself has warned
         predictions = predictions_of(learned.model, learned.predicted, X)
         predictions = calibrated(predictions, learned.rough, fold)
-        curve = _learning_curve(learned.model, fold, name)
+        points = _learning_curve(learned.model, fold, name) if curve else []
     scores = {metric.name: metric.finite(y, predictions) for metric in metrics}
     last = scores[name]
-    return scores, curve if last is None else [*curve, [len(fold.train), last]]
+    return scores, points if last is None or not curve else [*points, [len(fold.train), last]]
 
 
 def _learning_curve(model: Any, fold: CellFold, metric: str) -> list[list[float]]:

@@ -150,7 +150,8 @@ def _gram(view: ModelView, ax: Any) -> tuple[str, str]:
         f"Centred Gram matrix of {len(view.y)} of {view.n} training points, ordered by "
         f"{display.by}: mean similarity {similar[-1]}{before}"
     )
-    return "Gram matrix" + (" before and after learning" if before else ""), alt
+    title = "Gram matrix" + (" before and after learning" if before else "")
+    return title + (": the kernel is hardly adapted" if display.hardly_adapted else ""), alt
 
 
 def _adaptation(view: ModelView, ax: Any) -> tuple[str, str]:
@@ -163,7 +164,8 @@ def _adaptation(view: ModelView, ax: Any) -> tuple[str, str]:
         f"{len(change)} of {display.n_support} support points: from {change.min():.2g} to "
         f"{change.max():.2g}"
     )
-    return "Adaptive matrix", alt
+    hardly = ": hardly adapted, there is nothing to see" if display.hardly_adapted else ""
+    return f"Adaptive matrix{hardly}", alt
 
 
 def _tessellation(view: ModelView, ax: Any) -> tuple[str, str]:

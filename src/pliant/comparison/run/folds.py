@@ -22,7 +22,7 @@ from sklearn.model_selection import (
     TimeSeriesSplit,
 )
 
-from pliant.comparison.protocol import Cell, Protocol
+from pliant.comparison.protocol import SAMPLED, Cell, Protocol
 from pliant.comparison.sample import Sample
 from pliant.core.files import quoted
 from pliant.core.typing import Array, Indices
@@ -32,6 +32,13 @@ Split: TypeAlias = tuple[Indices, Indices]
 
 FEW_ROWS = 1000
 """With fewer training rows the search takes five folds, else three."""
+
+
+FROM_EACH_CLASS = 5
+"""Rows of each class that a sample of rows has at least, or all that there are."""
+
+LARGE = 2.0
+"""A table is large from this many times ``first_rows`` training rows on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +53,13 @@ class CellFold:
 
     @classmethod
     def of(cls, sample: Sample, protocol: Protocol, cell: Cell) -> Self:
-        """Return the fold of a cell."""
+        """Return the fold of a cell; of a sampled one, a part of the rows on either side."""
         train, test = outer_split(sample, protocol, *cell.place)
+        if cell.stage == SAMPLED:
+            rng = np.random.default_rng([protocol.seed, *cell.place])  # the same for all methods
+            train, test = (
+                some_rows(sample, each, protocol.first_rows, rng) for each in (train, test)
+            )
         return cls(sample, protocol, train, test, cell_seed(protocol, cell))
 
     @property
@@ -59,6 +71,24 @@ class CellFold:
     def tested(self) -> tuple[Array, npt.NDArray[Any]]:
         """Features and target of the test rows."""
         return self.sample.features(self.test), self.sample.y[self.test]
+
+
+def some_rows(sample: Sample, rows: Indices, most: int, rng: np.random.Generator) -> Indices:
+    """Return at most `most` rows, ascending, drawn at random: five of each class first."""
+    drawn = rng.permutation(rows)
+    if len(drawn) > most and sample.task == "classification":
+        codes = np.unique(sample.y[drawn], return_inverse=True)[1]
+        first = np.concatenate(
+            [np.flatnonzero(codes == k)[:FROM_EACH_CLASS] for k in range(codes.max() + 1)]
+        )
+        drawn = np.concatenate([drawn[first], np.delete(drawn, first)])
+    return np.sort(drawn[:most])
+
+
+def is_large(sample: Sample, protocol: Protocol) -> bool:
+    """Return whether the first answers are learned on a sample of the training rows."""
+    n_train = len(outer_split(sample, protocol, *protocol.places()[0])[0])
+    return n_train > LARGE * protocol.first_rows
 
 
 def settled(protocol: Protocol, sample: Sample) -> Protocol:

@@ -6,6 +6,7 @@ can be started (inside a process that may have no children), cells run where the
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -13,20 +14,17 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any
 
 from joblib.externals.loky import ProcessPoolExecutor
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.record import Record
-from pliant.comparison.run.cells import failed, perform
+from pliant.comparison.run.cells import cut, failed, perform
 from pliant.comparison.sample import Sample
 from pliant.core.progress import is_over
 from pliant.registry import Method
-
-CUT: Final = "cut"
-"""The status of a cell whose time was up."""
 
 THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 IDLE = 60.0
@@ -57,7 +55,7 @@ class _Server:
         The process may be a new one: one ends after a minute without work, or when it has grown.
         """
         for _ in range(2):
-            record: Record | None = self._ask(_serve, key, method, cell)
+            record: Record | None = self._ask(_serve, key, method, cell, self.ends)
             if record is not None:
                 return record
             self._ask(_keep, key, sample, protocol)
@@ -70,6 +68,10 @@ class _Server:
     def kill(self) -> None:
         """End the process at once."""
         self.executor.shutdown(wait=True, kill_workers=True)
+
+    def start(self) -> None:
+        """Start the process, without waiting for it."""
+        self.executor.submit(os.getpid)
 
 
 _LOCK = threading.Lock()
@@ -100,7 +102,7 @@ def perform_apart(
         Of the cell; its status is "cut" if the time was up.
     """
     if multiprocessing.current_process().daemon:
-        return perform(sample, protocol, method, cell)
+        return perform(sample, protocol, method, cell, ends)
     if is_over(ends):
         return cut(cell)
     server = _borrowed()
@@ -122,14 +124,21 @@ def perform_apart(
     return record
 
 
-def cut(cell: Cell) -> Record:
-    """Return the record of a cell whose time was up."""
-    return failed(cell, "the time was up") | {"status": CUT}
-
-
 def _crashed(cell: Cell, error: str) -> Record:
     """Return the record of a cell that may succeed another time."""
     return failed(cell, error) | {"crashed": True}
+
+
+def warm_up(n_processes: int) -> None:
+    """Start processes that import what cells need, while this one does something else."""
+    if multiprocessing.current_process().daemon:
+        return
+    with _LOCK:
+        wanted = n_processes - len(_FREE) - len(_BUSY)
+        fresh = [_Server() for _ in range(wanted)]
+        _FREE.extend(fresh)
+    for server in fresh:
+        server.start()
 
 
 def close_all() -> None:
@@ -156,7 +165,11 @@ def _drop(server: _Server) -> None:
 
 
 def _begin(parent: int) -> None:
-    """Prepare a process: leave Ctrl-C to the parent, and end when the parent is gone."""
+    """Prepare a process: leave Ctrl-C to the parent, and end when the parent is gone.
+
+    What is imported is left out of the collections of garbage that cells make.
+    """
+    gc.freeze()
     with suppress(ValueError):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
@@ -174,9 +187,9 @@ def _keep(key: str, sample: Sample, protocol: Protocol) -> None:
     _KEPT[key] = sample, protocol
 
 
-def _serve(key: str, method: Method, cell: Cell) -> Record | None:
+def _serve(key: str, method: Method, cell: Cell, ends: float | None) -> Record | None:
     """Perform a cell; None if this process does not have the table."""
     if key not in _KEPT:
         return None
     sample, protocol = _KEPT[key]
-    return perform(sample, protocol, method, cell)
+    return perform(sample, protocol, method, cell, ends)

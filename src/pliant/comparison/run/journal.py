@@ -15,14 +15,18 @@ from pathlib import Path
 from typing import Any
 
 from pliant._version import __version__
-from pliant.comparison.protocol import Cell, Protocol
-from pliant.comparison.record import Record
+from pliant.comparison.protocol import DEFAULT, SAMPLED, SEARCHED, Cell, Protocol
+from pliant.comparison.record import Record, cell_of
+from pliant.comparison.run.described import described
 from pliant.comparison.sample import Sample
 from pliant.core.exceptions import TableError
 from pliant.core.files import plain_data, printable, quoted, replacing
 from pliant.registry import Method
 
-FORMAT = "pliant comparison 1"
+FORMAT = "pliant comparison 2"
+"""The first line of a file names it; before 2, cells had no stages."""
+
+FAMILY = "pliant comparison "
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 
@@ -34,11 +38,11 @@ def key_of(sample: Sample, protocol: Protocol) -> str:
 
 
 def method_key(method: Method, task: str) -> str:
-    """Return a hash of a method: the settings of its estimator and its grid."""
+    """Return a hash of a method: all settings of its estimator, and its grid."""
     try:
-        learner: Any = method.machine(task, seed=0, n_rows=0)
+        learner = described(method.machine(task, seed=0, n_rows=0))
     except (ValueError, ImportError):
-        learner = None
+        learner = ""
     plain = repr((method.name, learner, sorted(method.grid.items()), method.many, method.rough))
     return hashlib.sha256(plain.encode()).hexdigest()[:16]
 
@@ -88,7 +92,7 @@ class Journal:
         UserWarning
             If the file cannot be written any more; records are kept here alone from then on.
         """
-        self._records[method_key, _cell(record)] = record
+        self._records[method_key, cell_of(record)] = record
         if self._path is None:
             return
         try:
@@ -101,6 +105,11 @@ class Journal:
 
     def _load(self, path: Path) -> None:
         header, *lines = read_entries(path)
+        if header["format"] != FORMAT:
+            raise TableError(
+                f"{quoted(path, 200)} is of an earlier version of pliant (expected {FORMAT!r}, got "
+                f"{quoted(header['format'])}): leave --resume out to start again"
+            )
         if header.get("key") != self.key:
             raise TableError(
                 f"{quoted(path, 200)} is of another table, other options or other versions: choose "
@@ -110,7 +119,7 @@ class Journal:
             record: Any = entry.get("record")
             if not _is_record(record) or not isinstance(entry.get("method_key"), str):
                 raise TableError(f"{quoted(path, 200)}, line {number}: expected a finished cell")
-            self._records[entry["method_key"], _cell(record)] = record
+            self._records[entry["method_key"], cell_of(record)] = record
 
     def _rewrite(self, path: Path) -> None:
         """Write the header and what is known, so that the file ends with a whole line."""
@@ -140,7 +149,7 @@ def read_entries(path: Path) -> list[dict[str, Any]]:
         if not isinstance(entry, dict):
             raise TableError(f"{quoted(path, 200)}, line {number}: expected JSON of a cell")
         entries.append(entry)
-    if entries[0].get("format") != FORMAT:
+    if not str(entries[0].get("format")).startswith(FAMILY):
         raise TableError(
             f"{quoted(path, 200)} is no file of a comparison (expected {FORMAT!r} in its first "
             "line): choose another name"
@@ -148,13 +157,11 @@ def read_entries(path: Path) -> list[dict[str, Any]]:
     return entries
 
 
-def _cell(record: Record) -> Cell:
-    return Cell(record["method"], record["repeat"], record["fold"])
-
-
 def _is_record(record: Any) -> bool:
     """Return whether this can be the record of a cell."""
     if not isinstance(record, dict) or record.get("status") not in ("done", "error"):
+        return False
+    if record.get("stage", SEARCHED) not in (SAMPLED, DEFAULT, SEARCHED):
         return False
     place = (record.get("repeat"), record.get("fold"))
     if not isinstance(record.get("method"), str) or not all(_is_count(part, 0) for part in place):

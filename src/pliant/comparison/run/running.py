@@ -1,61 +1,71 @@
-"""The order of cells under a budget, and the end of a run.
+"""Run the cells of a comparison in the order of its schedule, some at a time, under a budget.
 
-The next cell is of the method that will have taken the least time with one more fold; a method that
-has not run yet is expected to take an equal share of the budget. So quick methods finish all of
-their folds first, and slow ones share the rest. The budget never changes a cell: it is finished as
-it would be without a budget, or cut.
+The budget never changes a cell: it is finished as it would be without a budget, or cut.
 """
 
 from __future__ import annotations
 
-import threading
+import queue
 import time
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeAlias
 
-from joblib import Parallel, cpu_count, delayed
+from joblib import cpu_count
 
-from pliant.comparison.protocol import Cell, Protocol
-from pliant.comparison.record import Record
-from pliant.comparison.run.isolation import CUT, close_all, perform_apart
+from pliant.comparison.metrics import METRICS, metrics_of
+from pliant.comparison.protocol import SEARCHED, Cell, Protocol, Stage
+from pliant.comparison.record import Record, cell_of
+from pliant.comparison.run.cells import CUT
+from pliant.comparison.run.folds import is_large
+from pliant.comparison.run.isolation import close_all, perform_apart
 from pliant.comparison.run.journal import Journal, method_key
+from pliant.comparison.run.schedule import STAGES, Lane, Schedule
+from pliant.comparison.run.search import is_searched
 from pliant.comparison.sample import Sample
+from pliant.core.text import seconds
 from pliant.registry import Method
-
-SHARES = 1.5
-"""The most equal shares of the budget (time of all processes over methods) of one cell."""
-
-SHORTEST = 20.0
-"""Seconds that any cell may take, if the budget has them."""
 
 Progress = Callable[[Record, int, int], object]
 """Called after each cell with its record, the number of cells done, and that of all."""
 
+BEAT = 0.5
+"""Seconds between two looks of a `Watch`, at most."""
 
-@dataclass
-class _Queue:
-    """The cells of one method that are still to be run, and the times of those that were."""
 
-    method: Method
-    cells: list[Cell]
-    runs: list[float] = field(default_factory=list)
-    since: dict[Cell, float] = field(default_factory=dict)
-    reason: str = ""
+@dataclass(frozen=True)
+class Moment:
+    """What a run does at a moment.
 
-    def ahead(self, now: float, share: float) -> float:
-        """Return the seconds that it will have taken with one more cell, running ones with it."""
-        running = sum(now - start for start in self.since.values())
-        return sum(self.runs) + running + self.expected(share)
+    Attributes
+    ----------
+    records : tuple of Record
+        Finished cells.
+    running : tuple of Cell
+    left : int
+        Cells still to be run, by what is known so far.
+    seconds : float
+        Since the beginning.
+    seconds_left : float or None
+        Of the budget.
+    answered : bool
+        Whether every method has its first answer, or cannot have one.
+    """
 
-    def expected(self, share: float) -> float:
-        """Return the seconds of a cell: the mean of those that ended, or else `share`."""
-        return sum(self.runs) / len(self.runs) if self.runs else share
+    records: tuple[Record, ...]
+    running: tuple[Cell, ...]
+    left: int
+    seconds: float
+    seconds_left: float | None
+    answered: bool
 
-    def fits(self, left: float) -> bool:
-        """Return whether another cell can be expected to end in time."""
-        return self.expected(0.0) <= left
+
+Ended: TypeAlias = "queue.SimpleQueue[Record | BaseException]"
+"""The records of cells in the order in which they end, or what went wrong instead."""
+
+Watch = Callable[[Moment], object]
+"""Called when a cell begins or ends, and twice a second."""
 
 
 class Run:
@@ -73,11 +83,15 @@ class Run:
         Cells at a time; None or -1: one for each core.
     progress : callable, optional
         See `Progress`.
+    watch : callable, optional
+        See `Watch`.
 
     Attributes
     ----------
     interrupted : bool
         Whether Ctrl-C ended the run.
+    records : dict of Cell to Record
+        Finished cells.
     """
 
     def __init__(
@@ -90,95 +104,144 @@ class Run:
         budget: float | None,
         n_jobs: int | None = None,
         progress: Progress | None = None,
+        watch: Watch | None = None,
     ) -> None:
         self._sample, self._protocol, self._journal = sample, protocol, journal
-        self._n_jobs = cpu_count() if n_jobs in (None, -1) else n_jobs
-        self._budget = budget
-        self._progress = progress
+        self._n_jobs = cpu_count() if n_jobs is None or n_jobs == -1 else n_jobs
+        self._budget, self._progress, self._watch = budget, progress, watch
+        self._methods = {method.name: method for method in methods}
         self._keys = {method.name: method_key(method, sample.task) for method in methods}
-        self._lock = threading.Lock()
+        self._metric = METRICS[protocol.metric or metrics_of(sample.task)[0].name]
+        self._began = time.time()
+        self._ends: float | None = None
+        self._begun: dict[Cell, float] = {}
         self.interrupted = False
         self.records: dict[Cell, Record] = {}
-        self._queues = {method.name: self._queue(method) for method in methods}
-        self._total = len(methods) * len(protocol.places())
-        waiting = sum(bool(queue.cells) for queue in self._queues.values())
-        self._share = (budget or 0.0) * self._n_jobs / max(1, waiting)
-        self._cap = max(SHORTEST, SHARES * self._share)
+        self._schedule = Schedule(
+            [Lane(method.name, is_searched(method, sample)) for method in methods],
+            protocol.places(),
+            budget=budget,
+            large=is_large(sample, protocol),
+        )
+        for method in methods:
+            self._recall(method)
 
     def reason(self, name: str) -> str:
-        """Return why cells of a method are missing; "" if none is."""
-        queue = self._queues[name]
-        if queue.reason or not (queue.cells or queue.since):
-            return queue.reason
+        """Return why cells of a method are missing."""
+        stopped = self._schedule.lanes[name].stopped
+        if stopped:
+            return next(reversed(stopped.values()))
         return "interrupted" if self.interrupted else "the budget ended"
+
+    def stopped(self, name: str, stage: Stage) -> str:
+        """Return why a stage of a method was given up; "" if it was not."""
+        return self._schedule.lanes[name].stopped.get(stage, "")
 
     def __call__(self) -> None:
         """Run what is not in the journal, until all is done or the time is up."""
-        self._ends = None if self._budget is None else time.time() + self._budget
-        work = Parallel(
-            n_jobs=self._n_jobs,
-            prefer="threads",
-            return_as="generator_unordered",
-            pre_dispatch="n_jobs",
-            batch_size=1,
-        )
+        self._began = time.time()
+        self._ends = None if self._budget is None else self._began + self._budget
+        ended: Ended = queue.SimpleQueue()
+        threads = ThreadPoolExecutor(self._n_jobs)
         try:
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", ".*tasks which were still being processed")
-                for record in work(self._tasks()):
-                    self._take(record)
+            while self._begin(threads, ended):
+                self._look()
+                self._take(self._wait(ended))
         except BaseException as stop:
             close_all()
             self.interrupted = True
             if not isinstance(stop, KeyboardInterrupt):
                 raise
+        finally:
+            threads.shutdown()
+        self._look()
 
-    def _queue(self, method: Method) -> _Queue:
-        """Return the cells of a method to run; those in the journal are taken from there."""
-        cells = [Cell(method.name, *place) for place in self._protocol.places()]
-        for cell in cells:
-            if record := self._journal.find(self._keys[method.name], cell):
-                self.records[cell] = record
-        return _Queue(method, [cell for cell in cells if cell not in self.records])
+    def _recall(self, method: Method) -> None:
+        """Take the cells of a method that the journal holds from there."""
+        for place in self._protocol.places():
+            for stage in STAGES:
+                cell = Cell(method.name, *place, stage)
+                if record := self._journal.find(self._keys[method.name], cell):
+                    self.records[cell] = record
+                    took = record.get("seconds", {}).get("total") or 0.0
+                    self._schedule.finish(cell, took, self._score(record))
 
-    def _tasks(self) -> Iterator[Any]:
-        """Yield the next cell whenever joblib asks for one."""
-        while chosen := self._next():
-            method, cell, ends = chosen
-            yield delayed(perform_apart)(
-                self._sample, self._protocol, method, cell, self._journal.key, ends
-            )
-
-    def _next(self) -> tuple[Method, Cell, float | None] | None:
-        """Return the next cell and when it is to be killed; None if there is none."""
-        with self._lock:
+    def _begin(self, threads: ThreadPoolExecutor, ended: Ended) -> bool:
+        """Begin as many cells as may run; return whether any is running."""
+        schedule = self._schedule
+        while len(schedule.running) < self._n_jobs:
             now = time.time()
-            left = float("inf") if self._ends is None else self._ends - now
-            waiting = [q for q in self._queues.values() if q.cells and not q.reason]
-            waiting = [queue for queue in waiting if queue.fits(left)]
-            if left <= 0 or not waiting:
-                return None
-            queue = min(waiting, key=lambda each: each.ahead(now, self._share))
-            cell = queue.cells.pop(0)
-            queue.since[cell] = now
-            ends = None if self._ends is None else now + min(left, self._cap)
-            return queue.method, cell, ends
+            cell = schedule.take(now, self._ends)
+            if cell is None:
+                break
+            most = schedule.limit(cell)
+            self._begun[cell] = now
+            ends = None if most is None or self._ends is None else min(self._ends, now + most)
+            threads.submit(self._perform, cell, ends, ended)
+        return bool(schedule.running)
+
+    def _perform(self, cell: Cell, ends: float | None, ended: Ended) -> None:
+        method, key = self._methods[cell.method], self._journal.key
+        try:
+            ended.put(perform_apart(self._sample, self._protocol, method, cell, key, ends))
+        except BaseException as error:
+            ended.put(error)
+
+    def _wait(self, ended: Ended) -> Record:
+        """Return the next record; look around from time to time, so that Ctrl-C is noticed."""
+        while True:
+            try:
+                record = ended.get(timeout=BEAT)
+            except queue.Empty:
+                self._look()
+                continue
+            if isinstance(record, BaseException):
+                raise record
+            return record
 
     def _take(self, record: Record) -> None:
         """Keep the record of a cell and its time."""
-        cell = Cell(record["method"], record["repeat"], record["fold"])
-        queue = self._queues[cell.method]
-        with self._lock:
-            queue.runs.append(time.time() - queue.since.pop(cell))
-            if record["status"] == CUT:
-                queue.cells.insert(0, cell)
-                if self._ends is not None and time.time() < self._ends:
-                    queue.reason = (
-                        f"a fold takes more than its share of the budget, {self._cap:.0f} s"
-                    )
-        if record["status"] != CUT:
+        cell = cell_of(record)
+        took = time.time() - self._begun[cell]
+        if record["status"] == CUT:
+            self._schedule.stop(cell, self._why(cell, record))
+        else:
+            took = record.get("seconds", {}).get("total") or took  # without the start of a process
+            self._schedule.finish(cell, took, self._score(record))
             self.records[cell] = record
             if not record.pop("crashed", False):
                 self._journal.add(self._keys[cell.method], record)
         if self._progress is not None:
-            self._progress(record, len(self.records), self._total)
+            done = len(self.records)
+            self._progress(record, done, done + self._schedule.left())
+
+    def _why(self, cell: Cell, record: Record) -> str:
+        """Return why the stage of a cell that was cut is given up."""
+        limit = self._schedule.limit(cell) or 0.0
+        if self._ends is not None and self._begun[cell] + limit >= self._ends:
+            return "the budget ended"
+        most = seconds(limit)
+        if cell.stage == SEARCHED:
+            return f"a search takes more than its share of the budget, {most}"
+        return f"a fold takes more than its share of the budget, {most}"
+
+    def _score(self, record: Record) -> float | None:
+        """Return the score of a record, the higher the better."""
+        score = record["scores"].get(self._metric.name)
+        return score if score is None or self._metric.higher_is_better else -score
+
+    def _look(self) -> None:
+        if self._watch is None:
+            return
+        schedule = self._schedule
+        left = None if self._ends is None else max(0.0, self._ends - time.time())
+        self._watch(
+            Moment(
+                tuple(self.records.values()),
+                tuple(schedule.running),
+                schedule.left(),
+                time.time() - self._began,
+                left,
+                schedule.answered,
+            )
+        )

@@ -9,8 +9,9 @@ search only. What candidates have in common is computed once, where it pays.
 from __future__ import annotations
 
 import math
+import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -32,6 +33,9 @@ from pliant.registry import Method
 FACTOR = 3
 FEWEST_ROWS = 150
 """Rows in the first round at least; more where a class is rare."""
+
+PATIENCE = 1.0
+"""Seconds of a search before its end is predicted."""
 
 ROWS_OF_RAREST = 10
 """Expected rows of the rarest class in the first round."""
@@ -63,6 +67,55 @@ class _Plan:
     fewest: int
     most: int
     metric: Metric
+
+
+class OutOfTime(BaseException):
+    """A search that will not end in time; no exception that scikit-learn would take for a score."""
+
+
+class Deadline:
+    """A tick that gives up a search as soon as it cannot be expected to end in time.
+
+    A fit is expected to take a time that is proportional to its rows; most methods take longer
+    on more rows, so the prediction is a lower bound for them.
+
+    Parameters
+    ----------
+    ends : float
+        By ``time.time``.
+    rounds : sequence of (int, int)
+        The number of fits, and their rows, of each round of the search.
+
+    Raises
+    ------
+    OutOfTime
+        By a call, with the seconds that the search would take at least.
+    """
+
+    def __init__(self, ends: float, rounds: Sequence[tuple[int, int]]) -> None:
+        self._start, self._ends = time.time(), ends
+        self._sizes = [size for n_fits, size in rounds for _ in range(n_fits)]
+        self._done = 0
+
+    def __call__(self, steps: int) -> None:
+        """Take note of some fits."""
+        self._done += steps
+        so_far = time.time() - self._start
+        least = so_far * sum(self._sizes) / sum(self._sizes[: self._done])
+        if so_far > PATIENCE and self._start + least > self._ends:
+            raise OutOfTime(f"a search takes {least:.0f} s or more")
+
+
+def is_searched(method: Method, sample: Sample) -> bool:
+    """Return whether a comparison searches settings of a method."""
+    return method.searched and len(ParameterGrid(search_grid(method, sample))) > 1
+
+
+def defaults(method: Method, sample: Sample) -> SearchResult:
+    """Return the settings without a search: the defaults, and what the grid leaves no choice of."""
+    grid = search_grid(method, sample)
+    alone = {name: values[0] for name, values in grid.items()}
+    return SearchResult(alone if len(ParameterGrid(grid)) == 1 else {}, None, 1)
 
 
 def search(
@@ -121,14 +174,22 @@ def search(
 
 def count_fits(method: Method, sample: Sample, rows: Indices, protocol: Protocol, seed: int) -> int:
     """Return how many fits `search` makes with these arguments."""
+    return sum(n for n, _ in planned_fits(method, sample, rows, protocol, seed))
+
+
+def planned_fits(
+    method: Method, sample: Sample, rows: Indices, protocol: Protocol, seed: int
+) -> list[tuple[int, int]]:
+    """Return the fits of each round of `search` with these arguments, and their rows."""
     plan = _planned(method, sample, rows, protocol, seed)
     if isinstance(plan, SearchResult):
-        return 0
-    left, size, fits = plan.candidates, plan.fewest, 0
+        return []
+    left, size = plan.candidates, plan.fewest
+    rounds = []
     while size <= plan.most:
-        fits += left * len(plan.splits)
+        rounds.append((left * len(plan.splits), size))
         left, size = math.ceil(left / FACTOR), size * FACTOR
-    return fits
+    return rounds
 
 
 def _planned(
@@ -138,16 +199,28 @@ def _planned(
     grid = search_grid(method, sample)
     size = len(ParameterGrid(grid))
     if size == 1:
-        return SearchResult({name: values[0] for name, values in grid.items()}, None, 1)
+        return defaults(method, sample)
     candidates = min(size, protocol.candidates)
     n_folds = inner_count(sample, rows, protocol)
     if n_folds < 2:
         raise ValueError("tuning needs at least 4 rows, and 2 of each class; there are fewer")
-    metric = METRICS[protocol.metric or metrics_of(sample.task)[0].name]
+    metric = _search_metric(method, sample, protocol)
     rarest = _rarest(sample, rows) / (n_folds if metric.name == "auc" else 1)
     fewest, most = rounds(len(rows), candidates, rarest, protocol)
     splits = inner_splits(sample, rows, n_folds, seed)
     return _Plan(grid, candidates, splits, fewest, most, metric)
+
+
+def _search_metric(method: Method, sample: Sample, protocol: Protocol) -> Metric:
+    """Return the metric of a search: accuracy for the log loss of a method without probabilities.
+
+    Its probabilities are calibrated once its settings are chosen.
+    """
+    default = metrics_of(sample.task)[0]
+    metric = METRICS[protocol.metric or default.name]
+    learner = method.machine(sample.task, seed=0, n_rows=0)
+    needs = metric.name == "log_loss"
+    return default if needs and not hasattr(learner, "predict_proba") else metric
 
 
 def _scorer(

@@ -105,7 +105,7 @@ class Across:
     Attributes
     ----------
     methods : tuple of Entry
-        Those that finished all folds of all tables, the best average rank first.
+        Those that have a rank on all tables, the best average rank first.
     tables : tuple of str
         Their names; one that recurs has a number.
     metrics : tuple of Metric
@@ -179,7 +179,7 @@ def across(
     results : sequence of N >= 2 Outcome
         A result for each table; their tasks and metrics may differ.
     reference : str
-        The method to test the others against. If it has not finished all tables, the baseline with
+        The method to test the others against. If it has no rank on some table, the baseline with
         the best average rank takes its place.
     level : float
         The probability of a false alarm.
@@ -191,8 +191,8 @@ def across(
     Raises
     ------
     ValueError
-        If there are less than two tables, less than two methods finished all of them, or the level
-        is not in (0, 1).
+        If there are less than two tables, less than two methods have a rank on all of them, or the
+        level is not in (0, 1).
     """
     if len(results) < 2:
         raise ValueError(f"expected at least 2 tables, got {len(results)}")
@@ -202,7 +202,7 @@ def across(
     names = [name for name in places[0] if name not in left_out]
     if len(names) < 2:
         why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
-        raise ValueError(f"expected 2 methods that finished all tables, got {len(names)} ({why})")
+        raise ValueError(f"expected 2 methods with a rank on all tables, got {len(names)} ({why})")
     metrics = tuple(result.metric for result in results)
     means = np.array([[place[name].mean for name in names] for place in places], dtype=np.float64)
     order = np.argsort(average_ranks(_oriented(means, metrics)), kind="stable")
@@ -243,7 +243,7 @@ def _places(result: Outcome) -> dict[str, Standing]:
 
 
 def _left_out(tables: Sequence[str], places: Sequence[Mapping[str, Standing]]) -> dict[str, str]:
-    """Return why methods have not finished all tables."""
+    """Return why methods have no rank on some table."""
     known = dict.fromkeys(name for place in places for name in place)
     reasons = {
         name: [
@@ -257,12 +257,12 @@ def _left_out(tables: Sequence[str], places: Sequence[Mapping[str, Standing]]) -
 
 
 def _missing(standing: Standing | None) -> str:
-    """Return why a method has no score of all folds of a table; "" if it has."""
+    """Return why a method has no rank on a table; "" if it has."""
     if standing is None:
         return "not compared"
-    if standing.folds == standing.planned and standing.mean is not None:
+    if standing.rank is not None:
         return ""
-    return standing.method.reason or f"{standing.folds} of {standing.planned} folds"
+    return standing.method.reason or standing.below or "no score"
 
 
 def _oriented(means: Array, metrics: Sequence[Metric]) -> Array:
@@ -296,7 +296,7 @@ def _differ(ranking: Across) -> str:
 def _against(ranking: Across) -> str:
     """Return which methods are significantly better and worse than the reference."""
     if ranking.reference is None:
-        return "no baseline finished all tables, so no method is tested against one"
+        return "no baseline has a rank on all tables, so no method is tested against one"
     titles = {entry.name: entry.title for entry in ranking.methods}
     name = called(ranking.reference, titles[ranking.reference])
     significant = {who: v for who, v in ranking.versus.items() if v.p_value < ranking.level}
@@ -327,4 +327,4 @@ def _mixed(ranking: Across) -> str:
 def _omitted(ranking: Across) -> str:
     if not ranking.left_out:
         return ""
-    return f"left out, not having finished all tables: {listed(list(ranking.left_out))}"
+    return f"left out, without a rank on some table: {listed(list(ranking.left_out))}"

@@ -94,8 +94,10 @@ def friedman_test(scores: npt.ArrayLike, *, higher_is_better: bool = True) -> Fr
 
     Parameters
     ----------
-    scores, higher_is_better
-        As in `average_ranks`, with N >= 2.
+    scores : array-like of shape (N, k)
+        A row per data set, N >= 2, a column per method.
+    higher_is_better : bool
+        False if the scores are errors or times.
 
     Returns
     -------

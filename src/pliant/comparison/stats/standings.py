@@ -4,38 +4,31 @@ With the scores s_1, ..., s_r of a method's finished cells, the standard error o
 Nadeau and Bengio's, sqrt((1/r + n_test / n_train) var(s)): training rows of different folds
 overlap, so their scores are not independent. n_test / n_train is the mean over the cells.
 
-A method is tested against the reference on the cells that both have finished, by the corrected
-paired t test; p-values are adjusted by Holm's method over all methods tested.
+Methods are ranked, and tested against the reference, on the folds that all of them have (see
+`pliant.comparison.stats.common`), by the corrected paired t test; p-values are adjusted by Holm's
+method over all methods tested. The best method is tested against the second as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from math import fsum, isfinite, sqrt
 from statistics import median, variance
 from typing import Any, TypeAlias, TypeGuard
 
 from pliant.comparison.metrics import Metric, metrics_of
-from pliant.comparison.protocol import Protocol
+from pliant.comparison.protocol import SAMPLED, Place, Protocol, Stage
 from pliant.comparison.record import BASELINE, REFERENCE, Entry, Record
+from pliant.comparison.stats.common import Cells, chosen_stages, finished
 from pliant.comparison.stats.paired import PairedTest, corrected_t_test, holm, wilcoxon_test
+from pliant.core.text import count
 
-Cells: TypeAlias = dict[tuple[int, int], Record]
-Scores: TypeAlias = dict[tuple[int, int], float]
-"""Records and scores of one method by repeat and fold, ascending."""
+Scores: TypeAlias = dict[Place, float]
+"""Scores of one method by repeat and fold, ascending."""
 
 LARGEST = 1e100
 """The bound on scores, so that their squares are finite."""
-
-
-def finished(methods: Sequence[Entry], records: Iterable[Record]) -> dict[str, Cells]:
-    """Return the records of finished cells by method and place, places ascending."""
-    cells: dict[str, Cells] = {entry.name: {} for entry in methods}
-    for record in records:
-        if record["status"] == "done" and record["method"] in cells:
-            cells[record["method"]][record["repeat"], record["fold"]] = record
-    return {name: dict(sorted(numbers.items())) for name, numbers in cells.items()}
 
 
 def scores_of(cells: Cells, metric: str) -> Scores:
@@ -82,6 +75,30 @@ def is_number(value: object) -> TypeGuard[float]:
 SECONDS = ("search", "fit", "predict", "total")
 
 
+@dataclass(frozen=True)
+class Lead:
+    """The test of the best method against the second.
+
+    Attributes
+    ----------
+    method : Entry
+        The second.
+    mean : float
+        Its mean.
+    difference, error : float
+        The mean difference over the common folds, >= 0, and its standard error.
+    p_value : float
+        Of the corrected t test. Both methods were selected by the same scores, so a small one is
+        a hint rather than a proof.
+    """
+
+    method: Entry
+    mean: float
+    difference: float
+    error: float
+    p_value: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class Standing:
     """One method's place.
@@ -89,14 +106,20 @@ class Standing:
     Attributes
     ----------
     method : Entry
+    stage : {"sampled", "default", "searched"} or None
+        Whether its settings were searched; None where no cell is finished.
     mean : float or None
-        Of the metric over the finished cells that have it; None where there is none.
+        Of the metric over the common folds; of a method without a rank, over its own. None where
+        there is no score.
     error : float or None
         The standard error of the mean; None for fewer than two cells.
     folds, planned : int
-        Cells that are finished, and that there are.
+        Cells that the mean is of, and that there are.
     rank : int or None
-        1 is the best mean; methods of one mean share the smaller number.
+        1 is the best mean; methods of one mean share the smaller number. None for a method below
+        the line, without a score of all common folds.
+    below : str
+        Why it is below the line; "" if it has a rank, or no score.
     is_reference : bool
         Whether the others are tested against this method.
     difference : float or None
@@ -118,14 +141,18 @@ class Standing:
         Medians over the cells that have them.
     gap : float or None
         The largest.
+    lead : Lead or None
+        The test against the second, for the first.
     """
 
     method: Entry
+    stage: Stage | None = None
     mean: float | None
     error: float | None
     folds: int
     planned: int
     rank: int | None
+    below: str = ""
     is_reference: bool
     difference: float | None = None
     difference_error: float | None = None
@@ -141,6 +168,7 @@ class Standing:
     size_bytes: float | None
     support: float | None
     gap: float | None
+    lead: Lead | None = None
 
 
 def standings(
@@ -150,7 +178,7 @@ def standings(
     protocol: Protocol,
     reference: str = REFERENCE,
 ) -> list[Standing]:
-    """Return where each method stands, the best mean first, those without a finished cell last.
+    """Return where each method stands: ranked ones, those below the line, those without a score.
 
     Parameters
     ----------
@@ -167,14 +195,27 @@ def standings(
     Returns
     -------
     list of Standing
-        Methods of one mean are in the order of their names.
+        Methods of one mean are in the order of their names, those below the line by their number
+        of folds first.
     """
-    cells = finished(methods, records)
-    values = {name: scores_of(mine, metric.name) for name, mine in cells.items()}
-    places = {name: _place(values[name], metric) for name in cells}
+    stages = finished(methods, records)
+    scored = {
+        name: {stage: scores_of(cells, metric.name) for stage, cells in mine.items()}
+        for name, mine in stages.items()
+    }
+    stage_of, common, ranked = chosen_stages(
+        stages, {name: {s: set(v) for s, v in mine.items()} for name, mine in scored.items()}
+    )
+    cells: dict[str, Cells] = {}
+    values: dict[str, Scores] = {}
+    for name in stages:
+        stage = stage_of.get(name)
+        mine = stages[name].get(stage, {}) if stage else {}
+        kept = {place: mine[place] for place in mine if name not in ranked or place in common}
+        cells[name], values[name] = kept, scores_of(kept, metric.name)
+    places = {name: _place(values[name], metric, name in ranked) for name in cells}
     best_first = sorted(methods, key=lambda entry: (places[entry.name], entry.name))
-    scored = {name for name, mine in values.items() if mine}
-    against = reference_of(best_first, scored, reference)
+    against = reference_of(best_first, ranked, reference)
     order = [places[entry.name] for entry in best_first]
     untested = [
         _standing(
@@ -182,20 +223,38 @@ def standings(
             cells[entry.name],
             metric,
             planned=len(protocol.places()),
-            rank=order.index(places[entry.name]) + 1 if values[entry.name] else None,
+            stage=stage_of.get(entry.name),
+            rank=order.index(places[entry.name]) + 1 if entry.name in ranked else None,
+            below=_below(entry.name, values, stage_of, ranked),
             is_reference=entry.name == against,
         )
         for entry in best_first
     ]
-    return _adjusted([_tested(each, cells, values, against, metric) for each in untested])
+    tested = [_tested(each, cells, values, against, metric) for each in untested]
+    return _led(_adjusted(tested), cells, values, metric)
 
 
-def _place(values: Scores, metric: Metric) -> tuple[bool, float]:
+def _below(
+    name: str, values: Mapping[str, Scores], stages: Mapping[str, Stage], ranked: Set[str]
+) -> str:
+    """Return why a method with scores has no rank; "" for the others."""
+    if name in ranked or not values[name]:
+        return ""
+    if not ranked:
+        return "has no fold in common with the others"
+    other = next(iter(ranked))
+    if stages[name] != stages[other] and SAMPLED in (stages[name], stages[other]):
+        return "was learned from a sample of the rows only"
+    return f"has {len(values[name])} of {count(len(values[other]), 'common fold')}"
+
+
+def _place(values: Scores, metric: Metric, ranked: bool) -> tuple[int, int, float]:
     """Return what to sort by: the mean to 12 digits, so that rounding makes no difference."""
     mean = mean_of(values.values())
     if mean is None:
-        return True, 0.0
-    return False, float(f"{mean:.12g}") * (-1 if metric.higher_is_better else 1)
+        return 2, 0, 0.0
+    better_first = float(f"{mean:.12g}") * (-1 if metric.higher_is_better else 1)
+    return (0, 0, better_first) if ranked else (1, -len(values), better_first)
 
 
 def reference_of(best_first: Sequence[Entry], scored: Container[str], wanted: str) -> str | None:
@@ -211,15 +270,14 @@ def _tested(
     against: str | None,
     metric: Metric,
 ) -> Standing:
-    """Test a method against the reference, if both have two cells in common."""
+    """Test a method with a rank against the reference, if there are two folds."""
     name = standing.method.name
-    common = [place for place in values[name] if place in values.get(against or "", ())]
-    if len(common) < 2 or against is None or name == against:
+    if standing.rank is None:
         return standing
-    sign = 1 if metric.higher_is_better else -1
-    first, second = ([sign * values[who][place] for place in common] for who in (name, against))
-    share = held_out_share(cells[name][place] for place in common)
-    test = corrected_t_test(first, second, n_train=1, n_test=share)
+    if standing.folds < 2 or against is None or name == against:
+        return standing
+    first, second = _oriented(values, metric, name, against)
+    test = corrected_t_test(first, second, n_train=1, n_test=held_out_share(cells[name].values()))
     return replace(
         standing,
         difference=test.mean_difference,
@@ -230,6 +288,35 @@ def _tested(
         ties=test.ties,
         losses=test.losses,
     )
+
+
+def _oriented(values: Mapping[str, Scores], metric: Metric, *names: str) -> list[list[float]]:
+    """Return the scores of methods on the same folds, the higher the better."""
+    sign = 1 if metric.higher_is_better else -1
+    return [[sign * score for score in values[name].values()] for name in names]
+
+
+def _led(
+    standings: list[Standing],
+    cells: Mapping[str, Cells],
+    values: Mapping[str, Scores],
+    metric: Metric,
+) -> list[Standing]:
+    """Test the best method against the second, if there are two folds."""
+    ranked = [each for each in standings if each.rank is not None]
+    if len(ranked) < 2 or ranked[0].folds < 2 or ranked[1].mean is None:
+        return standings
+    first, second = (each.method.name for each in ranked[:2])
+    share = held_out_share(cells[first].values())
+    test = corrected_t_test(*_oriented(values, metric, first, second), n_train=1, n_test=share)
+    lead = Lead(
+        ranked[1].method,
+        ranked[1].mean,
+        test.mean_difference,
+        test.standard_error,
+        _p_value(test),
+    )
+    return [replace(standings[0], lead=lead), *standings[1:]]
 
 
 def _p_value(test: PairedTest) -> float:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
 
+from pliant.core.exponential import exponentials
 from pliant.core.kernels.base import FunctionKernel, Kernel, positive
 from pliant.core.kernels.on import resolve_columns
 from pliant.core.kernels.precomputed import Precomputed
@@ -97,9 +98,7 @@ class Gaussian(_Stationary):
         same = X is Y or np.array_equal(X, Y)  # a copy has the very values of its original
         left = right if same else _Exponents.of(X, centre, gamma)
         if not max(left.reach, right.reach) <= FARTHEST:
-            gram = cdist(X, Y, "sqeuclidean")
-            gram *= -gamma
-            return np.exp(gram, out=gram)
+            return exponentials(cdist(X, Y, "sqeuclidean"), -gamma)
         return left.gram() if same else left.cross_gram(right)
 
     def prepared(self, points: Array) -> Between | None:
@@ -131,9 +130,7 @@ class Laplacian(_Stationary):
 
     def _gram(self, X: Array, Y: Array) -> Array:
         X, Y, gamma = self._isotropic(X, Y)
-        gram = cdist(X, Y, "cityblock")
-        gram *= -gamma
-        return np.exp(gram, out=gram)
+        return exponentials(cdist(X, Y, "cityblock"), -gamma)
 
 
 class Matern(_Stationary):
@@ -163,7 +160,7 @@ class Matern(_Stationary):
         r = cdist(X, Y, "euclidean")
         r *= np.sqrt(4.0 * self.nu * gamma)
         factor = self._factor(r)
-        gram = np.exp(np.negative(r, out=r), out=r)
+        gram = exponentials(r, -1.0)
         gram *= factor
         return gram
 
@@ -233,8 +230,7 @@ class _Exponents:
     def between(self, rows: Indices, columns: Columns) -> Array:
         """Return the exponentials between some points and others, at most 1."""
         values = self.left(rows) @ self.right[columns].T
-        np.minimum(values, 0.0, out=values)
-        return np.exp(values, out=values)
+        return exponentials(values)
 
     def gram(self) -> Array:
         """Return the exponentials between all of these points."""
@@ -246,7 +242,7 @@ class _Exponents:
             tile *= 2.0 * self.gamma
             tile -= sizes[top : top + height, None]
             tile -= sizes
-            np.exp(np.minimum(tile, 0.0, out=tile), out=tile)
+            exponentials(tile)
         np.fill_diagonal(gram, 1.0)
         return gram
 
@@ -258,8 +254,7 @@ class _Exponents:
             left = self.left(slice(top, top + TILE_ROWS))
             for start in range(0, gram.shape[1], width):
                 tile = left @ others.right[start : start + width].T
-                np.minimum(tile, 0.0, out=tile)
-                np.exp(tile, out=gram[top : top + TILE_ROWS, start : start + width])
+                gram[top : top + TILE_ROWS, start : start + width] = exponentials(tile)
         return gram
 
 

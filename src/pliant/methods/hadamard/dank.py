@@ -277,10 +277,73 @@ class DANKRegressor(BaseHadamard, SVMRegressor):
 
     Parameters
     ----------
-    kernel, gamma, C, eta, eta_scale, tau, extension, n_neighbors, tol, max_iter, max_seconds
-        As in `DANKClassifier`.
-    cache_mb, dtype, partition, n_parts, prediction, refine, n_jobs, checkpoint, random_state
-        As in `DANKClassifier`. In parts of a regression, b is the mean of y.
+    kernel : str, Kernel or callable, default="gaussian"
+        The base kernel: "gaussian", "laplacian", "matern12", "matern32", "matern52",
+        "polynomial", "linear"; a pliant kernel; a function of two matrices; or "precomputed".
+        Positive semi-definite.
+    gamma : float or {"scale", "auto"}, default="scale"
+        > 0, for kernels by name; "scale" is 1/(d var(X)), "auto" is 1/d.
+    C : float, default=1.0
+        Penalty parameter, > 0. Multiplied by sample weights.
+    eta : float or "auto", default="auto"
+        Weight of the penalty that keeps F near 11', > 0; the smaller, the more the kernel adapts.
+        "auto" is \|alpha\|^2 of the plain SVM, as in the paper; inf gives the plain SVM.
+    eta_scale : float, default=1.0
+        Factor of eta, > 0.
+    tau : float or "auto", default="auto"
+        Weight of the trace of F relative to eta, >= 0 and < 2n. The larger it is, the lower the
+        rank of F and the faster the fit (a tiny tau keeps all eigenvalues, O(n^3)). "auto" is
+        the paper's 0.01 where the Gram matrix is kept whole, and 0, the paper's large-scale form,
+        where it is not or there are parts. With eta="auto" and k(x, x) = 1 the rank is at most
+        about 1 + 1/(2 tau eta_scale), F is almost constant from tau = 1/(2 eta_scale) on, and
+        fits are slow just below that value.
+    extension : {"smooth", "nearest", "reciprocal", "none"}, default="smooth"
+        How the adaptation extends to new points; see `pliant.kernels.HadamardKernel`.
+    n_neighbors : int, default=5
+        Number of neighbours of a new point for "smooth", >= 1.
+    tol : float, default=1e-4
+        Certified gap, > 0, relative to 1 + abs(objective less its constant).
+    max_iter : int, default=-1
+        Maximum number of two-coordinate steps, for the plain SVM, for DANK and for each part
+        separately; -1 for no limit. Unscaled features, or a linear or polynomial kernel, with C
+        of 1000 and more can take minutes.
+    max_seconds : float, optional
+        Time limit, > 0. After it the fit keeps the best solution so far and warns of the
+        remaining gap: a plain SVM (eta_ = inf) if eta="auto" is not known yet; parts that were
+        not begun predict the intercept. The sum over the support points of a warm start is not
+        interrupted.
+    cache_mb : float, default=2000
+        Memory for Gram matrices, > 0, in units of 2^20 bytes. Up to 4000 samples, and for
+        tau > 0, the matrix is kept whole if it fits (in float64: 16 000 samples in 2000 MB); else
+        its rows are computed on demand, and kept as far as there is room.
+    dtype : {"auto", "float32", "float64"}, default="auto"
+        Precision of the Gram matrix; sums are float64. "auto" is float64 for matrices kept whole,
+        and float32 for rows on demand if all k(x, x) are equal and the kernel is not flat. The
+        certificate is that of the rounded matrix: "float32" is too coarse for a tol below 1e-5,
+        and for a K whose values differ much in size (linear, polynomial) or hardly differ
+        (small gamma).
+    partition : {"kmeans"}, optional
+        Divide the samples into parts by k-means and solve problem (19) of the paper on each,
+        with the mean of y for b and without 1'beta = 0. The parts together solve the problem
+        whose kernel is zero between parts (Lemma 5); ``objective_`` and ``dual_gap_`` belong to
+        it. The time grows about linearly with n. Needs tau = 0 and points with coordinates.
+    n_parts : int or "auto", default="auto"
+        Number of parts; "auto" makes parts of about 4000 samples, none of more than 8000.
+    prediction : {"part", "whole"}, default="part"
+        Predict by the part of the nearest centre, or by all parts, with F = 1 between them: slower,
+        and worse wherever parts overlap. Without effect if ``refine``.
+    refine : bool, default=False
+        Start from the parts and solve the exact problem, with b and its certificate.
+    n_jobs : int, optional
+        Number of parts that are solved at once, in threads or on the backend of
+        `joblib.parallel_config`. Each worker may take ``cache_mb``. Callbacks are called after
+        each part.
+    checkpoint : str or Path, optional
+        A folder where finished parts are kept, and the state of a refinement every 30 s and at its
+        end. The next fit with the same data and parameters continues from there; one with others
+        raises an error. Only with ``partition``.
+    random_state : int, RandomState or None, default=None
+        Seed of the first centres of k-means. Without parts nothing is random.
     epsilon : float, default=0.1
         Errors up to this size cost nothing, >= 0, in units of the scaled target.
     scale_target : bool, default=True
@@ -289,15 +352,34 @@ class DANKRegressor(BaseHadamard, SVMRegressor):
 
     Attributes
     ----------
-    kernel_, support_, support_vectors_, eta_, adaptation_, n_iter_, objective_history_
-        As in `DANKClassifier`; so are ``gap_history_`` and ``step_history_``.
+    kernel_ : HadamardKernel
+        The learned kernel, a function of two sets of points; a `pliant.kernels.PartitionedKernel`
+        with parts that are not refined.
+    support_ : array of shape (n_support,)
+        Row numbers of the training samples with beta != 0.
+    support_vectors_ : array of shape (n_support, n_features)
+        Those samples; for kernel="precomputed" their row numbers, shape (n_support, 1).
+    eta_ : float
+        The eta that was used; inf if no coefficient is needed.
+    adaptation_ : AdaptiveMatrix
+        F on the training points.
+    n_iter_ : int
+        Two-coordinate steps, of the plain SVM ("auto") and of DANK together.
+    objective_history_, gap_history_, step_history_ : arrays of shape (n_checks,)
+        Objective, less its constant, and gap at each check of the solver, and the two-coordinate
+        steps before it (of DANK alone, where "auto" solves a plain SVM first). For tau > 0,
+        one entry for each dual of the sequence.
     dual_coef_ : array of shape (n_support,)
         Coefficients in the units of y: kernel_(X, support_vectors_) @ dual_coef_ + intercept_ is
         the prediction. Divided by std(y), they are the beta of the objective.
     intercept_ : float
         In the units of y.
-    objective_, dual_gap_ : float
-        As in `DANKClassifier`, in units of the scaled target.
+    objective_ : float
+        The dual objective, a lower bound of the optimum, with its constant, in units of the scaled
+        target.
+    dual_gap_ : float
+        The optimum is at most objective_ + dual_gap_, in the same units; nan if the Gram matrix is
+        not PSD.
 
     References
     ----------

@@ -10,11 +10,19 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from pliant.core.exceptions import NonPSDWarning
+from pliant.core.exceptions import FeatureScaleWarning, NonPSDWarning
 from pliant.core.kernels.base import FunctionKernel, Kernel, made_of
 from pliant.core.kernels.extension import GramNeighbors
 from pliant.core.kernels.precomputed import Precomputed
-from pliant.core.kernels.standard import as_kernel
+from pliant.core.kernels.standard import (
+    TL1,
+    Gaussian,
+    Laplacian,
+    Linear,
+    Matern,
+    Polynomial,
+    as_kernel,
+)
 from pliant.core.linalg import negative_eigenvalue
 from pliant.core.progress import Deadline, Result, Status
 from pliant.core.summary import Convergence
@@ -29,6 +37,7 @@ from pliant.core.validation import (
     optional,
     real_number,
     stack_level,
+    unlike_features,
 )
 from pliant.methods.hadamard import sequential
 from pliant.methods.hadamard.adaptive_matrix import AdaptiveMatrix
@@ -47,6 +56,9 @@ from pliant.methods.svm.task import Task, WarmStart
 DENSE_ROWS = 4000
 """Largest number of samples whose Gram matrix is always kept whole, if it fits; of more, the
 solver reads too few rows to make all of them worth computing."""
+
+ONE_WIDTH = (Gaussian, Laplacian, Linear, Matern, Polynomial, TL1)
+"""Kernels that treat all features alike, unless their gamma has a number for each."""
 
 AUTOMATIC_TAU = 0.01
 """The paper's tau, for Gram matrices that are kept whole."""
@@ -113,6 +125,7 @@ class BaseHadamard(BaseSVM):
 
     def _common(self, X: Array, used: Mask) -> tuple[Kernel, DenseRows | None, bool]:
         kernel = self._base_kernel(X)
+        self._warn_of_unlike_scales(kernel, X if used.all() else X[used])
         if isinstance(kernel, Precomputed) or self._keeps_whole(len(X)):
             gram, psd = _checked_gram(kernel, X)
             return kernel, DenseRows(gram, None if self.dtype == "auto" else self.dtype), psd
@@ -124,6 +137,30 @@ class BaseHadamard(BaseSVM):
         except ValueError as error:
             rows = f"tested on {len(some)} rows spread evenly over X"
             raise ValueError(f"{error} ({rows})") from None
+
+    def _warn_of_unlike_scales(self, kernel: Kernel, X: Array) -> None:
+        """Give a FeatureScaleWarning if one feature dwarfs another in a kernel of one width.
+
+        A user who gives a number for each feature, or a function, has chosen the scales.
+        """
+        if not isinstance(kernel, ONE_WIDTH) or np.ndim(getattr(kernel, "gamma", 0.0)):
+            return
+        unlike = unlike_features(X)
+        if unlike is None:
+            return
+        large, small, ratio = unlike
+        names = getattr(self, "feature_names_in_", None)
+        first, second = (
+            f"column {j}" if names is None else f"{names[j]!r}" for j in (large, small)
+        )
+        kind = type(self).__name__
+        warnings.warn(
+            f"{kind} got features of very unlike scale: the standard deviation of {first} is "
+            f"{ratio:.2g} times that of {second}, which the kernel hardly sees; scale the "
+            f"features, as in make_pipeline(StandardScaler(), {kind}())",
+            FeatureScaleWarning,
+            stacklevel=stack_level(),
+        )
 
     def _base_kernel(self, X: Array) -> Kernel:
         """Return the kernel to start from, if a support vector machine can use it."""
@@ -360,6 +397,7 @@ def _solution(
         task.kernel, task.points, result.x, eta, estimator.extension, estimator.n_neighbors,
         **estimator._rule(task),
     )  # fmt: skip
+    kernel.prepare()
     constant = constant if np.isfinite(eta) else 0.0
     return Solution(kernel, result.certificate.intercept, result, result.n_iter, result.x, constant)
 

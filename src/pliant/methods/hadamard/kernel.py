@@ -17,8 +17,9 @@ a(x, y) = b(x) k(x, y) b(y), S = 11' + c A = U diag(l) U' above tau/2, and s = l
     threshold    F(x, y) = p(x)'p(y),  p(x) = (1' + c a(x, X)) U diag(sqrt(s)/l)
     centred      F(x, y) = 1 + c (a(x, y) - m(x) - m(y) + mean_i m(x_i)),  m(x) = mean_i a(x, x_i)
 
-A point enters through its profile: nothing, p(x) or m(x), which need a(x, x_i) for the support
-points only (where beta is not zero). F is never formed. The learned kernel is
+A point enters through its profile: nothing, p(x) or m(x), which need k(x, x_i) for the support
+points only (where beta is not zero): it is computed from b(x) and the products k(x, X) W, where the
+weights W are nothing, diag(beta) U or beta. F is never formed. The learned kernel is
 
     k_new(x, y) = k(x, y) F(x~, y~),
 
@@ -29,9 +30,9 @@ one training point i; "none" has F = 1. As each F is PSD, so is k_new if k is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -48,89 +49,14 @@ from pliant.core.kernels.precomputed import Precomputed
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_choice, check_integer, check_points, check_real
 from pliant.methods.hadamard.adaptive_matrix import AdaptiveMatrix
+from pliant.methods.hadamard.forms import CentredForm, Form, QuarticForm, ThresholdForm
 from pliant.methods.hadamard.problem import Spectrum, row_blocks
 
 EXTENSIONS = ("none", "nearest", "reciprocal", "smooth")
 """The rules for new points."""
 
-
-@dataclass(frozen=True)
-class QuarticForm:
-    """F = 11' + c A."""
-
-    c: float
-    rank: ClassVar[None] = None
-
-    def profile(self, learned: Array) -> Array:
-        """Return nothing: the points need no profile."""
-        return np.empty((len(learned), 0))
-
-    def change(self, learned: Array, _left: Array, _right: Array) -> Array:
-        """Return c a(x, y)."""
-        return self.c * learned
-
-    def change_of_each(self, learned: Array, _profile: Array) -> Array:
-        """Return c a(x, x)."""
-        return self.c * learned
-
-
-@dataclass(frozen=True)
-class CentredForm:
-    """F = 11' + c P A P, with `n` training points and `mean` the mean entry of A."""
-
-    c: float
-    n: int
-    mean: float = 0.0
-    rank: ClassVar[None] = None
-
-    def profile(self, learned: Array) -> Array:
-        """Return m(x), the mean of a(x, x_i) over the training points."""
-        return np.asarray(learned.sum(axis=1, keepdims=True) / self.n)
-
-    def change(self, learned: Array, left: Array, right: Array) -> Array:
-        """Return c (a(x, y) - m(x) - m(y) + mean)."""
-        return self.c * (learned - left - right.T + self.mean)
-
-    def change_of_each(self, learned: Array, profile: Array) -> Array:
-        """Return the same for y = x."""
-        return self.c * (learned - 2.0 * profile[:, 0] + self.mean)
-
-
-@dataclass(frozen=True, eq=False)
-class ThresholdForm:
-    """F = (11' + c A - (tau/2) I)_+, from the spectrum of 11' + c A."""
-
-    c: float
-    tau: float
-    spectrum: Spectrum
-
-    @property
-    def rank(self) -> int:
-        """The rank of F."""
-        return len(self.spectrum.values)
-
-    def profile(self, learned: Array) -> Array:
-        """Return p(x), with F(x, y) = p(x)'p(y)."""
-        values = self.spectrum.values
-        rows = self.spectrum.sums + self.c * learned @ self.spectrum.support
-        return np.asarray(rows * (np.sqrt(values - 0.5 * self.tau) / values))
-
-    def change(self, _learned: Array, left: Array, right: Array) -> Array:
-        """Return p(x)'p(y) - 1."""
-        return left @ right.T - 1.0
-
-    def change_of_each(self, _learned: Array, profile: Array) -> Array:
-        """Return p(x)'p(x) - 1."""
-        return np.asarray((profile**2).sum(axis=1) - 1.0)
-
-
-Form: TypeAlias = QuarticForm | CentredForm | ThresholdForm
-"""One of the closed forms, for given beta, c and tau.
-
-`profile` returns the profiles of m points, shape (m, q), from a(x, x_i) at the support points.
-`change` returns F - 1 between points, shape (m, k), from a(x, y) and their profiles, and
-`change_of_each` F(x, x) - 1, shape (m,), from a(x, x). `rank` is the rank of F, where it is known.
-"""
+CHECKED = 16
+"""Number of support points at which sums that were read from a file are computed again."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +73,9 @@ class AdaptedKernel(Kernel):
 
     _cached: ClassVar[tuple[str, ...]]
     """What a kernel computes from its attributes when it is needed."""
+
+    _kept: ClassVar[tuple[str, ...]] = ()
+    """The part of it that pickles and model files keep, as it takes long to compute."""
 
     base: Kernel
     points: Array
@@ -177,17 +106,18 @@ class AdaptedKernel(Kernel):
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Drop what was computed from the old value."""
-        self._forget(self.__dict__)
+        self._forget(self.__dict__, self._cached + self._kept)
         super().__setattr__(name, value)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what can be computed again."""
         state = dict(super().__getstate__())
-        self._forget(state)
+        self._forget(state, self._cached)
         return state
 
-    def _forget(self, attributes: dict[str, Any]) -> None:
-        for name in self._cached:
+    @staticmethod
+    def _forget(attributes: dict[str, Any], names: tuple[str, ...]) -> None:
+        for name in names:
             attributes.pop(name, None)
 
 
@@ -214,7 +144,8 @@ class HadamardKernel(AdaptedKernel):
         Whether the rows of F sum to n (KNPL); then tau = 0.
     """
 
-    _cached = ("_neighbors", "_pooled", "support", "form", "_at_support", "_table")
+    _cached = ("_neighbors", "_pooled", "support", "form", "_at_support", "_table", "_products")
+    _kept = ("support_sums",)
 
     def __init__(
         self,
@@ -253,9 +184,13 @@ class HadamardKernel(AdaptedKernel):
                 if Y is X
                 else self._by_coordinates(X, gram if right is self._at_support else None)
             )
-            return gram * (1.0 + self._change(gram, left, right))
-        place = self._place(X)
-        return gram * (1.0 + self._copied(place, place if Y is X else self._place(Y)))
+            adapted = self._change(gram, left, right)
+        else:
+            place = self._place(X)
+            adapted = self._copied(place, place if Y is X else self._place(Y))
+        adapted += 1.0
+        adapted *= gram
+        return adapted
 
     def _diagonal(self, X: Array) -> Array:
         diagonal = self.base._diagonal(X)
@@ -270,23 +205,37 @@ class HadamardKernel(AdaptedKernel):
 
     def _by_coordinates(self, X: Array, cross: Array | None = None) -> _Placed:
         """Return points at their own coordinates (x~ = x); `cross`, if known, is k(X, support)."""
-        b = self._smooth(X)
-        if cross is None:
-            profile = self._profile(self.form, X, b)
-        else:
-            profile = self.form.profile(b[:, None] * cross * self.beta[self.support])
-        return _Placed(X, b, profile)
+        b, weights = self._smooth(X), self.form.weights(self.beta[self.support])
+        products = self._times(X, weights) if cross is None else cross @ weights
+        return _Placed(X, b, self.form.profile(b, products))
 
-    def _profile(self, form: Form, X: Array, b: Array) -> Array:
-        """Return the profiles of points with coefficients b, in blocks of rows."""
-        if isinstance(form, QuarticForm):
-            return form.profile(b)
+    def _times(self, X: Array, weights: Array) -> Array:
+        """Return k(X, support) @ weights, shape (m, q), in blocks of rows."""
+        points, products = self.points[self.support], np.empty((len(X), weights.shape[1]))
+        if products.size:
+            for rows in row_blocks(len(X), len(points)):
+                products[rows] = self.base._gram(X[rows], points) @ weights
+        return products
+
+    @cached_property
+    def support_sums(self) -> Array:
+        """K beta at the support points, shape (s,), for the means of the centred form.
+
+        Only half of the kernel values are computed, by symmetry: each block of rows starts at the
+        diagonal, and what is to its right counts for the columns too.
+        """
         points, beta = self.points[self.support], self.beta[self.support]
-        parts = [
-            form.profile(b[rows, None] * self.base._gram(X[rows], points) * beta)
-            for rows in row_blocks(len(X), len(points))
-        ]
-        return np.concatenate(parts) if parts else form.profile(np.empty((0, len(points))))
+        sums = np.zeros(len(points))
+        for rows in row_blocks(len(points), len(points)):
+            gram = self.base._gram(points[rows], points[rows.start :])
+            sums[rows] += gram @ beta[rows.start :]
+            sums[rows.stop :] += beta[rows] @ gram[:, rows.stop - rows.start :]
+        return sums
+
+    def prepare(self) -> None:
+        """Compute now what takes long, so that the first prediction need not."""
+        if self.centred and self._rule != "none":
+            _ = self.support_sums
 
     def _trained(self, indices: Indices) -> _Placed:
         """Return training points, with the coefficients that were learned."""
@@ -300,16 +249,25 @@ class HadamardKernel(AdaptedKernel):
     @cached_property
     def _table(self) -> tuple[Array, Indices]:
         """Profiles of the support points and, last, of all others; each point's row among them."""
-        support = self.support
-        own = self._profile(self.form, self.points[support], self.beta[support])
-        others = self.form.profile(np.zeros((1, len(support))))
-        row_of = np.full(len(self.points), len(support))
-        row_of[support] = np.arange(len(support))
-        return np.vstack([own, others]), row_of
+        b = np.append(self.beta[self.support], 0.0)
+        products = np.vstack([self._products, np.zeros(self._products.shape[1])])
+        row_of = np.full(len(self.points), len(self.support))
+        row_of[self.support] = np.arange(len(self.support))
+        return self.form.profile(b, products), row_of
+
+    @cached_property
+    def _products(self) -> Array:
+        """The products from which the profiles of the support points are computed, (s, q)."""
+        if self.centred:
+            return self.support_sums[:, None]
+        weights = self.form.weights(self.beta[self.support])
+        return self._times(self.points[self.support], weights)
 
     def _change(self, gram: Array, left: _Placed, right: _Placed) -> Array:
         """Return F - 1 between points, given k between them."""
-        return self.form.change(left.b[:, None] * gram * right.b, left.profile, right.profile)
+        learned = left.b[:, None] * gram
+        learned *= right.b
+        return self.form.change(learned, left.profile, right.profile)
 
     def _change_of_each(self, placed: _Placed) -> Array:
         learned = placed.b**2 * self.base._diagonal(placed.points)
@@ -344,9 +302,7 @@ class HadamardKernel(AdaptedKernel):
             return ThresholdForm(c, tau, Spectrum.of(self._between, support, beta, c, tau, n))
         if not self.centred:
             return QuarticForm(c)
-        form = CentredForm(c, n)
-        means = self._profile(form, self.points[support], self.beta[support])
-        return replace(form, mean=float(means.sum()) / n)
+        return CentredForm(c, n, float(self.beta[support] @ self.support_sums) / n**2)
 
     def _check_form(self) -> None:
         """Raise ValueError unless eta, tau and centred name one of the closed forms."""
@@ -361,7 +317,9 @@ class HadamardKernel(AdaptedKernel):
 
     @cached_property
     def _at_support(self) -> _Placed:
-        return self._by_coordinates(self.points[self.support])
+        points = self.points[self.support]
+        b = self._smooth(points)
+        return _Placed(points, b, self.form.profile(b, self._products))
 
     def _is_support(self, Y: Array) -> bool:
         """Whether Y are the support points, which `_at_support` keeps."""
@@ -393,7 +351,24 @@ class HadamardKernel(AdaptedKernel):
         check_integer("n_neighbors", self.n_neighbors, least=1)
         check_choice("extension", self.extension, EXTENSIONS)
         self._check_form()
-        self._forget(self.__dict__)
+        self._forget(self.__dict__, self._cached)
+        if "support_sums" in vars(self):
+            self._check_sums(self.support_sums)
+            self._forget(self.__dict__, self._cached)
+
+    def _check_sums(self, sums: Any) -> None:
+        """Raise ValueError unless `sums`, read from a file, are right at some support points."""
+        support, sums = self.support, np.asarray(sums)
+        if sums.shape != support.shape or sums.dtype != np.float64 or not np.isfinite(sums).all():
+            raise ValueError(f"expected {len(support)} finite support_sums, got {sums!r}")
+        some = np.unique(np.linspace(0, max(len(support) - 1, 0), CHECKED).astype(np.intp))
+        some = some[: len(support)]
+        gram, beta = self._between(support[some], support), self.beta[support]
+        error = np.abs(sums[some] - gram @ beta)
+        if (error > 1e-8 * (np.abs(gram) @ np.abs(beta))).any():
+            raise ValueError(
+                f"expected support_sums to be the sums of kernel values times beta, got {sums!r}"
+            )
 
     @cached_property
     def _pooled(self) -> Array:

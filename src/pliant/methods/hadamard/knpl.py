@@ -28,8 +28,26 @@ class KNPLClassifier(BaseHadamard, SVMClassifier):
 
     Parameters
     ----------
-    kernel, gamma, C, eta_scale, extension, n_neighbors, max_iter, class_weight
-        As in `DANKClassifier`.
+    kernel : str, Kernel or callable, default="gaussian"
+        The base kernel: "gaussian", "laplacian", "matern12", "matern32", "matern52",
+        "polynomial", "linear"; a pliant kernel; a function of two matrices; or "precomputed".
+        Positive semi-definite.
+    gamma : float or {"scale", "auto"}, default="scale"
+        > 0, for kernels by name; "scale" is 1/(d var(X)), "auto" is 1/d.
+    C : float, default=1.0
+        Penalty parameter, > 0. Multiplied by class and sample weights.
+    eta_scale : float, default=1.0
+        Factor of eta, > 0.
+    extension : {"smooth", "nearest", "reciprocal", "none"}, default="smooth"
+        How the adaptation extends to new points; see `pliant.kernels.HadamardKernel`.
+    n_neighbors : int, default=5
+        Number of neighbours of a new point for "smooth", >= 1.
+    max_iter : int, default=-1
+        Maximum number of two-coordinate steps, for the plain SVM and for KNPL separately; -1 for no
+        limit. Unscaled features, or a linear or polynomial kernel, with C
+        of 1000 and more can take minutes.
+    class_weight : dict or "balanced", optional
+        Factors of C, each > 0.
     eta : float or "auto", default="auto"
         Weight of the penalty that keeps F near 11', > 0; the smaller, the more the kernel adapts.
         "auto" is \|alpha\|^2 of the plain SVM, the scale that DANK uses; inf gives the plain
@@ -50,8 +68,30 @@ class KNPLClassifier(BaseHadamard, SVMClassifier):
 
     Attributes
     ----------
-    classes_, support_, support_vectors_, dual_coef_, intercept_, dual_gap_, n_features_in_
-        As in `DANKClassifier`; so are eta_, adaptation_, n_iter_ and estimators_.
+    classes_ : array of shape (n_classes,)
+        The labels.
+    support_ : array of shape (n_support,)
+        Row numbers of the training samples with beta != 0.
+    support_vectors_ : array of shape (n_support, n_features)
+        Those samples; for kernel="precomputed" their row numbers, shape (n_support, 1).
+    dual_coef_ : array of shape (n_support,)
+        Their beta = alpha y.
+    intercept_ : float
+        The b of f(x).
+    dual_gap_ : float
+        The optimum is at most objective_ + dual_gap_; nan if the Gram matrix is not PSD.
+    n_features_in_ : int
+        Number of features seen during fit.
+    eta_ : float
+        The eta that was used; inf if no coefficient is needed.
+    adaptation_ : AdaptiveMatrix
+        F on the training points.
+    n_iter_ : int
+        Two-coordinate steps, of the plain SVM ("auto") and of KNPL together; with more than two
+        classes an array, one number per pair.
+    estimators_ : list of KNPLClassifier
+        Only with more than two classes: a fitted classifier for each pair, in place of the
+        attributes above from ``kernel_`` on.
     kernel_ : HadamardKernel
         The learned kernel, a function of two sets of points.
     objective_ : float
@@ -138,8 +178,41 @@ class KNPLRegressor(BaseHadamard, SVMRegressor):
 
     Parameters
     ----------
-    kernel, gamma, C, eta, eta_scale, extension, n_neighbors, tol, max_iter, random_state
-        As in `KNPLClassifier`; so are max_seconds, cache_mb and dtype.
+    kernel : str, Kernel or callable, default="gaussian"
+        The base kernel: "gaussian", "laplacian", "matern12", "matern32", "matern52",
+        "polynomial", "linear"; a pliant kernel; a function of two matrices; or "precomputed".
+        Positive semi-definite.
+    gamma : float or {"scale", "auto"}, default="scale"
+        > 0, for kernels by name; "scale" is 1/(d var(X)), "auto" is 1/d.
+    C : float, default=1.0
+        Penalty parameter, > 0. Multiplied by sample weights.
+    eta : float or "auto", default="auto"
+        Weight of the penalty that keeps F near 11', > 0; the smaller, the more the kernel adapts.
+        "auto" is \|alpha\|^2 of the plain SVM, the scale that DANK uses; inf gives the plain
+        SVM.
+    eta_scale : float, default=1.0
+        Factor of eta, > 0.
+    extension : {"smooth", "nearest", "reciprocal", "none"}, default="smooth"
+        How the adaptation extends to new points; see `pliant.kernels.HadamardKernel`.
+    n_neighbors : int, default=5
+        Number of neighbours of a new point for "smooth", >= 1.
+    tol : float, default=1e-4
+        Certified gap, > 0, relative to 1 + abs(objective).
+    max_iter : int, default=-1
+        Maximum number of two-coordinate steps, for the plain SVM and for KNPL separately; -1 for no
+        limit. Unscaled features, or a linear or polynomial kernel, with C
+        of 1000 and more can take minutes.
+    random_state : int, RandomState or None, default=None
+        Without effect, as nothing is random; accepted so that all learners take it.
+    max_seconds : float, optional
+        Time limit, > 0. After it the fit keeps the best solution so far and warns of the
+        remaining gap.
+    cache_mb : float, default=2000
+        Memory for the Gram matrix, > 0, in units of 2^20 bytes. If the matrix does not fit, its
+        rows are computed on demand, again for each dual of the sequence.
+    dtype : {"auto", "float32", "float64"}, default="auto"
+        Precision of the Gram matrix; sums are float64. "auto" is float64 for matrices kept whole,
+        and float32 for rows on demand if all k(x, x) are equal and the kernel is not flat.
     epsilon : float, default=0.1
         Errors up to this size cost nothing, >= 0, in units of the scaled target.
     scale_target : bool, default=True
@@ -148,15 +221,32 @@ class KNPLRegressor(BaseHadamard, SVMRegressor):
 
     Attributes
     ----------
-    kernel_, support_, support_vectors_, eta_, adaptation_, n_iter_, objective_history_
-        As in `KNPLClassifier`; so are ``gap_history_`` and ``step_history_``.
+    kernel_ : HadamardKernel
+        The learned kernel, a function of two sets of points.
+    support_ : array of shape (n_support,)
+        Row numbers of the training samples with beta != 0.
+    support_vectors_ : array of shape (n_support, n_features)
+        Those samples; for kernel="precomputed" their row numbers, shape (n_support, 1).
+    eta_ : float
+        The eta that was used; inf if no coefficient is needed.
+    adaptation_ : AdaptiveMatrix
+        F on the training points.
+    n_iter_ : int
+        Two-coordinate steps, of the plain SVM ("auto") and of KNPL together.
+    objective_history_, gap_history_, step_history_ : arrays of shape (n_checks,)
+        Objective and gap at each check of the solver, and the two-coordinate steps before it (of
+        KNPL alone, where "auto" solves a plain SVM first). One entry for each dual of the
+        sequence.
     dual_coef_ : array of shape (n_support,)
         Coefficients in the units of y: kernel_(X, support_vectors_) @ dual_coef_ + intercept_ is
         the prediction. Divided by std(y), they are the beta of the objective.
     intercept_ : float
         In the units of y.
-    objective_, dual_gap_ : float
-        As in `KNPLClassifier`, in units of the scaled target.
+    objective_ : float
+        The dual objective, a lower bound of the optimum, in units of the scaled target.
+    dual_gap_ : float
+        The optimum is at most objective_ + dual_gap_, in the same units; nan if the Gram matrix is
+        not PSD.
 
     References
     ----------

@@ -23,7 +23,8 @@ from pliant.core.kernels.base import Kernel
 from pliant.core.linalg import nearest_rows
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import check_choice, check_points
-from pliant.methods.hadamard.kernel import AdaptedKernel, HadamardKernel, QuarticForm
+from pliant.methods.hadamard.forms import QuarticForm
+from pliant.methods.hadamard.kernel import AdaptedKernel, HadamardKernel
 
 BETWEEN = ("one", "zero")
 """F between points of different parts."""
@@ -129,7 +130,7 @@ class PartitionedKernel(AdaptedKernel):
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes, read from a file, do not belong together."""
         super()._check_loaded()
-        self._forget(self.__dict__)
+        self._forget(self.__dict__, self._cached)
         points = check_points(self.points, "points")
         centres = check_points(self.centres, "centres", n_features=points.shape[1])
         labels = np.asarray(self.labels)

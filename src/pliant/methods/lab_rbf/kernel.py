@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
+from pliant.core.exponential import exponentials
 from pliant.core.kernels.base import Kernel
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import check_choice, check_points, check_vector
@@ -56,6 +57,8 @@ class Profile:
 
 def _gaussian(xp: Any, D: Any) -> Any:
     """Return exp(-D)."""
+    if xp is np:
+        return exponentials(D, -1.0)
     xp.negative(D, out=D)
     return xp.exp(D, out=D)
 
@@ -80,7 +83,7 @@ def _matern52(xp: Any, D: Any) -> Any:
     """Return (1 + r + r^2/3) exp(-r), r = sqrt(5 D)."""
     r = xp.sqrt(5.0 * D)
     polynomial = 1.0 + r * (1.0 + r / 3.0)
-    polynomial *= xp.exp(-r)
+    polynomial *= _gaussian(xp, r)
     return polynomial
 
 

@@ -28,6 +28,12 @@ FREE = 1e-6
 STEPS, GRADIENT = 100, 3e-4
 """Maximum number of steps, and the largest entry of the scaled gradient that ends them, by row."""
 
+SMALL = 2_000_000
+"""Number of products in a Hessian, n (p q)^2, up to which steps by it save time."""
+
+SHARES = 0.5 ** np.arange(12)
+"""Shares of Newton's step that are tried, one after the other."""
+
 
 class Coefficients(NamedTuple):
     """W, shape (p, q), and b, shape (q,); q is 1 for two classes, else their number."""
@@ -57,34 +63,97 @@ def logistic_path(
 ) -> list[Coefficients]:
     """Return the minimisers for falling penalties, each found from the one before.
 
-    Quasi-Newton steps in coordinates where the Hessian of the first iterate is about the identity:
-    with R R' = F'F / 4 + penalty I, those of R'W.
+    Newton's steps where the Hessian is small. Else quasi-Newton steps, in coordinates where the
+    Hessian of the first iterate is about the identity: with R R' = F'F / 4 + penalty I, R'W.
     """
     n, k = shares.shape
     A, weight = np.hstack([F, np.ones((n, 1))]), np.ones(n) if weights is None else weights
-    gram = (A * weight[:, None]).T @ A / 4.0
-    total = float(weight.sum())
-    options: Any = {"maxiter": STEPS, "gtol": GRADIENT * math.sqrt(total), "ftol": 1e-10}
     W, path = np.zeros((A.shape[1], 1 if k == 2 else k)), []
+    small = n * W.size**2 <= SMALL
+    gram = None if small else (A * weight[:, None]).T @ A / 4.0
     for penalty in penalties:
         ridge = np.full((A.shape[1], 1), penalty)
-        ridge[-1] = FREE * total
-        R = cholesky_factor(gram, ridge[:, 0])
-        problem = _Problem(A, shares, weight, ridge, R)
-        start = (R.T @ W).ravel()
-        result = minimize(problem.at, start, method="L-BFGS-B", jac=True, options=options)
-        W = problem.coefficients(result.x)
+        ridge[-1] = FREE * float(weight.sum())
+        penalised = _Penalised(A, shares, weight, ridge)
+        W = _newton(penalised, W) if gram is None else _quasi_newton(penalised, W, gram)
         path.append(Coefficients(W[:-1], W[-1]))
     return path
 
 
-class _Problem(NamedTuple):
-    """The objective for one penalty, as a function of z = R'W; the last row of W is b."""
+class _Point(NamedTuple):
+    """The objective, its gradient, shape (p, q), and the probabilities of q classes, (n, q)."""
+
+    value: float
+    gradient: Array
+    probabilities: Array
+
+
+class _Penalised(NamedTuple):
+    """The objective for one penalty, as a function of W; its last row is b."""
 
     A: Array
     shares: Array
     weight: Array
     ridge: Array
+
+    def at(self, W: Array) -> _Point:
+        """Return the objective and its gradient."""
+        logs, q = log_softmax(columns(self.A @ W)), W.shape[1]
+        probabilities = np.exp(logs)[:, -q:]
+        slopes = self.weight[:, None] * (probabilities - self.shares[:, -q:])
+        value = 0.5 * float((self.ridge * W * W).sum())
+        value -= float(self.weight @ (self.shares * logs).sum(axis=1))
+        return _Point(value, self.A.T @ slopes + self.ridge * W, probabilities)
+
+    def hessian(self, probabilities: Array) -> Array:
+        """Return the Hessian without the penalty, by the columns of W one below the other."""
+        p, q = self.A.shape[1], probabilities.shape[1]
+        blocks = np.empty((q, p, q, p))
+        for a in range(q):
+            for b in range(a + 1):  # d P_a / d Z_b = P_a (1_ab - P_b)
+                curvature = self.weight * probabilities[:, a] * ((a == b) - probabilities[:, b])
+                blocks[a, :, b] = (self.A * curvature[:, None]).T @ self.A
+                blocks[b, :, a] = blocks[a, :, b]
+        return blocks.reshape(q * p, q * p)
+
+
+def _newton(penalised: _Penalised, W: Array) -> Array:
+    """Return the minimiser, by Newton's steps from W; the last one gains little for each row."""
+    at, (p, q) = penalised.at(W), W.shape
+    ridge, least = np.tile(penalised.ridge[:, 0], q), GRADIENT * float(penalised.weight.sum())
+    for _ in range(STEPS):
+        factor = cholesky_factor(penalised.hessian(at.probabilities), ridge)
+        right = at.gradient.T.ravel()
+        step = scipy.linalg.lapack.dpotrs(factor, right, lower=1)[0].reshape(q, p).T
+        slope = float(np.vdot(step, at.gradient))
+        tried = ((W - share * step, 1e-4 * share * slope) for share in SHARES)
+        lower = (
+            (V, here) for V, gain in tried if (here := penalised.at(V)).value <= at.value - gain
+        )
+        found = next(lower, None)
+        if found is None:  # rounding errors hide what is left
+            break
+        W, at = found
+        if slope <= least:
+            break
+    return W
+
+
+def _quasi_newton(penalised: _Penalised, W: Array, gram: Array) -> Array:
+    """Return the minimiser, by quasi-Newton steps from W; `gram` is F'F / 4."""
+    R = cholesky_factor(gram, penalised.ridge[:, 0])
+    problem = _Problem(penalised, R)
+    tolerance = GRADIENT * math.sqrt(float(penalised.weight.sum()))
+    options: Any = {"maxiter": STEPS, "gtol": tolerance, "ftol": 1e-10}
+    start = (R.T @ W).ravel()
+    result = minimize(problem.at, start, method="L-BFGS-B", jac=True, options=options)
+    return problem.coefficients(result.x)
+
+
+class _Problem(NamedTuple):
+    """The objective for one penalty, as a function of z = R'W."""
+
+    penalised: _Penalised
     R: Array
 
     def coefficients(self, z: Array) -> Array:
@@ -93,13 +162,8 @@ class _Problem(NamedTuple):
 
     def at(self, z: Array) -> tuple[float, Array]:
         """Return the objective and its gradient."""
-        W = self.coefficients(z)
-        logs = log_softmax(columns(self.A @ W))
-        slopes = self.weight[:, None] * (np.exp(logs) - self.shares)[:, -W.shape[1] :]
-        value = 0.5 * float((self.ridge * W * W).sum())
-        value -= float(self.weight @ (self.shares * logs).sum(axis=1))
-        gradient = self.A.T @ slopes + self.ridge * W
-        return value, _solve(self.R, gradient, transpose=0).ravel()
+        at = self.penalised.at(self.coefficients(z))
+        return at.value, _solve(self.R, at.gradient, transpose=0).ravel()
 
 
 def _solve(R: Array, right: Array, *, transpose: int) -> Array:

@@ -16,7 +16,8 @@ v is the mean square of y, so that all are about 1 at f = b. None is convex.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from abc import abstractmethod
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -45,9 +46,33 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _OnRows:
-    """A function of the bandwidths, averaged over rows."""
+    """A function of the bandwidths, averaged over rows.
+
+    `known` is where it was evaluated last, and what it was there: a stage starts where the one
+    before has ended.
+    """
 
     rows: LocalRows
+    known: list[tuple[Array, float, Point]] = field(default_factory=list, init=False, repr=False)
+
+    def at(self, log_squares: Array, level: float = 0.0) -> Point:
+        """Return value and gradients; `level` is log lam, which only the evidence depends on."""
+        for s, given, point in self.known:
+            # Its first entry tells most of the others apart.
+            same = given == level and s.item(0) == log_squares.item(0)
+            if same and np.array_equal(s, log_squares):
+                return point
+        point = self._at(log_squares, level)
+        self.known[:] = [(log_squares.copy(), level, point)]
+        return point
+
+    def value(self, log_squares: Array, level: float = 0.0) -> float:
+        """Return the value alone."""
+        return self.at(log_squares, level).value
+
+    @abstractmethod
+    def _at(self, log_squares: Array, level: float) -> Point:
+        """Return value and gradients."""
 
     def sample(self, indices: Indices) -> Self:
         """Return the objective on some of the rows."""
@@ -71,17 +96,40 @@ class Ridge(_OnRows):
     alpha: float
     scale: float
 
-    def at(self, log_squares: Array, level: float = 0.0) -> Point:
+    def value(self, log_squares: Array, level: float = 0.0) -> float:
+        """Return the value alone."""
+        return self._valued(self.rows.evaluated(log_squares))[0]
+
+    def _at(self, log_squares: Array, level: float) -> Point:
         """Return value and gradient; by the envelope theorem, a counts as constant."""
         features = self.rows.evaluated(log_squares)
+        value, residual = self._valued(features)
+        gradient = features.gradient(residual.times_coefficients)
+        return Point(value, 2.0 * self._factor * gradient)
+
+    @property
+    def _factor(self) -> float:
+        return 1.0 / (len(self.rows) * self.scale)
+
+    def _valued(self, features: Evaluation) -> tuple[float, _Residual]:
+        """Return the value, and the residual."""
         equations = features.normal_equations(self.alpha)
         a, residual = _coefficients(
             equations, features, cholesky_factor(equations.gram, self.alpha), self.alpha
         )
-        gradient = features.gradient(residual.times_coefficients)
-        factor = 1.0 / (len(self.rows) * self.scale)
-        value = factor * (residual.square() + self.alpha * float(np.vdot(a, a)))
-        return Point(value, 2.0 * factor * gradient)
+        energy = residual.square() + self.alpha * float(np.vdot(a, a))
+        return self._factor * energy, residual
+
+
+class _Valued(NamedTuple):
+    """The evidence, R, lam with its jitter, the coefficients, and the factor of A = L L'."""
+
+    value: float
+    energy: float
+    lam: float
+    a: Array
+    residual: _Residual
+    factor: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,18 +146,11 @@ class Evidence(_OnRows):
 
     scale: float
 
-    def at(self, log_squares: Array, level: float) -> Point:
+    def _at(self, log_squares: Array, level: float) -> Point:
         """Return value and gradients; `level` is log lam."""
         n, features = len(self.rows), self.rows.evaluated(log_squares)
-        equations = features.normal_equations(math.exp(level))
-        lam = math.exp(level) + JITTER * float(equations.gram.diagonal().mean())
-        factor = cholesky_factor(equations.gram, lam)
-        inverse = _inverse(factor)
-        a, residual = _coefficients(equations, features, factor, lam)
-        small = float(np.vdot(a, a))
-        energy = max(residual.square() + lam * small, LEAST_ENERGY)
-        complexity = 2.0 * float(np.log(factor.diagonal()).sum()) - len(a) * math.log(lam)
-        spread = energy / (n * self.rows.outputs * self.scale)
+        value, energy, lam, a, residual, factor = self._valued(features, level)
+        inverse, small = _inverse(factor), float(np.vdot(a, a))
         weights = self.rows.features.device.array(inverse[:, : len(log_squares)] * (2.0 / n))
 
         def upstream(each: Evaluated) -> Any:
@@ -121,7 +162,23 @@ class Evidence(_OnRows):
 
         gradient = features.gradient(upstream)
         slope = lam * small / energy + (lam * float(inverse.trace()) - len(a)) / n
-        return Point(math.log(spread) + complexity / n, gradient, math.exp(level) / lam * slope)
+        return Point(value, gradient, math.exp(level) / lam * slope)
+
+    def value(self, log_squares: Array, level: float = 0.0) -> float:
+        """Return the value alone."""
+        return self._valued(self.rows.evaluated(log_squares), level).value
+
+    def _valued(self, features: Evaluation, level: float) -> _Valued:
+        """Return the value, and what it was computed from."""
+        equations = features.normal_equations(math.exp(level))
+        lam = math.exp(level) + JITTER * float(equations.gram.diagonal().mean())
+        factor = cholesky_factor(equations.gram, lam)
+        a, residual = _coefficients(equations, features, factor, lam)
+        energy = max(residual.square() + lam * float(np.vdot(a, a)), LEAST_ENERGY)
+        complexity = 2.0 * float(np.log(factor.diagonal()).sum()) - len(a) * math.log(lam)
+        spread = energy / (len(self.rows) * self.rows.outputs * self.scale)
+        value = math.log(spread) + complexity / len(self.rows)
+        return _Valued(value, energy, lam, a, residual, factor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +218,7 @@ class Interpolation(_OnRows):
         matrix[np.diag_indices_from(matrix)] = 1.0 + self.alpha
         return scipy.linalg.lu_factor(matrix, check_finite=False)
 
-    def at(self, log_squares: Array, level: float = 0.0) -> Point:
+    def _at(self, log_squares: Array, level: float) -> Point:
         """Return value and gradient, by the adjoint of the linear system."""
         local, device = self.rows.features, self.rows.features.device
         centres = self._centres(log_squares)
@@ -192,10 +249,13 @@ class _Residual:
         self._device = features.features.device
         self._a = self._device.array(a)
         self._c = self._device.array(a[: len(features.log_squares)].T)
+        self._kept: tuple[Evaluated | None, Any] = (None, None)
 
     def of(self, each: Evaluated) -> Any:
-        """Return F a - y, shape (rows, q)."""
-        return each.features @ self._a - each.block.target
+        """Return F a - y, shape (rows, q); that of the last block is kept."""
+        if each is not self._kept[0]:
+            self._kept = each, each.features @ self._a - each.block.target
+        return self._kept[1]
 
     def times_coefficients(self, each: Evaluated) -> Any:
         """Return (F a - y) c', shape (rows, m)."""
@@ -229,11 +289,11 @@ def _coefficients(
 
 def cholesky_factor(gram: Array, alpha: Array | float) -> Array:
     """Return the lower Cholesky factor of F'F + diag(alpha); a little more if rounding needs it."""
-    diagonal = gram.diagonal().copy()
     for lift in (0.0, 1e-12, 1e-9, 1e-6):
+        more = alpha + lift * float(gram.diagonal().mean()) if lift else alpha
         # LAPACK stores columns one after the other: the transpose of a symmetric matrix is itself.
         lifted = gram.copy().T
-        np.fill_diagonal(lifted, diagonal + (alpha + lift * float(diagonal.mean())))
+        lifted.T.reshape(-1)[:: len(gram) + 1] += more
         factor, failed = scipy.linalg.lapack.dpotrf(lifted, lower=1, overwrite_a=1)
         if not failed:
             return np.asarray(factor)
@@ -247,8 +307,9 @@ def _solved(factor: Array, right: Array) -> Array:
 def _inverse(factor: Array) -> Array:
     """Return the inverse of L L'; LAPACK fills its lower triangle only."""
     inverse, _ = scipy.linalg.lapack.dpotri(factor, lower=1)
-    inverse += np.tril(inverse, -1).T  # the upper triangle is zero
-    return np.asarray(inverse)
+    whole = inverse + inverse.T  # the upper triangle is zero
+    np.fill_diagonal(whole, inverse.diagonal())
+    return np.asarray(whole)
 
 
 def ridge_path(gram: Array, right: Array, alphas: Array) -> Array:

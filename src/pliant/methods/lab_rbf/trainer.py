@@ -288,7 +288,7 @@ class Trainer:
             first = 2.0 * math.log(self.recipe.initial_bandwidth)
             return np.full((m, d), min(max(first, LOWEST), HIGHEST)), level
         starts = [np.full((m, d), math.log(width / d)) for width in WIDTHS]
-        values = [objective.at(s, level).value for s in starts]
+        values = [objective.value(s, level) for s in starts]
         return starts[int(np.argmin(values))], level
 
     def _path(self, objective: Objective, start: Start) -> Stage:

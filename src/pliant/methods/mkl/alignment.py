@@ -114,8 +114,13 @@ def alignf(
 
     Parameters
     ----------
-    grams, target, sample_weight, center
-        As in `align`.
+    grams : Grams
+    target : array of shape (n,) or (n, q)
+        T of the module's first lines.
+    sample_weight : array of shape (n,), optional
+        Each >= 0.
+    center : bool
+        Whether to centre.
 
     Returns
     -------

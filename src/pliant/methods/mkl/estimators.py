@@ -209,14 +209,52 @@ class MKLRegressor(BaseMKL, SVMRegressor):
     .. math::
 
         \min_{d \ge 0, \, \|d\|_p \le 1} \; \max_{|\beta_i| \le C, \, 1'\beta = 0} \;
-        y'\beta - \varepsilon \|\beta\|_1 - \tfrac12 \sum_m d_m \, \beta' K_m \beta.
+        y'\beta - \varepsilon \|\beta\|_1 - \tfrac12 \sum_m d_m \, \beta' K_m \beta,
+
+    the problem of [1]_ for p = 1, where most weights are zero, and of [2]_ for p > 1.
 
     Parameters
     ----------
-    kernels, norm, C, center, normalize, tol, max_iter, max_seconds, cache_mb, n_jobs, random_state
-        As in `MKLClassifier`.
+    kernels : "auto" or list of str, Kernel or callable, default="auto"
+        The kernels. "auto" are Gaussians of ten widths and polynomials of degree 1 to 3, of all
+        standardised features and of each one (of all only, where that gives more than 1000
+        kernels). Names are those of `pliant.kernels`, ``On(kernel, columns)`` is a kernel of some
+        features, and a callable is a function of two matrices. For Gram matrices from elsewhere,
+        pass ``Precomputed(gram)`` for each, and row numbers of shape (n_samples, 1) as X.
+    norm : float, default=1.0
+        p >= 1 for "simple". With p > 1 all kernels have weight.
+    C : float, default=1.0
+        Penalty parameter, > 0. Multiplied by sample weights. Choose it by
+        cross-validation.
+    center : bool, default=True
+        Whether "align" and "alignf" centre the kernels. The SVM does not depend on it.
+    normalize : bool, default=True
+        Scale kernels to k(x, x) = 1, and Gram matrices to a mean diagonal of 1: weights of kernels
+        on different scales mean nothing. A kernel with k(x, x) = 0 for a sample, also one to
+        predict, raises an error.
+    tol : float, default=1e-3
+        Certified gap at which a fit stops, relative to the objective, > 0.
+    max_iter : int, default=100
+        Largest number of steps of "simple"; -1 for no limit. If the gap is still larger
+        than ``tol``, a ConvergenceWarning reports it.
+    max_seconds : float, optional
+        Time limit, > 0. After it the fit keeps the best weights so far.
+    cache_mb : float, default=2000
+        Memory for the Gram matrices, > 0, in units of 2^20 bytes. They are kept in float64, in
+        float32 if only that fits, and if neither does, some are kept, and the others computed again
+        at each step. One of them in float64 must fit.
+    n_jobs : int, optional
+        Number of threads that compute Gram matrices; None for one, -1 for all cores.
+    random_state : int, RandomState or None, default=None
+        Draws the folds of "performance".
     weights : {"simple", "uniform", "performance", "align", "alignf"}, default="simple"
-        As in `MKLClassifier`; the others are for classification.
+        How the weights are found:
+
+        - "simple": they minimise the objective of the SVM; ``norm`` is p above.
+        - "uniform": equal weights, which are hard to beat where most kernels are useful.
+        - "performance": by the cross-validated R^2 of an SVM with each kernel alone [3]_.
+        - "align": by the alignment of each kernel with the target [4]_.
+        - "alignf": those of the sum that is best aligned with the target [4]_.
     epsilon : float, default=0.1
         Errors up to this size are not penalised, >= 0, in units of the scaled target.
     scale_target : bool, default=True
@@ -225,15 +263,46 @@ class MKLRegressor(BaseMKL, SVMRegressor):
 
     Attributes
     ----------
-    kernels_, kernel_names_, weights_, kernel_, support_, support_vectors_, lower_bound_
-        As in `MKLClassifier`, like dual_gap_, n_iter_, objective_history_ and gap_history_.
+    kernels_ : list of Kernel
+        The normalised kernels.
+    kernel_names_ : list of str
+        Short names of these, such as "Gaussian(gamma=0.5) of petal length".
+    weights_ : array of shape (n_kernels,)
+        Their weights d.
+    kernel_ : WeightedSum
+        The learned kernel, a function of two sets of points.
+    support_ : array of shape (n_support,)
+        Indices of the training samples with beta != 0.
+    support_vectors_ : array of shape (n_support, n_features)
+        These samples.
+    lower_bound_ : float
+        A lower bound of the optimum, in the same units: over all weights for "simple", for these
+        weights otherwise.
+    dual_gap_ : float
+        Their difference.
+    n_iter_ : int
+        Number of weights whose bounds were computed: 1 and the steps.
+    objective_history_, gap_history_ : arrays of shape (n_iter_,)
+        Upper bound and gap at the first weights, and after each step.
     dual_coef_ : array of shape (n_support,)
         Coefficients in the units of y: kernel_(X, support_vectors_) @ dual_coef_ + intercept_ is
         the prediction.
     intercept_ : float
         In the units of y.
     objective_ : float
-        As in `MKLClassifier`, in units of the scaled target.
+        The primal objective of the SVM, an upper bound of the optimum, in units of the scaled
+        target.
+
+    References
+    ----------
+    .. [1] A. Rakotomamonjy, F. Bach, S. Canu, Y. Grandvalet. SimpleMKL. Journal of Machine
+       Learning Research 9 (2008).
+    .. [2] M. Kloft, U. Brefeld, S. Sonnenburg, A. Zien. lp-Norm Multiple Kernel Learning. Journal
+       of Machine Learning Research 12 (2011).
+    .. [3] H. Tanabe, T. B. Ho, C. H. Nguyen, S. Kawasaki. Simple but Effective Methods for
+       Combining Kernels in Computational Biology. RIVF (2008).
+    .. [4] C. Cortes, M. Mohri, A. Rostamizadeh. Algorithms for Learning Kernels Based on Centered
+       Alignment. Journal of Machine Learning Research 13 (2012).
 
     Examples
     --------

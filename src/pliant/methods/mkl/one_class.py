@@ -62,8 +62,24 @@ class MKLOneClass(OutlierMixin, BaseMKL):
 
     Parameters
     ----------
-    kernels, normalize, max_seconds, cache_mb, n_jobs
-        As in `MKLClassifier`.
+    kernels : "auto" or list of str, Kernel or callable, default="auto"
+        The kernels. "auto" are Gaussians of ten widths and polynomials of degree 1 to 3, of all
+        standardised features and of each one (of all only, where that gives more than 1000
+        kernels). Names are those of `pliant.kernels`, ``On(kernel, columns)`` is a kernel of some
+        features, and a callable is a function of two matrices. For Gram matrices from elsewhere,
+        pass ``Precomputed(gram)`` for each, and row numbers of shape (n_samples, 1) as X.
+    normalize : bool, default=True
+        Scale kernels to k(x, x) = 1, and Gram matrices to a mean diagonal of 1: weights of kernels
+        on different scales mean nothing. A kernel with k(x, x) = 0 for a sample, also one to
+        predict, raises an error.
+    max_seconds : float, optional
+        Time limit, > 0. After it the fit keeps the best weights so far.
+    cache_mb : float, default=2000
+        Memory for the Gram matrices, > 0, in units of 2^20 bytes. They are kept in float64, in
+        float32 if only that fits, and if neither does, some are kept, and the others computed again
+        at each step. One of them in float64 must fit.
+    n_jobs : int, optional
+        Number of threads that compute Gram matrices; None for one, -1 for all cores.
     nu : float, default=0.5
         In (0, 1]: the largest share of outliers among the training samples, and the smallest share
         of support vectors, by weight.
@@ -79,8 +95,26 @@ class MKLOneClass(OutlierMixin, BaseMKL):
 
     Attributes
     ----------
-    kernels_, kernel_names_, weights_, kernel_, support_, support_vectors_, lower_bound_
-        As in `MKLClassifier`, like dual_gap_, n_iter_, objective_history_ and gap_history_.
+    kernels_ : list of Kernel
+        The normalised kernels.
+    kernel_names_ : list of str
+        Short names of these, such as "Gaussian(gamma=0.5) of petal length".
+    weights_ : array of shape (n_kernels,)
+        Their weights d.
+    kernel_ : WeightedSum
+        The learned kernel, a function of two sets of points.
+    support_ : array of shape (n_support,)
+        Indices of the training samples with beta != 0.
+    support_vectors_ : array of shape (n_support, n_features)
+        These samples.
+    lower_bound_ : float
+        A lower bound of the optimum: over all weights for "simple", for these weights otherwise.
+    dual_gap_ : float
+        Their difference.
+    n_iter_ : int
+        Number of weights whose bounds were computed: 1 and the steps.
+    objective_history_, gap_history_ : arrays of shape (n_iter_,)
+        Upper bound and gap at the first weights, and after each step.
     dual_coef_ : array of shape (n_support,)
         The alpha that are not zero.
     offset_ : float

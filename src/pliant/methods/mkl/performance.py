@@ -156,8 +156,15 @@ def regressor_scores(
     target : array of shape (n,)
     epsilon : float
         Half the width of the tube, in the units of the target.
-    grams, C, sample_weight, n_folds, random_state
-        As in `classifier_scores`; folds are drawn at random.
+    grams : Grams
+    C : array of shape (n,)
+        Penalty parameters, weights of samples included.
+    sample_weight : array of shape (n,), optional
+        The weights s of samples in R^2.
+    n_folds : int
+        At least 2; folds are drawn at random.
+    random_state : int, RandomState or None
+        Draws the folds.
     """
     weights = np.ones(grams.n) if sample_weight is None else sample_weight
     folds = stratified_folds(np.zeros(grams.n, dtype=np.intp), n_folds, random_state)

@@ -183,7 +183,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         Parameters
         ----------
         X, y, similar, dissimilar
-            As in the ``fit`` of the learner: points, and labels or pairs of row indices.
+            Samples, and labels or pairs of row indices, as the ``fit`` of the learner takes them.
 
         Returns
         -------

@@ -389,8 +389,19 @@ class LearnedKernelRegressor(RegressorMixin, BaseLearnedKernel):
         centre y.
     n_bins : int, default=5
         Number of classes that the targets are cut into, >= 2.
-    unit_variance, random_state, memory
-        As in `LearnedKernelClassifier`.
+    unit_variance : bool, default=True
+        Whether the learned kernel is scaled so that the fit points have variance 1 in its feature
+        space, mean_i k(x_i, x_i) - mean_ij k(x_i, x_j). A strong learner shrinks the kernel, and
+        the meaning of the regressor's penalty would depend on the strength.
+    random_state : int, RandomState or None, default=None
+        If given, passed on to the learner.
+    memory : str, object with the interface of joblib.Memory, or None, default=None
+        Cache of fitted learners and their kernel matrices, as in scikit-learn's pipelines: a
+        folder, or a ``joblib.Memory``. Estimators with the same samples and the same learner then
+        learn the kernel once, with the same results; a search over the parameters of `machine`
+        takes less time. A learner that draws at random needs an integer as its random state for
+        this; it warns once, when it learns. Pickles and model files of a fitted estimator do not
+        keep the memory.
 
     Attributes
     ----------

@@ -315,8 +315,18 @@ class NeighborGraphKernel(SpectralKernel):
 
     Parameters
     ----------
-    points, vectors, eigenvalues, spectrum, n_neighbors, radii, degrees
-        As in `SpectralKernel`, with the u_i as vectors.
+    points : array of shape (m, n_features)
+        The points of the graph, distinct.
+    vectors : array of shape (m, r)
+        u_i, one per column.
+    eigenvalues : array of shape (r,)
+        lambda_i.
+    spectrum : array of shape (r,)
+        mu_i >= 0.
+    n_neighbors : int
+        k, 1 <= k <= m.
+    radii, degrees : arrays of shape (m,)
+        For each point of the graph: the distance of its k-th neighbour, and d_j > 0.
 
     Examples
     --------

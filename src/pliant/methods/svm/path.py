@@ -36,7 +36,7 @@ def C_path(
     estimator : BaseSVM
         Such as a `DANKClassifier`; it is cloned, not changed.
     X, y, sample_weight : array-like
-        As in its ``fit``.
+        What its ``fit`` takes.
     Cs : sequence of float
         Each > 0, in any order.
 
@@ -48,9 +48,10 @@ def C_path(
     Examples
     --------
     >>> from sklearn.datasets import load_wine
+    >>> from sklearn.preprocessing import scale
     >>> from pliant import C_path, DANKClassifier
     >>> X, y = load_wine(return_X_y=True)
-    >>> models = C_path(DANKClassifier(), X, y, [0.1, 1, 10])
+    >>> models = C_path(DANKClassifier(), scale(X), y, [0.1, 1, 10])
     >>> [model.C for model in models]
     [0.1, 1, 10]
     """

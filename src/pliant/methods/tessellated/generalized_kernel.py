@@ -26,7 +26,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from pliant.core.kernels.base import Kernel
-from pliant.core.typing import Array, Indices
+from pliant.core.typing import Array, Between, Columns, Indices
 from pliant.core.validation import check_points, check_vector
 
 TILE = 512
@@ -141,6 +141,11 @@ class GeneralizedKernel(Kernel):
         matrix = self._quadratic(X[used], w[used])
         return 0.5 * (matrix + matrix.T)
 
+    def prepared(self, points: Array) -> Between:
+        """Return k between points of a set; what depends on one point only is computed once."""
+        side = self._side(points)
+        return lambda rows, columns: self._between(_part(side, rows), _part(side, columns))
+
     def _gram(self, X: Array, Y: Array) -> Array:
         return self.gram(X) if Y is X else self._between(self._side(X), self._side(Y))
 
@@ -169,7 +174,7 @@ def slices(count: int, step: int) -> Iterator[slice]:
         yield slice(low, min(low + step, count))
 
 
-def _part(side: Side, rows: slice) -> Side:
+def _part(side: Side, rows: Columns) -> Side:
     return tuple(array[rows] for array in side)
 
 

@@ -50,15 +50,71 @@ class GKLClassifier(BaseGKL, SVMClassifier):
         The family: a `pliant.kernels.QuadratureKernel` (any N, by its values on quadrature
         nodes), `GeneralizedPolynomial` or `TessellatedKernel`. Its own P is ignored. None is
         GeneralizedPolynomial().
-    C, solver, tol, max_iter, prox, subsample, cache_mb, dtype, class_weight, random_state
-        As in `TKLClassifier`.
+    C : float, default=1.0
+        Penalty parameter, > 0. Multiplied by class and sample weights. Values up to 1e5 are worth
+        trying.
+    solver : {"lowrank", "frank-wolfe", "apd", "hybrid"}, default="lowrank"
+        "lowrank" is by far the fastest; the others are algorithms 2, 4 and 6 of [1]_.
+    tol : float, default=1e-3
+        Certified gap at which a fit stops, relative to the objective, > 0.
+    max_iter : int, default=500
+        Largest number of support vector machines to solve on one set of samples (a start or a
+        subsample is a set of its own); -1 for no limit. If the gap is still larger than ``tol``,
+        a ConvergenceWarning reports it; the model is usable, and ``dual_gap_`` bounds what is
+        missing.
+    prox : float or "auto", default="auto"
+        Size of the proximal term of "lowrank", >= 0, as a share of the objective; 0 for none. The
+        term is necessary where K_P has a low rank (many features, small C).
+    subsample : int, optional
+        Learn P on this number of random samples, >= 2, with C increased so that they represent
+        all; then solve one support vector machine on all samples, and certify its gap on all.
+    cache_mb : float, default=2000
+        Memory for a Gram matrix, > 0, in units of 2^20 bytes. If it needs more, its rows are
+        computed on demand, and P is learned on 2000 samples as with ``subsample``.
+    dtype : {"float64", "float32"}, default="float64"
+        Precision of Gram matrices. float32 halves the memory. The bounds are those of the
+        unrounded kernel in any case; where rounding leaves the gap open (large C, many samples),
+        a warning reports it.
+    class_weight : dict or "balanced", optional
+        Factors of C, each > 0.
+    random_state : int, RandomState or None, default=None
+        Draws the samples of ``subsample``, and those of the start of "lowrank" for more than 2000
+        samples.
 
     Attributes
     ----------
     kernel_ : GeneralizedKernel
         The learned kernel.
-    shape_matrix_, shape_factor_, rank_, support_, support_vectors_, dual_coef_, intercept_
-        As in `TKLClassifier`, like all other attributes except ``lower_`` and ``upper_``.
+    shape_matrix_ : array of shape (n_P, n_P)
+        P, of trace n_P.
+    shape_factor_ : array of shape (n_P, rank_)
+        F, with orthogonal columns, P = F F'.
+    rank_ : int
+        The rank of P, usually small.
+    support_ : array of shape (n_support,)
+        Indices of the training samples with beta != 0.
+    support_vectors_ : array of shape (n_support, n_features)
+        These samples.
+    dual_coef_ : array of shape (n_support,)
+        Their coefficients beta = alpha y.
+    intercept_ : float
+        The b of f(x) = kernel_(x, support_vectors_) @ dual_coef_ + intercept_.
+    objective_ : float
+        The primal objective of the support vector machine at P, an upper bound of the optimum.
+    lower_bound_ : float
+        A lower bound of the optimum over all P.
+    dual_gap_ : float
+        Their difference.
+    objective_history_, gap_history_ : arrays
+        Upper bound and gap after each support vector machine on all samples.
+    n_svm_solves_, n_iter_ : int
+        Number of support vector machines solved, on whichever samples; an array with one number
+        per pair for more than two classes.
+    estimators_ : list of GKLClassifier
+        Only with more than two classes: one estimator per pair, in place of the attributes above
+        from ``kernel_`` on.
+    n_features_in_ : int
+        Number of features seen during fit.
 
     References
     ----------
@@ -118,16 +174,81 @@ class GKLRegressor(BaseGKL, SVMRegressor):
 
     Parameters
     ----------
-    kernel, C, solver, tol, max_iter, prox, subsample, cache_mb, dtype, random_state
-        As in `GKLClassifier`.
-    epsilon, scale_target
-        As in `TKLRegressor`.
+    kernel : GeneralizedKernel, optional
+        The family: a `pliant.kernels.QuadratureKernel` (any N, by its values on quadrature
+        nodes), `GeneralizedPolynomial` or `TessellatedKernel`. Its own P is ignored. None is
+        GeneralizedPolynomial().
+    C : float, default=1.0
+        Penalty parameter, > 0. Multiplied by sample weights. Values up to 1e5 are worth
+        trying.
+    solver : {"lowrank", "frank-wolfe", "apd", "hybrid"}, default="lowrank"
+        "lowrank" is by far the fastest; the others are algorithms 2, 4 and 6 of [1]_.
+    tol : float, default=1e-3
+        Certified gap at which a fit stops, relative to the objective, > 0.
+    max_iter : int, default=500
+        Largest number of support vector machines to solve on one set of samples (a start or a
+        subsample is a set of its own); -1 for no limit. If the gap is still larger than ``tol``,
+        a ConvergenceWarning reports it; the model is usable, and ``dual_gap_`` bounds what is
+        missing.
+    prox : float or "auto", default="auto"
+        Size of the proximal term of "lowrank", >= 0, as a share of the objective; 0 for none. The
+        term is necessary where K_P has a low rank (many features, small C).
+    subsample : int, optional
+        Learn P on this number of random samples, >= 2, with C increased so that they represent
+        all; then solve one support vector machine on all samples, and certify its gap on all.
+    cache_mb : float, default=2000
+        Memory for a Gram matrix, > 0, in units of 2^20 bytes. If it needs more, its rows are
+        computed on demand, and P is learned on 2000 samples as with ``subsample``.
+    dtype : {"float64", "float32"}, default="float64"
+        Precision of Gram matrices. float32 halves the memory. The bounds are those of the
+        unrounded kernel in any case; where rounding leaves the gap open (large C, many samples),
+        a warning reports it.
+    random_state : int, RandomState or None, default=None
+        Draws the samples of ``subsample``, and those of the start of "lowrank" for more than 2000
+        samples.
+    epsilon : float, default=0.1
+        Errors up to this size are not penalised, >= 0, in units of the scaled target.
+    scale_target : bool, default=True
+        Learn (y - mean)/std instead of y, so that C and epsilon mean the same for every unit of
+        y. Predictions are in the units of y.
 
     Attributes
     ----------
-    kernel_, shape_matrix_, shape_factor_, rank_
-        As in `GKLClassifier`, like all other attributes; ``dual_coef_`` and ``intercept_`` are in
-        the units of y, ``objective_`` and its bounds in units of the scaled target.
+    kernel_ : GeneralizedKernel
+        The learned kernel.
+    shape_matrix_ : array of shape (n_P, n_P)
+        P, of trace n_P.
+    shape_factor_ : array of shape (n_P, rank_)
+        F, with orthogonal columns, P = F F'.
+    rank_ : int
+        The rank of P, usually small.
+    support_ : array of shape (n_support,)
+        Indices of the training samples with beta != 0.
+    support_vectors_ : array of shape (n_support, n_features)
+        These samples.
+    dual_coef_ : array of shape (n_support,)
+        Coefficients in the units of y: kernel_(X, support_vectors_) @ dual_coef_ + intercept_ is
+        the prediction.
+    intercept_ : float
+        In the units of y.
+    objective_ : float
+        The primal objective of the support vector machine at P, an upper bound of the optimum,
+        in units of the scaled target.
+    lower_bound_ : float
+        A lower bound of the optimum over all P, in the same units.
+    dual_gap_ : float
+        Their difference.
+    objective_history_, gap_history_ : arrays
+        Upper bound and gap after each support vector machine on all samples.
+    n_svm_solves_, n_iter_ : int
+        Number of support vector machines solved, on whichever samples.
+    n_features_in_ : int
+        Number of features seen during fit.
+
+    References
+    ----------
+    .. [1] A. Talitckii, B. Colbert, M. M. Peet. Efficient Convex Algorithms for Universal Kernel
+       Learning. arXiv:2304.07472 (2024).
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {

@@ -276,8 +276,48 @@ class TKLRegressor(BaseGKL, SVMRegressor):
 
     Parameters
     ----------
-    C, degree, basis, delta, solver, tol, max_iter, prox, subsample, scale, normalize_measure
-        As in `TKLClassifier`, like cache_mb, dtype and random_state.
+    C : float, default=1.0
+        Penalty parameter, > 0. Multiplied by sample weights. Values up to 1e5 are worth
+        trying.
+    degree : {0, 1, 2}, default=1
+        Degree of the monomials.
+    basis : {"x", "xz"}, default="x"
+        Monomials of x alone, n_P = 2 C(n_features + degree, degree), or of x and z as in the text
+        of [1]_, n_P = 2 C(2 n_features + degree, degree), which is slower and no more accurate.
+    delta : float, array-like of shape (n_features,), or tuple of two such, default=0.5
+        How far the box reaches beyond [0, 1], >= 0. A tuple is always a pair (below, above); a
+        list or an array has one number per feature.
+    solver : {"lowrank", "frank-wolfe", "apd", "hybrid"}, default="lowrank"
+        "lowrank" is by far the fastest; the others are algorithms 2, 4 and 6 of [1]_.
+    tol : float, default=1e-3
+        Certified gap at which a fit stops, relative to the objective, > 0.
+    max_iter : int, default=500
+        Largest number of support vector machines to solve on one set of samples (a start or a
+        subsample is a set of its own); -1 for no limit. If the gap is still larger than ``tol``,
+        a ConvergenceWarning reports it; the model is usable, and ``dual_gap_`` bounds what is
+        missing.
+    prox : float or "auto", default="auto"
+        Size of the proximal term of "lowrank", >= 0, as a share of the objective; 0 for none. The
+        term is necessary where K_P has a low rank (many features, small C).
+    subsample : int, optional
+        Learn P on this number of random samples, >= 2, with C increased so that they represent
+        all; then solve one support vector machine on all samples, and certify its gap on all.
+    scale : bool, default=True
+        Scale the features to [0, 1] first (a constant one to 0). If False, they must lie in
+        [0 - delta, 1 + delta].
+    normalize_measure : bool, default=True
+        Integrate over the box with a measure of 1. False is the scaling of [1]_; its optimum for
+        C is 1/V times the normalised one for C V, where V is the volume of the box.
+    cache_mb : float, default=2000
+        Memory for a Gram matrix, > 0, in units of 2^20 bytes. If it needs more, its rows are
+        computed on demand, and P is learned on 2000 samples as with ``subsample``.
+    dtype : {"float64", "float32"}, default="float64"
+        Precision of Gram matrices. float32 halves the memory. The bounds are those of the
+        unrounded kernel in any case; where rounding leaves the gap open (large C, many samples),
+        a warning reports it.
+    random_state : int, RandomState or None, default=None
+        Draws the samples of ``subsample``, and those of the start of "lowrank" for more than 2000
+        samples.
     epsilon : float, default=0.1
         Errors up to this size are not penalised, >= 0, in units of the scaled target.
     scale_target : bool, default=True
@@ -286,15 +326,37 @@ class TKLRegressor(BaseGKL, SVMRegressor):
 
     Attributes
     ----------
-    kernel_, shape_matrix_, shape_factor_, rank_, lower_, upper_, support_, support_vectors_
-        As in `TKLClassifier`, like n_svm_solves_, objective_history_ and gap_history_.
+    kernel_ : Rescaled or TessellatedKernel
+        The learned kernel, a function of two sets of points in the user's units. Points outside
+        the box are moved to its nearest point.
+    shape_matrix_ : array of shape (n_P, n_P)
+        P, of trace n_P.
+    shape_factor_ : array of shape (n_P, rank_)
+        F, with orthogonal columns, P = F F'.
+    rank_ : int
+        The rank of P, usually small.
+    lower_, upper_ : arrays of shape (n_features,)
+        The corners a and b of the box, on the scaled features.
+    support_ : array of shape (n_support,)
+        Indices of the training samples with beta != 0.
+    support_vectors_ : array of shape (n_support, n_features)
+        These samples.
+    n_svm_solves_, n_iter_ : int
+        Number of support vector machines solved, on whichever samples.
+    objective_history_, gap_history_ : arrays
+        Upper bound and gap after each support vector machine on all samples.
     dual_coef_ : array of shape (n_support,)
         Coefficients in the units of y: kernel_(X, support_vectors_) @ dual_coef_ + intercept_ is
         the prediction.
     intercept_ : float
         In the units of y.
-    objective_, lower_bound_, dual_gap_ : float
-        As in `TKLClassifier`, in units of the scaled target.
+    objective_ : float
+        The primal objective of the support vector machine at P, an upper bound of the optimum,
+        in units of the scaled target.
+    lower_bound_ : float
+        A lower bound of the optimum over all P, in the same units.
+    dual_gap_ : float
+        Their difference.
 
     References
     ----------

@@ -75,8 +75,7 @@ class CachedRows:
         n, entries = len(self.X), int(size) // self.dtype.itemsize
         self.room: int = min(max(math.isqrt(int(SQUARE_SHARE * entries)), SMALLEST_ROOM), n)
         entries = min(max(entries, self.room**2), n**2 + self.room**2)
-        between = kernel.prepared(self.X)
-        self._between: Between = self._by_points if between is None else between
+        self._prepared: Between | None = kernel.prepared(self.X)
         self._check_symmetry()
         self._diagonal: Array = self._rounded(kernel.diag(self.X)).astype(np.float64)
         self._diagonal.flags.writeable = False
@@ -151,20 +150,26 @@ class CachedRows:
     ) -> Iterator[tuple[Indices, Array, Indices]]:
         """Yield the rows `used` in groups: which of `used`, a matrix, and where in it they are.
 
-        First come the rows that are kept, then blocks of those that have to be computed.
+        First come the rows that are kept, then blocks of those that have to be computed. All blocks
+        are in one piece of memory: each overwrites the one before.
         """
         kept, slots, missing = self._memory.find(used)
         yield kept, self._memory.rows, slots
         self._memory.make_room(used)
+        block: Array | None = None
         for _, some in _in_blocks(missing, len(self), pause):
-            rows = self._values(used[some])
+            if block is None:  # the first block is the largest
+                block = np.empty((some.size, len(self)), self.dtype)
+            rows = self._values(used[some], out=block[: some.size])
             self._memory.keep(used[some], rows)
             yield some, rows, np.arange(some.size)
 
-    def _values(self, rows: Indices, columns: Indices | None = None) -> Array:
+    def _values(
+        self, rows: Indices, columns: Indices | None = None, out: Array | None = None
+    ) -> Array:
         """Return k between some points and others, or all, in the precision of the matrix."""
         n = len(self) if columns is None else columns.size
-        values = np.empty((rows.size, n), self.dtype)
+        values = np.empty((rows.size, n), self.dtype) if out is None else out
         width = max(1, TILE_ENTRIES // max(1, rows.size))
         for low in range(0, n, width):
             some = slice(low, low + width)
@@ -172,9 +177,11 @@ class CachedRows:
             values[:, some] = self._rounded(self._between(rows, others))
         return values
 
-    def _by_points(self, rows: Indices, columns: Columns) -> Array:
+    def _between(self, rows: Indices, columns: Columns) -> Array:
         """Return k between some points and others."""
-        return self.kernel(self.X[rows], self.X[columns])
+        if self._prepared is None:
+            return self.kernel(self.X[rows], self.X[columns])
+        return self._prepared(rows, columns)
 
     def _rounded(self, values: Array) -> Array:
         """Return kernel values in the precision of the matrix; raise if not finite."""

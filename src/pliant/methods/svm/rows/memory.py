@@ -51,7 +51,8 @@ class RowMemory:
         wanted = np.flatnonzero(self._wanted[numbers])
         taken = self._slots[self._slots >= 0]
         free = np.setdiff1d(np.arange(len(self.rows)), taken)[: wanted.size]
-        self.rows[free] = rows[wanted]
+        for slot, row in zip(free, wanted, strict=True):  # without a copy of all rows together
+            self.rows[slot] = rows[row]
         self._slots[numbers[wanted]] = free
 
     def square(self, size: int) -> Array:

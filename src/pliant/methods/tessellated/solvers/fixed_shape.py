@@ -31,13 +31,26 @@ def solve(problem: SaddleProblem, start: Array, **options: Any) -> Result[Saddle
     """
     search = Search(problem, max_iter=2 + len(BLENDS), **options)
     factor = problem.scaled(start)
-    dual = problem.svm(factor)
+    _solve_given(search, factor)
+    for share in BLENDS:
+        if search.status is None:
+            _solve_blend(search, blended(factor, share))
+    return search.result()
+
+
+# Each function below makes an SVM of its own, with its own memory for kernel values, and frees it
+# on return: there is never more than one.
+
+
+def _solve_given(search: Search, factor: Array) -> None:
+    """Solve the SVM at the given P, first coarsely."""
+    dual = search.problem.svm(factor)
     search.of_dual(dual, dual, factor)
     if search.status is None:
         search.of_dual(dual, dual, factor, accuracy=INNER_SHARE * search.tol * search.upper)
-    for share in BLENDS:
-        if search.status is None:
-            other = blended(factor, share)
-            dual = problem.svm(other)
-            search.of_dual(dual, dual, other, accuracy=search.accuracy())
-    return search.result()
+
+
+def _solve_blend(search: Search, factor: Array) -> None:
+    """Solve the SVM at another P, as accurately as its bound is worth."""
+    dual = search.problem.svm(factor)
+    search.of_dual(dual, dual, factor, accuracy=search.accuracy())

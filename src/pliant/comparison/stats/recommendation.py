@@ -1,0 +1,127 @@
+"""Which method to use: from ranks, tests and costs, never from one fold.
+
+A method is recommended for one of four reasons:
+
+"better"
+    It has the best mean, and is better than the reference: significantly, or on each of three
+    or more common folds.
+"reference"
+    No method is better in this sense, and none that is as good as the reference is cheaper.
+"cheapest"
+    No method is better in this sense, but some have at least the mean of the reference: the one
+    that takes the least time, search and prediction included.
+"best"
+    There is no reference among the ranked methods: the best mean.
+
+The dummy is never recommended, nor a method whose mean is not better than the dummy's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any, Literal
+
+from pliant.comparison.record import DUMMY, Record, stage_of
+from pliant.comparison.stats.standings import Standing
+
+LEVEL = 0.05
+"""Differences with a smaller p-value are called significant."""
+
+ENOUGH_WINS = 3
+"""Common folds from which on a method that is better on each of them counts as better."""
+
+Reason = Literal["better", "reference", "cheapest", "best"]
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The method to use.
+
+    Attributes
+    ----------
+    standing : Standing
+    reason : {"better", "reference", "cheapest", "best"}
+    """
+
+    standing: Standing
+    reason: Reason
+
+
+def recommend(standings: Sequence[Standing], level: float = LEVEL) -> Recommendation | None:
+    """Return the method to use; None where no method can be recommended.
+
+    Parameters
+    ----------
+    standings : sequence of Standing
+        As `pliant.comparison.stats.standings.standings` returns them.
+    level : float
+    """
+    ranked = [each for each in standings if each.rank is not None and each.folds > 1]
+    useful = _useful(ranked)
+    if not useful:
+        return None
+    best = useful[0]
+    reference = next((each for each in ranked if each.is_reference), None)
+    if reference is None or reference.method.name == DUMMY:
+        return Recommendation(best, "best")
+    if best is not reference and is_better(best, level):
+        return Recommendation(best, "better")
+    as_good = [each for each in useful if _rank(each) <= _rank(reference)]
+    cheapest = min(as_good, key=_cost)
+    return Recommendation(cheapest, "reference" if cheapest is reference else "cheapest")
+
+
+def is_better(standing: Standing, level: float = LEVEL) -> bool:
+    """Return whether a method is better than the reference: significantly, or on every fold."""
+    if standing.p_value is None or standing.difference is None or standing.difference <= 0:
+        return False
+    always = standing.wins == standing.folds >= ENOUGH_WINS
+    return always or standing.p_value < level
+
+
+def settings_of(records: Iterable[Record], standing: Standing) -> dict[str, Any]:
+    """Return the settings that the searches of a method chose most often.
+
+    Of several, those with the best score on inner folds. They are parameters of the estimator;
+    there are none for a method with default settings.
+    """
+    mine = [
+        record
+        for record in records
+        if record["method"] == standing.method.name
+        and record["status"] == "done"
+        and stage_of(record) == standing.stage
+    ]
+    times: Counter[str] = Counter()
+    score: dict[str, float] = {}
+    for record in mine:
+        written = json.dumps(record.get("chosen") or {}, sort_keys=True, default=str)
+        inner = record.get("inner_score")
+        times[written] += 1
+        score[written] = max(score.get(written, -inf), -inf if inner is None else inner)
+    if not times:
+        return {}
+    chosen: dict[str, Any] = json.loads(max(times, key=lambda each: (times[each], score[each])))
+    return chosen
+
+
+def _useful(ranked: Sequence[Standing]) -> list[Standing]:
+    """Return the methods with a better mean than the dummy's, without it."""
+    dummy = next((each for each in ranked if each.method.name == DUMMY), None)
+    if dummy is None:
+        return list(ranked)
+    return [each for each in ranked if _rank(each) < _rank(dummy)]
+
+
+def _rank(standing: Standing) -> float:
+    return inf if standing.rank is None else standing.rank
+
+
+def _cost(standing: Standing) -> tuple[float, float]:
+    """Return the seconds of search, fit and prediction; the rank decides among equals."""
+    parts = (standing.seconds.get(part) or 0.0 for part in ("search", "fit", "predict"))
+    return sum(parts), _rank(standing)

@@ -1,0 +1,174 @@
+"""Workflows, recipes and templates: they parse, and what they run exists."""
+
+import re
+import runpy
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+import pliant
+
+ROOT = Path(__file__).parents[2]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+RELEASE_NOTES = runpy.run_path(str(ROOT / ".github" / "release_notes.py"))["release_notes"]
+
+ACTIONS = {
+    "actions/checkout@v4",
+    "actions/setup-python@v5",
+    "actions/upload-artifact@v4",
+    "actions/download-artifact@v4",
+    "pypa/gh-action-pypi-publish@release/v1",
+}
+"""The only code of others that workflows run, beside what pip and apt install."""
+
+KNOWN_ADDRESSES = {
+    "https://www.contributor-covenant.org/version/2/1/code_of_conduct/",
+    "https://arxiv.org/abs/2304.07472",
+}
+
+PUBLIC = [
+    *WORKFLOWS,
+    *sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml")),
+    *(ROOT / name for name in (".readthedocs.yaml", "CITATION.cff", "conda/meta.yaml")),
+    *(ROOT / name for name in ("SECURITY.md", "CODE_OF_CONDUCT.md", "pyproject.toml")),
+    ROOT / ".github" / "pull_request_template.md",
+]
+
+
+def loaded(path):
+    return yaml.safe_load((ROOT / path).read_text("utf-8"))
+
+
+def by_name(path):
+    return path.name
+
+
+def problems(command):
+    """What a command line of a workflow runs or installs that is not there."""
+    for line in command.splitlines():
+        for part in re.split(r"&&|\|\||;|\|", line):
+            words = part.split()
+            if words[0] == "make":
+                yield from (f"make {target}" for target in words[1:] if target not in TARGETS)
+            if words[0] in ("bash", "python") and not words[1].startswith("-"):
+                yield from () if (ROOT / words[1]).is_file() else (words[1],)
+            for extra in re.findall(r"\[([a-z,]+)\]", part):
+                yield from (name for name in extra.split(",") if name not in EXTRAS)
+            if words[0] == "pliant" and words[1] != "--version":
+                yield part
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=by_name)
+def test_a_workflow_runs_what_exists(path):
+    workflow = loaded(path)
+    assert set(workflow) <= {"name", True, "permissions", "concurrency", "jobs"}  # True is "on"
+    assert workflow["name"] == path.stem
+    assert workflow["permissions"] == {"contents": "read"}
+    jobs = workflow["jobs"]
+    for name, job in jobs.items():
+        needed = job.get("needs", [])
+        assert ({needed} if isinstance(needed, str) else set(needed)) <= jobs.keys(), name
+        if "uses" in job:
+            called = ROOT / job["uses"]
+            assert called in WORKFLOWS
+            assert "workflow_call" in loaded(called)[True]
+            continue
+        assert job["runs-on"].startswith(("ubuntu-", "${{ matrix.os }}"))
+        for step in job["steps"]:
+            assert ("uses" in step) != ("run" in step)
+            assert step.get("uses", "actions/checkout@v4") in ACTIONS
+            assert list(problems(step.get("run", "true"))) == []
+
+
+def test_a_command_that_does_not_exist_is_noticed():
+    commands = 'make nonsense\npython gone.py && pip install -e ".[dev,absent]"\npliant predcit'
+    assert list(problems(commands)) == ["make nonsense", "gone.py", "absent", "pliant predcit"]
+
+
+def test_every_supported_python_is_tested():
+    matrix = loaded(".github/workflows/tests.yml")["jobs"]["tests"]["strategy"]["matrix"]
+    stated = [c.rpartition(" ")[2] for c in PROJECT["classifiers"] if "Python :: 3." in c]
+    assert matrix["python"] == stated
+    assert PROJECT["requires-python"] == f">={stated[0]}"
+
+
+def test_the_documentation_site_builds_as_make_docs_does():
+    settings = loaded(".readthedocs.yaml")
+    assert settings["version"] == 2
+    assert (ROOT / settings["sphinx"]["configuration"]).is_file()
+    assert settings["sphinx"]["fail_on_warning"] is True
+    (install,) = settings["python"]["install"]
+    assert set(install["extra_requirements"]) <= EXTRAS.keys()
+
+
+def test_the_conda_recipe_and_the_citation_are_those_of_the_project():
+    recipe, citation = loaded("conda/meta.yaml"), loaded("CITATION.cff")
+    assert recipe["package"] == {"name": PROJECT["name"], "version": pliant.__version__}
+    assert citation["version"] == pliant.__version__
+    assert recipe["about"]["license"] == citation["license"] == PROJECT["license"]
+    assert recipe["about"]["summary"] == PROJECT["description"]
+    wanted = [*PROJECT["dependencies"], *EXTRAS["cli"], *EXTRAS["plots"]]
+    spelt = {
+        re.sub(r"(?=>=)", " ", each).replace("matplotlib ", "matplotlib-base ") for each in wanted
+    }
+    assert set(recipe["requirements"]["run"]) == spelt | {f"python {PROJECT['requires-python']}"}
+    (command,) = recipe["build"]["entry_points"]
+    assert command == f"pliant = {PROJECT['scripts']['pliant']}"
+    names = [author["name"] for author in PROJECT["authors"]]
+    assert [author["name"] for author in citation["authors"]] == names
+    for reference in citation["references"]:
+        assert {"type", "title", "authors"} <= reference.keys()
+
+
+@pytest.mark.parametrize("name", ["bug_report", "feature_request"])
+def test_an_issue_form_asks_and_names_its_fields(name):
+    form = loaded(f".github/ISSUE_TEMPLATE/{name}.yml")
+    assert {"name", "description", "body"} <= form.keys()
+    fields = [field["id"] for field in form["body"]]
+    assert len(set(fields)) == len(fields)
+    assert any(field.get("validations", {}).get("required") for field in form["body"])
+    assert all(field["attributes"]["label"] for field in form["body"])
+
+
+@pytest.mark.parametrize("path", PUBLIC, ids=by_name)
+def test_no_address_is_invented(path):
+    text = path.read_text("utf-8")
+    assert set(re.findall(r"https?://[^\s\"')>]+", text)) <= KNOWN_ADDRESSES
+    assert re.findall(r"[\w.]+@[\w-]+\.[a-z]{2,}", text) == []
+
+
+CHANGELOG = """# Changelog
+
+## 1.2.0 (2030-01-31)
+
+### Added
+
+- One thing.
+
+## 1.1.0 (unreleased)
+
+- Another.
+"""
+
+
+def test_release_notes_are_the_section_of_the_tag():
+    assert RELEASE_NOTES("v1.2.0", CHANGELOG, "1.2.0") == "### Added\n\n- One thing.\n"
+    for tag, version, message in (
+        ("1.2.0", "1.2.0", r"expected the tag v1\.2\.0, .* got 1\.2\.0"),
+        ("v1.2.0", "1.3.0", r"expected the tag v1\.3\.0, .* got v1\.2\.0"),
+        ("v1.3.0", "1.3.0", r"expected a section '## 1\.3\.0 \(date\)'"),
+        ("v1.1.0", "1.1.0", r"expected a date .* at version 1\.1\.0, got \(unreleased\)"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            RELEASE_NOTES(tag, CHANGELOG, version)
+    command = [sys.executable, ".github/release_notes.py", "v0.0.0"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout) == (1, "")
+    assert run.stderr.startswith(f"expected the tag v{pliant.__version__}")

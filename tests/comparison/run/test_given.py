@@ -1,0 +1,169 @@
+"""Estimators that the user gives: their names, their seeds, their keys, and what is refused."""
+
+import copy
+import threading
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.cluster import KMeans
+from sklearn.linear_model import Perceptron, Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.svm import SVC, SVR
+from sklearn.tree import DecisionTreeClassifier
+
+from pliant.comparison.comparing import compare_sample
+from pliant.comparison.protocol import Cell, Protocol
+from pliant.comparison.run.cells import perform
+from pliant.comparison.run.described import described
+from pliant.comparison.run.folds import outer_split
+from pliant.comparison.run.given import is_given, methods_of
+from pliant.comparison.run.journal import method_key
+from pliant.comparison.sample import Sample
+
+PROTOCOL = Protocol(folds=3, repeats=1)
+
+
+@pytest.fixture(scope="module")
+def sample():
+    r = np.random.default_rng(0)
+    X = 100 * r.normal(size=(60, 3))
+    X[::7, 1] = np.nan
+    return Sample.of(X, (X[:, 0] > 0).astype(int))
+
+
+def one(estimator, task="classification"):
+    (method,) = methods_of([estimator], task)
+    return method
+
+
+def names(*given):
+    return [method.name for method in methods_of(given, "classification")]
+
+
+def test_names_come_from_the_class_and_are_unique():
+    pipe = make_pipeline(FunctionTransformer(), StandardScaler(), SVC())
+    given = ("svm", SVC(), SVC(C=2), ("mine", SVC()), pipe, GridSearchCV(SVC(), {"C": [1]}))
+    wanted = ["svm", "SVC", "SVC-2", "mine", "StandardScaler + SVC", "GridSearchCV"]
+    assert names(*given) == wanted
+    assert [is_given(method) for method in methods_of(given, "")] == [False] + 5 * [True]
+    assert one(SVR()).tasks == ("regression",)
+
+
+def test_an_estimator_is_fitted_as_it_is(sample):
+    """No scaling, no search, its own settings and seeds: the naive loop gives the same score."""
+    given = SVC(gamma=1e-4, C=3.0, random_state=7)
+    record = perform(sample, PROTOCOL, one(given), Cell("SVC", 0, 1))
+    train, test = outer_split(sample, PROTOCOL, 0, 1)
+    medians = np.nanmedian(sample.X[train], axis=0)
+    X = np.where(np.isnan(sample.X), medians, sample.X)
+    model = SVC(gamma=1e-4, C=3.0, random_state=7).fit(X[train], sample.y[train])
+    assert record["scores"]["accuracy"] == model.score(X[test], sample.y[test])
+    assert (record["chosen"], record["candidates"]) == ({}, 1)
+    assert not hasattr(given, "classes_")
+
+
+def test_seeds_are_those_of_the_user_or_of_the_cell():
+    free, fixed = one(DecisionTreeClassifier()), one(DecisionTreeClassifier(random_state=3))
+    assert free.machine("classification", seed=11, n_rows=10).random_state == 11
+    assert fixed.machine("classification", seed=11, n_rows=10).random_state == 3
+    inside = one(make_pipeline(Perceptron(random_state=5)))
+    assert inside.machine("classification", seed=11, n_rows=10)[-1].random_state == 5
+
+
+class Labels(BaseEstimator):
+    """A classifier of labels only: neither decision values nor probabilities."""
+
+    _estimator_type = "classifier"
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "classifier"
+        return tags
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return self.classes_[(X[:, 0] > 0).astype(int)]
+
+
+def test_a_classifier_needs_no_more_than_labels(sample):
+    record = perform(sample, PROTOCOL, one(Labels()), Cell("Labels", 0, 0))
+    assert record["scores"]["accuracy"] == 1.0
+    assert (record["scores"]["auc"], record["scores"]["log_loss"]) == (None, None)
+
+
+def test_all_settings_are_in_a_description():
+    other, ones = SVC(kernel=np.dot), np.ones(2000)
+    values = [SVC(), SVC(C=2), SVR(), other, {"a": SVC()}, [1, "a"], ones, {1, 2}, SVC]
+    values += [np.where(np.arange(2000) == 900, 2, ones), np.random.RandomState(3)]
+    texts = list(map(described, values))
+    assert len(set(texts)) == len(texts)
+    assert texts == [described(copy.deepcopy(value)) for value in values]
+    assert not any(" at 0x" in text for text in texts)
+    assert described(SVC(class_weight={"b": 1, "a": 2})) == described(
+        SVC(class_weight={"a": 2, "b": 1})
+    )
+
+
+def test_the_key_of_the_journal_has_every_setting(sample, tmp_path, monkeypatch):
+    long = dict.fromkeys(map(str, range(400)), 0)
+    settings = ({}, {"C": 2.0}, {"class_weight": long}, {"class_weight": long | {"399": 1}})
+    keys = [method_key(one(("m", SVC(**each))), "classification") for each in settings]
+    assert len(set(keys)) == 4
+    assert keys == [method_key(one(("m", SVC(**each))), "classification") for each in settings]
+    cache = tmp_path / "cells.jsonl"
+    monkeypatch.setattr(
+        "pliant.comparison.run.running.perform_apart",
+        lambda sample, protocol, method, cell, *_: perform(sample, protocol, method, cell),
+    )
+    for C in (1.0, 1.0, 2.0):
+        result = compare_sample(
+            sample, [("m", SVC(C=C))], PROTOCOL, budget=None, n_jobs=1, cache=cache, resume=True
+        )
+        assert len(result.records) == 3
+    assert len(cache.read_text().splitlines()) == 1 + 3 + 3
+
+
+class Locked(RegressorMixin, BaseEstimator):
+    def __init__(self, lock=None):
+        self.lock = lock
+
+    def fit(self, X, y):
+        return self
+
+
+class Strange(RegressorMixin, BaseEstimator):
+    def __init__(self, a=1):
+        self.a = np.array(a)
+
+    def fit(self, X, y):
+        return self
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ([3], TypeError, r"expected a method as its name, .* or a pair .*, got 3"),
+        ([SVC], TypeError, r"got <class .*SVC'>: expected SVC\(\)"),
+        ([KMeans()], TypeError, r"a classifier or a regressor .* got KMeans\(\)"),
+        ([StandardScaler()], TypeError, "a classifier or a regressor"),
+        ([(3, SVC())], TypeError, r"expected a pair \('name', estimator\), got the name 3"),
+        ([("dank", SVC())], ValueError, "'dank' is the name of a method of pliant"),
+        ([("a", SVC()), ("a", SVR())], ValueError, "expected each method once, got 'a' twice"),
+        ([Locked(threading.Lock())], ValueError, "can be cloned and pickled, got Locked"),
+        ([Strange()], ValueError, "can be cloned and pickled, got Strange"),
+        ([make_pipeline(FunctionTransformer(lambda X: X), Ridge())], ValueError, "a lambda cannot"),
+        ("svm", TypeError, r"expected methods to be a list .* got 'svm'"),
+        (SVC(), TypeError, r"expected methods to be a list .* got SVC\(\)"),
+        (["svn"], ValueError, "unknown method 'svn'; did you mean 'svm'"),
+        ([], ValueError, "expected at least one method, got none"),
+    ],
+)
+def test_what_is_no_method_is_refused(given, error, message):
+    with pytest.raises(error, match=message):
+        methods_of(given, "classification")

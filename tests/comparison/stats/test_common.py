@@ -1,0 +1,182 @@
+"""Which folds methods are compared on, at which stage, and which method is recommended."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pliant.comparison.metrics import METRICS
+from pliant.comparison.protocol import DEFAULT, SAMPLED, SEARCHED, Protocol
+from pliant.comparison.report.sentences import sentence
+from pliant.comparison.stats.common import common_folds
+from pliant.comparison.stats.recommendation import recommend, settings_of
+from pliant.comparison.stats.standings import standings
+from tests.comparison.comparison_cases import entry, ranked, staged
+
+SVM = [0.90, 0.88, 0.91, 0.87, 0.92]
+BETTER = [0.96, 0.95, 0.97, 0.94, 0.96]
+BARELY = [0.91, 0.87, 0.92, 0.88, 0.92]
+NAMES = ("svm", "dummy", "dank", "tkl", "linear")
+
+
+def first(n):
+    return {(0, k) for k in range(n)}
+
+
+def places(records, names=NAMES, folds=5, repeats=1):
+    protocol = Protocol(folds=folds, repeats=repeats)
+    return {
+        each.method.name: each
+        for each in standings([entry(n) for n in names], records, METRICS["accuracy"], protocol)
+    }
+
+
+@pytest.mark.parametrize(
+    ("counts", "folds", "below"),
+    [
+        ((10, 10, 10), 10, ""),
+        ((4, 3, 3, 4), 3, ""),  # the budget ended between two folds: nobody is left out
+        ((10, 10, 3), 10, "c"),  # one that holds the others down
+        ((6, 6, 4), 4, ""),  # less than twice as many without it
+        ((8, 2, 2), 2, ""),  # less than half would remain
+        ((8, 8, 2, 2), 8, "cd"),
+        ((8, 8, 4, 1), 8, "cd"),  # 4 are four times 1, and 8 twice 4
+        ((3, 1, 1, 1), 1, ""),
+        ((5, 0), 5, ""),
+    ],
+)
+def test_methods_that_hold_the_number_of_folds_down_are_left_out(counts, folds, below):
+    have = dict(zip("abcd", map(first, counts), strict=False))
+    common, kept = common_folds(have)
+    assert common == first(folds)
+    assert {name for name in have if have[name]} - kept == set(below)
+
+
+def test_folds_that_failed_in_the_middle_are_not_common():
+    common, kept = common_folds({"a": first(5), "b": first(5) - {(0, 2)}})
+    assert (common, kept) == (first(5) - {(0, 2)}, {"a", "b"})
+    assert common_folds({"a": {(0, 0)}, "b": {(0, 1)}}) == (set(), set())
+    assert common_folds({}) == (set(), set())
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.dictionaries(st.sampled_from("abcdefgh"), st.integers(1, 10), min_size=1))
+def test_what_holds_of_common_folds(counts):
+    common, kept = common_folds({name: first(n) for name, n in counts.items()})
+    assert 2 * len(kept) >= len(counts)
+    assert len(common) == min(counts[name] for name in kept)
+    assert all(counts[name] < len(common) for name in set(counts) - kept)
+    assert len(common) >= 2 * min(counts.values()) or kept == set(counts)
+
+
+def test_all_ranked_methods_have_the_same_folds():
+    """A good method with one fold is below the line, whatever its score; means are over three."""
+    records = staged("svm", SEARCHED, [0.9, 0.8, 0.7, 0.1, 0.1])
+    records += staged("dummy", DEFAULT, [0.5, 0.5, 0.5]) + staged("dank", SEARCHED, [0.6, 0.7, 0.8])
+    records += staged("tkl", SEARCHED, [0.99])
+    found = places(records, NAMES[:4])
+    assert {each.folds for each in found.values() if each.rank} == {3}
+    assert found["svm"].mean == pytest.approx(0.8)
+    assert (found["tkl"].rank, found["tkl"].mean, found["tkl"].p_value) == (None, 0.99, None)
+    assert found["tkl"].below == "has 1 of 3 common folds"
+    assert list(found)[-1] == "tkl"
+
+
+def test_searched_settings_count_once_they_have_as_many_folds():
+    """Not the better ones: dank's searched settings are worse, tkl's would be better."""
+    records = staged("svm", SEARCHED, SVM[:3]) + staged("svm", DEFAULT, [0.1, 0.2, 0.3])
+    records += staged("dank", SEARCHED, [0.5] * 3) + staged("dank", DEFAULT, BETTER[:3])
+    records += staged("tkl", SEARCHED, [0.99]) + staged("tkl", DEFAULT, BARELY[:3])
+    found = places(records, ("svm", "dank", "tkl"))
+    assert {name: each.stage for name, each in found.items()} == {
+        "svm": SEARCHED, "dank": SEARCHED, "tkl": DEFAULT,
+    }  # fmt: skip
+    assert found["dank"].mean == 0.5
+    assert found["tkl"].mean == pytest.approx(sum(BARELY[:3]) / 3)
+    text = sentence(list(found.values()), METRICS["accuracy"])
+    assert "the tuned Gaussian SVM" in text
+    early = places(staged("svm", DEFAULT, SVM) + staged("dank", DEFAULT, BETTER), ("svm", "dank"))
+    text = sentence(list(early.values()), METRICS["accuracy"])
+    assert "better than the Gaussian SVM with default settings (0.896) on all 5 folds" in text
+
+
+def test_samples_of_the_rows_are_compared_with_each_other_only():
+    sampled = [staged(name, SAMPLED, [0.8, 0.8, 0.8], train=20) for name in NAMES[:4]]
+    records = [each for some in sampled for each in some]
+    records += staged("linear", SAMPLED, BARELY[:3], train=20)
+    found = places(records)
+    assert {each.stage for each in found.values()} == {SAMPLED}
+    assert "learned from a sample of the rows only" in sentence(
+        list(found.values()), METRICS["accuracy"]
+    )
+    some = records + staged("dank", DEFAULT, BETTER) + staged("svm", DEFAULT, SVM)
+    assert {each.stage for each in places(some).values()} == {SAMPLED}  # two of five
+    most = some + staged("linear", DEFAULT, BARELY)
+    found = places(most)
+    assert [name for name in found if found[name].rank] == ["dank", "linear", "svm"]
+    assert {found[name].below for name in ("dummy", "tkl")} == {
+        "was learned from a sample of the rows only"
+    }
+
+
+def used(scores, **options):
+    advice = recommend(ranked(scores, **options))
+    return advice and (advice.standing.method.name, advice.reason)
+
+
+def test_the_method_to_use():
+    assert used({"svm": SVM, "dank": BETTER}) == ("dank", "better")
+    assert used({"svm": SVM, "dank": BETTER, "tkl": [0.99]}) == ("dank", "better")
+    assert used({"svm": BETTER, "dank": SVM}) == ("svm", "reference")
+    assert used({"tkl": SVM, "dank": BETTER}) == ("dank", "best")
+    assert used({"svm": [0.9, 0.8], "dank": [0.91, 0.9]}) == ("dank", "cheapest")  # two folds
+    assert used({"svm": SVM[:3], "dank": [0.91, 0.89, 0.99]}) == ("dank", "better")  # on all three
+
+
+def test_the_dummy_one_fold_and_what_is_worse_than_the_dummy_are_never_recommended():
+    assert used({"svm": SVM[:1], "dank": BETTER[:1]}) is None
+    assert used({"svm": SVM, "dummy": BETTER}) is None
+    assert used({"svm": SVM, "dank": BARELY, "dummy": BETTER}) is None
+    assert used({"dummy": SVM, "dank": BETTER}) == ("dank", "best")
+    assert used({"dummy": SVM}) is None
+    assert used({"svm": [None] * 5}) is None
+
+
+def test_where_no_method_is_better_the_cheapest_as_good_is_used():
+    found = ranked({"svm": SVM, "dank": BARELY, "tkl": [x + 0.001 for x in BARELY]})
+    times = {"svm": 5.0, "dank": 1.0, "tkl": 3.0}
+    timed = [replace(s, seconds={"search": times[s.method.name]}) for s in found]
+    assert recommend(timed).standing.method.name == "dank"
+    text = sentence(timed, METRICS["accuracy"])
+    assert text.startswith(
+        "Use DANK: accuracy 0.900; no method is clearly better than the tuned Gaussian SVM "
+        "(0.896), and none as good is cheaper. The difference of 0.004 ±"
+    )
+    assert "The best mean, TKL's accuracy 0.901, is 0.005 ±" in text
+    times["svm"] = 0.1
+    timed = [replace(s, seconds={"search": times[s.method.name]}) for s in found]
+    assert (recommend(timed).standing.method.name, recommend(timed).reason) == ("svm", "reference")
+
+
+def test_the_settings_that_were_chosen_most_often():
+    chosen = [{"C": 1.0}, {"C": 8.0}, {"C": 8.0}, {"C": 1.0}, {"C": 2.0}]
+    inner = [0.5, 0.6, 0.7, 0.65, 0.9]
+    records = staged("svm", SEARCHED, SVM)
+    for each, setting, score in zip(records, chosen, inner, strict=True):
+        each |= {"chosen": setting, "inner_score": score}
+    others = staged("svm", DEFAULT, SVM[:2]) + staged("dank", SEARCHED, SVM)
+    standing = places(records + others, ("svm", "dank"))["svm"]
+    assert settings_of(records + others, standing) == {"C": 8.0}
+    assert settings_of(others, replace(standing, stage=DEFAULT)) == {}
+
+
+def test_the_first_is_tested_against_the_second():
+    found = ranked({"svm": SVM, "dank": BETTER, "tkl": [x - 0.01 for x in BETTER]})
+    lead = found[0].lead
+    assert (lead.method.name, [each.lead for each in found[1:]]) == ("tkl", [None, None])
+    assert lead.difference == pytest.approx(0.01)
+    assert lead.p_value == 2.0**-4  # five equal differences
+    assert ranked({"svm": SVM[:1], "dank": BETTER[:1]})[0].lead is None

@@ -1,0 +1,139 @@
+"""Data frames given to `compare`: read as the command line reads a file, and taken by the model."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+from pliant import TableError, compare
+from pliant.comparison.frames import TableEncoder, sample_of
+from pliant.comparison.reading import read_sample
+from pliant.comparison.run.folds import CellFold
+from pliant.comparison.run.given import methods_of
+from pliant.comparison.run.pipeline import pipeline
+from pliant.tables import TableSchema, UnknownCategoryWarning
+
+
+def frame(n=60, seed=0):
+    """Numbers with gaps, text with gaps, booleans, and labels that the first column decides."""
+    r = np.random.default_rng(seed)
+    age = r.normal(size=n)
+    data = pd.DataFrame(
+        {
+            "age": np.where(np.arange(n) % 7 == 3, np.nan, age),
+            "colour": np.where(np.arange(n) % 11 == 5, None, r.choice(["red", "blue"], n)),
+            "ok": r.random(n) < 0.5,
+        }
+    )
+    return data, pd.Series(np.where(age > 0, "yes", "no"), name="sick")
+
+
+class Polars:
+    """What a data frame of another library offers."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def to_pandas(self):
+        return self.data
+
+
+@pytest.mark.parametrize("kind", [lambda data: data, Polars], ids=["pandas", "other"])
+def test_a_frame_is_read_as_a_file_is(tmp_path, kind):
+    X, y = frame()
+    X.assign(sick=y).to_csv(tmp_path / "t.csv", index=False)
+    expected = read_sample(tmp_path / "t.csv", "sick")
+    sample, schema = sample_of(kind(X.set_index(np.arange(60) * 3)), kind(y))
+    np.testing.assert_array_equal(sample.X, expected.X)
+    np.testing.assert_array_equal(sample.y, expected.y)
+    assert (sample.task, sample.categories) == (expected.task, expected.categories)
+    assert (sample.feature_names, sample.target) == (expected.feature_names, "sick")
+    assert [column.name for column in schema.columns] == ["age", "colour", "ok"]
+
+
+def test_groups_order_names_and_targets_of_other_types():
+    X, _ = frame()
+    days = pd.date_range("2024-01-01", periods=60)[::-1]
+    sample, _ = sample_of(X, np.arange(60.0), time=days)
+    assert sample.ordered
+    assert sample.y.tolist() == np.arange(60.0)[::-1].tolist()
+    y = pd.DataFrame({"age": np.arange(60) % 3})  # the name of a feature, not its values
+    groups = [f"g{k % 9}" for k in range(60)]
+    sample, _ = sample_of(X, y, groups=groups, feature_names=["age", 2, "c"])
+    assert sample.groups.tolist() == [k % 9 for k in range(60)]
+    assert (sample.target, sample.feature_names) == ("age (target)", ("age", "2", "c"))
+    assert sample.classes == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"y": lambda X, y: y[:5]}, r"expected y of shape \(60,\), got \(5,\)"),
+        ({"y": lambda X, y: X["age"]}, "expected X without the target, got y as column 'age' of X"),
+        ({"y": lambda X, y: y.where(y == "yes")}, "column 'sick' has .* missing values"),
+        ({"X": lambda X, y: X.assign(d=[object()] * 60)}, "column 'd' holds"),
+        ({"X": lambda X, y: X.set_axis(["a", "b", "a"], axis=1)}, "more than one column named 'a'"),
+        ({"task": lambda X, y: "regress"}, "expected task .* got 'regress'"),
+        ({"feature_names": lambda X, y: ["a"]}, "expected 3 feature names, got 1"),
+        ({"groups": lambda X, y: y, "time": lambda X, y: y}, "groups or an order of time"),
+    ],
+)
+def test_a_frame_that_cannot_be_used(change, message):
+    X, y = frame()
+    given = {"X": X, "y": y} | {name: make(X, y) for name, make in change.items()}
+    with pytest.raises(ValueError, match=message):
+        compare(**given, methods=["dummy"])
+
+
+def test_filling_encoding_and_scaling_are_learned_from_training_rows_alone():
+    """What test rows hold, text that occurs nowhere else included, changes no learned step."""
+    X, y = frame()
+    learned = []
+    sample, _ = sample_of(X, y)
+    (method,) = methods_of(["linear"], "classification")
+    fold = CellFold(sample, None, np.arange(40), np.arange(40, 60), 0)
+    changed = X.copy()
+    changed.loc[40:, "age"] = 1e6
+    changed.loc[40:, "colour"] = "a new one"
+    for data in (X, changed):
+        sample, _ = sample_of(data, y)
+        model = pipeline(method, sample, 40, 0).fit(sample.X[fold.train], sample.y[fold.train])
+        columns = model["columns"].named_transformers_
+        encoded = columns["categories"]["encode"].categories_[0]
+        texts = [sample.categories[1][int(code)] for code in encoded]
+        learned.append(
+            (
+                texts,
+                columns["numbers"].statistics_.tolist(),
+                model["scaler"].mean_.tolist(),
+                model["machine"].coef_.tolist(),
+            )
+        )
+    assert learned[0] == learned[1]
+    assert learned[0][0] == ["blue", "red"]
+
+
+def test_the_encoder_finds_columns_by_name_and_tells_unknown_from_missing():
+    X, y = frame()
+    sample, schema = sample_of(X, y)
+    encoder = TableEncoder.of(schema)
+    np.testing.assert_array_equal(encoder.transform(X.iloc[:, ::-1].assign(z=1)), sample.X)
+    again = clone(encoder).fit(X)
+    assert again.get_feature_names_out().tolist() == ["age", "colour", "ok"]
+    with pytest.warns(UnknownCategoryWarning, match="column 'colour' holds 'pink'"):
+        codes = encoder.transform(X.head(2).assign(colour=["pink", None]))[:, 1]
+    np.testing.assert_array_equal(codes, [2, np.nan])
+    lacking = "the table lacks the column 'ok'"
+    for wrong, message in (
+        (X.drop(columns="ok"), lacking),
+        (X.to_numpy(), "expected a data frame with the columns 'age', 'colour' and 'ok'"),
+        (X.assign(age="old"), "column 'age': expected a number in row 1, got 'old'"),
+        (X[:0], "expected a table with rows"),
+    ):
+        with pytest.raises(TableError, match=message):
+            encoder.transform(wrong)
+    with pytest.raises(TableError, match="expected a column"):
+        TableEncoder([{"name": "a"}]).fit(X)
+    assert TableSchema.from_dict({"columns": encoder.columns, "target": None}) == TableSchema(
+        schema.columns
+    )
