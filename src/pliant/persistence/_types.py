@@ -9,9 +9,10 @@ OWN_TYPES = frozenset(
         "pliant.comparison.TableEncoder",
         "pliant.persistence.SavedTreesClassifier",
         "pliant.persistence.SavedTreesRegressor",
+        "pliant.tables.ColumnEncoder",
     }
 )
-"""Types of pliant beside the estimators and kernels: the first step for data frames, and trees."""
+"""Types of pliant beside the estimators and kernels: the first steps for tables, and trees."""
 
 SKLEARN_TYPES = frozenset(
     {

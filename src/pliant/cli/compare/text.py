@@ -239,11 +239,10 @@ def _fits(plan: Plan, results: Sequence[ComparisonResult]) -> list[str]:
 
 def _fit(plan: Plan, path: Path, result: ComparisonResult, standing: Standing) -> str:
     """Return the command that learns a model as a method was compared."""
-    drop = [*plan.drop, *(name for name in (plan.group, plan.time) if name is not None)]
+    aside = [name for name in (plan.group, plan.time) if name is not None]
     words = ["--target", plan.target, "--method", standing.method.name]
-    words += _settings(result, standing)
-    words += ["--missing", "impute"] if result.sample["missing"] > 0 else []
-    words += [word for name in drop for word in ("--drop", name)]
+    words += [*_settings(result, standing), *plan.table.words]
+    words += [word for name in aside for word in ("--drop", name)]
     words += ["--task", plan.task] if plan.task else []
     typed = " ".join(shlex.quote(printable(each, 200)) for each in words)
     out = "" if standing.method.name in NOT_SAVED else " --out model.pliant"
