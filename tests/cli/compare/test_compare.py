@@ -49,7 +49,7 @@ def test_a_comparison_is_told(run):
     assert {line.split()[0] for line in told[5:8]} == {"DANK", "Linear", "Dummy"}
     assert all(line.endswith("2 of 2") for line in told[5:8])
     assert "\nUse " in done.out
-    fit = r"  pliant fit .*--method (dank|linear) --tune --missing impute --out model.pliant"
+    fit = r"  pliant fit .*--method (dank|linear) --tune --out model.pliant"
     assert any(re.match(fit, line) for line in told), done.out
     assert done.err.splitlines() == [
         f"Note: finished cells are kept in '{files['cells.jsonl']}'; --resume goes on from there",
@@ -263,7 +263,7 @@ def test_baselines_are_proposed_too(pliant, asked, monkeypatch):
         lambda sample, *_, **options: result(methods=plain[:1]),
     )
     done = pliant("compare", "patients.csv", "--target", "sick")
-    words = "--method svm --tune --missing impute --out model.pliant"
+    words = "--method svm --tune --out model.pliant"
     assert f"  pliant fit patients.csv --target sick {words}" in done.out.splitlines()
     assert done.out.endswith("pliant methods\n")
 
@@ -283,7 +283,7 @@ def test_the_method_to_use_is_fitted_and_saved(pliant, asked, monkeypatch):
     assert "pliant fit" not in done.out
     assert pliant("predict", "best.pliant", "patients.csv", "--out", "p.csv").code == 0
     line = next(line for line in pliant(*words).out.splitlines() if "pliant fit" in line)
-    assert "--method linear --tune --missing impute --seed 3 --out model.pliant" in line
+    assert "--method linear --tune --seed 3 --out model.pliant" in line
     assert pliant(*line.split()[1:], "--cv", 0).code == 0
     assert pliant("predict", "model.pliant", "patients.csv", "--out", "q.csv").code == 0
     assert Path("p.csv").read_text("utf-8") == Path("q.csv").read_text("utf-8")

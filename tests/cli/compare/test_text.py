@@ -7,6 +7,7 @@ import pytest
 
 from pliant.cli.compare.plan import Plan, duration, method_names
 from pliant.cli.compare.text import all_as_data, all_as_text, ending
+from pliant.cli.table_options import TableOptions
 from pliant.comparison import BASELINES
 from tests.comparison.report.report_cases import HOSTILE, METHODS, result
 
@@ -67,17 +68,19 @@ def test_reasons_are_given_once():
 def test_what_comes_from_outside_is_printable(text):
     found = result(name=text, error=f"ValueError: {text}\nand more")
     found.sample["target"] = text
-    plan = Plan((Path(text.replace("\x00", "").replace("/", "")),), text, drop=(text,))
+    plan = Plan(
+        (Path(text.replace("\x00", "").replace("/", "")),), text, table=TableOptions(drop=(text,))
+    )
     shown = all_as_text([found, found]) + ending(plan, [found])
     assert shown.replace("\n", "").isprintable()
 
 
 def test_a_command_to_copy_runs_nothing_else():
-    plan = Plan((Path("t.csv"),), "$(rm -rf x)`;", drop=("a b",), group="g'h")
+    plan = Plan((Path("t.csv"),), "$(rm -rf x)`;", table=TableOptions(drop=("a b",)), group="g'h")
     (line,) = [line for line in ending(plan, [result()]).splitlines() if " fit " in line]
     assert "--target '$(rm -rf x)`;'" in line
     assert """--drop 'a b' --drop 'g'"'"'h'""" in line
-    assert "--method dank --tune --missing impute" in line
+    assert "--method dank --tune --drop" in line
     assert plan.command.startswith("pliant compare t.csv --target '$(rm -rf x)`;' --drop 'a b'")
 
 
@@ -142,8 +145,8 @@ def test_names_of_methods():
         method_names("svm,dank,svm")
 
 
-def test_methods_that_can_only_be_compared_are_listed(pliant):
-    learned, plain = pliant("methods").out.split("\n\nFor pliant compare alone:\n\n")
+def test_plain_methods_are_listed_after_those_that_learn_a_kernel(pliant):
+    learned, plain = pliant("methods").out.split("\n\nPlain methods, to compare with:\n\n")
     assert learned.startswith("dank ")
     assert {name for name in BASELINES if re.search(f"^{name} ", plain, re.MULTILINE)} == {
         *BASELINES

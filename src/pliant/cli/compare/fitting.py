@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pliant.cli.compare.plan import Plan
-from pliant.cli.fit.training import NOT_SAVED, Order, train
+from pliant.cli.fit.training import Order, train
 from pliant.cli.report import program, word
 from pliant.comparison.protocol import SEARCHED
 from pliant.comparison.result import ComparisonResult
+from pliant.comparison.run.baselines import NOT_SAVED
 from pliant.comparison.stats.standings import Standing
 from pliant.core.files import printable
 from pliant.registry import METHODS
@@ -23,14 +25,14 @@ def order_of(plan: Plan, result: ComparisonResult, standing: Standing) -> Order:
     scales the target of a regression, which the comparison does for methods that take no feature
     on any scale.
     """
+    aside = [name for name in (plan.group, plan.time) if name is not None]
     learned = METHODS.get(standing.method.name)
     scaled = result.task == "regression" and learned is not None and not learned.streams
     return Order(
         method=standing.method.name,
         target=plan.target,
         task=plan.task,
-        missing="impute" if result.sample["missing"] else "error",
-        drop=(*plan.drop, *(name for name in (plan.group, plan.time) if name is not None)),
+        table=replace(plan.table, drop=(*plan.table.drop, *aside)),
         cv=0,
         tune=standing.stage == SEARCHED or scaled,
         seed=plan.protocol.seed,
@@ -41,8 +43,7 @@ def fit_command(path: Path, order: Order) -> str:
     """Return the command of these options, to be copied."""
     words = ["--target", order.target, "--method", str(order.method)]
     words += ["--tune"] if order.tune else []
-    words += ["--missing", order.missing] if order.missing != "error" else []
-    words += [part for name in order.drop for part in ("--drop", name)]
+    words += order.table.words
     words += ["--task", order.task] if order.task else []
     words += ["--seed", str(order.seed)] if order.seed else []
     words += ["--out", "model.pliant"] if order.method not in NOT_SAVED else []

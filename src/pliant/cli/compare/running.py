@@ -86,10 +86,9 @@ def _sample(plan: Plan, path: Path) -> Sample:
             path,
             plan.target,
             task=plan.task,
-            missing=plan.missing,
-            drop=plan.drop,
             group=plan.group,
             time=plan.time,
+            **plan.table.choices,
         )
         check_metric(plan.protocol, sample)
         check_folds(sample, plan.protocol)
@@ -101,8 +100,10 @@ def _sample(plan: Plan, path: Path) -> Sample:
 
 
 def _prepare(plan: Plan, samples: Sequence[Sample]) -> None:
-    """Refuse journals of another comparison, and print notes on what is kept and missing."""
+    """Refuse journals of another comparison, and print notes on tables and on what is kept."""
     for sample, cache in zip(samples, plan.caches, strict=True):
+        for note in sample.notes:
+            tell(f"Note: {printable(sample.name, 40)}: {note}")
         if plan.resume:
             Journal(cache, key_of(sample, settled(plan.protocol, sample)), resume=True)
         elif cache.exists():
