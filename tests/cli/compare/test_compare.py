@@ -49,7 +49,7 @@ def test_a_comparison_is_told(run):
     assert {line.split()[0] for line in told[5:8]} == {"DANK", "Linear", "Dummy"}
     assert all(line.endswith("2 of 2") for line in told[5:8])
     assert "\nUse " in done.out
-    fit = r"  pliant fit .*--method (dank|linear) --param C=.* --missing impute --out model.pliant"
+    fit = r"  pliant fit .*--method (dank|linear) --tune --out model.pliant"
     assert any(re.match(fit, line) for line in told), done.out
     assert done.err.splitlines() == [
         f"Note: finished cells are kept in '{files['cells.jsonl']}'; --resume goes on from there",
@@ -256,16 +256,48 @@ def test_ctrl_c_in_a_real_run(folder):
     assert Path("patients.compare.jsonl").read_text("utf-8").count("\n") >= 2
 
 
-def test_baselines_are_proposed_with_the_settings_that_were_chosen(pliant, asked, monkeypatch):
+def test_baselines_are_proposed_too(pliant, asked, monkeypatch):
     plain = [replace(each, status="done", reason="") for each in METHODS if each.kind == "baseline"]
     monkeypatch.setattr(
         "pliant.cli.compare.running.compare_sample",
         lambda sample, *_, **options: result(methods=plain[:1]),
     )
     done = pliant("compare", "patients.csv", "--target", "sick")
-    words = "--method svm --param C=8.0 --param gamma=1.0 --missing impute --out model.pliant"
+    words = "--method svm --tune --out model.pliant"
     assert f"  pliant fit patients.csv --target sick {words}" in done.out.splitlines()
     assert done.out.endswith("pliant methods\n")
+
+
+def test_the_method_to_use_is_fitted_and_saved(pliant, asked, monkeypatch):
+    """As by the command that is proposed without --fit-best."""
+    linear = replace(METHODS[-3], name="linear", title="Linear", status="done")
+    monkeypatch.setattr(
+        "pliant.cli.compare.running.compare_sample",
+        lambda sample, *_, **options: result(methods=[linear, METHODS[-1]]),
+    )
+    words = ["compare", "patients.csv", "--target", "sick", "--seed", 3]
+    done = pliant(*words, "--fit-best", "--out", "best.pliant")
+    assert done.code == 0, done.err
+    assert "Note: 'best.pliant' has a model by linear, learned from 60 rows" in done.err
+    assert "  pliant predict best.pliant patients.csv" in done.out.splitlines()
+    assert "pliant fit" not in done.out
+    assert pliant("predict", "best.pliant", "patients.csv", "--out", "p.csv").code == 0
+    line = next(line for line in pliant(*words).out.splitlines() if "pliant fit" in line)
+    assert "--method linear --tune --seed 3 --out model.pliant" in line
+    assert pliant(*line.split()[1:], "--cv", 0).code == 0
+    assert pliant("predict", "model.pliant", "patients.csv", "--out", "q.csv").code == 0
+    assert Path("p.csv").read_text("utf-8") == Path("q.csv").read_text("utf-8")
+
+
+def test_without_a_method_to_use_no_model_is_written(pliant, asked, monkeypatch):
+    monkeypatch.setattr(
+        "pliant.cli.compare.running.compare_sample",
+        lambda *_, **__: result(methods=METHODS[-1:]),
+    )
+    done = pliant("compare", "patients.csv", "--target", "sick", "--fit-best", "--out", "m.pliant")
+    assert done.code == 0
+    assert "Note: no method can be recommended, so no model was fitted" in done.err
+    assert not Path("m.pliant").exists()
 
 
 def test_a_method_that_is_no_better_than_the_dummy_is_not_proposed(pliant, asked, monkeypatch):

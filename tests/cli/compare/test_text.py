@@ -80,7 +80,7 @@ def test_a_command_to_copy_runs_nothing_else():
     (line,) = [line for line in ending(plan, [result()]).splitlines() if " fit " in line]
     assert "--target '$(rm -rf x)`;'" in line
     assert """--drop 'a b' --drop 'g'"'"'h'""" in line
-    assert "--method dank --param C=8.0 --param gamma=1.0 --drop" in line
+    assert "--method dank --tune --drop" in line
     assert plan.command.startswith("pliant compare t.csv --target '$(rm -rf x)`;' --drop 'a b'")
 
 

@@ -12,7 +12,7 @@ from pliant.comparison.metrics import METRICS
 from pliant.comparison.protocol import DEFAULT, SAMPLED, SEARCHED, Protocol
 from pliant.comparison.report.sentences import sentence
 from pliant.comparison.stats.common import common_folds
-from pliant.comparison.stats.recommendation import recommend, settings_of
+from pliant.comparison.stats.recommendation import recommend
 from pliant.comparison.stats.standings import standings
 from tests.comparison.comparison_cases import entry, ranked, staged
 
@@ -159,18 +159,6 @@ def test_where_no_method_is_better_the_cheapest_as_good_is_used():
     times["svm"] = 0.1
     timed = [replace(s, seconds={"search": times[s.method.name]}) for s in found]
     assert (recommend(timed).standing.method.name, recommend(timed).reason) == ("svm", "reference")
-
-
-def test_the_settings_that_were_chosen_most_often():
-    chosen = [{"C": 1.0}, {"C": 8.0}, {"C": 8.0}, {"C": 1.0}, {"C": 2.0}]
-    inner = [0.5, 0.6, 0.7, 0.65, 0.9]
-    records = staged("svm", SEARCHED, SVM)
-    for each, setting, score in zip(records, chosen, inner, strict=True):
-        each |= {"chosen": setting, "inner_score": score}
-    others = staged("svm", DEFAULT, SVM[:2]) + staged("dank", SEARCHED, SVM)
-    standing = places(records + others, ("svm", "dank"))["svm"]
-    assert settings_of(records + others, standing) == {"C": 8.0}
-    assert settings_of(others, replace(standing, stage=DEFAULT)) == {}
 
 
 def test_the_first_is_tested_against_the_second():

@@ -8,14 +8,19 @@ from typing import Annotated
 import typer
 
 from pliant.cli import table_options as options
+from pliant.cli.compare.fitting import fit_best as fit
 from pliant.cli.compare.plan import BUDGET, Plan, method_names
 from pliant.cli.compare.running import run_plan
 from pliant.cli.compare.text import all_as_data, all_as_text, ending
+from pliant.cli.console import tell
 from pliant.cli.exit_codes import INTERRUPTED
 from pliant.cli.outputs import STDOUT, write_json
 from pliant.cli.parameters import whole
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.report import write_report
+from pliant.comparison.result import ComparisonResult
+from pliant.core.files import quoted
+from pliant.core.text import count
 
 
 def compare(
@@ -76,6 +81,12 @@ def compare(
     json: Annotated[
         Path | None, typer.Option(metavar="FILE|-", help="Write the full result; - is stdout.")
     ] = None,
+    fit_best: Annotated[
+        bool, typer.Option("--fit-best", help="Fit the method to use on all rows, into --out.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE.pliant", help="Where --fit-best puts the model.")
+    ] = None,
     cache: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Finished folds; default: TABLE.compare.jsonl, here."),
@@ -108,6 +119,8 @@ def compare(
         resume=resume,
         report=report,
         json=json,
+        fit_best=fit_best,
+        out=out,
     )
     results = run_plan(plan)
     if json != STDOUT:
@@ -117,6 +130,17 @@ def compare(
     if report is not None:
         write_report(results, report)
     if json != STDOUT:
-        print(f"\n{ending(plan, results)}")
+        print(f"\n{ending(plan, results)}", flush=True)
+    if fit_best:
+        tell(_fitted(plan, results[0]))
     if results[-1].interrupted:
         raise typer.Exit(INTERRUPTED)
+
+
+def _fitted(plan: Plan, result: ComparisonResult) -> str:
+    """Fit the method to use; return what was done."""
+    learned = fit(plan, result)
+    if learned is None:
+        return "Note: no method can be recommended, so no model was fitted"
+    rows = count(learned["data"]["rows"], "row")
+    return f"Note: {quoted(plan.out, 200)} has a model by {learned['method']}, learned from {rows}"

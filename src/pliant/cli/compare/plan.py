@@ -28,7 +28,8 @@ class Plan:
     Without `methods`, all for the task are compared. The `budget` is as it was written, see
     `duration`. `task`, `group` and `time` are as in `pliant.comparison.reading.read_sample`, as the
     options of `table` are. The `cache` is the journal of finished cells; without
-    one, there is a file for each table in the current folder.
+    one, there is a file for each table in the current folder. With `fit_best` the method to use is
+    fitted and written to `out`.
     """
 
     tables: tuple[Path, ...]
@@ -45,6 +46,8 @@ class Plan:
     resume: bool = False
     report: Path | None = None
     json: Path | None = None
+    fit_best: bool = False
+    out: Path | None = None
 
     @property
     def names(self) -> list[str]:

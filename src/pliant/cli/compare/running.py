@@ -60,11 +60,15 @@ def _check(plan: Plan) -> None:
         raise TableError(f"expected each table once, got {quoted(twice[0], 200)} twice")
     if plan.cache is not None and len(plan.tables) > 1:
         raise ValueError("--cache names the file of one table: leave it out for several")
-    if plan.report == STDOUT or plan.cache == STDOUT:
+    if STDOUT in (plan.report, plan.cache, plan.out):
         raise ValueError("expected the name of a file, got '-': only --json can go to stdout")
     if plan.group is not None and plan.time is not None:
         raise ValueError("expected --group or --time, got both")
-    check_outputs([plan.report, plan.json, *plan.caches], inputs=plan.tables)
+    if plan.fit_best != (plan.out is not None):
+        raise ValueError("expected --fit-best and --out FILE together: --out takes the model")
+    if plan.fit_best and len(plan.tables) > 1:
+        raise ValueError("--fit-best fits one model: give one table")
+    check_outputs([plan.report, plan.json, plan.out, *plan.caches], inputs=plan.tables)
 
 
 def _samples(plan: Plan) -> list[Sample]:

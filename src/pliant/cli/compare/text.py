@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import json
-import shlex
 import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
+from pliant.cli.compare.fitting import fit_command, order_of
 from pliant.cli.compare.plan import Plan
 from pliant.cli.outputs import STDOUT
 from pliant.cli.report import facts, paragraph, program, word
 from pliant.comparison import Column, text_table
 from pliant.comparison.protocol import SAMPLED, SEARCHED
 from pliant.comparison.result import ComparisonResult
-from pliant.comparison.run.baselines import NOT_SAVED
 from pliant.comparison.stats.across import Across, across
-from pliant.comparison.stats.recommendation import settings_of
 from pliant.comparison.stats.standings import Standing
 from pliant.core.files import printable, quoted
 from pliant.core.text import count, decimals, fixed, known, p_value, seconds, signed
-from pliant.registry import METHODS
 
 RANK_COLUMNS = (
     Column("method"),
@@ -230,37 +225,9 @@ def _going_on(plan: Plan, results: Sequence[ComparisonResult]) -> list[str]:
 def _fits(plan: Plan, results: Sequence[ComparisonResult]) -> list[str]:
     """Return the commands that learn a model by the method to use, and that list all methods."""
     commands = [
-        _fit(plan, path, result, advice.standing)
+        fit_command(path, order_of(plan, result, advice.standing))
         for path, result in zip(plan.tables, results, strict=False)
-        if (advice := result.recommendation()) is not None
+        if plan.out is None and (advice := result.recommendation()) is not None
     ]
-    return [*commands, f"{program()} methods"]
-
-
-def _fit(plan: Plan, path: Path, result: ComparisonResult, standing: Standing) -> str:
-    """Return the command that learns a model as a method was compared."""
-    aside = [name for name in (plan.group, plan.time) if name is not None]
-    words = ["--target", plan.target, "--method", standing.method.name]
-    words += [*_settings(result, standing), *plan.table.words]
-    words += [word for name in aside for word in ("--drop", name)]
-    words += ["--task", plan.task] if plan.task else []
-    typed = " ".join(shlex.quote(printable(each, 200)) for each in words)
-    out = "" if standing.method.name in NOT_SAVED else " --out model.pliant"
-    return f"{program()} fit {word(path)} {typed}{out}"
-
-
-def _settings(result: ComparisonResult, standing: Standing) -> list[str]:
-    """Return the words that give the settings of a method, as it was ranked.
-
-    ``--tune`` scales the target of a regression, which learned kernels are compared with unless
-    they take any scale.
-    """
-    method = METHODS.get(standing.method.name)
-    if method is not None and not method.streams and result.task == "regression":
-        return ["--tune"]
-    chosen = settings_of(result.records, standing)
-    return [part for name, v in chosen.items() for part in ("--param", f"{name}={_literal(v)}")]
-
-
-def _literal(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    used = [f"{program()} predict {word(plan.out)} {word(plan.tables[0])}"] if plan.out else []
+    return [*commands, *used, f"{program()} methods"]

@@ -18,14 +18,12 @@ The dummy is never recommended, nor a method whose mean is not better than the d
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any, Literal
+from typing import Literal
 
-from pliant.comparison.record import DUMMY, Record, stage_of
+from pliant.comparison.record import DUMMY
 from pliant.comparison.stats.standings import Standing
 
 LEVEL = 0.05
@@ -81,32 +79,6 @@ def is_better(standing: Standing, level: float = LEVEL) -> bool:
         return False
     always = standing.wins == standing.folds >= ENOUGH_WINS
     return always or standing.p_value < level
-
-
-def settings_of(records: Iterable[Record], standing: Standing) -> dict[str, Any]:
-    """Return the settings that the searches of a method chose most often.
-
-    Of several, those with the best score on inner folds. They are parameters of the estimator;
-    there are none for a method with default settings.
-    """
-    mine = [
-        record
-        for record in records
-        if record["method"] == standing.method.name
-        and record["status"] == "done"
-        and stage_of(record) == standing.stage
-    ]
-    times: Counter[str] = Counter()
-    score: dict[str, float] = {}
-    for record in mine:
-        written = json.dumps(record.get("chosen") or {}, sort_keys=True, default=str)
-        inner = record.get("inner_score")
-        times[written] += 1
-        score[written] = max(score.get(written, -inf), -inf if inner is None else inner)
-    if not times:
-        return {}
-    chosen: dict[str, Any] = json.loads(max(times, key=lambda each: (times[each], score[each])))
-    return chosen
 
 
 def _useful(ranked: Sequence[Standing]) -> list[Standing]:
