@@ -1,4 +1,4 @@
-"""Links from names alone: pliant's without their module, those of other libraries without inventories.
+"""Links from names alone: ours without their module, those of other libraries without inventories.
 
 sphinx.ext.intersphinx reads an inventory from each site, and a build without the network fails.
 The pages of NumPy, SciPy, pandas and scikit-learn follow one pattern each, so that a name is enough
