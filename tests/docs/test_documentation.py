@@ -14,7 +14,7 @@ LISTED = [
     "pliant", "pliant.kernels", "pliant.plots", "pliant.datasets", "pliant.persistence",
     "pliant.tables", "pliant.metrics",
 ]  # fmt: skip
-INNER = {"Column", "Target", "UnknownCategoryWarning"}
+INNER = {"Column", "LeftOut", "Target", "UnknownCategoryWarning"}
 """Parts of a table's schema, which the reference leaves out."""
 
 
