@@ -124,9 +124,9 @@ REFUSED = {
         "column 'site': expected a number or a date such as 2024-01-31 in row 1, got 'x'",
     ),
     "european": (
-        {"day": ["2024-01-01", "31/12/2024", "2024", "2024", "2024", "2024"]},
+        {"day": ["2024-01-01", "32/12/2024", *["2024-01-02"] * 4]},
         {"time": "day"},
-        "expected a number or a date such as 2024-01-31 in row 2, got '31/12/2024'",
+        "expected a number or a date such as 2024-01-31 in row 2, got '32/12/2024'",
     ),
     "truth": ({}, {"time": "ok", "drop": ["day"]}, "'ok' has a missing value in row 4"),
     "gap in group": (
@@ -142,10 +142,10 @@ REFUSED = {
         {"missing": "error", "drop": ["day"]},
         "column 'a' has 2 missing values, the first in row 2",
     ),
-    "empty column": (
-        {"a": [""] * 6},
-        {"drop": ["day"]},
-        "column 'a' holds no value at all: drop it (--drop)",
+    "unsure time": (
+        {"day": [f"0{k}/02/2024" for k in range(1, 7)]},
+        {"time": "day"},
+        "dates in 'day' may have day or month first: add --date-order dmy or --date-order mdy",
     ),
     "one class": (
         {"y": ["p"] * 6},
@@ -171,19 +171,28 @@ def test_what_is_refused(tmp_path, name):
     assert said in str(told.value)
 
 
-def test_text_that_is_no_category_is_refused_with_a_way_out(tmp_path):
-    frame = pd.DataFrame({"a": range(50), "note": [f"text {k}" for k in range(50)]})
-    frame.assign(y=list("pq") * 25).to_csv(tmp_path / "t.csv", index=False)
-    with pytest.raises(TableError, match=r"50 different texts.*--drop 'note'"):
-        read_sample(tmp_path / "t.csv", "y")
-    assert read_sample(tmp_path / "t.csv", "y", drop=["note"]).feature_names == ("a",)
+def test_a_sample_has_notes_on_how_its_table_was_read(tmp_path):
+    frame = pd.DataFrame({"a": np.arange(50) / 8, "key": [f"text {k}" for k in range(50)]})
+    frame["note"] = [f"a text with {k} words" for k in range(50)]
+    frame["town"] = [f"c{k % 40}" for k in range(50)]
+    frame.assign(y=list("pq") * 25).to_csv(tmp_path / "t.csv", index=False, sep=";", decimal=",")
+    sample = read_sample(tmp_path / "t.csv", "y")
+    assert sample.notes[0] == "read with separator ';', decimal comma"
+    assert sample.notes[1].startswith("left out: 'key' (a value of its own in nearly every row)")
+    assert sample.X.shape == (50, 1 + 512 + 1)
+    assert sample.texts == ((1, 513),)
+    assert list(sample.categories) == [513]
+    kept = read_sample(tmp_path / "t.csv", "y", keep=["key"], drop=["note"], categorical=["a"])
+    assert kept.texts == ((1, 513),)
+    assert list(kept.categories) == [0, 513]
 
 
-def test_dates_are_refused_unless_they_order(tmp_path):
+def test_dates_are_features_unless_they_order(tmp_path):
     frame = pd.DataFrame({"a": range(4), "t": MOMENTS["times"], "y": list("pqpq")})
     frame.to_parquet(tmp_path / "t.parquet")
-    with pytest.raises(TableError, match=r"'t' holds values of type datetime64.*--drop"):
-        read_sample(tmp_path / "t.parquet", "y")
+    sample = read_sample(tmp_path / "t.parquet", "y")
+    assert sample.feature_names[:2] == ("a", "t (days)")
+    assert read_sample(tmp_path / "t.parquet", "y", time="t").feature_names == ("a",)
 
 
 def test_lists_name_no_groups(tmp_path):

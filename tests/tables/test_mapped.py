@@ -108,8 +108,8 @@ def test_any_cells_mean_the_same_in_any_chunks(
 
 FAULTS = {
     "gap": ("", "column 'a' has a missing value in row 92:"),
-    "inf": ("inf", "column 'a': expected a finite number in row 92, got 'inf'"),
-    "text": ("x", "column 'a' has 100 different texts in 100 rows, such as 'x' in row 92;"),
+    "inf": ("inf", "column 'a': expected a finite number in row 92, got inf"),
+    "text": ("x", "column 'a' holds numbers, but 'x' in row 92 is none: correct it, read 'x'"),
 }
 
 
@@ -122,19 +122,50 @@ def test_a_fault_in_a_late_chunk_is_told_with_its_row(tmp_path, fault):
     lines = ["a,b,y", *(f"{a},{k},{k / 3:.3f}" for k, a in enumerate(cells))]
     path.write_text("\n".join(lines), encoding="utf-8")
     with pytest.raises(TableError) as error:
-        map_table(path, "y", chunk_rows=10)
+        map_table(path, "y", chunk_rows=10, missing="error")
     assert expected in str(error.value)
-    assert str(error.value) == outcome(lambda: whole(path, "y")).replace("got inf", "got 'inf'")
+    assert str(error.value) == outcome(lambda: whole(path, "y", missing="error"))
 
 
-def test_so_are_several_gaps_and_many_texts(tmp_path):
+def test_all_problems_of_late_chunks_are_one_message(tmp_path):
     path = tmp_path / "t.csv"
-    rows = [f"{'' if k in (31, 57, 98) else k},t{k},{k / 3:.3f}" for k in range(900)]
+    rows = [
+        f"{'' if k in (31, 57, 98) else k},{'x' if k == 777 else k},{k / 3:.3f}" for k in range(900)
+    ]
     path.write_text("\n".join(["a,b,y", *rows]), encoding="utf-8")
-    with pytest.raises(TableError, match="'a' has 3 missing values, the first in row 32:"):
-        map_table(path, "y", chunk_rows=10, drop=["b"])
-    with pytest.raises(TableError, match="'b' has 210 different texts in 210 rows, such as 't0'"):
-        map_table(path, "y", chunk_rows=10, drop=["a"])
+    with pytest.raises(TableError) as error:
+        map_table(path, "y", chunk_rows=10, missing="error")
+    text = str(error.value)
+    assert text == outcome(lambda: whole(path, "y", missing="error"))
+    assert "(1) column 'a' has 3 missing values, the first in row 32:" in text
+    assert "(2) column 'b' holds numbers, but 'x' in row 778 is none" in text
+    assert text.endswith("; all at once: --missing impute --na-values x")
+
+
+@pytest.mark.parametrize("chunk_rows", [7, 400])
+def test_numbers_that_turn_out_to_be_codes_late_are_counted_again(
+    tmp_path, monkeypatch, chunk_rows
+):
+    monkeypatch.setattr("pliant.tables._profile.MANY_NUMBERS", 20)
+    path = tmp_path / "t.csv"
+    codes = [k % 90 for k in range(400)] + [f"c{k % 90}" for k in range(100)]
+    rows = [f"{code},{k * 1.5}" for k, code in enumerate(codes)]
+    path.write_text("\n".join(["a,y", *rows]), encoding="utf-8")
+    found = same(path, "y", chunk_rows)
+    assert len(found.schema.columns[0].categories) == 180
+
+
+def test_dates_texts_and_ids_mean_the_same_in_chunks(tmp_path):
+    path = tmp_path / "t.csv"
+    note = "a note of {} words or {}"
+    rows = [
+        f"{k + 1};{k % 28 + 1:02}.{k % 12 + 1:02}.2024;{note.format(k % 7, k % 99)};{k},5;Z{k}"
+        for k in range(200)
+    ]
+    path.write_text("\n".join(["id;day;note;y;key", *rows]), encoding="cp1252")
+    found = same(path, "y", 7)
+    assert [column.kind for column in found.schema.columns] == ["date", "text"]
+    assert [column.name for column in found.schema.left_out] == ["id", "key"]
 
 
 def test_a_ragged_row_in_a_late_chunk(tmp_path):
@@ -153,7 +184,7 @@ def test_too_many_rows_are_refused_before_all_are_read(tmp_path, monkeypatch):
 
 def test_a_table_that_changes_between_the_passes(houses, monkeypatch):
     frames = [*_mapped.iter_table(houses / "t.csv", 100)]
-    turns = iter([frames, frames[:-1]])
+    turns = iter([frames, frames[:-1], frames[:-1]])
     monkeypatch.setattr(_mapped, "iter_table", lambda *_: iter(next(turns)))
     with pytest.raises(TableError, match="expected the 500 rows that were there at first, got 400"):
         map_table(houses / "t.csv", "price", missing="impute")

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pliant import TableError
-from pliant.tables import iter_table, read_table
+from pliant.tables import TableFormat, iter_table, read_table
 
 FRAME = pd.DataFrame(
     {
@@ -48,7 +48,7 @@ def test_every_kind_of_file_gives_the_same_frame(tmp_path, name):
 )
 def test_delimiters(tmp_path, text, name):
     frame = read_table(put(tmp_path, text, name))
-    assert frame.to_dict("list") == {"a": [1], "b": ["2,5"]}
+    assert frame.to_dict("list") == {"a": [1], "b": [2.5]}
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_words_for_a_missing_value(tmp_path, word):
     assert frame.isna().to_numpy().tolist() == [[True, True], [False, False]]
 
 
-@pytest.mark.parametrize("text", ["1_000", "0x10", "1,5", "１", "1d5"])
+@pytest.mark.parametrize("text", ["1_000", "0x10", "1,5,2", "１", "1d5"])
 def test_what_only_looks_like_a_number_is_text(tmp_path, text):
     assert read_table(put(tmp_path, f'a,b\n"{text}",1\n'))["a"].tolist() == [text]
 
@@ -160,8 +160,9 @@ BAD = {
         b"a,b\n1," + b"x" * 200_000,
         "line 2: expected at most 131072 characters in a cell",
     ),
-    "latin-1": ("t.csv", "a,b\n1,é\n".encode("latin-1"), "line 2: expected UTF-8.* 0xe9"),
-    "utf-16": ("t.csv", "a,b\n1,2\n".encode("utf-16"), "line 1: expected UTF-8"),
+    "damaged utf-8": ("t.csv", "a,b\n1,é\n".encode() + b"\xe9", "line 3: expected UTF-8.* 0xe9"),
+    "no text": ("t.csv", b"a,b\n1,\x81\n", "line 2: expected UTF-8, got the byte 0x81 .*--enc"),
+    "cut utf-16": ("t.csv", "a,b\n1,2\n".encode("utf-16")[:-1], "line 2: expected UTF-16"),
     "picture": ("t.csv", b"\x89PNG\r\n\x1a\n\0\0\0", "line 1: expected"),
     "NUL": ("t.csv", b"a,b\n1,2\n1,\0\n", "line 3: expected text, got binary data"),
     "one endless line": ("t.csv", b"a," * (1 << 23) + b"a,", "line 1: expected at most 16777216"),
@@ -255,6 +256,7 @@ def test_text_survives_a_csv(rows, chunk_rows):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "t.csv"
         frame.to_csv(path, index=False, encoding="utf-8", quoting=1)
-        read = pd.concat(list(iter_table(path, chunk_rows)))
+        plain = TableFormat(sep=",", decimal=".", thousands="", encoding="utf-8")
+        read = pd.concat(list(iter_table(path, chunk_rows, plain)))
     kept = read.notna().to_numpy()
     assert read.to_numpy()[kept].tolist() == frame.to_numpy()[kept].tolist()

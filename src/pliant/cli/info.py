@@ -12,7 +12,7 @@ from pliant.cli.model_facts import functions, kernel, plain_parameters
 from pliant.cli.predict import load_with_schema
 from pliant.cli.report import Fact, facts, function_facts, kernel_facts, number, score_text
 from pliant.comparison.run.baselines import BASELINES, available
-from pliant.comparison.run.pipeline import last_step
+from pliant.comparison.run.pipeline import last_step, names_after
 from pliant.core.exceptions import ModelFileError
 from pliant.core.files import printable, quoted
 from pliant.core.summary import summarize
@@ -20,6 +20,7 @@ from pliant.persistence import LoadedModel, SavedTreesClassifier, SavedTreesRegr
 from pliant.registry import METHODS
 from pliant.tables import TableSchema
 from pliant.tables._names import listed
+from pliant.tables._schema import described
 
 TREES = (SavedTreesClassifier, SavedTreesRegressor)
 
@@ -42,13 +43,14 @@ def info(
 def _known(loaded: LoadedModel, schema: TableSchema) -> list[Fact]:
     """Return all facts; they come from a file, so any of them may be odd."""
     estimator = last_step(loaded.model)
+    names = names_after(loaded.model, schema.feature_names)
     summary = summarize(estimator)
     parameters = (f"{name}={number(v)}" for name, v in _parameters(estimator, loaded).items())
     return [
         ("method", _method(estimator)),
         *_table(estimator, schema),
-        *kernel_facts(kernel(estimator, schema.feature_names)),
-        *function_facts(summary.n_support, functions(estimator, schema.feature_names)),
+        *kernel_facts(kernel(estimator, names)),
+        *function_facts(summary.n_support, functions(estimator, names)),
         ("parameters", ", ".join(parameters)),
         *_noted(loaded),
         ("saved by", f"pliant {loaded.pliant_version}"),
@@ -82,6 +84,8 @@ def _table(estimator: Any, schema: TableSchema) -> list[Fact]:
         ("target", f"{quoted(schema.target.name)}, {schema.target.task}"),
         ("columns", f"{counts}: {columns}"),
     ]
+    if schema.left_out:
+        known.append(("left out", described(schema.left_out)))
     if schema.target.task == "classification":
         known.insert(1, ("classes", listed(estimator.classes_.tolist(), SHOWN, LONGEST)))
     return known

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,8 +13,10 @@ import typer
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 
+from pliant.cli import table_options as options
 from pliant.cli.console import progress, tell
 from pliant.cli.outputs import STDOUT, check_outputs
+from pliant.comparison.reading import described_format
 from pliant.comparison.run.pipeline import last_step
 from pliant.comparison.run.search import Tick
 from pliant.core.exceptions import ModelFileError
@@ -21,7 +24,15 @@ from pliant.core.files import printable, quoted
 from pliant.core.typing import Array
 from pliant.core.validation import check_share
 from pliant.persistence import LoadedModel, load_model
-from pliant.tables import TableSchema, iter_table, write_csv, write_predictions
+from pliant.tables import (
+    TableFormat,
+    TableSchema,
+    detect_format,
+    iter_table,
+    write_csv,
+    write_predictions,
+)
+from pliant.tables._names import check_present
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,6 +47,13 @@ def predict(
     out: Annotated[
         Path, typer.Option(metavar="FILE", help="A .csv or .csv.gz file; - is stdout.")
     ] = STDOUT,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Write a column of the table through; repeatable."),
+    ] = None,
+    proba: Annotated[
+        bool, typer.Option("--proba", help="Add the probability of each class.")
+    ] = False,
     decision: Annotated[
         bool, typer.Option("--decision", help="Add the decision values of a classifier.")
     ] = False,
@@ -46,17 +64,29 @@ def predict(
             help="Add columns low and high: an interval with this share of targets (lab-rbf).",
         ),
     ] = None,
+    sep: options.Sep = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
+    encoding: options.Encoding = None,
+    na_values: options.NaValues = None,
 ) -> None:
     """Predict the target for each row of a table, in the order of its rows.
 
     The table is read in chunks, so it may be larger than memory. Its columns are found by name.
+    Columns that the model took for ids are written through, and those named by --columns.
     A label that a spreadsheet could take for a formula gets a single quote in front.
 
     Example:  pliant predict model.pliant new.csv --out predictions.csv
     """
     check_outputs([out], inputs=[model, table])
-    predictor = TablePredictor(model, decision, interval)
-    frames = iter_table(table)
+    given = options.table_format(sep, decimal, thousands, encoding, na_values)
+    predictor = TablePredictor(
+        model, decision=decision, interval=interval, proba=proba, columns=columns or ()
+    )
+    form = detect_format(table, given, predictor.form)
+    for note in described_format(form):
+        tell(f"Note: {note}")
+    frames = iter_table(table, form=form)
     if out == STDOUT:
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(encoding="utf-8", newline="")
@@ -103,7 +133,15 @@ def _rehearse(model: Any, features: int, path: Path) -> None:
 class TablePredictor:
     """Predicts one frame after the other, and counts the rows predicted so far in `n_rows`."""
 
-    def __init__(self, path: Path, decision: bool = False, interval: float | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        decision: bool = False,
+        interval: float | None = None,
+        proba: bool = False,
+        columns: Sequence[str] = (),
+    ) -> None:
         loaded, self._schema = load_with_schema(path)
         self._model = loaded.model
         if interval is not None:
@@ -117,15 +155,31 @@ class TablePredictor:
         if decision and not hasattr(self._model, "decision_function"):
             raise ValueError("--decision belongs to classification, this model does regression")
         self._decision = decision
+        if proba and not hasattr(self._model, "predict_proba"):
+            raise ValueError(
+                "--proba belongs to a classification model with probabilities, got one of "
+                f"{type(last_step(self._model)).__name__}"
+            )
+        self._proba = proba
+        self._columns = tuple(dict.fromkeys(columns))
         self._reported: set[str] = set()
         self.n_rows = 0
 
+    @property
+    def form(self) -> TableFormat | None:
+        """The format of the table that the model was learned from."""
+        return self._schema.form
+
     def __call__(self, frame: pd.DataFrame, tick: Tick | None = None) -> pd.DataFrame:
-        """Return a frame with the column ``prediction``, and the decision values if asked for."""
+        """Return ids and chosen columns, the column ``prediction``, and what else was asked for."""
         import pandas as pd
 
+        check_present(self._columns, list(map(str, frame)))
         X = self._schema.features(frame, self._reported)
-        columns: dict[str, Array] = {"prediction": self._model.predict(X)}
+        columns: dict[str, Any] = {"prediction": self._model.predict(X)}
+        if self._proba:
+            probabilities = self._model.predict_proba(X)
+            columns |= self._by_class("probability", probabilities)
         if self._decision:
             columns |= self._decisions(X)
         if self._interval is not None:
@@ -134,15 +188,27 @@ class TablePredictor:
         self.n_rows += len(X)
         if tick is not None:
             tick(len(X))
-        return pd.DataFrame(columns)
+        return pd.DataFrame({**self._through(frame, columns), **columns})
+
+    def _through(self, frame: pd.DataFrame, columns: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the columns of a table that are written through, those with a free name."""
+        ids = [each.name for each in self._schema.left_out if each.reason == "id"]
+        names = dict.fromkeys([*(name for name in ids if name in frame), *self._columns])
+        if taken := [name for name in names if name in columns]:
+            raise ValueError(f"expected --columns without {quoted(taken[0])}: it is in the output")
+        return {name: frame[name].array for name in names}
 
     def _decisions(self, X: Array) -> dict[str, Array]:
         """Return the column ``decision``, or with more than two classes one for each class."""
         values: Array = np.asarray(self._model.decision_function(X))
         if values.ndim == 1:
             return {"decision": values}
+        return self._by_class("decision", values)
+
+    def _by_class(self, what: str, values: Array) -> dict[str, Array]:
+        """Return a column for each class."""
         labels = self._model.classes_.tolist()
-        return {f"decision {label}": values[:, k] for k, label in enumerate(labels)}
+        return {f"{what} {label}": values[:, k] for k, label in enumerate(labels)}
 
 
 def predict_interval(model: Any, X: Array, coverage: float) -> Array:

@@ -7,7 +7,6 @@ how to encode and to scale) is a later step, which each fold learns from its tra
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,14 +15,14 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from pliant.comparison.reading import coded, sample_from_frame
+from pliant.comparison.reading import sample_from_frame
 from pliant.comparison.sample import Sample
 from pliant.core.exceptions import TableError
 from pliant.core.files import quoted
 from pliant.core.text import listed
 from pliant.core.typing import Array
 from pliant.core.validation import check_choice
-from pliant.tables import Column, TableSchema, UnknownCategoryWarning
+from pliant.tables import TableSchema
 from pliant.tables._names import check_present, check_unique
 
 if TYPE_CHECKING:
@@ -118,13 +117,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     """Turn data frames into the numbers that a comparison learns from, column by column.
 
     Columns are found by name, in any order; others are left aside. Categories become their
-    numbers, an unknown one becomes the number after the last, and NaN stands where a value is
-    missing. Nothing is learned from the rows: the next steps of a pipeline do that.
+    numbers, an unknown one the number after the last, dates calendar features, texts hashed words,
+    and NaN stands where a value is missing. Nothing is learned from the rows: the next steps of a
+    pipeline do that.
 
     Parameters
     ----------
-    columns : list of dict
-        The columns of a `pliant.tables.TableSchema`, as its ``to_dict`` returns them.
+    schema : dict
+        What the columns mean, as `pliant.tables.TableSchema.to_dict` returns it.
 
     Attributes
     ----------
@@ -133,13 +133,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         The names of the columns.
     """
 
-    def __init__(self, columns: Sequence[Mapping[str, Any]]) -> None:
-        self.columns = columns
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self.schema = schema
 
     @classmethod
     def of(cls, schema: TableSchema) -> Self:
         """Return a fitted encoder of the columns of a schema."""
-        return cls(schema.to_dict()["columns"])._settle()
+        return cls(schema.to_dict())._settle()
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Check the columns of a data frame; nothing is learned from its rows."""
@@ -160,37 +160,31 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             If a text is none of the categories; the column and the text are named.
         """
         check_is_fitted(self, "n_features_in_")
-        frame = self._checked(X)
-        columns = self._columns()
-        features = coded(frame, columns)
-        for j, column in enumerate(columns):
-            if column.kind == "categorical":
-                cells = frame[column.name]
-                features[:, j] = _with_unknown(column, cells, features[:, j])
-        return features
+        return self._schema().features(self._checked(X))
 
     def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[np.object_]:
-        """Return the names of the columns, shape (n_features,)."""
+        """Return the names of the features, such as ``day (year)``, shape (n_features_out,)."""
         check_is_fitted(self, "n_features_in_")
-        return self.feature_names_in_
+        return np.array(self._schema().feature_names, dtype=object)
 
     def _settle(self) -> Self:
-        names = [column.name for column in self._columns()]
+        names = [column.name for column in self._schema().columns]
         self.feature_names_in_ = np.array(names, dtype=object)
         self.n_features_in_ = len(names)
         return self
 
-    def _columns(self) -> tuple[Column, ...]:
-        return TableSchema.from_dict({"columns": list(self.columns), "target": None}).columns
+    def _schema(self) -> TableSchema:
+        return TableSchema.from_dict(self.schema)
 
     def _checked(self, X: Any) -> pd.DataFrame:
         """Return a data frame that has all columns."""
         frame = as_frame(X)
-        names = [column.name for column in self._columns()]
+        names = [column.name for column in self._schema().columns]
         if frame is None:
+            shown = listed([quoted(name) for name in names], 10)
             raise TableError(
-                f"expected a data frame with the columns {listed([quoted(n) for n in names], 10)}, "
-                f"as the model was fitted on, got {type(X).__name__}"
+                f"expected a data frame with the columns {shown}, as the model was fitted on, "
+                f"got {type(X).__name__}"
             )
         check_present(names, list(frame.columns))
         check_unique([name for name in frame.columns if name in set(names)], "the table")
@@ -200,25 +194,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _check_loaded(self) -> None:
         """Raise ValueError if a file holds no columns, or other ones than were fitted."""
-        if len(self._columns()) != self.n_features_in_:
-            raise ValueError(f"expected {self.n_features_in_} columns, got {len(self._columns())}")
+        columns = self._schema().columns
+        if len(columns) != self.n_features_in_:
+            raise ValueError(f"expected {self.n_features_in_} columns, got {len(columns)}")
 
 
 TableEncoder.__module__ = "pliant.comparison"
-
-
-def _with_unknown(column: Column, cells: pd.Series, codes: Array) -> Array:
-    """Return the numbers of categories; a text that is none of them is the number after the last.
-
-    So a one-hot encoding has zeros for it, whereas a missing text is filled in.
-    """
-    unknown = np.isnan(codes) & cells.notna().to_numpy()
-    if unknown.any():
-        text = cells.iloc[int(unknown.argmax())]
-        warnings.warn(
-            f"column {quoted(column.name)} holds {quoted(text)}, which it did not hold when the "
-            "model was fitted: such values are encoded as all zeros",
-            UnknownCategoryWarning,
-            stacklevel=2,
-        )
-    return np.where(unknown, len(column.categories), codes)

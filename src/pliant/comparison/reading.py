@@ -1,7 +1,7 @@
 """From a table in a file to a sample to compare methods on.
 
 Nothing is learned here from the rows: a missing number stays NaN, a text becomes the number of its
-category, and what stands for either is decided inside each fold.
+category or hashed words, and what stands for either is decided inside each fold.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ import numpy.typing as npt
 from pliant.comparison.sample import Sample
 from pliant.core.exceptions import TableError
 from pliant.core.files import quoted
-from pliant.core.typing import Array, Indices
-from pliant.tables import Column, TableSchema, read_table
-from pliant.tables._names import check_present
-from pliant.tables._values import refuse_missing, row_name, texts
+from pliant.core.typing import Indices
+from pliant.tables import TableFormat, TableSchema, detect_format, read_table
+from pliant.tables._dates import DateOrder, moments, orders_of
+from pliant.tables._names import check_present, row_name
+from pliant.tables._values import refuse_missing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,6 +37,10 @@ def read_sample(
     task: str | None = None,
     missing: str = "impute",
     drop: Sequence[str] = (),
+    keep: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    date_order: str | None = None,
+    form: TableFormat | None = None,
     group: str | None = None,
     time: str | None = None,
     most_rows: int | None = None,
@@ -53,20 +58,23 @@ def read_sample(
     missing : {"impute", "error"}, default="impute"
         Whether missing features are filled in, in each fold by itself, or refused. A missing
         target, group or time is always refused.
-    drop : sequence of str, default=()
-        Columns to leave out.
+    drop, keep, categorical, date_order
+        As for `pliant.tables.TableSchema.fit`.
+    form : TableFormat, optional
+        How a CSV file is written; what it leaves open is detected.
     group : str, optional
         The column of which rows with the same value stay together; no feature.
     time : str, optional
-        The column by which rows are put in order: numbers, or dates as in ISO 8601; no feature.
+        The column by which rows are put in order: numbers or dates; no feature.
     most_rows : int, optional
         Refuse a table with more rows.
 
     Returns
     -------
     Sample
-        Numeric features as they are, boolean ones as 0 and 1, texts as the numbers of their
-        categories in alphabetical order; NaN where one is missing.
+        Numeric features as they are, boolean ones as 0 and 1, dates as calendar features, texts
+        as the numbers of their categories in alphabetical order or as hashed words; NaN where one
+        is missing.
 
     Raises
     ------
@@ -74,32 +82,36 @@ def read_sample(
         If the file cannot be read, or a column is absent or cannot be used.
     """
     _check_roles(target, group, time)
-    frame = _whole(path, most_rows)
+    form = detect_format(path, form)
+    frame = _whole(path, most_rows, form)
+    check_present(
+        [name for name in (target, group, time) if name is not None], list(map(str, frame))
+    )
     aside = [name for name in (group, time) if name is not None]
-    check_present([target, *drop, *aside], list(frame.columns))
     sample, _ = sample_from_frame(
         frame,
         target,
         task=task,
         missing=missing,
         drop=[*drop, *aside],
+        keep=keep,
+        categorical=categorical,
+        date_order=date_order,
         groups=None if group is None else frame[group],
         time=None if time is None else frame[time],
         name=table_name(path),
     )
-    return sample
+    return replace(sample, notes=(*described_format(form), *sample.notes))
 
 
 def sample_from_frame(
     frame: pd.DataFrame,
     target: str,
     *,
-    task: str | None = None,
-    missing: str = "impute",
-    drop: Sequence[str] = (),
     groups: pd.Series | None = None,
     time: pd.Series | None = None,
     name: str = "table",
+    **choices: Any,
 ) -> tuple[Sample, TableSchema]:
     """Return a data frame of n rows as a sample, with the schema that says what its columns mean.
 
@@ -107,37 +119,45 @@ def sample_from_frame(
     ----------
     frame : pandas.DataFrame
         The features and the target.
-    target, task, missing, drop
+    target
         As in `read_sample`.
     groups, time : pandas.Series, optional
         With n values: rows with the same one stay together; rows are put in this order.
     name : str
         Of the table.
+    choices
+        As for `pliant.tables.TableSchema.fit`.
 
     Raises
     ------
     TableError
         If a column is absent or cannot be used.
     """
-    choices: Any = {"task": task, "missing": missing}  # checked there
-    schema = TableSchema.fit(frame, target, **choices, drop=drop)
+    schema = TableSchema.fit(frame, target, **choices)
     assert schema.target is not None
-    order = slice(None) if time is None else _order(time)
+    order = slice(None) if time is None else _order(time, choices.get("date_order"))
     try:
         sample = Sample(
-            coded(frame, schema.columns, order),
+            schema.features(frame)[order],
             schema.target_values(frame)[order],
             schema.target.task,
-            tuple(column.name for column in schema.columns),
-            categories_of(schema),
+            schema.feature_names,
+            schema.categories,
             groups=None if groups is None else _groups(groups)[order],
             ordered=time is not None,
             name=name,
             target=target,
+            texts=schema.texts,
+            notes=tuple(schema.remarks()),
         )
     except ValueError as error:
         raise TableError(f"column {quoted(target)}: {error}") from None
     return sample, schema
+
+
+def described_format(form: TableFormat) -> list[str]:
+    """Return what is unusual about the format of a file, in a line or none."""
+    return [f"read with {form.described}"] if form.described else []
 
 
 def table_name(path: str | os.PathLike[str]) -> str:
@@ -145,11 +165,6 @@ def table_name(path: str | os.PathLike[str]) -> str:
     name = Path(path).name
     unpacked = name[:-3] if name.lower().endswith(".gz") else name
     return Path(unpacked).stem
-
-
-def categories_of(schema: TableSchema) -> dict[int, tuple[str, ...]]:
-    """Return the categories of each categorical feature, by its column."""
-    return {j: each.categories for j, each in enumerate(schema.columns) if each.categories}
 
 
 def _check_roles(target: str, group: str | None, time: str | None) -> None:
@@ -161,32 +176,12 @@ def _check_roles(target: str, group: str | None, time: str | None) -> None:
             raise TableError(f"column {quoted(target)} is the target: it cannot be --{role} too")
 
 
-def _whole(path: str | os.PathLike[str], most_rows: int | None) -> pd.DataFrame:
+def _whole(path: str | os.PathLike[str], most_rows: int | None, form: TableFormat) -> pd.DataFrame:
     """Return a table that is short enough."""
-    frame = read_table(path, stop=None if most_rows is None else most_rows + 1)
+    frame = read_table(path, None if most_rows is None else most_rows + 1, form)
     if most_rows is not None and len(frame) > most_rows:
         raise TableError(f"the table has more than {most_rows} rows: take a sample")
     return frame
-
-
-def coded(
-    frame: pd.DataFrame, columns: Sequence[Column], order: Indices | slice = slice(None)
-) -> Array:
-    """Return the features of a table: categories as their numbers, NaN where one is missing."""
-    X = np.empty((len(frame), len(columns)))
-    for j, column in enumerate(columns):
-        X[:, j] = _numbers(column, frame[column.name])[order]
-    return X
-
-
-def _numbers(column: Column, cells: pd.Series) -> Array:
-    """Return the cells of a column as numbers, NaN where one is missing."""
-    if column.kind != "categorical":
-        return replace(column, fill=np.nan).encode(cells, set())[:, 0]
-    import pandas as pd
-
-    codes = pd.Index(column.categories, dtype=object).get_indexer(pd.Index(texts(cells)))
-    return np.where(codes < 0, np.nan, codes)
 
 
 def _groups(cells: pd.Series) -> npt.NDArray[np.intp]:
@@ -203,28 +198,40 @@ def _groups(cells: pd.Series) -> npt.NDArray[np.intp]:
     return codes
 
 
-def _order(cells: pd.Series) -> Indices:
+def _order(cells: pd.Series, date_order: DateOrder | None) -> Indices:
     """Return the order of rows in time; rows of one moment keep theirs.
 
     Raises
     ------
     TableError
-        If a cell is missing, or is neither a number nor a date.
+        If a cell is missing, or is neither a number nor a date, or dates have day and month in an
+        order that the values do not show.
     """
     import pandas as pd
 
     refuse_missing(cells, OTHER_ROWS)
     if pd.api.types.is_numeric_dtype(cells) and not pd.api.types.is_bool_dtype(cells):
         return _rising(cells)
-    moments = pd.to_datetime(cells, format="ISO8601", utc=True, errors="coerce")
-    unread = moments.isna().to_numpy()
-    if unread.any():
-        at = int(unread.argmax())
+    if pd.api.types.is_datetime64_any_dtype(cells):
+        return _rising(pd.to_datetime(cells, utc=True))
+    texts = list(dict.fromkeys(map(str, cells)))
+    orders, strange = orders_of(texts)
+    if strange or not orders:
+        at = int((cells.astype(str) == (strange or texts)[0]).to_numpy().argmax())
         raise TableError(
             f"column {quoted(cells.name)}: expected a number or a date such as 2024-01-31 in "
             f"{row_name(cells.index, at)}, got {quoted(cells.iloc[at])}"
         )
-    return _rising(moments)
+    if date_order is None and len(orders) == 2:
+        raise TableError(
+            f"dates in {quoted(cells.name)} may have day or month first: "
+            "add --date-order dmy or --date-order mdy"
+        )
+    if "ymd" in orders:
+        stamps = pd.to_datetime(cells, format="ISO8601", utc=True, errors="coerce")
+        if stamps.notna().all():  # of two time zones, the moments count
+            return _rising(stamps)
+    return _rising(pd.Series(moments(cells.astype(str), date_order or orders[0])))
 
 
 def _rising(cells: pd.Series) -> Indices:

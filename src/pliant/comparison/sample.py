@@ -15,7 +15,8 @@ from pliant.core.blocks import in_blocks
 from pliant.core.files import quoted
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import check_choice, where_equal
-from pliant.tables import temporary_map
+from pliant.tables import ColumnEncoder, temporary_map
+from pliant.tables._encoder import encoder_of
 from pliant.tables._target import FEWEST_ROWS, MAX_CLASSES, ROWS_PER_CLASS, Task
 
 COPIED = 1_000_000
@@ -46,6 +47,10 @@ class Sample:
     unlabeled : optional
         The value of the target where the class is unknown. Such rows are learned from, and neither
         scored nor counted as a class; None: all classes are known.
+    texts : tuple of (int, int)
+        The first column and the one after the last of each free text, as hashed words.
+    notes : tuple of str
+        What a user should know about how the table was read.
     """
 
     X: Array
@@ -58,6 +63,8 @@ class Sample:
     name: str = "table"
     target: str = "y"
     unlabeled: Any = None
+    texts: tuple[tuple[int, int], ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         names = tuple(map(str, self.feature_names))
@@ -125,6 +132,16 @@ class Sample:
         """Whether a feature is missing somewhere."""
         return bool(in_blocks(self.X, self.X.shape[1], lambda X: np.isnan(X).any(axis=1)).any())
 
+    @property
+    def needs_encoder(self) -> bool:
+        """Whether features are missing somewhere, or are categories or texts."""
+        return bool(self.categories) or bool(self.texts) or self.has_gaps
+
+    def encoder(self) -> ColumnEncoder:
+        """Return the step that fills in what is missing and encodes the features, not fitted."""
+        options: dict[str, Any] = {"task": self.task, "unlabeled": self.unlabeled}
+        return encoder_of(self.categories, self.texts, **options)
+
     def features(self, rows: Indices) -> Array:
         """Return some rows of X; those of a memory map as another one."""
         if not isinstance(self.X, np.memmap):
@@ -145,7 +162,7 @@ class Sample:
             plain_bytes = repr(array.tolist()).encode() if array.dtype.hasobject else array.data
             digest.update(plain_bytes)
         plain = (self.task, self.feature_names, sorted(self.categories.items()), self.ordered)
-        digest.update(repr(plain).encode())
+        digest.update(repr((*plain, *self.texts)).encode())
         return digest.hexdigest()
 
 

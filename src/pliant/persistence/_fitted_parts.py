@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.frozen import FrozenEstimator
+from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -23,6 +24,9 @@ from pliant.persistence._trees import BOOSTED, FORESTS, saved_trees
 
 Convert: TypeAlias = Callable[[Any], Any]
 """Returns what a file holds of a part; for the same part always the same object."""
+
+DRAWS = ("rng", "_rng")
+"""The random states of a Gaussian process."""
 
 
 def fitted_parts(model: Any) -> Any:
@@ -57,6 +61,23 @@ def _best_estimator(search: Any, convert: Convert) -> Any:
 
 def _trees(model: Any, convert: Convert) -> Any:
     return saved_trees(model) if hasattr(model, "n_features_in_") else model
+
+
+def _process(model: Any, convert: Convert) -> Any:
+    """Return a Gaussian process without its random states, which only a fit needs."""
+    return _without_draws(model)
+
+
+def _without_draws(model: Any) -> Any:
+    changed = copy(model)
+    for name in DRAWS:
+        vars(changed).pop(name, None)
+    if hasattr(model, "base_estimator_"):
+        changed.base_estimator_ = _without_draws(model.base_estimator_)
+    if hasattr(model, "estimators_"):
+        changed.estimators_ = [_without_draws(each) for each in model.estimators_]
+        changed.estimator = changed.estimators_[0]
+    return changed
 
 
 def _pipeline(pipeline: Any, convert: Convert) -> Any:
@@ -101,6 +122,7 @@ def _changed(part: Any, **attributes: Any) -> Any:
 _RULES: tuple[tuple[Any, Callable[[Any, Convert], Any]], ...] = (
     (BaseSearchCV, _best_estimator),
     ((*FORESTS, *BOOSTED), _trees),
+    ((GaussianProcessClassifier, GaussianProcessRegressor), _process),
     (Pipeline, _pipeline),
     (FrozenEstimator, _frozen),
     (TransformedTargetRegressor, _scaled_target),

@@ -64,10 +64,10 @@ def save_model(
     ----------
     model : object
         A fitted estimator or a kernel of pliant, or one of scikit-learn's linear and ridge models,
-        support vector machines, forests and boosted trees; or one of scikit-learn's that holds
-        such: a pipeline, ColumnTransformer, TransformedTargetRegressor or CalibratedClassifierCV.
-        Of a search, such as GridSearchCV, the file holds the best estimator. Forests and boosted
-        trees are kept as plain arrays, see `SavedTreesClassifier`.
+        support vector machines, Gaussian processes, forests and boosted trees; or one of
+        scikit-learn's that holds such: a pipeline, ColumnTransformer, TransformedTargetRegressor or
+        CalibratedClassifierCV. Of a search, such as GridSearchCV, the file holds the best
+        estimator. Forests and boosted trees are kept as plain arrays, see `SavedTreesClassifier`.
     path : path-like
         The file to make or to replace.
     schema, metadata : dict, optional

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.svm import SVC, SVR
 
@@ -28,6 +29,13 @@ SVM_STATE = frozenset(
     }
 )
 """All attributes of a fitted support vector machine; any other one could replace a method."""
+
+
+def _check_one_vs_rest(model: Any) -> None:
+    """Raise ValueError unless there is an estimator for each of several classes."""
+    classes = _array("classes_", model.label_binarizer_.classes_)
+    if model.label_binarizer_.y_type_ != "multiclass" or len(model.estimators_) != len(classes):
+        raise ValueError(f"expected an estimator for each of {len(classes)} classes")
 
 
 def check_svm(model: Any) -> None:
@@ -140,6 +148,7 @@ CHECKS: Mapping[type, Callable[[Any], None]] = {
     CalibratedClassifierCV: _check_calibrated,
     ColumnTransformer: _check_columns,
     OneHotEncoder: _check_one_hot,
+    OneVsRestClassifier: _check_one_vs_rest,
     OrdinalEncoder: _check_categories,
     SVC: check_svm,
     SVR: check_svm,

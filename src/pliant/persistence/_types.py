@@ -9,9 +9,10 @@ OWN_TYPES = frozenset(
         "pliant.comparison.TableEncoder",
         "pliant.persistence.SavedTreesClassifier",
         "pliant.persistence.SavedTreesRegressor",
+        "pliant.tables.ColumnEncoder",
     }
 )
-"""Types of pliant beside the estimators and kernels: the first step for data frames, and trees."""
+"""Types of pliant beside the estimators and kernels: the first steps for tables, and trees."""
 
 SKLEARN_TYPES = frozenset(
     {
@@ -24,6 +25,14 @@ SKLEARN_TYPES = frozenset(
         "sklearn.dummy.DummyClassifier",
         "sklearn.dummy.DummyRegressor",
         "sklearn.frozen._frozen.FrozenEstimator",
+        "sklearn.gaussian_process._gpc.GaussianProcessClassifier",
+        "sklearn.gaussian_process._gpc._BinaryGaussianProcessClassifierLaplace",
+        "sklearn.gaussian_process._gpr.GaussianProcessRegressor",
+        "sklearn.gaussian_process.kernels.ConstantKernel",
+        "sklearn.gaussian_process.kernels.Product",
+        "sklearn.gaussian_process.kernels.RBF",
+        "sklearn.gaussian_process.kernels.Sum",
+        "sklearn.gaussian_process.kernels.WhiteKernel",
         "sklearn.impute._base.SimpleImputer",
         "sklearn.isotonic.IsotonicRegression",
         "sklearn.kernel_ridge.KernelRidge",
@@ -31,6 +40,7 @@ SKLEARN_TYPES = frozenset(
         "sklearn.linear_model._ridge.Ridge",
         "sklearn.model_selection._split.KFold",
         "sklearn.model_selection._split.StratifiedKFold",
+        "sklearn.multiclass.OneVsRestClassifier",
         "sklearn.pipeline.Pipeline",
         "sklearn.preprocessing._data.MaxAbsScaler",
         "sklearn.preprocessing._data.MinMaxScaler",
@@ -39,6 +49,7 @@ SKLEARN_TYPES = frozenset(
         "sklearn.preprocessing._encoders.OneHotEncoder",
         "sklearn.preprocessing._encoders.OrdinalEncoder",
         "sklearn.preprocessing._function_transformer.FunctionTransformer",
+        "sklearn.preprocessing._label.LabelBinarizer",
         "sklearn.preprocessing._label.LabelEncoder",
         "sklearn.svm._classes.SVC",
         "sklearn.svm._classes.SVR",

@@ -1,24 +1,33 @@
 """Tables in, tables out: CSV and Parquet files, whole or in chunks, and what their columns mean.
 
 `read_table` and `iter_table` give data frames, `map_table` numbers in a temporary file for tables
-that are larger than memory. `TableSchema` learns from one frame which columns
-are features, of which kind, and turns every later frame into the same numbers.
+that are larger than memory. `TableSchema` finds out from one frame which columns
+are features, of which kind, and turns every later frame into the same numbers; `ColumnEncoder`, a
+step of a pipeline, learns to fill in what is missing and to encode categories and texts.
 `write_predictions` writes a CSV that a spreadsheet can open safely.
 """
 
 from pliant.tables._column import Column, UnknownCategoryWarning
-from pliant.tables._mapped import MappedTable, map_table, temporary_map
-from pliant.tables._read import iter_table, read_table
+from pliant.tables._encoder import ColumnEncoder
+from pliant.tables._format import TableFormat
+from pliant.tables._mapped import MappedTable, map_table
+from pliant.tables._profile import LeftOut
+from pliant.tables._read import detect_format, iter_table, read_table
 from pliant.tables._schema import TableSchema
 from pliant.tables._target import Target
+from pliant.tables._temporary import temporary_map
 from pliant.tables._write import write_csv, write_predictions
 
 __all__ = [
     "Column",
+    "ColumnEncoder",
+    "LeftOut",
     "MappedTable",
+    "TableFormat",
     "TableSchema",
     "Target",
     "UnknownCategoryWarning",
+    "detect_format",
     "iter_table",
     "map_table",
     "read_table",

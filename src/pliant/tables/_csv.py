@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
+import io
 import os
 import zlib
 from collections.abc import Iterator, Sequence
-from itertools import chain, islice
-from typing import TYPE_CHECKING, BinaryIO, cast
+from contextlib import contextmanager
+from itertools import islice
+from typing import TYPE_CHECKING, BinaryIO
 
 from pliant.core.exceptions import TableError
 from pliant.core.files import printable, quoted
+from pliant.tables._format import TableFormat, canonical, detected, opened
 from pliant.tables._names import MAX_CELLS, check_unique, require
 
 if TYPE_CHECKING:
     from _csv import Reader
 
     import pandas as pd
-
-MISSING = {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None", "?"}
-"""Cells that stand for a missing value."""
 
 MAX_LINE = 1 << 24
 """The longest line, in bytes: what has no lines is no table."""
@@ -33,19 +34,40 @@ REASONS = {
 """What Python's reader says, in part, and what that means to whoever made the file."""
 
 
-def csv_frames(path: str | os.PathLike[str], rows: int | None) -> Iterator[pd.DataFrame]:
+def csv_format(
+    path: str | os.PathLike[str],
+    given: TableFormat | None = None,
+    usual: TableFormat | None = None,
+) -> TableFormat:
+    """Return the format of a file; see `pliant.tables.detect_format`."""
+    with _readable(path):
+        return detected(path, given or TableFormat(), usual)
+
+
+def csv_frames(
+    path: str | os.PathLike[str], rows: int | None, form: TableFormat | None = None
+) -> Iterator[pd.DataFrame]:
     """Yield frames whose cells are text or None: of ``rows`` rows, or all in one if None.
 
-    Where rows are long, a frame has fewer of them: at most `MAX_CELLS` cells, and one row. The file
-    must be UTF-8, and each line have as many cells as the header.
+    Numbers are written as Python writes them, with a decimal point. Where rows are long, a frame
+    has fewer of them: at most `MAX_CELLS` cells, and one row. Each line must have as many cells as
+    the header.
     """
     pandas = require("pandas")
-    records = _records(path)
+    form = csv_format(path, form)
+    written = canonical(form)
+    records = _records(path, form)
     header = next(records)
+
+    def read(cell: str) -> str | None:
+        if form.is_missing(cell):
+            return None
+        return written(cell) if written is not None else cell
+
     start, most = 0, None if rows is None else min(rows, 1 + MAX_CELLS // len(header))
     while cells := list(islice(records, most)):
         columns = {
-            name: [None if cell.strip() in MISSING else cell for cell in column]
+            name: [read(cell) for cell in column]
             for name, column in zip(header, zip(*cells, strict=True), strict=True)
         }
         index = pandas.RangeIndex(start, start + len(cells))
@@ -73,19 +95,25 @@ def _typed(column: pd.Series) -> pd.Series:
     return column
 
 
-def _records(path: str | os.PathLike[str]) -> Iterator[list[str]]:
-    """Yield the header and then each row, with as many cells as the header has."""
+@contextmanager
+def _readable(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Raise TableError where a file cannot be opened or unpacked."""
     name = quoted(path, 200)
     try:
-        with _opened(path) as file:
-            lines = _lines(file, name)
-            first = next(lines, "")
-            reader = csv.reader(chain([first], lines), delimiter=_delimiter(first), strict=True)
-            yield from _rectangular(reader, name)
+        yield
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise TableError(f"{name} is not a whole gzip file: {error}") from None
     except OSError as error:
         raise TableError(f"cannot read {name}: {error.strerror or error}") from None
+
+
+def _records(path: str | os.PathLike[str], form: TableFormat) -> Iterator[list[str]]:
+    """Yield the header and then each row, with as many cells as the header has."""
+    name = quoted(path, 200)
+    with _readable(path), opened(path) as file:
+        lines = _lines(file, name, str(form.encoding))
+        reader = csv.reader(lines, delimiter=str(form.sep), strict=True)
+        yield from _rectangular(reader, name)
 
 
 def _rectangular(reader: Reader, name: str) -> Iterator[list[str]]:
@@ -118,29 +146,41 @@ def _checked_header(header: Sequence[str], name: str) -> list[str]:
     return list(header)
 
 
-def _opened(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open a file, unpacking it if its name ends in .gz."""
-    if os.fspath(path).lower().endswith(".gz"):
-        return cast(BinaryIO, gzip.open(path, "rb"))
-    return open(path, "rb")
-
-
-def _lines(file: BinaryIO, name: str) -> Iterator[str]:
-    """Yield the lines of a UTF-8 file, without a byte order mark; refuse what is not text."""
+def _lines(file: BinaryIO, name: str, encoding: str) -> Iterator[str]:
+    """Yield the lines of a file, without a byte order mark; refuse what is not text."""
+    if codecs.lookup(encoding).name.startswith(("utf-16", "utf-32")):
+        yield from _wide_lines(file, name, encoding)
+        return
+    rest = "utf-8" if encoding == "utf-8-sig" else encoding
     for number, line in enumerate(iter(lambda: file.readline(MAX_LINE + 1), b""), start=1):
         where = f"{name}, line {number}"
         if len(line) > MAX_LINE:
             raise TableError(f"{where}: expected at most {MAX_LINE} bytes in a line, got more")
         try:
-            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+            text = line.decode(encoding if number == 1 else rest)
         except UnicodeDecodeError as error:
-            byte = line[error.start]
-            raise TableError(f"{where}: expected UTF-8, got the byte 0x{byte:02x}") from None
+            byte, shown = line[error.start], encoding.removesuffix("-sig").upper()
+            hint = " (the option --encoding names another one)"
+            raise TableError(
+                f"{where}: expected {shown}, got the byte 0x{byte:02x}{hint}"
+            ) from None
         if "\0" in text:
             raise TableError(f"{where}: expected text, got binary data")
         yield text
 
 
-def _delimiter(header: str) -> str:
-    """Return the delimiter: a tab or semicolon where the header has one and no comma."""
-    return next((mark for mark in ("\t", ";") if mark in header and "," not in header), ",")
+def _wide_lines(file: BinaryIO, name: str, encoding: str) -> Iterator[str]:
+    """Yield the lines of a file whose characters have two or four bytes."""
+    text = io.TextIOWrapper(file, encoding, newline="\n")
+    number = 0
+    try:
+        while line := text.readline(MAX_LINE + 1):
+            number += 1
+            if len(line) > MAX_LINE:
+                raise TableError(f"{name}, line {number}: expected at most {MAX_LINE} characters")
+            yield line
+    except UnicodeError as error:
+        where = f"{name}, line {number + 1}"
+        raise TableError(f"{where}: expected {encoding.upper()}: {printable(error)}") from None
+    finally:
+        text.detach()

@@ -1,28 +1,28 @@
 """A table that is larger than memory as numbers in a temporary file.
 
-It is read twice, in chunks: once for what its columns are, once for their values. What stays in
-memory does not grow with the number of features times that of rows.
+It is read in chunks, once for what its columns are, once for the target and once for the values.
+What stays in memory does not grow with the number of features times that of rows.
 """
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import numpy.typing as npt
 
 from pliant.core.exceptions import TableError
 from pliant.core.typing import Array
-from pliant.tables._categories import TextCounts
-from pliant.tables._column import ADVICE, Column, Missing, no_value
+from pliant.tables._column import Missing
 from pliant.tables._csv import with_types
-from pliant.tables._read import PathLike, is_text, iter_table
-from pliant.tables._schema import TableSchema, check_choices, check_enough_rows, feature_columns
-from pliant.tables._target import Target, Task
-from pliant.tables._values import READERS, Gaps, Kind, kind_of, texts
+from pliant.tables._dates import DateOrder
+from pliant.tables._format import TableFormat
+from pliant.tables._profile import Choices, ColumnProfile
+from pliant.tables._read import PathLike, detect_format, is_text, iter_table
+from pliant.tables._schema import TableSchema, check_enough_rows, check_task, feature_columns
+from pliant.tables._target import Task
+from pliant.tables._temporary import temporary_map
+from pliant.tables._values import Kind, texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,8 +51,12 @@ def map_table(
     target: str,
     *,
     task: Task | None = None,
-    missing: Missing = "error",
+    missing: Missing = "impute",
     drop: Sequence[str] = (),
+    keep: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    date_order: DateOrder | None = None,
+    form: TableFormat | None = None,
     most_rows: int | None = None,
     chunk_rows: int = 10_000,
 ) -> MappedTable:
@@ -64,8 +68,10 @@ def map_table(
     ----------
     path : path-like
         As for `read_table`.
-    target, task, missing, drop
+    target, task, missing, drop, keep, categorical, date_order
         As for `TableSchema.fit`.
+    form : TableFormat, optional
+        As for `read_table`.
     most_rows : int, optional
         Refuse a table with more rows.
     chunk_rows : int, default=10000
@@ -76,143 +82,89 @@ def map_table(
     TableError
         For a table that cannot be read or used. Nothing is left behind.
     """
-    check_choices(task, missing)
-    seen, rows = _first_pass(path, target, drop, most_rows, chunk_rows)
+    check_task(task)
+    choices = Choices(missing, tuple(keep), tuple(categorical), date_order)
+    form = detect_format(path, form)
+
+    def frames() -> Iterable[pd.DataFrame]:
+        return iter_table(path, chunk_rows, form)
+
+    seen, rows = _first_pass(path, target, drop, choices, most_rows, frames)
     kind = seen.pop(target).kind
-    schema = TableSchema(tuple(each.fitted(missing) for each in seen.values()))
-    X, cells = _second_pass(iter_table(path, chunk_rows), schema, target, kind)
-    if len(X) != rows:
+    cells = _target_cells(frames(), target, kind, is_text(path))
+    schema = TableSchema.of_profiles(list(seen.values()), choices, cells, task)
+    assert schema.target is not None
+    reported = set[str]()
+    X = temporary_map(schema.features(frame, reported) for frame in frames())
+    if len(X) != rows or len(cells) != rows:
         raise TableError(f"expected the {rows} rows that were there at first, got {len(X)}")
-    learned = Target.fit(cells, task)
-    columns = _fill_gaps(schema.columns, X) if missing == "impute" else schema.columns
-    return MappedTable(TableSchema(columns, learned), X, learned.values(cells))
-
-
-def temporary_map(blocks: Iterable[Array]) -> Array:
-    """Return blocks of rows, one after the other, in a file that vanishes with the array.
-
-    The file lies where Python keeps temporary ones (the variable TMPDIR names another folder) and
-    has no name, so that nothing stays behind whatever happens.
-
-    Parameters
-    ----------
-    blocks : iterable of arrays of shape (n_k, d)
-        At least one.
-
-    Returns
-    -------
-    numpy.memmap of shape (n, d)
-        float64.
-
-    Raises
-    ------
-    OSError
-        If the disk is full.
-    """
-    n_rows = n_columns = 0
-    with tempfile.TemporaryFile() as file:
-        for block in blocks:
-            file.write(np.ascontiguousarray(block, dtype=np.float64).data)
-            n_rows, n_columns = n_rows + len(block), block.shape[1]
-        file.flush()
-        return np.memmap(file, np.float64, "r+", shape=(n_rows, n_columns))
-
-
-@dataclass
-class _SeenColumn:
-    """What the first pass has seen of a column."""
-
-    name: str
-    kinds: set[Kind] = field(default_factory=set)
-    gaps: Gaps = field(default_factory=Gaps)
-    counts: TextCounts = field(default_factory=TextCounts)
-
-    def add(self, cells: pd.Series, typed: pd.Series) -> None:
-        """Look at a chunk: as it stands in the file, and with the type that it seems to have."""
-        self.gaps.add(cells)
-        kind = kind_of(typed)
-        if typed.notna().any():
-            self.kinds.add(kind)
-        if self._has_texts(cells, kind):
-            self.counts.add(cells)
-
-    def _has_texts(self, cells: pd.Series, kind: Kind) -> bool:
-        """Whether texts are to be counted; too many numbers may still turn out to be texts."""
-        import pandas as pd
-
-        if self.counts.too_many:
-            return kind == "categorical" and self.counts.strange is None
-        return not pd.api.types.is_numeric_dtype(cells)
-
-    @property
-    def kind(self) -> Kind:
-        """The kind of the whole column; chunks that don't agree are text."""
-        return next(iter(self.kinds)) if len(self.kinds) == 1 else "categorical"
-
-    def fitted(self, missing: Missing) -> Column:
-        """Return the column; what fills numbers is NaN until all of them are there."""
-        if not self.kinds:
-            raise no_value(self.name)
-        if missing == "error":
-            self.gaps.refuse(self.name, ADVICE)
-        column = Column(self.name, self.kind, fill=np.nan)
-        if self.kind == "categorical":
-            column = Column.of_texts(self.name, self.counts)
-        return column if missing == "impute" else replace(column, fill=None)
+    return MappedTable(schema, X, schema.target.values(cells))
 
 
 def _first_pass(
-    path: PathLike, target: str, drop: Sequence[str], most_rows: int | None, chunk_rows: int
-) -> tuple[dict[str, _SeenColumn], int]:
-    """Look at all cells of the columns that matter; return these, and the number of rows."""
-    columns: dict[str, _SeenColumn] = {}
+    path: PathLike,
+    target: str,
+    drop: Sequence[str],
+    choices: Choices,
+    most_rows: int | None,
+    frames: Callable[[], Iterable[pd.DataFrame]],
+) -> tuple[dict[str, ColumnProfile], int]:
+    """Look at all cells of the columns that matter; return these, and the number of rows.
+
+    Columns of numbers of which a late one turns out to be a text are looked at once more.
+    """
+    profiles, rows = _looked_at(path, target, drop, choices, most_rows, frames())
+    again = [name for name, profile in profiles.items() if profile.incomplete]
+    if again:
+        for name in again:
+            profiles[name] = ColumnProfile(name, choices, counts_all=True)
+        for frame in frames():
+            _add(path, frame, {name: profiles[name] for name in again})
+    check_enough_rows(rows)
+    return profiles, rows
+
+
+def _looked_at(
+    path: PathLike,
+    target: str,
+    drop: Sequence[str],
+    choices: Choices,
+    most_rows: int | None,
+    frames: Iterable[pd.DataFrame],
+) -> tuple[dict[str, ColumnProfile], int]:
+    """Look at all cells once."""
+    profiles: dict[str, ColumnProfile] = {}
     rows = 0
-    for frame in iter_table(path, chunk_rows):
-        if not columns:
-            names = [*feature_columns(frame, target, drop), target]
-            columns = {name: _SeenColumn(name) for name in names}
-        chunk = frame[list(columns)]
-        typed = with_types(chunk) if is_text(path) else chunk
-        for name, column in columns.items():
-            column.add(chunk[name], typed[name])
-        rows += len(chunk)
+    for frame in frames:
+        if not profiles:
+            names = [*feature_columns(frame, target, drop, choices), target]
+            profiles = {name: ColumnProfile(name, choices) for name in names}
+        _add(path, frame, profiles)
+        rows += len(frame)
         if most_rows is not None and rows > most_rows:
             raise TableError(f"expected at most {most_rows} rows, got more: take a sample")
-    check_enough_rows(rows)
-    return columns, rows
+    return profiles, rows
 
 
-def _second_pass(
-    frames: Iterable[pd.DataFrame], schema: TableSchema, target: str, kind: Kind
-) -> tuple[Array, pd.Series]:
-    """Return the features, and the cells of the target with one type for all."""
+def _add(path: PathLike, frame: pd.DataFrame, profiles: dict[str, ColumnProfile]) -> None:
+    """Look at the cells of a chunk."""
+    chunk = frame[list(profiles)]
+    typed = with_types(chunk) if is_text(path) else chunk
+    for name, profile in profiles.items():
+        profile.add(chunk[name], typed[name])
+
+
+def _target_cells(frames: Iterable[pd.DataFrame], target: str, kind: Kind, text: bool) -> pd.Series:
+    """Return the cells of the target with one type for all."""
     import pandas as pd
 
-    parts, shared, reported = [], dict[object, object](), set[str]()
-
-    def blocks() -> Iterator[Array]:
-        for frame in frames:
-            cells = frame[target]
-            if kind == "categorical":
-                once = [shared.setdefault(cell, cell) for cell in texts(cells)]
-                parts.append(np.array(once, dtype=object))
-            else:
-                parts.append(READERS[kind](cells))
-            yield schema.features(frame, reported)
-
-    X = temporary_map(blocks())
-    whole = pd.Series(np.concatenate(parts), name=target)
-    return X, whole.astype("boolean") if kind == "boolean" else whole
-
-
-def _fill_gaps(columns: tuple[Column, ...], X: Array) -> tuple[Column, ...]:
-    """Fill what is missing among the numbers of X; return the columns with what fills them."""
-    filled, j = [], 0
-    for column in columns:
-        if column.kind != "categorical":
-            values = np.array(X[:, j])
-            column = column.filled_from(values)
-            X[np.isnan(values), j] = column.fill
-        filled.append(column)
-        j += len(column.feature_names)
-    return tuple(filled)
+    parts, shared = [], dict[object, object]()
+    for frame in frames:
+        cells = frame[target]
+        if kind == "categorical":
+            once = [shared.setdefault(cell, cell) for cell in texts(cells)]
+            parts.append(pd.Series(once, dtype=object))
+        else:
+            parts.append(with_types(cells.to_frame())[target] if text else cells)
+    whole = pd.concat(parts, ignore_index=True).rename(target)
+    return whole.astype("boolean") if kind == "boolean" else whole

@@ -1,15 +1,18 @@
-"""Column names: unique, found, listed; and the packages that tables need."""
+"""Names of columns and rows, and the packages that tables need."""
 
 from __future__ import annotations
 
 import importlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pliant.core.exceptions import TableError
 from pliant.core.files import quoted
 from pliant.core.text import close_names
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MAX_CELLS = 4_000_000
 """The most cells in one chunk of a table that is read in chunks, if it has several rows."""
@@ -48,3 +51,12 @@ def check_present(wanted: Sequence[str], names: Sequence[str]) -> None:
     hint = f"did you mean {listed(close)}?" if close else f"it has {listed(names)}"
     noun = "column" if len(absent) == 1 else f"{len(absent)} columns"
     raise TableError(f"the table lacks the {noun} {listed(absent)}; {hint}")
+
+
+def row_name(index: pd.Index[Any], position: int) -> str:
+    """Return what to call a row: its number from 1, or its label if rows have labels."""
+    import pandas as pd
+
+    if isinstance(index, pd.RangeIndex):
+        return f"row {int(index[position]) + 1}"
+    return f"the row labelled {quoted(index[position])}"

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pliant.core.exceptions import TableError
 from pliant.core.files import printable, quoted
-from pliant.tables._csv import csv_frames, with_types
+from pliant.tables._csv import csv_format, csv_frames, with_types
+from pliant.tables._format import TableFormat
 from pliant.tables._names import MAX_CELLS, check_unique, require
 
 if TYPE_CHECKING:
     import pandas as pd
 
 PathLike: TypeAlias = str | os.PathLike[str]
+Reader: TypeAlias = Callable[[PathLike, int | None, TableFormat | None], Iterator["pd.DataFrame"]]
 
 CSV_NAMES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 PARQUET_NAMES = (".parquet", ".pq")
@@ -24,17 +26,54 @@ STREAMED: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 16}
 """Options without which all of a file, or a group of its rows, is held compressed."""
 
 
-def read_table(path: PathLike, stop: int | None = None) -> pd.DataFrame:
+def detect_format(
+    path: PathLike, given: TableFormat | None = None, usual: TableFormat | None = None
+) -> TableFormat:
+    """Detect how a CSV file is written.
+
+    The encoding is UTF-8 or UTF-16 by a byte order mark, UTF-8 if all bytes are, and else cp1252.
+    Separator, decimal mark and thousands mark are decided by the first 1000 rows.
+
+    Parameters
+    ----------
+    path : path-like
+        As for `read_table`.
+    given : TableFormat, optional
+        What is known already.
+    usual : TableFormat, optional
+        The format of an earlier file of the same source: its words for a missing value hold too,
+        and its decimal mark where this file does not show one.
+
+    Returns
+    -------
+    TableFormat
+        Complete; that of a Parquet file is `given`.
+
+    Raises
+    ------
+    TableError
+        If the file cannot be read.
+    """
+    if _reader(path) is csv_frames:
+        return csv_format(path, given, usual)
+    return given or TableFormat()
+
+
+def read_table(
+    path: PathLike, stop: int | None = None, form: TableFormat | None = None
+) -> pd.DataFrame:
     """Read a whole table, with types.
 
     Parameters
     ----------
     path : path-like
-        A ``.csv``, ``.csv.gz``, ``.tsv``, ``.tsv.gz``, ``.parquet`` or ``.pq`` file. CSV is UTF-8
-        with a header; empty cells and the words ``NA``, ``N/A``, ``NaN``, ``NULL``, ``None`` and
-        ``?`` are missing values.
+        A ``.csv``, ``.csv.gz``, ``.tsv``, ``.tsv.gz``, ``.parquet`` or ``.pq`` file. CSV has a
+        header; empty cells, ``-``, ``?`` and words such as ``NA``, ``n/a``, ``NaN``, ``NULL`` and
+        ``None`` are missing values.
     stop : int, optional
-        Stop when this number of rows has been read; what comes after them is not looked at.
+        Stop when this number of rows has been read.
+    form : TableFormat, optional
+        How a CSV file is written; what it leaves open is detected, see `detect_format`.
 
     Returns
     -------
@@ -45,16 +84,18 @@ def read_table(path: PathLike, stop: int | None = None) -> pd.DataFrame:
     Raises
     ------
     TableError
-        If the file is absent, damaged, of another kind, ragged, empty, not UTF-8, or if two
+        If the file is absent, damaged, of another kind, ragged, empty or not text, or if two
         columns share a name.
     """
     reader = _reader(path)
-    frames = list(_until(stop, _not_empty(reader(path, stop), path)))
+    frames = list(_until(stop, _not_empty(reader(path, stop, form), path)))
     frame = frames[0] if len(frames) == 1 else require("pandas").concat(frames)
     return with_types(frame) if reader is csv_frames else frame
 
 
-def iter_table(path: PathLike, chunk_rows: int = 10_000) -> Iterator[pd.DataFrame]:
+def iter_table(
+    path: PathLike, chunk_rows: int = 10_000, form: TableFormat | None = None
+) -> Iterator[pd.DataFrame]:
     """Read a table in chunks, so that it may be larger than memory.
 
     Parameters
@@ -63,6 +104,8 @@ def iter_table(path: PathLike, chunk_rows: int = 10_000) -> Iterator[pd.DataFram
         As for `read_table`.
     chunk_rows : int, default=10000
         The most rows in one chunk.
+    form : TableFormat, optional
+        As for `read_table`.
 
     Returns
     -------
@@ -77,7 +120,7 @@ def iter_table(path: PathLike, chunk_rows: int = 10_000) -> Iterator[pd.DataFram
     """
     if chunk_rows < 1:
         raise ValueError(f"expected chunk_rows >= 1, got {chunk_rows}")
-    return _not_empty(_reader(path)(path, chunk_rows), path)
+    return _not_empty(_reader(path)(path, chunk_rows, form), path)
 
 
 def is_text(path: PathLike) -> bool:
@@ -85,7 +128,7 @@ def is_text(path: PathLike) -> bool:
     return _reader(path) is csv_frames
 
 
-def _reader(path: PathLike) -> Callable[[PathLike, int | None], Iterator[pd.DataFrame]]:
+def _reader(path: PathLike) -> Reader:
     """Return the function that reads this kind of file."""
     name = os.fspath(path).lower()
     if name.endswith(CSV_NAMES):
@@ -96,7 +139,9 @@ def _reader(path: PathLike) -> Callable[[PathLike, int | None], Iterator[pd.Data
     raise TableError(f"{quoted(path, 200)}: expected the name of a table to end in {kinds}")
 
 
-def _parquet_frames(path: PathLike, rows: int | None) -> Iterator[pd.DataFrame]:
+def _parquet_frames(
+    path: PathLike, rows: int | None, form: TableFormat | None = None
+) -> Iterator[pd.DataFrame]:
     """Yield frames with the types of a Parquet file, as long as those of `csv_frames`."""
     pandas, parquet = require("pandas"), require("pyarrow.parquet")
     name = quoted(path, 200)

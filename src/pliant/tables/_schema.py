@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -13,18 +13,39 @@ from pliant.core.exceptions import TableError
 from pliant.core.files import quoted
 from pliant.core.typing import Array
 from pliant.tables._column import Column, Missing
-from pliant.tables._names import check_present, check_unique
+from pliant.tables._dates import DateOrder
+from pliant.tables._encoder import ColumnEncoder, encoder_of
+from pliant.tables._format import TableFormat
+from pliant.tables._names import check_present, check_unique, listed
+from pliant.tables._problems import collected, together
+from pliant.tables._profile import Choices, ColumnProfile, LeftOut
 from pliant.tables._target import Target, Task
+from pliant.tables._values import refuse_missing
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+REASONS = {
+    "id": "a value of its own in nearly every row",
+    "constant": "the same value in all rows",
+    "empty": "no value at all",
+}
+"""Why nothing is learned from a column."""
+
+LATER_ADVICE = "fill them in or leave the rows out; the model was fitted without imputation"
+
+OPTIONAL = {"missing", "left_out", "notes", "form"}
+"""Fields that plain data may lack."""
 
 
 @dataclass(frozen=True)
 class TableSchema:
     """Turn tables into the same numbers that a model was fitted on.
 
-    Made by `fit`; columns are then found by name, in any order, and others are left aside.
+    Made by `fit`; columns are then looked up by name, in any order, and others are left aside.
+    Nothing is learned here that a score on test rows would profit from: `encoder` returns the step
+    of a pipeline that fills in what is missing and encodes categories and texts.
 
     Parameters
     ----------
@@ -32,10 +53,22 @@ class TableSchema:
         The features, in the order of the feature matrix.
     target : Target or None, default=None
         The column to learn, if there is one.
+    missing : {"impute", "error"}, default="impute"
+        Whether missing features are left for the encoder to fill in, or refused.
+    left_out : tuple of LeftOut, default=()
+        Columns from which nothing is learned: ids, constants, columns without a value.
+    notes : tuple of str, default=()
+        Doubts about how columns were understood.
+    form : TableFormat, optional
+        How the file was written.
     """
 
     columns: tuple[Column, ...]
     target: Target | None = None
+    missing: Missing = "impute"
+    left_out: tuple[LeftOut, ...] = ()
+    notes: tuple[str, ...] = ()
+    form: TableFormat | None = None
 
     @classmethod
     def fit(
@@ -44,45 +77,139 @@ class TableSchema:
         target: str | None = None,
         *,
         task: Task | None = None,
-        missing: Missing = "error",
+        missing: Missing = "impute",
         drop: Sequence[str] = (),
+        keep: Sequence[str] = (),
+        categorical: Sequence[str] = (),
+        date_order: DateOrder | None = None,
     ) -> TableSchema:
         """Find out what a table means.
 
         Parameters
         ----------
         frame : pandas.DataFrame
-            At least two rows. Numeric columns stay, booleans become 0 and 1, text is one-hot
-            encoded (at most 200 categories); columns of other types are refused.
+            At least two rows. Numeric columns stay, booleans become 0 and 1, dates calendar
+            features; texts are categories, free text, or ids, which are left out; columns of
+            other types are refused.
         target : str, optional
             The column to learn; the others are features.
         task : {"classification", "regression"}, optional
             Default: classification if the target is text or boolean, or holds integers that
             recur (two different ones, or at most 20 with ten rows each); else regression.
-        missing : {"error", "impute"}, default="error"
-            Refuse missing features, or fill them with the median (numeric) or the most frequent
-            value (others). A missing target is always refused.
+        missing : {"impute", "error"}, default="impute"
+            Leave missing features for the encoder to fill in, or refuse them. A missing target
+            is always refused.
         drop : sequence of str, default=()
             Columns to leave out.
+        keep : sequence of str, default=()
+            Columns to keep although they look like ids or are constant.
+        categorical : sequence of str, default=()
+            Columns whose values are categories, such as numbers that are codes.
+        date_order : {"ymd", "dmy", "mdy"}, optional
+            The order of day and month in dates. Default: decided by the values.
 
         Raises
         ------
         TableError
-            If a column is absent, holds values that cannot be used, or no feature is left.
+            If a column is absent, columns hold values that cannot be used (all are named in one
+            message), or no feature is left.
         """
-        check_choices(task, missing)
-        features = feature_columns(frame, target, drop)
+        check_task(task)
+        choices = Choices(missing, tuple(keep), tuple(categorical), date_order)
+        features = feature_columns(frame, target, drop, choices)
         check_enough_rows(len(frame))
-        columns = tuple(Column.fit(frame[name], missing) for name in features)
-        return cls(columns, None if target is None else Target.fit(frame[target], task))
+        profiles = [ColumnProfile(name, choices) for name in features]
+        for profile in profiles:
+            profile.add(frame[profile.name], frame[profile.name])
+        if target is None:
+            return cls.of_profiles(profiles, choices)
+        return cls.of_profiles(profiles, choices, frame[target], task)
+
+    @classmethod
+    def of_profiles(
+        cls,
+        profiles: Sequence[ColumnProfile],
+        choices: Choices,
+        target: pd.Series | None = None,
+        task: Task | None = None,
+    ) -> TableSchema:
+        """Return the schema of columns that were looked at, and of the target's cells."""
+        errors, learned = list[TableError](), None
+        try:
+            understood = collected(profiles, ColumnProfile.column)
+        except TableError as error:
+            errors.append(error)
+        try:
+            learned = None if target is None else Target.fit(target, task)
+        except TableError as error:
+            errors.append(error)
+        if errors:
+            raise together(errors)
+        columns = tuple(column for column in understood if isinstance(column, Column))
+        left_out = tuple(column for column in understood if isinstance(column, LeftOut))
+        if not columns:
+            raise TableError(
+                f"no feature column is left: {described(left_out)}; expected at least one beside "
+                "the target (--keep brings a column back)"
+            )
+        remarks = (profile.note(each) for profile, each in zip(profiles, understood, strict=True))
+        notes = tuple(remark for remark in remarks if remark is not None)
+        return cls(columns, learned, choices.missing, left_out, notes)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """The names of the features, such as ``age`` or ``colour=red``, shape (d,)."""
+        """The names of the features, such as ``age`` or ``day (weekday)``, shape (d,)."""
         return tuple(name for column in self.columns for name in column.feature_names)
+
+    @property
+    def categories(self) -> dict[int, tuple[str, ...]]:
+        """The texts of each categorical feature, by its column in the feature matrix."""
+        return {
+            start: column.categories
+            for start, column in self._placed()
+            if column.kind == "categorical"
+        }
+
+    @property
+    def texts(self) -> tuple[tuple[int, int], ...]:
+        """The first column and the one after the last of each text in the feature matrix."""
+        return tuple(
+            (start, start + column.width)
+            for start, column in self._placed()
+            if column.kind == "text"
+        )
+
+    def _placed(self) -> Iterable[tuple[int, Column]]:
+        """Yield each column and where its features start."""
+        start = 0
+        for column in self.columns:
+            yield start, column
+            start += len(column.feature_names)
+
+    def encoder(self, **options: Any) -> ColumnEncoder:
+        """Return the first step of a pipeline for the features, not fitted.
+
+        Parameters
+        ----------
+        options
+            Further parameters of `ColumnEncoder`.
+        """
+        task = "classification" if self.target is None else self.target.task
+        return encoder_of(self.categories, self.texts, **{"task": task, **options})
+
+    def remarks(self) -> list[str]:
+        """Return what a user should know: columns that were left out, and doubts."""
+        if not self.left_out:
+            return list(self.notes)
+        empty = [column.name for column in self.left_out if column.reason != "empty"]
+        back = f" (--keep {quoted(empty[0])} brings one back)" if empty else ""
+        return [f"left out: {described(self.left_out)}{back}", *self.notes]
 
     def features(self, frame: pd.DataFrame, reported: set[str] | None = None) -> Array:
         """Return the features of a table as float64, shape (n, d).
+
+        Categories are numbers from 0, in alphabetical order, and NaN stands where a value is
+        missing; see `encoder`.
 
         Parameters
         ----------
@@ -100,12 +227,19 @@ class TableSchema:
         Warns
         -----
         UnknownCategoryWarning
-            If a text is no category: it becomes zeros, and the column and the text are named.
+            If a text is no category: it gets the number after the last one, and the column and
+            the text are named.
         """
         _check_rows(frame, [column.name for column in self.columns])
         warned = set[str]() if reported is None else reported
-        blocks = [column.encode(frame[column.name], warned) for column in self.columns]
-        return np.concatenate(blocks, axis=1)
+
+        def encoded(column: Column) -> Array:
+            cells = frame[column.name]
+            if self.missing == "error":
+                refuse_missing(cells, LATER_ADVICE)
+            return column.encode(cells, warned)
+
+        return np.concatenate(collected(self.columns, encoded), axis=1)
 
     def target_values(self, frame: pd.DataFrame) -> npt.NDArray[Any]:
         """Return the target of a table, shape (n,): float64, int64, bool or text.
@@ -124,8 +258,9 @@ class TableSchema:
         """Return the schema as plain data that JSON can hold."""
         state = asdict(self)
         for column in state["columns"]:
-            column["categories"] = list(column["categories"])
-        return {**state, "columns": list(state["columns"])}
+            column.update(categories=list(column["categories"]), parts=list(column["parts"]))
+        plain = {key: list(state[key]) for key in ("columns", "left_out", "notes")}
+        return {**state, **plain, "form": None if self.form is None else self.form.to_dict()}
 
     @classmethod
     def from_dict(cls, state: object) -> TableSchema:
@@ -136,7 +271,8 @@ class TableSchema:
         TableError
             If a key is absent or foreign, or a value is not of its type.
         """
-        if not isinstance(state, Mapping) or set(state) != set(cls.__dataclass_fields__):
+        fields = set(cls.__dataclass_fields__)
+        if not isinstance(state, Mapping) or not fields - OPTIONAL <= set(state) <= fields:
             raise TableError(f"expected a schema with {', '.join(cls.__dataclass_fields__)}")
         if not isinstance(state["columns"], list | tuple) or not state["columns"]:
             raise TableError(f"expected a list of columns, got {quoted(state['columns'])}")
@@ -144,21 +280,50 @@ class TableSchema:
         target = None if state["target"] is None else Target.from_dict(state["target"])
         names = [column.name for column in columns]
         check_unique(names if target is None else [*names, target.name], "the schema")
-        return cls(columns, target)
+        missing = state.get("missing", "impute")
+        if missing not in get_args(Missing):
+            raise TableError(f"expected missing 'impute' or 'error', got {quoted(missing)}")
+        notes, left_out = state.get("notes", ()), state.get("left_out", ())
+        if not isinstance(notes, list | tuple) or not all(isinstance(t, str) for t in notes):
+            raise TableError(f"expected texts as notes, got {quoted(notes)}")
+        if not isinstance(left_out, list | tuple):
+            raise TableError(
+                f"expected a list of columns that are left out, got {quoted(left_out)}"
+            )
+        form = state.get("form")
+        return cls(
+            columns,
+            target,
+            missing,
+            tuple(map(_left_out, left_out)),
+            tuple(notes),
+            None if form is None else TableFormat.from_dict(form),
+        )
 
 
-def check_choices(task: str | None, missing: str) -> None:
-    """Raise ValueError for an option that is none of its values."""
+def described(left_out: Sequence[LeftOut]) -> str:
+    """Return columns that were left out, with the reason."""
+    parts = []
+    for reason, words in REASONS.items():
+        names = [column.name for column in left_out if column.reason == reason]
+        if names:
+            parts.append(f"{listed(names)} ({words})")
+    return ", ".join(parts)
+
+
+def check_task(task: str | None) -> None:
+    """Raise ValueError for a task that is none."""
     if task not in (None, *get_args(Task)):
         raise ValueError(f"expected task 'classification' or 'regression', got {quoted(task)}")
-    if missing not in get_args(Missing):
-        raise ValueError(f"expected missing 'error' or 'impute', got {quoted(missing)}")
 
 
-def feature_columns(frame: pd.DataFrame, target: str | None, drop: Sequence[str]) -> list[str]:
+def feature_columns(
+    frame: pd.DataFrame, target: str | None, drop: Sequence[str], choices: Choices
+) -> list[str]:
     """Return the columns that are neither the target nor dropped: at least one, each there once."""
     names = _checked_names(frame)
-    check_present([*drop, *([] if target is None else [target])], names)
+    asked = [*drop, *choices.keep, *choices.categorical, *([] if target is None else [target])]
+    check_present(list(dict.fromkeys(asked)), names)
     features = [name for name in names if name not in {target, *drop}]
     if not features:
         raise TableError("no feature column is left: expected at least one beside the target")
@@ -190,3 +355,12 @@ def _check_rows(frame: pd.DataFrame, wanted: list[str]) -> None:
     check_unique([name for name in names if name in needed], "the table")
     if frame.empty:
         raise TableError("expected a table with rows, got none")
+
+
+def _left_out(state: object) -> LeftOut:
+    """Make a column that is left out from plain data."""
+    match state:
+        case {"name": str(name), "reason": ("id" | "constant" | "empty") as reason, **rest}:
+            if not rest:
+                return LeftOut(name, reason)
+    raise TableError(f"expected a column that is left out, got {quoted(state)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -117,7 +117,7 @@ def guess_task(column: pd.Series) -> Task:
     Text and booleans are classes. So are integers of exactly two values, or of at most 20 values
     that recur ten times on average. All else is regression.
     """
-    if kind_of(column) != "numeric":
+    if _kind(column) != "numeric":
         return "classification"
     values = numbers(column)
     distinct = np.unique(values).size
@@ -138,7 +138,18 @@ def _reading(column: pd.Series, task: Task) -> TargetKind:
     """Return how to read a target; classes that are fractions are read as text, as names."""
     if task == "regression":
         return "numeric"
-    kind = kind_of(column)
+    kind = _kind(column)
     if kind != "numeric":
         return kind
     return "integer" if whole(numbers(column)).all() else "categorical"
+
+
+def _kind(column: pd.Series) -> Literal["numeric", "boolean", "categorical"]:
+    """Return the kind of a target; dates are refused."""
+    kind = kind_of(column)
+    if kind in ("date", "text"):
+        raise TableError(
+            f"column {quoted(column.name)} holds dates, expected numbers, booleans or text: "
+            "dates cannot be learned"
+        )
+    return cast(Literal["numeric", "boolean", "categorical"], kind)

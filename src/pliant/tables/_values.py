@@ -6,9 +6,9 @@ category ``"1"``, so that a chunk of integers, a chunk of decimals and a chunk o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +16,13 @@ import numpy.typing as npt
 from pliant.core.exceptions import TableError
 from pliant.core.files import quoted
 from pliant.core.typing import Array
+from pliant.tables._names import row_name
+from pliant.tables._problems import ColumnError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Kind: TypeAlias = Literal["numeric", "boolean", "categorical"]
+Kind: TypeAlias = Literal["numeric", "boolean", "categorical", "date", "text"]
 
 KINDS: dict[str, Kind] = {
     "integer": "numeric",
@@ -30,6 +32,9 @@ KINDS: dict[str, Kind] = {
     "empty": "numeric",
     "boolean": "boolean",
     "string": "categorical",
+    "datetime64": "date",
+    "datetime": "date",
+    "date": "date",
 }
 """What pandas finds in a column, and the kind of column it is."""
 
@@ -41,7 +46,7 @@ TRUTHS = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
 
 
 def kind_of(column: pd.Series) -> Kind:
-    """Return the kind of a column; one of dates, lists, or numbers mixed with text is refused."""
+    """Return the kind of a column; one of lists, or numbers mixed with text is refused."""
     import pandas as pd
 
     if isinstance(column.dtype, pd.CategoricalDtype):
@@ -125,12 +130,16 @@ class Gaps:
             self.first = self.first or row_name(column.index, int(missing.argmax()))
             self.count += int(missing.sum())
 
-    def refuse(self, name: object, advice: str) -> None:
-        """Raise TableError with the count and the first row if there are any."""
+    def refuse(self, name: object, advice: str, fix: Sequence[str] = ()) -> None:
+        """Raise TableError with the count and the first row if there are any.
+
+        `fix` has the options of the command line that settle it.
+        """
         if self.count:
             several = f"{self.count} missing values, the first"
             what = "a missing value" if self.count == 1 else several
-            raise TableError(f"column {quoted(name)} has {what} in {self.first}: {advice}")
+            text = f"column {quoted(name)} has {what} in {self.first}: {advice}"
+            raise ColumnError(text, fix)
 
 
 def refuse_missing(column: pd.Series, advice: str) -> None:
@@ -138,15 +147,6 @@ def refuse_missing(column: pd.Series, advice: str) -> None:
     gaps = Gaps()
     gaps.add(column)
     gaps.refuse(column.name, advice)
-
-
-def row_name(index: pd.Index[Any], position: int) -> str:
-    """Return what to call a row: its number from 1, or its label if rows have labels."""
-    import pandas as pd
-
-    if isinstance(index, pd.RangeIndex):
-        return f"row {int(index[position]) + 1}"
-    return f"the row labelled {quoted(index[position])}"
 
 
 def _inferred_kind(column: pd.Series) -> Kind:
@@ -157,8 +157,8 @@ def _inferred_kind(column: pd.Series) -> Kind:
     if kind not in KINDS:
         what = "a mixture of types" if kind.startswith("mixed") else f"values of type {kind}"
         raise TableError(
-            f"column {quoted(column.name)} holds {what}, expected numbers, booleans or text: "
-            "convert it or leave it out (--drop)"
+            f"column {quoted(column.name)} holds {what}, expected numbers, booleans, text or "
+            "dates: convert it or leave it out (--drop)"
         )
     return KINDS[kind]
 

@@ -16,7 +16,7 @@ from pliant.comparison import Protocol, Sample, compare_sample, read_sample
 from pliant.comparison.run.validation import Tuned, cross_validate
 from pliant.persistence import load_model
 from pliant.registry import METHODS
-from pliant.tables import TableSchema
+from pliant.tables import TableSchema, read_table
 from tests.cli.conftest import write
 
 DANK = ("--method", "dank")
@@ -105,7 +105,9 @@ def test_the_model_is_what_python_would_learn(result):
     loaded = load_model("m.pliant")
     frame = pd.read_csv("patients.csv")
     schema = TableSchema.from_dict(loaded.schema)
-    assert schema.feature_names == ("age", "dose", "colour=blue", "colour=red")
+    assert schema.feature_names == ("age", "dose", "colour")
+    names = loaded.model[:-1].get_feature_names_out(schema.feature_names)
+    assert names.tolist() == ["age", "dose", "colour=blue", "colour=red"]
     twin = make_pipeline(StandardScaler(), DANKClassifier(C=3, gamma=0.5))
     twin.fit(features(frame), frame.sick)
     np.testing.assert_array_equal(
@@ -140,6 +142,7 @@ def test_the_json_result_is_complete(result):
         "rows": 60,
         "features": 4,
         "columns": {"age": "numeric", "dose": "numeric", "colour": "categorical"},
+        "left_out": {},
     }
     assert found["parameters"]["C"] == 2
     (function,) = found["fit"]["functions"]
@@ -256,12 +259,17 @@ def test_the_task_can_be_overridden(pliant, folder):
 
 
 def test_missing_features_can_be_imputed(pliant, folder):
-    text = Path("patients.csv").read_text(encoding="utf-8").replace("red", "")
+    text = Path("patients.csv").read_text(encoding="utf-8").replace("red", "", 9)
     Path("gaps.csv").write_text(text, encoding="utf-8")
-    words = ("gaps.csv", "--target", "sick", "--out", "m.pliant", "--missing", "impute")
+    words = ("gaps.csv", "--target", "sick", "--out", "m.pliant")
     assert pliant("fit", *words, *DANK).code == 0
     schema = TableSchema.from_dict(load_model("m.pliant").schema)
-    assert {c.name: c.fill for c in schema.columns}["colour"] == "blue"
+    assert schema.categories[2] == ("blue", "red")
+    frame = read_table("gaps.csv").assign(colour=[None, "blue"] * 30)
+    decisions = load_model("m.pliant").model.decision_function(schema.features(frame))
+    filled = frame.assign(colour="blue")
+    expected = load_model("m.pliant").model.decision_function(schema.features(filled))
+    np.testing.assert_array_equal(decisions, expected)
 
 
 @pytest.mark.parametrize("name", ["t.csv.gz", "t.parquet"])
@@ -298,8 +306,10 @@ def test_duplicate_rows_with_opposite_labels_are_learned_from(pliant, folder):
 
 
 def test_a_column_that_may_be_misread_is_told(pliant, folder):
-    write("t.csv", "a;b;y", *(f"{k % 7},5;{k};{'pq'[k % 2]}" for k in range(40)))
+    cells = ["3 kg", *(f"{k % 7},5" for k in range(1, 40))]
+    write("t.csv", "a;b;y", *(f"{a};{k / 7};{'pq'[k % 2]}" for k, a in enumerate(cells)))
     done = pliant("fit", "t.csv", "--target", "y", "--cv", 0, *DANK)
     assert done.code == 0
-    assert "Warning: column 'a' is taken as 7 categories" in done.err
-    assert "but '0,5' in row 1 is none" in done.err
+    assert "Note: read with separator ';', decimal comma\n" in done.err
+    assert "Warning: column 'a' is taken as 8 categories" in done.err
+    assert "but '3 kg' in row 1 is none" in done.err

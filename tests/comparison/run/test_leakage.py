@@ -16,6 +16,7 @@ from pliant.comparison.run.cells import perform
 from pliant.comparison.run.folds import cell_seed, check_folds, outer_split
 from pliant.comparison.sample import Sample
 from pliant.registry import Method
+from pliant.tables import ColumnEncoder
 
 PROTOCOL = Protocol(folds=3, repeats=2, inner_folds=3, candidates=3, seed=5)
 SEEN: list[tuple[str, np.ndarray]] = []
@@ -209,3 +210,15 @@ def test_each_cell_has_a_seed_of_its_own():
     assert seeds == [cell_seed(PROTOCOL, cell) for cell in cells]
     digest = hashlib.sha256(b"5/svm/0/0").hexdigest()
     assert seeds[0] == int(digest[:8], 16) & 0x7FFFFFFF
+
+
+def test_means_of_many_categories_are_learned_inside_each_fold():
+    """Encoded on all rows, categories without a meaning would predict three of four classes."""
+    rng = np.random.default_rng(2)
+    codes, y = rng.integers(0, 150, 300).astype(float), rng.integers(0, 2, 300)
+    texts = {0: tuple(f"c{k:03}" for k in range(150))}
+    sample = Sample(codes[:, None], y, "classification", categories=texts)
+    records = [perform(sample, PROTOCOL, named("linear"), Cell("linear", 0, k)) for k in range(3)]
+    assert np.mean([record["scores"]["accuracy"] for record in records]) < 0.6
+    leaked = ColumnEncoder({0: 150}, task="classification").fit(codes[:, None], y)
+    assert np.mean((leaked.transform(codes[:, None])[:, 0] > y.mean()) == y) > 0.7

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from pliant.cli import table_options as options
 from pliant.cli.compare.plan import BUDGET, Plan, method_names
 from pliant.cli.compare.running import run_plan
 from pliant.cli.compare.text import all_as_data, all_as_text, ending
@@ -42,18 +43,22 @@ def compare(
     ] = None,
     time: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Test on later rows only, by number or ISO date."),
+        typer.Option(metavar="COLUMN", help="Test on later rows only, by number or date."),
     ] = None,
     task: Annotated[
         str | None,
         typer.Option(metavar="classification|regression", help="Default: guessed from the target."),
     ] = None,
-    missing: Annotated[
-        str, typer.Option(metavar="impute|error", help="Fill in missing features, or refuse them.")
-    ] = "impute",
-    drop: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Leave a column out; repeatable.")
-    ] = None,
+    missing: options.Missing = "impute",
+    drop: options.Drop = None,
+    keep: options.Keep = None,
+    categorical: options.Categorical = None,
+    date_order: options.DateOrder = None,
+    sep: options.Sep = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
+    encoding: options.Encoding = None,
+    na_values: options.NaValues = None,
     metric: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="What to choose and rank by: accuracy, r2, ..."),
@@ -87,6 +92,7 @@ def compare(
 
     Example:  pliant compare patients.csv --target diagnosis --report report.html
     """
+    form = options.table_format(sep, decimal, thousands, encoding, na_values)
     plan = Plan(
         tables=tuple(tables),
         target=target,
@@ -94,8 +100,7 @@ def compare(
         budget=budget,
         protocol=Protocol(folds=folds, repeats=repeats, metric=metric, seed=seed),
         task=task,
-        missing=missing,
-        drop=tuple(drop or ()),
+        table=options.TableOptions.of(missing, drop, keep, categorical, date_order, form),
         group=group,
         time=time,
         jobs=jobs,

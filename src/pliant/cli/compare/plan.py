@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pliant.cli.table_options import TableOptions
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.reading import table_name
 from pliant.comparison.run.baselines import named
@@ -25,8 +26,8 @@ class Plan:
     """The options of ``pliant compare``.
 
     Without `methods`, all for the task are compared. The `budget` is as it was written, see
-    `duration`. `task`, `missing`, `drop`, `group` and `time` are as in
-    `pliant.comparison.reading.read_sample`. The `cache` is the journal of finished cells; without
+    `duration`. `task`, `group` and `time` are as in `pliant.comparison.reading.read_sample`, as the
+    options of `table` are. The `cache` is the journal of finished cells; without
     one, there is a file for each table in the current folder.
     """
 
@@ -36,8 +37,7 @@ class Plan:
     budget: str = BUDGET
     protocol: Protocol = field(default_factory=Protocol)
     task: str | None = None
-    missing: str = "impute"
-    drop: tuple[str, ...] = ()
+    table: TableOptions = field(default_factory=TableOptions)
     group: str | None = None
     time: str | None = None
     jobs: int | None = None
@@ -74,12 +74,11 @@ class Plan:
             "--seed": str(self.protocol.seed),
             "--metric": self.protocol.metric,
             "--task": self.task,
-            "--missing": self.missing,
             "--group": self.group,
             "--time": self.time,
         }
         words = ["pliant", "compare", *map(str, self.tables), "--target", self.target]
-        words += [word for name in self.drop for word in ("--drop", name)]
+        words += self.table.words
         words += [word for pair in given.items() if pair[1] is not None for word in pair if word]
         return shlex.join(words)
 

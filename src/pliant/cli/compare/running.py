@@ -20,7 +20,7 @@ from pliant.comparison.metrics import METRICS, metrics_of
 from pliant.comparison.reading import read_sample
 from pliant.comparison.result import ComparisonResult
 from pliant.comparison.run.folds import check_folds, settled
-from pliant.comparison.run.isolation import warm_up
+from pliant.comparison.run.isolation import close_all, warm_up
 from pliant.comparison.run.journal import Journal, key_of, read_entries
 from pliant.comparison.sample import Sample
 from pliant.core.exceptions import TableError
@@ -38,9 +38,13 @@ def run_plan(plan: Plan) -> list[ComparisonResult]:
     budget = duration(plan.budget)
     ends = time.monotonic() + (budget or 0.0)  # reading the tables counts
     _check(plan)
-    warm_up(plan.jobs or cpu_count())  # while the tables are read
-    samples = _samples(plan)
-    _prepare(plan, samples)
+    warm_up(plan.jobs or cpu_count())  # processes start while the tables are read
+    try:
+        samples = _samples(plan)
+        _prepare(plan, samples)
+    except BaseException:
+        close_all()
+        raise
     results: list[ComparisonResult] = []
     for sample, cache in zip(samples, plan.caches, strict=True):
         share = (ends - time.monotonic()) / (len(samples) - len(results))
@@ -78,10 +82,9 @@ def _sample(plan: Plan, path: Path) -> Sample:
             path,
             plan.target,
             task=plan.task,
-            missing=plan.missing,
-            drop=plan.drop,
             group=plan.group,
             time=plan.time,
+            **plan.table.choices,
         )
         check_metric(plan.protocol, sample)
         check_folds(sample, plan.protocol)
@@ -93,8 +96,10 @@ def _sample(plan: Plan, path: Path) -> Sample:
 
 
 def _prepare(plan: Plan, samples: Sequence[Sample]) -> None:
-    """Refuse journals of another comparison, and print notes on what is kept and missing."""
+    """Refuse journals of another comparison, and print notes on tables and on what is kept."""
     for sample, cache in zip(samples, plan.caches, strict=True):
+        for note in sample.notes:
+            tell(f"Note: {printable(sample.name, 40)}: {note}")
         if plan.resume:
             Journal(cache, key_of(sample, settled(plan.protocol, sample)), resume=True)
         elif cache.exists():

@@ -229,7 +229,7 @@ def measure(table: Table, path: Path, n_folds: int, seed: int) -> Study:
     """
     frame = read_table(path)
     data = FitTable.of(frame, TableSchema.fit(frame, table.target))
-    sample, rows = data.raw(), np.arange(len(data.y))
+    sample, rows = data.sample(), np.arange(len(data.y))
     protocol = Protocol(folds=n_folds, repeats=1, seed=seed, inner_folds=INNER_FOLDS)
     ours = replace(METHODS[OURS], grid={})
     makers = [Tuned(each, protocol) for each in (ours, *(BASELINES[name] for name in RIVALS))]

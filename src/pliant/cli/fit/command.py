@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from pliant.cli import table_options as options
 from pliant.cli.fit.training import Order, train
 from pliant.cli.outputs import STDOUT, check_outputs, write_json
 from pliant.cli.parameters import whole
@@ -27,13 +28,16 @@ def fit(
         str | None,
         typer.Option(metavar="classification|regression", help="Default: guessed from the target."),
     ] = None,
-    missing: Annotated[
-        str,
-        typer.Option(metavar="error|impute", help="Refuse missing features, or fill them in."),
-    ] = "error",
-    drop: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Leave a column out; repeatable.")
-    ] = None,
+    missing: options.Missing = "impute",
+    drop: options.Drop = None,
+    keep: options.Keep = None,
+    categorical: options.Categorical = None,
+    date_order: options.DateOrder = None,
+    sep: options.Sep = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
+    encoding: options.Encoding = None,
+    na_values: options.NaValues = None,
     out: Annotated[Path | None, typer.Option(metavar="MODEL", help="Save the model here.")] = None,
     param: Annotated[
         list[str] | None,
@@ -65,22 +69,22 @@ def fit(
 ) -> None:
     """Learn a model from a table.
 
-    Text columns are one-hot encoded, and features brought to mean 0 and standard deviation 1 for
-    methods that do not scale them; with --tune, and for plain methods such as svm, the target of a
-    regression too. A table may be larger than memory for methods that read it in chunks (see
-    pliant methods).
+    Dates, categories and free text become numbers, gaps are filled in, ids are left out. Features
+    are brought to mean 0 and standard deviation 1 for methods that do not scale them; with --tune,
+    and for plain methods such as svm, the target of a regression too. A table may be larger than
+    memory for methods that read it in chunks (see pliant methods).
 
     Example:  pliant fit patients.csv --target diagnosis --tune --out model.pliant
     """
     if out == STDOUT:
         raise ValueError("expected --out FILE, got '-': a model does not go to stdout")
     check_outputs([out, json], inputs=[table])
+    form = options.table_format(sep, decimal, thousands, encoding, na_values)
     order = Order(
         method=method,
         target=target,
         task=task,
-        missing=missing,
-        drop=tuple(drop or ()),
+        table=options.TableOptions.of(missing, drop, keep, categorical, date_order, form),
         words=tuple(param or ()),
         cv=cv,
         tune=tune,

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pliant.comparison.reading import categories_of, coded
+from pliant.comparison.reading import described_format
 from pliant.comparison.sample import Sample
 from pliant.core.exceptions import TableError
 from pliant.core.files import quoted
 from pliant.core.typing import Array, Mask
 from pliant.registry import Method
-from pliant.tables import TableSchema, map_table, read_table
+from pliant.tables import TableFormat, TableSchema, detect_format, map_table, read_table
 from pliant.tables._target import Task
 
 if TYPE_CHECKING:
@@ -26,33 +26,46 @@ if TYPE_CHECKING:
 class FitTable:
     """A table with its schema, which has a target.
 
-    `X` has the features as the schema encodes them, as a memory map for a method that takes one,
-    and `codes` those before anything is learned from them; see `pliant.comparison.reading.coded`.
+    `X` has the features as the schema reads them, before anything is learned from them; it is a
+    memory map for a method that takes one.
     """
 
     schema: TableSchema
     X: Array
     y: npt.NDArray[Any]
-    codes: Array | None = None
 
     @classmethod
-    def read(cls, path: Path, target: str, method: Method, **choices: Any) -> FitTable:
+    def read(
+        cls,
+        path: Path,
+        target: str,
+        method: Method,
+        form: TableFormat | None = None,
+        **choices: Any,
+    ) -> FitTable:
         """Read a table that a method can take; choices are those of `TableSchema.fit`."""
+        form = detect_format(path, form)
         if method.streams:
-            return cls(*map_table(path, target, most_rows=method.max_rows, **choices))
-        frame = read_table(path, stop=method.max_rows + 1)
+            mapped = map_table(path, target, form=form, most_rows=method.max_rows, **choices)
+            return cls(replace(mapped.schema, form=form), mapped.X, mapped.y)
+        frame = read_table(path, method.max_rows + 1, form)
         if len(frame) > method.max_rows:
             raise TableError(
                 f"the table has more than {method.max_rows} rows, the most that {method.name} "
                 "takes: take a sample, or another method (see pliant methods)"
             )
-        return cls.of(frame, TableSchema.fit(frame, target, **choices))
+        return cls.of(frame, replace(TableSchema.fit(frame, target, **choices), form=form))
 
     @classmethod
     def of(cls, frame: pd.DataFrame, schema: TableSchema) -> FitTable:
         """Return a data frame as numbers."""
-        codes = coded(frame, schema.columns)
-        return cls(schema, schema.features(frame), schema.target_values(frame), codes)
+        return cls(schema, schema.features(frame), schema.target_values(frame))
+
+    @property
+    def notes(self) -> list[str]:
+        """What the user should know about how the table was read."""
+        form = self.schema.form
+        return [*(described_format(form) if form is not None else []), *self.schema.remarks()]
 
     @property
     def task(self) -> Task:
@@ -60,19 +73,17 @@ class FitTable:
         assert self.schema.target is not None
         return self.schema.target.task
 
-    def encoded(self, unlabeled: Any = None) -> Sample:
-        """Return the features as the schema encodes them, to cross-validate fixed settings on."""
-        return Sample(self.X, self.y, self.task, unlabeled=unlabeled)
-
-    def raw(self, unlabeled: Any = None) -> Sample:
-        """Return the features before anything is learned from them, to tune on.
-
-        A memory map stays as its schema encodes it.
-        """
-        if self.codes is None:
-            return self.encoded(unlabeled)
-        categories = categories_of(self.schema)
-        return Sample(self.codes, self.y, self.task, categories=categories, unlabeled=unlabeled)
+    def sample(self, unlabeled: Any = None) -> Sample:
+        """Return the table as a sample, to cross-validate and to tune on."""
+        return Sample(
+            self.X,
+            self.y,
+            self.task,
+            self.schema.feature_names,
+            self.schema.categories,
+            unlabeled=unlabeled,
+            texts=self.schema.texts,
+        )
 
     def check_labels(self, known: Mask, unlabeled: Any) -> None:
         """Raise TableError unless the known part of the target varies.
@@ -104,4 +115,5 @@ class FitTable:
             "rows": len(self.y),
             "features": self.X.shape[1],
             "columns": {column.name: column.kind for column in self.schema.columns},
+            "left_out": {column.name: column.reason for column in self.schema.left_out},
         }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pliant.cli.console import learning, progress
+from pliant.cli.console import learning, progress, tell
 from pliant.cli.fit.tables import FitTable
 from pliant.cli.model_facts import (
     functions,
@@ -26,11 +26,11 @@ from pliant.cli.model_facts import (
     versions,
 )
 from pliant.cli.parameters import check_names, parse_parameters
+from pliant.cli.table_options import TableOptions
 from pliant.comparison.protocol import Protocol
-from pliant.comparison.run.baselines import BASELINES, available, named
+from pliant.comparison.run.baselines import BASELINES, NOT_SAVED, available, named
 from pliant.comparison.run.folds import most_folds
-from pliant.comparison.run.installed import PACKAGES
-from pliant.comparison.run.pipeline import last_step
+from pliant.comparison.run.pipeline import last_step, names_after, preprocessing
 from pliant.comparison.run.search import Tick
 from pliant.comparison.run.validation import (
     Maker,
@@ -53,9 +53,6 @@ DEFAULT_FOLDS = 5
 DEFAULT_METHOD = "lab-rbf"
 """The most accurate method on most tables, and one that needs no search."""
 
-NOT_SAVED = ("gp", *PACKAGES)
-"""Methods whose models no model file holds: compiled code of other packages, random states."""
-
 WITHOUT_GAMMA = ("linear", "graph", "precomputed")
 """Kernels that have no gamma to tune."""
 
@@ -65,15 +62,14 @@ class Order:
     """The options of ``pliant fit``.
 
     Without `method` it is `DEFAULT_METHOD`. `words` are parameters, each NAME=VALUE; `cv` is the
-    number of folds, 0 for no scores; `tune` chooses the settings that `words` leaves open. `task`,
-    `missing` and `drop` are as in `pliant.tables.TableSchema.fit`.
+    number of folds, 0 for no scores; `tune` chooses the settings that `words` leaves open. `task`
+    and `table` say how the table is read.
     """
 
     method: str | None
     target: str
     task: str | None = None
-    missing: str = "error"
-    drop: tuple[str, ...] = ()
+    table: TableOptions = field(default_factory=TableOptions)
     words: tuple[str, ...] = ()
     cv: int = 5
     tune: bool = False
@@ -85,8 +81,9 @@ def train(table: Path, order: Order, out: Path | None) -> dict[str, Any]:
     given = parse_parameters(order.words)
     method = named(order.method or _default_method(given))
     check_method(method, out)
-    choices: Any = {"task": order.task, "missing": order.missing, "drop": order.drop}
-    data = FitTable.read(table, order.target, method, **choices)
+    data = FitTable.read(table, order.target, method, task=order.task, **order.table.choices)
+    for note in data.notes:
+        tell(f"Note: {note}")
     learner = _learner(method, order, given, data.task)
     unlabeled = learner.get_params(deep=False).get("unlabeled")
     known = ~where_equal(data.y, unlabeled)
@@ -94,29 +91,29 @@ def train(table: Path, order: Order, out: Path | None) -> dict[str, Any]:
     if order.cv:
         check_folds(data.y[known], data.task, order.cv)
     protocol = Protocol(folds=order.cv or DEFAULT_FOLDS, repeats=1, seed=order.seed)
-    sample, maker = data.encoded(unlabeled), _fixed(method, learner, data.task)
+    sample, maker = data.sample(unlabeled), _fixed(method, learner, data.task)
     if order.tune:
         method = _opened(method, given, data.task)
-        sample, maker = data.raw(unlabeled), Tuned(method, protocol)
+        maker = Tuned(method, protocol)
     start = time.perf_counter()
     with _progress(sample, maker, order.cv) as tick:
         folds = cross_validate(maker, sample, protocol, tick) if order.cv else []
         model = maker(sample, np.arange(len(data.y)), None, tick)
         seconds = timed_fit(model, data.X, data.y)
         tick(1)
-    fitted = last_step(model)
+    fitted, names = last_step(model), names_after(model, data.schema.feature_names)
     summary = summarize(fitted)
     result = {
         "method": method.name,
         "seed": order.seed,
-        "data": data.describe(known),
+        "data": {**data.describe(known), "features": len(names)},
         "parameters": plain_parameters(fitted),
         "tuned": {name: settings(fitted)[name] for name in method.grid} if order.tune else None,
         "cross_validation": summarise(folds),
         "fit": {
             "n_support": summary.n_support,
-            "functions": functions(fitted, data.schema.feature_names),
-            "kernel": kernel(fitted, data.schema.feature_names),
+            "functions": functions(fitted, names),
+            "kernel": kernel(fitted, names),
             "seconds": seconds,
             "seconds_total": time.perf_counter() - start,
         },
@@ -169,13 +166,14 @@ def _fixed(method: Method, learner: Any, task: str) -> Maker:
 
     Baselines that do not take features on any scale get a standardised target too.
     """
-    before = [] if method.streams else [("scaler", StandardScaler())]
-    model: Any = Pipeline([*before, ("machine", learner)])
-    if task == "regression" and method.name in BASELINES and not method.streams:
-        model = TransformedTargetRegressor(model, transformer=StandardScaler())
+    scaled = task == "regression" and method.name in BASELINES and not method.streams
 
     def make(sample: Sample, rows: Indices, fold: int | None, tick: Tick) -> Any:
-        return clone(model)
+        steps = preprocessing(method, sample, for_new_rows=True)
+        model = Pipeline([*steps, ("machine", clone(learner))])
+        if scaled:
+            return TransformedTargetRegressor(model, transformer=StandardScaler())
+        return model
 
     return make
 

@@ -1,18 +1,18 @@
 """From a method to an estimator that takes samples of a table as they are.
 
 All preprocessing is a step of the pipeline: medians and most frequent categories for what is
-missing, one-hot columns, means and standard deviations, also those of a regression target. So each
-fold learns its own, from its training rows alone.
+missing, columns for categories and texts, means and standard deviations, also those of a
+regression target. So each fold learns its own, from its training rows alone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
-from sklearn.impute import SimpleImputer
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
 from pliant.comparison.sample import Sample
 from pliant.registry import Method
@@ -25,25 +25,32 @@ def pipeline(
     seed: int,
     *,
     rough: bool = False,
-    encoded: bool = False,
+    for_new_rows: bool = False,
 ) -> Any:
     """Return an estimator for n_rows training rows, not fitted: preprocessing, then the learner.
 
-    Missing numbers become the median, missing categories the most frequent one; categories become
-    one-hot columns (all zeros for an unknown one); then all features are standardised, and for
-    regression the target too, unless the method takes features on any scale. A rough estimator has
-    the method's ``rough`` parameters, for a search. Features that are `encoded` already, by the
-    `pliant.tables.TableSchema` of their table, need no step that fills in gaps and encodes texts.
+    What is missing is filled in and categories and texts are encoded, see
+    `pliant.tables.ColumnEncoder`; then all features are standardised, and for regression the
+    target too, unless the method takes features on any scale. A rough estimator has the method's
+    ``rough`` parameters, for a search. One `for_new_rows` fills in gaps even if this sample has
+    none.
     """
     learner = method.machine(sample.task, seed=seed, n_rows=n_rows, rough=rough)
-    needs_columns = not encoded and (bool(sample.categories) or sample.has_gaps)
-    steps = [("columns", _columns(sample))] if needs_columns else []
-    if not method.streams:
-        steps.append(("scaler", StandardScaler()))
-    model = Pipeline([*steps, ("machine", learner)])
+    model = Pipeline([*preprocessing(method, sample, for_new_rows), ("machine", learner)])
     if _scales_target(method, sample):
         return TransformedTargetRegressor(model, transformer=StandardScaler())
     return model
+
+
+def preprocessing(
+    method: Method, sample: Sample, for_new_rows: bool = False
+) -> list[tuple[str, Any]]:
+    """Return the steps before the learner, not fitted."""
+    encoded = for_new_rows or sample.needs_encoder
+    steps: list[tuple[str, Any]] = [("columns", sample.encoder())] if encoded else []
+    if not method.streams:
+        steps.append(("scaler", StandardScaler()))
+    return steps
 
 
 def search_grid(method: Method, sample: Sample) -> dict[str, list[Any]]:
@@ -59,24 +66,26 @@ def last_step(model: Any) -> Any:
     return inside[-1] if isinstance(inside, Pipeline) else inside
 
 
+def names_after(model: Any, names: Sequence[str]) -> list[str]:
+    """Return the names of the features that the last step of a fitted pipeline gets."""
+    inside = getattr(model, "regressor_", getattr(model, "regressor", model))
+    if not isinstance(inside, Pipeline) or len(inside) == 1:
+        return [str(name) for name in names]
+    return [str(name) for name in inside[:-1].get_feature_names_out(list(names))]
+
+
 def _scales_target(method: Method, sample: Sample) -> bool:
     return sample.task == "regression" and not method.streams
 
 
-def _columns(sample: Sample) -> ColumnTransformer:
-    """Return the step that fills in what is missing and encodes categories."""
-    texts = sorted(sample.categories)
-    numbers = [column for column in range(sample.X.shape[1]) if column not in sample.categories]
-    fill = SimpleImputer(strategy="most_frequent", keep_empty_features=True)
-    encode = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    parts = [
-        ("numbers", SimpleImputer(strategy="median", keep_empty_features=True), numbers),
-        ("categories", Pipeline([("fill", fill), ("encode", encode)]), texts),
-    ]
-    return ColumnTransformer([part for part in parts if part[2]])
-
-
 def _n_columns(sample: Sample) -> int:
     """Return the number of columns that the learner gets if all categories occur."""
-    one_hot = sum(len(texts) for texts in sample.categories.values())
-    return sample.X.shape[1] - len(sample.categories) + one_hot
+    encoder = sample.encoder()
+    many = [each for each in sample.categories.values() if len(each) > encoder.most_one_hot]
+    one_hot = sum(map(len, sample.categories.values())) - sum(map(len, many))
+    n_classes = len(sample.classes or ())
+    means = len(many) * (n_classes if n_classes > 2 else 1)
+    widths = [stop - start for start, stop in sample.texts]
+    words = sum(min(width, encoder.n_components) for width in widths)
+    plain = sample.X.shape[1] - len(sample.categories) - sum(widths)
+    return plain + one_hot + means + words

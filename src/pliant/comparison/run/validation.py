@@ -34,11 +34,11 @@ class Tuned:
     def __call__(self, sample: Sample, rows: Indices, fold: int | None, tick: Tick) -> Any:
         """Return an estimator for the training rows of a fold, not fitted.
 
-        Without a fold it is for the final model, on features that the schema of the table encodes.
+        Without a fold it is for the final model, which takes new rows.
         """
         seed = self._seed(fold)
         choice = search(self.method, sample, rows, self.protocol, seed, tick)
-        model = pipeline(self.method, sample, len(rows), seed, encoded=fold is None)
+        model = pipeline(self.method, sample, len(rows), seed, for_new_rows=fold is None)
         return model.set_params(**choice.chosen)
 
     def count_fits(self, sample: Sample, folds: Iterable[int | None]) -> int:

@@ -51,7 +51,7 @@ class DANKClassifier(BaseHadamard, SVMClassifier):
     .. math::
 
         \max_\alpha \min_{F \succeq 0}\; 1'\alpha - \tfrac12 \beta'(F \circ K)\beta
-        + \eta \left(\|F - 11'\|_F^2 + \tau \, \mathrm{tr} F\right),
+        + \eta \left(\|F - 11'\|_F^2 + \tau \, \mathrm{tr} F\right), \\
         \qquad 0 \le \alpha_i \le C, \; y'\alpha = 0, \; \beta = \alpha \circ y,
 
     problem (4) of [1]_. F is eliminated in closed form, F = (11' + A/(4 eta) - (tau/2) I)_+ with
@@ -273,7 +273,7 @@ class DANKRegressor(BaseHadamard, SVMRegressor):
 
         \max_\beta \min_{F \succeq 0}\; y'\beta - \varepsilon \|\beta\|_1
         - \tfrac12 \beta'(F \circ K)\beta
-        + \eta \left(\|F - 11'\|_F^2 + \tau \, \mathrm{tr} F\right),
+        + \eta \left(\|F - 11'\|_F^2 + \tau \, \mathrm{tr} F\right), \\
         \qquad |\beta_i| \le C, \; 1'\beta = 0,
 
     section 5 of [1]_ (with the constraint 1'beta = 0, where the paper misprints y'). F is

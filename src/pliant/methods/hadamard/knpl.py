@@ -18,7 +18,7 @@ class KNPLClassifier(BaseHadamard, SVMClassifier):
     .. math::
 
         \max_\alpha \min_{F \succeq 0,\, F1 = n1}\; 1'\alpha
-        - \tfrac12 \beta'(F \circ K)\beta + \eta \left(\|F\|_F^2 - n^2\right),
+        - \tfrac12 \beta'(F \circ K)\beta + \eta \left(\|F\|_F^2 - n^2\right), \\
         \qquad 0 \le \alpha_i \le C, \; y'\alpha = 0, \; \beta = \alpha \circ y,
 
     problem (4) of [1]_, less its constant (the paper writes G and gamma for F and eta). F is
@@ -174,7 +174,7 @@ class KNPLRegressor(BaseHadamard, SVMRegressor):
     .. math::
 
         \max_\beta \min_{F \succeq 0,\, F1 = n1}\; y'\beta - \varepsilon \|\beta\|_1
-        - \tfrac12 \beta'(F \circ K)\beta + \eta \left(\|F\|_F^2 - n^2\right),
+        - \tfrac12 \beta'(F \circ K)\beta + \eta \left(\|F\|_F^2 - n^2\right), \\
         \qquad |\beta_i| \le C, \; 1'\beta = 0,
 
     the method of [1]_, which is for classification, with the loss of regression. F is eliminated

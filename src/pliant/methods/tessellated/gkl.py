@@ -37,7 +37,7 @@ class GKLClassifier(BaseGKL, SVMClassifier):
     .. math::
 
         \min_{P \succeq 0, \, \mathrm{tr} P = n_P} \; \max_{0 \le \alpha \le C, \, y'\alpha = 0}
-        \; 1'\alpha - \tfrac12 \beta' K_P \beta, \qquad \beta = \alpha \circ y,
+        \; 1'\alpha - \tfrac12 \beta' K_P \beta, \qquad \beta = \alpha \circ y, \\
         \qquad k_P(x, y) = \int N(z, x)' P N(z, y) \, dz,
 
     problem (7) of [1]_ for any basis N (its Lemma 5). `TKLClassifier` is the case of tessellated

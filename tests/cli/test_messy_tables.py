@@ -1,0 +1,204 @@
+"""Tables as they come: from file to report to predictions without an edit."""
+
+import csv
+import datetime
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+N = 150
+
+
+def rows_of(columns):
+    names = list(columns)
+    return [names, *zip(*columns.values(), strict=True)]
+
+
+def put(name, columns, sep=",", encoding="utf-8"):
+    """Write columns of texts as CSV."""
+    text = io.StringIO()
+    csv.writer(text, delimiter=sep, lineterminator="\n").writerows(rows_of(columns))
+    Path(name).write_bytes(text.getvalue().encode(encoding))
+
+
+def local(values, decimals):
+    """Numbers as a German writes them, such as 1.234,5."""
+    table = str.maketrans(",.", ".,")
+    return [f"{value:,.{decimals}f}".translate(table) for value in values]
+
+
+def semicolons(rng):
+    """Decimal commas and thousands; rent depends on area and district."""
+    area, district = rng.uniform(20, 150, N), rng.choice(["Nord", "Süd", "West"], N)
+    y = 12 * area + 300 * (district == "Süd") + rng.normal(0, 20, N)
+    columns = {"Fläche": local(area, 1), "Lage": district, "y": local(y, 2)}
+    put("semicolons.csv", columns, sep=";")
+    return "regression", ["read with separator ';', decimal comma, thousands '.'"]
+
+
+def western(rng):
+    """Windows' encoding, in names and in cells."""
+    colour, size = rng.choice(["grün", "weiß", "blau"], N), rng.normal(size=N)
+    y = np.where((colour == "grün") ^ (size > 0), "schön", "häßlich")
+    put("western.csv", {"Größe": size.round(3), "Farbe": colour, "y": y}, encoding="cp1252")
+    return "classification", ["read with encoding cp1252"]
+
+
+def dates(rng):
+    """Dates, an id, a constant; sales grow and are high at weekends."""
+    days = [datetime.date(2023, 1, 1) + datetime.timedelta(days=int(k)) for k in range(N)]
+    rng.shuffle(days)
+    y = [k.timetuple().tm_yday / 50 + 2 * (k.weekday() > 4) + rng.normal(0, 0.3) for k in days]
+    columns = {
+        "order_id": [f"A-{k:05}" for k in rng.permutation(N)],
+        "day": [f"{k:%d.%m.%Y}" for k in days],
+        "shop": ["Main St"] * N,
+        "y": [f"{value:.3f}" for value in y],
+    }
+    put("dates.csv", columns)
+    return "regression", [
+        "left out: 'order_id' (a value of its own in nearly every row), 'shop' (the same value in",
+    ]
+
+
+def categories(rng):
+    """3 000 towns with an effect of their own; integers that look like codes."""
+    effects = rng.normal(size=3_000)
+    town = np.concatenate([rng.permutation(3_000), rng.integers(0, 3_000, 3_600)])
+    y = effects[town] + rng.normal(0, 0.5, len(town))
+    columns = {
+        "town": [f"town {k}" for k in town],
+        "zip": rng.choice([10115, 20095, 80331], len(town)),
+        "y": y.round(3),
+    }
+    put("categories.csv", columns)
+    return "regression", ["integers in 'zip' look like codes"]
+
+
+def gaps(rng):
+    """40 % of all cells are missing, in several words."""
+    X = rng.normal(size=(N, 4))
+    y = np.where(X @ [2, 1, -1, 0] + rng.normal(0, 0.3, N) > 0, "yes", "no")
+    kind = np.where(X[:, 3] > 0, "a", "b").astype(object)
+    cells = np.column_stack([X.round(3).astype(object), kind])
+    words = np.array(["", "NA", "-", "?", "n/a"], dtype=object)
+    gone = rng.uniform(size=cells.shape) < 0.4
+    cells[gone] = rng.choice(words, gone.sum())
+    put("gaps.csv", {**{f"x{j}": cells[:, j] for j in range(5)}, "y": y})
+    return "classification", []
+
+
+TABLES = {each.__name__: each for each in (semicolons, western, dates, categories, gaps)}
+"""What makes each table; its task, and what must be noted."""
+
+LEAST = {"semicolons": 0.9, "western": 0.75, "dates": 0.6, "categories": 0.3, "gaps": 0.6}
+"""R2 or accuracy in the cross-validation at least."""
+
+
+@pytest.fixture
+def messy(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return {name: make(np.random.default_rng(7)) for name, make in TABLES.items()}
+
+
+def method_of(name):
+    return "knpl" if name == "categories" else "dank"
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_from_file_to_report_to_predictions(pliant, messy, name):
+    task, notes = messy[name]
+    words = ("--method", method_of(name), "--cv", 2, "--out", "m.pliant", "--json", "r.json")
+    done = pliant("fit", f"{name}.csv", "--target", "y", *words)
+    assert done.code == 0, done.err
+    for note in notes:
+        assert f"Note: {note}" in done.err
+    result = json.loads(Path("r.json").read_text(encoding="utf-8"))
+    assert result["data"]["task"] == task
+    (score, *_) = result["cross_validation"]["scores"].values()
+    assert score["mean"] > LEAST[name]
+    again = pliant("predict", "m.pliant", f"{name}.csv", "--out", "p.csv")
+    assert again.code == 0, again.err
+    frame = pd.read_csv("p.csv")
+    assert len(frame) == result["data"]["rows"]
+    assert list(frame) == (["order_id"] if name == "dates" else []) + ["prediction"]
+    assert pliant("info", "m.pliant").code == 0
+
+
+def test_all_of_them_are_compared(pliant, messy):
+    tables = [f"{name}.csv" for name in TABLES if name != "categories"]
+    words = ("--methods", "linear,dummy", "--folds", 2, "--repeats", 1, "--jobs", 1)
+    done = pliant(
+        "compare", *tables, "--target", "y", *words, "--report", "r.html", "--json", "r.json"
+    )
+    assert done.code == 0, done.err
+    for name, (_, notes) in messy.items():
+        for note in notes if f"{name}.csv" in tables else []:
+            assert f"Note: {name}: {note}" in done.err
+    assert "linear" in done.out.lower()
+    assert Path("r.html").stat().st_size > 10_000
+
+
+def test_predictions_for_a_file_that_is_written_in_another_way(pliant, messy):
+    words = ("--target", "y", "--method", "dank", "--cv", 0, "--out", "m.pliant")
+    assert pliant("fit", "semicolons.csv", *words).code == 0
+    frame = pd.read_csv("semicolons.csv", sep=";", decimal=",", thousands=".")
+    frame.to_csv("other.csv", index=False)
+    frame.to_parquet("other.parquet")
+    outputs = [
+        pliant("predict", "m.pliant", name).out
+        for name in ("semicolons.csv", "other.csv", "other.parquet")
+    ]
+    assert outputs[0] == outputs[1] == outputs[2]
+    late = Path("late.csv")
+    late.write_text("Fläche;Lage\n1.250;Süd\n", encoding="utf-8")  # as in training: 1250
+    assert (
+        pliant("predict", "m.pliant", late, "--columns", "Fläche").out.splitlines()[1][:5]
+        == "1250,"
+    )
+
+
+def test_chosen_columns_and_probabilities_are_written_through(pliant, messy):
+    words = ("--target", "y", "--method", "lab-rbf", "--param", "max_iter=2", "--cv", 0)
+    assert pliant("fit", "western.csv", *words, "--out", "m.pliant").code == 0
+    done = pliant("predict", "m.pliant", "western.csv", "--columns", "Farbe", "--proba")
+    frame = pd.read_csv(io.StringIO(done.out))
+    assert list(frame) == ["Farbe", "prediction", "probability häßlich", "probability schön"]
+    np.testing.assert_allclose(frame.iloc[:, 2:].sum(axis=1), 1)
+    chosen = np.where(frame["probability schön"] > 0.5, "schön", "häßlich")
+    assert frame["prediction"].tolist() == chosen.tolist()
+    assert (
+        frame["Farbe"].tolist() == pd.read_csv("western.csv", encoding="cp1252")["Farbe"].tolist()
+    )
+    refused = pliant("predict", "m.pliant", "western.csv", "--columns", "Farben")
+    assert refused.err.endswith("the table lacks the column 'Farben'; did you mean 'Farbe'?\n")
+    taken = pd.read_csv("western.csv", encoding="cp1252").assign(prediction=1)
+    taken.to_csv("taken.csv", index=False)
+    refused = pliant("predict", "m.pliant", "taken.csv", "--columns", "prediction")
+    assert "expected --columns without 'prediction': it is in the output" in refused.err
+
+
+def test_probabilities_of_a_model_without(pliant, messy):
+    words = ("--target", "y", "--method", "dank", "--cv", 0, "--out", "m.pliant")
+    assert pliant("fit", "semicolons.csv", *words).code == 0
+    refused = pliant("predict", "m.pliant", "semicolons.csv", "--proba")
+    assert refused.code == 2
+    assert "--proba belongs to a classification model with probabilities" in refused.err
+
+
+def test_a_problem_of_a_table_comes_with_the_options_that_settle_it(pliant, messy):
+    text = Path("gaps.csv").read_text(encoding="utf-8")
+    lines = text.splitlines()
+    lines[5] = "oops,inf" + lines[5][lines[5].index(",", lines[5].index(",") + 1) :]
+    Path("bad.csv").write_text("\n".join(lines), encoding="utf-8")
+    done = pliant("fit", "bad.csv", "--target", "y", "--cv", 0)
+    assert done.code == 2
+    ending = "all at once: --na-values oops --drop x1\n"
+    assert done.err.endswith(ending)
+    words = ending.removeprefix("all at once: ").split()
+    settled = pliant("fit", "bad.csv", "--target", "y", "--cv", 0, "--method", "dank", *words)
+    assert settled.code == 0, settled.err

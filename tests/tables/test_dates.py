@@ -1,0 +1,138 @@
+"""Dates become calendar features, the same from text, pandas and Python."""
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pliant import TableError
+from pliant.tables import TableSchema
+from pliant.tables._dates import PARTS, calendar, moment
+
+MOMENTS = st.datetimes(datetime.datetime(1900, 1, 1), datetime.datetime(2100, 1, 1)).map(
+    lambda each: each.replace(microsecond=0, second=0)
+)
+
+
+@given(MOMENTS, st.sampled_from(["ymd", "dmy", "mdy"]))
+def test_calendar_features_are_those_of_python(when, order):
+    patterns = {"ymd": "%Y-%m-%d %H:%M", "dmy": "%d.%m.%Y %H:%M", "mdy": "%m/%d/%Y %I:%M %p"}
+    days = moment(when.strftime(patterns[order]), order)
+    expected = (
+        (when - datetime.datetime(1970, 1, 1)) / datetime.timedelta(days=1),
+        when.year,
+        when.month,
+        when.timetuple().tm_yday,
+        when.weekday(),
+        when.hour + when.minute / 60,
+    )
+    np.testing.assert_allclose(calendar(np.array([days]))[0], expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("2024-03-01", "2024-03-01"),
+        ("2024/3/1", "2024-03-01"),
+        ("2024-03", "2024-03-01"),
+        ("2024-03-01T12:00:00Z", "2024-03-01 12:00"),
+        ("2024-03-01 12:00:00.5+02:00", "2024-03-01 12:00"),
+        ("01.03.2024", "2024-03-01"),
+        ("1/3/24", None),
+        ("01/03/24", "2024-03-01"),
+        ("01.03.99", "1999-03-01"),
+        ("1 Mar 2024", "2024-03-01"),
+        ("March 1, 2024", "2024-03-01"),
+        ("1 Foo 2024", None),
+        ("31.02.2024", None),
+        ("12:30", None),
+        ("1.2.3", None),
+        ("2024", None),
+        ("1/3/2024 13:00 PM", None),
+    ],
+)
+def test_which_texts_are_dates(text, day):
+    days = moment(text, "dmy")
+    if day is None:
+        assert np.isnan(days)
+    else:
+        assert days == (pd.Timestamp(day) - pd.Timestamp("1970")) / pd.Timedelta(days=1)
+
+
+def schema_of(days, **options):
+    return TableSchema.fit(pd.DataFrame({"day": days, "x": np.arange(len(days)) / 7}), **options)
+
+
+STAMPS = pd.date_range("2024-01-30 06:00", periods=40, freq="7h")
+
+
+@pytest.mark.parametrize(
+    "days",
+    [
+        STAMPS,
+        STAMPS.tz_localize("Asia/Tokyo"),
+        STAMPS.to_pydatetime(),
+        STAMPS.strftime("%Y-%m-%d %H:%M"),
+        STAMPS.strftime("%d.%m.%Y %H:%M"),
+        STAMPS.strftime("%m/%d/%Y %H:%M"),
+        STAMPS.strftime("%d %b %Y %H:%M"),
+    ],
+    ids=["pandas", "zone", "python", "iso", "points", "slashes", "names"],
+)
+def test_dates_in_every_type_have_the_same_features(days):
+    schema = schema_of(pd.Series(days, dtype=object if isinstance(days, np.ndarray) else None))
+    column = schema.columns[0]
+    assert column.kind == "date"
+    assert column.parts == ("days", "month", "day of year", "weekday", "hour")
+    assert column.origin == pytest.approx(19752.25)
+    frame = pd.DataFrame({"day": [str(days[0]) if column.order else days[0], None], "x": 0.0})
+    features = schema.features(frame)
+    np.testing.assert_allclose(features[0, :5], [0, 1, 30, 1, 6])
+    assert np.isnan(features[1, :5]).all()
+    assert TableSchema.from_dict(schema.to_dict()) == schema
+
+
+def test_only_parts_that_vary_are_features():
+    days = [f"2024-03-{k:02}" for k in range(1, 29)]
+    assert schema_of(days).columns[0].parts == ("days", "day of year", "weekday")
+    assert [each.reason for each in schema_of(["2024-03-01"] * 30).left_out] == ["constant"]
+
+
+def test_the_values_decide_the_order_of_day_and_month():
+    first = [f"{d:02}/{m:02}/2024" for m in range(1, 4) for d in range(1, 29)]
+    assert schema_of(first).columns[0].order == "dmy"
+    other = [f"{m:02}/{d:02}/2024" for m in range(1, 4) for d in range(1, 29)]
+    assert schema_of(other).columns[0].order == "mdy"
+    assert schema_of(first).notes == schema_of(other).notes == ()
+    with pytest.raises(TableError, match=r"day and month in several orders.*--drop"):
+        schema_of(first, date_order="mdy")
+
+
+@pytest.mark.parametrize(("mark", "order"), [("/", "mdy"), (".", "dmy"), ("-", "dmy")])
+def test_an_order_that_the_values_do_not_show_is_reported(mark, order):
+    days = [mark.join((f"{a:02}", f"{b:02}", "2024")) for a in range(1, 8) for b in range(1, 8)]
+    schema = schema_of(days)
+    assert schema.columns[0].order == order
+    assert "'day' may have day or month first" in schema.notes[0]
+    other = {"mdy": "dmy", "dmy": "mdy"}[order]
+    assert f"--date-order {other}" in schema.notes[0]
+    assert schema_of(days, date_order=other).columns[0].order == other
+    assert schema_of(days, date_order=other).notes == ()
+
+
+def test_what_is_no_date_is_quoted_with_its_row():
+    days = [f"{d:02}.01.2024" for d in range(1, 32)]
+    with pytest.raises(TableError, match=r"holds dates, but 'soon' in row 32 is none: .*'soon'"):
+        schema_of([*days, "soon"])
+    later = pd.DataFrame({"day": ["01.02.2024", "2.x"], "x": 0.0})
+    with pytest.raises(TableError, match=r"a date such as 31.01.2024 in row 2, got '2.x'"):
+        schema_of(days).features(later)
+
+
+def test_options_are_checked():
+    with pytest.raises(ValueError, match=r"expected date_order .* got 'dym'"):
+        schema_of(["2024-03-01"] * 2, date_order="dym")
+    assert len(PARTS) == calendar(np.zeros(3)).shape[1]
