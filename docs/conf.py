@@ -22,7 +22,7 @@ extensions = [
     "local_mathjax",
     "command_options",
     "markdown_page",
-    "outside_links",
+    "name_links",
     "plain_docstrings",
 ]
 exclude_patterns = ["_build", "numbers", "**/README.rst"]

@@ -29,7 +29,7 @@ methods = [
     ("trees", ExtraTreesRegressor(200, random_state=0)),
     ("LAB-RBF", LABRBFRegressor(random_state=0)),
 ]
-result = compare(X, y, methods=methods, folds=5, repeats=1, metric="r2", budget=None)
+result = compare(X, y, methods=methods, folds=5, repeats=1, metric="r2", budget=None, n_jobs=1)
 print(result.leaderboard[["title", "mean", "error"]].round(3).to_string())
 
 # %%

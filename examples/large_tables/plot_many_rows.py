@@ -82,7 +82,7 @@ voronoi_plot_2d(
     Voronoi(parted.part_centres_), right, show_points=False, show_vertices=False,
     line_colors="tab:blue", line_alpha=0.5,
 )  # fmt: skip
-right.set_title(f"boundaries; {differ.sum()} of {len(X_new)} fresh points differ")
+right.set_title(f"{differ.sum()} of {len(X_new)} new points differ")
 for axes in (left, right):
     axes.set(xlim=(-1, 1), ylim=(-1, 1), aspect="equal", xlabel="x0", ylabel="x1")
 plt.show()

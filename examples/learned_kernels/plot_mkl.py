@@ -110,10 +110,13 @@ from pliant.plots import WeightsDisplay
 
 learned = models["both, learned weights"].best_estimator_
 names = list(both)
-figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
-WeightsDisplay.from_estimator(learned, kernel_names=names, ax=left)
+figure, ax = plt.subplots(figsize=(5.5, 3.5), layout="constrained")
+WeightsDisplay.from_estimator(learned, kernel_names=names, ax=ax)
+plt.show()
+
+figure, ax = plt.subplots(figsize=(8, 4), layout="constrained")
 path = C_path(learned, X_train, y_train, np.logspace(-2, 2, 13))
-WeightsDisplay.from_path(path, kernel_names=names, ax=right)
+WeightsDisplay.from_path(path, kernel_names=names, ax=ax)
 plt.show()
 
 # %%

@@ -3,7 +3,7 @@ Outliers in two kinds of measurements
 =====================================
 
 `MKLOneClass` describes the normal samples by several kernels at once and reports what lies outside.
-Here a sample is a machine's working point, two features, and its vibration, eight features.
+Here a sample is a pump's working point, two features, and its vibration, eight features.
 """
 
 # sphinx_gallery_thumbnail_number = 1

@@ -2,7 +2,9 @@
 
 import doctest
 import importlib
+import inspect
 import pkgutil
+import re
 
 import pytest
 
@@ -54,6 +56,26 @@ def test_parameters_and_attributes_are_described_where_they_stand(name):
     module = importlib.import_module(name)
     elsewhere = [n for n in module.__all__ if "    As in `" in (getattr(module, n).__doc__ or "")]
     assert elsewhere == []
+
+
+HEADER = re.compile(r"^([\w, ]+)(?: :.*)?$", re.MULTILINE)
+"""A line of a docstring that names parameters: ``C, gamma : float``."""
+
+
+@pytest.mark.parametrize("name", ["pliant", "pliant.kernels"])
+def test_every_parameter_of_a_public_class_is_described(name):
+    module = importlib.import_module(name)
+    public = [getattr(module, each) for each in module.__all__]
+    classes = [item for item in public if isinstance(item, type) and "__init__" in vars(item)]
+    assert len(classes) > 10
+    missing = {
+        (item.__name__, parameter)
+        for item in classes
+        for parameter in inspect.signature(item).parameters
+        if not parameter.startswith("_")
+        and parameter not in re.split(r"[,\s]+", " ".join(HEADER.findall(inspect.getdoc(item))))
+    }
+    assert missing == set()
 
 
 def test_the_estimators_show_an_example():

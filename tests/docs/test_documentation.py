@@ -14,7 +14,7 @@ LISTED = [
     "pliant", "pliant.kernels", "pliant.plots", "pliant.datasets", "pliant.persistence",
     "pliant.tables", "pliant.metrics",
 ]  # fmt: skip
-INNER = {"Column", "Target", "UnknownCategoryWarning"}
+INNER = {"Column", "LeftOut", "Target", "UnknownCategoryWarning"}
 """Parts of a table's schema, which the reference leaves out."""
 
 
@@ -107,4 +107,4 @@ def test_a_command_is_listed_with_its_options():
 )
 def test_names_of_other_libraries_have_an_address(name, url):
     pytest.importorskip("sphinx")
-    assert extension("outside_links").address(name) == url
+    assert extension("name_links").address(name) == url

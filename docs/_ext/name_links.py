@@ -1,13 +1,14 @@
-"""Links to the references of NumPy, SciPy, pandas and scikit-learn, without their inventories.
+"""Links from names alone: ours without their module, those of other libraries without inventories.
 
 sphinx.ext.intersphinx reads an inventory from each site, and a build without the network fails.
-The pages of these four follow one pattern each, so that a name is enough for its address. The name
-is looked up in the installed package first: one that does not exist stays a warning of the build.
+The pages of NumPy, SciPy, pandas and scikit-learn follow one pattern each, so that a name is enough
+for its address. It is looked up in the installed package first: one that does not exist is no link.
 """
 
 import importlib
 
 from docutils import nodes
+from sphinx.util.nodes import make_refnode
 
 PAGES = {
     "numpy": "https://numpy.org/doc/stable/reference/generated/{}.html",
@@ -15,6 +16,9 @@ PAGES = {
     "pandas": "https://pandas.pydata.org/docs/reference/api/{}.html",
     "sklearn": "https://scikit-learn.org/stable/modules/generated/{}.html",
 }
+
+OURS = ("pliant", "pliant.kernels", "pliant.comparison", "pliant.plots", "pliant.tables")
+"""Where a name without its module is looked for, in this order."""
 
 
 def exists(name):
@@ -33,9 +37,17 @@ def address(name):
 
 
 def resolve(app, env, node, contnode):
-    """Turn a reference that this documentation cannot resolve into a link to another one."""
-    url = address(node.get("reftarget", ""))
-    return nodes.reference("", "", contnode, internal=False, refuri=url) if url else None
+    """Turn a reference that Sphinx cannot resolve into a link."""
+    name = node.get("reftarget", "")
+    if url := address(name):
+        return nodes.reference("", "", contnode, internal=False, refuri=url)
+    documented = env.get_domain("py").objects
+    for full in (f"{module}.{name}" for module in OURS):
+        if full in documented:
+            entry = documented[full]
+            here = node.get("refdoc", env.docname)
+            return make_refnode(app.builder, here, entry.docname, entry.node_id, contnode, full)
+    return None
 
 
 def setup(app):
