@@ -72,8 +72,8 @@ class _Ranks:
         """Return the methods with a score, the best first."""
         if len(records) != self._known[0]:
             names = dict.fromkeys(record["method"] for record in records)
-            found = standings([_entry(n) for n in names], records, self._metric, self._protocol)
-            self._known = len(records), [each for each in found if each.mean is not None]
+            places = standings([_entry(n) for n in names], records, self._metric, self._protocol)
+            self._known = len(records), [each for each in places if each.mean is not None]
         return self._known[1]
 
 

@@ -1,4 +1,4 @@
-"""The result of a comparison in some sentences: what to use first, then what cannot be said."""
+"""A comparison in some sentences: what to use first, then what the tests cannot show."""
 
 from __future__ import annotations
 

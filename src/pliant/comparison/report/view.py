@@ -14,7 +14,7 @@ from pliant.comparison.stats.common import Cells, finished
 from pliant.comparison.stats.standings import Standing, scores_of
 from pliant.core.text import decimals, known
 
-STATUS = {"done": "complete", "cut": "part of the folds", "error": "failed", "skipped": "skipped"}
+STATUS = {"done": "complete", "cut": "unfinished", "error": "failed", "skipped": "skipped"}
 """The status of a method, in words."""
 
 MOST_SHOWN = 5
