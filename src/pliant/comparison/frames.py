@@ -118,7 +118,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     Columns are found by name, in any order; others are left aside. Categories become their
     numbers, an unknown one the number after the last, dates calendar features, texts hashed words,
-    and NaN stands where a value is missing. Nothing is learned from the rows: the next steps of a pipeline do that.
+    and NaN stands where a value is missing. Nothing is learned from the rows: the next steps of a
+    pipeline do that.
 
     Parameters
     ----------
