@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from sphinx_gallery.sorting import FileNameSortKey
+from sphinx_gallery.sorting import ExplicitOrder, FileNameSortKey
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
@@ -36,10 +36,31 @@ autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 
+GALLERY = [
+    "first_steps",
+    "learned_kernels",
+    "explanations",
+    "elsewhere",
+    "large_tables",
+    "comparing",
+]
+"""The sections of the gallery, folders of `examples`, in order."""
+
+
+def larger_text(gallery_conf, example):
+    """Draw the text of pictures larger: their thumbnails are to be read as well."""
+    from matplotlib import pyplot as plt
+
+    plt.rcParams["font.size"] = 12
+
+
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
+    "subsection_order": ExplicitOrder([f"../examples/{name}" for name in GALLERY]),
     "within_subsection_order": FileNameSortKey,
+    "reset_modules": ("matplotlib", "seaborn", larger_text),
+    "thumbnail_size": (600, 420),
     "backreferences_dir": "gen_modules/backreferences",
     "doc_module": ("pliant",),
     "inspect_global_variables": True,

@@ -39,6 +39,7 @@ class CommandOptions(SphinxDirective):
     required_arguments = 1
 
     def run(self):
+        self.env.note_reread()  # the options change with the code, not with the page
         lines = [".. list-table::", "   :widths: 36 64", ""]
         for typed, text in options(self.arguments[0]):
             lines += [f"   * - ``{typed}``", f"     - {text}"]

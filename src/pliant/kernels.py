@@ -11,7 +11,6 @@ from pliant.core.kernels.base import (
     Sum,
 )
 from pliant.core.kernels.extension import batch_reciprocal_neighbors
-from pliant.core.kernels.gaussian_process import GPKernel
 from pliant.core.kernels.on import On, resolve_columns
 from pliant.core.kernels.precomputed import Precomputed
 from pliant.core.kernels.standard import (
@@ -22,6 +21,7 @@ from pliant.core.kernels.standard import (
     Linear,
     Matern,
     Polynomial,
+    Sigmoid,
     as_kernel,
 )
 from pliant.core.kernels.weighted_sum import WeightedSum
@@ -29,7 +29,7 @@ from pliant.core.public import set_public_module
 from pliant.methods.hadamard.adaptive_matrix import AdaptiveMatrix
 from pliant.methods.hadamard.kernel import EXTENSIONS, HadamardKernel
 from pliant.methods.hadamard.partitioned_kernel import PartitionedKernel
-from pliant.methods.lab_rbf.kernel import LocalRBFKernel, Warp
+from pliant.methods.lab_rbf.kernel import LocalRBFKernel, Mapped, Warp
 from pliant.methods.side_information.kernels import LandmarkKernel, LogDetKernel
 from pliant.methods.side_information.neighbor_graph import NeighborGraphKernel, SpectralKernel
 from pliant.methods.tessellated.generalized_kernel import GeneralizedKernel
@@ -44,7 +44,6 @@ __all__ = [
     "AdaptiveMatrix",
     "Centered",
     "FunctionKernel",
-    "GPKernel",
     "Gaussian",
     "GeneralizedKernel",
     "GeneralizedPolynomial",
@@ -55,6 +54,7 @@ __all__ = [
     "Linear",
     "LocalRBFKernel",
     "LogDetKernel",
+    "Mapped",
     "Matern",
     "NeighborGraphKernel",
     "Normalized",
@@ -66,6 +66,7 @@ __all__ = [
     "QuadratureKernel",
     "Rescaled",
     "Scaled",
+    "Sigmoid",
     "SpectralKernel",
     "Sum",
     "TessellatedKernel",

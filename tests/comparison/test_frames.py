@@ -4,13 +4,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 
-from pliant import TableError, compare
+from pliant import ModelFileError, TableError, compare
 from pliant.comparison.frames import TableEncoder, sample_of
 from pliant.comparison.reading import read_sample
 from pliant.comparison.run.folds import CellFold
 from pliant.comparison.run.given import methods_of
 from pliant.comparison.run.pipeline import pipeline
+from pliant.persistence import load_model, save_model
 from pliant.tables import TableSchema, UnknownCategoryWarning
 
 
@@ -131,8 +134,22 @@ def test_the_encoder_finds_columns_by_name_and_tells_unknown_from_missing():
     ):
         with pytest.raises(TableError, match=message):
             encoder.transform(wrong)
-    with pytest.raises(TableError, match="expected a column"):
-        TableEncoder([{"name": "a"}]).fit(X)
-    assert TableSchema.from_dict({"columns": encoder.columns, "target": None}) == TableSchema(
-        schema.columns
-    )
+    with pytest.raises(TableError, match="expected a schema"):
+        TableEncoder({"name": "a"}).fit(X)
+    assert TableSchema.from_dict(encoder.schema) == schema
+
+
+def test_an_encoder_survives_a_model_file(tmp_path):
+    X, y = frame()
+    sample, schema = sample_of(X[["age", "ok"]].dropna(), y[X["age"].notna()])
+    model = Pipeline([("table", TableEncoder.of(schema)), ("scaler", StandardScaler())])
+    model[-1].fit(sample.X)
+    save_model(model, tmp_path / "m.pliant")
+    loaded = load_model(tmp_path / "m.pliant").model
+    frames = X[["ok", "age"]].dropna()
+    np.testing.assert_array_equal(loaded.transform(frames), model.transform(frames))
+    with pytest.raises(TableError, match="lacks the column 'ok'"):
+        loaded.transform(X[["age"]])
+    model[0].n_features_in_ = 3
+    with pytest.raises(ModelFileError, match="expected 3 columns, got 2"):
+        save_model(model, tmp_path / "n.pliant")

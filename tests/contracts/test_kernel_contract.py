@@ -27,6 +27,7 @@ from pliant.kernels import (
     Laplacian,
     Linear,
     LogDetKernel,
+    Mapped,
     Matern,
     NeighborGraphKernel,
     Normalized,
@@ -36,8 +37,10 @@ from pliant.kernels import (
     Precomputed,
     QuadratureKernel,
     Rescaled,
+    Sigmoid,
     SpectralKernel,
     TessellatedKernel,
+    Warp,
     WeightedSum,
     resolve_columns,
 )
@@ -92,6 +95,7 @@ CASES = [
     Case("linear", Linear()),
     Case("cubic", Polynomial(3, 0.5, 1.0), ("gamma",)),
     Case("homogeneous", Polynomial(2, 0.5, 0.0), ("gamma",)),
+    Case("sigmoid", Sigmoid(0.5, -0.2), ("gamma",)),
     Case("function", FunctionKernel(shifted_inner_product)),
     Case("precomputed", Precomputed(Gaussian()(TRAIN)), by_row_number=True),
     Case("sum", Gaussian(0.3) + Linear(), ("left__gamma",)),
@@ -124,6 +128,7 @@ CASES = [
     ),
     Case("learned tessellated", TessellatedKernel(-2.5, 2.5, factor=np.eye(8)[:, :2])),
     Case("rescaled", Rescaled(TessellatedKernel(), TRAIN.min(axis=0), 2.0)),
+    Case("mapped", Mapped(Gaussian(0.7), Warp.learn(np.exp(TRAIN), "asinh")), ("kernel__gamma",)),
     Case("generalized polynomial", GeneralizedPolynomial(-1.0, 1.0, 2)),
     Case("quadrature", QuadratureKernel(ramps, np.eye(3), [0.5, 1.0, 0.0])),
     *(
@@ -393,13 +398,21 @@ def test_points_that_are_not_finite_are_refused(case):
 
 
 @every_kernel
-def test_one_point_must_be_written_as_a_matrix_of_one_row(case):
+def test_two_single_points_have_one_number(case):
+    x, y = case.points(2)
+    value = case.kernel(x, y)
+    assert type(value) is float
+    assert_close(value, case.kernel(x[None], y[None])[0, 0])
+
+
+@every_kernel
+def test_one_single_point_is_refused(case):
     x = case.points(1)[0]
-    said = rf"expected X of shape \(n_samples, n_features\), got \({len(x)},\)"
-    with pytest.raises(ValueError, match=said):
-        case.kernel(x)
-    with pytest.raises(ValueError, match=said):
-        case.kernel.diag(x)
+    said = f"expected {{}} of shape (n_samples, n_features), got ({len(x)},)"
+    assert refusal(ValueError, case.kernel, x) == said.format("X")
+    assert refusal(ValueError, case.kernel.diag, x) == said.format("X")
+    assert refusal(ValueError, case.kernel, x, x[None]) == said.format("X")
+    assert refusal(ValueError, case.kernel, x[None], x) == said.format("Y")
 
 
 @every_kernel

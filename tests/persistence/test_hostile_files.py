@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import PowerTransformer, StandardScaler
 
 from pliant import ModelFileError
 from pliant.persistence import load_model, save_model
@@ -385,8 +385,8 @@ def test_too_many_members_are_refused_with_their_number(tmp_path, valid, monkeyp
 
 
 def test_an_estimator_saved_by_skops_alone_is_refused(tmp_path):
-    state = {"format": "pliant-model", "format_version": 1, "model": FunctionTransformer(np.exp)}
-    assert "FunctionTransformer" in refusal(tmp_path, skops.io.dumps(state))
+    state = {"format": "pliant-model", "format_version": 1, "model": PowerTransformer()}
+    assert "PowerTransformer" in refusal(tmp_path, skops.io.dumps(state))
 
 
 def load_or_refuse(path):

@@ -10,7 +10,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Perceptron
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, LabelEncoder, MinMaxScaler, StandardScaler
+from sklearn.preprocessing import LabelEncoder, MinMaxScaler, PowerTransformer, StandardScaler
 from sklearn.svm import NuSVC
 
 from pliant import ModelFileError, __version__
@@ -145,7 +145,7 @@ def test_only_estimators_and_kernels_are_models(tmp_path, model):
 
 
 @pytest.mark.parametrize(
-    "model", [FunctionTransformer(), Perceptron().fit(X, Y > 0), NuSVC().fit(X, Y > 0)]
+    "model", [PowerTransformer().fit(X), Perceptron().fit(X, Y > 0), NuSVC().fit(X, Y > 0)]
 )
 def test_estimators_that_are_not_on_the_list_are_refused(tmp_path, model):
     with pytest.raises(ModelFileError, match="'model' is a 'sklearn"):

@@ -21,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
 from pliant import ModelFileError
+from pliant.comparison import BASELINES
 from pliant.persistence import SavedTreesClassifier, SavedTreesRegressor, load_model, save_model
 
 X, LABELS = load_iris(return_X_y=True)
@@ -37,6 +38,7 @@ CLASSIFIERS = (
     RandomForestClassifier(9, random_state=0),
     ExtraTreesClassifier(5, random_state=0),
     HistGradientBoostingClassifier(max_iter=9),
+    BASELINES["gp"].classifier().set_params(optimizer=None),
 )
 REGRESSORS = (
     DummyRegressor(),
@@ -45,6 +47,7 @@ REGRESSORS = (
     SVR(kernel="sigmoid", gamma=0.01),
     RandomForestRegressor(9, random_state=0),
     HistGradientBoostingRegressor(max_iter=9, loss="absolute_error"),
+    BASELINES["gp"].regressor().set_params(optimizer=None),
 )
 
 
@@ -200,3 +203,18 @@ def test_forged_trees_are_refused(tmp_path, forge):
         TREE_FORGERIES[forge](saved)
         with pytest.raises(ModelFileError, match=r"expected|lacks"):
             save_model(saved, tmp_path / "n.pliant")
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [
+        changed("estimators_", lambda parts: parts[1:]),
+        lambda m: setattr(m.label_binarizer_, "y_type_", "multilabel-indicator"),
+    ],
+)
+def test_forged_gaussian_processes_are_refused(tmp_path, forge):
+    model = BASELINES["gp"].classifier().set_params(optimizer=None).fit(X, LABELS)
+    assert model.base_estimator_.estimators_[0].rng is not None
+    forge(model.base_estimator_)
+    with pytest.raises(ModelFileError, match="an estimator for each of 3 classes"):
+        save_model(model, tmp_path / "m.pliant")

@@ -22,7 +22,8 @@ from pliant.comparison.stats.ranks import (
     friedman_test,
     nemenyi_critical_difference,
 )
-from pliant.comparison.stats.standings import Standing
+from pliant.comparison.stats.recommendation import Recommendation
+from pliant.comparison.stats.standings import Lead, Standing
 
 __all__ = [
     "BASELINES",
@@ -32,8 +33,10 @@ __all__ = [
     "ComparisonResult",
     "Entry",
     "FriedmanTest",
+    "Lead",
     "PairedTest",
     "Protocol",
+    "Recommendation",
     "Sample",
     "Score",
     "Standing",

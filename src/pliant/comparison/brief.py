@@ -19,7 +19,7 @@ LONGEST = 40
 
 ABSENT = {"skipped": "skipped", "error": "failed", "cut": "no fold finished"}
 
-CELL = "padding:.25em .8em;border-bottom:1px solid rgba(128,128,128,.35)"
+CELL = "padding:.25em .8em;border-bottom:1px solid rgba(128,128,128,.35);white-space:nowrap"
 """The look of a cell; colours of the text are those of the page, light or dark."""
 
 
@@ -56,7 +56,8 @@ def as_html(outcome: Outcome) -> str:
     claim = tag("p", sentence(places, outcome.metric), style="max-width:48em;margin:.4em 0")
     small = tag("p", note, style="font-size:85%;opacity:.75;margin:0") if note else None
     title = tag("p", tag("strong", _headline(outcome)), style="margin:.4em 0")
-    return str(tag("div", title, claim, table, small, class_="pliant-comparison"))
+    scrolled = tag("div", table, style="overflow-x:auto")
+    return str(tag("div", title, claim, scrolled, small, class_="pliant-comparison"))
 
 
 def _headline(outcome: Outcome) -> str:

@@ -123,8 +123,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    columns : list of dict
-        The columns of a `pliant.tables.TableSchema`, as its ``to_dict`` returns them.
+    schema : dict
+        What the columns mean, as `pliant.tables.TableSchema.to_dict` returns it.
 
     Attributes
     ----------
@@ -133,13 +133,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         The names of the columns.
     """
 
-    def __init__(self, columns: Sequence[Mapping[str, Any]]) -> None:
-        self.columns = columns
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self.schema = schema
 
     @classmethod
     def of(cls, schema: TableSchema) -> Self:
         """Return a fitted encoder of the columns of a schema."""
-        return cls(schema.to_dict()["columns"])._settle()
+        return cls(schema.to_dict())._settle()
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Check the columns of a data frame; nothing is learned from its rows."""
@@ -174,7 +174,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def _schema(self) -> TableSchema:
-        return TableSchema.from_dict({"columns": list(self.columns), "target": None})
+        return TableSchema.from_dict(self.schema)
 
     def _checked(self, X: Any) -> pd.DataFrame:
         """Return a data frame that has all columns."""

@@ -43,11 +43,11 @@ class Record(TypedDict):
     and no scores. A cell that is done has the rest: ``chosen`` are the settings that a search
     chose, ``inner_score`` is their score in the search, ``candidates`` counts the settings tried;
     ``support`` is the number of points with a coefficient, ``gap`` the largest relative gap;
-    ``curve`` holds pairs of training rows and the metric, in the last stage of a method only;
-    ``predictions`` are kept in the first repeat only, ``pictures`` in the last stage of the first
-    fold; ``memory_mb`` is the most that fit and prediction took, ``size_bytes`` the size of the
-    pickled model. ``crashed`` marks a cell that may succeed another time, so that the journal does
-    not keep it.
+    ``curve`` holds pairs of training rows and the metric, in the last stage of a method and not on
+    the first fold; ``predictions`` are kept in the first repeat only, ``pictures`` in the last
+    stage on the second fold; ``memory_mb`` is the most that fit and prediction took, ``size_bytes``
+    the size of the pickled model. ``crashed`` marks a cell that may succeed another time, so that
+    the journal does not keep it.
     """
 
     method: str

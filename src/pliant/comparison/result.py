@@ -122,7 +122,7 @@ class ComparisonResult(Outcome):
         return fitted(self, self.source, method)
 
     def sentence(self) -> str:
-        """Return what to use, and what the scores cannot tell, in some sentences."""
+        """Return what to use, and what the scores cannot show, in some sentences."""
         return sentence(self.standings(), self.metric)
 
     @property

@@ -7,6 +7,7 @@ scikit-learn 1.9 gave estimators ``set_callbacks``; with an older version fits r
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -42,14 +43,21 @@ def with_callbacks(method: F) -> F:
     return decorated
 
 
+EVERY = 2.0
+"""Seconds between the lines of a fit with ``verbose=True``."""
+
+
 class FitProgress:
     """Reports to the callbacks of an estimator that its fit begins, advances and ends.
 
     `estimator` is the one whose ``fit`` runs on X and y, under `with_callbacks`. Called as a
-    function after each slice of work, a progress returns True if a callback asks to stop.
+    function after each slice of work, a progress returns True if a callback asks to stop. With
+    ``verbose=True`` it prints a line every two seconds, to standard error.
     """
 
     def __init__(self, estimator: Any, X: Any, y: Any) -> None:
+        self._name = type(estimator).__name__ if estimator.verbose else None
+        self._begin = self._printed = time.monotonic()
         self._told = {"estimator": estimator, "X": X, "y": y}
         self._context = None
         self._listened = False
@@ -59,8 +67,11 @@ class FitProgress:
             # Without callbacks, slices of work would be registered for nobody, each some 30 us.
             self._listened = bool(getattr(self._context, "_callbacks", True))
 
-    def __call__(self, _step: object = None) -> bool:
+    def __call__(self, step: object = None) -> bool:
         """Report one slice of work."""
+        if self._name is not None and time.monotonic() >= self._printed + EVERY:
+            self._printed = time.monotonic()
+            self._print(_facts(step))
         if self._context is None or not self._listened:
             return False
         slice_of_work = self._context.subcontext(task_name="steps")
@@ -69,8 +80,23 @@ class FitProgress:
 
     def end(self) -> None:
         """Report that the fit is done."""
+        if self._name is not None:
+            self._print("done")
         if self._context is not None:
             self._context.call_on_fit_task_end(**self._told)
+
+    def _print(self, facts: str) -> None:
+        seconds = time.monotonic() - self._begin
+        print(f"{self._name}: {seconds:.1f} s, {facts}", file=sys.stderr, flush=True)
+
+
+def _facts(step: object) -> str:
+    """Return what is known of the state of a fit."""
+    if not isinstance(step, Progress):
+        return "running"
+    known = {"objective": step.objective, "gap": step.gap}
+    facts = [f"{name} {value:.6g}" for name, value in known.items() if np.isfinite(value)]
+    return ", ".join([f"step {step.n_iter}", *facts])
 
 
 class Deadline:

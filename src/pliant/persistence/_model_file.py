@@ -18,9 +18,10 @@ from pliant._version import __version__
 from pliant.core.exceptions import ModelFileError
 from pliant.core.files import printable, quoted, replacing
 from pliant.persistence._archive import MAX_BYTES, members
+from pliant.persistence._fitted_parts import fitted_parts
 from pliant.persistence._nodes import check_nodes
-from pliant.persistence._sklearn import CHECKS, storable
-from pliant.persistence._types import trusted_types
+from pliant.persistence._sklearn import CHECKS
+from pliant.persistence._types import SKLEARN_TYPES, trusted_types
 
 T = TypeVar("T")
 
@@ -63,9 +64,10 @@ def save_model(
     ----------
     model : object
         A fitted estimator or a kernel of pliant, or one of scikit-learn's linear and ridge models,
-        support vector machines, forests and boosted trees; or a pipeline of scikit-learn's scalers
-        and imputers that ends in one. Forests and boosted trees are kept as plain arrays, see
-        `SavedTreesClassifier`.
+        support vector machines, Gaussian processes, forests and boosted trees; or one of
+        scikit-learn's that holds such: a pipeline, ColumnTransformer, TransformedTargetRegressor or
+        CalibratedClassifierCV. Of a search, such as GridSearchCV, the file holds the best
+        estimator. Forests and boosted trees are kept as plain arrays, see `SavedTreesClassifier`.
     path : path-like
         The file to make or to replace.
     schema, metadata : dict, optional
@@ -82,7 +84,7 @@ def save_model(
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "pliant_version": __version__,
-        "model": _told(lambda: storable(model), "cannot save the model"),
+        "model": _told(lambda: fitted_parts(model), "cannot save the model"),
         "schema": _as_json(schema, "schema"),
         "metadata": _as_json(metadata, "metadata"),
     }
@@ -138,7 +140,8 @@ def _built(data: bytes, skops: Any) -> dict[str, Any]:
     """Build what a checked file holds; warn once if another version of scikit-learn wrote it."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        state: dict[str, Any] = skops.loads(data, trusted=sorted(trusted_types() | {"numpy.dtype"}))
+        known = trusted_types() | SKLEARN_TYPES | {"numpy.dtype"}
+        state: dict[str, Any] = skops.loads(data, trusted=sorted(known))
     skew = [w.message for w in caught if isinstance(w.message, InconsistentVersionWarning)]
     if skew:
         theirs, ours = skew[0].original_sklearn_version, skew[0].current_sklearn_version

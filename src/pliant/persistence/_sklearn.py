@@ -1,17 +1,19 @@
-"""Estimators of scikit-learn in model files: those that need a check, and those kept otherwise."""
+"""What must hold of scikit-learn's estimators in a file; pliant's own classes check themselves.
+
+Compiled code reads and writes where shapes and indices say, those of sparse matrices as well.
+"""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.compose import TransformedTargetRegressor
-from sklearn.pipeline import Pipeline
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.svm import SVC, SVR
-
-from pliant.persistence._trees import BOOSTED, FORESTS, saved_trees
 
 SVM_KERNELS = ("linear", "poly", "rbf", "sigmoid")
 
@@ -29,25 +31,11 @@ SVM_STATE = frozenset(
 """All attributes of a fitted support vector machine; any other one could replace a method."""
 
 
-def storable(model: Any) -> Any:
-    """Return a model with its trees as plain arrays; the same object if there are none."""
-    if isinstance(model, (*FORESTS, *BOOSTED)) and hasattr(model, "n_features_in_"):
-        return saved_trees(model)
-    if type(model) is Pipeline:
-        steps = [(name, storable(step)) for name, step in model.steps]
-        if all(new is old for (_, new), (_, old) in zip(steps, model.steps, strict=True)):
-            return model
-        changed = copy.copy(model)
-        changed.steps = steps
-        return changed
-    if type(model) is TransformedTargetRegressor and hasattr(model, "regressor_"):
-        inside = storable(model.regressor_)
-        if inside is model.regressor_:
-            return model
-        changed = copy.copy(model)
-        changed.regressor_ = changed.regressor = inside
-        return changed
-    return model
+def _check_one_vs_rest(model: Any) -> None:
+    """Raise ValueError unless there is an estimator for each of several classes."""
+    classes = _array("classes_", model.label_binarizer_.classes_)
+    if model.label_binarizer_.y_type_ != "multiclass" or len(model.estimators_) != len(classes):
+        raise ValueError(f"expected an estimator for each of {len(classes)} classes")
 
 
 def check_svm(model: Any) -> None:
@@ -97,5 +85,72 @@ def _array(name: str, value: Any, dtype: Any = None, ndim: int = 1) -> Any:
     return value
 
 
-CHECKS: Mapping[type, Callable[[Any], None]] = {SVC: check_svm, SVR: check_svm}
+def _check_categories(encoder: Any) -> None:
+    """Raise ValueError unless each feature has a vector of categories, sorted if they are numbers.
+
+    Values are looked up by bisection among numbers.
+    """
+    if len(encoder.categories_) != encoder.n_features_in_:
+        raise ValueError(f"expected categories of {encoder.n_features_in_} features")
+    for categories in encoder.categories_:
+        if not isinstance(categories, np.ndarray) or categories.ndim != 1:
+            raise ValueError("expected the categories of each feature as a vector")
+        if categories.dtype.kind not in "OUS":
+            known = categories[categories == categories]  # a missing value, nan, comes last
+            if len(known) < len(categories) - 1 or not (known[1:] > known[:-1]).all():
+                raise ValueError("expected categories in increasing order")
+
+
+def _check_one_hot(encoder: Any) -> None:
+    """Raise ValueError unless every category has a column of its own among those there are."""
+    _check_categories(encoder)
+    n_features = encoder.n_features_in_
+    absent = [None] * n_features
+    dropped = encoder._drop_idx_after_grouping
+    grouped = encoder._default_to_infrequent_mappings if encoder._infrequent_enabled else absent
+    columns = zip(
+        encoder.categories_,
+        absent if dropped is None else dropped,
+        grouped,
+        encoder._n_features_outs,
+        strict=True,
+    )
+    for categories, drop, groups, n_columns in columns:
+        n_codes = len(categories)
+        if groups is not None:
+            if np.shape(groups) != (n_codes,) or min(groups, default=0) < 0:
+                raise ValueError(f"expected a group >= 0 for each of {n_codes} categories")
+            n_codes = int(max(groups, default=-1)) + 1
+        if drop is not None and not 0 <= drop < n_codes:
+            raise ValueError(f"expected to drop one of {n_codes} categories, got {drop}")
+        if n_columns != n_codes - (drop is not None):
+            raise ValueError(f"expected a column for each of {n_codes} categories, got {n_columns}")
+
+
+def _check_calibrated(model: Any) -> None:
+    """Raise ValueError unless each part has the classes of the whole, and maps for them."""
+    if not isinstance(model.calibrated_classifiers_, list) or not model.calibrated_classifiers_:
+        raise ValueError("expected a list of calibrated classifiers")
+    n_classes = len(model.classes_)
+    for part in model.calibrated_classifiers_:
+        if len(part.classes) != n_classes or len(part.calibrators) not in (1, n_classes):
+            raise ValueError(f"expected a calibrator for each of {n_classes} classes")
+
+
+def _check_columns(transformer: Any) -> None:
+    """Raise ValueError unless the parts are triples of a name, a transformer and columns."""
+    parts = [*transformer.transformers, *transformer.transformers_]
+    if not all(isinstance(part, tuple) and len(part) == 3 for part in parts):
+        raise ValueError("expected transformers as triples of name, transformer and columns")
+
+
+CHECKS: Mapping[type, Callable[[Any], None]] = {
+    CalibratedClassifierCV: _check_calibrated,
+    ColumnTransformer: _check_columns,
+    OneHotEncoder: _check_one_hot,
+    OneVsRestClassifier: _check_one_vs_rest,
+    OrdinalEncoder: _check_categories,
+    SVC: check_svm,
+    SVR: check_svm,
+}
 """What to check of an estimator from a file, by its class."""

@@ -16,24 +16,48 @@ OWN_TYPES = frozenset(
 
 SKLEARN_TYPES = frozenset(
     {
+        "sklearn.calibration.CalibratedClassifierCV",
+        "sklearn.calibration._CalibratedClassifier",
+        "sklearn.calibration._SigmoidCalibration",
+        "sklearn.calibration._TemperatureScaling",
+        "sklearn.compose._column_transformer.ColumnTransformer",
         "sklearn.compose._target.TransformedTargetRegressor",
         "sklearn.dummy.DummyClassifier",
         "sklearn.dummy.DummyRegressor",
+        "sklearn.frozen._frozen.FrozenEstimator",
+        "sklearn.gaussian_process._gpc.GaussianProcessClassifier",
+        "sklearn.gaussian_process._gpc._BinaryGaussianProcessClassifierLaplace",
+        "sklearn.gaussian_process._gpr.GaussianProcessRegressor",
+        "sklearn.gaussian_process.kernels.ConstantKernel",
+        "sklearn.gaussian_process.kernels.Product",
+        "sklearn.gaussian_process.kernels.RBF",
+        "sklearn.gaussian_process.kernels.Sum",
+        "sklearn.gaussian_process.kernels.WhiteKernel",
         "sklearn.impute._base.SimpleImputer",
+        "sklearn.isotonic.IsotonicRegression",
         "sklearn.kernel_ridge.KernelRidge",
         "sklearn.linear_model._logistic.LogisticRegression",
         "sklearn.linear_model._ridge.Ridge",
+        "sklearn.model_selection._split.KFold",
+        "sklearn.model_selection._split.StratifiedKFold",
+        "sklearn.multiclass.OneVsRestClassifier",
         "sklearn.pipeline.Pipeline",
         "sklearn.preprocessing._data.MaxAbsScaler",
         "sklearn.preprocessing._data.MinMaxScaler",
         "sklearn.preprocessing._data.RobustScaler",
         "sklearn.preprocessing._data.StandardScaler",
+        "sklearn.preprocessing._encoders.OneHotEncoder",
+        "sklearn.preprocessing._encoders.OrdinalEncoder",
+        "sklearn.preprocessing._function_transformer.FunctionTransformer",
+        "sklearn.preprocessing._label.LabelBinarizer",
         "sklearn.preprocessing._label.LabelEncoder",
         "sklearn.svm._classes.SVC",
         "sklearn.svm._classes.SVR",
     }
 )
-"""Estimators of scikit-learn.
+"""Estimators of scikit-learn, and their parts.
+
+A FunctionTransformer has no function in a file, as functions are refused: it passes columns on.
 
 Their methods are Python and NumPy, but for SVC and SVR: their compiled code trusts the shapes of
 its arrays, so `pliant.persistence._sklearn` checks these. Trees have no place here, for the same

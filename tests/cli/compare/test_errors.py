@@ -20,7 +20,7 @@ OPTIONS = {
     ("--repeats", "0"): "'--repeats': expected an integer from 1 to 100, got '0'",
     ("--jobs", "0"): "'--jobs': expected an integer from 1 to 1024, got '0'",
     ("--seed", "-1"): "'--seed': expected an integer from 0 to 4294967295, got '-1'",
-    ("--metric", "acc"): "got 'acc'",
+    ("--metric", "acuracy"): "unknown metric 'acuracy'; did you mean 'accuracy'?",
     ("--metric", "r2"): "got 'r2'",
     ("--task", "ranking"): "expected task 'classification' or 'regression', got 'ranking'",
     ("--task", "regression"): "column 'sick': expected a number in row 1, got 'no'",

@@ -15,8 +15,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
 from pliant import DANKClassifier, LABRBFClassifier
-from pliant.cli.fit.training import NOT_SAVED, _default_method
+from pliant.cli.fit.training import _default_method
 from pliant.comparison import BASELINES, Protocol, Sample
+from pliant.comparison.run.baselines import NOT_SAVED
 from pliant.comparison.run.folds import outer_split
 from pliant.persistence import load_model
 from pliant.registry import METHODS
@@ -60,6 +61,7 @@ def test_a_matrix_of_kernel_values_is_for_dank(pliant):
         ("linear", "amount", ()),
         ("svm", "amount", ("--param", "C=4")),
         ("kernel-ridge", "amount", ()),
+        ("gp", "sick", ("--param", "max_iter_predict=50")),
         ("dummy", "sick", ()),
     ],
 )
@@ -122,7 +124,6 @@ WRONG = {
     ("--method", "svm", "--param", "c=1"): "svm for classification has no parameter 'c'; did you",
     ("--method", "kernel-ridge"): "kernel-ridge does regression, not 'classification'",
     ("--method", "dummy", "--tune"): "--tune has nothing to choose for dummy: leave it out",
-    ("--method", "gp", "--out", "m.pliant"): "--out cannot save a model of gp: model files hold",
     ("--param", "kernel=linear"): "lab-rbf for classification has no parameter 'kernel'",
 }
 
@@ -137,6 +138,9 @@ def test_a_package_that_is_absent_is_named(refused, monkeypatch):
     monkeypatch.setattr("pliant.cli.fit.training.available", lambda method: False)
     words = ("fit", "patients.csv", "--target", "sick", "--method", "xgboost")
     assert refused(*words, code=1) == "xgboost is not installed: pip install xgboost"
+    monkeypatch.setattr("pliant.cli.fit.training.available", lambda method: True)
+    line = "--out cannot save a model of xgboost: model files hold those of every method but "
+    assert refused(*words, "--out", "m.pliant").startswith(line)
 
 
 def test_every_method_is_listed_with_what_it_takes(pliant):

@@ -133,7 +133,7 @@ def test_the_search_of_the_reference_may_take_longest():
     schedule = Schedule([Lane("svm", True), Lane("dank", True)], PLACES, budget=BUDGET)
     limits = [schedule.limit(Cell(name, 0, 0, SEARCHED)) for name in ("svm", "dank")]
     assert limits == [150.0, 37.5]
-    assert schedule.limit(Cell("dank", 0, 0, DEFAULT)) == 75.0
+    assert schedule.limit(Cell("dank", 0, 0, DEFAULT)) == 100.0
     assert Schedule([], PLACES, budget=None).limit(Cell("svm", 0, 0)) is None
     assert Schedule([], PLACES, budget=4.0).limit(Cell("svm", 0, 0)) == 20.0
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel
+from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, sigmoid_kernel
 
-from pliant.kernels import Linear, Polynomial
+from pliant.kernels import Linear, Polynomial, Sigmoid
 from tests.reference import naive_kernels as naive
 
 X = np.random.default_rng(0).uniform(-1, 1, size=(7, 3))
@@ -39,6 +39,12 @@ def test_degree_two_is_the_inner_product_of_squares_and_products():
     )
 
 
+@pytest.mark.parametrize("coef0", [-1.0, 0.0, 0.5])
+def test_the_sigmoid_agrees_with_scikit_learn(coef0):
+    kernel = Sigmoid(0.3, coef0)
+    np.testing.assert_allclose(kernel(X, Y), sigmoid_kernel(X, Y, 0.3, coef0), rtol=1e-13)
+
+
 def test_degree_one_is_linear():
     np.testing.assert_allclose(Polynomial(1, 1.0, 0.0)(X, Y), Linear()(X, Y), rtol=1e-14)
 
@@ -48,6 +54,13 @@ def test_the_degree_must_be_a_whole_number_from_one(degree):
     said = rf"expected Polynomial\(degree=\.\.\.\) >= 1, an integer, got {degree!r}"
     with pytest.raises(ValueError, match=said):
         Polynomial(degree)(X)
+
+
+@pytest.mark.parametrize("coef0", [np.nan, np.inf, "1"])
+def test_the_constant_of_a_sigmoid_must_be_a_finite_number(coef0):
+    said = rf"expected Sigmoid\(coef0=\.\.\.\), a finite number, got {coef0!r}"
+    with pytest.raises(ValueError, match=said):
+        Sigmoid(1.0, coef0)(X)
 
 
 @pytest.mark.parametrize("coef0", [-1e-9, np.inf, "1"])

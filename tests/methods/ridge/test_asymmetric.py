@@ -218,7 +218,7 @@ def test_alpha_is_a_number_above_zero(alpha):
 @pytest.mark.parametrize(
     ("kernel", "gamma", "message"),
     [
-        ("rbf", "scale", "expected kernel='gaussian'"),
+        ("rfb", "scale", "did you mean 'rbf'"),
         ("precomputed", 0.5, "gamma"),
         (Gaussian(1.0), 0.5, "gamma belongs to kernels given by name"),
         ("gaussian", -1.0, "expected gamma > 0"),

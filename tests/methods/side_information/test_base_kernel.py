@@ -27,7 +27,7 @@ def test_a_kernel_by_name_by_object_or_by_function():
     ("kernel", "gamma", "message"),
     [
         ("grahp", "scale", "did you mean 'graph'"),
-        ("rbf", "scale", "expected kernel='gaussian'"),
+        ("sigmoid", "scale", "expected a kernel that is positive semi-definite, got Sigmoid"),
         ("graph", 0.5, "expected gamma='scale', got 0.5"),
         (TL1(2.0), "scale", "expected a kernel that is positive semi-definite, got TL1"),
     ],

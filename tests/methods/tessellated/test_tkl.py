@@ -23,7 +23,6 @@ from sklearn.svm import SVC
 
 from pliant import C_path, TKLClassifier, TKLRegressor
 from pliant.core.progress import HAS_CALLBACKS
-from pliant.kernels import GPKernel
 from pliant.methods.svm.rows import CachedRows
 from pliant.methods.tessellated import base
 from tests.papers.tessellated_cases import BASES, C1, CASES, R1, R3
@@ -195,7 +194,7 @@ def test_the_learned_kernel_works_in_other_methods():
     )
     learned = TKLRegressor(C=10.0, epsilon=0.01).fit(R1.X, R1.y).kernel_
     ridge = KernelRidge(kernel="precomputed", alpha=0.01).fit(learned(R1.X), R1.y)
-    process = GaussianProcessRegressor(GPKernel(learned), alpha=0.01).fit(R1.X, R1.y)
+    process = GaussianProcessRegressor(learned, alpha=0.01).fit(R1.X, R1.y)
     new = np.linspace(0, 1, 7)[:, None]
     mean, deviation = process.predict(new, return_std=True)
     np.testing.assert_allclose(mean, ridge.predict(learned(new, R1.X)), atol=1e-8)

@@ -22,6 +22,9 @@ from pliant.core.text import count, decimals, fixed, seconds
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+FIRST_SHARE = 0.1
+"""The share of the budget after which the first leaderboard is shown at the latest."""
+
 EVERY = 60.0
 """Seconds between two lines where there is no terminal."""
 
@@ -84,11 +87,12 @@ class _Lines:
 
     def __call__(self, moment: Moment) -> None:
         """Take note of a moment."""
+        if not moment.left and self._next is None:
+            return  # all cells were there
         if self._next is None:
             tell(f"{self._title}: {count(len(moment.records) + moment.left, 'cell')}")
             self._next = 0.0
-        due = moment.answered and moment.seconds >= self._next and moment.seconds_left is not None
-        if due and moment.records and not self._quiet:
+        if _is_due(moment) and moment.seconds >= self._next and not self._quiet:
             line = _line(self._ranks(moment.records), self._metric)
             tell(f"After {seconds(moment.seconds)}: {line}")
             self._next = moment.seconds + EVERY
@@ -105,7 +109,7 @@ class _Screen:
     def __call__(self, moment: Moment) -> None:
         """Take note of a moment."""
         ranks = self._ranks(moment.records)
-        if moment.answered and not self._answered and ranks and moment.seconds_left is not None:
+        if _is_due(moment) and not self._answered:
             text = f"After {seconds(moment.seconds)}: {_line(ranks, self._metric)}"
             self._screen.console.print(text, markup=False, highlight=False)
             self._answered = True
@@ -127,6 +131,14 @@ class _Screen:
             table.add_row(rank, each.method.title, fixed(each.mean, digits), str(each.folds))
         running = ", ".join(map(_doing, moment.running)) or "nothing"
         return Group(Text(f"{self._title}: {cells}"), table, Text(f"running: {running}"))
+
+
+def _is_due(moment: Moment) -> bool:
+    """Return whether to show a leaderboard: every method has an answer, or a tenth is over."""
+    if moment.seconds_left is None or not moment.records:
+        return False
+    budget = moment.seconds + moment.seconds_left
+    return moment.answered or moment.seconds >= FIRST_SHARE * budget
 
 
 def _line(ranks: list[Standing], metric: Metric) -> str:

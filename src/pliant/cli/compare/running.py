@@ -20,7 +20,7 @@ from pliant.comparison.metrics import METRICS, metrics_of
 from pliant.comparison.reading import read_sample
 from pliant.comparison.result import ComparisonResult
 from pliant.comparison.run.folds import check_folds, settled
-from pliant.comparison.run.isolation import warm_up
+from pliant.comparison.run.isolation import close_all, warm_up
 from pliant.comparison.run.journal import Journal, key_of, read_entries
 from pliant.comparison.sample import Sample
 from pliant.core.exceptions import TableError
@@ -38,9 +38,13 @@ def run_plan(plan: Plan) -> list[ComparisonResult]:
     budget = duration(plan.budget)
     ends = time.monotonic() + (budget or 0.0)  # reading the tables counts
     _check(plan)
-    warm_up(plan.jobs or cpu_count())  # while the tables are read
-    samples = _samples(plan)
-    _prepare(plan, samples)
+    warm_up(plan.jobs or cpu_count())  # processes start while the tables are read
+    try:
+        samples = _samples(plan)
+        _prepare(plan, samples)
+    except BaseException:
+        close_all()
+        raise
     results: list[ComparisonResult] = []
     for sample, cache in zip(samples, plan.caches, strict=True):
         share = (ends - time.monotonic()) / (len(samples) - len(results))

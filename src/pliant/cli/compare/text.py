@@ -16,6 +16,7 @@ from pliant.cli.report import facts, paragraph, program, word
 from pliant.comparison import Column, text_table
 from pliant.comparison.protocol import SAMPLED, SEARCHED
 from pliant.comparison.result import ComparisonResult
+from pliant.comparison.run.baselines import NOT_SAVED
 from pliant.comparison.stats.across import Across, across
 from pliant.comparison.stats.recommendation import settings_of
 from pliant.comparison.stats.standings import Standing
@@ -30,7 +31,8 @@ RANK_COLUMNS = (
     Column("p"),
 )
 
-BELOW = "-- below the line: fewer folds "
+BELOW = "-- below the line: not ranked "
+"""What stands between methods with a rank and those without."""
 
 ABSENT = {"skipped": "skipped", "error": "failed"}
 
@@ -243,7 +245,8 @@ def _fit(plan: Plan, path: Path, result: ComparisonResult, standing: Standing) -
     words += [word for name in aside for word in ("--drop", name)]
     words += ["--task", plan.task] if plan.task else []
     typed = " ".join(shlex.quote(printable(each, 200)) for each in words)
-    return f"{program()} fit {word(path)} {typed} --out model.pliant"
+    out = "" if standing.method.name in NOT_SAVED else " --out model.pliant"
+    return f"{program()} fit {word(path)} {typed}{out}"
 
 
 def _settings(result: ComparisonResult, standing: Standing) -> list[str]:

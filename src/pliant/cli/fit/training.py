@@ -28,9 +28,8 @@ from pliant.cli.model_facts import (
 from pliant.cli.parameters import check_names, parse_parameters
 from pliant.cli.table_options import TableOptions
 from pliant.comparison.protocol import Protocol
-from pliant.comparison.run.baselines import BASELINES, available, named
+from pliant.comparison.run.baselines import BASELINES, NOT_SAVED, available, named
 from pliant.comparison.run.folds import most_folds
-from pliant.comparison.run.installed import PACKAGES
 from pliant.comparison.run.pipeline import last_step, names_after, preprocessing
 from pliant.comparison.run.search import Tick
 from pliant.comparison.run.validation import (
@@ -53,9 +52,6 @@ DEFAULT_FOLDS = 5
 
 DEFAULT_METHOD = "lab-rbf"
 """The most accurate method on most tables, and one that needs no search."""
-
-NOT_SAVED = ("gp", *PACKAGES)
-"""Methods whose models no model file holds: compiled code of other packages, random states."""
 
 WITHOUT_GAMMA = ("linear", "graph", "precomputed")
 """Kernels that have no gamma to tune."""
@@ -105,8 +101,6 @@ def train(table: Path, order: Order, out: Path | None) -> dict[str, Any]:
         model = maker(sample, np.arange(len(data.y)), None, tick)
         seconds = timed_fit(model, data.X, data.y)
         tick(1)
-    if isinstance(model, TransformedTargetRegressor):  # a model file holds fitted parts only
-        model.set_params(regressor=model.regressor_, transformer=model.transformer_)
     fitted, names = last_step(model), names_after(model, data.schema.feature_names)
     summary = summarize(fitted)
     result = {

@@ -6,10 +6,13 @@ import json
 from collections import Counter
 
 from pliant.comparison.metrics import Metric
+from pliant.comparison.protocol import DEFAULT, SAMPLED, SEARCHED
+from pliant.comparison.report.contest import contest
 from pliant.comparison.report.drawing import draw_interval
 from pliant.comparison.report.markup import Content, Markup, joined, tag
 from pliant.comparison.report.tables import Column, head, number, table, text
 from pliant.comparison.report.view import STATUS, View
+from pliant.comparison.stats.recommendation import LEVEL
 from pliant.comparison.stats.standings import Standing
 from pliant.core.text import (
     MISSING,
@@ -26,8 +29,12 @@ from pliant.core.text import (
 
 MEGABYTE = 1024**2
 
-LEVEL = 0.05
-"""A difference with a smaller p is called significant."""
+SETTINGS = {
+    SEARCHED: "searched settings",
+    DEFAULT: "default settings",
+    SAMPLED: "default settings, learned from a sample of the rows",
+}
+"""The stage that a method is ranked by, in words."""
 
 CERTIFIED = (
     "A certified gap is proved by the solver, not estimated: no solution of the method's "
@@ -37,14 +44,18 @@ CERTIFIED = (
 
 
 def leaderboard(view: View) -> Markup:
-    """Write how good each method is: the metric, the difference to the reference, the rest."""
-    return table(
+    """Write how good each method is: the metric, the difference to the reference, the rest.
+
+    Before it, the method to use is drawn against the runner-up and the reference.
+    """
+    board = table(
         f"Scores, best {view.metric.title} first",
         _score_columns(view),
         [_score_row(view, standing) for standing in view.standings],
         sortable=True,
         look="leaderboard",
     )
+    return joined(contest(view), board)
 
 
 def costs(view: View) -> Markup:
@@ -92,7 +103,9 @@ def _method_head(standing: Standing) -> Markup:
     """Write the head of a method's row."""
     entry = standing.method
     kind = tag("span", f"{entry.kind} · ", tag("code", entry.name), class_="note")
-    return head(tag("span", entry.title, class_="title"), kind, value=entry.title)
+    below = "below" if standing.rank is None else None
+    title = tag("span", entry.title, class_="title")
+    return head(title, kind, value=entry.title, look=below)
 
 
 def _score_columns(view: View) -> list[Column]:
@@ -127,9 +140,11 @@ def _score_row(view: View, standing: Standing) -> list[Markup]:
 def _status(standing: Standing) -> Markup:
     entry = standing.method
     word = _word(standing)
-    reason = tag("span", entry.reason, class_="note") if entry.reason else None
+    below = f"below the line: {standing.below}" if standing.below else None
+    notes = [entry.reason or None, below, standing.stage and SETTINGS[standing.stage]]
+    shown = [tag("span", note, class_="note") for note in notes if note]
     badge = tag("span", word, class_=f"badge {entry.status}")
-    return text(badge, reason, value=word, look="status")
+    return text(badge, shown, value=word, look="status")
 
 
 def _word(standing: Standing) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pliant.comparison.protocol import DEFAULT, SAMPLED
 from pliant.comparison.record import called
 from pliant.comparison.report.markup import Markup, tag
 from pliant.comparison.report.view import View
@@ -17,6 +18,7 @@ def protocol_in_words(view: View) -> Markup:
 
 def _sentences(view: View) -> Iterator[str]:
     yield from _folds(view)
+    yield from _common(view)
     yield _search(view)
     yield (
         "Missing values, scaling and the coding of texts were learned from training rows as well, "
@@ -47,11 +49,36 @@ def _folds(view: View) -> Iterator[str]:
         yield "Each part has nearly the same share of every class."
 
 
+def _common(view: View) -> Iterator[str]:
+    """Say on which folds methods are ranked, and with which settings."""
+    ranked = view.ranked
+    if not ranked:
+        return
+    if ranked[0].folds < ranked[0].planned:
+        yield (
+            f"Ranks and tests rest on the {count(ranked[0].folds, 'fold')} that all ranked methods "
+            f"have finished, of {ranked[0].planned}."
+        )
+    if ranked[0].stage == SAMPLED:
+        rows = next(iter(view.ranked_records(ranked[0].method.name)))["rows"]["train"]
+        yield (
+            f"There was no time to learn from all training rows: all methods learned from the same "
+            f"{count(rows, 'row')}, drawn at random."
+        )
+        return
+    default = [each.method.title for each in ranked if each.stage == DEFAULT]
+    if default:
+        yield (
+            f"{listed(default, len(default))}: default settings, because there is nothing to "
+            "search, because they were behind after a first searched fold, or for lack of time."
+        )
+
+
 def _search(view: View) -> str:
     protocol = view.result.protocol
     inner = f"{protocol.inner_folds or '5 (from 1000 rows on 3)'} parts of their own"
     return (
-        "A method's settings were chosen by "
+        "Searched settings were chosen by "
         f"{view.metric.title} inside the training rows, split into {inner}, among at most "
         f"{count(protocol.candidates, 'candidate')} and on at most "
         f"{count(protocol.search_rows, 'row')}. So the settings do not depend on the test rows: "
@@ -68,8 +95,8 @@ def _numbers(view: View) -> Iterator[str]:
         entry = view.reference.method
         rival = called(entry.name, entry.title)
         yield (
-            f"Each method was compared with {rival} on the folds that both "
-            "finished. p is how often equal methods would differ this much, corrected for the "
+            f"Each ranked method was compared with {rival} on these folds. p is how often equal "
+            "methods would differ this much, corrected for the "
             "number of methods (Holm); below 0.05 a difference is called significant."
         )
 

@@ -42,10 +42,10 @@ PARTS = (
     Part(
         "leaderboard",
         "Leaderboard",
-        "Every method that was asked for, the best first. A score is the mean over rows that the "
-        "model had not seen, ± its standard error. In the small drawings the dot is the mean, the "
-        "bar one standard error to either side, the upright line the reference, and an arrow a "
-        "mean far outside.",
+        "Every method that was asked for, the best first; below the double line those without a "
+        "score of all common folds. A score is the mean over rows that the model had not seen, ± "
+        "its standard error. In the small drawings the dot is the mean, the bar one standard error "
+        "to either side, the upright line the reference, and an arrow a mean far outside.",
         leaderboard,
     ),
     Part(
@@ -70,7 +70,7 @@ PARTS = (
     Part(
         "kernels",
         "Learned kernels",
-        "The kernel that each method learned from the training rows of the first fold.",
+        "The kernel that each method learned from the training rows of the second fold.",
         learned_kernels,
     ),
     Part(

@@ -65,15 +65,15 @@ def _advice(
     if advice is None:
         return _no_advice(ranked, reference, metric)
     used = advice.standing
-    use = f"use {_name(used)}: {_score(used, metric, _digits(used, reference or used))}"
+    use = f"use {name_of(used)}: {_score(used, metric, _digits(used, reference or used))}"
     if advice.reason == "better" and reference is not None:
-        rival = f"{_name(reference)} ({_mean(reference, _digits(used, reference))})"
+        rival = f"{name_of(reference)} ({_mean(reference, _digits(used, reference))})"
         return f"{use}, better than {rival} on {_won(used)}"
     if advice.reason == "best" or reference is None:
         return f"{use}, the best of {count(len(ranked), 'method')}" if len(ranked) > 1 else use
     if advice.reason == "reference":
         return f"{use}; no method is clearly better" if len(ranked) > 1 else use
-    rival = f"{_name(reference)} ({_mean(reference, _digits(used, reference))})"
+    rival = f"{name_of(reference)} ({_mean(reference, _digits(used, reference))})"
     return f"{use}; no method is clearly better than {rival}, and none as good is cheaper"
 
 
@@ -83,8 +83,8 @@ def _no_advice(ranked: Sequence[Standing], reference: Standing | None, metric: M
     if best.folds < 2:
         rest = ""
         if reference is not None and best is not reference:
-            rest = f", and {_name(reference)} {_mean(reference, digits)}"
-        lead = f"{_name(best)} has {_score(best, metric, digits)}{rest}"
+            rest = f", and {name_of(reference)} {_mean(reference, digits)}"
+        lead = f"{name_of(best)} has {_score(best, metric, digits)}{rest}"
         return f"one fold is too early to recommend a method; so far {lead}"
     score = _score(best, metric, digits)
     return f"no method predicts better than the dummy, which has {score}"
@@ -121,7 +121,7 @@ def _tests(
         texts.append(f"{margin} is {_word(used, level)} ({p_equals(used.p_value)}{over})")
     if best is not used and best.difference is not None and best.p_value is not None:
         margin = _margin(best, best.difference, best.difference_error)
-        rival = "it" if used is reference or reference is None else _name(reference)
+        rival = "it" if used is reference or reference is None else name_of(reference)
         whose = f"the best mean, {_owned(best, metric)}, is {margin} better than {rival}"
         word = f"which is {_word(best, level)}"
         texts.append(f"{whose}, {word} ({p_equals(best.p_value)}{over})")
@@ -159,7 +159,7 @@ def _warnings(ranked: Sequence[Standing], reference: Standing | None, level: flo
     texts = []
     if worse:
         names = [each.method.title for each in worse]
-        texts.append(f"{listed(names)} {_be(names)} significantly worse than {_name(reference)}")
+        texts.append(f"{listed(names)} {_be(names)} significantly worse than {name_of(reference)}")
     texts.append(_about_dummy(ranked, reference, dummy, level))
     return "; ".join(text for text in texts if text)
 
@@ -170,12 +170,12 @@ def _about_dummy(
     if dummy is None or dummy.rank is None or ranked[0] is dummy:
         return ""
     others = [standing for standing in ranked if standing is not dummy]
-    below = [_name(s) for s in others if s.rank is not None and s.rank >= dummy.rank]
+    below = [name_of(s) for s in others if s.rank is not None and s.rank >= dummy.rank]
     if below:
         verb = "has" if len(below) == 1 else "have"
         return f"{listed(below)} {verb} no better mean than the dummy"
     if dummy.p_value is not None and _side(dummy, level) >= 0:
-        return f"{_name(reference)} itself is not significantly better than the dummy"
+        return f"{name_of(reference)} itself is not significantly better than the dummy"
     return ""
 
 
@@ -203,7 +203,7 @@ def _side(standing: Standing, level: float) -> int:
     return 1 if standing.difference > 0 else -1
 
 
-def _name(standing: Standing) -> str:
+def name_of(standing: Standing) -> str:
     """Return the name of a method in a sentence; the reference is tuned if it was searched."""
     entry = standing.method
     if not standing.is_reference and entry.name not in (REFERENCE, DUMMY):
@@ -214,7 +214,7 @@ def _name(standing: Standing) -> str:
 
 
 def _owned(standing: Standing, metric: Metric) -> str:
-    return f"{_name(standing)}'s {_score(standing, metric, _digits(standing))}"
+    return f"{name_of(standing)}'s {_score(standing, metric, _digits(standing))}"
 
 
 def _score(standing: Standing, metric: Metric, digits: int) -> str:

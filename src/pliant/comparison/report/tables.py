@@ -66,9 +66,9 @@ def scrolled(content: Markup, name: str) -> Markup:
     return tag("div", content, class_="scroll", role="group", aria_label=name, tabindex=0)
 
 
-def head(*content: Content, value: str) -> Markup:
+def head(*content: Content, value: str, look: str | None = None) -> Markup:
     """Write the first cell of a row: what the row is about."""
-    return tag("th", content, scope="row", data_value=value)
+    return tag("th", content, scope="row", data_value=value, class_=look)
 
 
 def number(written: Content, value: float | None, look: str = "") -> Markup:

@@ -10,10 +10,11 @@ from pliant.comparison.outcome import Outcome
 from pliant.comparison.record import LEARNED, Record, stage_of
 from pliant.comparison.report.drawing import Axis, Interval, axis_of
 from pliant.comparison.report.markup import Content, Markup, tag
-from pliant.comparison.stats.standings import Standing
+from pliant.comparison.stats.common import Cells, finished
+from pliant.comparison.stats.standings import Standing, scores_of
 from pliant.core.text import decimals, known
 
-STATUS = {"done": "complete", "cut": "cut short", "error": "failed", "skipped": "skipped"}
+STATUS = {"done": "complete", "cut": "part of the folds", "error": "failed", "skipped": "skipped"}
 """The status of a method, in words."""
 
 MOST_SHOWN = 5
@@ -109,6 +110,20 @@ class View:
         """Return those of the stage that the method is ranked by, in the order of folds."""
         stages = {each.method.name: each.stage for each in self.standings}
         return [each for each in self.records(method) if stage_of(each) == stages.get(method)]
+
+    def common_cells(self, method: str) -> Cells:
+        """Return the finished cells of a ranked method on the common folds."""
+        stages = finished(self.result.methods, self.result.records)
+        each = next(each for each in self.ranked if each.method.name == method)
+        mine = stages[method].get(each.stage, {}) if each.stage else {}
+        common = set.intersection(
+            *(
+                set(scores_of(stages[s.method.name][s.stage], self.metric.name))
+                for s in self.ranked
+                if s.stage is not None
+            )
+        )
+        return {place: record for place, record in mine.items() if place in common}
 
     def look(self, method: str) -> str:
         """Return the class of a method's lines."""

@@ -113,6 +113,10 @@ BASELINES: dict[str, Method] = {
 """All baselines, by name. That of three is installed by itself."""
 
 
+NOT_SAVED = PACKAGES
+"""Baselines whose models no model file holds: they are objects of compiled code."""
+
+
 def available(method: Method) -> bool:
     """Return whether the package of a method is installed."""
     return method.paper not in PACKAGES or find_spec(method.paper) is not None

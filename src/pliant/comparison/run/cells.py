@@ -48,6 +48,12 @@ SHARES = (0.1, 0.25, 0.5)
 FEWEST_ON_CURVE = 20
 """The fewest rows of a point on a learning curve."""
 
+FIRST, DRAWN = (0, 0), (0, 1)
+"""The fold of the first answers, which has no learning curve, and the one that has pictures."""
+
+PROBABILITIES = "log_loss"
+"""The metric that asks for probabilities."""
+
 MEGABYTE = 1024**2
 
 CUT: Final = "cut"
@@ -116,7 +122,7 @@ def _performed(
         raise ValueError(f"takes at most {method.max_rows} training rows, got {len(fold.train)}")
     learned = _learn(method, fold, _choose(method, fold, cell, ends))
     last = _is_last(method, cell, sample)
-    scores, curve = _measured(learned, fold, curve=last)
+    scores, curve = _measured(learned, fold, last=last, curve=last and cell.place != FIRST)
     summary = summarize(last_step(learned.model))
     return {
         "method": cell.method,
@@ -137,12 +143,15 @@ def _performed(
         "seconds": learned.seconds,
         "memory_mb": learned.memory,
         "size_bytes": pickled_size(learned.model),
-        "pictures": _pictures(learned.model, fold) if last and cell.place == (0, 0) else [],
+        "pictures": _pictures(learned.model, fold) if last and cell.place == DRAWN else [],
     }
 
 
 def _is_last(method: Method, cell: Cell, sample: Sample) -> bool:
-    """Return whether this is the last stage of a method, which has a learning curve."""
+    """Return whether this is the last stage of a method.
+
+    It has learning curves, pictures, and probabilities even of a classifier without them.
+    """
     return cell.stage == SEARCHED or (cell.stage == DEFAULT and not is_searched(method, sample))
 
 
@@ -185,7 +194,7 @@ def _learn(method: Method, fold: CellFold, choice: tuple[SearchResult, float]) -
 
 
 def _measured(
-    learned: _Learned, fold: CellFold, *, curve: bool
+    learned: _Learned, fold: CellFold, *, last: bool, curve: bool
 ) -> tuple[dict[str, float | None], list[list[float]]]:
     """Return the scores on the test rows by metric, and the learning curve."""
     metrics = metrics_of(fold.sample.task)
@@ -194,11 +203,12 @@ def _measured(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the model itself has warned
         predictions = predictions_of(learned.model, learned.predicted, X)
-        predictions = calibrated(predictions, learned.rough, fold)
+        if last or name == PROBABILITIES:
+            predictions = calibrated(predictions, learned.rough, fold)
         points = _learning_curve(learned.model, fold, name) if curve else []
     scores = {metric.name: metric.finite(y, predictions) for metric in metrics}
-    last = scores[name]
-    return scores, points if last is None or not curve else [*points, [len(fold.train), last]]
+    whole = scores[name]
+    return scores, points if whole is None or not curve else [*points, [len(fold.train), whole]]
 
 
 def _learning_curve(model: Any, fold: CellFold, metric: str) -> list[list[float]]:

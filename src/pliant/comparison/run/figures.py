@@ -230,7 +230,7 @@ def _intervals(view: ModelView, ax: Any) -> tuple[str, str]:
     )
     ax.set_title("")  # the caption has it
     title = (
-        f"Prediction intervals of {100 * display.coverage:g} % for the test rows of the first "
+        f"Prediction intervals of {100 * display.coverage:g} % for the test rows of the second "
         f"fold, which the model did not learn from: {facts}"
     )
     drawn = min(len(inside), MOST_INTERVALS)

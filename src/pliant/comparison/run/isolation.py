@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from joblib.externals.loky import ProcessPoolExecutor
+from joblib.externals.loky import ProcessPoolExecutor, process_executor
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from pliant.comparison.protocol import Cell, Protocol
@@ -27,6 +27,9 @@ from pliant.core.progress import is_over
 from pliant.registry import Method
 
 THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+MOST_GROWTH = 2 * 10**9
+"""Bytes by which a process may grow before it is replaced; loky's own limit is 3e8."""
+
 IDLE = 60.0
 """Seconds after which a process without work ends."""
 
@@ -167,9 +170,11 @@ def _drop(server: _Server) -> None:
 def _begin(parent: int) -> None:
     """Prepare a process: leave Ctrl-C to the parent, and end when the parent is gone.
 
-    What is imported is left out of the collections of garbage that cells make.
+    What is imported is left out of the collections of garbage that cells make. A process that has
+    grown is not ended as soon as by default: the next one would import everything again.
     """
     gc.freeze()
+    process_executor._MAX_MEMORY_LEAK_SIZE = MOST_GROWTH
     with suppress(ValueError):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()

@@ -31,7 +31,7 @@ STAGES: tuple[Stage, ...] = (SAMPLED, DEFAULT, SEARCHED)
 FIRST_FOLDS = 3
 """Folds of every method before settings are searched."""
 
-FOLD_SHARE, SEARCH_SHARE, REFERENCE_SHARE = 1 / 4, 1 / 8, 1 / 2
+FOLD_SHARE, SEARCH_SHARE, REFERENCE_SHARE = 1 / 3, 1 / 8, 1 / 2
 """The most of the budget that a cell may take with default settings, with a search, and with the
 search of the reference."""
 

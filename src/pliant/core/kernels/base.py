@@ -11,18 +11,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
+from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
 
+from pliant.core.kernels.gaussian_process import GaussianProcessInterface
 from pliant.core.typing import Array, Between
 from pliant.core.validation import check_points, check_real, check_vector
 
 
-class Kernel(BaseEstimator, ABC):
+class Kernel(GaussianProcessInterface, BaseEstimator, ABC):
     """A function k(x, y) of two points, evaluated on two sets of points at once.
 
     A subclass keeps its hyper-parameters under the names of its ``__init__`` and implements
     `_gram`. It then has ``get_params``, ``set_params`` and cloning as in scikit-learn, ``+`` and
-    ``*`` with kernels, ``*`` with positive numbers, and works as ``SVC(kernel=k)``
-    and ``SVR(kernel=k)``; other estimators take its Gram matrix as ``kernel="precomputed"``.
+    ``*`` with kernels, ``*`` with positive numbers, and works wherever scikit-learn takes a
+    callable kernel: ``SVC(kernel=k)``, ``KernelPCA(kernel=k)``, ``KernelRidge(kernel=k)``,
+    ``Nystroem(kernel=k)``, ``SpectralClustering(affinity=k)``, ``pairwise_kernels(X, metric=k)``
+    and ``GaussianProcessRegressor(kernel=k)``.
 
     Attributes
     ----------
@@ -35,29 +39,55 @@ class Kernel(BaseEstimator, ABC):
     symmetric: bool = True
     psd: bool = True
 
-    def __call__(self, X: npt.ArrayLike, Y: npt.ArrayLike | None = None) -> Array:
+    def __call__(
+        self, X: npt.ArrayLike, Y: npt.ArrayLike | None = None, *, eval_gradient: bool = False
+    ) -> Any:
         """Return k between each row of X and each row of Y (of X, if Y is None).
+
+        Two single points, arrays of shape (d,), give one number. Values of many pairs come much
+        faster from one call with two matrices.
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
-        Y : array-like of shape (m, d), optional
+        X : array-like of shape (n, d), or (d,)
+        Y : array-like of shape (m, d), or (d,), optional
+            Needed if the kernel is not symmetric: k of one set of points is no Gram matrix then.
+        eval_gradient : bool
+            Whether to return the gradient in the hyper-parameters that a Gaussian process tunes as
+            well, an array of shape (n, n, 0): there are none.
 
         Returns
         -------
-        array of shape (n, m), float64
+        array of shape (n, m), float64; a float for two single points
 
         Raises
         ------
         TypeError, ValueError
-            If the points are sparse, not finite numbers, not two-dimensional, or differ in d.
+            If the points are sparse, not finite numbers, of another shape, or differ in d; or if Y
+            is None, or X itself, and the kernel is not symmetric.
         """
+        if Y is not None and np.ndim(X) == 1 == np.ndim(Y):
+            return float(self._between_sets(_as_row(X, "X"), _as_row(Y, "Y"))[0, 0])
+        if (Y is None or Y is X) and not self.symmetric:
+            self._refuse_one_set()
         X = check_points(X, "X")
-        Y = X if Y is None else check_points(Y, "Y")
+        gram = self._between_sets(X, X if Y is None else check_points(Y, "Y"))
+        return (gram, np.empty((*gram.shape, 0))) if eval_gradient else gram
+
+    def _between_sets(self, X: Array, Y: Array) -> Array:
+        """Return k between two sets of points whose features may still differ."""
         self._check_pair(X, Y)
         if not len(X) or not len(Y):
             return np.empty((len(X), len(Y)))
         return self._gram(X, Y)
+
+    def _refuse_one_set(self) -> None:
+        """Raise ValueError: the values between one set of points are no symmetric matrix."""
+        raise ValueError(
+            "expected a symmetric kernel for one set of points, as scikit-learn's kernel methods "
+            f"need it, got {type(self).__name__}, which is not symmetric; call k(X, Y) with two "
+            "sets, or use a symmetric kernel"
+        )
 
     def _check_pair(self, X: Array, Y: Array) -> None:
         if X.shape[1] != Y.shape[1]:
@@ -107,6 +137,14 @@ class Kernel(BaseEstimator, ABC):
         if not isinstance(other, Real):
             return NotImplemented
         return Scaled(self, other)
+
+
+GaussianProcessKernel.register(Kernel)
+
+
+def _as_row(point: npt.ArrayLike, name: str) -> Array:
+    """Return one point as a checked array of shape (1, d)."""
+    return check_points(np.asarray(point)[None], name)
 
 
 class FunctionKernel(Kernel):

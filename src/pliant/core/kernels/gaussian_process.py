@@ -1,56 +1,60 @@
-"""A kernel of pliant in scikit-learn's Gaussian processes."""
+"""The interface that scikit-learn's Gaussian processes ask of a kernel.
+
+`pliant.kernels.Kernel` is registered as a virtual subclass of scikit-learn's kernels for Gaussian
+processes. So ``GaussianProcessRegressor(kernel)`` and ``ConstantKernel() * kernel`` accept it, and
+`sklearn.metrics.pairwise.pairwise_kernels` passes it whole matrices, where any other callable
+gets one pair of rows at a time.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.gaussian_process.kernels import Kernel as SklearnKernel
+from sklearn.base import clone
 
-from pliant.core.kernels.base import Kernel
 from pliant.core.typing import Array
 
 
-class GPKernel(SklearnKernel):
-    """A given or learned kernel, as it is, for `sklearn.gaussian_process`.
+class GaussianProcessInterface:
+    """A kernel without hyper-parameters that a Gaussian process could tune.
 
-    It has no hyper-parameters of its own there; ``ConstantKernel() * GPKernel(k) + WhiteKernel()``
-    learns its scale and the noise.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Symmetric and positive semi-definite.
+    ``ConstantKernel() * kernel + WhiteKernel()`` tunes a scale and the noise.
     """
 
-    def __init__(self, kernel: Any) -> None:
-        self.kernel = kernel
+    requires_vector_input = True
+    """Points are rows of numbers."""
 
-    def __repr__(self) -> str:
-        return f"GPKernel({self.kernel!r})"
+    n_dims = 0
+    """The number of hyper-parameters that a Gaussian process tunes."""
 
-    def __call__(
-        self, X: npt.ArrayLike, Y: npt.ArrayLike | None = None, eval_gradient: bool = False
-    ) -> Any:
-        """Return k(X, Y) and, if asked for, its gradient in no hyper-parameter."""
-        gram = self._checked()(X, Y)
-        return (gram, np.empty((*gram.shape, 0))) if eval_gradient else gram
+    @property
+    def hyperparameters(self) -> list[Any]:
+        """The hyper-parameters that a Gaussian process tunes: none."""
+        return []
 
-    def diag(self, X: npt.ArrayLike) -> Array:
-        """Return k(x, x) for each row of X."""
-        return self._checked().diag(X)
+    @property
+    def theta(self) -> Array:
+        """Their values, shape (0,)."""
+        return np.empty(0)
+
+    @theta.setter
+    def theta(self, theta: npt.ArrayLike) -> None:
+        if np.size(theta):
+            raise ValueError(f"expected theta of shape (0,), got {np.shape(theta)}")
+
+    @property
+    def bounds(self) -> Array:
+        """Their bounds, shape (0, 2)."""
+        return np.empty((0, 2))
+
+    def clone_with_theta(self, theta: npt.ArrayLike) -> Self:
+        """Return a copy; theta has shape (0,)."""
+        copy: Self = clone(self)
+        copy.theta = np.asarray(theta)
+        return copy
 
     def is_stationary(self) -> bool:
-        """Whether k depends on x - y alone; not known, so False."""
+        """Return whether k depends on x - y alone; not known, so False."""
         return False
-
-    def _check_loaded(self) -> None:
-        """Raise ValueError if what a file holds is no kernel."""
-        self._checked()
-
-    def _checked(self) -> Kernel:
-        kernel = self.kernel
-        if not (isinstance(kernel, Kernel) and kernel.symmetric and kernel.psd):
-            raise ValueError(f"expected a symmetric positive semi-definite kernel, got {kernel!r}")
-        return kernel

@@ -302,20 +302,51 @@ class Polynomial(Kernel):
         return inner
 
 
+class Sigmoid(Kernel):
+    """k(x, y) = tanh(gamma x'y + coef0). Not PSD.
+
+    Parameters
+    ----------
+    gamma : float
+        > 0.
+    coef0 : float
+    """
+
+    psd = False
+
+    def __init__(self, gamma: float = 1.0, coef0: float = 1.0) -> None:
+        self.gamma = gamma
+        self.coef0 = coef0
+
+    def _gram(self, X: Array, Y: Array) -> Array:
+        return self._squash(X @ Y.T)
+
+    def _diagonal(self, X: Array) -> Array:
+        return self._squash(np.einsum("ij,ij->i", X, X))
+
+    def _squash(self, inner: Array) -> Array:
+        """Turn inner products into kernel values, in place."""
+        coef0 = check_real("Sigmoid(coef0=...)", self.coef0)
+        inner *= positive(self, "gamma")
+        inner += coef0
+        return np.tanh(inner, out=inner)
+
+
 _WITH_GAMMA: dict[str, Callable[[float], Kernel]] = {
     "gaussian": lambda gamma: Gaussian(gamma=gamma),
     "laplacian": lambda gamma: Laplacian(gamma=gamma),
     "matern12": lambda gamma: Matern(nu=0.5, gamma=gamma),
     "matern32": lambda gamma: Matern(nu=1.5, gamma=gamma),
     "matern52": lambda gamma: Matern(nu=2.5, gamma=gamma),
+    "poly": lambda gamma: Polynomial(gamma=gamma),
     "polynomial": lambda gamma: Polynomial(gamma=gamma),
+    "rbf": lambda gamma: Gaussian(gamma=gamma),
+    "sigmoid": lambda gamma: Sigmoid(gamma=gamma),
 }
 
 KERNEL_NAMES = (*_WITH_GAMMA, "linear")
-"""The kernels that can be asked for by name."""
-
-_OTHER_NAMES = {"rbf": "gaussian", "poly": "polynomial"}
-"""What scikit-learn calls them."""
+"""The kernels that can be asked for by name; "rbf" and "poly" are scikit-learn's names for the
+Gaussian and the polynomial kernel."""
 
 
 def as_kernel(
@@ -349,9 +380,6 @@ def as_kernel(
         If `kernel` is none of these.
     """
     if isinstance(kernel, str):
-        if kernel in _OTHER_NAMES:
-            meant = _OTHER_NAMES[kernel]
-            raise ValueError(f"expected kernel={meant!r}, as it is called here, got {kernel!r}")
         if check_choice("kernel", kernel, (*KERNEL_NAMES, "precomputed")) in _WITH_GAMMA:
             return _WITH_GAMMA[kernel](_gamma_value(gamma, X))
         _refuse_gamma(gamma, f"kernel={kernel!r} has no gamma")

@@ -51,7 +51,7 @@ class DANKClassifier(BaseHadamard, SVMClassifier):
     .. math::
 
         \max_\alpha \min_{F \succeq 0}\; 1'\alpha - \tfrac12 \beta'(F \circ K)\beta
-        + \eta \left(\|F - 11'\|_F^2 + \tau \, \mathrm{tr} F\right),
+        + \eta \left(\|F - 11'\|_F^2 + \tau \, \mathrm{tr} F\right), \\
         \qquad 0 \le \alpha_i \le C, \; y'\alpha = 0, \; \beta = \alpha \circ y,
 
     problem (4) of [1]_. F is eliminated in closed form, F = (11' + A/(4 eta) - (tau/2) I)_+ with
@@ -133,6 +133,8 @@ class DANKClassifier(BaseHadamard, SVMClassifier):
         Factors of C, each > 0.
     random_state : int, RandomState or None, default=None
         Seed of the first centres of k-means. Without parts nothing is random.
+    verbose : bool, default=False
+        Whether to print a line about the progress of the fit every two seconds, to standard error.
 
     Attributes
     ----------
@@ -231,6 +233,7 @@ class DANKClassifier(BaseHadamard, SVMClassifier):
         checkpoint: Any = None,
         class_weight: Any = None,
         random_state: Any = None,
+        verbose: bool = False,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -253,6 +256,7 @@ class DANKClassifier(BaseHadamard, SVMClassifier):
         self.checkpoint = checkpoint
         self.class_weight = class_weight
         self.random_state = random_state
+        self.verbose = verbose
 
     def _solve(self, task: Task, start: WarmStart | None, callback: Callback) -> Solution:
         if self.partition is None:
@@ -269,7 +273,7 @@ class DANKRegressor(BaseHadamard, SVMRegressor):
 
         \max_\beta \min_{F \succeq 0}\; y'\beta - \varepsilon \|\beta\|_1
         - \tfrac12 \beta'(F \circ K)\beta
-        + \eta \left(\|F - 11'\|_F^2 + \tau \, \mathrm{tr} F\right),
+        + \eta \left(\|F - 11'\|_F^2 + \tau \, \mathrm{tr} F\right), \\
         \qquad |\beta_i| \le C, \; 1'\beta = 0,
 
     section 5 of [1]_ (with the constraint 1'beta = 0, where the paper misprints y'). F is
@@ -349,6 +353,8 @@ class DANKRegressor(BaseHadamard, SVMRegressor):
     scale_target : bool, default=True
         Learn (y - mean)/std instead of y, so that C and epsilon mean the same for every unit of
         y. Predictions are in the units of y.
+    verbose : bool, default=False
+        Whether to print a line about the progress of the fit every two seconds, to standard error.
 
     Attributes
     ----------
@@ -423,6 +429,7 @@ class DANKRegressor(BaseHadamard, SVMRegressor):
         n_jobs: int | None = None,
         checkpoint: Any = None,
         random_state: Any = None,
+        verbose: bool = False,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -446,6 +453,7 @@ class DANKRegressor(BaseHadamard, SVMRegressor):
         self.n_jobs = n_jobs
         self.checkpoint = checkpoint
         self.random_state = random_state
+        self.verbose = verbose
 
     def _solve(self, task: Task, start: WarmStart | None, callback: Callback) -> Solution:
         if self.partition is None:

@@ -105,8 +105,9 @@ class AdaptedKernel(Kernel):
         self.base._check_pair(X, Y)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Drop what was computed from the old value."""
-        self._forget(self.__dict__, self._cached + self._kept)
+        """Drop what was computed from the old value; a Gaussian process sets an empty theta."""
+        if name != "theta":
+            self._forget(self.__dict__, self._cached + self._kept)
         super().__setattr__(name, value)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -18,7 +18,7 @@ class KNPLClassifier(BaseHadamard, SVMClassifier):
     .. math::
 
         \max_\alpha \min_{F \succeq 0,\, F1 = n1}\; 1'\alpha
-        - \tfrac12 \beta'(F \circ K)\beta + \eta \left(\|F\|_F^2 - n^2\right),
+        - \tfrac12 \beta'(F \circ K)\beta + \eta \left(\|F\|_F^2 - n^2\right), \\
         \qquad 0 \le \alpha_i \le C, \; y'\alpha = 0, \; \beta = \alpha \circ y,
 
     problem (4) of [1]_, less its constant (the paper writes G and gamma for F and eta). F is
@@ -65,6 +65,8 @@ class KNPLClassifier(BaseHadamard, SVMClassifier):
         and float32 for rows on demand if all k(x, x) are equal and the kernel is not flat.
     random_state : int, RandomState or None, default=None
         Without effect, as nothing is random; accepted so that all learners take it.
+    verbose : bool, default=False
+        Whether to print a line about the progress of the fit every two seconds, to standard error.
 
     Attributes
     ----------
@@ -145,6 +147,7 @@ class KNPLClassifier(BaseHadamard, SVMClassifier):
         dtype: str = "auto",
         class_weight: Any = None,
         random_state: Any = None,
+        verbose: bool = False,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -160,6 +163,7 @@ class KNPLClassifier(BaseHadamard, SVMClassifier):
         self.dtype = dtype
         self.class_weight = class_weight
         self.random_state = random_state
+        self.verbose = verbose
 
 
 class KNPLRegressor(BaseHadamard, SVMRegressor):
@@ -170,7 +174,7 @@ class KNPLRegressor(BaseHadamard, SVMRegressor):
     .. math::
 
         \max_\beta \min_{F \succeq 0,\, F1 = n1}\; y'\beta - \varepsilon \|\beta\|_1
-        - \tfrac12 \beta'(F \circ K)\beta + \eta \left(\|F\|_F^2 - n^2\right),
+        - \tfrac12 \beta'(F \circ K)\beta + \eta \left(\|F\|_F^2 - n^2\right), \\
         \qquad |\beta_i| \le C, \; 1'\beta = 0,
 
     the method of [1]_, which is for classification, with the loss of regression. F is eliminated
@@ -218,6 +222,8 @@ class KNPLRegressor(BaseHadamard, SVMRegressor):
     scale_target : bool, default=True
         Learn (y - mean)/std instead of y, so that C and epsilon mean the same for every unit of
         y. Predictions are in the units of y.
+    verbose : bool, default=False
+        Whether to print a line about the progress of the fit every two seconds, to standard error.
 
     Attributes
     ----------
@@ -284,6 +290,7 @@ class KNPLRegressor(BaseHadamard, SVMRegressor):
         cache_mb: float = 2000.0,
         dtype: str = "auto",
         random_state: Any = None,
+        verbose: bool = False,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -300,3 +307,4 @@ class KNPLRegressor(BaseHadamard, SVMRegressor):
         self.cache_mb = cache_mb
         self.dtype = dtype
         self.random_state = random_state
+        self.verbose = verbose

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from pliant.core.kernels.base import Kernel
 from pliant.core.progress import CallbackSupport, FitProgress, with_callbacks
 from pliant.core.summary import FunctionSummary, Summary
 from pliant.core.threads import blas_limited
@@ -33,9 +34,11 @@ from pliant.methods.lab_rbf.members import (
     LABRBFMember,
     check_members,
     fit_coefficients,
+    joined,
     limits_of,
     mean_of,
     row_blocks,
+    symmetric_kernel,
 )
 from pliant.methods.lab_rbf.parameters import CONSTRAINTS, check_begun, check_combinations
 from pliant.methods.lab_rbf.rows import Table, check_pairs, correlated_features, get_device
@@ -313,13 +316,16 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     @property
     def kernel_(self) -> LocalRBFKernel:
         """The learned kernel, asymmetric: ``kernel_(X, support_vectors_)``."""
-        parts = [member.kernel_ for member in self._alike]
-        return LocalRBFKernel(
-            np.vstack([part.centres for part in parts]),
-            np.vstack([part.bandwidths for part in parts]),
-            parts[0].profile,
-            parts[0].warp,
-        )
+        return joined([member.kernel_ for member in self._alike])
+
+    @property
+    def symmetric_kernel_(self) -> Kernel:
+        """A symmetric kernel with the learned widths, for methods that cannot take ``kernel_``.
+
+        Each feature has one bandwidth, the geometric mean over the support points of all members.
+        Members that map the features differently have a kernel each, and this is their mean.
+        """
+        return symmetric_kernel(self._used)
 
     @property
     def support_(self) -> Indices:

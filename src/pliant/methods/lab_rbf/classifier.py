@@ -108,6 +108,8 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         coefficients, all on the samples given now. A larger `n_members` adds members.
     random_state : int, RandomState instance or None, default=None
         Seed of the support points, the held-out samples and the mini-batches.
+    verbose : bool, default=False
+        Whether to print a line about the progress of the fit every two seconds, to standard error.
 
     Attributes
     ----------
@@ -180,6 +182,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         n_jobs: int | None = None,
         warm_start: bool = False,
         random_state: Any = None,
+        verbose: bool = False,
     ) -> None:
         self.n_support = n_support
         self.profile = profile
@@ -206,6 +209,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         self.n_jobs = n_jobs
         self.warm_start = warm_start
         self.random_state = random_state
+        self.verbose = verbose
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, None]:
         X, y = validate_data(self, X, y, dtype=(np.float64, np.float32), ensure_min_samples=2)

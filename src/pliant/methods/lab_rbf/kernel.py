@@ -16,7 +16,8 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 from pliant.core.exponential import exponentials
-from pliant.core.kernels.base import Kernel
+from pliant.core.kernels.base import Kernel, _Wrapped
+from pliant.core.kernels.standard import Gaussian, Matern
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import check_choice, check_points, check_vector
 
@@ -156,11 +157,30 @@ class LocalRBFKernel(Kernel):
     def _check_pair(self, X: Array, Y: Array) -> None:
         super()._check_pair(X, Y)
         if Y.shape != self.centres.shape or not np.array_equal(Y, self.centres):
-            raise ValueError(
-                "bandwidths belong to the support points; use "
-                "kernel_(X, model.support_vectors_), or k(X, k.centres): expected those "
-                f"{len(self.centres)} points as Y, got {len(Y)} others"
-            )
+            self._refuse(f"{len(Y)} others")
+
+    def _refuse_one_set(self) -> None:
+        self._refuse("one set of points")
+
+    def _refuse(self, got: str) -> None:
+        """Raise ValueError: bandwidths belong to the centres."""
+        raise ValueError(
+            "bandwidths belong to the support points; use kernel_(X, model.support_vectors_), or "
+            f"k(X, k.centres): expected those {len(self.centres)} points as Y, got {got}; methods "
+            "that need a symmetric kernel, such as SVC and KernelPCA, take model.symmetric_kernel_"
+        )
+
+    def symmetric_kernel(self) -> Kernel:
+        """Return the symmetric kernel h(|theta o (x - y)|^2) with one bandwidth for each feature.
+
+        theta is the geometric mean of the bandwidths over the centres. The kernel is positive
+        semi-definite: a Gaussian or a Matern kernel, of the mapped features if there is a `warp`.
+        """
+        with np.errstate(divide="ignore"):
+            squares = np.exp(2.0 * np.log(self.bandwidths).mean(axis=0))
+        nu = {"gaussian": None, "laplacian": 0.5, "matern52": 2.5}[self.profile]
+        kernel: Kernel = Gaussian(squares) if nu is None else Matern(nu, squares / 2.0)
+        return kernel if self.warp is None else Mapped(kernel, self.warp)
 
     def _gram(self, X: Array, Y: Array) -> Array:
         profile = PROFILES[check_choice("profile", self.profile, PROFILES)]
@@ -366,6 +386,42 @@ class Warp(BaseEstimator):
         for j in np.flatnonzero(self.kinds == WARPS.index("asinh")):
             scaled[:, j] = np.arcsinh((scaled[:, j] - self.offsets[j]) / self.widths[j])
         return scaled
+
+
+class Mapped(_Wrapped):
+    """A kernel of mapped features: k(x, y) = kernel(u(x), u(y)).
+
+    Parameters
+    ----------
+    kernel : Kernel
+    warp : Warp
+        The map u.
+    """
+
+    def __init__(self, kernel: Kernel, warp: Warp) -> None:
+        self.kernel = kernel
+        self.warp = warp
+
+    def _gram(self, X: Array, Y: Array) -> Array:
+        left = self.warp(X)
+        return self.kernel._gram(left, left if Y is X else self.warp(Y))
+
+    def _diagonal(self, X: Array) -> Array:
+        return self.kernel._diagonal(self.warp(X))
+
+    def _check_pair(self, X: Array, Y: Array) -> None:
+        super()._check_pair(X, Y)
+        if X.shape[1] != len(self.warp.slopes):
+            raise ValueError(
+                f"expected points with {len(self.warp.slopes)} features, as the map's, "
+                f"got {X.shape[1]}"
+            )
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if the parameters, read from a file, cannot be such."""
+        super()._check_loaded()
+        if not isinstance(self.warp, Warp):
+            raise ValueError(f"expected warp to be a Warp, got {type(self.warp).__name__}")
 
 
 def _range(warp: Warp, X: Array) -> tuple[Array, Array]:

@@ -12,6 +12,8 @@ from numpy.random import RandomState
 from sklearn.base import BaseEstimator
 
 from pliant.core.blocks import BLOCK_ENTRIES
+from pliant.core.kernels.base import Kernel
+from pliant.core.kernels.weighted_sum import WeightedSum
 from pliant.core.threads import blas_limited, threads_for
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_points, check_real
@@ -290,6 +292,27 @@ def limits_of(X: Array) -> Array:
 def _mean_of(members: list[LABRBFMember], X: Array) -> Array:
     points = np.asarray(X, dtype=np.float64)
     return np.asarray(sum(member.expand(points) for member in members) / len(members))
+
+
+def joined(parts: list[LocalRBFKernel]) -> LocalRBFKernel:
+    """Return one kernel with the centres of several, which map the features alike."""
+    return LocalRBFKernel(
+        np.vstack([part.centres for part in parts]),
+        np.vstack([part.bandwidths for part in parts]),
+        parts[0].profile,
+        parts[0].warp,
+    )
+
+
+def symmetric_kernel(members: list[LABRBFMember]) -> Kernel:
+    """Return a symmetric kernel with the mean widths of members; those that map alike share one."""
+    groups: dict[bytes, list[LocalRBFKernel]] = {}
+    for member in members:
+        groups.setdefault(member.warp_.key(), []).append(member.kernel_)
+    kernels = [joined(parts).symmetric_kernel() for parts in groups.values()]
+    if len(kernels) == 1:
+        return kernels[0]
+    return WeightedSum(kernels, [len(parts) / len(members) for parts in groups.values()])
 
 
 def check_members(members: object, averaged: object, n_features: int, n_outputs: int) -> None:

@@ -82,6 +82,7 @@ CONSTRAINTS: Mapping[str, Constraint] = {
     "scale": check_flag,
     "dtype": one_of(("float32", "float64")),
     "warm_start": check_flag,
+    "verbose": check_flag,
 }
 """What each parameter may be, but for those that the classes check themselves."""
 

@@ -125,6 +125,8 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
         coefficients, all on the samples given now. A larger `n_members` adds members.
     random_state : int, RandomState instance or None, default=None
         Seed of the support points, the held-out samples and the mini-batches.
+    verbose : bool, default=False
+        Whether to print a line about the progress of the fit every two seconds, to standard error.
 
     Attributes
     ----------
@@ -243,6 +245,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
         calibration: float | None = None,
         warm_start: bool = False,
         random_state: Any = None,
+        verbose: bool = False,
     ) -> None:
         self.n_support = n_support
         self.profile = profile
@@ -269,6 +272,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
         self.calibration = calibration
         self.warm_start = warm_start
         self.random_state = random_state
+        self.verbose = verbose
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Table | None]:
         X, Y = self._checked(X, y)

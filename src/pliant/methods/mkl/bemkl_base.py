@@ -72,6 +72,7 @@ class BaseBEMKL(CallbackSupport, BaseEstimator):
         "tol": real_number(least=0),
         "max_seconds": optional(real_number(above=0)),
         "cache_mb": real_number(above=0),
+        "verbose": check_flag,
     }
 
     _shapes: ClassVar[Mapping[str, tuple[int, ...]]] = {}

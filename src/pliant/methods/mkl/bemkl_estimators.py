@@ -64,6 +64,8 @@ class BEMKLClassifier(ClassifierMixin, BaseBEMKL):
     cache_mb : float, default=2000.0
         Most memory for Gram matrices, in MiB: float64 where they fit, else float32, else each is
         computed again in every iteration, several times.
+    verbose : bool, default=False
+        Whether to print a line about the progress of the fit every two seconds, to standard error.
 
     Attributes
     ----------
@@ -159,6 +161,7 @@ class BEMKLClassifier(ClassifierMixin, BaseBEMKL):
         tol: float = 1e-5,
         max_seconds: float | None = None,
         cache_mb: float = 2000.0,
+        verbose: bool = False,
     ) -> None:
         self.kernels = kernels
         self.normalize = normalize
@@ -171,6 +174,7 @@ class BEMKLClassifier(ClassifierMixin, BaseBEMKL):
         self.tol = tol
         self.max_seconds = max_seconds
         self.cache_mb = cache_mb
+        self.verbose = verbose
 
     def _checked_data(self, X: Any, y: Any) -> tuple[Array, Outputs]:
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
@@ -287,6 +291,8 @@ class BEMKLRegressor(RegressorMixin, BaseBEMKL):
     cache_mb : float, default=2000.0
         Most memory for Gram matrices, in MiB: float64 where they fit, else float32, else each is
         computed again in every iteration, several times.
+    verbose : bool, default=False
+        Whether to print a line about the progress of the fit every two seconds, to standard error.
 
     Attributes
     ----------
@@ -388,6 +394,7 @@ class BEMKLRegressor(RegressorMixin, BaseBEMKL):
         tol: float = 1e-5,
         max_seconds: float | None = None,
         cache_mb: float = 2000.0,
+        verbose: bool = False,
     ) -> None:
         self.kernels = kernels
         self.normalize = normalize
@@ -401,6 +408,7 @@ class BEMKLRegressor(RegressorMixin, BaseBEMKL):
         self.tol = tol
         self.max_seconds = max_seconds
         self.cache_mb = cache_mb
+        self.verbose = verbose
 
     def _checked_data(self, X: Any, y: Any) -> tuple[Array, Outputs]:
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)

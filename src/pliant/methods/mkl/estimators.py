@@ -77,6 +77,8 @@ class MKLClassifier(BaseMKL, SVMClassifier):
         Number of threads that compute Gram matrices; None for one, -1 for all cores.
     random_state : int, RandomState or None, default=None
         Draws the folds of "performance".
+    verbose : bool, default=False
+        Whether to print a line about the progress of the fit every two seconds, to standard error.
 
     Attributes
     ----------
@@ -170,6 +172,7 @@ class MKLClassifier(BaseMKL, SVMClassifier):
         class_weight: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
+        verbose: bool = False,
     ) -> None:
         self.kernels = kernels
         self.weights = weights
@@ -185,6 +188,7 @@ class MKLClassifier(BaseMKL, SVMClassifier):
         self.class_weight = class_weight
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     def _pair_decisions(self, points: Array) -> Sequence[Array]:
         if "kernel_" not in vars(self):
@@ -260,6 +264,8 @@ class MKLRegressor(BaseMKL, SVMRegressor):
     scale_target : bool, default=True
         Learn (y - mean)/std instead of y, so that C and epsilon mean the same for every unit of
         y. Predictions are in the units of y.
+    verbose : bool, default=False
+        Whether to print a line about the progress of the fit every two seconds, to standard error.
 
     Attributes
     ----------
@@ -338,6 +344,7 @@ class MKLRegressor(BaseMKL, SVMRegressor):
         cache_mb: float = 2000.0,
         n_jobs: int | None = None,
         random_state: Any = None,
+        verbose: bool = False,
     ) -> None:
         self.kernels = kernels
         self.weights = weights
@@ -353,3 +360,4 @@ class MKLRegressor(BaseMKL, SVMRegressor):
         self.cache_mb = cache_mb
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose

@@ -92,6 +92,8 @@ class MKLOneClass(OutlierMixin, BaseMKL):
         Certified gap at which a fit stops, relative to the objective, > 0.
     max_iter : int, default=100
         Largest number of steps of "simple"; -1 for no limit.
+    verbose : bool, default=False
+        Whether to print a line about the progress of the fit every two seconds, to standard error.
 
     Attributes
     ----------
@@ -178,6 +180,7 @@ class MKLOneClass(OutlierMixin, BaseMKL):
         max_seconds: float | None = None,
         cache_mb: float = 2000.0,
         n_jobs: int | None = None,
+        verbose: bool = False,
     ) -> None:
         self.kernels = kernels
         self.nu = nu
@@ -189,6 +192,7 @@ class MKLOneClass(OutlierMixin, BaseMKL):
         self.max_seconds = max_seconds
         self.cache_mb = cache_mb
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def fit(self, X: npt.ArrayLike, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the weights of the kernels and the region of the samples.

@@ -69,7 +69,7 @@ class AlignedRandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         Features to choose from, >= `n_components`; None for 10 times as many.
     gamma : float or {"scale", "auto"}, default="scale"
         Parameter of the kernel, > 0: "scale" is 1/(n_features var(X)), "auto" 1/n_features.
-    kernel : {"gaussian", "laplacian"}, default="gaussian"
+    kernel : {"gaussian", "rbf", "laplacian"}, default="gaussian"
         Kernel whose spectral density the candidates are drawn from: exp(-gamma |x - x'|^2), or
         exp(-gamma |x - x'|_1).
     target : {"auto", "classes", "real"}, default="auto"
@@ -153,7 +153,7 @@ class AlignedRandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         "n_components": integer(least=1),
         "rho": automatic(real_number(least=0)),
         "n_candidates": optional(integer(least=1)),
-        "kernel": one_of(("gaussian", "laplacian")),
+        "kernel": one_of(("gaussian", "rbf", "laplacian")),
         "target": one_of(("auto", "classes", "real")),
     }
 
@@ -256,7 +256,7 @@ class AlignedRandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
                 f"expected n_candidates >= n_components = {self.n_components}, got {count}"
             )
         draw, shape = check_random_state(self.random_state), (n_features, count)
-        if self.kernel == "gaussian":
+        if self.kernel in ("gaussian", "rbf"):
             frequencies = np.sqrt(2.0 * self.gamma_) * draw.standard_normal(shape)
         else:
             frequencies = self.gamma_ * draw.standard_cauchy(shape)

@@ -157,7 +157,10 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         root = np.sqrt(check_weights(sample_weight, points))
         names = getattr(self, "feature_names_in_", None)
         kernel = as_kernel(self.kernel, points, self.gamma, names)
-        gram = _square(points) if self._precomputed else _finite(kernel(points), kernel)
+        if self._precomputed:
+            gram = _square(points)
+        else:
+            gram = _finite(kernel._between_sets(points, points), kernel)
         factors = _factors(gram, root, alpha)
         self.kernel_ = None if self._precomputed else kernel
         self.support_vectors_: Any = None if self._precomputed else points.copy()

@@ -60,7 +60,7 @@ def base_kernel(
             return NeighborGraphKernel.from_points(points, GRAPH_NEIGHBORS)
         except ValueError as error:
             raise ValueError(f"kernel='graph': {error}") from None
-    if isinstance(kernel, str) and kernel not in ("rbf", "poly"):  # other names of as_kernel
+    if isinstance(kernel, str):
         check_choice("kernel", kernel, (*KERNEL_NAMES, "graph", "precomputed"))
     base = as_kernel(kernel, points, gamma, feature_names)
     for holds, meaning in ((base.symmetric, "symmetric"), (base.psd, "positive semi-definite")):

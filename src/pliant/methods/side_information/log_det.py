@@ -17,6 +17,7 @@ from pliant.core.summary import Convergence, Summary
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
     Constraint,
+    check_flag,
     check_real,
     integer,
     optional,
@@ -91,6 +92,8 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         The value in y of points of unknown class. None means -1, unless y holds -1 and +1 only.
     random_state : int, RandomState or None, default=None
         Seed of the drawn pairs and of their order in each sweep.
+    verbose : bool, default=False
+        Whether to print a line about the progress of the fit every two seconds, to standard error.
 
     Attributes
     ----------
@@ -164,6 +167,7 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         "max_pairs": optional(integer(least=1)),
         "tol": real_number(above=0),
         "max_iter": integer(least=1),
+        "verbose": check_flag,
     }
 
     def __init__(
@@ -179,6 +183,7 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         max_iter: int = 200,
         unlabeled: Any = None,
         random_state: Any = None,
+        verbose: bool = False,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -191,6 +196,7 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         self.max_iter = max_iter
         self.unlabeled = unlabeled
         self.random_state = random_state
+        self.verbose = verbose
 
     @with_callbacks
     def _fit(self, X: Any, y: Any, similar: Any = None, dissimilar: Any = None) -> LearnedMatrix:

@@ -81,6 +81,7 @@ class BaseSVM(CallbackSupport, BaseEstimator):
         "C": real_number(above=0),
         "tol": real_number(above=0),
         "max_iter": _check_step_limit,
+        "verbose": check_flag,
     }
 
     _drawings: ClassVar[frozenset[str]] = frozenset({"gram"})
@@ -92,6 +93,7 @@ class BaseSVM(CallbackSupport, BaseEstimator):
     C: float
     tol: float
     max_iter: int
+    verbose: bool
     n_iter_: Any
 
     @blas_limited

@@ -37,7 +37,7 @@ class GKLClassifier(BaseGKL, SVMClassifier):
     .. math::
 
         \min_{P \succeq 0, \, \mathrm{tr} P = n_P} \; \max_{0 \le \alpha \le C, \, y'\alpha = 0}
-        \; 1'\alpha - \tfrac12 \beta' K_P \beta, \qquad \beta = \alpha \circ y,
+        \; 1'\alpha - \tfrac12 \beta' K_P \beta, \qquad \beta = \alpha \circ y, \\
         \qquad k_P(x, y) = \int N(z, x)' P N(z, y) \, dz,
 
     problem (7) of [1]_ for any basis N (its Lemma 5). `TKLClassifier` is the case of tessellated
@@ -80,6 +80,8 @@ class GKLClassifier(BaseGKL, SVMClassifier):
     random_state : int, RandomState or None, default=None
         Draws the samples of ``subsample``, and those of the start of "lowrank" for more than 2000
         samples.
+    verbose : bool, default=False
+        Whether to print a line about the progress of the fit every two seconds, to standard error.
 
     Attributes
     ----------
@@ -152,6 +154,7 @@ class GKLClassifier(BaseGKL, SVMClassifier):
         dtype: str = "float64",
         class_weight: Any = None,
         random_state: Any = None,
+        verbose: bool = False,
     ) -> None:
         self.kernel = kernel
         self.C = C
@@ -164,6 +167,7 @@ class GKLClassifier(BaseGKL, SVMClassifier):
         self.dtype = dtype
         self.class_weight = class_weight
         self.random_state = random_state
+        self.verbose = verbose
 
 
 class GKLRegressor(BaseGKL, SVMRegressor):
@@ -211,6 +215,8 @@ class GKLRegressor(BaseGKL, SVMRegressor):
     scale_target : bool, default=True
         Learn (y - mean)/std instead of y, so that C and epsilon mean the same for every unit of
         y. Predictions are in the units of y.
+    verbose : bool, default=False
+        Whether to print a line about the progress of the fit every two seconds, to standard error.
 
     Attributes
     ----------
@@ -273,6 +279,7 @@ class GKLRegressor(BaseGKL, SVMRegressor):
         cache_mb: float = 2000.0,
         dtype: str = "float64",
         random_state: Any = None,
+        verbose: bool = False,
     ) -> None:
         self.kernel = kernel
         self.C = C
@@ -286,3 +293,4 @@ class GKLRegressor(BaseGKL, SVMRegressor):
         self.cache_mb = cache_mb
         self.dtype = dtype
         self.random_state = random_state
+        self.verbose = verbose

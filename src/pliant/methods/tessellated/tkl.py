@@ -147,6 +147,8 @@ class TKLClassifier(BaseGKL, SVMClassifier):
     random_state : int, RandomState or None, default=None
         Draws the samples of ``subsample``, and those of the start of "lowrank" for more than 2000
         samples.
+    verbose : bool, default=False
+        Whether to print a line about the progress of the fit every two seconds, to standard error.
 
     Attributes
     ----------
@@ -243,6 +245,7 @@ class TKLClassifier(BaseGKL, SVMClassifier):
         dtype: str = "float64",
         class_weight: Any = None,
         random_state: Any = None,
+        verbose: bool = False,
     ) -> None:
         self.C = C
         self.degree = degree
@@ -259,6 +262,7 @@ class TKLClassifier(BaseGKL, SVMClassifier):
         self.dtype = dtype
         self.class_weight = class_weight
         self.random_state = random_state
+        self.verbose = verbose
 
 
 class TKLRegressor(BaseGKL, SVMRegressor):
@@ -323,6 +327,8 @@ class TKLRegressor(BaseGKL, SVMRegressor):
     scale_target : bool, default=True
         Learn (y - mean)/std instead of y, so that C and epsilon mean the same for every unit of
         y. Predictions are in the units of y.
+    verbose : bool, default=False
+        Whether to print a line about the progress of the fit every two seconds, to standard error.
 
     Attributes
     ----------
@@ -403,6 +409,7 @@ class TKLRegressor(BaseGKL, SVMRegressor):
         cache_mb: float = 2000.0,
         dtype: str = "float64",
         random_state: Any = None,
+        verbose: bool = False,
     ) -> None:
         self.C = C
         self.epsilon = epsilon
@@ -420,3 +427,4 @@ class TKLRegressor(BaseGKL, SVMRegressor):
         self.cache_mb = cache_mb
         self.dtype = dtype
         self.random_state = random_state
+        self.verbose = verbose

@@ -7,6 +7,8 @@ classifier; every row of F keeps the mean 1. Here class +1 lies on both sides of
 overlap that no rule can resolve.
 """
 
+# sphinx_gallery_thumbnail_number = 1
+
 # %%
 # Six round clouds on two sides of a band:
 
@@ -37,16 +39,19 @@ svm = SVC(C=8.0, gamma=0.5).fit(X, y)
 knpl = KNPLClassifier(C=8.0, gamma=0.5, eta_scale=0.1).fit(X, y)
 
 # %%
-# On the left, the decision boundary before (dashed) and after: KNPL draws islands around points
-# that lie among the other class. On the right F - 1 between the support points.
+# The decision boundary before (dashed) and after: KNPL draws islands around points
+# that lie among the other class. Below it, F - 1 between the support points.
 
 from matplotlib import pyplot as plt
 
 from pliant.plots import AdaptationDisplay, BoundaryDisplay
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.8), layout="constrained")
-boundary = BoundaryDisplay.from_estimator(knpl, X, y, before=svm, grid_resolution=200, ax=left)
-adaptation = AdaptationDisplay.from_estimator(knpl, X, y, ax=right)
+figure, ax = plt.subplots(figsize=(5, 4.4), layout="constrained")
+boundary = BoundaryDisplay.from_estimator(knpl, X, y, before=svm, grid_resolution=200, ax=ax)
+plt.show()
+
+figure, ax = plt.subplots(figsize=(5, 4), layout="constrained")
+adaptation = AdaptationDisplay.from_estimator(knpl, X, y, ax=ax)
 plt.show()
 
 # %%
@@ -63,3 +68,6 @@ for scale in (10.0, 1.0, 0.1):
 # No: the SVM misses 16 of 100 training points, KNPL at the smallest ``eta`` none, and on fresh
 # points it is two points worse. Choose ``eta_scale`` by cross-validation, not by the training
 # points.
+
+lost = svm.score(X_new, y_new) - model.score(X_new, y_new)
+print(f"accuracy on fresh points that the smallest eta costs: {lost:.3f}")

@@ -6,6 +6,8 @@ A kernel learned from labels brings the points of a class together. It is a func
 points, so it also applies to new points, which have no label.
 """
 
+# sphinx_gallery_thumbnail_number = 1
+
 # %%
 # The training set is half of scikit-learn's handwritten digits, 64 grey values each. The figure
 # shows the other half, which no method has seen. PCA uses no labels. ``KernelEmbedding`` learns a
@@ -27,9 +29,9 @@ few = np.where(np.random.default_rng(0).uniform(size=len(y)) < 0.2, y, -1)
 n_few = int((few >= 0).sum())
 
 embeddings = {
-    "PCA, no labels": (PCA(2).fit(X), y),
-    f"KernelEmbedding, {len(y)} labels": (KernelEmbedding(random_state=0).fit(X, y), y),
-    f"KernelEmbedding, {n_few} labels": (KernelEmbedding(random_state=0).fit(X, few), few),
+    "PCA": (PCA(2).fit(X), y),
+    f"learned, {len(y)} labels": (KernelEmbedding(random_state=0).fit(X, y), y),
+    f"learned, {n_few} labels": (KernelEmbedding(random_state=0).fit(X, few), few),
 }
 
 # %%
@@ -48,7 +50,7 @@ def accuracy(embedding, labels):
     return neighbors.score(embedding.transform(X_new), y_new)
 
 
-figure, axes = plt.subplots(1, 3, figsize=(13, 4.6), layout="constrained")
+figure, axes = plt.subplots(1, 3, figsize=(9, 3.6), layout="constrained")
 for ax, (name, (embedding, labels)) in zip(axes, embeddings.items(), strict=True):
     EmbeddingDisplay.from_estimator(embedding, X_new, y_new, ranks=True, ax=ax, s=10)
     title = f"{name}: {accuracy(embedding, labels):.1%}"

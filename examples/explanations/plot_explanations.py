@@ -6,6 +6,8 @@ LAB-RBF reports which features matter, how sure that is, how its prediction chan
 and why it predicts what it does for one sample.
 """
 
+# sphinx_gallery_thumbnail_number = 1
+
 # %%
 # The diabetes data set has ten measurements of 442 patients and the progression of the disease
 # after one year. On the left, ``feature_relevance_``: how much the learned function changes if a

@@ -6,10 +6,12 @@ Compare methods on one table, all on the same folds and each tuned inside them, 
 first the sentence, then the intervals, then the learning curves.
 """
 
+# sphinx_gallery_thumbnail_number = 1
+
 # %%
 # 200 rows of ten features, of which five matter, each in its own way. With ``budget=None`` the
 # comparison takes as long as it takes; ``pliant compare TABLE --target COLUMN`` does the same for a
-# file, with all methods, within ten minutes. LAB-RBF is taken with its default settings here: an
+# file, with all methods, within five minutes. LAB-RBF is taken with its default settings here: an
 # empty grid leaves nothing to search.
 
 from dataclasses import replace
@@ -39,7 +41,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 places = [place for place in result.standings() if place.method.name != "dummy"]
-figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
 for height, place in enumerate(reversed(places)):
     colour = "black" if place.is_reference else f"C{height}"
     left.errorbar(place.mean, height, xerr=place.error, fmt="o", color=colour, capsize=4)

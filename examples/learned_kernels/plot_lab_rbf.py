@@ -8,6 +8,8 @@ them all. The learned bandwidths show how wide the kernel is at each point, and 
 matter.
 """
 
+# sphinx_gallery_thumbnail_number = 1
+
 # %%
 # The function of the paper's first figure, sin(2 x\ :sup:`3`), with some noise: its waves get ever
 # shorter. The Gaussian has its width and its ridge chosen by cross-validation. LAB-RBF has 40
@@ -47,7 +49,7 @@ GREY, BLUE, VERMILION = "#595959", "#0072B2", "#D55E00"
 figure, axes = plt.subplots(
     3,
     2,
-    figsize=(10, 7),
+    figsize=(8, 6),
     sharex=True,
     sharey="row",
     height_ratios=(2, 1, 1.2),
@@ -60,7 +62,7 @@ for column, (name, model) in zip(axes.T, models.items(), strict=True):
     column[0].plot(x, chirp(x), color=GREY, linewidth=4, alpha=0.3)
     column[0].plot(X[:, 0], y, ".", color=BLUE, markersize=3)
     column[0].plot(x, learned, color=VERMILION, linewidth=1.2)
-    column[0].set_title(f"{name}: error {slow:.3f}, then {fast:.3f}")
+    column[0].set_title(f"{name}: error {slow:.3f}, then {fast:.3f}", fontsize=11)
     column[1].plot(x, learned - chirp(x), color=VERMILION, linewidth=1)
     column[2].set(xlabel="x", yscale="log")
 axes[2, 0].axhline(one.gamma**-0.5, color=VERMILION)

@@ -7,6 +7,8 @@ their weights are learned together with a support vector machine. In this exampl
 image and a string. Each of them is a poor view of the class; the two together are a better one.
 """
 
+# sphinx_gallery_thumbnail_number = 1
+
 # %%
 # An image shows a cross or a ring under much noise. A string has 60 random letters with one of two
 # motifs somewhere in it, 30 % of whose letters are random as well.
@@ -108,7 +110,7 @@ from pliant.plots import WeightsDisplay
 
 learned = models["both, learned weights"].best_estimator_
 names = list(both)
-figure, (left, right) = plt.subplots(1, 2, figsize=(13, 4.2), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
 WeightsDisplay.from_estimator(learned, kernel_names=names, ax=left)
 path = C_path(learned, X_train, y_train, np.logspace(-2, 2, 13))
 WeightsDisplay.from_path(path, kernel_names=names, ax=right)

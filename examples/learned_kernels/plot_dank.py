@@ -7,6 +7,8 @@ classifier. Here the base is Gaussian and the data are two classes in the plane:
 a round cloud beneath it.
 """
 
+# sphinx_gallery_thumbnail_number = 1
+
 # %%
 # ``eta`` is the weight that holds F near 1. ``eta="auto"`` is the value of the paper;
 # ``eta_scale`` multiplies it, and we take a tenth of it so that the change can be seen. The
@@ -22,7 +24,7 @@ svm = SVC(C=1.0, gamma="scale").fit(X, y)
 dank = DANKClassifier(C=1.0, gamma="scale", eta_scale=0.1).fit(X, y)
 
 # %%
-# On the left, the decision boundary before (dashed) and after. On the right F - 1: pairs of
+# The decision boundary before (dashed) and after; below it F - 1. Pairs of
 # support points of one class become more similar than the base kernel says, pairs of different
 # classes less. Points without a coefficient share one row of F, near 1, and are not shown.
 
@@ -30,9 +32,12 @@ from matplotlib import pyplot as plt
 
 from pliant.plots import AdaptationDisplay, BoundaryDisplay
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.8), layout="constrained")
-boundary = BoundaryDisplay.from_estimator(dank, X, y, before=svm, grid_resolution=200, ax=left)
-adaptation = AdaptationDisplay.from_estimator(dank, X, y, ax=right)
+figure, ax = plt.subplots(figsize=(5, 4.4), layout="constrained")
+boundary = BoundaryDisplay.from_estimator(dank, X, y, before=svm, grid_resolution=200, ax=ax)
+plt.show()
+
+figure, ax = plt.subplots(figsize=(5, 4), layout="constrained")
+adaptation = AdaptationDisplay.from_estimator(dank, X, y, ax=ax)
 plt.show()
 
 # %%

@@ -6,6 +6,8 @@ A kernel machine's work grows faster than its rows. DANK can divide the rows by 
 each part by itself; what is lost lies along the borders between parts, and can be made good.
 """
 
+# sphinx_gallery_thumbnail_number = 1
+
 # %%
 # Twenty thousand points in a square; the label is the sign of a sum of waves, one in fifty turned
 # over.
@@ -68,7 +70,7 @@ differ = parted.predict(X_new) != exact.predict(X_new)
 across, up = np.meshgrid(*[np.linspace(-1, 1, 120)] * 2)
 grid = np.column_stack([across.ravel(), up.ravel()])
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(11, 5.4), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(8, 4.3), layout="constrained")
 left.scatter(*X.T, c=parted.part_labels_, cmap="tab20", s=1, rasterized=True)
 left.plot(*parted.part_centres_.T, "k+", markersize=10)
 left.set_title(f"{len(parted.part_centres_)} parts of {len(X)} points")

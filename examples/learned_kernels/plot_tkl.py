@@ -8,6 +8,8 @@ function that uses it, can have edges where the data have some. In this example 
 high and the low points of a canyon.
 """
 
+# sphinx_gallery_thumbnail_number = 1
+
 # %%
 # The data are elevations of a generated canyon with straight rims. Cross-validation chooses ``C``
 # and the width of the Gaussian SVM; TKL has no width, only ``C``.
@@ -36,17 +38,20 @@ for name, search in (("Gaussian SVM", svm), ("TKL", tkl)):
 svm, tkl = svm.best_estimator_, tkl.best_estimator_
 
 # %%
-# The left figure shows the decision boundaries of the Gaussian SVM (dashed) and of TKL. The right
-# one shows the certified distance from the best kernel of the family; each point is one support
-# vector machine that TKL has solved.
+# The first figure shows the decision boundaries of the Gaussian SVM (dashed) and of TKL. The
+# second one shows the certified distance from the best kernel of the family; each point is one
+# support vector machine that TKL has solved.
 
 from matplotlib import pyplot as plt
 
 from pliant.plots import BoundaryDisplay, ConvergenceDisplay
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.8), layout="constrained")
-boundary = BoundaryDisplay.from_estimator(tkl, X, y, before=svm, grid_resolution=250, ax=left)
-convergence = ConvergenceDisplay.from_estimator(tkl, ax=right)
+figure, ax = plt.subplots(figsize=(5, 4.4), layout="constrained")
+boundary = BoundaryDisplay.from_estimator(tkl, X, y, before=svm, grid_resolution=250, ax=ax)
+plt.show()
+
+figure, ax = plt.subplots(figsize=(5, 4), layout="constrained")
+convergence = ConvergenceDisplay.from_estimator(tkl, ax=ax)
 plt.show()
 
 # %%

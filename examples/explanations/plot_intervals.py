@@ -7,6 +7,8 @@ intervals: approximate ones, from the errors on samples that its members held ou
 ones, which hold the target of a new sample with at least the requested probability.
 """
 
+# sphinx_gallery_thumbnail_number = 2
+
 # %%
 # The data are a wave with a gap in the middle, where nothing was observed.
 
@@ -71,5 +73,14 @@ plt.show()
 
 from pliant.plots import IntervalDisplay
 
-display = IntervalDisplay.from_estimator(calibrated, X_new, y_new, coverage=0.9)
+figure, ax = plt.subplots(figsize=(5, 3.5), layout="constrained")
+display = IntervalDisplay.from_estimator(calibrated, X_new, y_new, coverage=0.9, ax=ax)
 plt.show()
+
+# %%
+# Over many draws of the calibration samples, calibrated intervals hold at least 90 % of the new
+# targets on average. With 60 calibration samples, as here, the share of one model varies by about
+# four points.
+
+low, high = calibrated.predict_interval(X_new, coverage=0.9).T
+print(f"share of {len(y_new)} targets: {np.mean((low <= y_new) & (y_new <= high)):.3f}")

@@ -1,0 +1,60 @@
+"""
+Save a model, load it, and look inside
+======================================
+
+A model file of pliant holds numbers and names, no code: loading one cannot run anything. The loaded
+model predicts the same numbers, and `summary` reports what it has learned.
+"""
+
+# sphinx_gallery_thumbnail_number = 1
+
+# %%
+# A model of scikit-learn's diabetes data: ten measurements of 442 patients.
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_diabetes
+
+from pliant import LABRBFRegressor
+from pliant.persistence import load_model, save_model
+
+X, y = load_diabetes(return_X_y=True, as_frame=True)
+model = LABRBFRegressor(random_state=0).fit(X, y)
+
+# %%
+# ``metadata`` takes anything that can be written as JSON. It comes back with the model, as does the
+# version of pliant that wrote the file.
+
+with tempfile.TemporaryDirectory() as folder:
+    path = Path(folder, "diabetes.pliant")
+    save_model(model, path, metadata={"data": "diabetes", "unit": "progression after one year"})
+    print(f"{path.name}: {path.stat().st_size / 1000:.0f} kB")
+    loaded = load_model(path)
+print(loaded.metadata)
+
+# %%
+# The loaded model is an ordinary estimator, ready to predict and to be drawn.
+
+import matplotlib.pyplot as plt
+
+from pliant.plots import RelevanceDisplay
+
+again = loaded.model
+figure, ax = plt.subplots(figsize=(5, 3.5), layout="constrained")
+RelevanceDisplay.from_estimator(again, feature_names=list(X.columns), ax=ax)
+ax.set_title("a loaded model")
+plt.show()
+
+# %%
+# ``summary()`` has the same form for all methods of pliant.
+
+(function,) = again.summary().functions
+print(f"{function.n_support} support points")
+
+# %%
+# The loaded model predicts the same numbers as the one that was saved.
+
+difference = np.abs(again.predict(X) - model.predict(X)).max()
+print(f"largest difference of the predictions: {difference}")

@@ -1,0 +1,49 @@
+"""The examples of the gallery: grouped, with one readable thumbnail, and a result at the end."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = sorted((ROOT / "examples").glob("*/plot_*.py"))
+FOLDERS = sorted({path.parent for path in EXAMPLES})
+
+
+def test_every_section_has_a_title_and_a_place_in_the_order():
+    source = (ROOT / "docs" / "conf.py").read_text("utf-8")
+    (order,) = re.findall(r"^GALLERY = (\[.*?\])", source, re.MULTILINE | re.DOTALL)
+    assert sorted(ast.literal_eval(order)) == [folder.name for folder in FOLDERS]
+    for folder in FOLDERS:
+        title, line, *_ = (folder / "GALLERY_HEADER.rst").read_text("utf-8").splitlines()
+        assert line == "-" * len(title)
+    assert len(EXAMPLES) >= 16
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_has_a_title_a_thumbnail_and_a_printed_result(path):
+    source = path.read_text("utf-8")
+    module = ast.parse(source)
+    title, line, *_ = ast.get_docstring(module).splitlines()
+    assert line == "=" * len(title)
+    (number,) = re.findall(r"^# sphinx_gallery_thumbnail_number = (\d+)$", source, re.MULTILINE)
+    assert 1 <= int(number) <= source.count("plt.show()")
+    assert "print(" in source.rpartition("# %%")[2]
+
+
+def test_no_two_examples_share_a_name():
+    names = [path.stem for path in EXAMPLES]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.rst")), ids=lambda page: page.name)
+def test_links_into_the_gallery_lead_somewhere(page):
+    if {"_build", "auto_examples", "generated", "gen_modules"} & {*page.parts}:
+        pytest.skip("a page that a build has made")
+    for folder, name in re.findall(r"auto_examples/(\w+/)?(plot_\w+)", page.read_text("utf-8")):
+        assert (ROOT / "examples" / folder / f"{name}.py").exists()
+    for folder, name in re.findall(
+        r"auto_examples/(\w+/)?images/sphx_glr_(plot_\w+?)_\d+\.png", page.read_text("utf-8")
+    ):
+        assert (ROOT / "examples" / folder / f"{name}.py").exists()
