@@ -101,13 +101,12 @@ def test_filling_encoding_and_scaling_are_learned_from_training_rows_alone():
     for data in (X, changed):
         sample, _ = sample_of(data, y)
         model = pipeline(method, sample, 40, 0).fit(sample.X[fold.train], sample.y[fold.train])
-        columns = model["columns"].named_transformers_
-        encoded = columns["categories"]["encode"].categories_[0]
-        texts = [sample.categories[1][int(code)] for code in encoded]
+        columns = model["columns"]
+        texts = [sample.categories[1][code] for _, code in columns.one_hot_.tolist()]
         learned.append(
             (
                 texts,
-                columns["numbers"].statistics_.tolist(),
+                columns.fills_[[0, 2]].tolist(),
                 model["scaler"].mean_.tolist(),
                 model["machine"].coef_.tolist(),
             )
@@ -123,7 +122,7 @@ def test_the_encoder_finds_columns_by_name_and_tells_unknown_from_missing():
     np.testing.assert_array_equal(encoder.transform(X.iloc[:, ::-1].assign(z=1)), sample.X)
     again = clone(encoder).fit(X)
     assert again.get_feature_names_out().tolist() == ["age", "colour", "ok"]
-    with pytest.warns(UnknownCategoryWarning, match="column 'colour' holds 'pink'"):
+    with pytest.warns(UnknownCategoryWarning, match="column 'colour' has the value 'pink'"):
         codes = encoder.transform(X.head(2).assign(colour=["pink", None]))[:, 1]
     np.testing.assert_array_equal(codes, [2, np.nan])
     lacking = "the table lacks the column 'ok'"

@@ -26,7 +26,7 @@ LEAST_T = 3.0
 FOLDS = 5
 """Folds in which a row's category is encoded by the targets of the other rows."""
 
-BLOCK_NUMBERS = 4_000_000
+BLOCK_NUMBERS = 250_000
 """Numbers of a memory map that are in memory at a time."""
 
 
@@ -253,23 +253,25 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
 
     def _fill(self, j: int, values: Array) -> float:
         """Return the median of numbers, or the most frequent category; 0 where there is neither."""
-        there = values[~np.isnan(values)]
+        gone = np.isnan(values)
+        there = values[~gone] if gone.any() else values
         if j not in self._texts:
-            return float(np.median(there)) if there.size else 0.0
+            return float(np.median(there, overwrite_input=True)) if there.size else 0.0
         codes = _as_codes(there, len(self._texts[j]))
         return float(np.bincount(codes).argmax()) if there.size else 0.0
 
     def _gaps(self, X: Array, y: Any) -> Indices:
         """Return the features whose gaps mean something, one of those with the same gaps."""
         patterns: dict[bytes, int] = {}
-        if y is None:
+        for j in range(X.shape[1] if y is not None else 0):
+            gone = np.isnan(X[:, j])
+            if FEWEST_GAPS <= gone.mean() < 1:
+                patterns.setdefault(np.packbits(gone).tobytes(), j)
+        if not patterns:
             return np.array([], dtype=np.intp)
         targets, known = self._targets(X, y)
-        for j in range(X.shape[1]):
-            gone = np.isnan(X[:, j])
-            if FEWEST_GAPS <= gone.mean() < 1 and _differ(targets[known], gone[known]):
-                patterns.setdefault(np.packbits(gone).tobytes(), j)
-        return np.array(list(patterns.values()), dtype=np.intp)
+        telling = [j for j in patterns.values() if _differ(targets[known], np.isnan(X[known, j]))]
+        return np.array(telling, dtype=np.intp)
 
     def _one_hot(self, X: Array) -> Indices:
         """Return the pairs of a feature of few categories and one that occurs."""

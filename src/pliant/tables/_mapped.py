@@ -165,6 +165,7 @@ def _target_cells(frames: Iterable[pd.DataFrame], target: str, kind: Kind, text:
             once = [shared.setdefault(cell, cell) for cell in texts(cells)]
             parts.append(pd.Series(once, dtype=object))
         else:
-            parts.append(with_types(cells.to_frame())[target] if text else cells)
+            typed = with_types(cells.to_frame())[target] if text else cells
+            parts.append(typed.copy())  # a column of a chunk would keep all of the chunk
     whole = pd.concat(parts, ignore_index=True).rename(target)
     return whole.astype("boolean") if kind == "boolean" else whole

@@ -24,7 +24,7 @@ OPTIONS = {
     ("--metric", "r2"): "got 'r2'",
     ("--task", "ranking"): "expected task 'classification' or 'regression', got 'ranking'",
     ("--task", "regression"): "column 'sick': expected a number in row 1, got 'no'",
-    ("--missing", "drop"): "expected missing 'error' or 'impute', got 'drop'",
+    ("--missing", "drop"): "expected missing 'impute' or 'error' (--missing), got 'drop'",
     ("--drop", "agee"): "the table lacks the column 'agee'; did you mean 'age'?",
     ("--group", "sick"): "column 'sick' is the target: it cannot be --group too",
     ("--time", "colour"): "expected a number or a date such as 2024-01-31 in row 1, got",

@@ -37,6 +37,7 @@ from pliant.comparison.run.model_view import MOST_ROWS, ModelView
 from pliant.comparison.sample import Sample
 from pliant.plots import GramDisplay
 from pliant.registry import get_method
+from pliant.tables import ColumnEncoder
 
 NAMES = ["age", "dose $", "<script>"]
 GRAM, ALONE = "Gram matrix before and after learning", "Gram matrix"
@@ -255,6 +256,11 @@ def test_missing_values_and_categories_are_seen_as_the_machine_sees_them(data):
     assert view.names == ["age", "dose", "colour_0.0", "colour_1.0", "colour_2.0"]
     assert np.isfinite(view.points).all()
     assert len([plan() for plan in planned(view)]) == 4
+    encoder = ColumnEncoder({2: ("low", "mid", "high")})
+    view = ModelView.of(
+        fitted(TKLClassifier(), X, y > 0, ("columns", encoder)), X, y > 0, view.own_names
+    )
+    assert view.names == ["age", "dose", "colour=low", "colour=mid", "colour=high"]
 
 
 def test_a_step_that_tells_no_names(data):

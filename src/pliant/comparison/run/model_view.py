@@ -132,4 +132,6 @@ def _names_after(steps: Any, names: list[str], width: int) -> list[str]:
         after = [str(name) for name in steps.get_feature_names_out(names)]
     except (AttributeError, ValueError):
         after = names
+    prefixed = any(hasattr(step, "transformers_") for _, step in steps.steps)
+    after = [name.partition("__")[2] if prefixed else name for name in after]
     return after if len(after) == width else [f"feature {j}" for j in range(width)]
