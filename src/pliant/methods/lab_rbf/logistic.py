@@ -130,10 +130,10 @@ def _newton(penalised: _Penalised, W: Array) -> Array:
         lower = (
             (V, here) for V, gain in tried if (here := penalised.at(V)).value <= at.value - gain
         )
-        found = next(lower, None)
-        if found is None:  # rounding errors hide what is left
+        better = next(lower, None)
+        if better is None:  # rounding errors hide what is left
             break
-        W, at = found
+        W, at = better
         if slope <= least:
             break
     return W

@@ -58,7 +58,7 @@ class _OnRows:
     def at(self, log_squares: Array, level: float = 0.0) -> Point:
         """Return value and gradients; `level` is log lam, which only the evidence depends on."""
         for s, given, point in self.known:
-            # Its first entry tells most of the others apart.
+            # The first entries of two of them mostly differ: compare these before all others.
             same = given == level and s.item(0) == log_squares.item(0)
             if same and np.array_equal(s, log_squares):
                 return point
