@@ -45,7 +45,8 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained
 for height, place in enumerate(reversed(places)):
     colour = "black" if place.is_reference else f"C{height}"
     left.errorbar(place.mean, height, xerr=place.error, fmt="o", color=colour, capsize=4)
-    curves = [r["curve"] for r in result.records if r["method"] == place.method.name]
+    records = [record for record in result.records if record["method"] == place.method.name]
+    curves = [record["curve"] for record in records if record["curve"]]
     rows, scores = np.mean(curves, axis=0).T
     right.plot(rows, scores, "o-", color=colour, label=place.method.title)
 left.set_yticks(range(len(places)), [place.method.title for place in reversed(places)])
