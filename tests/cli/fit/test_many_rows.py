@@ -9,9 +9,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pliant import DANKClassifier, DANKRegressor
+from pliant.comparison.run.pipeline import last_step
 from pliant.datasets import make_clowns
 from pliant.kernels import HadamardKernel, PartitionedKernel
 from pliant.methods.hadamard.parts import Store, run
@@ -53,7 +56,7 @@ def learned(pliant, table):
         )  # fmt: skip
         assert done.code == 0, done.err
         result = json.loads(Path("r.json").read_text(encoding="utf-8"))
-        return load_model("m.pliant").model[-1], result
+        return last_step(load_model("m.pliant").model), result
 
     return run
 
@@ -63,10 +66,14 @@ def learned(pliant, table):
 def test_a_model_in_parts_is_what_python_would_learn(pliant, learned, target, prediction):
     machine, result = learned(target, *PARTED, "--param", f"prediction={prediction}")
     frame, loaded = pd.read_csv("t.csv"), load_model("m.pliant")
-    X = loaded.model[:-1].transform(TableSchema.from_dict(loaded.schema).features(frame))
-    learner = DANKClassifier if target == "side" else DANKRegressor
-    twin = learner(partition="kmeans", n_parts=4, prediction=prediction, random_state=3)
-    twin.fit(X, frame[target])
+    X = TableSchema.from_dict(loaded.schema).features(frame)
+    settings = {"partition": "kmeans", "n_parts": 4, "prediction": prediction, "random_state": 3}
+    if target == "side":
+        model = make_pipeline(StandardScaler(), DANKClassifier(**settings))
+    else:
+        inside = make_pipeline(StandardScaler(), DANKRegressor(**settings))
+        model = TransformedTargetRegressor(inside, transformer=StandardScaler())
+    twin = last_step(model.fit(X, frame[target]))
     assert isinstance(machine.kernel_, PartitionedKernel)
     np.testing.assert_array_equal(machine.part_labels_, twin.part_labels_)
     np.testing.assert_array_equal(machine.dual_coef_, twin.dual_coef_)
@@ -74,7 +81,7 @@ def test_a_model_in_parts_is_what_python_would_learn(pliant, learned, target, pr
     assert function["parts"] == 4
     assert function["gap"] == machine.dual_gap_
     assert pliant("predict", "m.pliant", "t.csv", "--out", "p.csv").code == 0
-    found, expected = pd.read_csv("p.csv").prediction.to_numpy(), twin.predict(X)
+    found, expected = pd.read_csv("p.csv").prediction.to_numpy(), model.predict(X)
     if target == "side":
         np.testing.assert_array_equal(found, expected)
     else:

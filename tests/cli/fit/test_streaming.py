@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 
 from pliant import LABRBFClassifier, LABRBFRegressor
 from pliant.comparison import Protocol, Sample
+from pliant.comparison import sample as comparison_sample
 from pliant.comparison.run.search import search
 from pliant.comparison.run.validation import cross_validate
 from pliant.methods.lab_rbf import members
@@ -209,6 +210,7 @@ def test_memory_does_not_grow_with_the_features_of_all_rows(pliant, folder, monk
     monkeypatch.setitem(METHODS, "lab-rbf", replace(METHODS["lab-rbf"], regressor=Thrifty))
     monkeypatch.setattr(members, "BLOCK_ENTRIES", 20_000)
     monkeypatch.setattr(members, "PREDICTED", 500)
+    monkeypatch.setattr(comparison_sample, "COPIED", 20_000)
     peaks = []
     for n in (10_000, 50_000):
         X = np.random.default_rng(0).normal(size=(n, 20))

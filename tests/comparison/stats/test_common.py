@@ -12,7 +12,7 @@ from pliant.comparison.metrics import METRICS
 from pliant.comparison.protocol import DEFAULT, SAMPLED, SEARCHED, Protocol
 from pliant.comparison.report.sentences import sentence
 from pliant.comparison.stats.common import common_folds
-from pliant.comparison.stats.recommendation import recommend
+from pliant.comparison.stats.recommendation import is_better, recommend
 from pliant.comparison.stats.standings import standings
 from tests.comparison.comparison_cases import entry, ranked, staged
 
@@ -132,7 +132,7 @@ def test_the_method_to_use():
     assert used({"svm": SVM, "dank": BETTER, "tkl": [0.99]}) == ("dank", "better")
     assert used({"svm": BETTER, "dank": SVM}) == ("svm", "reference")
     assert used({"tkl": SVM, "dank": BETTER}) == ("dank", "best")
-    assert used({"svm": [0.9, 0.8], "dank": [0.91, 0.9]}) == ("dank", "cheapest")  # two folds
+    assert used({"svm": [0.9, 0.8], "dank": [0.91, 0.9]}) == ("dank", "best")  # two folds
     assert used({"svm": SVM[:3], "dank": [0.91, 0.89, 0.99]}) == ("dank", "better")  # on all three
 
 
@@ -153,12 +153,20 @@ def test_where_no_method_is_better_the_cheapest_as_good_is_used():
     text = sentence(timed, METRICS["accuracy"])
     assert text.startswith(
         "Use DANK: accuracy 0.900; no method is clearly better than the tuned Gaussian SVM "
-        "(0.896), and none as good is cheaper. The difference of 0.004 ±"
+        "(0.896), and none near the best is cheaper. The difference of 0.004 ±"
     )
     assert "The best mean, TKL's accuracy 0.901, is 0.005 ±" in text
     times["svm"] = 0.1
     timed = [replace(s, seconds={"search": times[s.method.name]}) for s in found]
     assert (recommend(timed).standing.method.name, recommend(timed).reason) == ("svm", "reference")
+
+
+def test_a_cheap_method_far_from_the_best_is_not_used():
+    near = [x + 1e-4 for x in SVM]
+    far = ranked({"svm": SVM, "dank": [0.91, 0.95, 0.93, 0.94, 0.91], "tkl": near})
+    timed = [replace(s, seconds={"fit": 9.0 * (s.method.name == "dank")}) for s in far]
+    assert not is_better(timed[0])
+    assert (recommend(timed).standing.method.name, recommend(timed).reason) == ("dank", "best")
 
 
 def test_the_first_is_tested_against_the_second():

@@ -193,10 +193,9 @@ def test_sentence_of_a_winner():
 def test_sentence_of_no_winner():
     scores = {"dummy": DUMMY, "linear": WORSE, "svm": SVM, "dank": ALIKE}
     assert said(scores) == (
-        "Use DANK: accuracy 0.900; no method is clearly better than the tuned Gaussian SVM "
-        "(0.898), and none as good is cheaper. The difference of 0.002 ± 0.006 is not significant "
-        "(p = 0.751 after Holm's correction over 3 methods). Linear is significantly worse than "
-        "the tuned Gaussian SVM."
+        "Use DANK: accuracy 0.900, the best of 4 methods. The difference of 0.002 ± 0.006 is not "
+        "significant (p = 0.751 after Holm's correction over 3 methods). Linear is significantly "
+        "worse than the tuned Gaussian SVM."
     )
     assert said({"svm": SVM, "linear": WORSE}) == (
         "Use the tuned Gaussian SVM: accuracy 0.898; no method is clearly better. The runner-up, "
@@ -211,7 +210,7 @@ def test_sentence_of_no_winner():
 def test_sentence_of_errors():
     scores = {"svm": [3.0, 3.5, 3.3], "dank": [2.9, 3.55, 3.2]}
     assert said(scores, "rmse", folds=3, repeats=1).startswith(
-        "Use DANK: RMSE 3.217; no method is clearly better than the tuned Gaussian SVM (3.267)"
+        "Use DANK: RMSE 3.217, the best of 2 methods. The difference of 0.050"
     )
 
 

@@ -15,26 +15,21 @@ from pliant.comparison.result import ComparisonResult
 from pliant.comparison.run.baselines import NOT_SAVED
 from pliant.comparison.stats.standings import Standing
 from pliant.core.files import printable
-from pliant.registry import METHODS
 
 
-def order_of(plan: Plan, result: ComparisonResult, standing: Standing) -> Order:
+def order_of(plan: Plan, standing: Standing) -> Order:
     """Return the options of ``pliant fit`` with which a method is learned as it was ranked.
 
-    A method that was ranked with searched settings is searched again, on all rows. ``--tune`` also
-    scales the target of a regression, which the comparison does for methods that take no feature
-    on any scale.
+    A method that was ranked with searched settings is searched again, on all rows.
     """
     aside = [name for name in (plan.group, plan.time) if name is not None]
-    learned = METHODS.get(standing.method.name)
-    scaled = result.task == "regression" and learned is not None and not learned.streams
     return Order(
         method=standing.method.name,
         target=plan.target,
         task=plan.task,
         table=replace(plan.table, drop=(*plan.table.drop, *aside)),
         cv=0,
-        tune=standing.stage == SEARCHED or scaled,
+        tune=standing.stage == SEARCHED,
         seed=plan.protocol.seed,
     )
 
@@ -62,4 +57,4 @@ def fit_best(plan: Plan, result: ComparisonResult) -> dict[str, Any] | None:
     advice = result.recommendation()
     if advice is None:
         return None
-    return train(plan.tables[0], order_of(plan, result, advice.standing), plan.out)
+    return train(plan.tables[0], order_of(plan, advice.standing), plan.out)

@@ -225,7 +225,7 @@ def _going_on(plan: Plan, results: Sequence[ComparisonResult]) -> list[str]:
 def _fits(plan: Plan, results: Sequence[ComparisonResult]) -> list[str]:
     """Return the commands that learn a model by the method to use, and that list all methods."""
     commands = [
-        fit_command(path, order_of(plan, result, advice.standing))
+        fit_command(path, order_of(plan, advice.standing))
         for path, result in zip(plan.tables, results, strict=False)
         if plan.out is None and (advice := result.recommendation()) is not None
     ]

@@ -69,10 +69,10 @@ def fit(
 ) -> None:
     """Learn a model from a table.
 
-    Dates, categories and free text become numbers, gaps are filled in, ids are left out. Features
-    are brought to mean 0 and standard deviation 1 for methods that do not scale them; with --tune,
-    and for plain methods such as svm, the target of a regression too. A table may be larger than
-    memory for methods that read it in chunks (see pliant methods).
+    Dates, categories and free text become numbers, gaps are filled in, ids are left out. Features,
+    and the target of a regression, are brought to mean 0 and standard deviation 1 for methods that
+    do not scale them. A table may be larger than memory for methods that read it in chunks (see
+    pliant methods).
 
     Example:  pliant fit patients.csv --target diagnosis --tune --out model.pliant
     """

@@ -28,7 +28,7 @@ from pliant.cli.model_facts import (
 from pliant.cli.parameters import check_names, parse_parameters
 from pliant.cli.table_options import TableOptions
 from pliant.comparison.protocol import Protocol
-from pliant.comparison.run.baselines import BASELINES, NOT_SAVED, available, named
+from pliant.comparison.run.baselines import NOT_SAVED, available, named
 from pliant.comparison.run.folds import most_folds
 from pliant.comparison.run.pipeline import last_step, names_after, preprocessing
 from pliant.comparison.run.search import Tick
@@ -164,9 +164,9 @@ def check_method(method: Method, out: Path | None) -> None:
 def _fixed(method: Method, learner: Any, task: str) -> Maker:
     """Return what makes the same estimator for all rows.
 
-    Baselines that do not take features on any scale get a standardised target too.
+    Methods that do not take features on any scale get a standardised target too, as in a search.
     """
-    scaled = task == "regression" and method.name in BASELINES and not method.streams
+    scaled = task == "regression" and not method.streams
 
     def make(sample: Sample, rows: Indices, fold: int | None, tick: Tick) -> Any:
         steps = preprocessing(method, sample, for_new_rows=True)

@@ -74,7 +74,7 @@ def _advice(
     if advice.reason == "reference":
         return f"{use}; no method is clearly better" if len(ranked) > 1 else use
     rival = f"{name_of(reference)} ({_mean(reference, _digits(used, reference))})"
-    return f"{use}; no method is clearly better than {rival}, and none as good is cheaper"
+    return f"{use}; no method is clearly better than {rival}, and none near the best is cheaper"
 
 
 def _no_advice(ranked: Sequence[Standing], reference: Standing | None, metric: Metric) -> str:

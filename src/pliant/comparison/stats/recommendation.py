@@ -5,13 +5,11 @@ A method is recommended for one of four reasons:
 "better"
     It has the best mean, and is better than the reference: significantly, or on each of three
     or more common folds.
-"reference"
-    No method is better in this sense, and none that is as good as the reference is cheaper.
-"cheapest"
-    No method is better in this sense, but some have at least the mean of the reference: the one
-    that takes the least time, search and prediction included.
+"reference", "cheapest"
+    No method is better in this sense. Of those with at least the mean of the reference, and within
+    one standard error of the best mean, it takes the least time, search and prediction included.
 "best"
-    There is no reference among the ranked methods: the best mean.
+    The same, and it has the best mean; or there is no reference among the ranked methods.
 
 The dummy is never recommended, nor a method whose mean is not better than the dummy's.
 """
@@ -68,9 +66,11 @@ def recommend(standings: Sequence[Standing], level: float = LEVEL) -> Recommenda
         return Recommendation(best, "best")
     if best is not reference and is_better(best, level):
         return Recommendation(best, "better")
-    as_good = [each for each in useful if _rank(each) <= _rank(reference)]
+    as_good = [each for each in useful if _rank(each) <= _rank(reference) and _is_near(each, best)]
     cheapest = min(as_good, key=_cost)
-    return Recommendation(cheapest, "reference" if cheapest is reference else "cheapest")
+    if cheapest is reference:
+        return Recommendation(reference, "reference")
+    return Recommendation(cheapest, "best" if cheapest is best else "cheapest")
 
 
 def is_better(standing: Standing, level: float = LEVEL) -> bool:
@@ -79,6 +79,13 @@ def is_better(standing: Standing, level: float = LEVEL) -> bool:
         return False
     always = standing.wins == standing.folds >= ENOUGH_WINS
     return always or standing.p_value < level
+
+
+def _is_near(standing: Standing, best: Standing) -> bool:
+    """Return whether a mean is within one standard error of the best one."""
+    assert standing.mean is not None
+    assert best.mean is not None
+    return abs(standing.mean - best.mean) <= (best.error or 0.0)
 
 
 def _useful(ranked: Sequence[Standing]) -> list[Standing]:
