@@ -1,0 +1,65 @@
+"""
+From a messy table to predictions
+=================================
+
+A table as it comes from an office: semicolons, decimal commas, dates, names, missing values, an id
+and a constant. pliant finds out what its columns mean, and one pipeline learns from all of them.
+"""
+
+# sphinx_gallery_thumbnail_number = 1
+
+# %%
+# `write_rentals` writes such a table, the daily revenue of rental stations.
+
+import tempfile
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.metrics import r2_score
+from sklearn.pipeline import make_pipeline
+
+from pliant import LABRBFRegressor
+from pliant.datasets import write_rentals
+from pliant.tables import TableSchema, detect_format, read_table
+
+with tempfile.TemporaryDirectory() as folder:
+    path = Path(folder, "rentals.csv")
+    write_rentals(path, random_state=0)
+    print(*path.read_text(encoding="utf-8").splitlines()[:3], sep="\n")
+    print(detect_format(path).described)
+    frame = read_table(path)
+
+# %%
+# The schema is learned from the training rows alone. Its remarks say what was left out and why.
+
+train, test = frame.iloc[:450], frame.iloc[450:]
+schema = TableSchema.fit(train, "revenue")
+print(*schema.remarks(), sep="\n")
+
+# %%
+# `TableSchema.features` turns cells into numbers without learning anything from them; the encoder is
+# the step of the pipeline that fills in what is missing and encodes the categories.
+
+model = make_pipeline(schema.encoder(), LABRBFRegressor(random_state=0))
+model.fit(schema.features(train), schema.target_values(train))
+predicted = model.predict(schema.features(test))
+revenue = schema.target_values(test)
+
+fig, ax = plt.subplots(figsize=(5, 4), layout="constrained")
+ax.plot(revenue, predicted, "o", alpha=0.6)
+ax.plot([0, revenue.max()], [0, revenue.max()], color="gray", lw=1)
+ax.set(xlabel="revenue", ylabel="prediction", title="rows that were not learned from")
+plt.show()
+
+# %%
+# The features that matter, by the names that the schema gives them.
+
+names = np.array(model[0].get_feature_names_out(schema.feature_names))
+order = np.argsort(-model[-1].feature_relevance_)[:5]
+print(*names[order], sep=", ")
+
+# %%
+# On the rows of later days the model explains most of the variance.
+
+print(f"R2 on {len(test)} rows: {r2_score(revenue, predicted):.2f}")
