@@ -79,6 +79,7 @@ def test_every_benchmark_is_registered_under_its_name():
         "search-sharing",
         "threads",
         "threads-control",
+        "first-minutes",
     ]
     assert all(name == benchmark.name for name, benchmark in BENCHMARKS.items())
 

@@ -58,7 +58,7 @@ def maps(seed, kind, n=8):
         n_features = int(rng.integers(2, 15))
         return rng.normal(size=(2, n_features, n))
     X, bandwidths = rng.uniform(-1, 1, size=(n, 2)), rng.uniform(0.3, 4.0, size=(n, 2))
-    return LocalGaussian(X, bandwidths)(X).T, np.eye(n)  # phi = K', psi = I
+    return LocalGaussian(X, bandwidths)(X, X.copy()).T, np.eye(n)  # phi = K', psi = I
 
 
 def stationary_point(phi, psi, y, alpha):
@@ -167,7 +167,7 @@ def test_kernel_ridge_of_scikit_learn_answers_wrongly_without_a_word(seed):
     rng = np.random.default_rng(seed)
     X, bandwidths = rng.uniform(size=(30, 3)), rng.uniform(0.5, 1.5, size=(30, 3))
     y = np.sin(4 * X[:, 0]) + X[:, 1]
-    K = LocalGaussian(X, bandwidths)(X)
+    K = LocalGaussian(X, bandwidths)(X, X.copy())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         theirs = KernelRidge(alpha=2.0, kernel="precomputed").fit(K, y).dual_coef_

@@ -525,7 +525,7 @@ def test_the_setting_of_the_paper(profile):
     assert len(model.support_) == len(np.unique(model.support_)) == 10
     np.testing.assert_array_equal(model.alpha_, 1e-3)
     C, y = model.support_vectors_, Y[model.support_]
-    K = model.kernel_(C, C)
+    K = model.kernel_(C, C.copy())
     c = np.linalg.solve(K + 1e-3 * np.eye(10), y - model.intercept_)  # Theorem 1 on the support
     np.testing.assert_allclose(model.dual_coef_, c, atol=1e-8 * np.abs(c).max())
     assert model.score(X, Y) > 0.9
@@ -601,7 +601,7 @@ def test_interpolation_that_was_stopped_has_coefficients_of_its_own_mean():
     model = quick(objective="interpolation", transforms=None, alpha=1e-3, n_members=1)
     model.set_callbacks(Recorder(3)).fit(X, Y)
     C = model.support_vectors_
-    A = model.kernel_(C, C) + 1e-3 * np.eye(len(C))
+    A = model.kernel_(C, C.copy()) + 1e-3 * np.eye(len(C))
     expected = np.linalg.solve(A, Y[model.support_] - model.intercept_)
     np.testing.assert_allclose(model.dual_coef_, expected, rtol=1e-6)
 

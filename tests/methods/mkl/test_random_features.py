@@ -247,7 +247,7 @@ def test_attributes_that_do_not_belong_together_are_refused():
         ({"n_candidates": 99}, "expected n_candidates >= n_components = 100, got 99"),
         ({"gamma": 0.0}, "expected gamma > 0, a finite number, got 0.0"),
         ({"gamma": "sacle"}, "expected gamma in ['auto', 'scale'], got 'sacle'"),
-        ({"kernel": "linear"}, "expected kernel in ['gaussian', 'laplacian'], got 'linear'"),
+        ({"kernel": "linear"}, "expected kernel in ['gaussian', 'laplacian', 'rbf'], got 'linear'"),
         ({"target": "rank"}, "expected target in ['auto', 'classes', 'real'], got 'rank'"),
         ({"target": "real"}, "expected y to hold numbers"),
     ],
