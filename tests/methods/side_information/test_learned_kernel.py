@@ -599,7 +599,7 @@ def test_a_model_file_keeps_the_answers(tmp_path, name):
 def test_a_machine_that_a_file_cannot_hold_says_so_when_it_is_saved(tmp_path):
     X, y = data()
     model = LearnedKernelClassifier(SCGLogDetLearner(strength=1.0)).fit(X, y)
-    with pytest.raises(ModelFileError, match="expected kernel in .*, got 'precomputed'"):
+    with pytest.raises(ModelFileError, match=r"expected kernel in .*, got 'precomputed'"):
         save_model(model, tmp_path / "m.skops")
     assert list(tmp_path.iterdir()) == []
 
