@@ -110,10 +110,10 @@ def test_a_part_that_stands_twice_is_one_part(tmp_path):
 
 def test_empty_and_transposed_arrays_survive(tmp_path):
     model = StandardScaler().fit(X)
-    model.mean_, model.var_ = np.empty((0, 3)), np.asfortranarray(X)
+    model.empty_, model.turned_ = np.empty((0, 3)), np.asfortranarray(X)
     loaded = load_model(written(tmp_path, model)).model
-    assert loaded.mean_.shape == (0, 3)
-    np.testing.assert_array_equal(loaded.var_, X)
+    assert loaded.empty_.shape == (0, 3)
+    np.testing.assert_array_equal(loaded.turned_, X)
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_what_a_kernel_made_of_itself_is_made_again(tmp_path, form):
     save_model(kernel, tmp_path / "kernel.pliant")
     save_model(matrix, tmp_path / "matrix.pliant")
     loaded = load_model(tmp_path / "kernel.pliant").model
-    kept = {"support_sums"} & vars(kernel).keys()
+    kept = {"support_sums", "eigenpairs"} & vars(kernel).keys()
     assert set(vars(loaded)) - kept == set(loaded.get_params(deep=False))
     assert loaded(X, Y).tobytes() == expected.tobytes()
     loaded = load_model(tmp_path / "matrix.pliant").model
@@ -160,6 +160,28 @@ def test_what_a_file_says_of_a_spectrum_is_not_believed(tmp_path):
     loaded = load_model(tmp_path / "kernel.pliant").model
     assert type(loaded) is HadamardKernel
     np.testing.assert_array_equal(loaded(X, Y), expected)
+
+
+def test_eigenpairs_are_kept_and_checked(tmp_path):
+    kernel = HadamardKernel(Gaussian(2.0), X, X[:, 0], eta=0.5, tau=0.1)
+    kernel.prepare(kernel.form.spectrum)
+    pairs = vars(kernel)["eigenpairs"]
+    assert pairs.shape[0] == len(X) + 2
+    save_model(kernel, tmp_path / "kernel.pliant")
+    loaded = load_model(tmp_path / "kernel.pliant").model
+    assert vars(loaded)["eigenpairs"].tobytes() == pairs.tobytes()
+    assert loaded(X, Y).tobytes() == kernel(X, Y).tobytes()
+    loaded.beta = 2.0 * X[:, 0]
+    assert "eigenpairs" not in vars(loaded)
+    turned = pairs.copy()
+    turned[1:-1] = turned[1:-1][::-1]
+    for forged in (
+        3.0, pairs[1:], pairs[:, ::-1], pairs * np.nan, 2.0 * pairs, turned, pairs[:, :0],
+        pairs.astype(np.float32),
+    ):  # fmt: skip
+        vars(kernel)["eigenpairs"] = forged
+        with pytest.raises(ModelFileError, match=r"expected eigenpairs of 1 \+ A/\(4 eta\)"):
+            save_model(kernel, tmp_path / "kernel.pliant")
 
 
 def test_sums_of_kernel_values_are_kept_and_checked(tmp_path):

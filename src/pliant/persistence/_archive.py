@@ -6,27 +6,39 @@ import io
 import math
 import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
 from pliant.core.exceptions import ModelFileError
-from pliant.core.files import printable, quoted
+from pliant.core.text import printable, quoted
 
 MAX_BYTES = 1 << 30
 """The largest model file; all of it is held in memory."""
 
-MAX_SCHEMA_BYTES = 1 << 26
-"""The largest description of the objects in it; their arrays stand beside it."""
+MAX_SCHEMA_BYTES = 20_000_000
+"""The largest description of the objects in it; their arrays stand beside it. Objects that are
+described take about eight times the bytes of their description."""
+
+DENSE_BYTES = 3_000_000
+"""JSON from which on it must not be denser than a description of objects."""
+
+STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
+"""The texts in JSON, in which brackets and commas mean nothing."""
 
 MAX_MEMBERS = 100_000
+
+MAX_HEADER_BYTES = 1 << 16
+"""More than the header of an array takes."""
 
 MEMBER = re.compile(r"schema\.json|[0-9a-f-]{1,40}\.(npy|npz|bin)")
 """Names that skops gives; of these, only arrays (npy) can be on the closed list."""
 
 
-def members(data: bytes) -> dict[str, bytes]:
-    """Return the members of the archive, by name, if `save_model` could have written them.
+@contextmanager
+def opened(data: bytes) -> Iterator[zipfile.ZipFile]:
+    """Open the archive in `data`, if `save_model` could have written its directory.
 
     A model file is stored without compression. So a member cannot unpack to more than it takes
     in the file, and what the file declares can be compared with what is there.
@@ -38,9 +50,29 @@ def members(data: bytes) -> dict[str, bytes]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             check_directory(archive.infolist(), len(data))
-            return {info.filename: archive.read(info) for info in archive.infolist()}
+            yield archive
     except (zipfile.BadZipFile, EOFError, OSError) as error:
         raise ModelFileError(f"expected a whole zip archive: {printable(error)}") from None
+
+
+def schema_of(archive: zipfile.ZipFile) -> bytes:
+    """Return the description of the objects in a file."""
+    data = archive.read("schema.json")
+    check_density(data)
+    return data
+
+
+def check_density(data: bytes) -> None:
+    """Raise ModelFileError if the values in JSON would take much more memory than the JSON.
+
+    An empty list takes 60 bytes and is written in 2; a dictionary takes 200, a number 40.
+    """
+    if len(data) < DENSE_BYTES:
+        return
+    plain = STRINGS.sub(b"", data)
+    needed = 200 * plain.count(b"{") + 70 * plain.count(b"[") + 40 * plain.count(b",")
+    if needed > 8 * len(data):
+        raise ModelFileError(f"{len(data)} bytes of JSON hold too many small values")
 
 
 def check_directory(entries: list[zipfile.ZipInfo], size: int) -> None:
@@ -63,20 +95,22 @@ def check_directory(entries: list[zipfile.ZipInfo], size: int) -> None:
         raise ModelFileError(f"{declared} bytes are declared in a file of {size}")
 
 
-def check_array(contents: Mapping[str, bytes], file: object, type_name: str) -> None:
+def check_array(archive: zipfile.ZipFile, file: object, type_name: str) -> None:
     """Raise ModelFileError if a member is not a plain array that fills it to the last byte.
 
-    The array is in NumPy's format 1.0; unless its type is ``numpy.ndarray``, it is a scalar.
+    The array is in NumPy's format 1.0; unless its type is ``numpy.ndarray``, it is a scalar. Only
+    the header is read here.
     """
-    if not isinstance(file, str) or not file.endswith(".npy") or file not in contents:
+    if not isinstance(file, str) or not file.endswith(".npy") or file not in archive.NameToInfo:
         raise ModelFileError(f"array {quoted(file)} is missing")
-    stream = io.BytesIO(contents[file])
+    with archive.open(file) as member:
+        stream = io.BytesIO(member.read(MAX_HEADER_BYTES))
     if np.lib.format.read_magic(stream) != (1, 0):
         raise ModelFileError(f"array {quoted(file)} is in an unknown format")
     shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
     if dtype.kind not in "biufSU" or (shape and type_name != "numpy.ndarray"):
         raise ModelFileError(f"array {quoted(file)} has type {quoted(dtype)} and shape {shape}")
-    rest = len(contents[file]) - stream.tell()
+    rest = archive.getinfo(file).file_size - stream.tell()
     size = math.prod(shape) * dtype.itemsize
     if dtype.itemsize == 0 or min(shape, default=0) < 0 or size != rest:
         raise ModelFileError(f"array {quoted(file)} of shape {shape} does not fit its {rest} bytes")

@@ -6,20 +6,21 @@ import importlib
 import json
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 
 from pliant._version import __version__
 from pliant.core.exceptions import ModelFileError
-from pliant.core.files import printable, quoted, replacing
-from pliant.persistence._archive import MAX_BYTES, members
+from pliant.core.files import replacing
+from pliant.core.text import printable, quoted
+from pliant.persistence._archive import MAX_BYTES, check_density, opened, schema_of
 from pliant.persistence._fitted_parts import fitted_parts
 from pliant.persistence._nodes import check_nodes
+from pliant.persistence._objects import check_attributes, objects_in, templates_in
+from pliant.persistence._probe import check_predictions
 from pliant.persistence._sklearn import CHECKS
 from pliant.persistence._types import SKLEARN_TYPES, trusted_types
 
@@ -115,7 +116,8 @@ def load_model(path: str | os.PathLike[str]) -> LoadedModel:
     skops, name = _skops(), quoted(path, 200)
     try:
         with open(path, "rb") as file:
-            data = file.read(MAX_BYTES + 1)
+            # as much as there is: `read` takes the memory for what is asked of it
+            data = file.read(min(os.fstat(file.fileno()).st_size, MAX_BYTES) + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ModelFileError(f"cannot read {name}: {reason}") from None
@@ -124,16 +126,22 @@ def load_model(path: str | os.PathLike[str]) -> LoadedModel:
 
 def _unpacked(data: bytes, skops: Any) -> LoadedModel:
     """Check a model file from the outside to the inside, then build what it holds."""
-    contents = members(data)
-    root = json.loads(contents["schema.json"])
-    _check_format(root)
-    check_nodes(root, contents)
-    if root["content"]["model"]["__loader__"] != "ObjectNode":
-        raise ModelFileError("expected an estimator or a kernel as the model")
+    _check_outside(data)
     state = _built(data, skops)
-    _check_parts(state["model"], set())
+    _check_parts(state["model"])
+    check_predictions(state["model"])
     schema, metadata = (_from_json(state[name], name) for name in ("schema", "metadata"))
     return LoadedModel(state["model"], schema, metadata, printable(state["pliant_version"]))
+
+
+def _check_outside(data: bytes) -> None:
+    """Raise ModelFileError if a file is not one that may be built; what was read is dropped."""
+    with opened(data) as archive:
+        root = json.loads(schema_of(archive))
+        _check_format(root)
+        check_nodes(root, archive)
+    if root["content"]["model"]["__loader__"] != "ObjectNode":
+        raise ModelFileError("expected an estimator or a kernel as the model")
 
 
 def _built(data: bytes, skops: Any) -> dict[str, Any]:
@@ -163,53 +171,26 @@ def _check_format(root: Any) -> None:
         case [str(name), int(version)] if name == FORMAT and version >= 1:
             if version > FORMAT_VERSION:
                 raise ModelFileError(
-                    f"it has format {version}, this version of pliant reads up to "
+                    f"it has format {printable(version, 20)}, this version of pliant reads up to "
                     f"{FORMAT_VERSION}: upgrade pliant"
                 )
         case _:
             raise ModelFileError("it holds no model that pliant saved")
 
 
-def _check_parts(value: object, seen: set[int]) -> None:
+def _check_parts(model: object) -> None:
     """Have each object that can check its own attributes do so, inner ones first."""
-    if id(value) in seen:
-        return
-    seen.add(id(value))
-    for part in _inner(value):
-        _check_parts(part, seen)
-    check = CHECKS.get(type(value)) or getattr(type(value), "_check_loaded", None)
-    if check is not None:
-        try:
-            check(value)
-        except AttributeError as error:
-            raise ValueError(f"the file lacks an attribute: {error}") from None
-
-
-def _inner(value: object) -> Iterable[object]:
-    """Return what a container or an object holds."""
-    if isinstance(value, dict):
-        return value.values()
-    if isinstance(value, list | tuple):
-        return value
-    if isinstance(value, np.ndarray):
-        return value.ravel().tolist() if value.dtype == object else ()
-    return _held(getattr(value, "__dict__", {}))
-
-
-def _held(attributes: Mapping[str, object]) -> Iterator[object]:
-    """Yield what an object holds; of an estimator that is to be copied and fitted, its parts."""
-    for name, part in attributes.items():
-        if not name.endswith("_") and _is_template(part):
-            yield from _inner(part)
-        else:
-            yield part
-
-
-def _is_template(value: object) -> bool:
-    """Whether this is an estimator that holds nothing but its parameters."""
-    if not (isinstance(value, BaseEstimator) and hasattr(value, "fit")):
-        return False
-    return vars(value).keys() <= value.get_params(deep=False).keys()
+    objects = objects_in(model)
+    for value in objects:
+        check_attributes(value)
+    templates = templates_in(objects)
+    for value in objects:
+        check = CHECKS.get(type(value)) or getattr(type(value), "_check_loaded", None)
+        if check is not None and id(value) not in templates:
+            try:
+                check(value)
+            except AttributeError as error:
+                raise ValueError(f"the file lacks an attribute: {error}") from None
 
 
 def _as_json(value: dict[str, Any] | None, name: str) -> str:
@@ -222,6 +203,8 @@ def _as_json(value: dict[str, Any] | None, name: str) -> str:
 
 def _from_json(text: object, name: str) -> dict[str, Any] | None:
     """Return plain data from JSON text."""
+    if isinstance(text, str):
+        check_density(text.encode("utf-8", "replace"))
     value = json.loads(text) if isinstance(text, str) else text
     if value is not None and not isinstance(value, dict):
         raise ModelFileError(f"expected a dict as {name}, got {quoted(value)}")

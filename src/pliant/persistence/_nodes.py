@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any, TypeAlias
+from zipfile import ZipFile
 
 from pliant.core.exceptions import ModelFileError
-from pliant.core.files import quoted
+from pliant.core.text import quoted
 from pliant.persistence._archive import check_array
 from pliant.persistence._types import loaders
 
@@ -19,7 +20,7 @@ MAX_DEPTH = 100
 """The deepest nesting of nodes."""
 
 
-def check_nodes(root: object, contents: Mapping[str, bytes]) -> None:
+def check_nodes(root: object, archive: ZipFile) -> None:
     """Check a node of ``schema.json`` and all below it before anything is built from them.
 
     One that is of a kind or names a type that is not on the closed list, or does not have the shape
@@ -35,7 +36,7 @@ def check_nodes(root: object, contents: Mapping[str, bytes]) -> None:
         if depth > MAX_DEPTH:
             raise ModelFileError(f"expected at most {MAX_DEPTH} levels of nested objects")
         if node["__loader__"] == "NdArrayNode" and node.get("type") == "numpy":
-            check_array(contents, node.get("file"), f"{node['__module__']}.{node['__class__']}")
+            check_array(archive, node.get("file"), f"{node['__module__']}.{node['__class__']}")
         children = _children(node, where)
         pending.extend((child, place, depth + 1) for child, place in children)
 

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
+from sklearn.isotonic import IsotonicRegression
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.svm import SVC, SVR
 
@@ -135,6 +137,9 @@ def _check_calibrated(model: Any) -> None:
     for part in model.calibrated_classifiers_:
         if len(part.classes) != n_classes or len(part.calibrators) not in (1, n_classes):
             raise ValueError(f"expected a calibrator for each of {n_classes} classes")
+        for each in part.calibrators:
+            if isinstance(each, IsotonicRegression) and each.out_of_bounds != "clip":
+                raise ValueError(f"expected out_of_bounds='clip', got {each.out_of_bounds!r:.80}")
 
 
 def _check_columns(transformer: Any) -> None:
@@ -144,12 +149,25 @@ def _check_columns(transformer: Any) -> None:
         raise ValueError("expected transformers as triples of name, transformer and columns")
 
 
+def _check_pipeline(pipeline: Any) -> None:
+    """Raise ValueError unless the steps are pairs of a name and an estimator."""
+    steps = pipeline.steps
+    fits = isinstance(steps, list) and len(steps) > 0
+    fits = fits and all(isinstance(step, tuple) and len(step) == 2 for step in steps)
+    if not fits or not all(isinstance(name, str) for name, _ in steps):
+        raise ValueError("expected steps as pairs of a name and an estimator")
+    for _, step in steps:
+        if isinstance(step, str) and step != "passthrough":
+            raise ValueError(f"expected an estimator as a step, got {step!r:.80}")
+
+
 CHECKS: Mapping[type, Callable[[Any], None]] = {
     CalibratedClassifierCV: _check_calibrated,
     ColumnTransformer: _check_columns,
     OneHotEncoder: _check_one_hot,
     OneVsRestClassifier: _check_one_vs_rest,
     OrdinalEncoder: _check_categories,
+    Pipeline: _check_pipeline,
     SVC: check_svm,
     SVR: check_svm,
 }

@@ -192,9 +192,21 @@ class SavedTreesClassifier(ClassifierMixin, _SavedTrees):
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
-    n_features_in_, roots_, outputs_, offset_, feature_, left_, right_, threshold_, missing_left_, \
-value_
-        As in `SavedTreesRegressor`.
+    n_features_in_ : int
+    roots_ : array of shape (n_trees,)
+        The first node of each tree.
+    outputs_ : array of shape (n_trees,)
+        The output that a tree of boosting adds to.
+    offset_ : array of shape (n_outputs,)
+        The log-odds of boosting before its first tree.
+    feature_, left_, right_ : array of shape (n_nodes,)
+        The feature that a node splits, -1 for a leaf, and the nodes below it.
+    threshold_ : array of shape (n_nodes,)
+        Rows with at most this value go to the left.
+    missing_left_ : array of bool of shape (n_nodes,)
+        Whether rows with a missing value go to the left.
+    value_ : array of shape (n_nodes, n_outputs)
+        The probabilities at a leaf of a forest, or what a leaf of boosting adds.
     """
 
     def predict_proba(self, X: npt.ArrayLike) -> Array:
