@@ -136,3 +136,9 @@ def test_absent_columns_are_refused_in_every_option():
     for option in ("drop", "keep", "categorical"):
         with pytest.raises(TableError, match="lacks the column 'z'"):
             schema_of("a", RNG.normal(size=N), **{option: ["z"]})
+
+
+def test_numbers_that_all_differ_with_a_text_among_them_are_no_ids():
+    values = [f"{k / 7:.4f}" for k in range(24)] + ["1_000"]
+    with pytest.raises(TableError, match="'a' holds numbers, but '1_000' in row 25 is none"):
+        TableSchema.fit(pd.DataFrame({"a": values, "x": np.arange(25) / 7}))

@@ -136,3 +136,32 @@ def test_options_are_checked():
     with pytest.raises(ValueError, match=r"expected date_order .* got 'dym'"):
         schema_of(["2024-03-01"] * 2, date_order="dym")
     assert len(PARTS) == calendar(np.zeros(3)).shape[1]
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_times_of_pandas_in_every_unit_are_those_of_text(unit):
+    texts = ["1970-01-01", "1969-12-31 18:00:00", "2024-02-29 12:30:00"]
+    schema = TableSchema.fit(pd.DataFrame({"t": texts, "x": [1.0, 2.0, 3.0]}))
+    times = pd.Series(np.array(texts, dtype=f"datetime64[{unit}]"))
+    given = schema.features(pd.DataFrame({"t": times, "x": 0.0}))
+    expected = schema.features(pd.DataFrame({"t": texts, "x": 0.0}))
+    np.testing.assert_array_equal(given, expected)
+
+
+def test_times_far_outside_of_the_calendar_are_refused(tmp_path):
+    times = np.array([0, 10**13, -(10**13)], dtype="datetime64[s]")
+    frame = pd.DataFrame({"t": times, "x": [1.0, 2.0, 3.0]})
+    with pytest.raises(TableError, match="'t': expected a date of the years 1 to 9999 in row 2"):
+        TableSchema.fit(frame)
+    ends = [datetime.date.min, datetime.date.max]
+    schema = TableSchema.fit(pd.DataFrame({"t": ends, "x": [1.0, 2.0]}))
+    years = schema.feature_names.index("t (year)")
+    assert schema.features(pd.DataFrame({"t": ends, "x": 0.0}))[:, years].tolist() == [1, 9999]
+
+
+def test_times_may_be_categories_and_are_named_by_their_day():
+    times = pd.to_datetime(["2024-01-02", "2024-01-01", "2024-01-02"])
+    frame = pd.DataFrame({"t": times, "x": [1.0, 2.0, 3.0]})
+    schema = TableSchema.fit(frame, categorical=["t"])
+    assert schema.columns[0].categories == ("2024-01-01", "2024-01-02")
+    np.testing.assert_array_equal(schema.features(frame)[:, 0], [1, 0, 1])

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pliant.core.files import printable, quoted, replacing
-from pliant.core.text import close_names
+from pliant.core.files import replacing
+from pliant.core.text import close_names, printable, quoted
 
 
 def test_the_new_content_takes_the_name_at_the_end(tmp_path):

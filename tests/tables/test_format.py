@@ -21,6 +21,7 @@ def put(folder, text, encoding="utf-8", name="t.csv"):
 
 DETECTED = {
     "plain": ("a,b\n1.5,x\n", "utf-8", "", {"a": [1.5], "b": ["x"]}),
+    "one column with commas": ("a\n1,5\n2,25\n", "utf-8", None, {"a": [1.5, 2.25]}),
     "one column": ("a\n1\n2\n", "utf-8", "", {"a": [1, 2]}),
     "semicolons": ("a;b\n1,5;x\n", "utf-8", "separator ';', decimal comma", {"a": [1.5]}),
     "names with commas": (
@@ -85,6 +86,26 @@ def test_what_is_given_wins(tmp_path):
     assert TableFormat(sep="tab").sep == "\t"
 
 
+@pytest.mark.parametrize("encoding", ["cp037", "utf-16-be", "utf-32", "gb18030", "shift_jis"])
+def test_any_encoding_that_is_given(tmp_path, encoding):
+    path = put(tmp_path, "a,b\n1,x\n2,y\n", encoding)
+    frame = read_table(path, form=TableFormat(encoding=encoding))
+    assert frame.to_dict("list") == {"a": [1, 2], "b": ["x", "y"]}
+
+
+def test_a_number_stands_for_a_missing_value_however_it_is_written(tmp_path):
+    path = put(tmp_path, "a;b\n-999,0;x\n-999;y\n1,5;-999\n")
+    frame = read_table(path, form=TableFormat(na_values=("-999",)))
+    assert frame["a"].isna().tolist() == [True, True, False]
+    assert frame["b"].isna().tolist() == [False, False, True]
+
+
+def test_characters_that_end_a_line_elsewhere_do_not_end_one_here(tmp_path):
+    path = put(tmp_path, "a;b\n1;x\x0by,z\x85,w\n2;\u2028,y\n")
+    assert detect_format(path).sep == ";"
+    assert read_table(path)["b"].tolist() == ["x\x0by,z\x85,w", "\u2028,y"]
+
+
 def test_an_earlier_file_decides_where_this_one_is_unclear(tmp_path):
     usual = TableFormat(decimal=",", na_values=("none",))
     path = put(tmp_path, "a;b\n1.250;none\n")
@@ -112,6 +133,7 @@ def test_a_late_character_decides_the_encoding(tmp_path, name):
         ({"thousands": "x"}, "as --thousands, .* got 'x'"),
         ({"thousands": ",", "decimal": ","}, "expected two marks, got ','"),
         ({"encoding": "klingon"}, "expected an encoding .* got 'klingon'"),
+        ({"encoding": "unicode_escape"}, "expected an encoding .* got 'unicode_escape'"),
         ({"encoding": "base64"}, "expected an encoding .* got 'base64'"),
     ],
 )

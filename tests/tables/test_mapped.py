@@ -213,3 +213,34 @@ def test_memory_does_not_grow_with_the_features_of_all_rows(tmp_path):
     grown, features = peaks[1] - peaks[0], 12_000 * 30 * 8
     assert grown < features / 4
     assert Path(tmp_path / "t.parquet").exists()
+
+
+MEAN_THE_SAME = {
+    "numbers as categories": (["1", "1.0", "007", "2.50", ""] * 20, {"categorical": ["a"]}),
+    "truth values as categories": (["true", "FALSE", "True", ""] * 25, {"categorical": ["a"]}),
+    "infinite among texts": (["1", "inf", *["x", "1e999", "2"] * 30], {}),
+    "huge among texts": (["1", "1e200", *["x", "y", "2"] * 30], {}),
+}
+
+
+@pytest.mark.parametrize("case", MEAN_THE_SAME)
+def test_cells_that_chunks_type_otherwise_mean_the_same(tmp_path, case):
+    cells, choices = MEAN_THE_SAME[case]
+    path = tmp_path / "t.csv"
+    rows = [f"{cell},{k % 7},{k / 3:.3f}" for k, cell in enumerate(cells)]
+    path.write_text("\n".join(["a,b,y", *rows]), encoding="utf-8")
+    same(path, "y", 2, **choices)
+
+
+def test_a_whole_csv_takes_little_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr("pliant.tables._read.BLOCK_ROWS", 500)
+    X = np.random.default_rng(0).normal(size=(6_000, 10)).round(4)
+    path = tmp_path / "t.csv"
+    np.savetxt(path, X, fmt="%g", delimiter=",", header=",".join("abcdefghij"), comments="")
+    read_table(path)  # what is imported, and compiled, counts once
+    tracemalloc.start()
+    frame = read_table(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    np.testing.assert_array_equal(frame, X)
+    assert peak < 4 * path.stat().st_size + 1_500_000  # the first bytes show the format

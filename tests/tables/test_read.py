@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pliant import TableError
-from pliant.tables import TableFormat, iter_table, read_table
+from pliant.tables import TableFormat, TableSchema, detect_format, iter_table, read_table
 
 FRAME = pd.DataFrame(
     {
@@ -168,13 +168,25 @@ BAD = {
     "one endless line": ("t.csv", b"a," * (1 << 23) + b"a,", "line 1: expected at most 16777216"),
     "returns alone": ("t.csv", b"a,b\r1,2\r", "line 1: .* got a lone carriage return"),
     "twice the same name": ("t.csv", b"a,b,a\n1,2,3\n", "more than one column named 'a'"),
-    "no name": ("t.csv", b",a\n0,1\n", "column 1 of 2 has no name"),
+    "no names": ("t.csv", b",\n0,1\n", "expected a header with the names of the columns"),
     "controls": ("t.csv", b"a\x1b[1m,a\x1b[1m\n1,2\n", r"more than one column named 'a\[1m'"),
-    "not packed": ("t.csv.gz", b"a,b\n1,2\n", "is not a whole gzip file"),
-    "cut": ("t.csv.gz", PACKED[:-12], "is not a whole gzip file"),
-    "damaged": ("t.csv.gz", PACKED[:30] + b"zzzz" + PACKED[34:], "is not a whole gzip file"),
-    "empty parquet": ("t.parquet", b"", "as Parquet"),
-    "text as parquet": ("t.parquet", b"a,b\n1,2\n", "as Parquet"),
+    "cut": ("t.csv.gz", PACKED[:-12], "is not a whole gzip file: it ends too early"),
+    "damaged": (
+        "t.csv.gz",
+        PACKED[:30] + b"zzzz" + PACKED[34:],
+        "is not a whole gzip file: its content is damaged",
+    ),
+    "parquet as csv": ("t.csv", b"PAR1\0\0", "is a Parquet file: give it a name that ends"),
+    "workbook": ("t.csv", b"PK\x03\x04\0", "is an Excel workbook or a zip archive: save the table"),
+    "zstd": ("t.csv", b"\x28\xb5\x2f\xfd\0", "is packed by Zstandard: unpack it"),
+    "quote inside": ("t.csv", b'a,b\n1,2\n"3"x,4\n', "line 3: expected a separator after a quoted"),
+    "quote that opens earlier": ("t.csv", b'a,b\n"1,2\n3,4\n', "line 2: a quote is not closed"),
+    "wide without a mark": ("t.csv", "a,b\n1,2\n".encode("utf-16-le"), "--encoding utf-16-le"),
+    "NUL in utf-16": ("t.csv", "a,b\n1,\0\n".encode("utf-16"), "line 2: expected text, got binary"),
+    "empty parquet": ("t.parquet", b"", "as Parquet: it is empty"),
+    "text as parquet": ("t.parquet", b"a,b\n1,2\n", "as Parquet: it is none"),
+    "packed parquet": ("t.parquet", PACKED, "as Parquet: it is packed by gzip, unpack it"),
+    "damaged parquet": ("t.parquet", b"PAR1" + b"x" * 99 + b"PAR1", "as Parquet: its content is"),
     "other extension": ("t.xlsx", b"PK", r"expected the name of a table to end in .csv, "),
     "no extension": ("t", b"a\n1\n", "expected the name of a table to end"),
 }
@@ -225,8 +237,72 @@ def test_cut_parquet(tmp_path):
     path = tmp_path / "t.parquet"
     FRAME.to_parquet(path)
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(TableError, match="as Parquet"):
+    with pytest.raises(TableError, match="as Parquet: its end is missing"):
         read_table(path)
+
+
+@pytest.mark.parametrize(("name", "packed"), [("t.csv.gz", False), ("t.csv", True)])
+def test_a_file_is_unpacked_by_what_it_begins_with(tmp_path, name, packed):
+    text = b"a,b\n1,x\n"
+    path = put(tmp_path, gzip.compress(text) if packed else text, name)
+    assert read_table(path).to_dict("list") == {"a": [1], "b": ["x"]}
+
+
+@pytest.mark.parametrize(
+    ("header", "names"),
+    [
+        (",a", ["Unnamed: 0", "a"]),
+        ("a, ", ["a", "Unnamed: 1"]),
+        (",Unnamed: 0", ["Unnamed: 0.1", "Unnamed: 0"]),
+    ],
+)
+def test_columns_without_a_name_have_the_one_that_pandas_gives(tmp_path, header, names):
+    path = put(tmp_path, f"{header}\n1,2\n")
+    assert list(read_table(path)) == names
+    assert list(next(iter_table(path))) == names
+    pd.DataFrame([[1, 2]], columns=header.split(",")).to_parquet(tmp_path / "t.parquet")
+    assert list(read_table(tmp_path / "t.parquet")) == names
+
+
+def test_row_numbers_that_pandas_wrote_are_no_feature(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=60), "y": rng.normal(size=60)})
+    for rows in (frame, frame.sample(30, random_state=0)):
+        rows.to_csv(tmp_path / "t.csv")
+        schema = TableSchema.fit(read_table(tmp_path / "t.csv"), "y")
+        assert schema.feature_names == ("a",)
+        assert [column.name for column in schema.left_out] == ["Unnamed: 0"]
+
+
+@pytest.mark.parametrize("index", [None, "shop"])
+def test_parquet_is_read_as_it_stands_in_the_file(tmp_path, index):
+    frame = pd.DataFrame({0: [1, 2], 1: [3, 4]}, index=pd.Index(["x", "y"], name=index))
+    frame.to_parquet(tmp_path / "t.parquet")
+    names = ["0", "1", *([index] if index else [])]
+    for read in (read_table, lambda path: next(iter_table(path))):
+        assert list(read(tmp_path / "t.parquet")) == names
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_words_for_a_missing_value_hold_in_every_format(tmp_path, name):
+    frame = pd.DataFrame({"n": [1, -999, 3], "f": [1.5, -999.0, 2.5], "w": ["a", " none ", "-999"]})
+    path = tmp_path / name
+    frame.to_csv(path, index=False) if name == "t.csv" else frame.to_parquet(path)
+    form = detect_format(path, TableFormat(na_values=("none",)), TableFormat(na_values=("-999",)))
+    expected = [[False] * 3, [True] * 3, [False, False, True]]
+    for read in (read_table(path, form=form), next(iter_table(path, form=form))):
+        assert read.isna().to_numpy().tolist() == expected
+
+
+def test_a_column_that_turns_out_to_be_text_late_keeps_its_texts(tmp_path, monkeypatch):
+    monkeypatch.setattr("pliant.tables._read.BLOCK_ROWS", 2)
+    cells = ["", "1.0", "2", " 3", "x", "", "4.50"]
+    lines = ["a,b,c,d,e", *(f"{cell},{k},true,,{k}.5" for k, cell in enumerate(cells))]
+    frame = read_table(put(tmp_path, "\n".join(lines)))
+    assert frame["a"].dropna().tolist() == ["1.0", "2", " 3", "x", "4.50"]
+    assert frame["a"].isna().tolist() == [True, False, False, False, False, True, False]
+    assert [frame[name].dtype.kind for name in "bcde"] == ["i", "b", "f", "f"]
+    assert isinstance(frame.index, pd.RangeIndex)
 
 
 @pytest.mark.parametrize("package", ["pandas", "pyarrow.parquet"])

@@ -137,7 +137,7 @@ def test_other_types_are_refused_with_the_name(values, found):
     [
         (["x"] * 3, "'a': expected a number in row 1, got 'x'"),
         (["1", " 2.5", "many"], "'a': expected a number in row 3, got 'many'"),
-        (["1", "2", "1e999"], "'a': expected a finite number in row 3, got '1e999'"),
+        (["1", "2", "1e999"], "'a': expected a finite number in row 3, got inf: correct"),
         ([1.0, -np.inf, 0.0], "'a': expected a finite number in row 2, got -inf"),
         (["1", "2", "\x1b[31m"], r"got '\[31m'"),
     ],
@@ -158,6 +158,32 @@ def test_rows_are_named_by_number_or_by_label():
         schema.features(pd.DataFrame({"a": ["1", "x"]}, index=pd.RangeIndex(6, 8)))
     with pytest.raises(TableError, match="in the row labelled 'q',"):
         schema.features(pd.DataFrame({"a": ["1", "x"]}, index=["p", "q"]))
+
+
+def test_cells_that_mean_the_same_have_one_category_and_one_number():
+    schema = TableSchema.fit(frame_of(a=["1.0", "x", "true"], b=[0, 1, 5]))
+    columns = {"a": [1, 1.0, "1", "True", "TRUE"], "b": [True, False, "true", " False", 5.0]}
+    for k in range(5):
+        row = frame_of(**{name: pd.Series([cells[k]]) for name, cells in columns.items()})
+        expected = [[0 if k < 3 else 1, [1, 0, 1, 0, 5][k]]]
+        np.testing.assert_array_equal(schema.features(row), expected, err_msg=str(k))
+
+
+@pytest.mark.parametrize(
+    ("cells", "shown"),
+    [
+        ((np.inf, "inf", "1e999", " Infinity"), "a finite number in row 1, got inf: correct it or"),
+        ((1e200, "1e200"), r"of at most 1e\+150 in size in row 1, got 1e\+200: correct"),
+        ((pd.Timestamp("2024-01-31"), "2024-01-31"), "a number in row 1, got '2024-01-31': corr"),
+        (("x", np.str_("x")), r"a number in row 1, got 'x': .* missing \(--na-values 'x'\)"),
+        (("１", "１ "), "a number in row 1, got '１"),
+    ],
+)
+def test_a_cell_is_shown_in_the_same_words_whatever_its_type(cells, shown):
+    schema = fit([1.0, 2.0, 3.0])
+    for cell in cells:
+        with pytest.raises(TableError, match=shown):
+            schema.features(frame_of(a=pd.Series([cell])))
 
 
 # Missing values

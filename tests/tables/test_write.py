@@ -3,6 +3,7 @@
 import csv
 import gzip
 import io
+import unicodedata
 
 import numpy as np
 import pandas as pd
@@ -51,6 +52,30 @@ def test_formulas_are_disarmed_in_cells_and_names(mark, dtype):
     frame = pd.DataFrame({f"{mark}name": pd.Series([f"{mark}cmd()", "plain"], dtype=dtype)})
     written = mark.replace("\r", "\n")
     assert rows_of(text_of(frame)) == [[f"'{written}name"], [f"'{written}cmd()"], ["plain"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("-1.5", "-1.5"),
+        ("+2e3", "+2e3"),
+        ("-1+cmd()", "'-1+cmd()"),
+        ("\x00=cmd()", "'=cmd()"),
+        ("\uff1dcmd()", "'\uff1dcmd()"),
+        ("a\x1b[31m\x9b\x85b", "a[31mb"),
+    ],
+)
+def test_numbers_as_text_stay_and_control_characters_go(text, written):
+    frame = pd.DataFrame({text: pd.Series([text, "plain"], dtype=object)})
+    assert rows_of(text_of(frame)) == [[written], [written], ["plain"]]
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+def test_an_infinite_number_is_refused_with_its_row(tmp_path, value):
+    frames = [pd.DataFrame({"p": [1.0, 2.0]}), pd.DataFrame({"p": [np.nan, value]})]
+    with pytest.raises(TableError, match=f"'p': expected a finite number in row 4, got {value}"):
+        write_predictions(tmp_path / "out.csv", frames)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_carriage_return_starts_no_row():
@@ -109,6 +134,7 @@ def test_no_written_text_starts_a_formula(cells):
     written = [row[0] for row in rows][1:]
     assert len(written) == len(cells)
     for cell, original in zip(written, cells, strict=True):
-        same = original.replace("\r\n", "\n").replace("\r", "\n")
-        assert not cell.startswith(FORMULA_MARKS)
+        lines = original.replace("\r\n", "\n").replace("\r", "\n")
+        same = "".join(c for c in lines if c in "\t\n" or unicodedata.category(c) != "Cc")
+        assert not cell.startswith(FORMULA_MARKS) or np.isfinite(float(cell))
         assert cell in (same, f"'{same}")

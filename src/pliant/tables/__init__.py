@@ -3,7 +3,7 @@
 `read_table` and `iter_table` give data frames, `map_table` numbers in a temporary file for tables
 that are larger than memory. `TableSchema` finds out from one frame which columns
 are features, of which kind, and turns every later frame into the same numbers; `ColumnEncoder`, a
-step of a pipeline, learns to fill in what is missing and to encode categories and texts.
+step of a pipeline, learns to fill in missing values and to encode categories and texts.
 `write_predictions` writes a CSV that a spreadsheet can open safely.
 """
 

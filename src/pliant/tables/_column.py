@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import warnings
 from collections.abc import Callable, Mapping
@@ -12,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant.core.exceptions import TableError
-from pliant.core.files import quoted
+from pliant.core.text import quoted
 from pliant.core.typing import Array
 from pliant.tables._dates import PARTS, DateOrder, calendar, moments
 from pliant.tables._texts import MOST_TEXTS, hashed
-from pliant.tables._values import READERS, Kind, texts
+from pliant.tables._values import READERS, Kind, plain_text, texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,6 +73,15 @@ class Column:
             return tuple(f"{self.name} (hash {k})" for k in range(self.width))
         return (self.name,)
 
+    @property
+    def example(self) -> object:
+        """A cell that the column can hold."""
+        if self.kind == "categorical":
+            return self.categories[0] if self.categories else "a"
+        return {"numeric": 0.0, "boolean": True, "date": dt.datetime(2000, 1, 1)}.get(
+            self.kind, "a"
+        )
+
     def encode(self, column: pd.Series, reported: set[str]) -> Array:
         """Return the column as float64 features, shape (n, len(feature_names)).
 
@@ -99,14 +109,22 @@ class Column:
         return READERS[self.kind](column)[:, None]
 
     def _codes(self, cells: npt.NDArray[np.object_], reported: set[str]) -> Array:
-        """Return the number of each cell's category, shape (n,)."""
+        """Return the number of each cell's category, shape (n,).
+
+        A text that is no category has the number of one that means the same, such as ``1`` of
+        ``1.0``: columns of a text file are typed by what is in the file.
+        """
         place: dict[object, float] = {category: j for j, category in enumerate(self.categories)}
         place[None] = np.nan
+        alike = {plain_text(c): float(j) for j, c in reversed([*enumerate(self.categories)])}
         unknown = float(len(self.categories))
-        codes = np.array([place.get(cell, unknown) for cell in cells], dtype=np.float64)
+        codes = np.array(
+            [place[c] if c in place else alike.get(plain_text(c), unknown) for c in cells],
+            dtype=np.float64,
+        )
         if (codes == unknown).any() and self.name not in reported:
             reported.add(self.name)
-            _warn_unknown(self.name, cells[int((codes == unknown).argmax())])
+            _warn_unknown(self.name, plain_text(cells[int((codes == unknown).argmax())]))
         return codes
 
     @classmethod

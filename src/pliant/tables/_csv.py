@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import codecs
 import csv
-import gzip
 import io
 import os
-import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO
 
 from pliant.core.exceptions import TableError
-from pliant.core.files import printable, quoted
-from pliant.tables._format import TableFormat, canonical, detected, opened
-from pliant.tables._names import MAX_CELLS, check_unique, require
+from pliant.core.text import quoted
+from pliant.tables._files import opened, readable
+from pliant.tables._format import TableFormat, canonical, detected
+from pliant.tables._names import MAX_CELLS, check_unique, named, require
+from pliant.tables._values import number
 
 if TYPE_CHECKING:
     from _csv import Reader
@@ -28,7 +28,9 @@ MAX_LINE = 1 << 24
 
 REASONS = {
     "end of data": "a quote is not closed",
-    "field limit": f"expected at most {csv.field_size_limit()} characters in a cell, got more",
+    "field limit": f"expected at most {csv.field_size_limit()} characters in a cell, got more: is "
+    "a quote not closed?",
+    "expected after": "expected a separator after a quoted cell: a quote inside of one is doubled",
     "new-line character": "expected lines that end in a line feed, got a lone carriage return",
 }
 """What Python's reader says, in part, and what that means to whoever made the file."""
@@ -40,7 +42,7 @@ def csv_format(
     usual: TableFormat | None = None,
 ) -> TableFormat:
     """Return the format of a file; see `pliant.tables.detect_format`."""
-    with _readable(path):
+    with readable(path):
         return detected(path, given or TableFormat(), usual)
 
 
@@ -55,14 +57,9 @@ def csv_frames(
     """
     pandas = require("pandas")
     form = csv_format(path, form)
-    written = canonical(form)
+    read = _cell_reader(form)
     records = _records(path, form)
     header = next(records)
-
-    def read(cell: str) -> str | None:
-        if form.is_missing(cell):
-            return None
-        return written(cell) if written is not None else cell
 
     start, most = 0, None if rows is None else min(rows, 1 + MAX_CELLS // len(header))
     while cells := list(islice(records, most)):
@@ -75,42 +72,45 @@ def csv_frames(
         start += len(cells)
 
 
+def _cell_reader(form: TableFormat) -> Callable[[str], str | None]:
+    """Return what reads a cell: None if it is missing, numbers as Python writes them."""
+    written, gone = canonical(form), form.missing_numbers
+
+    def read(cell: str) -> str | None:
+        if form.is_missing(cell):
+            return None
+        text = written(cell) if written is not None else cell
+        return None if gone and number(text) in gone else text
+
+    return read
+
+
 def with_types(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a frame of text with a type for each column: numeric, boolean or text."""
-    return frame.apply(_typed)
+    import pandas as pd
+
+    return pd.DataFrame({name: typed(column) for name, column in frame.items()}, copy=False)
 
 
-def _typed(column: pd.Series) -> pd.Series:
+def typed(column: pd.Series) -> pd.Series:
     """Return a column of text as numbers or booleans if every cell that is there is one."""
     import pandas as pd
 
     present = column.dropna()
-    if pd.to_numeric(present, errors="coerce").notna().all():
-        typed = pd.to_numeric(column.astype(float) if present.empty else column)
-        exact = pd.api.types.is_integer_dtype(typed.dtype)
-        return typed if exact else column.astype(float)  # old pandas rounds the last bits
+    numbers = pd.to_numeric(present, errors="coerce")
+    if numbers.notna().all():
+        exact = pd.api.types.is_integer_dtype(numbers.dtype) and 0 < len(present) == len(column)
+        return numbers if exact else column.astype(float)  # old pandas rounds the last bits
     if present.str.lower().isin(["true", "false"]).all():
         truths = present.str.lower().eq("true").reindex(column.index)
         return truths.astype("boolean" if column.hasnans else "bool")
     return column
 
 
-@contextmanager
-def _readable(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Raise TableError where a file cannot be opened or unpacked."""
-    name = quoted(path, 200)
-    try:
-        yield
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise TableError(f"{name} is not a whole gzip file: {error}") from None
-    except OSError as error:
-        raise TableError(f"cannot read {name}: {error.strerror or error}") from None
-
-
 def _records(path: str | os.PathLike[str], form: TableFormat) -> Iterator[list[str]]:
     """Yield the header and then each row, with as many cells as the header has."""
     name = quoted(path, 200)
-    with _readable(path), opened(path) as file:
+    with readable(path), opened(path) as file:
         lines = _lines(file, name, str(form.encoding))
         reader = csv.reader(lines, delimiter=str(form.sep), strict=True)
         yield from _rectangular(reader, name)
@@ -118,55 +118,65 @@ def _records(path: str | os.PathLike[str], form: TableFormat) -> Iterator[list[s
 
 def _rectangular(reader: Reader, name: str) -> Iterator[list[str]]:
     """Yield the header, checked, and the rows, refusing one that is longer or shorter."""
+    header: list[str] | None = None
+    first = 1
     try:
-        rows = (row for row in reader if row)
-        header = next(rows, None)
-        if header is None:
-            raise TableError(f"{name} is empty")
-        yield _checked_header(header, name)
-        for row in rows:
-            if len(row) != len(header):
+        while (row := next(reader, None)) is not None:
+            if header is None and row:
+                header = _checked_header(row, name)
+                yield header
+            elif header is not None and len(row) == len(header):
+                yield row
+            elif header is not None and row:
                 where = f"{name}, line {reader.line_num}"
                 raise TableError(
                     f"{where}: expected {len(header)} cells as in the header, got {len(row)}"
                 )
-            yield row
+            first = reader.line_num + 1
     except csv.Error as error:
-        known = (reason for words, reason in REASONS.items() if words in str(error))
-        reason = next(known, printable(error))
-        raise TableError(f"{name}, line {reader.line_num}: {reason}") from None
+        reason = next((reason for words, reason in REASONS.items() if words in str(error)), None)
+        text = reason or "expected cells that are separated and quoted as in CSV"
+        raise TableError(f"{name}, line {first}: {text}") from None
+    if header is None:
+        raise TableError(f"{name} is empty")
 
 
 def _checked_header(header: Sequence[str], name: str) -> list[str]:
-    """Return the column names if each column has one and no two share one."""
-    for number, column in enumerate(header, start=1):
-        if not column.strip():
-            raise TableError(f"{name}: column {number} of {len(header)} has no name in the header")
-    check_unique(header, name)
-    return list(header)
+    """Return the column names if some column has one and no two share one."""
+    if not any(column.strip() for column in header):
+        raise TableError(f"{name}: expected a header with the names of the columns, got blanks")
+    check_unique([column for column in header if column.strip()], name)
+    return named(header)
 
 
 def _lines(file: BinaryIO, name: str, encoding: str) -> Iterator[str]:
     """Yield the lines of a file, without a byte order mark; refuse what is not text."""
-    if codecs.lookup(encoding).name.startswith(("utf-16", "utf-32")):
+    if not _is_plain(encoding):
         yield from _wide_lines(file, name, encoding)
         return
     rest = "utf-8" if encoding == "utf-8-sig" else encoding
-    for number, line in enumerate(iter(lambda: file.readline(MAX_LINE + 1), b""), start=1):
-        where = f"{name}, line {number}"
+    for count, line in enumerate(iter(lambda: file.readline(MAX_LINE + 1), b""), start=1):
+        where = f"{name}, line {count}"
         if len(line) > MAX_LINE:
             raise TableError(f"{where}: expected at most {MAX_LINE} bytes in a line, got more")
         try:
-            text = line.decode(encoding if number == 1 else rest)
-        except UnicodeDecodeError as error:
-            byte, shown = line[error.start], encoding.removesuffix("-sig").upper()
-            hint = " (the option --encoding names another one)"
+            text = line.decode(encoding if count == 1 else rest)
+        except UnicodeError as error:
+            _check_no_zeros(b"\0" in line, where)
+            got = f"the byte 0x{line[error.start]:02x}" if hasattr(error, "start") else "others"
+            shown = encoding.removesuffix("-sig").upper()
             raise TableError(
-                f"{where}: expected {shown}, got the byte 0x{byte:02x}{hint}"
+                f"{where}: expected {shown}, got {got} (the option --encoding names another one)"
             ) from None
-        if "\0" in text:
-            raise TableError(f"{where}: expected text, got binary data")
+        _check_no_zeros("\0" in text, where)
         yield text
+
+
+def _is_plain(encoding: str) -> bool:
+    """Return whether lines can be found before they are decoded."""
+    if codecs.lookup(encoding).name.startswith(("utf-16", "utf-32")):
+        return False
+    return "a\n".encode(encoding).endswith(b"\n")
 
 
 def _wide_lines(file: BinaryIO, name: str, encoding: str) -> Iterator[str]:
@@ -176,11 +186,24 @@ def _wide_lines(file: BinaryIO, name: str, encoding: str) -> Iterator[str]:
     try:
         while line := text.readline(MAX_LINE + 1):
             number += 1
+            where = f"{name}, line {number}"
             if len(line) > MAX_LINE:
-                raise TableError(f"{name}, line {number}: expected at most {MAX_LINE} characters")
+                raise TableError(f"{where}: expected at most {MAX_LINE} characters in a line")
+            _check_no_zeros("\0" in line, where)
             yield line
-    except UnicodeError as error:
+    except UnicodeError:
         where = f"{name}, line {number + 1}"
-        raise TableError(f"{where}: expected {encoding.upper()}: {printable(error)}") from None
+        raise TableError(
+            f"{where}: expected {encoding.upper()}, got other bytes, or an end inside of a "
+            "character (the option --encoding names another encoding)"
+        ) from None
     finally:
-        text.detach()
+        with suppress(ValueError):  # closed already where the reader was given up
+            text.detach()
+
+
+def _check_no_zeros(there: bool, where: str) -> None:
+    """Raise TableError if a line holds NUL characters."""
+    if there:
+        hint = "UTF-16 without a byte order mark needs --encoding utf-16-le or utf-16-be"
+        raise TableError(f"{where}: expected text, got binary data ({hint})")

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from pliant.core.exceptions import TableError
-from pliant.core.files import quoted
+from pliant.core.text import quoted
 from pliant.core.typing import Array
 from pliant.tables._names import row_name
+from pliant.tables._values import advice, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,6 +29,9 @@ SAMPLE = {"ymd": "2024-01-31", "dmy": "31.01.2024", "mdy": "01/31/2024"}
 
 EPOCH = datetime(1970, 1, 1)
 SECONDS_A_DAY = 86_400.0
+FIRST = (datetime.min - EPOCH).total_seconds() / SECONDS_A_DAY
+LAST = (datetime.max - EPOCH).total_seconds() / SECONDS_A_DAY
+"""Days from 1970 to the first and the last date that text can have."""
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
@@ -123,8 +127,7 @@ def moments(column: pd.Series, order: DateOrder | None) -> Array:
     kind = pd.api.types.infer_dtype(column, skipna=True)
     if kind == "datetime64":
         stamps = column if hasattr(column, "dt") else pd.to_datetime(column)
-        since = stamps.dt.tz_localize(None) - pd.Timestamp(EPOCH)
-        return (since / pd.Timedelta(days=1)).to_numpy(np.float64)
+        return _since_epoch(stamps.dt.tz_localize(None))
     if kind.startswith("date"):
         cells = [np.nan if gone else _own(c) for c, gone in zip(column, column.isna(), strict=True)]
         return np.array(cells, dtype=np.float64)
@@ -136,17 +139,35 @@ def moments(column: pd.Series, order: DateOrder | None) -> Array:
         at = int(wrong.argmax())
         raise TableError(
             f"column {quoted(column.name)}: expected a date such as {SAMPLE[order or 'ymd']} in "
-            f"{row_name(column.index, at)}, got {quoted(column.iloc[at])}"
+            f"{row_name(column.index, at)}, got {shown(column.iloc[at])}{advice(column.iloc[at])}"
         )
     return days
 
 
-def _own(cell: Any) -> float:
-    """Return the days from 1970 to a date of pandas or Python, by its own clock."""
-    import pandas as pd
+def _since_epoch(stamps: pd.Series) -> Array:
+    """Return the days from 1970 to times of pandas, in whatever unit they are counted."""
+    counts = stamps.to_numpy()
+    ticks = counts.astype(np.int64)
+    days: Array = np.where(np.isnat(counts), np.nan, ticks / (_second(counts) * SECONDS_A_DAY))
+    far = (days < FIRST) | (days >= LAST)
+    if far.any():
+        raise TableError(
+            f"column {quoted(stamps.name)}: expected a date of the years 1 to 9999 in "
+            f"{row_name(stamps.index, int(far.argmax()))}, got another one: correct it"
+        )
+    return days
 
-    stamp = pd.Timestamp(cell).tz_localize(None)
-    return (stamp - pd.Timestamp(EPOCH)) / pd.Timedelta(days=1)
+
+def _second(times: np.ndarray[Any, np.dtype[np.datetime64]]) -> int:
+    """Return how many units of time are a second."""
+    return {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[np.datetime_data(times.dtype)[0]]
+
+
+def _own(cell: date) -> float:
+    """Return the days from 1970 to a date or a time of Python, by its own clock."""
+    own = cell if isinstance(cell, datetime) else datetime(cell.year, cell.month, cell.day)
+    days: float = (own.replace(tzinfo=None) - EPOCH).total_seconds() / SECONDS_A_DAY
+    return days
 
 
 def calendar(days: Array, parts: Sequence[str] = PARTS, origin: float = 0.0) -> Array:

@@ -1,4 +1,4 @@
-"""The first step of a pipeline: what is missing filled in, categories and texts as numbers."""
+"""The first step of a pipeline: fill in missing values, make categories and texts numbers."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     """Fill in missing values, and encode categories and texts.
 
     Missing numbers become the median and missing categories the most frequent one. Where 5 % or
-    more are missing, and the mean target of these rows differs from that of the others (Welch's
-    t > 3), a column of zeros and ones marks them. A feature of few categories becomes one column
-    for each that occurs (0 or 1), one of many categories the mean target of each, shrunk towards
-    the overall mean by empirical Bayes as in scikit-learn's
-    ``TargetEncoder`` [1]_; rows that are learned from are encoded by the means of other rows, in
-    five folds. Hashed words of a text become their projections on the first singular vectors. All
-    of it is learned from the rows of ``fit`` alone, so in a pipeline each fold learns its own.
+    more are missing, and these rows have another mean target than the others (Welch's t > 3), a
+    column of zeros and ones marks them. A feature of few categories becomes one column for each
+    that occurs (0 or 1), one of many categories the mean target of each, shrunk towards the overall
+    mean by empirical Bayes as in scikit-learn's ``TargetEncoder`` [1]_; training rows are encoded
+    by the means of other rows, in five folds. Hashed words of a text become their projections on
+    the first singular vectors. All of it is learned from the rows of ``fit`` alone, so in a
+    pipeline each fold learns its own.
 
     Parameters
     ----------
@@ -50,8 +50,8 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     texts : sequence of (int, int), default=()
         The first column and the one after the last of each text.
     task : {"classification", "regression"}, default="regression"
-        Whether the mean target of a category is that of numbers, or of each class (of one class
-        if there are two).
+        Whether the target is a number, or a class; then a category is encoded by the share of each
+        class among its rows (of one class, if there are two).
     most_one_hot : int, default=30
         >= 0: the most categories that get a column each.
     n_components : int, default=32
@@ -71,7 +71,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     one_hot_ : array of shape (n_one_hot, 2)
         The feature and the category of each column of zeros and ones.
     means_ : list of arrays of shape (n_categories + 1, n_means)
-        The mean target of each category of the features with many, and that of all rows.
+        The mean target of each category of the features with many, and of all rows.
     components_ : list of arrays of shape (width, n_components)
         The singular vectors of each text.
 

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import codecs
 import csv
-import gzip
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from itertools import islice
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 from pliant.core.exceptions import TableError
-from pliant.core.files import quoted
+from pliant.core.text import quoted
+from pliant.tables._files import opened
+from pliant.tables._values import number
 
 MISSING = frozenset(
     {
@@ -52,6 +54,9 @@ BYTE_ORDER_MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+
+NO_FILES = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7")
+"""Encodings that Python has, but tables are not written in."""
 
 SURE = {
     decimal: re.compile(
@@ -102,6 +107,11 @@ class TableFormat:
         word = cell.strip()
         return word in MISSING or word in self.na_values
 
+    @cached_property
+    def missing_numbers(self) -> frozenset[float]:
+        """The numbers among `na_values`, which stand for a missing value however written."""
+        return frozenset(value for value in map(number, self.na_values) if value == value)
+
     @property
     def described(self) -> str:
         """What is unusual about a format, such as ``decimal comma``; an empty text for nothing."""
@@ -151,7 +161,8 @@ def _check(form: TableFormat) -> None:
         raise ValueError(f"expected two marks, got {quoted(form.decimal)} for decimals and groups")
     if form.encoding is not None:
         try:
-            known = codecs.lookup(form.encoding)._is_text_encoding
+            codec = codecs.lookup(form.encoding)
+            known = codec._is_text_encoding and codec.name not in NO_FILES
         except (LookupError, ValueError):
             known = False
         if not known:
@@ -159,13 +170,6 @@ def _check(form: TableFormat) -> None:
                 "expected an encoding (--encoding) such as utf-8, utf-16 or cp1252, "
                 f"got {quoted(form.encoding)}"
             )
-
-
-def opened(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open a file, unpacking it if its name ends in .gz."""
-    if os.fspath(path).lower().endswith(".gz"):
-        return cast(BinaryIO, gzip.open(path, "rb"))
-    return open(path, "rb")
 
 
 def detected(
@@ -184,8 +188,10 @@ def detected(
 
     Raises
     ------
-    OSError, EOFError, zlib.error
-        If the file cannot be read.
+    OSError
+        If the file cannot be opened.
+    TableError
+        If it is damaged or of another kind.
     """
     usual = usual or TableFormat()
     form = replace(given, na_values=(*usual.na_values, *given.na_values))
@@ -262,7 +268,8 @@ def _first_lines(path: str | os.PathLike[str], encoding: str) -> list[str]:
     with opened(path) as file:
         data = file.read(PREFIX)
         cut = bool(file.read(1))
-    lines = data.decode(encoding, errors="replace").splitlines(keepends=True)
+    text = data.decode(encoding, errors="replace")
+    lines = re.findall(r"[^\n]*\n|[^\n]+", text)  # as the reader of the whole file splits it
     return lines[:-1] if cut and len(lines) > 1 else lines
 
 
@@ -291,8 +298,9 @@ def _separator(lines: Sequence[str]) -> str:
         cells = [cell for row in rows for cell in row]
         alike = sum(NUMERAL.fullmatch(cell.strip()) is not None for cell in cells)
         ranks.append((fitting, alike / max(1, len(cells)), sep))
-    if not ranks:
-        return ","
+    if not ranks:  # a single column: what no cell holds, such as no comma among 1,5 and 2,5
+        lone = (sep for sep in SEPARATORS if all(len(row) == 1 for row in _records(lines, sep)))
+        return next(lone, ",")
     return max(ranks, key=lambda rank: (*rank[:2], -SEPARATORS.index(rank[2])))[2]
 
 

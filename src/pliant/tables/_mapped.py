@@ -1,7 +1,7 @@
 """A table that is larger than memory as numbers in a temporary file.
 
 It is read in chunks, once for what its columns are, once for the target and once for the values.
-What stays in memory does not grow with the number of features times that of rows.
+The memory does not grow with the number of features times the number of rows.
 """
 
 from __future__ import annotations

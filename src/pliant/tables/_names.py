@@ -5,16 +5,16 @@ from __future__ import annotations
 import importlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from pliant.core.exceptions import TableError
-from pliant.core.files import quoted
-from pliant.core.text import close_names
+from pliant.core.text import close_names, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MAX_CELLS = 4_000_000
+MAX_CELLS = 1_000_000
 """The most cells in one chunk of a table that is read in chunks, if it has several rows."""
 
 
@@ -36,9 +36,27 @@ def listed(names: Iterable[object], most: int = 10, longest: int = 80) -> str:
 
 def check_unique(names: Iterable[str], table: str) -> None:
     """Raise TableError if two columns of ``table`` share a name."""
-    twice = [name for name, count in Counter(names).items() if count > 1]
+    twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
         raise TableError(f"{table} has more than one column named {listed(twice)}")
+
+
+def named(header: Iterable[str]) -> list[str]:
+    """Return column names in which a blank one is ``Unnamed: 0``, with the column's number from 0.
+
+    pandas gives the same name; where a column has it already, ``.1`` is added, or ``.2`` and so on.
+    """
+    names = list(header)
+    taken = set(names)
+    for number, name in enumerate(names):
+        if not name.strip():
+            free = plain = f"Unnamed: {number}"
+            more = count(1)
+            while free in taken:
+                free = f"{plain}.{next(more)}"
+            names[number] = free
+            taken.add(free)
+    return names
 
 
 def check_present(wanted: Sequence[str], names: Sequence[str]) -> None:

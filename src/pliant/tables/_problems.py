@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from pliant.core.exceptions import TableError
-from pliant.core.files import printable
+from pliant.core.text import printable
 
 T = TypeVar("T")
 Item = TypeVar("Item")

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 
 from pliant.core.exceptions import TableError
-from pliant.core.files import quoted
-from pliant.core.text import listed
+from pliant.core.text import listed, quoted
 from pliant.core.typing import Array
 from pliant.tables._column import Column, Missing
 from pliant.tables._dates import PARTS, DateOrder, calendar, moment, moments, orders_of
 from pliant.tables._problems import ColumnError
 from pliant.tables._texts import TEXT_WIDTH, TextCounts
-from pliant.tables._values import READERS, Gaps, Kind, kind_of, whole
+from pliant.tables._values import READERS, Gaps, Kind, kind_of, plain_text, whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,6 +52,9 @@ ID_NAME = re.compile(
     r"(?:.*[\W_])?(?:id|ids|uuid|guid|key|index|idx|row|rowid|rownum|nr|no|lfd|pk)(?:[\W_].*)?",
     re.IGNORECASE,
 )
+UNNAMED = re.compile(r"Unnamed: \d+(?:\.\d+)?")
+"""A column of row numbers that was written without a name, as pandas does, is called so."""
+
 CAMEL_ID = re.compile(r".*[a-z](?:Id|ID|Key|Nr|No)")
 CODE_NAME = re.compile(
     r"(?:.*[\W_])?(?:zip|zipcode|plz|postcode|postal|code|cd)(?:[\W_].*)?|.*[a-z](?:Code|Zip)",
@@ -156,10 +158,11 @@ class ColumnProfile:
     skipped: bool = False
     dates: list[Array] = field(default_factory=list)
     problem: TableError | None = None
+    wrong_number: TableError | None = None
 
     def __post_init__(self) -> None:
-        named_id = ID_NAME.fullmatch(self.name) or CAMEL_ID.fullmatch(self.name)
-        self.numbers = _Numbers(named_id is not None)
+        names = (ID_NAME, CAMEL_ID, UNNAMED)
+        self.numbers = _Numbers(any(name.fullmatch(self.name) for name in names))
         self.counts_all = self.counts_all or self.name in self.choices.categorical
 
     def add(self, cells: pd.Series, typed: pd.Series) -> None:
@@ -181,8 +184,11 @@ class ColumnProfile:
         self.declared = self.declared or isinstance(cells.dtype, pd.CategoricalDtype)
         if self._has_texts(cells, kind):
             self.counts.add(cells)
-        if kind in READERS and not self.counts_all:
-            self.numbers.add(READERS[kind](typed))
+        if kind in READERS and not self.counts_all and self.wrong_number is None:
+            try:
+                self.numbers.add(READERS[kind](typed))
+            except TableError as error:  # if later cells turn out to be texts, it does not matter
+                self.wrong_number = ColumnError(str(error), ["--drop", self.name])
         if kind == "date":
             parts = calendar(moments(typed, None))
             if typed.notna().any():
@@ -193,7 +199,7 @@ class ColumnProfile:
         import pandas as pd
 
         if self.counts_all or kind == "categorical":
-            return kind != "date"
+            return True
         if kind == "date" or pd.api.types.is_numeric_dtype(cells):
             return False
         self.skipped = self.skipped or len(self.counts.counts) > MANY_NUMBERS
@@ -231,6 +237,8 @@ class ColumnProfile:
 
     def _column(self) -> Column | Literal["id", "constant"]:
         kind, kept = self.kind, self.name in self.choices.keep
+        if kind in READERS and self.wrong_number is not None:
+            raise self.wrong_number
         if kind == "date":
             ends = np.stack(self.dates)
             return self._of_dates(ends[:, 0].min(axis=0), ends[:, 1].max(axis=0), None)
@@ -245,16 +253,18 @@ class ColumnProfile:
 
     def _of_texts(self, kept: bool) -> Column | Literal["id", "constant"]:
         """Return what a column of text is: dates, free text, categories or ids."""
+        if self.kinds <= READERS.keys() and len(self.kinds) == 1:
+            self.counts = self.counts.merged(plain_text)
         counts, distinct = self.counts, len(self.counts.counts)
         categories = Column(self.name, "categorical", tuple(sorted(counts.counts)))
         if self.name in self.choices.categorical or self.declared:
             return categories
         if (dates := self._dates()) is not None:
             return dates
-        self._check_numbers(distinct)
+        unlike = distinct > max(FEW, MAX_DISTINCT * counts.present) or counts.overflow
+        self._check_numbers(distinct, unlike)
         if distinct == 1 and self.rows > FEW and not kept and not self.gaps.count:
             return "constant"
-        unlike = distinct > max(FEW, MAX_DISTINCT * counts.present) or counts.overflow
         wordy = (distinct > FEW and distinct > TEXT_DISTINCT * counts.present) or counts.overflow
         if (wordy and counts.words_a_cell >= WORDS) or (unlike and kept):
             return Column(self.name, "text", width=TEXT_WIDTH)
@@ -299,15 +309,15 @@ class ColumnProfile:
             self.name, "date", parts=varying or ("days",), order=order, origin=float(low[0])
         )
 
-    def _check_numbers(self, distinct: int) -> None:
-        """Refuse many numbers with texts among them; warn where there are few."""
+    def _check_numbers(self, distinct: int, unlike: bool) -> None:
+        """Refuse many numbers with texts among them; warn where few are categories."""
         counts = self.counts
         if counts.present <= FEW or counts.like_numbers <= MOSTLY * counts.present:
             return
         if not counts.strange:
             return
         text, place = counts.first_strange
-        if distinct <= FEW_CATEGORIES:
+        if distinct <= FEW_CATEGORIES and not unlike:
             warnings.warn(
                 f"column {quoted(self.name)} is taken as {distinct} categories: most of its cells "
                 f"look like numbers, but {quoted(text)} in {place} is none",

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
+
+import numpy as np
 
 from pliant.core.exceptions import TableError
-from pliant.core.files import printable, quoted
-from pliant.tables._csv import csv_format, csv_frames, with_types
+from pliant.core.text import quoted
+from pliant.tables._compact import built
+from pliant.tables._csv import csv_format, csv_frames
+from pliant.tables._files import GZIP, PARQUET
 from pliant.tables._format import TableFormat
-from pliant.tables._names import MAX_CELLS, check_unique, require
+from pliant.tables._names import MAX_CELLS, check_unique, named, require
+from pliant.tables._values import number, text_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,6 +29,12 @@ Reader: TypeAlias = Callable[[PathLike, int | None, TableFormat | None], Iterato
 
 CSV_NAMES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 PARQUET_NAMES = (".parquet", ".pq")
+
+BLOCK_ROWS = 10_000
+"""The most rows that are texts, or decoded, at a time when a whole table is read."""
+
+INDEX = re.compile(r"__index_level_\d+__")
+"""The column of row labels without a name that pandas writes to Parquet."""
 
 STREAMED: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 16}
 """Options without which all of a file, or a group of its rows, is held compressed."""
@@ -47,7 +61,7 @@ def detect_format(
     Returns
     -------
     TableFormat
-        Complete; that of a Parquet file is `given`.
+        Complete; for a Parquet file `given`, with all words for a missing value.
 
     Raises
     ------
@@ -56,7 +70,8 @@ def detect_format(
     """
     if _reader(path) is csv_frames:
         return csv_format(path, given, usual)
-    return given or TableFormat()
+    given, usual = given or TableFormat(), usual or TableFormat()
+    return replace(given, na_values=(*usual.na_values, *given.na_values))
 
 
 def read_table(
@@ -87,10 +102,28 @@ def read_table(
         If the file is absent, damaged, of another kind, ragged, empty or not text, or if two
         columns share a name.
     """
-    reader = _reader(path)
-    frames = list(_until(stop, _not_empty(reader(path, stop, form), path)))
-    frame = frames[0] if len(frames) == 1 else require("pandas").concat(frames)
-    return with_types(frame) if reader is csv_frames else frame
+    if _reader(path) is csv_frames:
+        return _whole_csv(path, stop, csv_format(path, form))
+    return _whole_parquet(path, stop, form)
+
+
+def _whole_csv(path: PathLike, stop: int | None, form: TableFormat) -> pd.DataFrame:
+    """Return a CSV with types; columns that turn out to be text late are read once more."""
+    rows = BLOCK_ROWS if stop is None else min(stop, BLOCK_ROWS)
+
+    def frames() -> Iterator[pd.DataFrame]:
+        return _until(stop, _not_empty(csv_frames(path, rows, form), path))
+
+    builder = built(frames())
+    if mixed := builder.mixed:
+        again = built(frames(), mixed)
+        if again.rows != builder.rows:
+            raise TableError(
+                f"{quoted(path, 200)} changed while it was read: expected {builder.rows} rows, "
+                f"got {again.rows}"
+            )
+        builder.replace(again)
+    return builder.frame()
 
 
 def iter_table(
@@ -143,25 +176,116 @@ def _parquet_frames(
     path: PathLike, rows: int | None, form: TableFormat | None = None
 ) -> Iterator[pd.DataFrame]:
     """Yield frames with the types of a Parquet file, as long as those of `csv_frames`."""
-    pandas, parquet = require("pandas"), require("pyarrow.parquet")
-    name = quoted(path, 200)
     start = 0
+    with _parquet(path) as file:
+        for batch in _batches(path, file, rows):
+            yield _frame_of(batch, start, form)
+            start += batch.num_rows
+
+
+def _whole_parquet(path: PathLike, stop: int | None, form: TableFormat | None) -> pd.DataFrame:
+    """Return a Parquet file with its types, and the rows of the batch in which ``stop`` is."""
+    with _parquet(path) as file:
+        batches, count = [], 0
+        for batch in _batches(path, file, stop):
+            batches.append(batch)
+            count += batch.num_rows
+            if stop is not None and count >= stop:
+                break
+        if not batches:
+            raise _without_rows(path)
+        table = require("pyarrow").Table.from_batches(batches)
+        del batches, batch
+        return _frame_of(table, 0, form, split_blocks=True, self_destruct=True)
+
+
+def _batches(path: PathLike, file: Any, rows: int | None) -> Iterator[Any]:
+    """Yield the rows of a Parquet file that there are, in batches of at most ``rows``."""
+    names = file.schema_arrow.names
+    check_unique([name for name in names if name.strip()], quoted(path, 200))
+    most = 1 + MAX_CELLS // max(1, len(names))
+    for batch in file.iter_batches(most if rows is None else min(rows, most)):
+        if batch.num_rows:
+            yield batch
+
+
+def _frame_of(table: Any, start: int, form: TableFormat | None, **options: Any) -> pd.DataFrame:
+    """Return a table of Arrow as a frame whose rows are counted from ``start``.
+
+    What pandas noted when it wrote the file is left aside, so that all columns are columns.
+    """
+    pandas = require("pandas")
+    rows, names = table.num_rows, table.schema.names
+    frame = table.to_pandas(ignore_metadata=True, **options)
+    frame.index = pandas.RangeIndex(start, start + rows)
+    frame.columns = named(names)
+    kept = [name for name in frame if not INDEX.fullmatch(name)]
+    return _without(frame if len(kept) == len(names) else frame[kept], form)
+
+
+@contextmanager
+def _parquet(path: PathLike) -> Iterator[Any]:
+    """Open a Parquet file, and raise TableError where it cannot be read."""
+    parquet, name = require("pyarrow.parquet"), quoted(path, 200)
     try:
-        with open(path, "rb") as source, parquet.ParquetFile(source, **STREAMED) as file:
-            columns = file.schema_arrow.names
-            check_unique(columns, name)
-            most = None if rows is None else min(rows, 1 + MAX_CELLS // max(1, len(columns)))
-            for batch in [file.read()] if most is None else file.iter_batches(most):
-                if batch.num_rows:
-                    index = pandas.RangeIndex(start, start + batch.num_rows)
-                    yield batch.to_pandas().set_axis(index)
-                    start += batch.num_rows
-    except TableError:
+        with open(path, "rb") as source:
+            _check_parquet(source, name)
+            with parquet.ParquetFile(source, **STREAMED) as file:
+                yield file
+    except (TableError, ImportError):
         raise
+    except MemoryError:
+        raise TableError(f"{name} needs more memory than there is: take a sample") from None
     except OSError as error:
-        raise TableError(f"cannot read {name}: {error.strerror or printable(error)}") from None
-    except Exception as error:  # a damaged file fails in many ways, deep in the decoder
-        raise TableError(f"cannot read {name} as Parquet: {printable(error, 160)}") from None
+        if error.strerror is None:
+            raise _damaged(name) from None
+        raise TableError(f"cannot read {name}: {error.strerror}") from None
+    except Exception:  # a damaged file fails in many ways, deep in the decoder
+        raise _damaged(name) from None
+
+
+def _damaged(name: str) -> TableError:
+    """Return the error for content that cannot be decoded."""
+    return TableError(
+        f"cannot read {name} as Parquet: its content is damaged, or of a type that is neither "
+        "number nor text nor date"
+    )
+
+
+def _check_parquet(file: BinaryIO, name: str) -> None:
+    """Raise TableError if a file does not begin and end as Parquet does."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    start = file.read(len(PARQUET))
+    file.seek(max(0, size - len(PARQUET)))
+    end = file.read()
+    file.seek(0)
+    if start == PARQUET == end and size > 2 * len(PARQUET):
+        return
+    reason = "its end is missing, so it is not whole" if start == PARQUET else "it is none"
+    reason = "it is packed by gzip, unpack it" if start.startswith(GZIP) else reason
+    raise TableError(f"cannot read {name} as Parquet: {reason if size else 'it is empty'}")
+
+
+def _without(frame: pd.DataFrame, form: TableFormat | None) -> pd.DataFrame:
+    """Return a frame in which the words of a format for a missing value are missing."""
+    if form is None or not form.na_values:
+        return frame
+    return frame.apply(_blanked, args=(form,))
+
+
+def _blanked(column: pd.Series, form: TableFormat) -> pd.Series:
+    """Return a column without the words of a format, however its cells are written."""
+    import pandas as pd
+
+    try:
+        codes, values = pd.factorize(column)
+    except TypeError:  # of lists: refused where they are used
+        return column
+    words = [text_of(value).strip() in form.na_values for value in values]
+    numbers = [number(value) in form.missing_numbers for value in values]
+    gone = np.array([*np.logical_or(words, numbers), False], dtype=bool)[codes]
+    return column.mask(gone) if gone.any() else column
 
 
 def _until(stop: int | None, frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
@@ -178,5 +302,9 @@ def _not_empty(frames: Iterator[pd.DataFrame], path: PathLike) -> Iterator[pd.Da
     """Return ``frames`` with the first one already read, so that most errors come at once."""
     first = next(frames, None)
     if first is None:
-        raise TableError(f"{quoted(path, 200)} has a header but no rows")
+        raise _without_rows(path)
     return chain([first], frames)
+
+
+def _without_rows(path: PathLike) -> TableError:
+    return TableError(f"{quoted(path, 200)} has a header but no rows")

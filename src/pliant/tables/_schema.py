@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant.core.exceptions import TableError
-from pliant.core.files import quoted
+from pliant.core.text import quoted
 from pliant.core.typing import Array
 from pliant.tables._column import Column, Missing
 from pliant.tables._dates import DateOrder
@@ -45,7 +45,7 @@ class TableSchema:
 
     Made by `fit`; columns are then looked up by name, in any order, and others are left aside.
     Nothing is learned here that a score on test rows would profit from: `encoder` returns the step
-    of a pipeline that fills in what is missing and encodes categories and texts.
+    of a pipeline that fills in missing values and encodes categories and texts.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ class TableSchema:
         def encoded(column: Column) -> Array:
             cells = frame[column.name]
             if self.missing == "error":
-                refuse_missing(cells, LATER_ADVICE)
+                refuse_missing(cells, LATER_ADVICE, counted=False)
             return column.encode(cells, warned)
 
         return np.concatenate(collected(self.columns, encoded), axis=1)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant.core.exceptions import TableError
-from pliant.core.files import quoted
+from pliant.core.text import quoted
 from pliant.tables._values import (
     kind_of,
     numbers,

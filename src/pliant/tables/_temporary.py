@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from pliant.core.text import printable, quoted
 from pliant.core.typing import Array
 
 
@@ -29,8 +30,19 @@ def temporary_map(blocks: Iterable[Array]) -> Array:
     Raises
     ------
     OSError
-        If the disk is full.
+        If the disk is full, or there is no such folder; the message names it.
     """
+    try:
+        return _mapped(blocks)
+    except OSError as error:
+        folder = f" in {quoted(tempfile.tempdir, 200)}" if tempfile.tempdir else ""
+        reason = error.strerror or printable(error)
+        raise OSError(
+            f"cannot write a temporary file{folder} ({reason}): set TMPDIR to another folder"
+        ) from None
+
+
+def _mapped(blocks: Iterable[Array]) -> Array:
     n_rows = n_columns = 0
     with tempfile.TemporaryFile() as file:
         for block in blocks:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -77,6 +77,15 @@ class TextCounts:
             self.places[cell] = place
         else:
             self.overflow = True
+
+    def merged(self, same: Callable[[str], str]) -> TextCounts:
+        """Return the counts of texts of which those that `same` makes equal are one."""
+        counts: Counter[str] = Counter()
+        places: dict[str, tuple[pd.Index[Any], int]] = {}
+        for text, number_of in self.counts.items():
+            counts[same(text)] += number_of
+            places.setdefault(same(text), self.places[text])
+        return replace(self, counts=counts, places=places)
 
     def place(self, text: str) -> str:
         """Return the name of the first row with a text."""

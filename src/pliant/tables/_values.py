@@ -6,15 +6,18 @@ category ``"1"``, so that a chunk of integers, a chunk of decimals and a chunk o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from pliant.core.exceptions import TableError
-from pliant.core.files import quoted
+from pliant.core.text import quoted
 from pliant.core.typing import Array
 from pliant.tables._names import row_name
 from pliant.tables._problems import ColumnError
@@ -40,6 +43,9 @@ KINDS: dict[str, Kind] = {
 
 LARGEST = 1e150
 """The largest number: sums of squares stay finite."""
+
+INTEGER = re.compile(r"[-+]?\d{1,18}", re.ASCII)
+"""Integers of 64 bits."""
 
 TRUTHS = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
 """How a truth value may be written, in lower case."""
@@ -67,7 +73,7 @@ def numbers(column: pd.Series) -> Array:
     if pd.api.types.is_numeric_dtype(plain.dtype):
         values = plain.to_numpy(dtype=np.float64, na_value=np.nan)
     else:  # Python's parser is exact in every version of pandas
-        values = np.fromiter((number(cell) for cell in plain), np.float64, len(plain))
+        values = np.fromiter(map(_amount, plain), np.float64, len(plain))
     _refuse(plain, np.isnan(values) & plain.notna().to_numpy(), "a number")
     _refuse(plain, np.isinf(values), "a finite number")
     _refuse(plain, np.abs(values) > LARGEST, f"a number of at most {LARGEST:g} in size")
@@ -76,12 +82,22 @@ def numbers(column: pd.Series) -> Array:
 
 def number(cell: object) -> float:
     """Return the number that a cell holds or spells, NaN for none."""
-    if isinstance(cell, str) and "_" in cell:
+    if isinstance(cell, str) and ("_" in cell or not cell.isascii()):
         return np.nan
     try:
         return float(cell)  # type: ignore[arg-type]
+    except OverflowError:  # an integer of more than 308 digits
+        return np.inf if cell > 0 else -np.inf  # type: ignore[operator]
     except (TypeError, ValueError):
         return np.nan
+
+
+def _amount(cell: object) -> float:
+    """Return the number of a cell; truth values are 0 and 1, as in columns of their own type."""
+    value = number(cell)
+    if value != value and isinstance(cell, str):
+        return TRUTHS.get(cell.strip().lower(), np.nan)
+    return value
 
 
 def whole_numbers(column: pd.Series) -> npt.NDArray[np.int64]:
@@ -112,7 +128,7 @@ def texts(column: pd.Series) -> npt.NDArray[np.object_]:
     """
     plain = _plain(column).astype(object)
     cells = np.empty(len(plain), dtype=object)
-    cells[:] = [None if gone else _text(c) for c, gone in zip(plain, plain.isna(), strict=True)]
+    cells[:] = [None if gone else text_of(c) for c, gone in zip(plain, plain.isna(), strict=True)]
     return cells
 
 
@@ -142,10 +158,14 @@ class Gaps:
             raise ColumnError(text, fix)
 
 
-def refuse_missing(column: pd.Series, advice: str) -> None:
-    """Raise TableError with the count and the first row if cells of ``column`` are missing."""
+def refuse_missing(column: pd.Series, advice: str, counted: bool = True) -> None:
+    """Raise TableError with the first row if cells of ``column`` are missing.
+
+    The message has their number, unless the column may be a chunk of a longer one.
+    """
     gaps = Gaps()
     gaps.add(column)
+    gaps.count = gaps.count if counted else min(gaps.count, 1)
     gaps.refuse(column.name, advice)
 
 
@@ -172,22 +192,54 @@ def _plain(column: pd.Series) -> pd.Series:
     return column.astype(object) if categorical else column
 
 
-def _text(value: object) -> str:
-    """Return a cell as text; integers have no decimal point."""
-    if isinstance(value, float | np.floating) and value.is_integer():
-        return str(int(value))
+def text_of(value: object) -> str:
+    """Return a cell as text; integers have no decimal point, days no time."""
+    if isinstance(value, float | np.floating | Decimal):
+        exact = float(value)
+        return str(int(exact)) if exact.is_integer() else str(exact)
+    if isinstance(value, datetime):
+        return str(value).removesuffix(" 00:00:00")
     return str(value)
+
+
+def plain_text(cell: str) -> str:
+    """Return the text that a cell of a text file would be if it had been read as its own type.
+
+    ``1.0`` and ``007`` are ``1`` and ``7``, ``true`` is ``True``; all else stays.
+    """
+    word = cell.strip()
+    if INTEGER.fullmatch(word):
+        return str(int(word))
+    value = number(word)
+    if value == value:
+        return text_of(value)
+    truth = TRUTHS.get(word.lower())
+    return cell if truth is None else str(bool(truth))
+
+
+def shown(cell: object) -> str:
+    """Return a cell for a message, the same whatever file it stood in; texts have quotes."""
+    value = number(cell)
+    if isinstance(cell, bool | np.bool_) or value != value:
+        return quoted(text_of(cell).lower() if isinstance(cell, bool | np.bool_) else text_of(cell))
+    return str(int(value)) if value.is_integer() and abs(value) < 2.0**53 else str(value)
 
 
 def _refuse(column: pd.Series, wrong: npt.NDArray[np.bool_], expected: str) -> None:
     """Raise TableError quoting the first cell that is wrong."""
     if wrong.any():
         at = int(wrong.argmax())
-        value = quoted(column.iloc[at]) if isinstance(column.iloc[at], str) else column.iloc[at]
-        where = row_name(column.index, at)
         raise TableError(
-            f"column {quoted(column.name)}: expected {expected} in {where}, got {value}"
+            f"column {quoted(column.name)}: expected {expected} in {row_name(column.index, at)}, "
+            f"got {shown(column.iloc[at])}{advice(column.iloc[at])}"
         )
+
+
+def advice(cell: object) -> str:
+    """Return what to do about a cell that cannot be read."""
+    word = shown(cell)
+    option = word if word.startswith("'") else quoted(word)
+    return f": correct it or read it as missing (--na-values {option})"
 
 
 READERS: dict[Kind, Callable[[pd.Series], Array]] = {"numeric": numbers, "boolean": truths}

@@ -5,19 +5,31 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+import numpy as np
+
 from pliant.core.exceptions import TableError
-from pliant.core.files import quoted, replacing
+from pliant.core.files import replacing
+from pliant.core.text import quoted
+from pliant.tables._values import number
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMULA_MARKS = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""A spreadsheet takes a text that starts with one of these for a formula."""
+FORMULA_MARKS = (*("=", "+", "-", "@", "\t", "\r", "\n"), *"\uff1d\uff0b\uff0d\uff20")
+"""A spreadsheet takes a text that starts with one of these for a formula; the last four are the
+wide forms of the first four."""
+
+UNBOUNDED = ("low", "high")
+"""Columns of ends of intervals, which are infinite where calibration samples are too few."""
+
+CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+"""Characters that have no place in a table, but for tabs and the ends of lines."""
 
 
 def write_predictions(path: str | os.PathLike[str], chunks: Iterable[pd.DataFrame]) -> None:
@@ -29,12 +41,14 @@ def write_predictions(path: str | os.PathLike[str], chunks: Iterable[pd.DataFram
         A name that ends in ``.csv`` or ``.csv.gz``.
     chunks : iterable of pandas.DataFrame
         Frames with the same columns. Texts and column names that a spreadsheet would take for
-        a formula are prefixed with a single quote; numbers stay as they are.
+        a formula are prefixed with a single quote, control characters are left out; numbers
+        stay as they are, written as text too.
 
     Raises
     ------
     TableError
-        If the file cannot be written or there is no frame; then nothing is left behind.
+        If the file cannot be written, a number is infinite (but in columns ``low`` and ``high``),
+        or there is no frame; then nothing is left behind.
     """
     name = os.fspath(path).lower()
     if not name.endswith((".csv", ".csv.gz")):
@@ -54,12 +68,26 @@ def _opened(path: Path, packed: bool) -> Iterator[TextIO]:
 
 def write_csv(file: TextIO, chunks: Iterable[pd.DataFrame]) -> None:
     """Write frames with the same columns as one CSV to an open text file (see the above)."""
-    header = True
+    rows, header = 0, True
     for chunk in chunks:
+        _check_finite(chunk, rows)
         _disarmed(chunk).to_csv(file, index=False, header=header, lineterminator="\n")
-        header = False
+        rows, header = rows + len(chunk), False
     if header:
         raise TableError("there are no rows to write")
+
+
+def _check_finite(frame: pd.DataFrame, before: int) -> None:
+    """Raise TableError for an infinite number, in a frame with some rows before it."""
+    for name, column in frame.items():
+        if column.dtype.kind == "f" and name not in UNBOUNDED:
+            infinite = np.isinf(column.to_numpy(np.float64, na_value=np.nan))
+            if infinite.any():
+                at = int(infinite.argmax())
+                raise TableError(
+                    f"column {quoted(name)}: expected a finite number in row {before + at + 1}, "
+                    f"got {column.iloc[at]}: a table cannot hold it"
+                )
 
 
 def _disarmed(frame: pd.DataFrame) -> pd.DataFrame:
@@ -77,9 +105,13 @@ def _disarmed(frame: pd.DataFrame) -> pd.DataFrame:
 def _safe(value: object) -> object:
     """Return a value; a text gets a single quote before a formula, and line feeds for returns.
 
-    A carriage return would stand unquoted in the file and start a new row for some readers.
+    A number that is written as text, such as ``-1``, is no formula. A carriage return would stand
+    unquoted in the file and start a new row for some readers. Halves of characters, which no file
+    can hold, are written as escapes.
     """
     if not isinstance(value, str):
         return value
-    text = f"'{value}" if value.startswith(FORMULA_MARKS) else value
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    text = value.encode("utf-8", "backslashreplace").decode()
+    text = CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    armed = text.startswith(FORMULA_MARKS) and not np.isfinite(number(text))
+    return f"'{text}" if armed else text
