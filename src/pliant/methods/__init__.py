@@ -57,4 +57,8 @@ __all__ = [
     "TKLRegressor",
 ]
 
-set_public_module(globals(), __all__)
+_OWN = {"Components", "LABRBFErrorModel", "LABRBFMember"}
+"""Names that ``pliant`` does not export."""
+
+set_public_module(globals(), _OWN)
+set_public_module({**globals(), "__name__": "pliant"}, {*__all__} - _OWN)

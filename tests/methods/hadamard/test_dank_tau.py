@@ -24,6 +24,7 @@ from pliant import (
 from pliant.core.progress import HAS_CALLBACKS
 from pliant.datasets import make_speed_problem
 from pliant.kernels import EXTENSIONS, TL1, Gaussian
+from pliant.methods.hadamard.problem import Spectrum
 from tests.methods.hadamard.test_dank import classification, regression
 from tests.reference import naive_hadamard
 from tests.reference.sdp import dank_by_sdp, knpl_by_sdp
@@ -598,3 +599,26 @@ def test_with_the_defaults_a_few_duals_suffice(C):
         assert len(model.fit(X, y).gap_history_) <= 11  # the start, and ten duals
     target = X[:, 0] ** 2 + np.sin(9 * X[:, 1])
     assert len(DANKRegressor(C=C, tol=1e-6).fit(X, target).gap_history_) <= 11
+
+
+@both_kinds
+def test_eigenpairs_of_the_fit_are_those_of_predictions(kind, monkeypatch):
+    X, y = data(kind, n=60)
+    new = X[:5] + 0.01
+    model = machine(RULES["tau .01"], kind, C=3.0).fit(X, y)
+    fresh = clone(model.kernel_)
+    np.testing.assert_allclose(fresh(new, X), model.kernel_(new, X), rtol=1e-10)
+    assert fresh.form.rank == model.kernel_.form.rank > 1
+    monkeypatch.setattr(Spectrum, "of", None)  # neither a prediction nor a copy computes them
+    model.predict(new)
+    pickle.loads(pickle.dumps(model)).predict(new)
+    model.set_params(extension="none", tau=0.0).fit(X, y)
+    assert "eigenpairs" not in vars(model.kernel_)
+
+
+def test_many_eigenpairs_are_not_kept_with_a_model():
+    X, y = classification(n=300)
+    model = DANKClassifier(tau=1e-9, C=3.0).fit(X, y)
+    model.predict(X[:5])
+    assert model.kernel_.form.rank > 64
+    assert "eigenpairs" not in vars(model.kernel_)

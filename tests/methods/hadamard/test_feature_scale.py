@@ -93,3 +93,9 @@ def test_samples_of_no_weight_do_not_count_nor_do_ranges_alone():
     with warnings.catch_warnings():
         warnings.simplefilter("error", FeatureScaleWarning)
         assert KNPLClassifier().fit(heavy, Y).n_features_in_ == 5
+
+
+def test_a_feature_whose_variance_underflows_is_dwarfed():
+    data = columns(1e-200 * X[:, 0])
+    with pytest.warns(FeatureScaleWarning, match=r"is 1.8e\+308 times that of column"):
+        DANKClassifier().fit(data, Y)

@@ -222,3 +222,11 @@ def test_a_product_with_coefficients_takes_a_few_rows_at_a_time(monkeypatch, pro
         monkeypatch.setattr(lab_rbf_kernel, "CACHED", cached)
         product = kernel.times(X, coefficients)
         np.testing.assert_allclose(product, expected, rtol=0, atol=1e-12)
+
+
+def test_points_and_centres_at_the_end_of_the_range_of_floats():
+    centres = np.array([[1.7e308, 0.0], [1.6e308, 1.0], [1.5e308, -1.0]])
+    kernel = LocalRBFKernel(centres, np.array([[1e-308, 0.0]] * 3))
+    values = kernel(np.array([[-1.7e308, 1e300], [1.7e308, -1.7e308]]), centres)
+    assert np.isfinite(values).all()
+    assert values[1, 0] == 1.0

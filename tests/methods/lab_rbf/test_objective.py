@@ -16,6 +16,7 @@ from pliant.methods.lab_rbf.kernel import PROFILES
 from pliant.methods.lab_rbf.objective import (
     HIGHEST,
     JITTER,
+    LARGEST_LEVEL,
     LOWEST,
     Bandwidths,
     Evidence,
@@ -385,3 +386,19 @@ def test_refinement_removes_most_of_the_rounding_error():
     refined, _ = objective._coefficients(equations, features, factor, alpha)
     coarse, _ = objective._coefficients(equations._replace(rounded=False), features, factor, alpha)
     assert np.abs(refined - expected).max() < 0.2 * np.abs(coarse - expected).max()
+
+
+def test_a_penalty_of_nearly_zero_leaves_finite_coefficients():
+    gram, right = np.diag([4.0, 0.0]), np.array([[2.0], [1e-17]])
+    small, ordinary = ridge_path(gram, right, np.array([1e-320, 1.0]))
+    np.testing.assert_allclose(small, [[0.5], [2.5]])
+    np.testing.assert_allclose(ordinary, [[0.4], [1e-17]])
+
+
+def test_the_level_of_the_evidence_stays_in_the_range_of_floats():
+    case = Case("evidence")
+    problem = Bandwidths(case.problem(), learns_level=True)
+    for level in (1e4, -1e4):
+        x = problem.pack(case.s, level)
+        assert abs(problem.unpack(x)[1]) == LARGEST_LEVEL
+        assert np.isfinite(problem.value_and_gradient(x)[0])

@@ -1,5 +1,6 @@
 """LABRBFRegressor on large, small and odd tables, and in model files."""
 
+import re
 import tracemalloc
 
 import numpy as np
@@ -261,6 +262,31 @@ def test_the_largest_target():
     predicted = quick().fit(X, y).predict(X)
     assert np.isfinite(predicted).all()
     assert np.mean(np.sign(predicted) == np.sign(y)) > 0.8
+
+
+def test_coefficients_beyond_the_range_of_floats_are_refused():
+    y = np.where(np.arange(60) == 10, -1.7e308, Y)
+    rare = np.column_stack([X[:, 0], 1e-3 * X[:, 0] ** 2])
+    with pytest.raises(ValueError, match=r"got inf for targets of up to 1\.7e\+308"):
+        quick(alpha=1e-12, shrinkage=0.0).fit(rare, y)
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-30, 1e30, 1e300])
+def test_weights_of_a_unit_that_products_do_not_hold_are_refused(unit):
+    with pytest.raises(ValueError, match=re.escape(f"from 1e-20 to 1e+20, got {unit:.3g};")):
+        quick().fit(X, Y, np.full(60, unit))
+
+
+@pytest.mark.parametrize(("dtype", "size"), [("float32", 1e20), ("float64", 1e200)])
+def test_wide_features_that_are_not_scaled_are_refused(dtype, size):
+    wide = X * np.where(np.arange(X.shape[1]) == 1, size, 1.0)
+    with pytest.raises(ValueError, match=r"with scale=False, got .* in column 1; use scale=True"):
+        quick(scale=False, dtype=dtype).fit(wide, Y)
+
+
+def test_a_target_that_hardly_varies_is_refused():
+    with pytest.raises(ValueError, match=r"got y from 0\.0 to 5e-324 in all 60 rows"):
+        quick().fit(X, 5e-324 * (Y > 0))
 
 
 def test_an_offset_of_the_target():

@@ -187,3 +187,16 @@ def test_parameters_from_a_file_are_checked(name, value):
 def test_an_unknown_scale():
     with pytest.raises(ValueError, match=re.escape("'quantile'")):
         Warp.learn(SKEWED, "quantile")
+
+
+@pytest.mark.parametrize("kind", WARPS)
+def test_features_of_any_size_stay_in_the_range_of_floats(kind):
+    rng = np.random.default_rng(0)
+    widest = np.where(np.arange(60) == 0, 1.7e308, 1e-300 * np.exp(rng.normal(size=60)))
+    smallest = 5e-324 * rng.integers(0, 9, 60) ** 4
+    both = 1.7e308 * np.sign(rng.normal(size=60))
+    X = np.column_stack([widest, smallest, both])
+    warp = Warp.learn(X, kind)
+    assert np.isfinite(warp(X)).all()
+    far = np.full((1, 3), 1.7e308)
+    assert not np.isnan(warp(np.vstack([far, -far]))).any()

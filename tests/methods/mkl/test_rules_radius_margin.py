@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pliant.kernels import Gaussian
 from pliant.methods.mkl.grams import Grams
-from pliant.methods.mkl.radius_margin import radius_margin
+from pliant.methods.mkl.radius_margin import FINE, IMPATIENCE, radius_margin
 from pliant.methods.svm.hulls import closest_hulls, smallest_ball
 from tests.reference import conic
 from tests.reference import naive_kernel_weights as naive
@@ -67,6 +67,15 @@ def test_the_optimum_is_that_of_a_conic_solver(data, seed):
     assert found.gap <= 1e-6 * found.value
     np.testing.assert_allclose(found.weights, weights, rtol=0, atol=5e-3)
     assert ratio(kernels, y, found.weights) == pytest.approx(found.value, rel=1e-7)
+
+
+def test_more_accuracy_than_floats_have_ends_soon():
+    kernels, y = smooth(0)
+    calls = []
+    found = radius_margin(Grams.of_arrays(kernels), y, tol=1e-15, callback=calls.append)
+    fine = sum(call.gap <= FINE * call.objective for call in calls)
+    assert found.gap <= FINE * found.value
+    assert fine <= 5 * IMPATIENCE
 
 
 @given(seed=st.integers(0, 10_000))

@@ -246,6 +246,14 @@ def test_values_that_overflow_are_refused():
         AsymmetricKernelRidge(Huge()).fit(*data())
 
 
+def test_coefficients_and_weights_that_overflow_are_refused():
+    X, y = data()
+    with pytest.raises(ValueError, match=r"targets of up to 1e\+308; scale the targets"):
+        AsymmetricKernelRidge(alpha=1e-6).fit(X, np.where(y == y.max(), 1e308, -1e308))
+    with pytest.raises(ValueError, match=r"weights of up to 1e\+308; scale the features or"):
+        AsymmetricKernelRidge("linear").fit(1e10 * X, y, np.full(len(X), 1e308))
+
+
 def spoiled(values, bad):
     values.flat[0] = bad
     return values
@@ -262,7 +270,7 @@ def spoiled(values, bad):
         (data()[0][:1], data()[1][:1], "minimum of 2"),
         (data()[0], data()[1][:, None, None], "dim"),
         (np.array([["a", "b"], ["c", "d"]]), [0.0, 1.0], "convert"),
-        (data()[0], ["a"] * 20, "convert"),
+        (data()[0], ["a"] * 20, "expected y to hold numbers"),
     ],
 )
 def test_data_that_cannot_be_learned_from(X, y, message):

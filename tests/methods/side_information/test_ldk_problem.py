@@ -221,3 +221,11 @@ def test_percentiles_of_the_distances_are_bounds():
     distances = np.arange(101.0)
     assert percentile_bounds(distances, (5, 95)) == (5.0, 95.0)
     assert percentile_bounds(np.full(4, 2.0), (5, 95)) == (2.0, 2.0)
+
+
+def test_distances_far_below_their_bound_have_a_finite_objective():
+    problem = DistanceBounds(
+        1e-40 * np.eye(3), np.array([[0, 1], [1, 2]]), np.array([1.0, -1.0]), np.array([1.0, 1.0])
+    )
+    proof = problem.certificate(np.zeros(2), problem.gram, 0.0)
+    assert proof.value == pytest.approx(np.log(1.0 / 2e-40) - 1.0, rel=1e-12)

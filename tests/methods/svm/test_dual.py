@@ -342,6 +342,13 @@ def test_the_best_multiple_of_the_optimum_is_itself_and_of_what_only_loses_is_ze
     assert np.count_nonzero([start, u, v]) == 0
 
 
+def test_the_best_multiple_is_zero_where_terms_overflow():
+    problem = PROBLEMS["svc, quartic"]
+    with np.errstate(over="ignore", invalid="ignore"):
+        start, (u, v) = best_multiple(problem, 1e200 * problem.upper)
+    assert np.count_nonzero([start, u, v]) == 0
+
+
 @st.composite
 def residuals(draw):
     """Residuals with ties, prices with ties and zeros, and a tube that makes breaks meet."""

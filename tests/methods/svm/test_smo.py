@@ -16,21 +16,8 @@ from pliant.methods.svm import smo
 from pliant.methods.svm.dual import svc_dual, svr_dual
 from pliant.methods.svm.rows import DenseRows
 from pliant.methods.svm.smo.solver import Block
+from tests.methods.svm.svm_samples import classification, regression
 from tests.reference import conic
-
-
-def classification(seed, n=40, d=3):
-    r = np.random.default_rng(seed)
-    X = r.uniform(size=(n, d))
-    y = np.where(np.sin(6 * X[:, 0]) + X[:, 1] + 0.4 * r.standard_normal(n) > 0.8, 1.0, -1.0)
-    y[:2] = 1.0, -1.0
-    return X, y
-
-
-def regression(seed, n=40, d=2):
-    r = np.random.default_rng(seed)
-    X = r.uniform(size=(n, d))
-    return X, np.sin(5 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * r.standard_normal(n)
 
 
 def optimum_by_cvxpy(problem):
@@ -429,3 +416,29 @@ def test_the_last_word_is_not_left_to_fields_that_were_summed_step_by_step(quart
         certificate = problem.certificate(result.x)
         assert (result.value, result.gap) == (certificate.value, certificate.gap)
         assert result.history[-1].gap == result.gap
+
+
+@pytest.mark.parametrize("C", [1e-9, 1e-6, 1e-3])
+def test_the_unit_of_gaps_shrinks_with_c(C):
+    X, y = classification(0, n=100)
+    problem = svc_dual(DenseRows(rbf_kernel(X)), y, C)
+    one = replace(problem, lower=problem.lower / C, upper=problem.upper / C)
+    assert problem.unit == pytest.approx(2 * C * min((y > 0).sum(), (y < 0).sum()))
+    assert one.unit == 1.0
+    result = smo.solve(problem, unit=problem.unit)
+    assert result.x.any()
+    assert 0.0 <= result.gap <= 1e-4 * (problem.unit + result.value)
+    covered = svr_dual(DenseRows(rbf_kernel(X)), y, C, epsilon=100.0)
+    assert 0.0 < covered.unit < 1.0
+    assert not smo.solve(covered, unit=covered.unit).x.any()
+
+
+@pytest.mark.parametrize("quartic", [0.0, 1e-3])
+def test_a_box_of_any_size_is_reached_in_a_few_steps(quartic):
+    target = np.array([1.5, -1.0, 0.3, -0.5, -0.3])
+    dual = svr_dual(DenseRows(np.ones((5, 5))), target, 1e120, 0.1, quartic=quartic)
+    with np.errstate(over="ignore", invalid="ignore"):
+        result = smo.solve(dual)
+    assert result.n_iter <= 200
+    assert np.isfinite(result.x).all()
+    assert quartic or np.abs(result.x).max() == 1e120

@@ -1,6 +1,7 @@
 """GKL: any basis N, against TKL, against semidefinite programs, and wrong kernels."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from sklearn.svm import SVC
 
 from pliant import GKLClassifier, GKLRegressor, TKLClassifier
 from pliant.kernels import Gaussian, GeneralizedPolynomial, QuadratureKernel, TessellatedKernel
+from pliant.methods.tessellated.solvers.search import LAP
 from tests.papers.tessellated_cases import C1, R1
 from tests.reference.naive_tessellated import (
     cells_rule,
@@ -286,6 +288,37 @@ def test_kernel_values_that_overflow_are_refused():
         for family, points in ((huge, X), (GeneralizedPolynomial(degree=2), 1e160 * X)):
             with pytest.raises(ValueError, match=r"expected .*finite"):
                 GKLClassifier(family).fit(points, Y)
+
+
+def test_coefficients_that_overflow_are_refused():
+    with pytest.raises(ValueError, match=r"expected finite integrals .* upper = 1e\+200"):
+        GKLClassifier(GeneralizedPolynomial(0.0, 1e200)).fit(X, Y)
+
+
+@pytest.mark.parametrize("solver", ["lowrank", "frank-wolfe", "apd", "hybrid"])
+@pytest.mark.parametrize("C", [1e-300, 1e-160, 1e-80])
+def test_coefficients_whose_squares_are_too_small_for_floats(solver, C):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = GKLClassifier(solver=solver, C=C).fit(X[:8], Y[:8])
+    assert np.isfinite(model.decision_function(X)).all()
+
+
+def test_a_search_that_does_not_come_on_ends_early():
+    far = np.array([[0.3, 0.0], [0.0, 0.0], [0.0, -1.4e140], [0.0, 0.0]])
+    with pytest.warns(ConvergenceWarning, match="the bounds did not improve"):
+        model = GKLRegressor().fit(far, [0.2, -0.1, 0.1, 0.0])
+    assert model.n_iter_ < 2 * LAP
+    assert np.isfinite(model.predict(far)).all()
+
+
+def test_two_samples_need_one_support_vector_machine():
+    two = X[[0, np.flatnonzero(Y[0] != Y)[0]]]
+    model = GKLClassifier(C=100.0).fit(two, [0, 1])
+    searched = GKLClassifier(C=100.0, solver="frank-wolfe", tol=1e-6).fit(two, [0, 1])
+    assert model.n_iter_ == 1
+    assert model.objective_ == pytest.approx(searched.objective_, rel=1e-3)
+    assert model.relative_gap_ <= 1e-3
 
 
 BAD_PARAMETERS = [

@@ -20,6 +20,9 @@ class AdaptiveMatrix:
         The learned kernel.
     """
 
+    _kept = ("rank", "radius", "_representatives")
+    """What is computed once; a file may hold it, and it is computed again then."""
+
     def __init__(self, kernel: Any) -> None:
         self.kernel = kernel
 
@@ -81,7 +84,7 @@ class AdaptiveMatrix:
         """Raise ValueError if the kernel, read from a file, is none; drop cached values."""
         if not hasattr(type(self.kernel), "form"):
             raise ValueError(f"expected a learned kernel, got {type(self.kernel).__name__}")
-        for name in ("rank", "radius", "_representatives"):
+        for name in self._kept:
             self.__dict__.pop(name, None)
 
     def _change(self, rows: Indices, columns: Indices) -> Array:

@@ -86,11 +86,11 @@ class DANKClassifier(BaseHadamard, SVMClassifier):
     n_neighbors : int, default=5
         Number of neighbours of a new point for "smooth", >= 1.
     tol : float, default=1e-4
-        Certified gap, > 0, relative to 1 + abs(objective less its constant).
+        Certified gap, > 0, relative to ``gap_unit_`` + abs(objective less its constant).
     max_iter : int, default=-1
         Maximum number of two-coordinate steps, for the plain SVM, for DANK and for each part
         separately; -1 for no limit. Unscaled features, or a linear or polynomial kernel, with C
-        of 1000 and more can take minutes.
+        of 1000 and more take most. Newton steps, which take turns in long runs, do not count.
     max_seconds : float, optional
         Time limit, > 0. After it the fit keeps the best solution so far and warns of the
         remaining gap: a plain SVM (eta_ = inf) if eta="auto" is not known yet; parts that were
@@ -155,6 +155,8 @@ class DANKClassifier(BaseHadamard, SVMClassifier):
         The dual objective, a lower bound of the optimum, with its constant.
     dual_gap_ : float
         The optimum is at most objective_ + dual_gap_; nan if the Gram matrix is not PSD.
+    gap_unit_ : float
+        The unit of the objective in ``tol``: 1, or the gap at beta = 0 if less, as with a tiny C.
     objective_constant_ : float
         The part of objective_ that no coefficient changes, eta_ (tau n - tau^2/4); 0 where eta_
         is inf.
@@ -306,11 +308,11 @@ class DANKRegressor(BaseHadamard, SVMRegressor):
     n_neighbors : int, default=5
         Number of neighbours of a new point for "smooth", >= 1.
     tol : float, default=1e-4
-        Certified gap, > 0, relative to 1 + abs(objective less its constant).
+        Certified gap, > 0, relative to ``gap_unit_`` + abs(objective less its constant).
     max_iter : int, default=-1
         Maximum number of two-coordinate steps, for the plain SVM, for DANK and for each part
         separately; -1 for no limit. Unscaled features, or a linear or polynomial kernel, with C
-        of 1000 and more can take minutes.
+        of 1000 and more take most. Newton steps, which take turns in long runs, do not count.
     max_seconds : float, optional
         Time limit, > 0. After it the fit keeps the best solution so far and warns of the
         remaining gap: a plain SVM (eta_ = inf) if eta="auto" is not known yet; parts that were
@@ -386,6 +388,8 @@ class DANKRegressor(BaseHadamard, SVMRegressor):
     dual_gap_ : float
         The optimum is at most objective_ + dual_gap_, in the same units; nan if the Gram matrix is
         not PSD.
+    gap_unit_ : float
+        The unit of the objective in ``tol``: 1, or the gap at beta = 0 if less, as with a tiny C.
 
     References
     ----------

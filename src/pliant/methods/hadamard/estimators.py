@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -48,7 +49,8 @@ from pliant.methods.hadamard.problem import adapted_dual, automatic_eta
 from pliant.methods.hadamard.solution import Solution
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import Certificate, MarginDual, best_multiple, better_start
-from pliant.methods.svm.estimators import BaseSVM, expansion, finite_gram
+from pliant.methods.svm.estimators import BaseSVM, finite_gram
+from pliant.methods.svm.expansion import expansion
 from pliant.methods.svm.rows import DenseRows, Rows
 from pliant.methods.svm.smo.steps import project_box_hyperplane
 from pliant.methods.svm.task import Task, WarmStart
@@ -241,11 +243,13 @@ class BaseHadamard(BaseSVM):
         self.eta_ = kernel.eta
         self.support_ = task.members[support]
         self.support_vectors_ = task.points[support]
-        self.dual_coef_ = task.scale * kernel.beta[support]
-        self.intercept_ = task.centre + task.scale * solution.intercept
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.dual_coef_ = task.scale * kernel.beta[support]
+            self.intercept_ = task.centre + task.scale * solution.intercept
         self.objective_constant_ = solution.constant
         self.objective_ = result.value + solution.constant
         self.dual_gap_ = result.gap
+        self.gap_unit_ = solution.unit
         self.n_iter_ = solution.n_iter
         self.objective_history_ = result.objectives
         self.gap_history_ = result.gaps
@@ -272,9 +276,9 @@ class BaseHadamard(BaseSVM):
 
     @property
     def relative_gap_(self) -> float:
-        """dual_gap_ as ``tol`` measures it: relative to 1 + abs(objective less its constant)."""
+        """dual_gap_ as ``tol`` measures it, in units of gap_unit_ + abs(objective - constant)."""
         change = self.objective_ - self.objective_constant_
-        return float(self.dual_gap_ / (1.0 + abs(change)))
+        return float(self.dual_gap_ / (self.gap_unit_ + abs(change)))
 
     @property
     def adaptation_(self) -> AdaptiveMatrix:
@@ -288,7 +292,7 @@ class BaseHadamard(BaseSVM):
         return details
 
     def _convergence(self) -> Convergence:
-        gaps = self.gap_history_ / (1.0 + np.abs(self.objective_history_))
+        gaps = self.gap_history_ / (self.gap_unit_ + np.abs(self.objective_history_))
         return Convergence(self.step_history_, gaps, float(self.tol))
 
     def _check_loaded(self) -> None:
@@ -301,6 +305,7 @@ class BaseHadamard(BaseSVM):
                     f"{len(fitted.support_vectors_)}"
                 )
             check_real("eta_", fitted.eta_, above=0, infinite=True)
+            check_real("gap_unit_", fitted.gap_unit_, above=0)
             np.asarray(fitted.gap_history_, dtype=np.float64)  # numbers; nan is allowed
 
 
@@ -328,7 +333,7 @@ def solve_whole(
         return _solve_adapted(estimator, task, plain, eta, start, callback, ascend)
     first = ascend(plain, start, "plain")
     if first.status is Status.STOPPED:
-        return _solution(estimator, task, first, np.inf, 0.0)
+        return _solution(estimator, task, first, np.inf, plain.unit)
     eta = automatic_eta(first.x) * estimator.eta_scale
     begin = WarmStart(first.x)
     adapted = _solve_adapted(estimator, task, plain, eta, begin, callback, ascend)
@@ -346,15 +351,15 @@ def _solve_adapted(
     ascend: Ascend,
 ) -> Solution:
     """Solve the problem for a given eta."""
-    problem = adapted_dual(plain, eta, **estimator._rule(task))
+    problem, unit = adapted_dual(plain, eta, **estimator._rule(task)), plain.unit
     if isinstance(problem, MarginDual):
-        return _solution(estimator, task, ascend(problem, start, "adapted"), eta, 0.0)
+        return _solution(estimator, task, ascend(problem, start, "adapted"), eta, unit)
     result = sequential.solve(
-        problem, _feasible(problem.quartic, start)[0], inner=smo.solve,
-        tol=estimator.tol, max_iter=estimator.max_iter, callback=callback,
+        problem, _feasible(problem.quartic, start)[0], inner=partial(smo.solve, unit=unit),
+        tol=estimator.tol, max_iter=estimator.max_iter, callback=callback, unit=unit,
     )  # fmt: skip
-    _warn_if_open(estimator, result, callback)
-    return _solution(estimator, task, result, eta, problem.constant)
+    _warn_if_open(estimator, result, callback, unit)
+    return _solution(estimator, task, result, eta, unit, problem.constant)
 
 
 def solve_dual(
@@ -366,11 +371,12 @@ def solve_dual(
 ) -> Result[Certificate]:
     """Solve a margin dual by two-coordinate ascent; parameters as in `pliant.methods.svm.smo`."""
     beta, fields = _feasible(dual, start)
+    unit = dual.unit
     result = smo.solve(
-        dual, beta, fields=fields, keep=keep,
+        dual, beta, fields=fields, keep=keep, unit=unit,
         tol=estimator.tol, max_iter=estimator.max_iter, callback=callback,
     )  # fmt: skip
-    _warn_if_open(estimator, result, callback)
+    _warn_if_open(estimator, result, callback, unit)
     return result
 
 
@@ -388,7 +394,12 @@ def _feasible(
 
 
 def _solution(
-    estimator: BaseHadamard, task: Task, result: Result[Certificate], eta: float, constant: float
+    estimator: BaseHadamard,
+    task: Task,
+    result: Result[Certificate],
+    eta: float,
+    unit: float,
+    constant: float = 0.0,
 ) -> Solution:
     """Return the solution for the coefficients of all points."""
     assert result.certificate is not None
@@ -397,17 +408,26 @@ def _solution(
         task.kernel, task.points, result.x, eta, estimator.extension, estimator.n_neighbors,
         **estimator._rule(task),
     )  # fmt: skip
-    kernel.prepare()
+    known = getattr(result.certificate, "spectrum", None)
+    kernel.prepare(known if _is_double(task.all_rows) else None)
     constant = constant if np.isfinite(eta) else 0.0
-    return Solution(kernel, result.certificate.intercept, result, result.n_iter, result.x, constant)
+    intercept = result.certificate.intercept
+    return Solution(kernel, intercept, result, result.n_iter, result.x, unit, constant)
 
 
-def _warn_if_open(estimator: BaseHadamard, result: Result[Certificate], callback: Callback) -> None:
+def _is_double(rows: DenseRows | None) -> bool:
+    """Whether the Gram matrix is kept in the precision of predictions."""
+    return rows is not None and rows.gram.dtype == np.float64
+
+
+def _warn_if_open(
+    estimator: BaseHadamard, result: Result[Certificate], callback: Callback, unit: float
+) -> None:
     """Warn if the gap is larger than was asked for."""
     late = result.status is Status.STOPPED and getattr(callback, "expired", False)
     if not late and result.status not in (Status.MAX_ITER, Status.STALLED):
         return
-    asked = estimator.tol * (1.0 + abs(result.value))
+    asked = estimator.tol * (unit + abs(result.value))
     advice = f"max_seconds = {estimator.max_seconds} came first" if late else result.status.advice
     warnings.warn(
         f"{type(estimator).__name__} stopped after {result.n_iter} steps with a gap of "
@@ -422,7 +442,10 @@ def _checked_gram(kernel: Kernel, X: Array) -> tuple[Array, bool]:
     gram = finite_gram(kernel, X)
     if not made_of(kernel, Precomputed, FunctionKernel):
         return gram, True
-    smallest = negative_eigenvalue(check_gram(gram))
+    check_gram(gram)
+    if isinstance(kernel, Precomputed) and kernel.proved:
+        return gram, True
+    smallest = negative_eigenvalue(gram)
     if smallest is not None:
         warnings.warn(
             f"the kernel matrix is not positive semi-definite: its smallest eigenvalue is "

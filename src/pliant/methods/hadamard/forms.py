@@ -85,8 +85,10 @@ class ThresholdForm:
     def profile(self, b: Array, products: Array) -> Array:
         """Return p(x), with F(x, y) = p(x)'p(y)."""
         values = self.spectrum.values
-        rows = self.spectrum.sums + (self.c * b)[:, None] * products
-        return np.asarray(rows * (np.sqrt(values - 0.5 * self.tau) / values))
+        rows = (self.c * b)[:, None] * products
+        rows += self.spectrum.sums  # in place: where r is large, this is the largest array
+        rows *= np.sqrt(values - 0.5 * self.tau) / values
+        return np.asarray(rows)
 
     def change(self, _learned: Array, left: Array, right: Array) -> Array:
         """Return p(x)'p(y) - 1."""

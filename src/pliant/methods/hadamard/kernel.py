@@ -146,7 +146,7 @@ class HadamardKernel(AdaptedKernel):
     """
 
     _cached = ("_neighbors", "_pooled", "support", "form", "_at_support", "_table", "_products")
-    _kept = ("support_sums",)
+    _kept = ("support_sums", "eigenpairs")
 
     def __init__(
         self,
@@ -233,10 +233,24 @@ class HadamardKernel(AdaptedKernel):
             sums[rows.stop :] += beta[rows] @ gram[:, rows.stop - rows.start :]
         return sums
 
-    def prepare(self) -> None:
-        """Compute now what takes long, so that the first prediction need not."""
+    def prepare(self, spectrum: Spectrum | None = None) -> None:
+        """Compute now what takes long, so that the first prediction need not.
+
+        `spectrum` is that of the threshold form, if it is known; pickles and model files keep it.
+        """
         if self.centred and self._rule != "none":
             _ = self.support_sums
+        if spectrum is not None and spectrum.values.size and self.tau and self._rule != "none":
+            self.__dict__["eigenpairs"] = spectrum.packed()
+
+    @property
+    def _spectrum(self) -> Spectrum:
+        """The eigenpairs of the threshold form: those of the fit, if it has kept them."""
+        n, support, known = len(self.points), self.support, vars(self).get("eigenpairs")
+        if known is not None:
+            return Spectrum.unpacked(known, n)
+        c, tau = self.quartic, float(self.tau)
+        return Spectrum.of(self._between, support, self.beta[support], c, tau, n)
 
     def _trained(self, indices: Indices) -> _Placed:
         """Return training points, with the coefficients that were learned."""
@@ -299,8 +313,7 @@ class HadamardKernel(AdaptedKernel):
         self._check_form()
         n, c, support, tau = len(self.points), self.quartic, self.support, float(self.tau)
         if tau and not self.centred and c and support.size:
-            beta = self.beta[support]
-            return ThresholdForm(c, tau, Spectrum.of(self._between, support, beta, c, tau, n))
+            return ThresholdForm(c, tau, self._spectrum)
         if not self.centred:
             return QuarticForm(c)
         return CentredForm(c, n, float(self.beta[support] @ self.support_sums) / n**2)
@@ -356,6 +369,9 @@ class HadamardKernel(AdaptedKernel):
         if "support_sums" in vars(self):
             self._check_sums(self.support_sums)
             self._forget(self.__dict__, self._cached)
+        if "eigenpairs" in vars(self):
+            self._check_eigenpairs(vars(self)["eigenpairs"])
+            self._forget(self.__dict__, self._cached)
 
     def _check_sums(self, sums: Any) -> None:
         """Raise ValueError unless `sums`, read from a file, are right at some support points."""
@@ -369,6 +385,32 @@ class HadamardKernel(AdaptedKernel):
         if (error > 1e-8 * (np.abs(gram) @ np.abs(beta))).any():
             raise ValueError(
                 f"expected support_sums to be the sums of kernel values times beta, got {sums!r}"
+            )
+
+    def _check_eigenpairs(self, pairs: Any) -> None:
+        """Raise ValueError unless `pairs`, read from a file, are eigenpairs above tau/2.
+
+        The vectors are orthonormal, and each is an eigenvector at some support points.
+        """
+        support, n, pairs = self.support, len(self.points), np.asarray(pairs)
+        fits = pairs.ndim == 2 and len(pairs) == len(support) + 2 and pairs.dtype == np.float64
+        fits = fits and bool(pairs.size and len(support) and np.isfinite(pairs).all())
+        if fits:
+            spectrum = Spectrum.unpacked(pairs, n)
+            vectors, values, others = spectrum.support, spectrum.values, spectrum.others
+            squares = vectors.T @ vectors + (n - len(support)) * np.outer(others, others)
+            some = np.unique(np.linspace(0, len(support) - 1, CHECKED).astype(np.intp))
+            images = spectrum.sums + self.quartic * self.learned(support[some], support) @ vectors
+            errors = np.abs(images - vectors[some] * values)
+            fits = (
+                bool((values > 0.5 * self.tau).all() and (np.diff(values) <= 0.0).all())
+                and float(np.abs(squares - np.eye(len(values))).max()) <= 1e-6
+                and float(errors.max()) <= 1e-6 * float(values[0])
+            )
+        if not fits:
+            raise ValueError(
+                f"expected eigenpairs of 1 + A/(4 eta) above tau/2, got an array of shape "
+                f"{pairs.shape} that does not hold them"
             )
 
     @cached_property

@@ -44,8 +44,8 @@ class KNPLClassifier(BaseHadamard, SVMClassifier):
         Number of neighbours of a new point for "smooth", >= 1.
     max_iter : int, default=-1
         Maximum number of two-coordinate steps, for the plain SVM and for KNPL separately; -1 for no
-        limit. Unscaled features, or a linear or polynomial kernel, with C
-        of 1000 and more can take minutes.
+        limit. Unscaled features, or a linear or polynomial kernel, with C of 1000 and more take
+        most. Newton steps, which take turns in long runs, do not count.
     class_weight : dict or "balanced", optional
         Factors of C, each > 0.
     eta : float or "auto", default="auto"
@@ -53,7 +53,7 @@ class KNPLClassifier(BaseHadamard, SVMClassifier):
         "auto" is \|alpha\|^2 of the plain SVM, the scale that DANK uses; inf gives the plain
         SVM.
     tol : float, default=1e-4
-        Certified gap, > 0, relative to 1 + abs(objective).
+        Certified gap, > 0, relative to ``gap_unit_`` + abs(objective).
     max_seconds : float, optional
         Time limit, > 0. After it the fit keeps the best solution so far and warns of the
         remaining gap.
@@ -82,6 +82,8 @@ class KNPLClassifier(BaseHadamard, SVMClassifier):
         The b of f(x).
     dual_gap_ : float
         The optimum is at most objective_ + dual_gap_; nan if the Gram matrix is not PSD.
+    gap_unit_ : float
+        The unit of the objective in ``tol``: 1, or the gap at beta = 0 if less, as with a tiny C.
     n_features_in_ : int
         Number of features seen during fit.
     eta_ : float
@@ -201,11 +203,11 @@ class KNPLRegressor(BaseHadamard, SVMRegressor):
     n_neighbors : int, default=5
         Number of neighbours of a new point for "smooth", >= 1.
     tol : float, default=1e-4
-        Certified gap, > 0, relative to 1 + abs(objective).
+        Certified gap, > 0, relative to ``gap_unit_`` + abs(objective).
     max_iter : int, default=-1
         Maximum number of two-coordinate steps, for the plain SVM and for KNPL separately; -1 for no
-        limit. Unscaled features, or a linear or polynomial kernel, with C
-        of 1000 and more can take minutes.
+        limit. Unscaled features, or a linear or polynomial kernel, with C of 1000 and more take
+        most. Newton steps, which take turns in long runs, do not count.
     random_state : int, RandomState or None, default=None
         Without effect, as nothing is random; accepted so that all learners take it.
     max_seconds : float, optional
@@ -253,6 +255,8 @@ class KNPLRegressor(BaseHadamard, SVMRegressor):
     dual_gap_ : float
         The optimum is at most objective_ + dual_gap_, in the same units; nan if the Gram matrix is
         not PSD.
+    gap_unit_ : float
+        The unit of the objective in ``tol``: 1, or the gap at beta = 0 if less, as with a tiny C.
 
     References
     ----------

@@ -34,6 +34,9 @@ from pliant.core.validation import check_real
 from pliant.methods.svm.dual import Certificate, MarginDual
 from pliant.methods.svm.rows import Rows
 
+LEAST_ETA = 1e-200
+"""Smallest automatic eta; it may still be multiplied by ``eta_scale``."""
+
 LEEWAY = 1e-6
 """An eigenvalue that is missed is at most this share above tau/2.
 
@@ -46,17 +49,19 @@ BLOCK_ENTRIES = 500_000
 SMALL = 300
 """Largest order of matrices that LAPACK decomposes without trying Lanczos iterations first."""
 
+FEW_PAIRS = 64
+"""Number of eigenpairs that are kept in any case; with the default tau there are about 50."""
+
 FEW = 0.03
 """Largest share of the eigenvectors for which Lanczos iterations are used."""
 
 
 def automatic_eta(beta: Array) -> float:
-    """Return the paper's scale of eta, |alpha|^2 of the plain SVM; inf where that is zero.
+    """Return the paper's scale of eta, |alpha|^2 of the plain SVM; inf where alpha is zero.
 
-    With it and K_ii = 1, trace(F - 11') = 1/4 for DANK with tau = 0.
+    With it and K_ii = 1, trace(F - 11') = 1/4 for DANK with tau = 0. It is at least `LEAST_ETA`.
     """
-    size = float(beta @ beta)
-    return size if size > 0 else np.inf
+    return max(float(beta @ beta), LEAST_ETA) if beta.any() else np.inf
 
 
 def adapted_dual(
@@ -96,6 +101,7 @@ class Point(NamedTuple):
     `value` is h(beta) - h0, and `f` is (F o K) beta, shape (n,), with F the inner minimiser.
     `fields` are K beta and (K o K) beta^2. `rank` is the number of eigenvalues that F needs (0 for
     the centred rule), and `certain` is whether it is certain that none of them is missing.
+    `spectrum` holds them where they are few.
     """
 
     beta: Array
@@ -104,6 +110,14 @@ class Point(NamedTuple):
     fields: tuple[Array, Array]
     rank: int = 0
     certain: bool = True
+    spectrum: Spectrum | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class AdaptedCertificate(Certificate):
+    """A certificate, with the eigenpairs of F at its point where they are few."""
+
+    spectrum: Spectrum | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,11 +167,12 @@ class AdaptedDual:
         rank = 0 if like is None else like.rank
         inner = self.rule.inner(self.plain.rows, beta, fields, rank, certain)
         value = self.plain.gain(beta) + inner.value
-        return Point(beta, value, inner.f, fields, inner.rank, inner.certain)
+        return Point(beta, value, inner.f, fields, inner.rank, inner.certain, inner.spectrum)
 
     def certificate(self, point: Point) -> Certificate:
         """Return the tightest bound on the optimum that a point gives; values less h0."""
-        return self.plain.bound(point.beta, point.value, point.f)
+        bound = self.plain.bound(point.beta, point.value, point.f)
+        return AdaptedCertificate(**vars(bound), spectrum=point.spectrum)
 
     def model(self, point: Point, share: float) -> MarginDual:
         """Return a margin dual that has the gradient of h at `point`.
@@ -190,12 +205,13 @@ class AdaptedDual:
 
 
 class Inner(NamedTuple):
-    """The minimum over F less h0, and f = (F o K) beta; rank and certain as in `Point`."""
+    """The minimum over F less h0, and f = (F o K) beta; the others as in `Point`."""
 
     value: float
     f: Array
     rank: int = 0
     certain: bool = True
+    spectrum: Spectrum | None = None
 
 
 @dataclass(frozen=True)
@@ -258,7 +274,8 @@ class ThresholdRule:
         kept = root * (spectrum.values[1:] - 0.5 * self.tau)
         loss = root * excess * (root * (2.0 * n + excess - self.tau)) + kept @ kept
         f = _product(rows, beta, support, spectrum, self.tau)
-        return Inner(-float(loss), f, len(spectrum.values), spectrum.complete)
+        known = spectrum if spectrum.is_small else None
+        return Inner(-float(loss), f, len(spectrum.values), spectrum.complete, known)
 
 
 def _product(rows: Rows, beta: Array, support: Indices, spectrum: Spectrum, tau: float) -> Array:
@@ -290,6 +307,21 @@ class Spectrum(NamedTuple):
     others: Array
     n: int
     complete: bool
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it takes a sixteenth of the memory of the matrix, or less; or little memory."""
+        s, r = self.support.shape
+        return r <= max(FEW_PAIRS, s // 16)
+
+    def packed(self) -> Array:
+        """Return values, support and others as the rows of one array, shape (s + 2, r)."""
+        return np.vstack([self.values, self.support, self.others])
+
+    @classmethod
+    def unpacked(cls, pairs: Array, n: int) -> Spectrum:
+        """Return the spectrum, complete, that `packed` returned."""
+        return cls(pairs[0], pairs[1:-1], pairs[-1], n, True)
 
     @property
     def sums(self) -> Array:

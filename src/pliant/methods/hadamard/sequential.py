@@ -118,7 +118,7 @@ class InnerSolver(Protocol[M_contra]):
         max_iter: int,
         callback: Callable[[Progress], Any],
     ) -> Result[Any]:
-        """Maximise `problem` from a feasible `start`, to a gap of `tol` (1 + abs(value))."""
+        """Maximise `problem` from a feasible `start`, to a gap of `tol` (unit + abs(value))."""
 
 
 def solve(
@@ -129,6 +129,7 @@ def solve(
     tol: float = 1e-4,
     max_iter: int = -1,
     callback: Callable[[Progress], Any] | None = None,
+    unit: float = 1.0,
 ) -> Result[Proof]:
     """Maximise a concave function to a certified gap by a sequence of models.
 
@@ -141,19 +142,21 @@ def solve(
     inner : InnerSolver
         Such as `pliant.methods.svm.smo.solve`.
     tol : float
-        Stop when gap <= tol (1 + abs(value)). Where the problem has no certificate, stop when
+        Stop when gap <= tol (unit + abs(value)). Where the problem has no certificate, stop when
         the same sum, a measure of stationarity, is as small.
     max_iter : int
         Iterations of the inner solver at most, in all; -1 for no limit.
     callback : callable, optional
         Called with a `Progress` whenever the inner solver reports; returning True stops.
+    unit : float
+        The unit of the objective in `tol`, and in that of `inner`.
 
     Returns
     -------
     Result
         `n_iter` counts the iterations of the inner solver; `history` has one entry a model.
     """
-    run = _Run(problem, start, inner, max_iter, callback)
+    run = _Run(problem, start, inner, max_iter, callback, unit)
     while True:
         certificate, status = run.check(tol)
         if status is not None:
@@ -180,8 +183,10 @@ class _Run(Generic[P, M, Proof]):
         inner: InnerSolver[M],
         max_iter: int,
         callback: Callable[[Progress], Any] | None,
+        unit: float,
     ) -> None:
         self.problem = problem
+        self.unit = unit
         self.inner = inner
         self.limit = max_iter if max_iter >= 0 else int(np.iinfo(np.int64).max)
         self.callback = callback
@@ -231,7 +236,7 @@ class _Run(Generic[P, M, Proof]):
 
     def _certify(self) -> Proof:
         certificate = self.problem.certificate(self.point)
-        self.relative_gap = certificate.slope / (1.0 + abs(certificate.value))
+        self.relative_gap = certificate.slope / (self.unit + abs(certificate.value))
         return certificate
 
     def _record(self, certificate: Proof) -> None:
@@ -274,7 +279,7 @@ class _Run(Generic[P, M, Proof]):
 
     def _is_better(self, new: P, old: P) -> bool:
         """Whether h is larger, by its values or slopes, or else, by rounding, the gap smaller."""
-        gain, noise = new.value - old.value, ROUNDING * (1.0 + abs(old.value))
+        gain, noise = new.value - old.value, ROUNDING * (self.unit + abs(old.value))
         if np.array_equal(new.beta, old.beta) or gain < -noise:
             return False
         if gain > noise or self.problem.predicted_gain(new, old, new) > 0.0:

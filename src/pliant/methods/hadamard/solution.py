@@ -24,9 +24,10 @@ class Solution:
     `kernel` is the learned kernel, with the coefficients of all samples, and `intercept` the b of
     the decision function, in the units of the task. `result` is the outcome of the solver; it
     counts the steps of the last problem only, whereas `n_iter` includes those for eta="auto". A fit
-    with another C may start from the coefficients `path_start`, shape (n_samples,). `constant` is
-    the part of the objective that no coefficient changes. `partition` and `part_results` belong to
-    functions that were learned in parts.
+    with another C may start from the coefficients `path_start`, shape (n_samples,). `unit` is that
+    of the objective (see `pliant.methods.svm.dual.MarginDual.unit`), and `constant` is the part of
+    it that no coefficient changes. `partition` and `part_results` belong to functions that were
+    learned in parts.
     """
 
     kernel: HadamardKernel | PartitionedKernel
@@ -34,6 +35,7 @@ class Solution:
     result: Result[Certificate]
     n_iter: int
     path_start: Array
+    unit: float
     constant: float = 0.0
     partition: Partition | None = None
     part_results: Sequence[PartResult] = ()

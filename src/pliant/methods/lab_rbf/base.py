@@ -10,15 +10,21 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.kernels.base import Kernel
 from pliant.core.progress import CallbackSupport, FitProgress, with_callbacks
 from pliant.core.summary import FunctionSummary, Summary
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import Constraint, check_integer, check_parameters, fresh
+from pliant.core.validation import (
+    Constraint,
+    check_integer,
+    check_parameters,
+    check_random_state,
+    fresh,
+    validate_data,
+)
 from pliant.methods.lab_rbf.ensemble import (
     PROBES,
     SLOPE_ROWS,
@@ -48,7 +54,6 @@ AVERAGED = 2.0
 """Members whose held-out loss is more than this times the median are left out."""
 
 LARGEST_SEED = np.iinfo(np.int32).max
-
 
 _FLOATS = (np.float64, np.float32)
 

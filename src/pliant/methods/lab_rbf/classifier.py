@@ -10,12 +10,10 @@ import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import Constraint, check_real, one_of, plain
+from pliant.core.validation import Constraint, check_real, class_codes, one_of, plain, validate_data
 from pliant.methods.lab_rbf.base import BaseLABRBF
 from pliant.methods.lab_rbf.ensemble import Run
 from pliant.methods.lab_rbf.logistic import (
@@ -213,8 +211,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, None]:
         X, y = validate_data(self, X, y, dtype=(np.float64, np.float32), ensure_min_samples=2)
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        self.classes_, codes = class_codes(y)
         table = Table.of(X, self._signs(codes), sample_weight)
         seen = np.unique(codes[table.numbers])
         if len(seen) < 2:

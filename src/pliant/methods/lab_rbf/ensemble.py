@@ -35,6 +35,10 @@ PROBE_STEPS, PROBE_SHRINKAGES = 15, (3e-2,)
 COMPARABLE = 1.1
 """Scales of features whose loss is within this factor of the lowest one are all used."""
 
+SQUARED = 1e8
+"""Squares of features times this must fit into the floating-point type of the products: it is the
+largest theta^2, with room for sums."""
+
 Loss = Callable[[Table, Indices], Callable[[Array], float]]
 """(table, rows) -> the loss of scaled predictions of these rows."""
 
@@ -209,9 +213,11 @@ class EnsembleTrainer:
     ) -> Learned:
         """Learn the bandwidths of one expansion."""
         train, held_out, everything = table.sample(split.train, warp), None, None
+        check_sizes(train.X, self.device)
         loss: Callable[[Array], float] = _no_loss
         if split.held_out is not None:
             held_out = table.sample(split.held_out, warp)
+            check_sizes(held_out.X, self.device)
             loss = self.loss(table, split.held_out)
             everything = table.sample(split.everything, warp) if last_stage else None
         layer = self.layer if last_stage else None
@@ -252,6 +258,21 @@ class EnsembleTrainer:
         split = split._replace(train=split.train[:PROBE_ROWS])
         learned = self._learn(table, recipe, warp, split, rng, last_stage=False)
         return max(learned.stage.loss, TINY)
+
+
+def check_sizes(X: Array, device: Device) -> None:
+    """Raise ValueError if mapped features, shape (n, d), are too large for products on a device.
+
+    They are within [-1, 1], unless they are not to be scaled.
+    """
+    limit = math.sqrt(float(device.xp.finfo(device.dtype).max) / SQUARED)
+    sizes = np.abs(X).max(axis=0)
+    widest = int(np.argmax(sizes))
+    if sizes[widest] > limit:
+        raise ValueError(
+            f"expected features within {limit:.1e} of the middle of their range with scale=False, "
+            f"got a distance of {sizes[widest]:.3g} in column {widest}; use scale=True"
+        )
 
 
 def _no_loss(predicted: Array) -> float:

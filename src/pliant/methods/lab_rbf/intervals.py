@@ -53,6 +53,8 @@ LARGEST_RATIO = 10.0
 MOST_ROWS = 1000
 """Maximum number of held-out rows of each member that errors are learned from."""
 
+LARGEST_EXPONENT = math.log(np.finfo(np.float64).max)
+
 STEPS = 199
 """Number of quantiles that stand for the distribution of the errors in a standard deviation."""
 
@@ -271,7 +273,7 @@ class IntervalRegressor(BaseLABRBF):
         quantiles = np.stack([mean + scale * each for each in z], axis=-1)
         if self.target_transform_ == "log":
             # A target that has no logarithm is below all others: it needs an infinite interval.
-            quantiles = np.where(np.isneginf(quantiles), -np.inf, np.exp(quantiles))
+            quantiles = np.where(np.isinf(quantiles), quantiles, powers_of_e(quantiles))
         if probabilities.ndim == 0:
             quantiles = quantiles[..., 0]
         return np.asarray(self._shaped(quantiles))
@@ -356,6 +358,11 @@ class IntervalRegressor(BaseLABRBF):
             means.append(sum(each) / len(used))  # as `predict` adds them up
             spreads.append((each / unit).std(axis=0) * unit)
         return np.concatenate(means), np.concatenate(spreads)
+
+
+def powers_of_e(exponents: Array) -> Array:
+    """Return exp of some exponents, or the largest float where that is beyond it."""
+    return np.asarray(np.exp(np.minimum(exponents, LARGEST_EXPONENT)))
 
 
 class _ScaledErrors(NamedTuple):

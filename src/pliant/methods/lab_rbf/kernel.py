@@ -7,6 +7,7 @@ first and, where they are skewed, to another scale.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
@@ -160,7 +161,7 @@ class LocalRBFKernel(Kernel):
             self._refuse(f"{len(Y)} others")
 
     def _refuse_one_set(self) -> None:
-        self._refuse("one set of points")
+        self._refuse("one set of points (pass a copy of the support points for their matrix)")
 
     def _refuse(self, got: str) -> None:
         """Raise ValueError: bandwidths belong to the centres."""
@@ -216,9 +217,11 @@ class LocalRBFKernel(Kernel):
         points, centres = X, self.centres
         if self.warp is not None:
             points, centres = self.warp(points), self.warp(centres)
-        middle = centres.mean(axis=0)
-        return points - middle, centres - middle
+        middle = (centres / len(centres)).sum(axis=0) if _huge(centres) else centres.mean(axis=0)
+        return _difference(points, middle), _difference(centres, middle)
 
+
+LARGEST = float(np.finfo(np.float64).max)
 
 CACHED = 130_000
 """Number of kernel values that are computed together: 1 MB."""
@@ -262,6 +265,17 @@ class _SquaredDistances(NamedTuple):
 def _clipped(X: Array, widest: Array) -> Array:
     with np.errstate(over="ignore"):
         return np.asarray((X * widest).clip(-FAR, FAR))
+
+
+def _huge(X: Array) -> bool:
+    """Return whether sums of these numbers may leave the range of floats."""
+    return bool(max(X.max(), -X.min()) > LARGEST / len(X))
+
+
+def _difference(X: Array, middle: Array) -> Array:
+    """Return X - middle, within the range of floats."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.clip(X - middle, -LARGEST, LARGEST))
 
 
 def squared_distances(X: Array, C: Array, theta: Array) -> Array:
@@ -366,9 +380,9 @@ class Warp(BaseEstimator):
 
     def __call__(self, X: npt.ArrayLike) -> Array:
         """Return u(x) of each row, float64, shape (n_samples, n_features)."""
-        scaled = self._scaled(np.asarray(X))
-        scaled -= self.centres
-        scaled *= self.slopes
+        scaled = _difference(self._scaled(np.asarray(X)), self.centres)
+        with np.errstate(over="ignore"):  # points may lie far outside the range of the features
+            scaled *= self.slopes
         bent = np.flatnonzero(self.kinds)
         scaled[:, bent] = scaled[:, bent].clip(-BEYOND, BEYOND)
         return scaled
@@ -384,7 +398,9 @@ class Warp(BaseEstimator):
         for j in np.flatnonzero(self.kinds == WARPS.index("log")):
             scaled[:, j] = np.log(np.maximum(scaled[:, j], 0.0) + self.offsets[j])
         for j in np.flatnonzero(self.kinds == WARPS.index("asinh")):
-            scaled[:, j] = np.arcsinh((scaled[:, j] - self.offsets[j]) / self.widths[j])
+            with np.errstate(over="ignore"):
+                units = (scaled[:, j] - self.offsets[j]) / self.widths[j]
+            scaled[:, j] = np.arcsinh(units.clip(-LARGEST, LARGEST))
         return scaled
 
 
@@ -452,13 +468,18 @@ def _skewed(X: Array) -> Mask:
 
 def _log_scale(x: Array, low: float) -> tuple[float, float] | None:
     """Return offset and width of log(x + offset): a tenth of the median of the positive values."""
-    if low < 0 or np.median(x) > (x.max() + low) / 2:
+    if low < 0 or np.median(x) > x.max() / 2 + low / 2:
         return None
-    return 0.1 * float(np.median(x[x > 0])), 1.0
+    offset = 0.1 * float(np.median(x[x > 0]))
+    return (offset, 1.0) if offset > 0 else None
 
 
-def _asinh_scale(x: Array) -> tuple[float, float]:
+def _asinh_scale(x: Array) -> tuple[float, float] | None:
     """Return median and half the interquartile range; if that is 0, a third of the deviation."""
-    low, middle, high = np.quantile(x, [0.25, 0.5, 0.75])
+    # A power of two, so that differences and squares are numbers and no digit changes.
+    size = math.ldexp(0.5, math.frexp(float(np.abs(x).max()))[1])
+    unit = x / size
+    low, middle, high = np.quantile(unit, [0.25, 0.5, 0.75])
     width = (high - low) / 2
-    return float(middle), float(width) if width > 0 else float(x.std()) / 3
+    width = size * (float(width) if width > 0 else float(unit.std()) / 3)
+    return (size * float(middle), width) if width > 0 else None

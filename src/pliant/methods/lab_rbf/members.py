@@ -16,7 +16,7 @@ from pliant.core.kernels.base import Kernel
 from pliant.core.kernels.weighted_sum import WeightedSum
 from pliant.core.threads import blas_limited, threads_for
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import check_points, check_real
+from pliant.core.validation import check_points, check_real, check_row_numbers
 from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel, Warp
 from pliant.methods.lab_rbf.objective import ridge_path
 from pliant.methods.lab_rbf.rows import Table
@@ -261,6 +261,7 @@ class LABRBFMember(BaseEstimator):
                 raise ValueError(f"expected finite {name} of shape {shape}, got {value.shape}")
         if self.warp_.slopes.shape != (d,) or not isinstance(self.linear_, bool):
             raise ValueError(f"expected warp_ of {d} features and linear_ True or False")
+        check_row_numbers("support_", self.support_)
         check_real("alpha_", self.alpha_, above=0)
         check_real("shrinkage_", self.shrinkage_, least=0, infinite=True)
         check_real("level_", self.level_)
@@ -350,6 +351,13 @@ def fit_coefficients(members: list[LABRBFMember], table: Table, n_jobs: int | No
     sums = reduce(_added, parts)
     for member, (gram, right) in zip(members, sums, strict=True):
         a = ridge_path(gram, right, np.array([member.alpha_]))[0]
+        with np.errstate(over="ignore"):
+            a = a * table.unit
+        if not np.isfinite(a).all():
+            raise ValueError(
+                "expected targets whose coefficients are finite numbers, got inf for targets of "
+                f"up to {np.abs(table.Y).max():.3g}; scale the targets"
+            )
         member.set_coefficients(a, mean)
 
 
@@ -359,8 +367,9 @@ Sums = list[tuple[Array, Array]]
 
 @blas_limited
 def _sums(members: list[LABRBFMember], table: Table, rows: slice, mean: Array) -> Sums:
-    """Return the normal equations of one block of rows."""
-    X, residual = np.asarray(table.X[rows], dtype=np.float64), table.Y[rows] - mean
+    """Return the normal equations of one block of rows, for targets divided by their unit."""
+    X = np.asarray(table.X[rows], dtype=np.float64)
+    residual = table.Y[rows] / table.unit - mean / table.unit
     weights = None if table.weights is None else table.weights[rows, None]
     sums: Sums = []
     for member in members:

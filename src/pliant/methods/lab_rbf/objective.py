@@ -29,8 +29,14 @@ from pliant.methods.lab_rbf.rows import Block, Evaluated, Evaluation, LocalRows,
 LOWEST, HIGHEST = math.log(1e-6), math.log(1e4)
 """Bounds on log theta^2, for features on [-1, 1]."""
 
+LARGEST_LEVEL = 690.0
+"""Bound on the absolute value of log lam: lam and its inverse must be numbers."""
+
 LEAST_ENERGY = 1e-36
 """Lower bound on R, for targets on [-1, 1]: its inverse must fit into float32."""
+
+NEGLIGIBLE = 1e-18
+"""Share of the largest eigenvalue of F'F below which a ridge penalty makes no difference."""
 
 JITTER = 1e-9
 """Added to lam, relative to the mean diagonal of F'F: its Cholesky factor must exist."""
@@ -297,7 +303,10 @@ def cholesky_factor(gram: Array, alpha: Array | float) -> Array:
         factor, failed = scipy.linalg.lapack.dpotrf(lifted, lower=1, overwrite_a=1)
         if not failed:
             return np.asarray(factor)
-    raise ValueError("expected finite features of moderate size; scale the data")
+    raise ValueError(
+        "expected features and weights of moderate size, got sums of squares of "
+        f"{float(gram.diagonal().mean()):.3g} on average; scale the data"
+    )
 
 
 def _solved(factor: Array, right: Array) -> Array:
@@ -319,8 +328,16 @@ def ridge_path(gram: Array, right: Array, alphas: Array) -> Array:
     """
     values, vectors = np.linalg.eigh(gram)
     rotated = vectors.T @ right
-    scaled = [rotated / (np.maximum(values, 0.0) + alpha)[:, None] for alpha in alphas]
+    # Smaller penalties than this are hidden by rounding, and could leave nothing to divide by.
+    least = NEGLIGIBLE * max(float(values[-1]), 0.0)
+    damped = (np.maximum(values, 0.0) + max(alpha, least) for alpha in alphas)
+    scaled = [rotated / each[:, None] for each in damped]
     return np.stack([vectors @ each for each in scaled])
+
+
+def _level(x: Array) -> float:
+    """Return log lam within its bounds, the last entry of a packed vector."""
+    return min(max(float(x[-1]), -LARGEST_LEVEL), LARGEST_LEVEL)
 
 
 @dataclass(frozen=True, eq=False)
@@ -351,7 +368,7 @@ class Bandwidths:
         """Return log theta^2 within its bounds, shape (m, d), and log lam."""
         shape = self.objective.rows.features.centres.shape
         s = x[: shape[0] * shape[1]].reshape(shape)
-        return s.clip(LOWEST, HIGHEST), float(x[-1]) if self.learns_level else 0.0
+        return s.clip(LOWEST, HIGHEST), _level(x) if self.learns_level else 0.0
 
     def value_and_gradient(self, x: Array) -> tuple[float, Array]:
         """Return the penalised objective and its gradient."""
@@ -383,7 +400,7 @@ class Shared:
         """Return log theta^2 within its bounds, shape (m, d), and log lam."""
         m, d = self.objective.rows.features.centres.shape
         s = np.tile(x[:d].clip(LOWEST, HIGHEST), (m, 1))
-        return s, float(x[-1]) if self.learns_level else 0.0
+        return s, _level(x) if self.learns_level else 0.0
 
     def value_and_gradient(self, x: Array) -> tuple[float, Array]:
         """Return the objective and its gradient."""

@@ -9,23 +9,29 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
     Constraint,
     check_integer,
+    check_random_state,
     check_share,
     check_targets,
     check_vector,
     optional,
     plain,
+    validate_data,
 )
 from pliant.methods.lab_rbf.ensemble import Run
-from pliant.methods.lab_rbf.intervals import IntervalRegressor, LABRBFErrorModel, learn_errors
-from pliant.methods.lab_rbf.kernel import skewness
+from pliant.methods.lab_rbf.intervals import (
+    IntervalRegressor,
+    LABRBFErrorModel,
+    learn_errors,
+    powers_of_e,
+)
+from pliant.methods.lab_rbf.kernel import LARGEST, skewness
+from pliant.methods.lab_rbf.members import TINY
 from pliant.methods.lab_rbf.rows import Table
 
 SKEWED_TARGET = 0.9
@@ -278,13 +284,14 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
         X, Y = self._checked(X, y)
         table, reserved = self._reserve(Table.of(X, Y, sample_weight))
         self.target_low_, self.target_high_ = table.Y.min(axis=0), table.Y.max(axis=0)
-        constant = np.flatnonzero(self.target_high_ <= self.target_low_)
-        if len(constant):
-            which = "y" if self.single_output_ else f"y[:, {constant[0]}]"
-            value = plain(table.Y[0, constant[0]])
-            raise ValueError(
-                f"expected a target that varies, got {which} = {value} in all {len(table)} rows"
-            )
+        half = self.target_high_ / 2 - self.target_low_ / 2
+        narrow = np.flatnonzero(half < TINY)
+        if len(narrow):
+            k = int(narrow[0])
+            which = "y" if self.single_output_ else f"y[:, {k}]"
+            low, high = plain(self.target_low_[k]), plain(self.target_high_[k])
+            got = f"{which} = {low}" if low == high else f"{which} from {low} to {high}"
+            raise ValueError(f"expected a target that varies, got {got} in all {len(table)} rows")
         return table, reserved
 
     def _checked(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Array, Array]:
@@ -378,8 +385,12 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
         mean, spread = self._mean_and_spread(self._blocks(X), errors.unit)
         scale, z = errors.scale(spread), errors.sample()
         if self.target_transform_ == "log":
-            squares = sum((np.exp(mean + scale * each) - np.exp(mean)) ** 2 for each in z) / len(z)
-            return self._in_range(mean), self._shaped(np.sqrt(squares))
+            unit = 2.0 ** np.floor(np.log2(self.target_high_))  # exact, and squares are numbers
+            centre = powers_of_e(mean) / unit
+            apart = (powers_of_e(mean + scale * each) / unit - centre for each in z)
+            with np.errstate(over="ignore"):
+                spread = unit * np.sqrt(sum(each**2 for each in apart) / len(z))
+            return self._in_range(mean), self._shaped(np.minimum(spread, LARGEST))
         return self._in_range(mean), self._shaped(scale * np.sqrt((z**2).mean(axis=0)))
 
     def _reserve(self, table: Table) -> tuple[Table, Table | None]:
@@ -399,7 +410,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
 
     def _in_range(self, mean: Array) -> Array:
         """Return predictions in the units of y."""
-        predicted = np.exp(mean) if self.target_transform_ == "log" else mean
+        predicted = powers_of_e(mean) if self.target_transform_ == "log" else mean
         return self._shaped(predicted.clip(self.target_low_, self.target_high_))
 
     def _response(self, values: Array) -> Array:

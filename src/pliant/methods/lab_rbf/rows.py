@@ -27,6 +27,9 @@ from pliant.methods.lab_rbf.kernel import Profile, Warp
 ROUNDED = 2e-5
 """Least ridge penalty, relative to the mean diagonal of F'F, for products in float32."""
 
+LARGEST_WEIGHT = 1e20
+"""Bound on the mean sample weight, and on its inverse: squares of it must fit into float32."""
+
 SUMMED = 1024
 """Number of rows of one product; the products are added up in float64."""
 
@@ -55,6 +58,13 @@ class Table:
         if sample_weight is None:
             return cls(X, Y, np.arange(len(X)))
         weights = check_weights(sample_weight, X)
+        with np.errstate(over="ignore"):
+            mean = float(weights.mean())
+        if not 1.0 / LARGEST_WEIGHT <= mean <= LARGEST_WEIGHT:
+            raise ValueError(
+                f"expected sample_weight with a mean from {1.0 / LARGEST_WEIGHT:g} to "
+                f"{LARGEST_WEIGHT:g}, got {mean:.3g}; divide them by their mean"
+            )
         rows = np.flatnonzero(weights)
         if len(rows) == len(X):  # no copy of X
             return cls(X, Y, rows, weights)
@@ -81,9 +91,14 @@ class Table:
         """The mean weight of a row."""
         return 1.0 if self.weights is None else float(self.weights.mean())
 
+    @cached_property
+    def unit(self) -> Array:
+        """A power of two about as large as the targets, shape (q,): to divide by it is exact."""
+        return np.ldexp(0.5, np.frexp(np.abs(self.Y).max(axis=0))[1])
+
     def mean(self) -> Array:
         """Return the weighted mean of the targets, shape (q,)."""
-        return np.asarray(np.average(self.Y, axis=0, weights=self.weights))
+        return self.unit * np.average(self.Y / self.unit, axis=0, weights=self.weights)
 
     def places(self, support: Any, n_samples: int) -> Indices:
         """Return the places of support points, given by their row numbers of 0 to n_samples - 1."""

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.blocks import in_blocks
 from pliant.core.kernels.base import Kernel
@@ -23,22 +23,24 @@ from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
 from pliant.core.validation import (
     Constraint,
+    check_finite,
     check_flag,
     check_parameters,
     check_points,
     check_real,
-    forget,
+    fresh,
     integer,
     optional,
     real_number,
     stack_level,
+    validate_data,
 )
 from pliant.methods.mkl.bemkl import Model
 from pliant.methods.mkl.bemkl_ascent import Fit, ascend
 from pliant.methods.mkl.bemkl_factors import Gamma
 from pliant.methods.mkl.candidates import candidate_kernels, normalized_kernels
 from pliant.methods.mkl.grams import Grams
-from pliant.methods.svm.estimators import expansion
+from pliant.methods.svm.expansion import expansion
 
 FLAT = (1.0, 1.0)
 """Shape and scale of the default priors."""
@@ -113,22 +115,31 @@ class BaseBEMKL(CallbackSupport, BaseEstimator):
         sklearn.exceptions.ConvergenceWarning
             ``max_iter`` or ``max_seconds`` came before ``tol``.
         """
-        forget(self)
-        check_parameters(self)
-        points, outputs = self._checked_data(X, y)
-        names = getattr(self, "feature_names_in_", None)
-        kernels = candidate_kernels(self.kernels, points, names)
-        kernels = normalized_kernels(kernels, points, self.normalize)
-        model = self._model(Grams(kernels, points, float(self.cache_mb)), outputs.target)
-        progress = FitProgress(self, X, y)
-        deadline = Deadline(progress, self.max_seconds)
-        fit = ascend(model, self.max_iter, float(self.tol), deadline)
-        self.kernels_ = kernels
-        self.kernel_names_ = short_names(kernels, names)
-        self.support_vectors_ = points.copy()
-        self._keep(fit, outputs)
-        progress.end()
-        self._warn_if_open(fit, deadline)
+        with fresh(self):
+            check_parameters(self)
+            points, outputs = self._checked_data(X, y)
+            names = getattr(self, "feature_names_in_", None)
+            kernels = candidate_kernels(self.kernels, points, names)
+            kernels = normalized_kernels(kernels, points, self.normalize)
+            model = self._model(Grams(kernels, points, float(self.cache_mb)), outputs.target)
+            progress = FitProgress(self, X, y)
+            deadline = Deadline(progress, self.max_seconds)
+            fit = ascend(model, self.max_iter, float(self.tol), deadline)
+            self.kernels_ = kernels
+            self.kernel_names_ = short_names(kernels, names)
+            self.support_vectors_ = points.copy()
+            with np.errstate(over="ignore", invalid="ignore"):
+                self._keep(fit, outputs)
+            learned = (
+                "dual_coef_",
+                "intercept_",
+                "weights_std_",
+                "latent_variance_",
+                *self._shapes,
+            )
+            check_finite(self, learned, "scale the features and y, or use other priors")
+            progress.end()
+            self._warn_if_open(fit, deadline)
         return self
 
     @abstractmethod
@@ -175,8 +186,8 @@ class BaseBEMKL(CallbackSupport, BaseEstimator):
 
     def _mean(self, points: Array) -> Array:
         """Return the posterior means of the outputs, shape (m,) or (m, n_classes)."""
-        values = expansion(self.kernel_, points, self.support_vectors_, self.dual_coef_)
-        return values + self.intercept_
+        vectors, coefficients = self.support_vectors_, self.dual_coef_
+        return expansion(self.kernel_, points, vectors, coefficients, self.intercept_)
 
     def _variances(self, points: Array, scale: float = 1.0) -> Array:
         """Return the variances of e'g + b under the posterior, shape (m, n_outputs).

@@ -9,17 +9,27 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, log_expit, log_ndtr, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
+from pliant.core.blocks import finite_outputs
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
-from pliant.core.validation import Constraint, check_flag, plain, real_number
+from pliant.core.validation import (
+    Constraint,
+    check_flag,
+    check_targets,
+    class_codes,
+    plain,
+    real_number,
+    validate_data,
+)
 from pliant.methods.mkl.bemkl import Model, Priors
 from pliant.methods.mkl.bemkl_ascent import Fit
 from pliant.methods.mkl.bemkl_base import FLAT, BaseBEMKL, Outputs, check_prior
 from pliant.methods.mkl.grams import Grams
 from pliant.methods.svm.estimators import scaled_target
+
+LEAST_LOG = -1e300
+"""In place of the logarithm of a probability of zero, whose differences would not be numbers."""
 
 
 class BEMKLClassifier(ClassifierMixin, BaseBEMKL):
@@ -178,8 +188,7 @@ class BEMKLClassifier(ClassifierMixin, BaseBEMKL):
 
     def _checked_data(self, X: Any, y: Any) -> tuple[Array, Outputs]:
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        self.classes_, codes = class_codes(y)
         if len(self.classes_) < 2:
             raise ValueError(
                 f"expected at least two classes, got one class: {plain(self.classes_[0])!r}"
@@ -242,7 +251,8 @@ class BEMKLClassifier(ClassifierMixin, BaseBEMKL):
         means = self._mean(points).reshape(len(points), -1)
         deviations = np.sqrt(1.0 + self._variances(points))
         margin = float(self.margin)
-        odds = log_ndtr((means - margin) / deviations) - log_ndtr((-means - margin) / deviations)
+        above = np.maximum(log_ndtr((means - margin) / deviations), LEAST_LOG)
+        odds = above - np.maximum(log_ndtr((-means - margin) / deviations), LEAST_LOG)
         if odds.shape[1] == 1:
             return np.column_stack([expit(-odds[:, 0]), expit(odds[:, 0])])
         return np.asarray(softmax(log_expit(odds), axis=1))
@@ -412,7 +422,7 @@ class BEMKLRegressor(RegressorMixin, BaseBEMKL):
 
     def _checked_data(self, X: Any, y: Any) -> tuple[Array, Outputs]:
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
-        y = np.asarray(y, dtype=np.float64)
+        y = check_targets(y)
         target, centre, scale = scaled_target(y, self.scale_target)
         return X, Outputs(target[None], centre, scale)
 
@@ -448,4 +458,6 @@ class BEMKLRegressor(RegressorMixin, BaseBEMKL):
         if not return_std:
             return mean
         deviations = np.sqrt(self._variances(points, self.target_scale_)[:, 0])
-        return mean, np.hypot(self.target_scale_ * deviations, self.noise_std_)
+        with np.errstate(over="ignore"):
+            std = np.hypot(self.target_scale_ * deviations, self.noise_std_)
+        return mean, finite_outputs(std, points)

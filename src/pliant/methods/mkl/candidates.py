@@ -125,7 +125,7 @@ def normalized_kernels(kernels: Sequence[Kernel], X: Array, normalize: bool) -> 
             scaled.append(kernel)
             continue
         with np.errstate(over="ignore", invalid="ignore"):
-            diagonal = kernel.diag(X)
+            diagonal = kernel._diagonal(X)
         if not np.isfinite(diagonal).all():
             raise ValueError(
                 f"expected finite kernel values, got inf or NaN from kernel {m}, "

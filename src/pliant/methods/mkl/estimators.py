@@ -11,7 +11,8 @@ from pliant.core.typing import Array
 from pliant.core.validation import Constraint, check_flag, one_of
 from pliant.methods.mkl.base import BaseMKL
 from pliant.methods.mkl.rules import CLASSIFICATION_RULES, RULES
-from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor, expansion
+from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor
+from pliant.methods.svm.expansion import expansion
 
 
 class MKLClassifier(BaseMKL, SVMClassifier):

@@ -9,17 +9,22 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import OutlierMixin
-from sklearn.utils.validation import validate_data
 
 from pliant.core.kernels.base import Kernel
 from pliant.core.progress import Result
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Callback
-from pliant.core.validation import Constraint, check_real, check_weights, one_of
+from pliant.core.validation import (
+    Constraint,
+    check_real,
+    check_weights,
+    one_of,
+    validate_data,
+)
 from pliant.methods.mkl import newton
 from pliant.methods.mkl.base import BaseMKL
 from pliant.methods.svm.dual import MarginDual, one_class_dual
-from pliant.methods.svm.estimators import expansion
+from pliant.methods.svm.expansion import expansion
 from pliant.methods.svm.rows import Rows
 from pliant.methods.svm.task import Task
 
@@ -35,6 +40,10 @@ def _check_nu(name: str, value: Any) -> None:
     """Raise ValueError unless 0 < nu <= 1."""
     if check_real(name, value, above=0) > 1:
         raise ValueError(f"expected {name} <= 1, got {value!r}")
+
+
+LARGEST = 1e100
+"""Largest unit of coefficients, and the inverse of the smallest: its square must be a number."""
 
 
 class MKLOneClass(OutlierMixin, BaseMKL):
@@ -277,6 +286,11 @@ class MKLOneClass(OutlierMixin, BaseMKL):
         # In these units the objective is about n^2: the solver's tolerances are shares of it.
         scale = float(self.nu) * total * np.sqrt(self._size(candidates.kernels, points))
         scale = float(scale) / len(members)
+        if not 1.0 / LARGEST <= scale <= LARGEST:
+            raise ValueError(
+                f"expected nu times the mean of sample_weight, times the root of the mean of "
+                f"k(x, x), from {1.0 / LARGEST:g} to {LARGEST:g}, got {scale:.3g}"
+            )
         return [
             Task(kernel, points, members, np.ones(len(members)), weights, candidates, psd,
                  scale=scale)

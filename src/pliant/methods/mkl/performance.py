@@ -18,9 +18,11 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from pliant.core.typing import Array, Indices
+from pliant.core.validation import (
+    check_random_state,
+)
 from pliant.methods.mkl.grams import Grams
 from pliant.methods.mkl.weighting import Weighting, normalised
 from pliant.methods.svm.dual import MarginDual, svc_dual, svr_dual

@@ -46,6 +46,10 @@ MAX_ITER = 1000
 PATIENCE, PROGRESS = 100, 0.9
 """A run ends when the gap is not below this share of what it was that number of evaluations ago."""
 
+FINE, IMPATIENCE = 1e-7, 20
+"""Below this relative gap, that number of evaluations without progress ends a run: rounding errors
+of the two quadratic programs let gaps come down to about 1e-8."""
+
 MEMORY = 30
 """Steps that L-BFGS remembers."""
 
@@ -233,7 +237,8 @@ class _Run:
         gap = self.ratio - self.lower
         if gap < PROGRESS * self.progress[1]:
             self.progress = (count, gap)
-        stuck = count - self.progress[0] >= PATIENCE
+        patience = IMPATIENCE if gap <= FINE * self.ratio else PATIENCE
+        stuck = count - self.progress[0] >= patience
         if asked or stuck or count >= self.limit or gap <= self.tol * self.ratio:
             raise _Done
 

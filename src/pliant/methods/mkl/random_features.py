@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from pliant.core.kernels.standard import scaled_gamma
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
 from pliant.core.validation import (
@@ -20,6 +21,7 @@ from pliant.core.validation import (
     check_labels,
     check_parameters,
     check_points,
+    check_random_state,
     check_real,
     check_vector,
     has_fractions,
@@ -28,6 +30,7 @@ from pliant.core.validation import (
     optional,
     plain,
     real_number,
+    validate_data,
 )
 
 BLOCK_ENTRIES = 1 << 18
@@ -35,6 +38,9 @@ BLOCK_ENTRIES = 1 << 18
 
 FARTHEST = 1e30
 """Largest product of a frequency and a point: float32 goes up to 3e38."""
+
+LARGEST = 1e37
+"""Largest frequency, for the same reason."""
 
 CANDIDATES = 10
 """Candidates for each feature that is kept, by default."""
@@ -201,7 +207,8 @@ class AlignedRandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             self, X, y, dtype=(np.float64, np.float32), ensure_min_samples=2, y_numeric=False
         )
         columns = _centred_columns(np.asarray(y), self.target)
-        self.center_ = points.mean(axis=0, dtype=np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.center_ = points.mean(axis=0, dtype=np.float64)
         self.gamma_ = self._bandwidth(points)
         self.frequencies_, self.offsets_ = self._candidates(points.shape[1])
         self.scores_ = self._scores(points, columns)
@@ -237,14 +244,9 @@ class AlignedRandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         if not isinstance(self.gamma, str):
             return check_real("gamma", self.gamma, above=0)
         scaled = check_choice("gamma", self.gamma, ("scale", "auto")) == "scale"
-        with np.errstate(over="ignore", invalid="ignore"):
-            spread = float(points.var(dtype=np.float64)) if scaled else 1.0
-        if not np.isfinite(spread):
-            raise ValueError(
-                "expected features with a finite variance for gamma='scale', got values up to "
-                f"{np.abs(points).max():.3g}; scale the features"
-            )
-        return 1.0 / (points.shape[1] * spread) if spread > 0.0 else 1.0
+        if scaled and points.max() == points.min():
+            return 1.0
+        return scaled_gamma(points) if scaled else 1.0 / points.shape[1]
 
     def _candidates(self, n_features: int) -> tuple[Array, Array]:
         """Return the frequencies w_i as columns, and the offsets b_i."""
@@ -260,6 +262,12 @@ class AlignedRandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             frequencies = np.sqrt(2.0 * self.gamma_) * draw.standard_normal(shape)
         else:
             frequencies = self.gamma_ * draw.standard_cauchy(shape)
+        largest = float(np.abs(frequencies).max())
+        if largest > LARGEST:
+            raise ValueError(
+                f"expected frequencies up to {LARGEST:g}, got {largest:.3g} for gamma = "
+                f"{self.gamma_:.3g}; scale the features"
+            )
         return frequencies, draw.uniform(0.0, 2.0 * np.pi, count)
 
     def _scores(self, points: Array, columns: Array) -> Array:
@@ -329,7 +337,9 @@ def _centred_columns(y: npt.NDArray[Any], target: str) -> Array:
         columns = (codes[:, None] == np.arange(classes.size)).astype(np.float64)
         if classes.size == 2:
             columns = columns[:, 1:]
-    columns = columns - columns.mean(axis=0)
+    # In (-1, 1), to the last bit: sums do not overflow.
+    columns = np.ldexp(columns, -math.frexp(float(np.abs(columns).max()))[1])
+    columns -= columns.mean(axis=0)
     spread = float(np.abs(columns).max())
     if not spread > 0.0:
         raise ValueError(f"expected at least two different values in y, got {plain(y[0])!r} only")

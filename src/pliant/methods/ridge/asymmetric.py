@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.blocks import in_blocks
 from pliant.core.kernels.base import Kernel
@@ -21,8 +21,10 @@ from pliant.core.validation import (
     Constraint,
     check_parameters,
     check_points,
+    check_targets,
     check_weights,
     real_number,
+    validate_data,
 )
 
 
@@ -153,7 +155,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         points, targets = validate_data(
             self, X, y, dtype=np.float64, y_numeric=True, multi_output=True, ensure_min_samples=2
         )
-        targets = np.asarray(targets, dtype=np.float64)
+        targets = check_targets(targets)
         root = np.sqrt(check_weights(sample_weight, points))
         names = getattr(self, "feature_names_in_", None)
         kernel = as_kernel(self.kernel, points, self.gamma, names)
@@ -162,17 +164,24 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         else:
             gram = _finite(kernel._between_sets(points, points), kernel)
         factors = _factors(gram, root, alpha)
+        with np.errstate(over="ignore", invalid="ignore"):
+            first, second = (
+                scale_rows(root, factors.solve(scale_rows(root, targets), transposed=transposed))
+                for transposed in (False, True)
+            )
+            residuals = targets - gram @ first, targets - gram.T @ second
+            multipliers = alpha * second, alpha * first
+        if not np.isfinite([*residuals, *multipliers, first, second]).all():
+            raise ValueError(
+                f"expected finite coefficients, got inf or NaN with alpha = {alpha:g} and targets "
+                f"of up to {np.abs(targets).max():.3g}; scale the targets, or change alpha"
+            )
         self.kernel_ = None if self._precomputed else kernel
         self.support_vectors_: Any = None if self._precomputed else points.copy()
-        self.dual_coef_, self.second_dual_coef_ = (
-            scale_rows(root, factors.solve(scale_rows(root, targets), transposed=second))
-            for second in (False, True)
-        )
+        self.dual_coef_, self.second_dual_coef_ = first, second
         self.intercept_ = 0.0
-        self.residuals_ = targets - gram @ self.dual_coef_
-        self.second_residuals_ = targets - gram.T @ self.second_dual_coef_
-        self.multipliers_ = alpha * self.second_dual_coef_
-        self.second_multipliers_ = alpha * self.dual_coef_
+        self.residuals_, self.second_residuals_ = residuals
+        self.multipliers_, self.second_multipliers_ = multipliers
         self.condition_ = factors.condition
         return self
 
@@ -188,6 +197,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         return self._expand(X, self._values, self.dual_coef_)
 
+    @blas_limited
     def predict_second(self, X: npt.ArrayLike) -> Array:
         """Return f2 at each point, shape (n_queries,) or (n_queries, n_outputs).
 
@@ -283,11 +293,22 @@ def _finite(gram: Array, kernel: Kernel) -> Array:
 def _factors(gram: Array, root: Array, alpha: float) -> LUFactors:
     """Return the LU factors of S^{1/2} K S^{1/2} + alpha I; `root` is the diagonal of S^{1/2}."""
     matrix = np.array(gram, order="F")
-    matrix *= root[:, None]
-    matrix *= root
-    matrix[np.diag_indices_from(matrix)] += alpha
-    return lu_factors(
-        matrix,
-        f"K + alpha I with alpha = {alpha:g}",
-        "K has an eigenvalue near -alpha, try another alpha",
-    )
+    with np.errstate(over="ignore", invalid="ignore"):
+        matrix *= root[:, None]
+        matrix *= root
+        matrix[np.diag_indices_from(matrix)] += alpha
+        size = float(np.abs(matrix).sum(axis=0).max())
+    if not np.isfinite(size):
+        raise ValueError(
+            "expected kernel values times weights with finite sums, got kernel values of up to "
+            f"{np.abs(gram).max():.3g} and weights of up to {float(root.max()) ** 2:.3g}; scale "
+            "the features or divide the weights by their mean"
+        )
+    try:
+        return lu_factors(
+            matrix,
+            f"K + alpha I with alpha = {alpha:g}",
+            "K has an eigenvalue near -alpha, try another alpha",
+        )
+    except np.linalg.LinAlgError as error:
+        raise ValueError(str(error)) from None

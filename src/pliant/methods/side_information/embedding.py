@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
-from sklearn.utils import check_random_state, get_tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.blocks import in_blocks
 from pliant.core.kernels.base import Kernel
@@ -19,10 +19,12 @@ from pliant.core.typing import Array
 from pliant.core.validation import (
     Constraint,
     check_parameters,
+    check_random_state,
     fresh,
     integer,
     optional,
     real_number,
+    validate_data,
 )
 from pliant.methods.side_information.components import (
     component_inputs,

@@ -22,6 +22,7 @@ import numpy.typing as npt
 import scipy.sparse
 
 from pliant.core.linalg import scale_rows
+from pliant.core.public import set_public_module
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import (
     check_choice,
@@ -423,3 +424,6 @@ def _group_weights(kinds: Indices, beta: float) -> Array:
     T[kinds < 0] = 0.0
     T[:, kinds < 0] = 0.0
     return np.exp(beta * T)
+
+
+set_public_module({**globals(), "__name__": "pliant"}, ["SideInformation"])

@@ -135,7 +135,8 @@ class DistanceBounds:
             gap = float(pull @ (self.bounds - p)) if violation == 0.0 else math.nan
             return BoundsCertificate(gram, divergence, lower, gap, violation)
         penalty = self.slack * self._best_excess(p)
-        dual = self.slack * np.log1p(-pull * self.bounds / self.slack)
+        with np.errstate(divide="ignore"):  # a slack beyond 1e16 bounds rounds its inverse to zero
+            dual = self.slack * np.log1p(-pull * self.bounds / self.slack)
         value, lower = divergence + float(penalty.sum()), log_det + float(dual.sum())
         gap = float((penalty - pull * p - dual).sum())  # term by term: log det cancels exactly
         return BoundsCertificate(gram, value, lower, gap, violation)
@@ -144,7 +145,11 @@ class DistanceBounds:
         """Return d_IS of the best slack for each pair; 0 where p satisfies the bound."""
         # with x = xi/b - 1: d_IS = x - log(1 + x)
         x = self.signs * np.maximum(self.signs * (p / self.bounds - 1.0), 0.0)
-        return np.asarray(x - np.log1p(x))
+        with np.errstate(divide="ignore"):
+            logarithm = np.log1p(x)
+        rounded = x <= -1.0  # p is smaller than the last digit of the bound
+        logarithm[rounded] = np.log(p[rounded]) - np.log(self.bounds[rounded])
+        return np.asarray(x - logarithm)
 
 
 def pair_distances(gram: Array, pairs: Indices) -> Array:

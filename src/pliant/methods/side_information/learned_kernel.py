@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, check_memory, validate_data
+from sklearn.utils.validation import check_is_fitted, check_memory
 
 from pliant._version import __version__
 from pliant.core.blocks import in_blocks
@@ -29,9 +29,11 @@ from pliant.core.validation import (
     check_parameters,
     check_points,
     check_real,
+    check_targets,
     fresh,
     integer,
     plain,
+    validate_data,
     where_equal,
 )
 from pliant.methods.side_information.kernels import resolve_columns_of
@@ -213,7 +215,8 @@ class BaseLearnedKernel(BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         """Declare whether X holds kernel values."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = get_tags(self._learner()).input_tags.pairwise
+        if self.learner is None or hasattr(self.learner, "fit"):  # else `fit` raises the error
+            tags.input_tags.pairwise = get_tags(self._learner()).input_tags.pairwise
         return tags
 
     def _check_loaded(self) -> None:
@@ -348,7 +351,8 @@ class LearnedKernelClassifier(ClassifierMixin, BaseLearnedKernel):
         points, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         if labels.dtype.kind == "O":
             labels = check_labels(labels)
-        check_classification_targets(labels)
+        with np.errstate(invalid="ignore"):
+            check_classification_targets(labels)
         known = ~where_equal(labels, self.unlabeled)
         self.classes_, known_codes = np.unique(labels[known], return_inverse=True)
         if len(self.classes_) < 2:
@@ -456,7 +460,7 @@ class LearnedKernelRegressor(RegressorMixin, BaseLearnedKernel):
         points, targets = validate_data(
             self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2
         )
-        targets = np.asarray(targets, dtype=np.float64)
+        targets = check_targets(targets)
         takes_classes = not is_regressor(self._learner())
         codes = _quantile_codes(targets, int(self.n_bins)) if takes_classes else targets
         self._learn_from(points, codes, np.ones(len(points), dtype=bool), targets)

@@ -9,14 +9,14 @@ from typing import Any, ClassVar, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.blocks import in_blocks
 from pliant.core.kernels.base import Kernel
 from pliant.core.summary import Summary
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import Constraint, check_gram, check_parameters, fresh
+from pliant.core.validation import Constraint, check_gram, check_parameters, fresh, validate_data
 from pliant.methods.side_information.information import SideInformation
 from pliant.methods.side_information.kernels import LandmarkKernel, LogDetKernel
 

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from pliant.core.progress import CallbackSupport, FitProgress, Status, with_callbacks
 from pliant.core.summary import Convergence, Summary
@@ -18,6 +17,7 @@ from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
     Constraint,
     check_flag,
+    check_random_state,
     check_real,
     integer,
     optional,

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.random import RandomState
-from sklearn.utils import check_random_state
 
 from pliant.core.kernels.base import Kernel
 from pliant.core.typing import Array, Indices
@@ -15,6 +14,7 @@ from pliant.core.validation import (
     Constraint,
     automatic,
     check_flag,
+    check_random_state,
     integer,
     one_of,
     optional,

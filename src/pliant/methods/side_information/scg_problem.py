@@ -25,6 +25,7 @@ import numpy.typing as npt
 import scipy.linalg
 
 from pliant.core.linalg import spd_inverse
+from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import check_choice, check_flag, check_gram, check_points, check_real
 from pliant.methods.side_information.information import (
@@ -266,6 +267,7 @@ class SCGLogDetPath:
         self._spectrum: Spectrum | None = None
         self._resolvent: tuple[float, Resolvent] | None = None
 
+    @blas_limited
     def gram(
         self,
         information: SideInformation,
@@ -315,13 +317,16 @@ class SCGLogDetPath:
         i = every if rows is None else every[rows]
         j = every if columns is None else every[columns]
         left_out = np.setdiff1d(every, edges.members, assume_unique=True)
-        if len(left_out) > len(edges):  # a problem on the few members is cheaper
-            problem = SCGLogDet(self._gram[np.ix_(edges.members, edges.members)], edges, gamma)
-            left, right = self._gram[np.ix_(i, edges.members)], self._gram[np.ix_(edges.members, j)]
-            return self._gram[np.ix_(i, j)] + (left @ problem.solve().matrix) @ right
         if not len(left_out):
             return _solution(edges, self._resolvent_for(gamma), gamma).gram[np.ix_(i, j)]
-        return self._without(left_out, edges, gamma, i, j)
+        if len(left_out) <= len(edges):  # else a problem on the few members is cheaper
+            try:
+                return self._without(left_out, edges, gamma, i, j)
+            except np.linalg.LinAlgError:  # R on the points left out is singular, for rounding
+                pass
+        problem = SCGLogDet(self._gram[np.ix_(edges.members, edges.members)], edges, gamma)
+        left, right = self._gram[np.ix_(i, edges.members)], self._gram[np.ix_(edges.members, j)]
+        return self._gram[np.ix_(i, j)] + (left @ problem.solve().matrix) @ right
 
     def _resolvent_for(self, gamma: float) -> Resolvent:
         """Return R and M on all points for one gamma; the last pair is cached."""

@@ -19,10 +19,8 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from pliant.core.blocks import in_blocks
 from pliant.core.kernels.base import Kernel
 from pliant.core.kernels.precomputed import Precomputed
 from pliant.core.progress import CallbackSupport, FitProgress, with_callbacks
@@ -31,17 +29,23 @@ from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Callback, Indices, Mask
 from pliant.core.validation import (
     Constraint,
+    check_finite,
     check_flag,
     check_integer,
     check_parameters,
     check_points,
+    check_row_numbers,
+    check_targets,
     check_weights,
-    forget,
+    class_codes,
+    fresh,
     plain,
     real_number,
     stack_level,
+    validate_data,
 )
 from pliant.methods.svm.dual import MarginDual, svc_dual, svr_dual
+from pliant.methods.svm.expansion import expansion
 from pliant.methods.svm.rows import DenseRows, Rows
 from pliant.methods.svm.task import Task, WarmStart
 
@@ -54,19 +58,20 @@ def _check_step_limit(name: str, value: Any) -> None:
 
 def finite_gram(kernel: Kernel, points: Array) -> Array:
     """Return the kernel values between points, shape (m, m), if they are finite."""
-    given = isinstance(kernel, Precomputed) and kernel.gram is points  # kernel="precomputed"
-    gram = points if given else kernel(points)
-    if not np.isfinite(gram.sum()):
+    gram = points
+    if not isinstance(kernel, Precomputed):
+        gram = kernel(points)
+    elif kernel.gram is not points:  # else kernel="precomputed"
+        gram = kernel.gram if kernel.names_all(points) else kernel(points)
+        gram = np.asarray(gram, dtype=np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = gram.sum()
+    if not np.isfinite(total):
         raise ValueError(
-            f"expected finite kernel values, got inf or NaN from {kernel!r}; scale the features"
+            f"expected finite kernel values with a finite sum, got up to {np.abs(gram).max():.3g} "
+            f"from {type(kernel).__name__}; scale the features"
         )
     return gram
-
-
-def expansion(kernel: Kernel, X: Array, vectors: Array, coefficients: Array) -> Array:
-    """Return kernel(X, vectors) @ coefficients, shape (m,), in blocks of rows of X."""
-    values: Array = in_blocks(X, len(vectors), lambda some: kernel(some, vectors) @ coefficients)
-    return values
 
 
 class BaseSVM(CallbackSupport, BaseEstimator):
@@ -120,13 +125,20 @@ class BaseSVM(CallbackSupport, BaseEstimator):
         ValueError
             For a parameter out of range, or data that cannot be learned from.
         """
-        forget(self)
-        check_parameters(self)
-        tasks = self._prepare(X, y, sample_weight)
-        progress = FitProgress(self, X, y)
-        self._complete(tasks, [None] * len(tasks), progress)
-        progress.end()
+        with fresh(self), np.errstate(over="ignore", invalid="ignore"):
+            check_parameters(self)
+            tasks = self._prepare(X, y, sample_weight)
+            progress = FitProgress(self, X, y)
+            self._complete(tasks, [None] * len(tasks), progress)
+            self._check_finite()
+            progress.end()
         return self
+
+    def _check_finite(self) -> None:
+        """Raise ValueError unless what was learned are finite numbers."""
+        for fitted in getattr(self, "estimators_", [self]):
+            names = ("dual_coef_", "intercept_", *fitted._finite)
+            check_finite(fitted, names, "lower C, or scale the features and y")
 
     def summary(self) -> Summary:
         """Return what the fitted estimator has learned.
@@ -227,8 +239,8 @@ class BaseSVM(CallbackSupport, BaseEstimator):
         """Return kernel_(X, support_vectors_) @ dual_coef_ + intercept_, shape (m,)."""
         if len(self.support_) == 0:
             return np.full(len(X), self.intercept_)
-        values = expansion(self.kernel_, X, self.support_vectors_, self.dual_coef_)
-        return values + self.intercept_
+        vectors, coefficients = self.support_vectors_, self.dual_coef_
+        return expansion(self.kernel_, X, vectors, coefficients, self.intercept_)
 
     def _checked_input(self, X: npt.ArrayLike) -> Array:
         check_is_fitted(self)
@@ -267,15 +279,13 @@ class BaseSVM(CallbackSupport, BaseEstimator):
                 raise ValueError(
                     f"expected {len(vectors)} coefficients, got shape {coefficients.shape}"
                 )
+            check_row_numbers("support_", fitted.support_)
             if not np.isfinite([*coefficients, fitted.intercept_]).all():
                 raise ValueError("expected finite coefficients")
             if not isinstance(fitted.kernel_, Kernel):
                 raise ValueError(f"expected a kernel, got {type(fitted.kernel_).__name__}")
             fitted.kernel_._check_pair(vectors, vectors)
-            for name in fitted._finite:
-                values = np.asarray(getattr(fitted, name), dtype=np.float64)
-                if not np.isfinite(values).all():
-                    raise ValueError(f"expected finite numbers in {name}, got {values!r}")
+        self._check_finite()
 
 
 class SVMClassifier(ClassifierMixin, BaseSVM):
@@ -344,8 +354,7 @@ class SVMClassifier(ClassifierMixin, BaseSVM):
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> list[Task]:
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        self.classes_, codes = class_codes(y)
         weights = check_weights(sample_weight, X)
         present = np.unique(codes[weights > 0])
         if len(present) < 2:
@@ -455,7 +464,7 @@ class SVMRegressor(RegressorMixin, BaseSVM):
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> list[Task]:
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
-        y = np.asarray(y, dtype=np.float64)
+        y = check_targets(y)
         weights = check_weights(sample_weight, X)
         members = np.flatnonzero(weights > 0)
         target, centre, scale = scaled_target(y[members], self.scale_target)

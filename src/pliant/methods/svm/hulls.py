@@ -30,8 +30,8 @@ NEWTON_STEPS = 100
 """Newton steps between two rounds at most; each but the last has set a coordinate to zero."""
 
 RIDGE = 1e-14
-"""Added to the block of a Newton step, a share of its largest diagonal entry; or ten times as much,
-again and again, where that does not make it positive definite."""
+"""Added to the diagonal of a Newton step's block, a share of its largest entry; or ten times as
+much, again and again, where that does not make it positive definite."""
 
 PATIENCE = 4
 """Rounds without a smaller gap after which a run ends."""
@@ -279,8 +279,8 @@ def _newton_step(block: Array, slope: Array, classes: Indices) -> Array:
 
 def _factor(block: Array) -> tuple[Array, bool]:
     """Return the Cholesky factor of twice a block, with as small a ridge as it takes."""
-    largest = float(block.diagonal().max()) or 1.0
-    for power in range(14):
+    largest = float(np.abs(block).max()) or 1.0
+    for power in range(18):  # the last ones for blocks of rounding errors, of any sign
         shifted = 2.0 * block
         shifted[np.diag_indices_from(shifted)] += RIDGE * 10.0**power * largest
         try:

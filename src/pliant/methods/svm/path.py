@@ -66,8 +66,10 @@ def C_path(
     rising = np.argsort(np.asarray(Cs, dtype=np.float64), kind="stable")
     for position, here in enumerate(rising):
         vars(models[here]).update(shared)
-        solutions = models[here]._complete(tasks, starts, callback=lambda _: False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            solutions = models[here]._complete(tasks, starts, callback=lambda _: False)
+        models[here]._check_finite()
         if position + 1 < len(rising):
-            growth = Cs[rising[position + 1]] / Cs[here]
+            growth = float(Cs[rising[position + 1]]) / float(Cs[here])
             starts = [WarmStart(beta, growth) for beta in solutions]
     return models

@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from pliant.core.kernels.base import Kernel, Rescaled
 from pliant.core.progress import Progress, Result, Status
@@ -24,6 +23,7 @@ from pliant.core.validation import (
     Constraint,
     automatic,
     check_points,
+    check_random_state,
     integer,
     one_of,
     optional,
@@ -129,6 +129,13 @@ class BaseGKL(BaseSVM):
     def _learn_on_all(self, task: Task, problem: KernelLearning, callback: Any) -> Result[Saddle]:
         """Learn P on all samples; where they are many, start from the P of some of them."""
         start, before, tol = None, 0, float(self.tol)
+        if self.solver == "lowrank" and len(task.target) == 2:
+            # All feasible w are multiples of (1, -1): the best P for one is the best for all.
+            best = problem.oracle(np.array([1.0, -1.0]), 0.0).vectors
+            result = fixed_shape.solve(problem, best, tol=tol, callback=callback)
+            result = _exact(problem, result, tol)
+            self._warn_if_open(result, result.status.advice)
+            return result
         if self.solver == "lowrank" and len(task.target) > MANY_SAMPLES:
             part = self._problem(self._part(task, START_SAMPLES))
             first = self._solve(part, callback, tol=max(START_TOL, tol))
@@ -247,8 +254,9 @@ class BaseGKL(BaseSVM):
             kernel, vectors = estimator.kernel_, estimator.support_vectors_
             if not isinstance(kernel, GeneralizedKernel | Rescaled):
                 raise ValueError(f"expected a generalised kernel, got {type(kernel).__name__}")
-            if len(check_points(estimator.shape_factor_, "shape_factor_")) > LARGEST_SHAPE:
-                raise ValueError(f"expected n_P <= {LARGEST_SHAPE}")
+            size = len(check_points(estimator.shape_factor_, "shape_factor_"))
+            if size > LARGEST_SHAPE or unscaled(kernel).shape_size(vectors.shape[1]) != size:
+                raise ValueError(f"expected n_P <= {LARGEST_SHAPE} as of the kernel, got {size}")
             kernel(vectors[:1])  # raises if kernel, factor and points do not fit together
 
 

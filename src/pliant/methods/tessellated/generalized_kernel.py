@@ -39,6 +39,10 @@ Side: TypeAlias = tuple[Array, ...]
 """What depends on one argument of the kernel only: arrays with one entry per point."""
 
 
+LARGEST_LOADED = 10_000
+"""The largest n_P of a kernel that is read from a file."""
+
+
 class GeneralizedKernel(Kernel):
     """The kernel k_P of the module docstring; a subclass defines the basis N.
 
@@ -166,6 +170,10 @@ class GeneralizedKernel(Kernel):
         super()._check_loaded()
         if self.factor is not None:
             check_points(self.factor, "factor")
+        box = (getattr(self, name, 0.0) for name in ("lower", "upper"))
+        size = self.shape_size(max(map(np.size, box)))
+        if size > LARGEST_LOADED:
+            raise ValueError(f"expected n_P <= {LARGEST_LOADED} of a kernel in a file, got {size}")
 
 
 def slices(count: int, step: int) -> Iterator[slice]:

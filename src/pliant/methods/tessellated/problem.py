@@ -15,6 +15,7 @@ however accurately the SVM was solved: these two bounds are the certificate.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,6 +30,9 @@ from pliant.core.typing import Array
 from pliant.methods.svm.dual import Certificate, MarginDual
 from pliant.methods.svm.rows import CachedRows, DenseRows
 from pliant.methods.tessellated.generalized_kernel import GeneralizedKernel, Side
+
+LARGEST_FORM = 1e140
+"""Bound on the entries of D(w): sums of their squares must be numbers."""
 
 
 class Oracle(NamedTuple):
@@ -175,8 +179,22 @@ class KernelLearning:
         return Oracle(matrix, vectors[:, ::-1], values[::-1], lower)
 
     def quadratic(self, w: Array) -> Array:
-        """Return D(w), shape (n_P, n_P)."""
-        return self.kernel.quadratic(self.points, w)
+        """Return D(w), shape (n_P, n_P).
+
+        Raises
+        ------
+        ValueError
+            If it is too large to compute with.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            matrix = self.kernel.quadratic(self.points, w)
+        if not np.abs(matrix).max() <= LARGEST_FORM:
+            raise ValueError(
+                f"expected w'K w <= {LARGEST_FORM:g} for the coefficients w of the samples, got "
+                f"more with coefficients of up to {float(np.abs(w).max()):.3g}; scale the "
+                "features, or lower C or the weights"
+            )
+        return matrix
 
     def lower_bound(self, matrix: Array, gain: float) -> float:
         """Return the lower bound of the optimum from D(w) and a lower bound of kappa(w)."""
@@ -188,7 +206,8 @@ class KernelLearning:
         """Return the largest t gain - t^2/2 n_P top, 0 <= t <= 1, reached at t = gain/(n_P top)."""
         cost = self.size * max(top, 0.0)
         share = 0.0 if gain <= 0.0 else min(1.0, gain / max(cost, gain))
-        return share * gain - 0.5 * share**2 * cost
+        lower = share * gain - 0.5 * share**2 * cost
+        return lower if math.isfinite(lower) else -math.inf
 
 
 class Translated(GeneralizedKernel):

@@ -160,8 +160,15 @@ class GeneralizedPolynomial(_FiniteRank):
     def _side(self, X: Array) -> Side:
         basis = self._basis(X.shape[1])
         form = np.zeros((len(basis.in_x),) * 2)
-        weighted = self.shape_matrix(X.shape[1]) * self._means(basis)
-        np.add.at(form, (basis.x_part[:, None], basis.x_part), weighted)
+        with np.errstate(over="ignore", invalid="ignore"):
+            weighted = self.shape_matrix(X.shape[1]) * self._means(basis)
+            np.add.at(form, (basis.x_part[:, None], basis.x_part), weighted)
+        if not np.isfinite(form).all():
+            raise ValueError(
+                f"expected finite integrals of the monomials up to degree {self.degree} over the "
+                f"box, got inf or NaN from lower = {self.lower!r:.100} to upper = "
+                f"{self.upper!r:.100}; use a smaller box"
+            )
         # k(x, y) = Z(x)' form Z(y), Z the monomials of x alone; a factor of `form` gives features
         values, vectors = np.linalg.eigh(form)
         return (basis.monomials(X) @ (vectors * np.sqrt(np.maximum(values, 0.0))),)

@@ -6,7 +6,7 @@ from tests.methods.hadamard.parts.store_cases import MADE, RESULT, part_file
 
 @pytest.fixture
 def store(tmp_path):
-    return Store(tmp_path, MADE)
+    return Store(tmp_path, MADE, limit=10.0)
 
 
 @pytest.fixture

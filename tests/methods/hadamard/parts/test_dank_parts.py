@@ -573,7 +573,7 @@ BAD = [
     ({"dtype": "float16"}, ValueError, "expected dtype in"),
     ({"tau": 0.1}, ValueError, "expected tau = 0 or 'auto' with partition='kmeans'"),
     ({"tau": "small"}, ValueError, "expected tau in"),
-    ({"random_state": -1}, ValueError, "Seed must be between 0"),
+    ({"random_state": -1}, ValueError, "expected random_state None, a RandomState, or an"),
 ]
 
 

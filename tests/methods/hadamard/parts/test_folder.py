@@ -156,10 +156,10 @@ def test_a_folder_that_the_system_write_protects_is_refused(tmp_path, monkeypatc
         b'"text"',
         b"{}",
         b'{"format": 1, "made_with": {}}',
-        b'{"format": "pliant checkpoint 2", "made_with": {}}',
-        b'{"format": "pliant checkpoint 1"}',
-        b'{"format": "pliant checkpoint 1", "made_with": [1]}',
-        b'{"format": "pliant checkpoint 1", "made_with": "C"}',
+        b'{"format": "pliant checkpoint 1", "made_with": {}}',
+        b'{"format": "pliant checkpoint 2"}',
+        b'{"format": "pliant checkpoint 2", "made_with": [1]}',
+        b'{"format": "pliant checkpoint 2", "made_with": "C"}',
         b"[" * 100_000,
         b" " * (1 << 20) + b"{}",
         b"1" * 10_000,
@@ -176,7 +176,7 @@ def test_a_manifest_of_something_else_is_refused(tmp_path, content):
 
 @pytest.mark.parametrize("value", [None, [], {}, "x" * 5000, 10**400, "\x1b[31m", {"a": [{}]}])
 def test_a_manifest_with_values_of_other_types_is_another_run(tmp_path, value):
-    made = {"format": "pliant checkpoint 1", "made_with": {**MADE, "C": value}}
+    made = {"format": "pliant checkpoint 2", "made_with": {**MADE, "C": value}}
     (tmp_path / "manifest.json").write_text(json.dumps(made))
     with pytest.raises(ValueError, match="made with C = ") as caught:
         Store(tmp_path, MADE)

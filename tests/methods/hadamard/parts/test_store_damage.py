@@ -1,18 +1,20 @@
 """A damaged or hostile file in a checkpoint counts as missing and costs no more than a good one."""
 
 import io
+import json
 import os
 import re
 import struct
 import warnings
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pliant.methods.hadamard.parts import Store
+from pliant.methods.hadamard.parts import Store, kmeans_partition
 from tests.methods.hadamard.parts.store_cases import MADE, RESULT, X, part_file, unchanged
 
 
@@ -22,10 +24,19 @@ def npz(**contents):
     return buffer.getvalue()
 
 
+class Sealing(Store):
+    """Knows how the hash is made, but not the folder."""
+
+    def __init__(self):
+        self._run = json.dumps(MADE, sort_keys=True)
+
+
 def like(result, **changes):
     """The file as NumPy writes it, with some arrays changed; None leaves one out."""
     content = result._asdict() | {"status": np.asarray(result.status, "<U32")} | changes
-    return npz(**{name: values for name, values in content.items() if values is not None})
+    whole = {name: np.asarray(values) for name, values in content.items() if values is not None}
+    plain = {name: values for name, values in whole.items() if not values.dtype.hasobject}
+    return npz(**whole, seal=np.asarray(Sealing()._seal(Path("plain-00001.npz"), plain), "<U64"))
 
 
 def expect_missing(store, message):
@@ -37,6 +48,16 @@ def expect_missing(store, message):
     assert len(text) < 600
     assert re.search(message, text)
     assert caught[0].filename == __file__
+
+
+def sealed_elsewhere():
+    """The file of the same part in a run with other data."""
+    other = Sealing()
+    other._run = "{}"
+    content = {name: np.asarray(values) for name, values in RESULT._asdict().items()}
+    content["status"] = np.asarray(RESULT.status, "<U32")
+    seal = other._seal(Path("plain-00001.npz"), content)
+    return npz(**content, seal=np.asarray(seal, "<U64"))
 
 
 BAD = np.array([np.nan] * 30)
@@ -94,9 +115,14 @@ def with_header(text):
         (like(RESULT, seconds=np.nan), "finite numbers in seconds"),
         (like(RESULT, n_iter=1.5), "array n_iter of type"),
         (like(RESULT, n_iter=-1), "n_iter >= 0, got -1"),
+        (like(RESULT, seconds=-1.0), "seconds >= 0, got -1"),
+        (like(RESULT, beta=np.full(30, 1e300)), r"coefficients up to 10, got 1e\+300"),
+        (like(RESULT, status=np.asarray("STOPPED", "<U32")), "name of a status"),
+        (like(RESULT, status=np.asarray("WHATEVER", "<U32")), "name of a status"),
+        (sealed_elsewhere(), "changed or renamed, or comes from another run"),
         (like(RESULT, status="CONVERGED"), "array status"),
-        (like(RESULT, status=np.asarray("\x1b[31m", "<U32")), "a word in status"),
-        (like(RESULT, status=np.asarray("", "<U32")), "a word in status"),
+        (like(RESULT, status=np.asarray("\x1b[31m", "<U32")), "name of a status"),
+        (like(RESULT, status=np.asarray("", "<U32")), "name of a status"),
         (like(RESULT, beta=np.zeros(10_000)), "expected at most"),
         (packed(members(like(RESULT)), zipfile.ZIP_DEFLATED), "uncompressed"),
         (packed(members(like(RESULT)) * 2), "expected the arrays|expected at most"),
@@ -121,7 +147,7 @@ def test_a_file_as_numpy_writes_it_is_read(store):
 def test_letters_that_do_not_exist_are_no_status(store):
     text = np.full(32, 0x7FFFFFFF, "<i4").view("<U32")[0:1].reshape(())
     part_file(store.folder).write_bytes(like(RESULT, status=text))
-    expect_missing(store, "a word in status")
+    expect_missing(store, "name of a status")
 
 
 def test_an_archive_that_would_unpack_to_much_more_is_not_unpacked(store, monkeypatch):
@@ -171,6 +197,20 @@ def test_a_pipe_or_a_folder_in_the_place_of_a_file_counts_as_missing(store):
     expect_missing(store, "a directory|not a regular file|denied")
     with pytest.raises(OSError, match="cannot write"):
         store.save("plain", 0, RESULT)
+
+
+def test_a_file_that_was_renamed_counts_as_missing(store):
+    store.save("plain", 1, RESULT)
+    (store.folder / "plain-00002.npz").rename(part_file(store.folder))
+    expect_missing(store, "changed or renamed, or comes from another run")
+
+
+def test_a_partition_of_other_data_counts_as_missing(store, tmp_path):
+    other = Store(tmp_path / "other", MADE | {"X": "sha256:0"})
+    other.save_partition(kmeans_partition(X, 3, random_state=0))
+    (other.folder / "partition.npz").rename(store.folder / "partition.npz")
+    with pytest.warns(UserWarning, match="comes from another run"):
+        assert store.load_partition(X) is None
 
 
 @given(data=st.data())

@@ -40,6 +40,7 @@ def open_store(estimator: Any, task: Task) -> Store | None:
     return Store(
         Path(estimator.checkpoint) / task.name,
         fingerprint(task.points, task.target, task.weights, parameters),
+        limit=float(estimator.C * np.max(task.weights, initial=0.0)),
     )
 
 

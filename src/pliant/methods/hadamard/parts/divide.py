@@ -10,11 +10,16 @@ import numpy as np
 import numpy.typing as npt
 from numpy.random import RandomState
 from sklearn.cluster import kmeans_plusplus
-from sklearn.utils import check_random_state
 
 from pliant.core.linalg import nearest_rows
 from pliant.core.typing import Array, Indices, Mask
-from pliant.core.validation import check_integer, check_points, check_real, plain
+from pliant.core.validation import (
+    check_integer,
+    check_points,
+    check_random_state,
+    check_real,
+    plain,
+)
 
 AUTO_SIZE = 4000
 """Mean number of rows of a part for ``n_parts="auto"``."""

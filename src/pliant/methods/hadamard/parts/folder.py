@@ -17,20 +17,21 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant._version import __version__
-from pliant.core.files import printable, quoted, replacing
+from pliant.core.files import replacing
+from pliant.core.text import printable, quoted
 from pliant.core.validation import plain
 from pliant.methods.hadamard.parts.npz import Damaged, read_bytes
 
 MANIFEST = "manifest.json"
-FORMAT = "pliant checkpoint 1"
+FORMAT = "pliant checkpoint 2"
 MAX_MANIFEST_BYTES = 1 << 20
 
 BLOCK_BYTES = 1 << 24
 HASH = "sha256:"
 
 
-def open_folder(folder: Path, fingerprint: Mapping[str, Any]) -> None:
-    """Make the folder of a run, or check that the same run made it.
+def open_folder(folder: Path, fingerprint: Mapping[str, Any]) -> dict[str, Any]:
+    """Make the folder of a run, or check that the same run made it; return its manifest's values.
 
     Raises ValueError if it belongs to a run with another fingerprint, or has other files, and
     OSError if it cannot be made or written to.
@@ -39,16 +40,18 @@ def open_folder(folder: Path, fingerprint: Mapping[str, Any]) -> None:
     made_with = _manifest(folder)
     if made_with is None:
         _check_empty(folder)
-        content = {"format": FORMAT, "made_with": dict(fingerprint)}
+        made_with = dict(fingerprint)
+        content = {"format": FORMAT, "made_with": made_with}
         with replacing(folder / MANIFEST) as draft:
             draft.write_text(json.dumps(content, indent=1), encoding="utf-8")
-        return
+        return made_with
     changed = _difference(made_with, fingerprint)
     if changed is not None:
         raise ValueError(
             f"the run in checkpoint {quoted(folder, 200)} was made with {changed}; "
             "choose another folder or delete it"
         )
+    return made_with
 
 
 def _make(folder: Path) -> None:

@@ -17,7 +17,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from pliant.core.files import printable, quoted, replacing
+from pliant.core.files import replacing
+from pliant.core.text import printable, quoted
 
 Layout: TypeAlias = Mapping[str, tuple[str, tuple[int | None, ...]]]
 """The types that each array may have, such as ``<f8`` or ``<f8 <i8``, and its shape.

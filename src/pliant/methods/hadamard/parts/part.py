@@ -56,12 +56,14 @@ def solve_part(
     if is_over(ends) or halted():
         return _untouched(margin)
     rows = gram_rows(kernel, points, cache_mb=cache_mb, dtype=dtype, whole=SMALL_PART)
+    dual = margin(rows).with_quartic(quartic)
     result = smo.solve(
-        without_intercept(margin(rows).with_quartic(quartic)),
+        without_intercept(dual),
         np.append(start, -start.sum()),
         tol=tol,
         max_iter=max_iter,
         callback=lambda _: is_over(ends) or halted(),
+        unit=dual.unit,
     )
     return PartResult(
         result.x[:-1], result.value, result.gap, result.n_iter, result.status.name

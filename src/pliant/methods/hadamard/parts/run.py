@@ -9,13 +9,15 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from pliant.core.kernels.base import made_of
 from pliant.core.kernels.precomputed import Precomputed
 from pliant.core.progress import Deadline, Progress, Result, Status
 from pliant.core.typing import Array, Callback
-from pliant.core.validation import stack_level
+from pliant.core.validation import (
+    check_random_state,
+    stack_level,
+)
 from pliant.methods.hadamard.estimators import solve_dual, solve_whole
 from pliant.methods.hadamard.gram_rows import gram_rows
 from pliant.methods.hadamard.partitioned_kernel import PartitionedKernel
@@ -28,6 +30,7 @@ from pliant.methods.hadamard.problem import automatic_eta
 from pliant.methods.hadamard.solution import Solution
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import Certificate, MarginDual
+from pliant.methods.svm.rows import DenseRows
 from pliant.methods.svm.task import Task, WarmStart
 
 COARSE = 1e-3
@@ -66,7 +69,7 @@ def solve_in_parts(estimator: Any, task: Task, callback: Callback) -> Solution:
 
 def _divide(estimator: Any, points: Array, store: Store | None) -> Partition:
     """Return the partition: that of an earlier run, or a new one, which is stored."""
-    stored = None if store is None else store.load_partition(points.shape)
+    stored = None if store is None else store.load_partition(points)
     if stored is not None:
         return stored
     rng = check_random_state(estimator.random_state)
@@ -139,7 +142,8 @@ class _Run:
         whole: Result[Certificate] = Result(
             beta, value, gap, done, status, [Progress(done, value, gap)]
         )
-        return Solution(kernel, 0.0, whole, steps + done, beta)
+        unit = estimator._margin(task)(DenseRows(np.empty((0, 0)))).unit
+        return Solution(kernel, 0.0, whole, steps + done, beta, unit)
 
     def _warn_if_open(self, results: list[PartResult], gap: float) -> Status:
         """Warn if parts stopped early; return the first reason, or CONVERGED."""
@@ -203,8 +207,10 @@ class _Run:
             some.kernel, some.points, cache_mb=estimator.cache_mb, dtype=estimator.dtype,
             whole=SMALL_PART,
         )  # fmt: skip
+        dual = margin(rows).with_quartic(quartic)
         result = smo.solve(
-            margin(rows).with_quartic(quartic),
+            dual,
+            unit=dual.unit,
             tol=max(estimator.tol, COARSE),
             max_iter=estimator.max_iter,
             callback=self.callback,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
 import warnings
@@ -12,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pliant.core.files import quoted
+from pliant.core.progress import Status
+from pliant.core.text import quoted
 from pliant.core.typing import Array
 from pliant.core.validation import stack_level
 from pliant.methods.hadamard.parts.divide import Partition
@@ -20,6 +23,17 @@ from pliant.methods.hadamard.parts.folder import open_folder
 from pliant.methods.hadamard.parts.npz import Damaged, Layout, read_arrays, write_arrays
 
 STATUS_LENGTH = 32
+
+STATUSES = {status.name for status in Status} - {Status.STOPPED.name}
+"""What a stored result may say of its end; one that was stopped is not stored."""
+
+SEAL = "seal"
+"""The array with a hash of the run, the file's name and the other arrays."""
+
+SEAL_LENGTH = 64
+
+ROUNDING = 1e-6
+"""How far rounding may take a coefficient beyond its bound, relative to it."""
 
 
 class PartResult(NamedTuple):
@@ -55,8 +69,10 @@ class Store:
     """A folder that keeps the results of one run.
 
     The folder has a manifest, a JSON file of everything that the run depends on, and an npz file
-    for each result. Files are written atomically, so that a run may be killed at any time. Nothing
-    is ever deleted, nothing is unpickled, and links are not followed.
+    for each result. Files are written atomically, so that a run may be killed at any time. Each has
+    a hash of the run, its own name and its content: a file that was changed, renamed, or comes from
+    another folder counts as missing. Nothing is ever deleted, nothing is unpickled, and links are
+    not followed.
 
     Parameters
     ----------
@@ -65,6 +81,8 @@ class Store:
         files do not count.
     fingerprint : mapping of str to JSON values
         Everything that the results depend on, from `fingerprint`.
+    limit : float, optional
+        The largest coefficient, in absolute value, that a result can have.
 
     Raises
     ------
@@ -75,9 +93,15 @@ class Store:
         If the folder cannot be made or written to.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], fingerprint: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        fingerprint: Mapping[str, Any],
+        limit: float = np.inf,
+    ) -> None:
         self.folder = Path(folder)
-        open_folder(self.folder, fingerprint)
+        self._run = json.dumps(open_folder(self.folder, fingerprint), sort_keys=True)
+        self._limit = limit
 
     def save(self, stage: str, part: int, result: PartResult) -> None:
         """Store the result of a part; `part` counts from 0."""
@@ -87,7 +111,7 @@ class Store:
             )
         types = {name: types for name, (types, _) in _layout(0).items()}
         arrays = {name: np.asarray(value, types[name]) for name, value in result._asdict().items()}
-        write_arrays(self._file(stage, part), arrays)
+        self._write(self._file(stage, part), arrays)
 
     def load(self, stage: str, part: int, size: int) -> PartResult | None:
         """Return the result of a part of `size` rows, or None.
@@ -110,7 +134,7 @@ class Store:
         """Store arrays of real numbers or integers under a name; they replace older ones."""
         given = {key: np.asarray(values) for key, values in arrays.items()}
         kept = {key: a.astype("<i8" if a.dtype.kind in "bi" else "<f8") for key, a in given.items()}
-        write_arrays(self._file(name), kept)
+        self._write(self._file(name), kept)
 
     def load_state(
         self, name: str, shapes: Mapping[str, tuple[int | None, ...]]
@@ -127,20 +151,26 @@ class Store:
         """Store the division of the samples."""
         self.save_state("partition", labels=partition.labels, centres=partition.centres)
 
-    def load_partition(self, shape: tuple[int, int]) -> Partition | None:
-        """Return the division of samples of shape (n_samples, n_features), or None.
+    def load_partition(self, points: Array) -> Partition | None:
+        """Return the division of samples, shape (n_samples, n_features), or None.
 
-        A file without it counts as missing, with a warning.
+        A file without it, or with centres outside the range of the samples, counts as missing,
+        with a warning.
         """
-        layout = {"labels": ("<i8", shape[:1]), "centres": ("<f8", (None, shape[1]))}
+        layout = {"labels": ("<i8", points.shape[:1]), "centres": ("<f8", (None, points.shape[1]))}
         arrays = self._read(self._file("partition"), layout)
         if arrays is None:
             return None
         try:
-            return Partition(arrays["labels"].astype(np.intp), arrays["centres"])
+            partition = Partition(arrays["labels"].astype(np.intp), arrays["centres"])
+            low, high = points.min(axis=0, initial=np.inf), points.max(axis=0, initial=-np.inf)
+            slack = ROUNDING * np.maximum(np.abs(low), np.abs(high))
+            if (partition.centres < low - slack).any() or (partition.centres > high + slack).any():
+                raise Damaged("expected centres in the range of the samples")
         except ValueError as reason:
             _warn(self._file("partition"), reason)
             return None
+        return partition
 
     def _file(self, name: str, part: int | None = None) -> Path:
         """Return the path of a state, or of the result of a part."""
@@ -149,15 +179,31 @@ class Store:
         number = "" if part is None else f"-{part + 1:05d}"
         return self.folder / f"{name}{number}.npz"
 
+    def _write(self, path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        seal = np.asarray(self._seal(path, arrays), f"<U{SEAL_LENGTH}")
+        write_arrays(path, {**arrays, SEAL: seal})
+
     def _read(self, path: Path, layout: Layout) -> dict[str, npt.NDArray[Any]] | None:
         try:
-            arrays = read_arrays(path, layout)
-            if arrays is not None:
-                _check(arrays)
+            arrays = read_arrays(path, {**layout, SEAL: (f"<U{SEAL_LENGTH}", ())})
+            if arrays is None:
+                return None
+            seal = _word(arrays.pop(SEAL))
+            _check(arrays, self._limit)
+            if seal != self._seal(path, arrays):
+                raise Damaged("it was changed or renamed, or comes from another run")
         except Damaged as reason:
             _warn(path, reason)
             return None
         return arrays
+
+    def _seal(self, path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> str:
+        """Return the hash of the run, the name of a file and its arrays."""
+        state = hashlib.sha256(f"{self._run} {path.name}".encode())
+        for name, values in sorted(arrays.items()):
+            state.update(f" {name} {values.dtype.str} {values.shape} ".encode())
+            state.update(np.ascontiguousarray(values).tobytes())
+        return state.hexdigest()
 
 
 def _warn(path: Path, reason: Exception) -> None:
@@ -180,18 +226,22 @@ def _layout(size: int) -> Layout:
     }
 
 
-def _check(arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Raise Damaged for numbers that are not finite (a gap may be nan), negative iterations, or a
-    status that is no word.
+def _check(arrays: Mapping[str, npt.NDArray[Any]], limit: float) -> None:
+    """Raise Damaged for numbers that are not finite (a gap may be nan) or out of range, or a status
+    that no stored result has.
     """
     for name, values in arrays.items():
         real = values.dtype.kind == "f"
         if real and not (np.isfinite(values) | ((name == "gap") & np.isnan(values))).all():
             raise Damaged(f"expected finite numbers in {name}")
-    if arrays.get("n_iter", 0) < 0:
-        raise Damaged(f"expected n_iter >= 0, got {arrays['n_iter']}")
-    if "status" in arrays and re.fullmatch(r"\w+", _word(arrays["status"]), re.ASCII) is None:
-        raise Damaged("expected a word in status")
+    for name in ("n_iter", "seconds"):
+        if arrays.get(name, 0) < 0:
+            raise Damaged(f"expected {name} >= 0, got {arrays[name]}")
+    largest = np.abs(arrays["beta"]).max(initial=0.0) if "beta" in arrays else 0.0
+    if largest > limit * (1 + ROUNDING):
+        raise Damaged(f"expected coefficients up to {limit:g}, got {largest:g}")
+    if "status" in arrays and _word(arrays["status"]) not in STATUSES:
+        raise Damaged("expected the name of a status in status")
 
 
 def _word(status: npt.NDArray[Any]) -> str:

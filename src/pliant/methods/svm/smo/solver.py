@@ -28,6 +28,7 @@ import numpy as np
 from pliant.core.progress import Certified, Progress, Result, Status
 from pliant.core.typing import Array, Indices, Mask
 from pliant.methods.svm.rows import Pause, Rows
+from pliant.methods.svm.smo import newton
 from pliant.methods.svm.smo.steps import ascend, one_sided_slopes, project_box_hyperplane
 
 SLICE_READS = 2e7
@@ -41,6 +42,15 @@ STALE = 8
 
 PATIENCE = 5
 """Rounds without a better value or gap after which the run counts as stalled."""
+
+SHORT_SLICE = 1e6
+"""The same in long runs, where Newton steps take turns with these; or one step a coordinate."""
+
+LONG_RUN = 100
+"""Two-coordinate steps for each coordinate after which a run is a long one; most end sooner."""
+
+STEP = 1000
+"""Time of a two-coordinate step besides its reads, in the time of reading one kernel value."""
 
 # Blocks where the Gram matrix is kept whole.
 
@@ -249,12 +259,16 @@ class Run(Generic[Proof]):
         max_iter: int,
         callback: Callable[[Progress], Any] | None,
         fields: tuple[Array, Array] | None = None,
+        unit: float = 1.0,
     ) -> None:
         self.problem = problem
+        self.unit = unit
         self._move_to(beta, problem.fields(beta) if fields is None else fields)
         self.limit = max_iter if max_iter >= 0 else int(np.iinfo(np.int64).max)
         self.callback = callback
         self.n_iter = 0
+        self.work = 0.0
+        self.turns: newton.Turns | None = None
         self.idle_rounds = 0
         self.rounds_since_fresh = 0
         self.intercept = 0.0
@@ -328,7 +342,7 @@ class Run(Generic[Proof]):
     def _reached(self, certificate: Proof, tol: float, violation: float | None) -> bool:
         if violation is not None:
             return self.everything.violation <= violation
-        return certificate.gap <= tol * (1.0 + abs(certificate.value))
+        return certificate.gap <= tol * (self.unit + abs(certificate.value))
 
     def _record(self, certificate: Proof) -> None:
         """Add to the history; count the rounds in which neither value nor gap got better."""
@@ -340,21 +354,32 @@ class Run(Generic[Proof]):
 
     def _advance(self, block: Block, goal: float, steps: int) -> bool:
         """Take one slice of steps; return whether another one makes sense."""
-        allowed = max(1, int(SLICE_READS / block.beta.size))
+        size = block.beta.size
+        reads = max(SHORT_SLICE, float(size) ** 2) if self._is_long() else SLICE_READS
+        allowed = max(1, int(min(reads, SLICE_READS) / size))
         allowed = min(steps, allowed, self.limit - self.n_iter)
         done = block.ascend(goal, allowed)
         self.n_iter += done
-        self.stopped = self._asked_to_stop()
+        self.work += float(done) * (size + STEP)
+        self._asked_to_stop()
+        if self._is_long() and self.problem.psd and 0 < done == allowed and not self.stopped:
+            self.turns = self.turns or newton.Turns()
+            stuck = self.idle_rounds > 0
+            self.turns.take(block, goal, self.work, self._asked_to_stop, stuck=stuck)
         return 0 < done == allowed and self.n_iter < self.limit and not self.stopped
+
+    def _is_long(self) -> bool:
+        """Whether Newton steps take turns with two-coordinate steps."""
+        return self.n_iter >= LONG_RUN * self.beta.size
 
     def _asked_to_stop(self) -> bool:
         progress = self.history[-1]._replace(n_iter=self.n_iter)
-        return self.callback is not None and self.callback(progress) is True
+        self.stopped = self.callback is not None and self.callback(progress) is True
+        return self.stopped
 
     def _pause(self) -> None:
         """Ask the callback while kernel values are computed; give the block up if it says stop."""
-        self.stopped = self.stopped or self._asked_to_stop()
-        if self.stopped:
+        if self.stopped or self._asked_to_stop():
             raise _Stopped
 
     def _fold_in(self, part: Block) -> None:
@@ -380,6 +405,7 @@ def solve(
     callback: Callable[[Progress], Any] | None = None,
     fields: tuple[Array, Array] | None = None,
     keep: Callable[[Array], object] | None = None,
+    unit: float = 1.0,
 ) -> Result[Proof]:
     """Maximise a margin dual to a certified gap.
 
@@ -390,7 +416,7 @@ def solve(
     start : array of shape (n,), optional
         Where to begin; projected onto the feasible set, as zero is if none is given.
     tol : float
-        Stop when gap <= tol (1 + abs(h)); h(0) = 0. Where the problem has no certificate, stop
+        Stop when gap <= tol (unit + abs(h)); h(0) = 0. Where the problem has no certificate, stop
         when no pair of coordinates violates the optimality conditions by more than `tol`.
     violation : float, optional
         Stop at this violation instead, whatever the gap (as libsvm does).
@@ -404,6 +430,8 @@ def solve(
         The value of `problem.fields` at a feasible `start`, if it is known.
     keep : callable, optional
         Called with the feasible beta of each check; an interrupted run may restart from the last.
+    unit : float
+        The unit of the objective in `tol`: 1, or less where the objective itself is small.
 
     Returns
     -------
@@ -414,7 +442,7 @@ def solve(
         violation = tol
     if fields is None or start is None:
         start = _feasible(problem, start)
-    run = Run(problem, start, max_iter, callback, fields)
+    run = Run(problem, start, max_iter, callback, fields, unit)
     while True:
         certificate, status = run.check(tol, violation)
         if keep is not None:

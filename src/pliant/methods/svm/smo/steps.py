@@ -20,6 +20,10 @@ FLAT = 1e-12
 """Smallest curvature; rounding may make one smaller, or negative."""
 
 
+LONGEST = 1e70
+"""Longest step with a quartic term, so that fourth powers stay in the range of floats."""
+
+
 @compiled
 def _slope_up(beta: float, upper: float, epsilon: float) -> float:
     """Return the slope of epsilon |beta| when beta grows; inf at the upper bound."""
@@ -172,6 +176,8 @@ def _line_search(pair: Pair, slope: float, kink_i: float, kink_j: float, room: f
     is zero, and of 2 epsilon_j where b_j - t is.
     """
     left, crossed = 0.0, 0.0
+    if pair.c > 0.0:
+        room = min(room, LONGEST)
     while True:
         right = room
         if kink_i > 0.0 and left < -pair.b_i < right:
@@ -215,6 +221,9 @@ def _root(pair: Pair, slope: float, left: float, right: float) -> float:
 def _slope(pair: Pair, slope: float, t: float) -> tuple[float, float]:
     """Return the derivative at t and minus the second derivative, between two kinks."""
     b_i, b_j, k_ii, k_jj, k_ij, v_i, v_j, c = pair
+    flat = k_ii + k_jj - 2.0 * k_ij
+    if c == 0.0:  # the powers below could overflow
+        return slope - flat * t, flat
     a, b = b_i + t, b_j - t
     square_a, square_b = a * a - b_i * b_i, b * b - b_j * b_j
     kk_ii, kk_jj, kk_ij = k_ii * k_ii, k_jj * k_jj, k_ij * k_ij
@@ -222,7 +231,6 @@ def _slope(pair: Pair, slope: float, t: float) -> tuple[float, float]:
     w_j = v_j + kk_ij * square_a + kk_jj * square_b
     quartic = a * w_i - b_i * v_i - b * w_j + b_j * v_j
     bend = w_i + w_j + 2.0 * (a * a * kk_ii + b * b * kk_jj) - 4.0 * a * b * kk_ij
-    flat = k_ii + k_jj - 2.0 * k_ij
     return slope - flat * t - c * quartic, flat + c * bend
 
 

@@ -49,6 +49,10 @@ BLEND = 0.1
 """Share of the identity in the first P after a given start: without it w is arbitrary in the
 directions that K_P does not reach, and a bad centre."""
 
+PACE = 0.8
+"""Share of the gap that a lap of a search may leave: ordinary searches end within a lap, and those
+that leave more have kernel values of so different sizes that hundreds of steps do not help."""
+
 SEARCHES = 6
 """Largest number of steps tried along one direction."""
 
@@ -88,7 +92,7 @@ def solve(
         `x` is a factor of P with the squared norm n_P, `value` the upper bound, and `certificate`
         a `Saddle`.
     """
-    search = Search(problem, **options)
+    search = Search(problem, pace=PACE, **options)
     descent = _Descent(search, prox)
     V = descent.initial(start)
     while search.status is None:
@@ -111,8 +115,9 @@ class _Descent:
         factor = identity if start is None else blended(problem.scaled(start), BLEND)
         first = self.search.at(factor, count=min(2, problem.size))
         squares = float(first.w @ first.w)
-        if self.share > 0.0 and squares > 0.0:
-            self.prox = Prox(2.0 * self.share * abs(self.search.upper) / squares, first.w)
+        rho = 2.0 * self.share * abs(self.search.upper) / squares if squares > 0.0 else 0.0
+        if 0.0 < rho < np.inf:
+            self.prox = Prox(rho, first.w)
         if start is not None:
             return start / np.linalg.norm(start)
         values, vectors = first.values, first.vectors

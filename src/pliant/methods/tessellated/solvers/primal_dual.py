@@ -46,9 +46,10 @@ def advance(search: Search, factor: Array) -> None:
     size = search.problem.size
     factor = search.problem.scaled(factor)
     answer = search.at(factor)
-    while search.status is None and not answer.matrix.any():
+    while search.status is None and not np.linalg.norm(answer.matrix) > 0.0:
         # tr(P D(w)) = w'K_P w: where D(w) = 0 no P changes the value at w, so P stays optimal to
         # the accuracy of w, and the steps, which are as long as D(w) is small, have no direction.
+        # The norm is also zero where its squares are too small for floats.
         answer = search.at(factor)
     if search.status is not None:
         return

@@ -12,6 +12,7 @@ gives D along the whole segment.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -41,6 +42,13 @@ SVM_STEPS = 1000
 
 PATIENCE = 100
 """Number of SVMs without a better bound after which a search gives up."""
+
+LAP = 50
+"""Number of SVMs after which the pace of a search is measured."""
+
+SMALL_GAP = 1e-3
+"""Relative gap from which on a search may be slow: whoever asks for less than the usual `tol` asks
+for a long search."""
 
 TRIES = 8
 """Number of points of a segment at which the lower bound is evaluated."""
@@ -138,7 +146,8 @@ class Search:
 
     `inner` is solve(dual, start, tol=, max_iter=, callback=) -> Result, such as `smo.solve`. The
     search stops when gap <= tol * abs(upper bound), or after `max_iter` SVMs; -1 for no limit.
-    `callback` is called with a `Progress` as SVMs advance; returning True stops.
+    `callback` is called with a `Progress` as SVMs advance; returning True stops. A search gives up
+    where `LAP` SVMs leave a larger share of the gap than `pace`; 1 for never.
     """
 
     def __init__(
@@ -149,12 +158,14 @@ class Search:
         tol: float = 1e-3,
         max_iter: int = 500,
         callback: Callable[[Progress], Any] | None = None,
+        pace: float = 1.0,
     ) -> None:
         self.problem = problem
         self.inner = inner
         self.tol = tol
         self.limit = max_iter if max_iter >= 0 else int(np.iinfo(np.int64).max)
         self.callback = callback
+        self.pace = pace
         self.upper = np.inf
         self.best_lower: Lower | None = None
         self.w: Array | None = None
@@ -184,7 +195,13 @@ class Search:
             return Status.STOPPED
         if self.n_svms >= self.limit:
             return Status.MAX_ITER
-        return Status.IDLE if self.idle >= PATIENCE else None
+        return Status.IDLE if self.idle >= PATIENCE or self._slow else None
+
+    @property
+    def _slow(self) -> bool:
+        """Whether the gap falls more slowly than `pace`."""
+        before = self.history[-LAP].gap if len(self.history) >= LAP else np.inf
+        return self.gap > max(self.pace * before, SMALL_GAP * abs(self.upper))
 
     def accuracy(self, promise: float = np.inf) -> float:
         """Return the gap to which the next SVM is worth solving.
@@ -257,13 +274,21 @@ class Search:
         bound = plain.bound(w, value + penalty, f)
         gain = plain.gain(w)
         matrix, vectors, values, lower = self.problem.oracle(w, gain, count)
-        self._update(factor, w, bound, Lower(lower, w, gain, matrix))
+        largest = float(max(plain.upper.max(), -plain.lower.min()))
+        self._update(factor, w, bound, Lower(lower, w, gain, matrix), largest)
         return Evaluation(w, value, bound.gap, matrix, vectors, values)
 
-    def _update(self, factor: Array, w: Array, bound: Certificate, lower: Lower) -> None:
-        """Keep the better bounds."""
+    def _update(
+        self, factor: Array, w: Array, bound: Certificate, lower: Lower, largest: float
+    ) -> None:
+        """Keep the better bounds; `largest` is the largest C times weight, for a message."""
         self.idle += 1
         upper = bound.value + bound.gap
+        if self.best is None and not math.isfinite(upper):
+            raise ValueError(
+                f"expected an objective that is a number, got {upper} with C times the weights of "
+                f"up to {largest:.3g}; lower C or the weights, or scale the features and targets"
+            )
         if upper < self.upper:
             self.upper, self.factor, self.best = upper, factor, (w, bound)
             self.idle = 0

@@ -1,0 +1,110 @@
+"""Newton steps where two-coordinate steps take long: a large C on a nearly singular matrix."""
+
+import numpy as np
+import pytest
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.svm import SVC
+
+from pliant.core.progress import Status
+from pliant.datasets import make_speed_problem
+from pliant.methods.svm import smo
+from pliant.methods.svm.dual import svc_dual, svr_dual
+from pliant.methods.svm.rows import DenseRows
+from pliant.methods.svm.smo import newton, solver
+from pliant.methods.svm.smo.solver import Block
+from tests.methods.svm.svm_samples import classification, regression
+
+
+def kernel(kind, X):
+    """Gram matrices that are nearly singular, or singular."""
+    doubled = np.repeat(X[::2], 2, axis=0)[: len(X)]
+    grams = {
+        "flat": lambda: rbf_kernel(X, gamma=0.01),
+        "gaussian": lambda: rbf_kernel(X, gamma=1.0),
+        "duplicates": lambda: rbf_kernel(doubled, gamma=1.0),
+        "linear": lambda: X @ X.T,
+        "cubic": lambda: (1 + X @ X.T) ** 3,
+    }
+    gram = grams[kind]()
+    return DenseRows(0.5 * (gram + gram.T))
+
+
+def hard_problem(task, kind, C, n=60):
+    if task == "svr":
+        X, y = regression(0, n=n, d=3)
+        return svr_dual(kernel(kind, X), (y - y.mean()) / y.std(), C, 0.1)
+    X, y = classification(0, n=n)
+    return svc_dual(kernel(kind, X), y, C)
+
+
+KINDS = ["flat", "gaussian", "duplicates", "linear", "cubic"]
+
+
+@pytest.mark.parametrize("C", [1e3, 1e5, 1e8])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("task", ["svc", "svr"])
+def test_a_large_c_on_a_nearly_singular_matrix_ends_soon(task, kind, C):
+    problem = hard_problem(task, kind, C)
+    result = smo.solve(problem, max_iter=200_000)
+    proof = problem.certificate(result.x)
+    assert result.status is Status.CONVERGED
+    assert result.gap == proof.gap <= 1e-4 * (1.0 + abs(proof.value))
+    assert (problem.lower <= result.x).all()
+    assert (result.x <= problem.upper).all()
+    assert abs(result.x.sum()) <= 1e-9 * np.abs(result.x).sum()
+
+
+@pytest.mark.parametrize("quartic", [0.0, 1e-6, 1e-3])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("task", ["svc", "svr"])
+def test_newton_steps_reach_the_optimum_of_two_coordinate_steps(task, kind, quartic, monkeypatch):
+    problem = hard_problem(task, kind, 100.0, n=40).with_quartic(quartic)
+    slow = smo.solve(problem, tol=1e-7)
+    monkeypatch.setattr(solver, "LONG_RUN", 0)
+    monkeypatch.setattr(newton, "SHORTEST", 0)
+    fast = smo.solve(problem, tol=1e-7)
+    assert fast.status is Status.CONVERGED
+    bound = 1e-7 * (2.0 + abs(slow.value) + abs(fast.value))
+    assert abs(fast.value - slow.value) <= bound
+    assert np.all(np.diff(fast.objectives) >= -1e-9 * (1.0 + abs(fast.value)))
+
+
+@pytest.mark.parametrize("quartic", [0.0, 1e-6, 1e-2, 1.0])
+@pytest.mark.parametrize("task", ["svc", "svr"])
+def test_a_newton_step_keeps_the_fields_and_gains(task, quartic):
+    problem = hard_problem(task, "gaussian", 10.0).with_quartic(quartic)
+    rough = smo.solve(problem, max_iter=60)
+    block = Block(problem, rough.x, problem.fields(rough.x))
+    newton.ascend(block, 1e-6, 1e7, lambda: False)
+    u, v = problem.fields(block.beta)
+    np.testing.assert_allclose(block.g, problem.linear - u - quartic * block.beta * v, atol=1e-8)
+    np.testing.assert_allclose(block.v, v, atol=1e-8 * (1.0 + v.max()))
+    assert problem.value(block.beta) > rough.value
+    assert block.violation <= 1e-6 * (1.0 + 1e-6)
+    assert abs(block.beta.sum()) <= 1e-12 * np.abs(block.beta).sum()
+
+
+def test_newton_steps_agree_with_scikit_learn_where_both_end():
+    problem = hard_problem("svc", "gaussian", 1e4)
+    result = smo.solve(problem, tol=1e-9)
+    peer = SVC(kernel="precomputed", C=1e4, tol=1e-8).fit(problem.rows.gram, problem.linear)
+    np.testing.assert_allclose(
+        result.certificate.decision, peer.decision_function(problem.rows.gram), atol=1e-3
+    )
+
+
+def test_an_ordinary_run_takes_no_newton_steps(monkeypatch):
+    monkeypatch.setattr(newton, "ascend", None)
+    X, y = make_speed_problem(600)
+    for C, quartic in ((1.0, 0.0), (8.0, 0.0), (8.0, 1e-3), (100.0, 0.0)):
+        problem = svc_dual(DenseRows(rbf_kernel(X, gamma=3.0)), y, C, quartic=quartic)
+        assert smo.solve(problem).status is Status.CONVERGED
+
+
+def test_a_callback_stops_newton_steps():
+    problem = hard_problem("svr", "cubic", 1e8)
+    seen = []
+    block = Block(problem, np.zeros(60), problem.fields(np.zeros(60)))
+    block.ascend(0.0, 500)
+    newton.ascend(block, 0.0, 1e12, lambda: seen.append(block.beta.copy()) or len(seen) == 3)
+    assert len(seen) == 3
