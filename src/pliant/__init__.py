@@ -5,52 +5,58 @@ the learned kernel (``kernel_``) with its coefficients; prediction is one line f
 ``kernel_(X, support_vectors_) @ dual_coef_ + intercept_``. A learned kernel is an ordinary
 kernel object: callable on new points, and usable in any kernel method, as a function or through
 its Gram matrix.
+
+Importing the package is quick: a public name, or a public module, is imported when it is used.
 """
 
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
+
+from importlib import import_module
 
 from pliant._version import __version__
-from pliant.core.exceptions import (
-    FeatureScaleWarning,
-    ModelFileError,
-    NonPSDWarning,
-    TableError,
-    UniformWeightsWarning,
-)
-from pliant.core.public import set_public_module
-from pliant.methods import (
-    AlignedRandomFeatures,
-    AsymmetricKernelRidge,
-    BEMKLClassifier,
-    BEMKLRegressor,
-    C_path,
-    DANKClassifier,
-    DANKRegressor,
-    GKLClassifier,
-    GKLRegressor,
-    KernelEmbedding,
-    KNPLClassifier,
-    KNPLRegressor,
-    LABRBFClassifier,
-    LABRBFRegressor,
-    LearnedKernelClassifier,
-    LearnedKernelRegressor,
-    LogDetLearner,
-    MKLClassifier,
-    MKLOneClass,
-    MKLRegressor,
-    OrderSpectralLearner,
-    SCGLogDetLearner,
-    SCGLogDetPath,
-    TKLClassifier,
-    TKLRegressor,
-)
-from pliant.methods.side_information.information import SideInformation
-from pliant.methods.side_information.losses import scg_loss
-from pliant.metrics import kernel_alignment
 
+TYPE_CHECKING = False  # that of typing, which takes a while to import
 if TYPE_CHECKING:
+    from typing import Any
+
     from pliant.comparison import compare
+    from pliant.core.exceptions import (
+        FeatureScaleWarning,
+        ModelFileError,
+        NonPSDWarning,
+        TableError,
+        UniformWeightsWarning,
+    )
+    from pliant.methods import (
+        AlignedRandomFeatures,
+        AsymmetricKernelRidge,
+        BEMKLClassifier,
+        BEMKLRegressor,
+        C_path,
+        DANKClassifier,
+        DANKRegressor,
+        GKLClassifier,
+        GKLRegressor,
+        KernelEmbedding,
+        KNPLClassifier,
+        KNPLRegressor,
+        LABRBFClassifier,
+        LABRBFRegressor,
+        LearnedKernelClassifier,
+        LearnedKernelRegressor,
+        LogDetLearner,
+        MKLClassifier,
+        MKLOneClass,
+        MKLRegressor,
+        OrderSpectralLearner,
+        SCGLogDetLearner,
+        SCGLogDetPath,
+        TKLClassifier,
+        TKLRegressor,
+    )
+    from pliant.methods.side_information.information import SideInformation
+    from pliant.methods.side_information.losses import scg_loss
+    from pliant.metrics import kernel_alignment
 
 __all__ = [
     "AlignedRandomFeatures",
@@ -90,14 +96,35 @@ __all__ = [
     "scg_loss",
 ]
 
+_ELSEWHERE = {
+    "FeatureScaleWarning": "pliant.core.exceptions",
+    "ModelFileError": "pliant.core.exceptions",
+    "NonPSDWarning": "pliant.core.exceptions",
+    "SideInformation": "pliant.methods.side_information.information",
+    "TableError": "pliant.core.exceptions",
+    "UniformWeightsWarning": "pliant.core.exceptions",
+    "compare": "pliant.comparison",
+    "kernel_alignment": "pliant.metrics",
+    "scg_loss": "pliant.methods.side_information.losses",
+}
+"""Where public names are that are not in `pliant.methods`."""
 
-set_public_module(globals(), __all__)
+_MODULES = ("core", "kernels", "methods", "metrics")
+"""Modules that need no import of their own."""
 
 
 def __getattr__(name: str) -> Any:
-    """Import `compare` when it is asked for: it brings all of scikit-learn's baselines."""
-    if name != "compare":
+    """Import a public name or module that is used for the first time."""
+    if name in __all__:
+        value = getattr(import_module(_ELSEWHERE.get(name, "pliant.methods")), name)
+    elif name in _MODULES:
+        value = import_module(f"pliant.{name}")
+    else:
         raise AttributeError(f"module 'pliant' has no attribute {name!r}")
-    from pliant.comparison import compare
+    globals()[name] = value
+    return value
 
-    return compare
+
+def __dir__() -> list[str]:
+    """Return the names of the module, those not imported yet among them."""
+    return sorted({*globals(), *__all__, *_MODULES})

@@ -5,6 +5,7 @@ All take a Gram matrix K of shape (n, n), with K_ij = k(x_i, x_j).
 
 from __future__ import annotations
 
+import math
 import warnings
 
 import numpy as np
@@ -164,12 +165,13 @@ def kernel_margin(gram: npt.ArrayLike, y: npt.ArrayLike) -> float:
     classes = np.unique(labels)
     if classes.size != 2:
         raise ValueError(f"expected two classes in y, got {classes.size}")
+    K, unit = _in_units(K)
     hulls = closest_hulls(K, np.where(labels == classes[1], 1.0, -1.0))
     lower = hulls.value - hulls.gap
     if lower == 0.0 and hulls.value <= NOTHING_LEFT * float(K.diagonal().max()):
         return 0.0
-    _warn("distance between the hulls", lower, hulls.value)
-    return float(np.sqrt(hulls.value))
+    _warn("distance between the hulls", unit, lower, hulls.value)
+    return unit * float(np.sqrt(hulls.value))
 
 
 @blas_limited
@@ -213,13 +215,13 @@ def enclosing_radius(gram: npt.ArrayLike) -> float:
     >>> round(enclosing_radius(X @ X.T), 6)
     1.0
     """
-    K = _psd(gram)
+    K, unit = _in_units(_psd(gram))
     ball = smallest_ball(K)
     upper = ball.radius2 + ball.gap
     if upper <= NOTHING_LEFT * float(K.diagonal().max()):
         return 0.0
-    _warn("radius", ball.radius2, upper)
-    return float(np.sqrt(upper))
+    _warn("radius", unit, ball.radius2, upper)
+    return unit * float(np.sqrt(upper))
 
 
 @blas_limited
@@ -331,12 +333,22 @@ def _unit(K: Array) -> Array:
     return K / largest
 
 
-def _warn(name: str, lower: float, upper: float) -> None:
+def _in_units(K: Array) -> tuple[Array, float]:
+    """Return a matrix whose largest entry is from 1 to 4, and the unit of distances.
+
+    The unit is a power of two, and kernel values are divided by its square: exactly, unless they
+    are subnormal numbers.
+    """
+    exponent = (math.frexp(float(np.abs(K).max()))[1] - 1) // 2
+    return np.ldexp(K, -2 * exponent), math.ldexp(1.0, exponent)
+
+
+def _warn(name: str, unit: float, lower: float, upper: float) -> None:
     """Warn if the bounds of a squared distance are far apart."""
     if upper - lower > ACCURACY * upper:
         warnings.warn(
-            f"rounding errors leave the {name} between {np.sqrt(lower):.6g} and "
-            f"{np.sqrt(upper):.6g}; the latter is returned",
+            f"rounding errors leave the {name} between {unit * np.sqrt(lower):.6g} and "
+            f"{unit * np.sqrt(upper):.6g}; the latter is returned",
             ConvergenceWarning,
             stacklevel=stack_level(),
         )

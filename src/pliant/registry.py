@@ -63,7 +63,8 @@ class Method:
     many_rows : str, default=""
         What to do where there are many rows, as ``pliant methods`` says it.
     many : tuple of int and mapping, optional
-        The number of training rows from which on a comparison sets these parameters.
+        The number of training rows from which on ``pliant fit`` and comparisons set these
+        parameters.
     rough : mapping of str to value, optional
         Parameters of the fits in a search for settings, where rougher ones than the default are
         enough.
@@ -212,7 +213,7 @@ METHODS: dict[str, Method] = {
         grid=SVM_GRID,
         max_rows=500_000,
         summary="a base kernel times a matrix that adapts each of its entries",
-        many_rows="add --param partition=kmeans from some 20000 on",
+        many_rows="with partition=kmeans from 20000 on",
         many=(20_000, {"partition": "kmeans"}),
         rough={"tau": 0.0, "tol": 1e-3},
     ),

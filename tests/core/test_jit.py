@@ -1,5 +1,6 @@
 """Compiled loops: the same numbers as the Python they are written in, a word when it compiles."""
 
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -88,25 +89,104 @@ def test_the_first_compilation_on_a_machine_is_announced_once(tmp_path):
     assert list(tmp_path.rglob("*.nbi"))
 
 
+def doubled(x):
+    return 2 * x
+
+
 def test_where_no_cache_can_be_written_the_loop_lives_in_memory(monkeypatch):
-    asked = []
-    njit = numba.njit
+    def nowhere(*_):
+        raise RuntimeError("cannot cache function 'doubled': no locator available for file")
 
-    def without_cache(**options):
-        asked.append(options)
-        if options.get("cache"):
-            raise RuntimeError("cannot cache function 'double': no locator available for file")
-        return njit(**options)
-
-    def double(x):
-        return 2 * x
-
-    monkeypatch.setattr(numba, "njit", without_cache)
-    compiled = jit.compiled(double)
-    assert [options.pop("cache", False) for options in asked] == [True, False]
-    assert asked[0] == asked[1]
+    monkeypatch.setattr(jit._Cache, "__init__", nowhere)
+    compiled = jit.compiled(doubled)
     assert compiled(21) == 42
-    assert compiled.py_func is double
+    assert compiled.py_func is doubled
+    assert compiled._cache.cache_path is None
+
+
+@pytest.fixture
+def cached(tmp_path, monkeypatch):
+    """Compile the loop anew, as another process would, with its cache in a folder of its own."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(jit, "_unwritable", [])
+    return lambda: jit.compiled(doubled)
+
+
+def hits(loop):
+    return sum(loop.stats.cache_hits.values())
+
+
+def files(folder, suffix):
+    return sorted(folder.rglob(f"*.{suffix}"))
+
+
+@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
+@pytest.mark.parametrize("content", [b"", b"\x80", b"no pickle", None])
+def test_a_damaged_file_of_the_cache_is_written_again(suffix, content, cached, tmp_path):
+    assert cached()(21) == 42
+    (file,) = files(tmp_path, suffix)
+    file.write_bytes(file.read_bytes()[:-9] if content is None else content)
+    assert cached()(21) == 42
+    again = cached()
+    assert again(21) == 42
+    assert hits(again) == 1
+
+
+def test_code_of_other_types_counts_as_missing(cached, tmp_path):
+    """As two processes leave it that write numba's cache at the same time."""
+    loop = cached()
+    assert (loop(21), loop(0.25)) == (42, 0.5)
+    first, second = files(tmp_path, "nbc")
+    first.write_bytes(second.read_bytes())
+    again = cached()
+    assert (again(21), again(0.25)) == (42, 0.5)
+
+
+def _compile(number, folder, start, report):
+    numba.config.CACHE_DIR = folder
+    loop = jit.compiled(doubled)
+    start.wait()
+    values = [21, 0.25, 1 + 2j, np.float32(1.5)]
+    shown = [loop(value) for value in values[number:] + values[:number]]
+    report.put((number, shown))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_processes_that_compile_at_once_leave_a_sound_cache(cached, tmp_path):
+    cached()  # as numba would in each process: only the cache is shared
+    context = multiprocessing.get_context("fork")
+    start, report = context.Barrier(4), context.Queue()
+    processes = [
+        context.Process(target=_compile, args=(number, str(tmp_path), start, report))
+        for number in range(4)
+    ]
+    for process in processes:
+        process.start()
+    expected = [42, 0.5, 2 + 4j, 3.0]
+    for number, shown in (report.get(timeout=120) for _ in processes):
+        assert shown == expected[number:] + expected[:number]
+    for process in processes:
+        process.join()
+    again = cached()
+    assert [again(value) for value in (21, 0.25, 1 + 2j, np.float32(1.5))] == expected
+    assert hits(again) == 4
+    assert len(files(tmp_path, "nbc")) == 4
+
+
+def test_a_cache_that_cannot_be_written_is_reported_once_and_stops_nothing(
+    cached, tmp_path, monkeypatch, caplog
+):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(jit._Cache, "_save_overload", full)
+    loop = cached()
+    assert (loop(21), loop(0.25)) == (42, 0.5)
+    (report,) = [record.getMessage() for record in caplog.records if "kept" in record.getMessage()]
+    assert str(tmp_path) in report
+    assert "(No space left on device)" in report
+    assert not files(tmp_path, "nb?")
 
 
 def test_a_loop_is_cached_where_a_cache_can_be_written():

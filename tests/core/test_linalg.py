@@ -6,7 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import LinAlgWarning
 
-from pliant.core.linalg import lu_factors, negative_eigenvalue, spd_inverse, top_eigenpairs
+from pliant.core.linalg import (
+    lu_factors,
+    nearest_rows,
+    negative_eigenvalue,
+    spd_inverse,
+    top_eigenpairs,
+)
 from pliant.kernels import Gaussian
 
 
@@ -109,3 +115,10 @@ def test_the_largest_eigenpairs_by_lapack_or_lanczos(n, k):
     np.testing.assert_allclose(values, np.linalg.eigvalsh(matrix)[::-1][:k], atol=1e-9)
     np.testing.assert_allclose(matrix @ vectors, vectors * values, atol=1e-8)
     np.testing.assert_allclose(vectors.T @ vectors, np.eye(k), atol=1e-10)
+
+
+def test_the_nearest_of_centres_is_found_for_points_of_any_size():
+    centres = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]])
+    for size in (1.0, 1e100, 1e160, 1.7e308):
+        points = np.array([[size, 0.0], [-size, 0.1], [0.0, size], [-size, -size]])
+        np.testing.assert_array_equal(nearest_rows(points, centres), [0, 1, 2, 1])

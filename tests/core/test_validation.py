@@ -85,6 +85,12 @@ class TestInteger:
         with refuses(ValueError, f"expected k >= 1, an integer, got {plain(bad)!r}"):
             check_integer("k", bad, least=1)
 
+    @pytest.mark.parametrize("huge", [2**53 + 1, 2**70, 10**400, np.uint64(2**64 - 1)])
+    def test_an_integer_that_is_no_float_is_refused(self, huge):
+        assert check_integer("k", 2**53, least=1) == 2**53
+        with refuses(ValueError, f"expected k <= {2**53}, got {plain(huge)!r}"):
+            check_integer("k", huge, least=1)
+
 
 class TestChoice:
     def test_a_choice_is_returned(self):

@@ -14,6 +14,25 @@ BLOCK_ENTRIES = 4_000_000
 
 
 def in_blocks(X: Array, width: int, outputs: Callable[[Array], Any]) -> Any:
-    """Return the outputs for the rows of X, some at a time, for `width` numbers held a row."""
+    """Return the outputs for the rows of X, some at a time, for `width` numbers held a row.
+
+    Raises
+    ------
+    ValueError
+        If an output is a number that is not finite.
+    """
     step = max(1, BLOCK_ENTRIES // max(1, width))
-    return np.concatenate([outputs(X[low : low + step]) for low in range(0, len(X), step)])
+    with np.errstate(over="ignore", invalid="ignore"):
+        blocks = [outputs(X[low : low + step]) for low in range(0, len(X), step)]
+    return finite_outputs(np.concatenate(blocks), X)
+
+
+def finite_outputs(values: Any, X: Array) -> Any:
+    """Return the outputs for the rows of X, if numbers among them are finite."""
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        row = int(np.argwhere(~np.isfinite(values))[0, 0])
+        raise ValueError(
+            f"expected finite outputs, got inf or NaN for row {row} of X, which has features of a "
+            f"size up to {np.abs(X[row]).max(initial=0.0):.3g}; scale the features or the targets"
+        )
+    return values

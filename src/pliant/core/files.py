@@ -1,4 +1,4 @@
-"""Atomic files, texts that print on one line, and values as plain data."""
+"""Atomic files, and values as plain data."""
 
 from __future__ import annotations
 
@@ -11,22 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-
-def printable(text: object, limit: int = 80) -> str:
-    """Return ``text`` fit for a message: one line, no control characters, at most ``limit`` long.
-
-    Anything but text goes through ``str``. Invisible formatting, such as the marks that turn the
-    direction of text, is left out too. A longer text ends in an ellipsis.
-    """
-    raw = str(text)
-    kept = "".join(c for c in raw[: 4 * limit] if c.isprintable())
-    whole = len(raw) <= 4 * limit and len(kept) <= limit
-    return kept if whole else kept[: limit - 1] + "…"
-
-
-def quoted(text: object, limit: int = 80) -> str:
-    """Return ``printable(text, limit)`` in single quotes."""
-    return f"'{printable(text, limit)}'"
+from pliant.core.text import printable, quoted
 
 
 def plain_data(value: Any) -> Any:

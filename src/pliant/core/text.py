@@ -1,5 +1,7 @@
 """Numbers, lists and names in messages: few digits, units, "A, B and C", "did you mean".
 
+Names come from outside: `printable`, `quoted` and `harmless` make them fit for a message.
+
 Each is written in one place, so that tables, reports and the command line agree.
 """
 
@@ -10,9 +12,16 @@ from collections.abc import Iterable, Sequence
 from math import floor, isfinite, log10
 from statistics import median
 from typing import TypeGuard
+from unicodedata import category
 
 MISSING = "–"
 MINUS = "−"
+
+INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+"""Unicode's categories of control characters, formatting, and line and paragraph separators."""
+
+MOST_COMPARED = 200
+"""Characters of names that are compared with each other."""
 
 
 def known(value: float | None) -> TypeGuard[float]:
@@ -158,16 +167,43 @@ def listed(names: Sequence[str], most: int = 3) -> str:
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
+def printable(text: object, limit: int = 80) -> str:
+    """Return ``text`` fit for a message: one line, no control characters, at most ``limit`` long.
+
+    Anything but text goes through ``str``. Invisible formatting, such as the marks that turn the
+    direction of text, is left out too. A longer text ends in an ellipsis.
+    """
+    raw = str(text)
+    kept = "".join(c for c in raw[: 4 * limit] if c.isprintable())
+    whole = len(raw) <= 4 * limit and len(kept) <= limit
+    return kept if whole else kept[: limit - 1] + "…"
+
+
+def quoted(text: object, limit: int = 80) -> str:
+    """Return ``printable(text, limit)`` in single quotes."""
+    return f"'{printable(text, limit)}'"
+
+
+def harmless(text: str) -> str:
+    """Return a text of several lines without control characters and invisible formatting."""
+    return "".join(c for c in text if c == "\n" or category(c) not in INVISIBLE)
+
+
 def close_names(name: str, names: Iterable[str]) -> list[str]:
     """Return up to three of ``names`` that look like ``name`` whatever the case, closest first."""
-    plain = {known: known.strip().casefold() for known in names}
-    close = difflib.get_close_matches(name.strip().casefold(), plain.values(), n=3)
+    plain = {known: _compared(known) for known in names}
+    close = difflib.get_close_matches(_compared(name), plain.values(), n=3)
     matches = [known for known, text in plain.items() if text in close]
     return sorted(matches, key=lambda known: close.index(plain[known]))[:3]
+
+
+def _compared(name: str) -> str:
+    """Return the beginning of a name without its case; the time grows with the square."""
+    return name[:MOST_COMPARED].strip().casefold()
 
 
 def meant(name: str, names: Iterable[str]) -> str:
     """Write "did you mean 'A' or 'B'?" for a name that is not among ``names``, or list them all."""
     known = list(names)
-    close = " or ".join(map(repr, close_names(name, known)))
-    return f"did you mean {close}?" if close else f"there are: {', '.join(known)}"
+    close = " or ".join(map(quoted, close_names(name, known)))
+    return f"did you mean {close}?" if close else f"there are: {', '.join(map(printable, known))}"

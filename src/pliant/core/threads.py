@@ -2,10 +2,12 @@
 
 A fit multiplies many small matrices. OpenBLAS and MKL share each product among as many threads as
 the computer has cores, which wait for each other in busy loops: where other programs run as well,
-a fit of one second can take a minute. Methods of the public classes therefore hold BLAS to one
-thread with `blas_limited`; what pays in parallel runs in workers of its own (joblib, `n_jobs`),
-each of which calls BLAS in one thread. Their tasks are limited as well: a worker may be another
-process, and some builds of BLAS (those on OpenMP) have a limit for each thread.
+a fit of one second can take a minute. The last digits of a product also depend on how it is shared.
+Methods of the public classes, and kernels, therefore hold BLAS to one thread with `blas_limited`:
+the same seed gives the same bytes, whatever OMP_NUM_THREADS is. What pays in parallel runs in
+workers of its own (joblib, `n_jobs`), each of which calls BLAS in one thread. Their tasks are
+limited as well: a worker may be another process, and some builds of BLAS (those on OpenMP) have a
+limit for each thread.
 """
 
 from __future__ import annotations

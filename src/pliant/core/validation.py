@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from numbers import Integral, Real
@@ -13,13 +13,20 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
+import sklearn.utils
+import sklearn.utils.validation
 from sklearn.base import BaseEstimator
+from sklearn.utils.multiclass import check_classification_targets
 
 from pliant.core.text import close_names
-from pliant.core.typing import Array, Mask
+from pliant.core.typing import Array, Indices, Mask
 
 WRAPPERS = ("pliant.", "sklearn.", "joblib.")
 """Packages whose frames stand between a user's call and a warning."""
+
+
+LARGEST_INTEGER = 2**53
+"""Up to here, an integer is a float without rounding, and counts do not overflow."""
 
 
 def check_real(
@@ -73,9 +80,11 @@ def _is_boolean(value: object) -> bool:
 
 
 def check_integer(name: str, value: Any, *, least: int) -> int:
-    """Return `value` as an int of at least `least`, or say what was expected."""
+    """Return `value` as an int from `least` to `LARGEST_INTEGER`, or say what was expected."""
     if not isinstance(value, Integral) or _is_boolean(value) or value < least:
         raise ValueError(f"expected {name} >= {least}, an integer, got {plain(value)!r}")
+    if int(value) > LARGEST_INTEGER:
+        raise ValueError(f"expected {name} <= {LARGEST_INTEGER}, got {plain(value)!r}")
     return int(value)
 
 
@@ -206,9 +215,57 @@ def _as_numbers(values: npt.ArrayLike, name: str) -> Array:
         raise ValueError(f"expected {name} to hold numbers: {error}") from None
 
 
+def validate_data(estimator: BaseEstimator, *data: Any, **options: Any) -> Any:
+    """Return what scikit-learn's ``validate_data`` returns, for numbers of any size.
+
+    Sums that overflow while it looks for NaN give no warnings, and an integer that is too large for
+    a float gives a ValueError. An object that is no number gives a TypeError, as in scikit-learn.
+    """
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return sklearn.utils.validation.validate_data(estimator, *data, **options)
+    except OverflowError as error:
+        raise ValueError(f"expected numbers in the range of floats: {error}") from None
+    except TypeError as error:
+        if not str(error).startswith("float() argument"):  # else of Python, not of scikit-learn
+            raise
+        raise TypeError(f"expected X and y to hold numbers: {error}") from None
+
+
+def check_random_state(seed: Any) -> np.random.RandomState:
+    """Return scikit-learn's ``check_random_state``, or say which seeds there are."""
+    try:
+        return sklearn.utils.check_random_state(seed)
+    except (ValueError, TypeError):
+        raise ValueError(
+            "expected random_state None, a RandomState, or an integer from 0 to 2**32 - 1, got "
+            f"{plain(seed)!r}"
+        ) from None
+
+
+def class_codes(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Indices]:
+    """Return the classes in y, sorted, and the number of the class of each sample.
+
+    Raises
+    ------
+    ValueError
+        If y holds real numbers, or labels that cannot be sorted.
+    """
+    try:
+        with np.errstate(invalid="ignore"):
+            check_classification_targets(y)
+        return np.unique(y, return_inverse=True)
+    except TypeError as error:
+        raise ValueError(f"expected labels of one type in y: {error}") from None
+
+
 def plain(value: object) -> object:
     """Return a NumPy scalar as Python's, so that messages show 1.0 and not np.float64(1.0)."""
     return value.item() if isinstance(value, np.generic) else value
+
+
+TILE = 128
+"""Rows and columns of a matrix that are compared at once."""
 
 
 def check_gram(gram: Array, *, tol: float = 1e-8) -> Array:
@@ -216,15 +273,17 @@ def check_gram(gram: Array, *, tol: float = 1e-8) -> Array:
     if gram.shape[0] != gram.shape[1]:
         raise ValueError(f"expected a square Gram matrix of shape (n, n), got {gram.shape}")
     limit = tol * max(float(gram.max()), -float(gram.min()))
-    step = max(1, 4_000_000 // len(gram))
-    for low in range(0, len(gram), step):  # a whole difference would take as much as the Gram
-        skew = np.abs(gram[low : low + step] - gram[:, low : low + step].T)
-        if skew.max() > limit:
-            i, j = np.unravel_index(int(np.argmax(skew)), skew.shape)
-            raise ValueError(
-                f"expected a symmetric Gram matrix, got {gram[low + i, j]:.6g} at "
-                f"({low + i}, {j}) but {gram[j, low + i]:.6g} at ({j}, {low + i})"
-            )
+    for low in range(0, len(gram), TILE):  # in tiles, which the processor's cache holds
+        for left in range(low, len(gram), TILE):
+            rows, columns = slice(low, low + TILE), slice(left, left + TILE)
+            skew = np.abs(gram[rows, columns] - gram[columns, rows].T)
+            if skew.max() > limit:
+                i, j = np.unravel_index(int(np.argmax(skew)), skew.shape)
+                i, j = low + i, left + j
+                raise ValueError(
+                    f"expected a symmetric Gram matrix, got {gram[i, j]:.6g} at "
+                    f"({i}, {j}) but {gram[j, i]:.6g} at ({j}, {i})"
+                )
     return gram
 
 
@@ -239,6 +298,14 @@ def check_vector(name: str, values: npt.ArrayLike, length: int) -> Array:
         place = int(np.argmin(np.isfinite(vector)))
         raise ValueError(f"expected finite numbers in {name}, got {vector[place]} at {place}")
     return vector
+
+
+def check_row_numbers(name: str, values: npt.ArrayLike) -> None:
+    """Raise ValueError unless `values` is a vector of integers >= 0."""
+    numbers = np.asarray(values)
+    whole = numbers.dtype.kind in "iu" or not numbers.size
+    if numbers.ndim != 1 or not whole or (numbers.size and numbers.min() < 0):
+        raise ValueError(f"expected {name} to hold row numbers >= 0, got {values!r:.80}")
 
 
 def check_targets(y: npt.ArrayLike) -> Array:
@@ -296,6 +363,17 @@ def where_equal(values: npt.NDArray[Any], value: Any) -> Mask:
     return np.array([entry == value for entry in values.tolist()], dtype=bool)
 
 
+def check_finite(owner: object, names: Iterable[str], advice: str = "") -> None:
+    """Raise ValueError unless these attributes hold finite numbers; `advice` ends the message."""
+    for name in names:
+        values = np.asarray(getattr(owner, name), dtype=np.float64)
+        if not np.isfinite(values).all():
+            odd = values[~np.isfinite(values)][0]
+            raise ValueError(
+                f"expected finite numbers in {name}, got {odd}{advice and ': ' + advice}"
+            )
+
+
 def check_weights(sample_weight: npt.ArrayLike | None, X: Array) -> Array:
     """Return one finite weight >= 0 per row of X, float64; ones if none are given."""
     if sample_weight is None:
@@ -341,7 +419,9 @@ def unlike_features(X: Array) -> tuple[int, int, float] | None:
     if not unlike.any():
         return None
     small = int(np.argmin(np.where(unlike, spreads, np.inf)))
-    return large, small, float(spreads[large] / spreads[small])
+    with np.errstate(over="ignore", divide="ignore"):
+        ratio = float(spreads[large] / spreads[small])
+    return large, small, min(ratio, sys.float_info.max)
 
 
 def stack_level() -> int:

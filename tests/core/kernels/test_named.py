@@ -87,6 +87,19 @@ def test_an_unknown_name_is_refused_with_the_names_there_are(name, hint):
         assert f"did you mean '{hint}" in str(e.value)
 
 
+@pytest.mark.parametrize("size", [1e-320, 1e-200, 1e-120, 1e120, 1e150, 1e200, 1e308])
+def test_the_scale_of_features_far_from_one(size):
+    points = np.clip(X / np.abs(X).max(), -1.0, 1.0) * size
+    if 1e-150 < size < 1e153:
+        gamma = as_kernel("gaussian", points).gamma
+        assert gamma * size * size == pytest.approx(1.0 / (4 * (points / size).var()), rel=1e-12)
+    else:
+        with pytest.raises(ValueError, match=r"finite variance for gamma='scale'.* got values up"):
+            as_kernel("gaussian", points)
+    for constant in (size, -size):
+        assert as_kernel("gaussian", np.full((5, 4), constant)).gamma == 0.25
+
+
 def test_precomputed_takes_the_points_as_the_gram():
     gram = Gaussian()(X)
     kernel = as_kernel("precomputed", gram)

@@ -160,3 +160,29 @@ def test_a_sum_with_an_indefinite_matrix_is_noticed():
     kernel = 2.0 * Precomputed(gram)
     with pytest.warns(NonPSDWarning, match="not positive semi-definite"):
         DANKClassifier(kernel, extension="none").fit(np.arange(60.0)[:, None], y)
+
+
+def test_a_proof_is_left_out_only_where_that_is_asked_for():
+    gram, _, y = several_matrices()
+    rows = np.arange(60.0)[:, None]
+    proved = DANKClassifier(Precomputed(gram), extension="none").fit(rows, y)
+    assumed = DANKClassifier(Precomputed(gram, assume_psd=True), extension="none").fit(rows, y)
+    assert assumed.dual_coef_.tobytes() == proved.dual_coef_.tobytes()
+    assert assumed.dual_gap_ == proved.dual_gap_
+    indefinite = gram - 0.1 * np.eye(60) * np.linalg.eigvalsh(gram)[-1]
+    DANKClassifier(Precomputed(indefinite, assume_psd=True), extension="none").fit(rows, y)
+    skewed = gram.copy()
+    skewed[2, 5] += 1.0
+    with pytest.raises(ValueError, match=r"symmetric Gram matrix, got .* at \(2, 5\)"):
+        DANKClassifier(Precomputed(skewed, assume_psd=True), extension="none").fit(rows, y)
+    with pytest.raises(ValueError, match=r"assume_psd=.... True or False, got 'yes'"):
+        DANKClassifier(Precomputed(gram, assume_psd="yes"), extension="none").fit(rows, y)
+    assert clone(Precomputed(gram, assume_psd=True)).assume_psd
+
+
+def test_a_fit_reads_the_matrix_and_does_not_change_it():
+    gram, _, y = several_matrices()
+    before = gram.copy()
+    rows = np.arange(60)[:, None]
+    DANKClassifier(Precomputed(gram), extension="none").fit(rows, y).decision_function(rows)
+    np.testing.assert_array_equal(gram, before)

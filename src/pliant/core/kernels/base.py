@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import cache
 from itertools import chain
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
 
 from pliant.core.kernels.gaussian_process import GaussianProcessInterface
+from pliant.core.threads import blas_limited, one_blas_thread
 from pliant.core.typing import Array, Between
 from pliant.core.validation import check_points, check_real, check_vector
 
@@ -39,6 +41,9 @@ class Kernel(GaussianProcessInterface, BaseEstimator, ABC):
     symmetric: bool = True
     psd: bool = True
 
+    _bounded: ClassVar[bool] = False
+    """Whether values are finite for all finite points."""
+
     def __call__(
         self, X: npt.ArrayLike, Y: npt.ArrayLike | None = None, *, eval_gradient: bool = False
     ) -> Any:
@@ -63,15 +68,18 @@ class Kernel(GaussianProcessInterface, BaseEstimator, ABC):
         Raises
         ------
         TypeError, ValueError
-            If the points are sparse, not finite numbers, of another shape, or differ in d; or if Y
-            is None, or X itself, and the kernel is not symmetric.
+            If the points are sparse, not finite numbers, of another shape, or differ in d; if Y
+            is None, or X itself, and the kernel is not symmetric; or if a value would not be a
+            finite number.
         """
-        if Y is not None and np.ndim(X) == 1 == np.ndim(Y):
+        if Y is not None and _is_point(X) and _is_point(Y):
             return float(self._between_sets(_as_row(X, "X"), _as_row(Y, "Y"))[0, 0])
         if (Y is None or Y is X) and not self.symmetric:
             self._refuse_one_set()
         X = check_points(X, "X")
-        gram = self._between_sets(X, X if Y is None else check_points(Y, "Y"))
+        Y = X if Y is None else check_points(Y, "Y")
+        with one_blas_thread():
+            gram = self._between_sets(X, Y)
         return (gram, np.empty((*gram.shape, 0))) if eval_gradient else gram
 
     def _between_sets(self, X: Array, Y: Array) -> Array:
@@ -79,14 +87,28 @@ class Kernel(GaussianProcessInterface, BaseEstimator, ABC):
         self._check_pair(X, Y)
         if not len(X) or not len(Y):
             return np.empty((len(X), len(Y)))
-        return self._gram(X, Y)
+        return self._finite(self._gram, X, Y)
+
+    def _finite(self, values: Callable[..., Array], *points: Array) -> Array:
+        """Return what a function of points returns, if that is finite."""
+        if self._bounded:
+            return values(*points)
+        with np.errstate(over="ignore", invalid="ignore"):
+            result = values(*points)
+            if not np.isfinite(result.sum()) and not np.isfinite(result).all():
+                raise ValueError(
+                    f"expected finite kernel values, got inf or NaN from {type(self).__name__} for "
+                    f"features of a size up to {max(np.abs(X).max() for X in points):.3g}; scale "
+                    "the features"
+                )
+        return result
 
     def _refuse_one_set(self) -> None:
         """Raise ValueError: the values between one set of points are no symmetric matrix."""
         raise ValueError(
             "expected a symmetric kernel for one set of points, as scikit-learn's kernel methods "
             f"need it, got {type(self).__name__}, which is not symmetric; call k(X, Y) with two "
-            "sets, or use a symmetric kernel"
+            "sets (k(X, X.copy()) for the values of X among themselves), or use a symmetric kernel"
         )
 
     def _check_pair(self, X: Array, Y: Array) -> None:
@@ -107,10 +129,11 @@ class Kernel(GaussianProcessInterface, BaseEstimator, ABC):
         """
         return None
 
+    @blas_limited
     def diag(self, X: npt.ArrayLike) -> Array:
         """Return k(x, x) for each row of X, shape (n,)."""
         X = check_points(X, "X")
-        return self._diagonal(X) if len(X) else np.empty(0)
+        return self._finite(self._diagonal, X) if len(X) else np.empty(0)
 
     def _diagonal(self, X: Array) -> Array:
         return np.array([self._gram(x, x)[0, 0] for x in X[:, None, :]])
@@ -140,6 +163,14 @@ class Kernel(GaussianProcessInterface, BaseEstimator, ABC):
 
 
 GaussianProcessKernel.register(Kernel)
+
+
+def _is_point(X: npt.ArrayLike) -> bool:
+    """Return whether this is one point: an array of shape (d,)."""
+    try:
+        return np.ndim(X) == 1
+    except ValueError:  # rows of different lengths, which `check_points` explains
+        return False
 
 
 def _as_row(point: npt.ArrayLike, name: str) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 
 from pliant.core.kernels.base import FunctionKernel, Kernel, Normalized, Rescaled, Scaled
 from pliant.core.kernels.on import On
-from pliant.core.text import listed
+from pliant.core.text import listed, printable
 
 LONGEST_NAME = 60
 """Number of characters of a name at most."""
@@ -26,12 +26,12 @@ def short_name(kernel: Kernel, feature_names: Sequence[str] | None = None) -> st
         return short_name(kernel.kernel, feature_names)
     if isinstance(kernel, On):
         columns = np.atleast_1d(kernel.columns)
-        known = [str(j) if feature_names is None else str(feature_names[j]) for j in columns]
+        known = [printable(j if feature_names is None else feature_names[j]) for j in columns]
         noun = "feature " if len(columns) == 1 else "features "
         word = noun if feature_names is None else ""
         return f"{short_name(kernel.kernel)} of {word}{listed(known)}"
     if isinstance(kernel, FunctionKernel):
-        return str(getattr(kernel.function, "__name__", "function"))
+        return printable(getattr(kernel.function, "__name__", "function"), LONGEST_NAME)
     shown = [
         text for text, first, value, default in _parameters(kernel) if first or value != default
     ]
@@ -60,7 +60,7 @@ def _parameters(kernel: Kernel) -> Iterator[tuple[str, bool, object, object]]:
     for place, each in enumerate(_signature(type(kernel))):
         value = getattr(kernel, each.name)
         if isinstance(value, str | float | int):
-            text = f"{value:.3g}" if isinstance(value, float) else str(value)
+            text = f"{value:.3g}" if isinstance(value, float) else printable(value)
             yield f"{each.name}={text}", place == 0, value, each.default
 
 

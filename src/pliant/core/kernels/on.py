@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pliant.core.kernels.base import Kernel, _Wrapped, parameters
-from pliant.core.text import close_names, listed
+from pliant.core.text import close_names, listed, printable, quoted
 from pliant.core.typing import Array, Between, Indices
 from pliant.core.validation import plain
 
@@ -192,16 +192,17 @@ def _place(name: str, n_features: int, names: list[str] | None) -> int:
     if names is None:
         raise ValueError(
             f"expected On(columns=...) as positions, as the names of the {n_features} features are "
-            f"not known here, got {name!r}; fit an estimator on a data frame, or use "
+            f"not known here, got {quoted(name)}; fit an estimator on a data frame, or use "
             "On.resolved"
         )
     if names.count(name) == 1:
         return names.index(name)
     if name in names:
         raise ValueError(
-            f"expected On(columns=...) as names that stand once, got {name!r}, the name of "
-            f"{names.count(name)} features"
+            f"expected On(columns=...) as names that stand once, got {quoted(name)}, the name "
+            f"of {names.count(name)} features"
         )
-    close = " or ".join(map(repr, close_names(name, names)))
-    hint = f"did you mean {close}?" if close else f"there are: {listed(names, 10)}"
-    raise ValueError(f"expected On(columns=...) among the features, got {name!r}; {hint}")
+    close = " or ".join(map(quoted, close_names(name, names)))
+    known = listed([printable(each) for each in names], 10)
+    hint = f"did you mean {close}?" if close else f"there are: {known}"
+    raise ValueError(f"expected On(columns=...) among the features, got {quoted(name)}; {hint}")

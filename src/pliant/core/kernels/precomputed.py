@@ -8,7 +8,7 @@ import numpy as np
 
 from pliant.core.kernels.base import Kernel
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import check_gram, check_points
+from pliant.core.validation import check_flag, check_gram, check_points
 
 
 class Precomputed(Kernel):
@@ -28,6 +28,11 @@ class Precomputed(Kernel):
     gram : array of shape (n, n)
         The Gram matrix, n >= 2. It is shared, not copied, by `sklearn.base.clone` and by the
         estimators that are fitted with this kernel: do not change it afterwards.
+    assume_psd : bool, default=False
+        Whether to take your word that the matrix is positive semi-definite. Otherwise a fit proves
+        it by a Cholesky factorisation, O(n^3), which can take longer than all the rest of the fit.
+        If the assumption is wrong, the certified gap bounds nothing. That the matrix is symmetric
+        is checked in either case.
 
     Examples
     --------
@@ -39,16 +44,29 @@ class Precomputed(Kernel):
            [1.]])
     """
 
-    def __init__(self, gram: Array) -> None:
+    def __init__(self, gram: Array, assume_psd: bool = False) -> None:
         self.gram = gram
+        self.assume_psd = assume_psd
 
     def __sklearn_clone__(self) -> Precomputed:
         """Return another kernel with the same matrix, which is not copied."""
-        return type(self)(self.gram)
+        return type(self)(self.gram, self.assume_psd)
 
     def _check_loaded(self) -> None:
         """Raise ValueError if the matrix, read from a file, is no Gram matrix."""
         check_gram(check_points(self.gram, "gram"))
+        check_flag("Precomputed(assume_psd=...)", self.assume_psd)
+
+    @property
+    def proved(self) -> bool:
+        """Whether no proof is needed that the matrix is positive semi-definite."""
+        check_flag("Precomputed(assume_psd=...)", self.assume_psd)
+        return bool(self.assume_psd)
+
+    def names_all(self, X: Array) -> bool:
+        """Whether X names all points of the matrix in their order: its values are `gram` itself."""
+        gram = self._checked()
+        return X.shape == (len(gram), 1) and bool((X[:, 0] == np.arange(len(gram))).all())
 
     def _check_pair(self, X: Array, Y: Array) -> None:
         """Allow different numbers of columns."""

@@ -25,6 +25,9 @@ from pliant.core.validation import check_choice, check_integer, check_real, chec
 FARTHEST = 1e-10 / np.finfo(np.float64).eps
 """Exponents gamma |x|^2 up to this have an absolute error of about 1e-10 at most."""
 
+FAR = 1e100
+"""Sizes of features up to this, and down to its inverse, have squares in the range of floats."""
+
 TILE_ROWS, TILE_ENTRIES = 128, 100_000
 """Values computed at once: they should stay in a processor's second cache."""
 
@@ -33,6 +36,7 @@ class _Stationary(Kernel):
     """k(x, x) = 1, and a gamma for all features or for each."""
 
     gamma: Any
+    _bounded = True
     _power: ClassVar[float] = 0.5
     """A feature times c has the distances of one whose gamma is times c^(1/power)."""
 
@@ -159,6 +163,7 @@ class Matern(_Stationary):
         X, Y, gamma = self._isotropic(X, Y)
         r = cdist(X, Y, "euclidean")
         r *= np.sqrt(4.0 * self.nu * gamma)
+        np.minimum(r, FAR, out=r)  # the exponential is zero long before; its factor stays finite
         factor = self._factor(r)
         gram = exponentials(r, -1.0)
         gram *= factor
@@ -405,18 +410,32 @@ def _refuse_gamma(gamma: float | str, why: str) -> None:
 def _gamma_value(gamma: float | str, X: Array) -> float:
     if isinstance(gamma, str):
         check_choice("gamma", gamma, ("scale", "auto"))
-        with np.errstate(over="ignore", invalid="ignore"):
-            spread = float(X.var()) if gamma == "scale" else 1.0
-        if not np.isfinite(spread):
-            raise ValueError(
-                "expected features with a finite variance for gamma='scale', got values up to "
-                f"{np.abs(X).max():.3g}; scale the features"
-            )
-        rounding = (1e-12 * float(np.abs(X).max())) ** 2  # of equal numbers
-        return 1.0 / (X.shape[1] * (spread if spread > rounding else 1.0))
+        return scaled_gamma(X) if gamma == "scale" else 1.0 / X.shape[1]
     if hasattr(gamma, "__len__"):
         raise ValueError(
             f"expected gamma as one number for a kernel given by name, got {gamma!r:.100}; one for "
             "each feature belongs to the kernel itself: kernel=Gaussian(gamma=...)"
         )
     return check_real("gamma", gamma, above=0)
+
+
+def scaled_gamma(X: Array) -> float:
+    """Return 1/(n_features var(X)), or 1/n_features where all numbers are equal but for rounding.
+
+    Raises
+    ------
+    ValueError
+        If that number leaves the range of floats.
+    """
+    largest, d = float(np.abs(X).max(initial=0.0)), X.shape[1]
+    unit = 1.0 if 1.0 / FAR < largest < FAR or largest == 0.0 else largest
+    spread = float((X if unit == 1.0 else X / unit).var(dtype=np.float64))
+    if not spread > (1e-12 * largest / unit) ** 2:
+        return 1.0 / d
+    gamma = 1.0 / (d * spread) / unit / unit
+    if not np.finfo(np.float64).tiny <= gamma < np.inf:
+        raise ValueError(
+            "expected features with a finite variance for gamma='scale', and a finite inverse of "
+            f"it, got values up to {largest:.3g}; scale the features"
+        )
+    return gamma

@@ -1,0 +1,44 @@
+"""Names from outside in messages, tables and CSV: they cannot do anything but be read."""
+
+import io
+
+import pandas as pd
+import pytest
+
+from pliant.cli.console import show
+from pliant.comparison.record import LEARNED, Entry
+from pliant.core.text import close_names, harmless, meant
+from pliant.kernels import Linear, On, WeightedSum
+from pliant.tables import write_csv
+
+EVIL = "a\x1b[31m\u202eb\u200b\x00\u2028\ud800"
+
+
+def test_a_text_of_several_lines_keeps_its_lines():
+    assert harmless(f"{EVIL}\n12\u202f345 ä") == "a[31mb\n12\u202f345 ä"
+
+
+def test_a_result_cannot_control_the_terminal(capsys):
+    show(f"{EVIL}\nx")
+    assert capsys.readouterr().out == "a[31mb\nx\n"
+
+
+def test_long_names_are_shortened_and_quickly_compared():
+    long = "x" * 10_000
+    assert len(meant("y", [long, EVIL])) < 200
+    assert close_names(long + "y", [long]) == [long]
+    assert len(Entry("a", long, LEARNED, "", "error", long).title) == 80
+
+
+def test_errors_and_names_of_kernels_are_printable():
+    with pytest.raises(ValueError, match="among the features") as caught:
+        On(Linear(), EVIL).resolved(["b", EVIL * 2], 2)
+    assert str(caught.value).isprintable()
+    assert repr(WeightedSum([On(Linear(), EVIL)], 1.0)).isprintable()
+
+
+@pytest.mark.parametrize("mark", ["=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20"])
+def test_marks_of_formulas_in_csv(mark):
+    file = io.StringIO()
+    write_csv(file, [pd.DataFrame({"a": pd.Series([f"{mark}A1", "\ud800"], dtype=object)})])
+    assert file.getvalue() == f"a\n'{mark}A1\n\\ud800\n"
