@@ -2,16 +2,17 @@
 
 import json
 import pickle
+import re
 from pathlib import Path
 
 import pytest
 import skops.io
 from sklearn.preprocessing import FunctionTransformer
 
-from pliant import DANKClassifier
+from pliant import DANKClassifier, ModelFileError
 from pliant.cli.errors import exit_code, one_line
 from pliant.cli.fit.training import Order
-from pliant.persistence import load_model, save_model
+from pliant.persistence import _model_file, load_model, save_model
 from tests.cli.conftest import patients, write
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -114,6 +115,9 @@ OPTIONS = {
     ("--drop", "agee"): "the table lacks the column 'agee'; did you mean 'age'?",
     ("--param", "C=1", "--param", "C=2"): "--param 'C' is given twice",
     ("--param", "C=1", "--param", "gamma=1", "--tune"): "--tune has nothing to choose",
+    ("--metric", "auc"): "--metric is what --tune chooses by: add --tune, or leave --metric out",
+    ("--metric", "aux", "--tune"): "unknown metric 'aux'; did you mean 'auc'?",
+    ("--metric", "r2", "--tune"): "expected a metric out of accuracy, balanced_accuracy, log_loss,",
     ("--cv", "1"): "expected --cv >= 2, or 0 for no cross-validation, got 1",
     ("--cv", "-4"): "expected --cv >= 2, or 0 for no cross-validation, got -4",
     ("--cv", "31"): "--cv 31 needs 31 rows of each class, the smallest has 30: lower it",
@@ -172,7 +176,8 @@ def test_a_fault_in_a_late_row_leaves_no_file(pliant, models, folder):
     write("t.csv", lines[0], *lines[1:] * 200, "x,1,red,no,low,1")
     done = pliant("predict", models["sick"], "t.csv", "--out", "p.csv")
     assert done.code == 2
-    assert done.err.endswith("Error: column 'age': expected a number in row 12001, got 'x'\n")
+    wrong = "Error: column 'age': expected a number in row 12001, got 'x': correct it or "
+    assert done.err.endswith(f"{wrong}read it as missing (--na-values 'x')\n")
     assert sorted(path.name for path in folder.iterdir()) == ["patients.csv", "t.csv"]
 
 
@@ -237,22 +242,26 @@ def test_a_schema_of_another_model(refused, models):
 
 
 @pytest.mark.parametrize("command", ["info", "predict"])
-def test_a_model_whose_parts_do_not_fit(refused, models, command):
+def test_a_model_whose_parts_do_not_fit(refused, models, command, monkeypatch):
+    """It cannot be saved by accident, and a file that holds it is refused."""
     loaded = load_model(models["sick"])
     scaler = loaded.model.named_steps["scaler"]
     scaler.scale_ = scaler.scale_[:-1]
-    save_model(loaded.model, "m.pliant", schema=loaded.schema)
+    with pytest.raises(ModelFileError, match="cannot save the model: ValueError: predict fails"):
+        save_model(loaded.model, "m.pliant", schema=loaded.schema)
+    with monkeypatch.context() as unchecked:
+        unchecked.setattr(_model_file, "check_predictions", lambda *_: None)
+        save_model(loaded.model, "m.pliant", schema=loaded.schema)
     table = ("patients.csv",) if command == "predict" else ()
     line = refused(command, "m.pliant", *table)
-    assert line.startswith("the model in 'm.pliant' is damaged: ValueError: operands could not be")
+    assert line.startswith("cannot load 'm.pliant': ValueError: predict fails: operands could not")
 
 
-def test_a_model_that_predicts_no_labels(refused, models):
+def test_a_model_that_predicts_no_labels(models):
     loaded = load_model(models["sick"])
     loaded.model[-1].classes_ = loaded.model[-1].classes_[:, None]
-    save_model(loaded.model, "m.pliant", schema=loaded.schema)
-    line = refused("predict", "m.pliant", "patients.csv")
-    assert line.endswith("expected one prediction for one row, got shape (1, 1)")
+    with pytest.raises(ModelFileError, match="expected classes_ to be different labels in inc"):
+        save_model(loaded.model, "m.pliant", schema=loaded.schema)
 
 
 def test_odd_facts_of_a_machine(refused, models):
@@ -291,12 +300,12 @@ def test_names_from_tables_and_files_cannot_drive_a_terminal(pliant):
 
 
 def test_labels_that_look_like_formulas_are_quoted_in_predictions(pliant):
-    lines = [line.replace(",yes,", ",=cmd(),").replace(",no,", ",+1,") for line in patients()]
+    lines = [line.replace(",yes,", ",=cmd(),").replace(",no,", ",+A1,") for line in patients()]
     write("t.csv", *lines)
     assert pliant("fit", "t.csv", "--target", "sick", "--cv", 0, "--out", "m.pliant").code == 0
     done = pliant("predict", "m.pliant", "t.csv", "--decision")
     cells = {line.partition(",")[0] for line in done.out.splitlines()[1:]}
-    assert cells == {"'=cmd()", "'+1"}
+    assert cells == {"'=cmd()", "'+A1"}
 
 
 def test_an_interrupted_fit_leaves_nothing(pliant, folder, monkeypatch):
@@ -318,8 +327,6 @@ CODES = [
     (OSError(28, "No space left on device", "a\x1bb"), 1, "'ab': No space left on device"),
     (OSError("odd"), 1, "odd"),
     (ImportError("needs skops"), 1, "needs skops"),
-    (MemoryError(), 1, "not enough memory"),
-    (MemoryError("Unable to allocate 3 TiB"), 1, "not enough memory: Unable to allocate 3 TiB"),
     (KeyError("k"), 1, "unexpected KeyError: 'k' (PLIANT_TRACEBACK=1 shows where)"),
 ]
 
@@ -328,6 +335,15 @@ CODES = [
 def test_what_becomes_of_an_error(error, code, line):
     assert exit_code(error) == code
     assert one_line(error) == line
+
+
+@pytest.mark.parametrize("text", ["", "Unable to allocate 3 TiB"])
+def test_the_memory_that_is_missing_is_named_in_bytes(text):
+    line = one_line(MemoryError(text))
+    shown = f" - {text}" if text else ""
+    needed = rf"not enough memory: more than \d+ bytes \([\d.]+ [MG]B\){shown}; take fewer rows, .*"
+    assert re.fullmatch(needed, line)
+    assert exit_code(MemoryError(text)) == 1
 
 
 def test_a_traceback_for_those_who_want_one(pliant, monkeypatch):

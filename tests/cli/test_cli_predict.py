@@ -8,9 +8,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
 
+from pliant import TableError
 from pliant.cli.predict import TablePredictor
-from pliant.persistence import load_model
+from pliant.persistence import load_model, save_model
 from pliant.tables import TableSchema, read_table
 
 
@@ -41,6 +44,31 @@ def test_predictions_in_a_file(pliant, folder, models, name):
     assert done.out == ""
     assert done.err == f"Predicting rows\nWrote 60 predictions to '{name}'\n"
     assert len(pd.read_csv(name)) == 60
+
+
+def saved(path, frame, **choices):
+    """A model file of a linear model of one table."""
+    schema = TableSchema.fit(frame, "y", **choices)
+    X, y = schema.features(frame), schema.target_values(frame)
+    save_model(make_pipeline(schema.encoder(), Ridge()).fit(X, y), path, schema=schema.to_dict())
+    return TablePredictor(path)
+
+
+def test_an_id_with_the_name_of_an_output_is_not_written_through(tmp_path):
+    frame = pd.DataFrame({"prediction": [f"k{k}" for k in range(30)], "a": np.arange(30) / 7})
+    predictor = saved(tmp_path / "m.pliant", frame.assign(y=frame["a"]))
+    assert list(predictor(frame)) == ["prediction"]
+
+
+def test_a_prediction_that_is_not_finite_is_refused_with_its_row(tmp_path, monkeypatch):
+    frame = pd.DataFrame({"a": np.arange(30) / 7})
+    predictor = saved(tmp_path / "m.pliant", frame.assign(y=frame["a"]))
+    predictor(frame)
+    monkeypatch.setattr(
+        type(predictor._model), "predict", lambda _, X: np.where(np.arange(len(X)) == 2, np.inf, 0)
+    )
+    with pytest.raises(TableError, match="the prediction of row 33 is not finite, got inf: its"):
+        predictor(frame)
 
 
 def test_decision_values(pliant, folder, models):

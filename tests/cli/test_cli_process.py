@@ -78,17 +78,41 @@ def test_a_closed_pipe_is_no_error(folder, models):
 
 
 @posix_only
-def test_ctrl_c(folder):
+@pytest.mark.parametrize(
+    ("number", "code", "last"),
+    [("SIGINT", 130, "interrupted\n"), ("SIGTERM", 143, "terminated\n")],
+)
+def test_a_fit_that_is_asked_to_end_leaves_nothing(number, code, last, folder):
     write("t.csv", "a,b,y", *(f"{k * 37 % 101},{k * 53 % 97},{k % 7 % 2}" for k in range(3000)))
     words = ["--target", "y", "--tune", "--out", "m.pliant", "--method", "dank"]
     command = [*PLIANT, "fit", "t.csv", *words]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr.readline().startswith(("Learning from", "Note:"))
         time.sleep(0.3)
-        process.send_signal(signal.SIGINT)
-        assert process.stderr.read().endswith("interrupted\n")
-    assert process.returncode == 130
+        process.send_signal(getattr(signal, number))
+        said = process.stderr.read()
+        assert said.endswith(last)
+        assert "Traceback" not in said
+    assert process.returncode == code
     assert [path.name for path in folder.iterdir() if path.suffix != ".csv"] == []
+
+
+@posix_only
+@pytest.mark.parametrize("imported", ["numpy", "sklearn", "pliant.core.files"])
+def test_ctrl_c_while_packages_are_imported(imported):
+    """Python writes a line when a package has been imported; the signal comes then."""
+    command = [sys.executable, "-X", "importtime", *PLIANT[1:], "methods"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        for line in process.stderr:
+            if line.endswith((f" {imported}\n", f" {imported}.version\n")):
+                process.send_signal(signal.SIGINT)
+                break
+        rest = [line for line in process.stderr if not line.startswith("import time:")]
+        assert rest == ["interrupted\n"]
+        assert process.stdout.read() == ""
+    assert process.returncode == 130
 
 
 @posix_only

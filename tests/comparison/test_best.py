@@ -20,6 +20,7 @@ from pliant.comparison.run.cells import perform
 from pliant.comparison.run.given import methods_of
 from pliant.comparison.run.search import search
 from pliant.comparison.sample import Sample
+from pliant.persistence import load_model, save_model
 from tests.comparison.comparison_cases import result_of
 from tests.comparison.report.report_cases import HOSTILE
 from tests.comparison.test_frames import frame
@@ -49,7 +50,7 @@ def test_the_winner_takes_the_frames_that_it_was_compared_on():
         model.predict(X.drop(columns="ok"))
 
 
-def test_the_search_is_made_once_more_on_all_rows():
+def test_the_search_is_made_once_more_on_all_rows(tmp_path):
     """The settings are those of the same search on all rows, not those of any fold."""
     r = np.random.default_rng(0)
     X = r.normal(size=(60, 2))
@@ -62,7 +63,9 @@ def test_the_search_is_made_once_more_on_all_rows():
     expected = make_pipeline(StandardScaler(), Ridge(alpha)).fit(X, (y - y.mean()) / y.std())
     model = result.fit_best()
     np.testing.assert_allclose(model.predict(X), expected.predict(X) * y.std() + y.mean())
-    assert model.regressor is model.regressor_
+    save_model(model, tmp_path / "model.pliant")
+    loaded = load_model(tmp_path / "model.pliant").model
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     plain = result.fit_best("dummy").predict(X)
     np.testing.assert_allclose(plain, y.mean())
 

@@ -1,6 +1,7 @@
 """A table becomes the numbers that a naive reading with pandas gives, in the order asked for."""
 
 import datetime
+import decimal
 import tracemalloc
 from pathlib import Path
 
@@ -97,6 +98,7 @@ def test_a_random_table_is_read_as_pandas_reads_it(tmp_path):
 MOMENTS = {
     "numbers": [3, 1, 2, 1],
     "large numbers": [2**62 + 3, 2**62 + 1, 2**62 + 2, 2**62 + 1],
+    "decimals": [decimal.Decimal(k) / 8 for k in (3, 1, 2, 1)],
     "times": pd.to_datetime(["2024-01-03", "2024-01-01", "2024-01-02", "2024-01-01"]),
     "days": [datetime.date(2024, 1, day) for day in (3, 1, 2, 1)],
     "offsets": [f"2024-01-01T06:00+0{hours}:00" for hours in (1, 3, 2, 3)],

@@ -6,13 +6,22 @@ notes, warnings and errors go to stderr, each error as one line.
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
-from collections.abc import Sequence
-from importlib.util import find_spec
+import threading
 
-from pliant.cli.exit_codes import FAILED, INTERRUPTED
+from pliant.cli.exit_codes import FAILED, INTERRUPTED, TERMINATED
+
+TYPE_CHECKING = False  # that of typing: whatever is imported here can be interrupted too early
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["main"]
+
+
+class _Terminated(BaseException):
+    """The process was asked to end."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -21,26 +30,80 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv : sequence of str, optional
-        The words after ``pliant``; by default those of this process.
+        The words after ``pliant``; by default those of this process, which then ends by signals
+        as a command should.
 
     Returns
     -------
     int
         The exit code: 0, 2 for wrong usage or data, 130 after Ctrl-C, 141 when the reader of
-        stdout went away, 1 for the rest.
+        stdout went away, 143 after SIGTERM, 1 for the rest.
     """
-    missing = [package for package in ("typer", "rich") if find_spec(package) is None]
-    if missing:
-        needed = " and ".join(missing)
-        hint = "pip install 'pliant[cli]'"
-        print(f"Error: the command line needs {needed}: {hint}", file=sys.stderr)
-        return FAILED
+    if argv is not None or threading.current_thread() is not threading.main_thread():
+        return _run(sys.argv[1:] if argv is None else argv)
+    obeys = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not under nohup
+    if obeys:
+        signal.signal(signal.SIGINT, _leave)
     try:
+        _import_all()
+        if obeys:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, _terminate)
+        return _run(sys.argv[1:])
+    except _Terminated:
+        print("terminated", file=sys.stderr)
+        return TERMINATED
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if callable(signal.getsignal(number)):  # nothing is left to be cleaned up
+                signal.signal(number, signal.SIG_DFL)
+
+
+def _run(argv: Sequence[str]) -> int:
+    """Run one command; see `main`."""
+    try:
+        from importlib.util import find_spec
+
+        missing = [package for package in ("typer", "rich") if find_spec(package) is None]
+        if missing:
+            needed = " and ".join(missing)
+            hint = "pip install 'pliant[cli]'"
+            print(f"Error: the command line needs {needed}: {hint}", file=sys.stderr)
+            return FAILED
+        if error := _import_all():
+            print(f"Error: pliant cannot start: {error}", file=sys.stderr)
+            return FAILED
         from pliant.cli.app import run
         from pliant.core.threads import one_blas_thread
 
         with one_blas_thread():
-            return run(sys.argv[1:] if argv is None else argv)
+            return run(argv)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
+
+
+def _import_all() -> str:
+    """Import what all commands need, most of the first second; return why that fails, or ""."""
+    try:
+        import pliant.cli.app  # noqa: F401
+    except (ImportError, MemoryError, OSError) as error:
+        first: BaseException = error
+        while earlier := first.__cause__ or first.__context__:
+            first = earlier
+        return " ".join(str(first).split())[:300] or type(first).__name__
+    return ""
+
+
+def _leave(*_: object) -> None:
+    """End at once, while packages are imported: nothing has begun, and imports turn an exception
+    into others.
+    """
+    try:
+        os.write(2, b"interrupted\n")
+    finally:
+        os._exit(INTERRUPTED)
+
+
+def _terminate(*_: object) -> None:
+    raise _Terminated

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -21,6 +22,9 @@ from pliant.cli.fit.command import fit
 from pliant.cli.info import info
 from pliant.cli.methods import methods
 from pliant.cli.predict import predict
+
+DISK = (errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC))
+"""Errors of a disk that is full or broken."""
 
 app = typer.Typer(
     name="pliant",
@@ -64,6 +68,9 @@ def run(argv: Sequence[str]) -> int:
         except Exception as error:
             if os.environ.get("PLIANT_TRACEBACK"):
                 raise
+            if isinstance(error, OSError) and error.errno in DISK and _stdout_fails(error):
+                error.filename = "stdout"
+                _drop_stdout()
             tell(f"Error: {one_line(error)}")
             return exit_code(error)
 
@@ -79,6 +86,17 @@ def _invoke(argv: list[str]) -> int:
     if sys.stdout is not None:  # closed from the start
         sys.stdout.flush()
     return code
+
+
+def _stdout_fails(error: OSError) -> bool:
+    """Return whether an error that names no file is of stdout, which then takes no line either."""
+    if error.filename is not None or len(error.args) < 2:
+        return False
+    try:
+        print(flush=True)
+    except OSError:
+        return True
+    return False
 
 
 def _drop_stdout() -> None:

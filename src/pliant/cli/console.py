@@ -11,12 +11,17 @@ from contextlib import contextmanager
 from sklearn.exceptions import ConvergenceWarning
 
 from pliant.comparison.run.search import Tick
-from pliant.core.files import printable
+from pliant.core.text import harmless, printable
 
 
 def tell(text: str) -> None:
     """Print one line on stderr."""
-    print(text, file=sys.stderr, flush=True)
+    print(harmless(text), file=sys.stderr, flush=True)
+
+
+def show(text: str) -> None:
+    """Print a result on stdout; names in it cannot control the terminal."""
+    print(harmless(text), flush=True)
 
 
 def learning(rows: int, fits: int) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import typer
 
 from pliant.cli.exit_codes import FAILED, MISUSED
-from pliant.core.files import printable, quoted
+from pliant.comparison.run.memory import shortage
+from pliant.core.text import bytes_of, printable, quoted
 
 USAGE_ERROR = typer.BadParameter.__base__ or typer.BadParameter
 """What the parser raises: click's class, or that of the copy inside newer versions of typer."""
@@ -17,6 +18,10 @@ SURROUNDINGS = (OSError, ImportError, MemoryError)
 """Trouble with files, packages and memory, whose own text says enough."""
 
 
+NO_THREAD = "can't start new thread"
+"""What Python says where the system has no room for a thread."""
+
+
 def exit_code(error: Exception) -> int:
     """Return 2 for wrong usage or data, 1 for the rest."""
     return MISUSED if isinstance(error, WRONG_INPUT) else FAILED
@@ -26,10 +31,26 @@ def one_line(error: Exception) -> str:
     """Return the message of an error as one line without control characters."""
     text = printable(" ".join(_message(error).split()), limit=600)
     if isinstance(error, MemoryError):
-        return f"not enough memory: {text}" if text else "not enough memory"
+        return shortage(error)
+    if isinstance(error, RuntimeError) and NO_THREAD in str(error):
+        return f"not enough memory for another thread: its stack takes {_stack()}; add --param " + (
+            "n_jobs=1 or --jobs 1, or allow more memory or processes (ulimit -v, ulimit -u)"
+        )
     if isinstance(error, WRONG_INPUT + SURROUNDINGS):
         return text or type(error).__name__
     return f"unexpected {type(error).__name__}: {text} (PLIANT_TRACEBACK=1 shows where)"
+
+
+def _stack() -> str:
+    """Return the bytes of a thread's stack, as the system reserves them."""
+    try:
+        import resource
+
+        size = resource.getrlimit(resource.RLIMIT_STACK)[0]
+    except ImportError:
+        size = -1
+    size = size if 0 < size < 1 << 40 else 1 << 23
+    return f"{size} bytes ({bytes_of(size)})"
 
 
 def _message(error: Exception) -> str:

@@ -10,3 +10,6 @@ INTERRUPTED = 130
 
 READER_GONE = 141
 """The reader of stdout went away: a program that writes into a closed pipe."""
+
+TERMINATED = 143
+"""SIGTERM."""

@@ -8,14 +8,15 @@ from typing import Annotated, Any
 
 import typer
 
+from pliant.cli.console import show
 from pliant.cli.model_facts import functions, kernel, plain_parameters
 from pliant.cli.predict import load_with_schema
 from pliant.cli.report import Fact, facts, function_facts, kernel_facts, number, score_text
 from pliant.comparison.run.baselines import BASELINES, available
 from pliant.comparison.run.pipeline import last_step, names_after
 from pliant.core.exceptions import ModelFileError
-from pliant.core.files import printable, quoted
 from pliant.core.summary import summarize
+from pliant.core.text import printable, quoted
 from pliant.persistence import LoadedModel, SavedTreesClassifier, SavedTreesRegressor
 from pliant.registry import METHODS
 from pliant.tables import TableSchema
@@ -37,7 +38,7 @@ def info(
         known = _known(loaded, schema)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise ModelFileError(f"{quoted(model, 200)} has notes that cannot be read") from None
-    print(facts(known))
+    show(facts(known))
 
 
 def _known(loaded: LoadedModel, schema: TableSchema) -> list[Fact]:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from pliant.core.exceptions import TableError
-from pliant.core.files import plain_data, quoted, replacing
+from pliant.core.files import plain_data, replacing
+from pliant.core.text import quoted
 
 STDOUT = Path("-")
 """A file name that stands for stdout."""

@@ -11,8 +11,7 @@ from typing import Any
 
 from typer import BadParameter
 
-from pliant.core.files import quoted
-from pliant.core.text import close_names
+from pliant.core.text import close_names, quoted
 
 LITERALS: tuple[Callable[[str], Any], ...] = (json.loads, ast.literal_eval)
 """How a value is read: as JSON, else as a Python literal, else it is text."""

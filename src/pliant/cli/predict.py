@@ -19,8 +19,8 @@ from pliant.cli.outputs import STDOUT, check_outputs
 from pliant.comparison.reading import described_format
 from pliant.comparison.run.pipeline import last_step
 from pliant.comparison.run.search import Tick
-from pliant.core.exceptions import ModelFileError
-from pliant.core.files import printable, quoted
+from pliant.core.exceptions import ModelFileError, TableError
+from pliant.core.text import printable, quoted
 from pliant.core.typing import Array
 from pliant.core.validation import check_share
 from pliant.persistence import LoadedModel, load_model
@@ -182,6 +182,7 @@ class TablePredictor:
             columns |= self._by_class("probability", probabilities)
         if self._decision:
             columns |= self._decisions(X)
+        self._check_finite(columns)
         if self._interval is not None:
             low, high = predict_interval(self._model, X, self._interval).T
             columns |= {"low": low, "high": high}
@@ -190,11 +191,23 @@ class TablePredictor:
             tick(len(X))
         return pd.DataFrame({**self._through(frame, columns), **columns})
 
+    def _check_finite(self, columns: Mapping[str, Any]) -> None:
+        """Raise TableError if a number that a model predicts is none, or infinite."""
+        for name, values in columns.items():
+            cells = np.asarray(values)
+            if cells.dtype.kind == "f" and not np.isfinite(cells).all():
+                at = int(np.isfinite(cells).argmin())
+                raise TableError(
+                    f"the {name} of row {self.n_rows + at + 1} is not finite, got {cells[at]}: its "
+                    "features may lie far outside of the training rows"
+                )
+
     def _through(self, frame: pd.DataFrame, columns: Mapping[str, Any]) -> dict[str, Any]:
         """Return the columns of a table that are written through, those with a free name."""
         ids = [each.name for each in self._schema.left_out if each.reason == "id"]
-        names = dict.fromkeys([*(name for name in ids if name in frame), *self._columns])
-        if taken := [name for name in names if name in columns]:
+        free = [name for name in ids if name in frame and name not in columns]
+        names = dict.fromkeys([*free, *self._columns])
+        if taken := [name for name in self._columns if name in columns]:
             raise ValueError(f"expected --columns without {quoted(taken[0])}: it is in the output")
         return {name: frame[name].array for name in names}
 

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from pliant.comparison import Column, Score, text_table
-from pliant.core.files import printable, quoted
-from pliant.core.text import listed, share_text
+from pliant.core.text import listed, printable, quoted, share_text
 
 WIDTH = 79
 LARGEST = 5

@@ -16,8 +16,7 @@ from pliant.comparison.run.pipeline import pipeline
 from pliant.comparison.run.search import defaults, is_searched, search
 from pliant.comparison.sample import Sample
 from pliant.comparison.stats.standings import Standing
-from pliant.core.files import quoted
-from pliant.core.text import meant
+from pliant.core.text import meant, quoted
 from pliant.registry import Method
 from pliant.tables import TableSchema
 
@@ -32,7 +31,7 @@ class Source:
 
 
 def winner(outcome: Outcome) -> Standing | None:
-    """Return the recommended method; without one, that of the best mean; None if none has a rank.
+    """Return the recommended method, else the one with the best mean, None if none has a rank.
 
     The dummy is never recommended, but may have the best mean.
     """
@@ -64,8 +63,6 @@ def fitted(outcome: Outcome, source: Source, name: str | None) -> Any:
     model.fit(sample.X, sample.y)
     if source.schema is not None:
         model = _from_frames(model, source.schema)
-    if isinstance(model, TransformedTargetRegressor):  # a model file holds fitted parts only
-        model.set_params(regressor=model.regressor_, transformer=model.transformer_)
     return model
 
 

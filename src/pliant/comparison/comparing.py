@@ -22,7 +22,7 @@ from pliant.comparison.result import ComparisonResult
 from pliant.comparison.run.baselines import BASELINES, available
 from pliant.comparison.run.folds import check_folds, outer_split, settled
 from pliant.comparison.run.given import is_given, methods_of
-from pliant.comparison.run.journal import PACKAGES, Journal, key_of
+from pliant.comparison.run.journal import PACKAGES, Journal, JournalLock, key_of
 from pliant.comparison.run.running import Progress, Run, Watch
 from pliant.comparison.run.schedule import STAGES
 from pliant.comparison.sample import Sample
@@ -97,7 +97,7 @@ def compare(
         Cells at a time; by default, and for -1, one for each core. They run in processes with one
         thread each, which serve many cells.
     cache : path-like, optional
-        A file that takes each finished cell.
+        A file that takes each finished cell. One comparison at a time may use it.
     resume : bool, default=False
         Whether cells that `cache` holds are taken from there.
     feature_names : sequence of n_features str, optional
@@ -118,7 +118,8 @@ def compare(
     TypeError
         If an item of `methods` is neither a name nor an estimator.
     TableError
-        If a column cannot be used, or `cache` belongs to another comparison or cannot be written.
+        If a column cannot be used, or `cache` belongs to another comparison, is in use by another
+        process, was changed, or cannot be written.
 
     Notes
     -----
@@ -169,6 +170,7 @@ def compare_sample(
     watch: Watch | None = None,
     command: str | None = None,
     schema: TableSchema | None = None,
+    lock: JournalLock | None = None,
 ) -> ComparisonResult:
     """Compare methods on a table; see `compare`.
 
@@ -184,6 +186,8 @@ def compare_sample(
         The command that repeats it, for the report.
     schema : TableSchema, optional
         That of the data frame of the sample: estimators of the result then take data frames.
+    lock : JournalLock, optional
+        That of the `cache`, if the caller holds it.
     """
     start = time.perf_counter()
     protocol = settled(protocol or Protocol(), sample)
@@ -197,17 +201,18 @@ def compare_sample(
     least = min(len(outer_split(sample, protocol, *place)[0]) for place in protocol.places())
     refused = {method.name: _refusal(method, sample, least) for method in chosen}
     key = key_of(sample, protocol)
-    run = Run(
-        sample,
-        protocol,
-        [method for method in chosen if not refused[method.name]],
-        Journal(cache, key, resume=resume),
-        budget=None if budget is None else budget - (time.perf_counter() - start),
-        n_jobs=n_jobs,
-        progress=progress,
-        watch=watch,
-    )
-    run()
+    with Journal(cache, key, resume=resume, lock=lock) as journal:
+        run = Run(
+            sample,
+            protocol,
+            [method for method in chosen if not refused[method.name]],
+            journal,
+            budget=None if budget is None else budget - (time.perf_counter() - start),
+            n_jobs=n_jobs,
+            progress=progress,
+            watch=watch,
+        )
+        run()
     in_order = [
         Cell(method.name, *place, stage)
         for method in chosen
@@ -267,7 +272,7 @@ def _entry_of(
 def _status_of(
     method: Method, run: Run, records: Sequence[Record], protocol: Protocol
 ) -> tuple[str, str]:
-    """Return the status of a method that was run, and what is missing of it."""
+    """Return the status of a method that was run, and which folds it lacks."""
     by_stage = {stage: [r for r in records if stage_of(r) == stage] for stage in STAGES}
     failed = [record["error"] or "" for record in records if record["status"] == "error"]
     if failed and len(failed) == len(records):

@@ -18,8 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from pliant.comparison.reading import sample_from_frame
 from pliant.comparison.sample import Sample
 from pliant.core.exceptions import TableError
-from pliant.core.files import quoted
-from pliant.core.text import listed
+from pliant.core.text import listed, quoted
 from pliant.core.typing import Array
 from pliant.core.validation import check_choice
 from pliant.tables import TableSchema
@@ -191,6 +190,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if frame.empty:
             raise TableError("expected a table with rows, got none")
         return frame
+
+    def example_rows(self, n_rows: int) -> pd.DataFrame:
+        """Return rows of cells that the columns can hold: zeros, the first category, a date."""
+        import pandas as pd
+
+        columns = self._schema().columns
+        return pd.DataFrame({column.name: [column.example] * n_rows for column in columns})
 
     def _check_loaded(self) -> None:
         """Raise ValueError if a file holds no columns, or other ones than were fitted."""

@@ -17,12 +17,12 @@ import numpy.typing as npt
 
 from pliant.comparison.sample import Sample
 from pliant.core.exceptions import TableError
-from pliant.core.files import quoted
+from pliant.core.text import quoted
 from pliant.core.typing import Indices
 from pliant.tables import TableFormat, TableSchema, detect_format, read_table
 from pliant.tables._dates import DateOrder, moments, orders_of
 from pliant.tables._names import check_present, row_name
-from pliant.tables._values import refuse_missing
+from pliant.tables._values import advice, kind_of, numbers, refuse_missing, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -212,15 +212,17 @@ def _order(cells: pd.Series, date_order: DateOrder | None) -> Indices:
     refuse_missing(cells, OTHER_ROWS)
     if pd.api.types.is_numeric_dtype(cells) and not pd.api.types.is_bool_dtype(cells):
         return _rising(cells)
+    if kind_of(cells) == "numeric":
+        return _rising(pd.Series(numbers(cells)))
     if pd.api.types.is_datetime64_any_dtype(cells):
-        return _rising(pd.to_datetime(cells, utc=True))
+        return _rising(cells)
     texts = list(dict.fromkeys(map(str, cells)))
     orders, strange = orders_of(texts)
     if strange or not orders:
         at = int((cells.astype(str) == (strange or texts)[0]).to_numpy().argmax())
         raise TableError(
             f"column {quoted(cells.name)}: expected a number or a date such as 2024-01-31 in "
-            f"{row_name(cells.index, at)}, got {quoted(cells.iloc[at])}"
+            f"{row_name(cells.index, at)}, got {shown(cells.iloc[at])}{advice(cells.iloc[at])}"
         )
     if date_order is None and len(orders) == 2:
         raise TableError(

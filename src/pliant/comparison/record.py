@@ -6,8 +6,12 @@ from dataclasses import dataclass
 from typing import Any, Literal, NotRequired, TypedDict
 
 from pliant.comparison.protocol import SEARCHED, Cell, Stage
+from pliant.core.text import printable
 
 LEARNED, BASELINE = "learned kernel", "baseline"
+
+LONGEST_TITLE = 80
+"""Characters of the title of a method."""
 
 REFERENCE, DUMMY = "svm", "dummy"
 """The baseline that the others are tested against, and the one that learns nothing."""
@@ -103,6 +107,12 @@ class Entry:
     summary: str
     status: str
     reason: str = ""
+
+    def __post_init__(self) -> None:
+        """Make the texts, which may come from a file or an error, fit for one line."""
+        for name, limit in (("title", LONGEST_TITLE), ("summary", 200), ("reason", 400)):
+            text = printable(" ".join(str(getattr(self, name)).split()), limit)
+            object.__setattr__(self, name, text)
 
 
 def called(name: str, title: str) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant.core.blocks import in_blocks
-from pliant.core.files import quoted
+from pliant.core.text import quoted
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import check_choice, where_equal
 from pliant.tables import ColumnEncoder, temporary_map
@@ -138,7 +138,7 @@ class Sample:
         return bool(self.categories) or bool(self.texts) or self.has_gaps
 
     def encoder(self) -> ColumnEncoder:
-        """Return the step that fills in what is missing and encodes the features, not fitted."""
+        """Return the step that fills in missing values and encodes the features, not fitted."""
         options: dict[str, Any] = {"task": self.task, "unlabeled": self.unlabeled}
         return encoder_of(self.categories, self.texts, **options)
 

@@ -275,7 +275,7 @@ def test_the_method_to_use_is_fitted_and_saved(pliant, asked, monkeypatch):
         "pliant.cli.compare.running.compare_sample",
         lambda sample, *_, **options: result(methods=[linear, METHODS[-1]]),
     )
-    words = ["compare", "patients.csv", "--target", "sick", "--seed", 3]
+    words = ["compare", "patients.csv", "--target", "sick", "--seed", 3, "--metric", "auc"]
     done = pliant(*words, "--fit-best", "--out", "best.pliant")
     assert done.code == 0, done.err
     assert "Note: 'best.pliant' has a model by linear, learned from 60 rows" in done.err
@@ -283,7 +283,7 @@ def test_the_method_to_use_is_fitted_and_saved(pliant, asked, monkeypatch):
     assert "pliant fit" not in done.out
     assert pliant("predict", "best.pliant", "patients.csv", "--out", "p.csv").code == 0
     line = next(line for line in pliant(*words).out.splitlines() if "pliant fit" in line)
-    assert "--method linear --tune --seed 3 --out model.pliant" in line
+    assert "--method linear --tune --metric auc --seed 3 --out model.pliant" in line
     assert pliant(*line.split()[1:], "--cv", 0).code == 0
     assert pliant("predict", "model.pliant", "patients.csv", "--out", "q.csv").code == 0
     assert Path("p.csv").read_text("utf-8") == Path("q.csv").read_text("utf-8")

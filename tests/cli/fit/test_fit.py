@@ -189,10 +189,11 @@ def test_the_number_of_fits_is_the_number_of_ticks():
 def test_tuned_scores_are_those_of_a_comparison(result):
     """The same folds, searches, seeds and preprocessing, gaps and texts included."""
     words = ("--tune", "--cv", 2, "--seed", 4, "--missing", "impute", "--param", "gamma=0.25")
+    words += ("--metric", "roc_auc")
     found = result(*words)["cross_validation"]["scores"]
     method = replace(METHODS["dank"], grid={"C": METHODS["dank"].grid["C"]}, given={"gamma": 0.25})
     sample = read_sample("patients.csv", "sick", drop=["grade", "amount"])
-    protocol = Protocol(folds=2, repeats=1, seed=4)
+    protocol = Protocol(folds=2, repeats=1, metric="auc", seed=4)
     compared = compare_sample(sample, [method], protocol, budget=None, n_jobs=1)
     for title, name in (("accuracy", "accuracy"), ("balanced accuracy", "balanced_accuracy")):
         expected = [record["scores"][name] for record in compared.records]

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -208,9 +209,18 @@ def test_time_that_is_up_is_told_once(pliant, table):
     assert "max_seconds = 1e-09 came first" in line
 
 
+def test_many_rows_are_parted_as_in_comparisons(pliant, learned, monkeypatch):
+    few = replace(METHODS["dank"], many=(2 * N, {"partition": "kmeans"}))
+    monkeypatch.setitem(METHODS, "dank", few)
+    assert learned("side")[0].partition == "kmeans"
+    assert learned("side", "--param", "partition=null")[0].partition is None
+    monkeypatch.setitem(METHODS, "dank", replace(few, many=(2 * N + 1, {"partition": "kmeans"})))
+    assert learned("side")[0].partition is None
+
+
 def test_the_list_of_methods_says_what_helps_with_many_rows(pliant):
     shown = " ".join(pliant("methods").out.split())
-    assert f"up to {METHODS['dank'].max_rows}, add --param partition=kmeans from" in shown
+    assert f"up to {METHODS['dank'].max_rows}, with partition=kmeans from 20000 on" in shown
 
 
 PEAK = """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import struct
 import zlib
+from dataclasses import replace
 
 import numpy as np
 
@@ -181,3 +182,19 @@ def result(
         "command": "pliant compare table.csv --target kind --report report.html",
     }
     return ComparisonResult(**{**facts, **changes})
+
+
+def hostile(text, task="classification", **changes):
+    """Return a result with one text wherever a text can stand."""
+    methods = tuple(
+        replace(entry, title=text, reason=entry.reason and text, summary=text) for entry in METHODS
+    )
+    pictures = [{"title": text, "alt": text, "png": png()}] * 2
+    case = result(task, name=text, methods=methods, error=text, warning=text, pictures=pictures)
+    sample = {**case.sample, "target": text, "feature_names": [text] * 13}
+    if task == "classification":
+        sample["classes"] = ["eggs", "ham", text]
+        changes["truth"] = {row: text if y == "spam" else y for row, y in case.truth.items()}
+    chosen = [{**each, "chosen": {text: text}} for each in case.records]
+    changes = {"environment": {text: text}, "command": text, "records": tuple(chosen), **changes}
+    return replace(case, sample=sample, **changes)

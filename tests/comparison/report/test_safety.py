@@ -15,24 +15,8 @@ from pliant.comparison.report import report_html, write_report
 from pliant.comparison.report.facts import json_block
 from pliant.comparison.report.markup import Markup, joined, tag
 from pliant.comparison.report.pictures import picture
-from tests.comparison.report.report_cases import HOSTILE, METHODS, png, result
+from tests.comparison.report.report_cases import HOSTILE, hostile, png, result
 from tests.comparison.report.report_page import Page
-
-
-def hostile(text, task="classification", **changes):
-    """Return a result with one text wherever a text can stand."""
-    methods = tuple(
-        replace(entry, title=text, reason=entry.reason and text, summary=text) for entry in METHODS
-    )
-    pictures = [{"title": text, "alt": text, "png": png()}] * 2
-    case = result(task, name=text, methods=methods, error=text, warning=text, pictures=pictures)
-    sample = {**case.sample, "target": text, "feature_names": [text] * 13}
-    if task == "classification":
-        sample["classes"] = ["eggs", "ham", text]
-        changes["truth"] = {row: text if y == "spam" else y for row, y in case.truth.items()}
-    chosen = [{**each, "chosen": {text: text}} for each in case.records]
-    changes = {"environment": {text: text}, "command": text, "records": tuple(chosen), **changes}
-    return replace(case, sample=sample, **changes)
 
 
 @pytest.mark.parametrize("text", HOSTILE)

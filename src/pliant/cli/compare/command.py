@@ -12,15 +12,14 @@ from pliant.cli.compare.fitting import fit_best as fit
 from pliant.cli.compare.plan import BUDGET, Plan, method_names
 from pliant.cli.compare.running import run_plan
 from pliant.cli.compare.text import all_as_data, all_as_text, ending
-from pliant.cli.console import tell
+from pliant.cli.console import show, tell
 from pliant.cli.exit_codes import INTERRUPTED
 from pliant.cli.outputs import STDOUT, write_json
 from pliant.cli.parameters import whole
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.report import write_report
 from pliant.comparison.result import ComparisonResult
-from pliant.core.files import quoted
-from pliant.core.text import count
+from pliant.core.text import count, quoted
 
 
 def compare(
@@ -124,13 +123,13 @@ def compare(
     )
     results = run_plan(plan)
     if json != STDOUT:
-        print(all_as_text(results), flush=True)
+        show(all_as_text(results))
     if json is not None:
         write_json(json, all_as_data(results))
     if report is not None:
         write_report(results, report)
     if json != STDOUT:
-        print(f"\n{ending(plan, results)}", flush=True)
+        show(f"\n{ending(plan, results)}")
     if fit_best:
         tell(_fitted(plan, results[0]))
     if results[-1].interrupted:

@@ -14,7 +14,7 @@ from pliant.comparison.protocol import SEARCHED
 from pliant.comparison.result import ComparisonResult
 from pliant.comparison.run.baselines import NOT_SAVED
 from pliant.comparison.stats.standings import Standing
-from pliant.core.files import printable
+from pliant.core.text import printable
 
 
 def order_of(plan: Plan, standing: Standing) -> Order:
@@ -30,6 +30,7 @@ def order_of(plan: Plan, standing: Standing) -> Order:
         table=replace(plan.table, drop=(*plan.table.drop, *aside)),
         cv=0,
         tune=standing.stage == SEARCHED,
+        metric=plan.protocol.metric if standing.stage == SEARCHED else None,
         seed=plan.protocol.seed,
     )
 
@@ -38,6 +39,7 @@ def fit_command(path: Path, order: Order) -> str:
     """Return the command of these options, to be copied."""
     words = ["--target", order.target, "--method", str(order.method)]
     words += ["--tune"] if order.tune else []
+    words += ["--metric", order.metric] if order.metric else []
     words += order.table.words
     words += ["--task", order.task] if order.task else []
     words += ["--seed", str(order.seed)] if order.seed else []

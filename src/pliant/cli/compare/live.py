@@ -128,7 +128,7 @@ class _Screen:
         digits = _digits(ranks)
         for each in ranks[:MOST]:
             rank = "-" if each.rank is None else str(each.rank)
-            table.add_row(rank, each.method.title, fixed(each.mean, digits), str(each.folds))
+            table.add_row(rank, Text(each.method.title), fixed(each.mean, digits), str(each.folds))
         running = ", ".join(map(_doing, moment.running)) or "nothing"
         return Group(Text(f"{self._title}: {cells}"), table, Text(f"running: {running}"))
 

@@ -12,7 +12,7 @@ from pliant.cli.table_options import TableOptions
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.reading import table_name
 from pliant.comparison.run.baselines import named
-from pliant.core.files import quoted
+from pliant.core.text import quoted
 
 DURATION = re.compile(r"(?:([\d.]+)h)?(?:([\d.]+)m)?(?:([\d.]+)s)?", re.ASCII)
 BUDGET = "5m"

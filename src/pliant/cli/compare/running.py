@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,10 +22,10 @@ from pliant.comparison.reading import read_sample
 from pliant.comparison.result import ComparisonResult
 from pliant.comparison.run.folds import check_folds, settled
 from pliant.comparison.run.isolation import close_all, warm_up
-from pliant.comparison.run.journal import Journal, key_of, read_entries
+from pliant.comparison.run.journal import JournalLock, key_of, read_journal
 from pliant.comparison.sample import Sample
 from pliant.core.exceptions import TableError
-from pliant.core.files import printable, quoted
+from pliant.core.text import printable, quoted
 
 LEAST = 1e-3
 """Seconds for a table when all of the budget is spent: its cells are then listed as cut."""
@@ -38,19 +39,21 @@ def run_plan(plan: Plan) -> list[ComparisonResult]:
     budget = duration(plan.budget)
     ends = time.monotonic() + (budget or 0.0)  # reading the tables counts
     _check(plan)
-    warm_up(plan.jobs or cpu_count())  # processes start while the tables are read
-    try:
-        samples = _samples(plan)
-        _prepare(plan, samples)
-    except BaseException:
-        close_all()
-        raise
-    results: list[ComparisonResult] = []
-    for sample, cache in zip(samples, plan.caches, strict=True):
-        share = (ends - time.monotonic()) / (len(samples) - len(results))
-        results.append(_compared(plan, sample, cache, budget and max(share, LEAST)))
-        if results[-1].interrupted:
-            break
+    with ExitStack() as held:
+        locks = [held.enter_context(JournalLock(cache)) for cache in plan.caches]
+        warm_up(plan.jobs or cpu_count())  # processes start while the tables are read
+        try:
+            samples = _samples(plan)
+            _prepare(plan, samples)
+        except BaseException:
+            close_all()
+            raise
+        results: list[ComparisonResult] = []
+        for sample, cache, lock in zip(samples, plan.caches, locks, strict=True):
+            share = (ends - time.monotonic()) / (len(samples) - len(results))
+            results.append(_compared(plan, sample, cache, budget and max(share, LEAST), lock))
+            if results[-1].interrupted:
+                break
     return results
 
 
@@ -104,10 +107,9 @@ def _prepare(plan: Plan, samples: Sequence[Sample]) -> None:
     for sample, cache in zip(samples, plan.caches, strict=True):
         for note in sample.notes:
             tell(f"Note: {printable(sample.name, 40)}: {note}")
-        if plan.resume:
-            Journal(cache, key_of(sample, settled(plan.protocol, sample)), resume=True)
-        elif cache.exists():
-            read_entries(cache)  # refuse a file that nobody wants to lose
+        key = key_of(sample, settled(plan.protocol, sample))
+        read_journal(cache, key, resume=plan.resume)  # refuse what cannot be used
+        if cache.exists() and not plan.resume:
             tell(f"Note: what {quoted(cache, 200)} held is kept in {quoted(f'{cache}.old', 200)}")
     files = ", ".join(quoted(path, 200) for path in plan.caches)
     tell(f"Note: finished cells are kept in {files}; --resume goes on from there")
@@ -115,7 +117,9 @@ def _prepare(plan: Plan, samples: Sequence[Sample]) -> None:
         tell("Note: no pictures in the report: they need matplotlib: pip install 'pliant[plots]'")
 
 
-def _compared(plan: Plan, sample: Sample, cache: Path, budget: float | None) -> ComparisonResult:
+def _compared(
+    plan: Plan, sample: Sample, cache: Path, budget: float | None, lock: JournalLock
+) -> ComparisonResult:
     """Compare methods on one table, and show what runs."""
     title = f"Comparing on {printable(sample.name, 40)}"
     metric = METRICS[plan.protocol.metric or metrics_of(sample.task)[0].name]
@@ -130,4 +134,5 @@ def _compared(plan: Plan, sample: Sample, cache: Path, budget: float | None) -> 
             resume=plan.resume,
             watch=watch,
             command=plan.command,
+            lock=lock,
         )

@@ -7,13 +7,14 @@ from typing import Annotated
 
 import typer
 
+from pliant.cli.console import show
 from pliant.cli.demo.page import write_page
 from pliant.cli.demo.study import COVERAGE, TABLES, Study, Table, measure, write_table
 from pliant.cli.outputs import check_outputs
 from pliant.cli.parameters import whole
 from pliant.cli.report import paragraph, program, word
 from pliant.core.exceptions import TableError
-from pliant.core.files import printable, quoted
+from pliant.core.text import printable, quoted
 from pliant.tables import write_predictions
 
 PAGE = "demo.html"
@@ -47,7 +48,7 @@ def demo(
     regression, classification = (_studied(folder, table, cv, seed) for table in TABLES)
     commands = _next(folder)
     write_page(folder / PAGE, regression, classification, commands)
-    print(_summary(regression), _summary(classification), _ending(folder, commands), sep="\n\n")
+    show("\n\n".join([_summary(regression), _summary(classification), _ending(folder, commands)]))
 
 
 def _made(folder: Path) -> Path:
@@ -95,5 +96,5 @@ def _next(folder: Path) -> str:
     return (
         f"  {me} predict {model} {generated} --interval {COVERAGE:g}\n"
         f"  {me} compare {real} --target {TABLES[1].target} --report report.html\n"
-        f"  {me} fit YOUR_TABLE.csv --target COLUMN --method lab-rbf --out model.pliant"
+        f"  {me} fit YOUR_TABLE.csv --target COLUMN --out model.pliant"
     )

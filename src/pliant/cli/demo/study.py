@@ -18,10 +18,11 @@ from pliant.cli.fit.tables import FitTable
 from pliant.cli.fit.training import summarise
 from pliant.cli.model_facts import versions
 from pliant.comparison import Column, PairedTest, corrected_t_test, text_table
-from pliant.comparison.metrics import METRICS, Predictions
+from pliant.comparison.metrics import METRICS
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.record import REFERENCE
 from pliant.comparison.run.baselines import BASELINES
+from pliant.comparison.run.calibration import predictions_of
 from pliant.comparison.run.validation import TestedFold, Tuned, cross_validate, timed_fit
 from pliant.comparison.sample import Sample
 from pliant.core.typing import Array
@@ -264,19 +265,9 @@ def _unheard(steps: int) -> None:
 
 def _scores(fold: TestedFold, X: Array, y: Any, table: Table) -> dict[str, float]:
     """Return the metrics of a table on the test rows of a fold, as far as its model has them."""
-    predictions = Predictions(
-        fold.predicted,
-        _output(fold.model, "decision_function", X),
-        _output(fold.model, "predict_proba", X),
-        getattr(fold.model, "classes_", None),
-    )
+    predictions = predictions_of(fold.model, fold.predicted, X)
     scores = {name: METRICS[name].finite(y, predictions) for name in table.metrics}
     return {name: score for name, score in scores.items() if score is not None}
-
-
-def _output(model: Any, method: str, X: Array) -> Any:
-    """Return what a method of a model computes, None if the model does not have the method."""
-    return getattr(model, method)(X) if hasattr(model, method) else None
 
 
 def _last(fold: TestedFold) -> Any:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from pliant.cli import table_options as options
+from pliant.cli.console import show
 from pliant.cli.fit.training import Order, train
 from pliant.cli.outputs import STDOUT, check_outputs, write_json
 from pliant.cli.parameters import whole
@@ -57,6 +58,10 @@ def fit(
             "--tune", help="Choose settings from the method's grid, as in pliant compare."
         ),
     ] = False,
+    metric: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="What --tune chooses by: accuracy, r2, ..."),
+    ] = None,
     seed: Annotated[
         int,
         typer.Option(
@@ -88,10 +93,11 @@ def fit(
         words=tuple(param or ()),
         cv=cv,
         tune=tune,
+        metric=metric,
         seed=seed,
     )
     result = train(table, order, out)
     if json is not None:
         write_json(json, result)
     if json != STDOUT:
-        print(fit_report(result))
+        show(fit_report(result))

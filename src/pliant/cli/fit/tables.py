@@ -12,7 +12,7 @@ import numpy.typing as npt
 from pliant.comparison.reading import described_format
 from pliant.comparison.sample import Sample
 from pliant.core.exceptions import TableError
-from pliant.core.files import quoted
+from pliant.core.text import quoted
 from pliant.core.typing import Array, Mask
 from pliant.registry import Method
 from pliant.tables import TableFormat, TableSchema, detect_format, map_table, read_table

@@ -12,9 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
-from sklearn.compose import TransformedTargetRegressor
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
 
 from pliant.cli.console import learning, progress, tell
 from pliant.cli.fit.tables import FitTable
@@ -27,10 +24,11 @@ from pliant.cli.model_facts import (
 )
 from pliant.cli.parameters import check_names, parse_parameters
 from pliant.cli.table_options import TableOptions
+from pliant.comparison.comparing import check_metric
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.run.baselines import NOT_SAVED, available, named
 from pliant.comparison.run.folds import most_folds
-from pliant.comparison.run.pipeline import last_step, names_after, preprocessing
+from pliant.comparison.run.pipeline import around, last_step, names_after
 from pliant.comparison.run.search import Tick
 from pliant.comparison.run.validation import (
     Maker,
@@ -62,8 +60,8 @@ class Order:
     """The options of ``pliant fit``.
 
     Without `method` it is `DEFAULT_METHOD`. `words` are parameters, each NAME=VALUE; `cv` is the
-    number of folds, 0 for no scores; `tune` chooses the settings that `words` leaves open. `task`
-    and `table` say how the table is read.
+    number of folds, 0 for no scores; `tune` chooses the settings that `words` leaves open, by
+    `metric`. `task` and `table` say how the table is read.
     """
 
     method: str | None
@@ -73,6 +71,7 @@ class Order:
     words: tuple[str, ...] = ()
     cv: int = 5
     tune: bool = False
+    metric: str | None = None
     seed: int = 0
 
 
@@ -84,14 +83,19 @@ def train(table: Path, order: Order, out: Path | None) -> dict[str, Any]:
     data = FitTable.read(table, order.target, method, task=order.task, **order.table.choices)
     for note in data.notes:
         tell(f"Note: {note}")
-    learner = _learner(method, order, given, data.task)
+    learner = _learner(method, order, given, data)
     unlabeled = learner.get_params(deep=False).get("unlabeled")
     known = ~where_equal(data.y, unlabeled)
     data.check_labels(known, unlabeled)
     if order.cv:
         check_folds(data.y[known], data.task, order.cv)
-    protocol = Protocol(folds=order.cv or DEFAULT_FOLDS, repeats=1, seed=order.seed)
-    sample, maker = data.sample(unlabeled), _fixed(method, learner, data.task)
+    if order.metric is not None and not order.tune:
+        raise ValueError("--metric is what --tune chooses by: add --tune, or leave --metric out")
+    protocol = Protocol(
+        folds=order.cv or DEFAULT_FOLDS, repeats=1, metric=order.metric, seed=order.seed
+    )
+    sample, maker = data.sample(unlabeled), _fixed(method, learner)
+    check_metric(protocol, sample)
     if order.tune:
         method = _opened(method, given, data.task)
         maker = Tuned(method, protocol)
@@ -125,15 +129,17 @@ def train(table: Path, order: Order, out: Path | None) -> dict[str, Any]:
     return result
 
 
-def _learner(method: Method, order: Order, given: dict[str, Any], task: str) -> Any:
+def _learner(method: Method, order: Order, given: dict[str, Any], data: FitTable) -> Any:
     """Return the estimator with the given parameters, not fitted; refuse those it cannot take."""
-    learner = method.learner(task)()
-    known = settings(learner)
-    check_names(given, known, f"{method.name} for {task}")
+    check_names(given, settings(method.learner(data.task)()), f"{method.name} for {data.task}")
     if given.get("checkpoint") is not None and (order.cv or order.tune):
         raise ValueError("--param checkpoint=FOLDER is for one fit: add --cv 0, without --tune")
-    seed = {"random_state": order.seed} if "random_state" in known else {}
-    return learner.set_params(**{**seed, **given})
+    n_rows = len(data.y)
+    if method.many is not None and n_rows >= method.many[0]:
+        fewest, many = method.many
+        if chosen := [f"{name}={value}" for name, value in many.items() if name not in given]:
+            tell(f"Note: {', '.join(chosen)} is set for {method.name} from {fewest} rows on")
+    return replace(method, given=given).machine(data.task, seed=order.seed, n_rows=n_rows)
 
 
 def _default_method(given: Mapping[str, Any]) -> str:
@@ -161,19 +167,11 @@ def check_method(method: Method, out: Path | None) -> None:
         )
 
 
-def _fixed(method: Method, learner: Any, task: str) -> Maker:
-    """Return what makes the same estimator for all rows.
-
-    Methods that do not take features on any scale get a standardised target too, as in a search.
-    """
-    scaled = task == "regression" and not method.streams
+def _fixed(method: Method, learner: Any) -> Maker:
+    """Return what makes the same estimator for all rows."""
 
     def make(sample: Sample, rows: Indices, fold: int | None, tick: Tick) -> Any:
-        steps = preprocessing(method, sample, for_new_rows=True)
-        model = Pipeline([*steps, ("machine", clone(learner))])
-        if scaled:
-            return TransformedTargetRegressor(model, transformer=StandardScaler())
-        return model
+        return around(clone(learner), method, sample, for_new_rows=True)
 
     return make
 

@@ -12,8 +12,7 @@ from pliant.comparison.record import Entry
 from pliant.comparison.report.markup import Markup, clean, joined, tag
 from pliant.comparison.report.sentences import sentence
 from pliant.comparison.report.view import STATUS, View
-from pliant.core.files import printable
-from pliant.core.text import count, known, listed, seconds
+from pliant.core.text import count, known, listed, printable, seconds
 
 SENTENCE_END = re.compile(r"(?<=[.])\s+(?=[A-Z0-9])")
 

@@ -6,7 +6,7 @@ import html
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias, Union
 
-from pliant.core.files import printable
+from pliant.core.text import printable
 
 LONGEST = 2000
 """Characters of one piece of text at most."""

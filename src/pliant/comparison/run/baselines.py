@@ -27,8 +27,7 @@ from pliant.comparison.run.installed import (
     XRFMRegressor,
     imported,
 )
-from pliant.core.files import quoted
-from pliant.core.text import meant
+from pliant.core.text import meant, quoted
 from pliant.registry import METHODS, SVM_GRID, Method
 
 DECADES = tuple(10.0**power for power in range(-3, 4))

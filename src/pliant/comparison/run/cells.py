@@ -22,7 +22,12 @@ from pliant.comparison.record import Kept, Picture, Record
 from pliant.comparison.run.calibration import calibrated, predictions_of
 from pliant.comparison.run.figures import figures
 from pliant.comparison.run.folds import CellFold
-from pliant.comparison.run.memory import peak_memory, pickled_size, reset_peak_memory
+from pliant.comparison.run.memory import (
+    peak_memory,
+    pickled_size,
+    reset_peak_memory,
+    shortage,
+)
 from pliant.comparison.run.pipeline import last_step, pipeline
 from pliant.comparison.run.search import (
     Deadline,
@@ -34,9 +39,8 @@ from pliant.comparison.run.search import (
     search,
 )
 from pliant.comparison.sample import Sample
-from pliant.core.files import printable
 from pliant.core.summary import Summary, summarize
-from pliant.core.text import known
+from pliant.core.text import known, printable
 from pliant.registry import Method
 
 MOST_PREDICTIONS = 500
@@ -76,6 +80,8 @@ def perform(
             record["seconds"]["total"] = time.perf_counter() - start
         except OutOfTime as reason:
             record = cut(cell, str(reason))
+        except MemoryError as error:
+            record = failed(cell, shortage(error))
         except Exception as error:
             record = failed(cell, f"{type(error).__name__}: {error}")
     texts = dict.fromkeys(printable(" ".join(str(each.message).split()), 300) for each in caught)

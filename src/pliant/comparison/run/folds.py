@@ -24,7 +24,7 @@ from sklearn.model_selection import (
 
 from pliant.comparison.protocol import SAMPLED, Cell, Protocol
 from pliant.comparison.sample import Sample
-from pliant.core.files import quoted
+from pliant.core.text import quoted
 from pliant.core.typing import Array, Indices
 
 Split: TypeAlias = tuple[Indices, Indices]

@@ -1,8 +1,8 @@
 """Methods of a comparison from estimators that the user gives: fitted as they are in each fold.
 
-Such an estimator gets numbers: what is missing is filled in and text encoded, where the table has
-any. Features and target are not scaled, since its own pipeline may do that; nothing is searched,
-unless the estimator is a search such as ``GridSearchCV``.
+Such an estimator gets numbers: missing values are filled in and text is encoded, where the table
+has any. Features and target are not scaled, since its own pipeline may do that; nothing is
+searched, unless the estimator is a search such as ``GridSearchCV``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 
 from pliant.comparison.run.baselines import BASELINES, installed_for, named
-from pliant.core.files import printable, quoted
+from pliant.core.text import printable, quoted
 from pliant.registry import METHODS, Method
 
 MOST_ROWS = 10_000_000

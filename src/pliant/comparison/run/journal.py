@@ -1,7 +1,9 @@
 """The journal: finished cells in a file of JSON lines, to continue an interrupted comparison.
 
 The first line names the key: a hash of the table, the protocol, and the versions of the packages.
-A file of another key is refused. A last line that was cut off while it was written is dropped.
+A file of another key is refused. Each further line is a cell with a hash of itself and the key, so
+that a line that was changed, or comes from another journal, is refused as well. A last line that
+was cut off while it was written is dropped. One comparison at a time uses a journal.
 """
 
 from __future__ import annotations
@@ -10,31 +12,42 @@ import hashlib
 import json
 import os
 import warnings
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from pliant._version import __version__
-from pliant.comparison.protocol import DEFAULT, SAMPLED, SEARCHED, Cell, Protocol
+from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.record import Record, cell_of
+from pliant.comparison.run.checked import fault_of, misfit_of
 from pliant.comparison.run.described import described
 from pliant.comparison.sample import Sample
 from pliant.core.exceptions import TableError
-from pliant.core.files import plain_data, printable, quoted, replacing
+from pliant.core.files import plain_data, replacing
+from pliant.core.locks import FileLock
+from pliant.core.text import printable, quoted
 from pliant.registry import Method
 
-FORMAT = "pliant comparison 2"
-"""The first line of a file names it; before 2, cells had no stages."""
+FORMAT = "pliant comparison 3"
+"""The first line of a file names it; before 2, cells had no stages, and before 3 no hashes."""
 
 FAMILY = "pliant comparison "
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
+
+MAX_BYTES = 1 << 30
+"""The largest file that is read; a cell with its pictures takes some hundred kilobytes."""
+
+DIGITS = 32
+"""Hexadecimal digits that are kept of a hash."""
 
 
 def key_of(sample: Sample, protocol: Protocol) -> str:
     """Return a hash of everything but the method that decides the score of a cell."""
     versions = [__version__, *(version(package) for package in PACKAGES)]
     plain = json.dumps([FORMAT, sample.fingerprint(), protocol.to_dict(), versions], sort_keys=True)
-    return hashlib.sha256(plain.encode()).hexdigest()[:32]
+    return _hash(plain)
 
 
 def method_key(method: Method, task: str) -> str:
@@ -44,11 +57,52 @@ def method_key(method: Method, task: str) -> str:
     except (ValueError, ImportError):
         learner = ""
     plain = repr((method.name, learner, sorted(method.grid.items()), method.many, method.rough))
-    return hashlib.sha256(plain.encode()).hexdigest()[:16]
+    return _hash(plain)[: DIGITS // 2]
+
+
+class JournalLock:
+    """Holds a journal, so that no other comparison writes into it; to be used with ``with``.
+
+    Parameters
+    ----------
+    path : path-like
+        The journal. The lock is a file beside it, ``NAME.lock``, which is removed at the end. A
+        process that dies releases its lock.
+
+    Raises
+    ------
+    TableError
+        If another comparison holds the journal (the message names its process, its computer and
+        since when), or no file can be made beside it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        try:
+            whole = os.path.realpath(path)
+            self._lock = FileLock(f"{whole}.lock")
+            taken = self._lock.acquire()
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or printable(error)
+            raise TableError(f"cannot write {quoted(path, 200)}: {reason}") from None
+        if not taken:
+            raise TableError(
+                f"{quoted(path, 200)} is in use by another comparison ({self._lock.holder()}): "
+                "wait until it ends, or choose another file"
+            )
+
+    def release(self) -> None:
+        """Leave the journal to others."""
+        self._lock.release(remove=True)
+
+    def __enter__(self) -> JournalLock:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
 
 
 class Journal:
-    """The records of one comparison, here and in a file.
+    """The records of one comparison, here and in a file; to be used with ``with``.
 
     Parameters
     ----------
@@ -59,30 +113,67 @@ class Journal:
     resume : bool
         Whether to go on with what the file holds. Else a file of an earlier comparison is kept
         beside as ``NAME.old``, and a new one begins.
+    lock : JournalLock, optional
+        That of the file, if the caller holds it; by default it is taken until the end.
 
     Raises
     ------
     TableError
-        If the file is of another key, holds anything else, or cannot be read or written.
+        If another comparison uses the file; if it is of another key, holds anything else, or cannot
+        be read or written.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None, key: str, *, resume: bool) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None,
+        key: str,
+        *,
+        resume: bool,
+        lock: JournalLock | None = None,
+    ) -> None:
         self.key = key
         self._path = None if path is None else Path(path)
         self._records: dict[tuple[str, Cell], Record] = {}
+        self._lock: JournalLock | None = None
         if self._path is None:
             return
-        exists = self._path.exists() and self._path.stat().st_size > 0
-        if exists and resume:
-            self._load(self._path)
-        elif exists:
-            read_entries(self._path)  # refuse a file that nobody wants to lose
-            self._path.replace(self._path.with_name(self._path.name + ".old"))
-        self._rewrite(self._path)
+        if lock is None:
+            self._lock = JournalLock(self._path)
+        try:
+            self._records = read_journal(self._path, key, resume=resume)
+            self._begin(self._path, keep_old=not resume)
+        except BaseException:
+            self.close()
+            raise
 
-    def find(self, method_key: str, cell: Cell) -> Record | None:
-        """Return the record of a cell, or None if it is not here."""
-        return self._records.get((method_key, cell))
+    def close(self) -> None:
+        """Leave the file to others."""
+        if self._lock is not None:
+            self._lock.release()
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def find(self, method_key: str, cell: Cell, sample: Sample | None = None) -> Record | None:
+        """Return the record of a cell, or None if it is not here.
+
+        Raises TableError if it cannot be a record of the `sample`.
+        """
+        record = self._records.get((method_key, cell))
+        if record is not None and sample is not None and (fault := misfit_of(record, sample)):
+            raise TableError(
+                f"{quoted(self._path, 200)}, {quoted(cell.method)}, repeat {cell.repeat}, fold "
+                f"{cell.fold}: {fault}"
+            )
+        return record
 
     def add(self, method_key: str, record: Record) -> None:
         """Keep a record, here and in the file.
@@ -96,97 +187,144 @@ class Journal:
         if self._path is None:
             return
         try:
-            with self._path.open("a", encoding="utf-8", newline="\n") as file:
-                file.write(_line({"method_key": method_key, "record": record}))
+            _append(self._path, _line(self.key, method_key, record))
         except OSError as error:
             name, reason = quoted(self._path, 200), error.strerror or printable(error)
             warnings.warn(f"cannot write {name} any more: {reason}", UserWarning, stacklevel=2)
             self._path = None
 
-    def _load(self, path: Path) -> None:
-        header, *lines = read_entries(path)
-        if header["format"] != FORMAT:
-            raise TableError(
-                f"{quoted(path, 200)} is of an earlier version of pliant (expected {FORMAT!r}, got "
-                f"{quoted(header['format'])}): leave --resume out to start again"
-            )
-        if header.get("key") != self.key:
-            raise TableError(
-                f"{quoted(path, 200)} is of another table, other options or other versions: choose "
-                "another file, or leave --resume out to start again"
-            )
-        for number, entry in enumerate(lines, start=2):
-            record: Any = entry.get("record")
-            if not _is_record(record) or not isinstance(entry.get("method_key"), str):
-                raise TableError(f"{quoted(path, 200)}, line {number}: expected a finished cell")
-            self._records[entry["method_key"], cell_of(record)] = record
-
-    def _rewrite(self, path: Path) -> None:
+    def _begin(self, path: Path, *, keep_old: bool) -> None:
         """Write the header and what is known, so that the file ends with a whole line."""
-        header: dict[str, Any] = {"format": FORMAT, "key": self.key}
-        entries = [{"method_key": key, "record": r} for (key, _), r in self._records.items()]
+        if keep_old and path.exists() and path.stat().st_size > 0:
+            old = path.with_name(path.name + ".old")
+            try:
+                path.replace(old)
+            except OSError as error:
+                reason = error.strerror or printable(error)
+                raise TableError(f"cannot write {quoted(old, 200)}: {reason}") from None
+        lines = [_line(self.key, key, record) for (key, _), record in self._records.items()]
+        header = json.dumps({"format": FORMAT, "key": self.key}) + "\n"
         with replacing(path, TableError) as draft, draft.open("w", encoding="utf-8") as file:
-            file.writelines(map(_line, [header, *entries]))
+            file.writelines([header, *lines])
 
 
-def _line(entry: dict[str, Any]) -> str:
-    return json.dumps(plain_data(entry), allow_nan=False) + "\n"
-
-
-def read_entries(path: Path) -> list[dict[str, Any]]:
-    """Return the entries of a file, the header first; refuse a file of anything else."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise TableError(f"cannot read {quoted(path, 200)}: {quoted(error)}") from None
-    whole, _, _ = text.rpartition("\n")
-    entries = []
-    for number, line in enumerate(whole.split("\n"), start=1):
+def _append(path: Path, line: str) -> None:
+    """Add a line to a file, or leave the file as it was."""
+    data = line.encode()
+    with path.open("r+b", buffering=0) as file:
+        end = file.seek(0, os.SEEK_END)
         try:
-            entry = json.loads(line, parse_constant=_refuse_constant)
-        except (ValueError, RecursionError):
-            entry = None
-        if not isinstance(entry, dict):
-            raise TableError(f"{quoted(path, 200)}, line {number}: expected JSON of a cell")
-        entries.append(entry)
-    if not str(entries[0].get("format")).startswith(FAMILY):
+            while data:
+                data = data[file.write(data) :]
+        except OSError:
+            file.truncate(end)
+            raise
+
+
+def _line(key: str, method_key: str, record: Record) -> str:
+    """Return the line of a cell: the hash of the line without it, and of the key, comes first."""
+    content = {"method_key": method_key, "record": plain_data(record)}
+    return json.dumps({"hash": _hash_of(key, content), **content}, allow_nan=False) + "\n"
+
+
+def _hash_of(key: str, content: dict[str, Any]) -> str:
+    return _hash(key + json.dumps(content))
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
+
+
+def read_journal(path: Path, key: str, *, resume: bool) -> dict[tuple[str, Cell], Record]:
+    """Return the records to go on with; check a file that is there, and write nothing.
+
+    Raises TableError for a file that `Journal` refuses.
+    """
+    if not path.exists() or (path.is_file() and path.stat().st_size == 0):
+        return {}
+    records: dict[tuple[str, Cell], Record] = {}
+    for number, entry in _entries(path):
+        if number == 1:
+            _check_header(path, entry, key if resume else None)
+        elif not resume:  # the first line is enough to refuse a file that nobody wants to lose
+            break
+        elif fault := _taken_fault(records, key, entry):
+            raise TableError(
+                f"{quoted(path, 200)}, line {number}: {fault}; leave --resume out to start again"
+            )
+    return records
+
+
+def _check_header(path: Path, header: dict[str, Any], key: str | None) -> None:
+    """Refuse the file of anything but a comparison, and, if there is a key, of another one."""
+    form = header.get("format")
+    if not str(form).startswith(FAMILY):
         raise TableError(
             f"{quoted(path, 200)} is no file of a comparison (expected {FORMAT!r} in its first "
             "line): choose another name"
         )
-    return entries
+    if key is None:
+        return
+    if form != FORMAT:
+        raise TableError(
+            f"{quoted(path, 200)} is of an earlier version of pliant (expected {FORMAT!r}, got "
+            f"{quoted(form)}): leave --resume out to start again"
+        )
+    if header.get("key") != key:
+        raise TableError(
+            f"{quoted(path, 200)} is of another table, other options or other versions: choose "
+            "another file, or leave --resume out to start again"
+        )
 
 
-def _is_record(record: Any) -> bool:
-    """Return whether this can be the record of a cell."""
-    if not isinstance(record, dict) or record.get("status") not in ("done", "error"):
-        return False
-    if record.get("stage", SEARCHED) not in (SAMPLED, DEFAULT, SEARCHED):
-        return False
-    place = (record.get("repeat"), record.get("fold"))
-    if not isinstance(record.get("method"), str) or not all(_is_count(part, 0) for part in place):
-        return False
-    if not _are_numbers(record.get("scores")):
-        return False
-    return record["status"] == "error" or _is_measured(record)
+def _taken_fault(records: dict[tuple[str, Cell], Record], key: str, entry: dict[str, Any]) -> str:
+    """Take the record of a line, or return why it is no line of this journal."""
+    if entry.keys() != {"hash", "method_key", "record"} or not isinstance(entry["method_key"], str):
+        return "expected a finished cell"
+    content = {name: entry[name] for name in ("method_key", "record")}
+    try:
+        whole = entry["hash"] == _hash_of(key, content)
+    except RecursionError:
+        whole = False
+    if not whole:
+        return "it was changed, or comes from another journal"
+    record: Any = entry["record"]
+    if fault := fault_of(record):
+        return fault
+    place = entry["method_key"], cell_of(record)
+    if json.dumps(records.setdefault(place, record)) != json.dumps(record):
+        return "the cell is there twice, with different results"
+    return ""
 
 
-def _is_measured(record: dict[str, Any]) -> bool:
-    """Return whether the parts that everything else relies on are there."""
-    rows = record.get("rows")
-    whole = isinstance(rows, dict) and all(_is_count(rows.get(k), 1) for k in ("train", "test"))
-    return whole and bool(record["scores"]) and _are_numbers(record.get("seconds"))
+def _entries(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the whole lines of a file with their numbers, from 1; refuse what is no JSON."""
+    number = 0
+    try:
+        if not path.is_file():  # a pipe would wait for its other end
+            raise TableError(f"cannot read {quoted(path, 200)}: it is not a regular file")
+        if path.stat().st_size > MAX_BYTES:
+            raise TableError(f"cannot read {quoted(path, 200)}: it has more than {MAX_BYTES} bytes")
+        with path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                if line.endswith(b"\n"):
+                    yield number, _parsed(path, number, line)
+                elif number == 1:
+                    _parsed(path, number, b"")
+    except OSError as error:
+        reason = error.strerror or printable(error)
+        raise TableError(f"cannot read {quoted(path, 200)}: {reason}") from None
 
 
-def _is_count(value: Any, least: int) -> bool:
-    return type(value) is int and value >= least
-
-
-def _are_numbers(values: Any) -> bool:
-    """Return whether these are numbers by name; None stands for one that is not defined."""
-    if not isinstance(values, dict):
-        return False
-    return all(type(v) in (int, float, type(None)) for v in values.values())
+def _parsed(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    """Return the object of a line."""
+    try:
+        entry = json.loads(line.decode("utf-8"), parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        entry = None
+    if not isinstance(entry, dict):
+        raise TableError(f"{quoted(path, 200)}, line {number}: expected JSON of a cell")
+    return entry
 
 
 def _refuse_constant(text: str) -> None:

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import math
 import pickle
 import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+
+from pliant.core.text import bytes_of, printable
+
+ADVICE = (
+    "take fewer rows, a smaller cache (cache_mb) or lab-rbf, whose memory grows with the rows and "
+    "not with their square, or allow more memory"
+)
 
 _STATUS = Path("/proc/self/status")
 _CLEAR = Path("/proc/self/clear_refs")
@@ -58,3 +68,22 @@ def pickled_size(value: Any) -> int:
     counter = _Counter()
     pickle.Pickler(counter, protocol=5).dump(value)
     return counter.size
+
+
+def shortage(error: MemoryError) -> str:
+    """Return one sentence: how many bytes could not be had, and what to change.
+
+    Where the error does not say how many (only NumPy's does), it is more than the process has had.
+    """
+    return f"not enough memory: {_needed(error)}; {ADVICE}"
+
+
+def _needed(error: MemoryError) -> str:
+    shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
+    if shape is not None and dtype is not None:  # NumPy's error
+        size = math.prod(shape) * np.dtype(dtype).itemsize
+        return f"{size} bytes ({bytes_of(size)}) for an array of shape {printable(shape)}"
+    text = printable(" ".join(str(error).split()), 200).rstrip(".")
+    peak = peak_memory()
+    held = "" if peak is None else f"more than {peak} bytes ({bytes_of(peak)})"
+    return " - ".join(part for part in (held, text) if part) or "more than there is"

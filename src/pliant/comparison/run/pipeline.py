@@ -36,21 +36,19 @@ def pipeline(
     none.
     """
     learner = method.machine(sample.task, seed=seed, n_rows=n_rows, rough=rough)
-    model = Pipeline([*preprocessing(method, sample, for_new_rows), ("machine", learner)])
-    if _scales_target(method, sample):
-        return TransformedTargetRegressor(model, transformer=StandardScaler())
-    return model
+    return around(learner, method, sample, for_new_rows=for_new_rows)
 
 
-def preprocessing(
-    method: Method, sample: Sample, for_new_rows: bool = False
-) -> list[tuple[str, Any]]:
-    """Return the steps before the learner, not fitted."""
+def around(learner: Any, method: Method, sample: Sample, *, for_new_rows: bool = False) -> Any:
+    """Return a learner of a method with the preprocessing of `pipeline`."""
     encoded = for_new_rows or sample.needs_encoder
     steps: list[tuple[str, Any]] = [("columns", sample.encoder())] if encoded else []
     if not method.streams:
         steps.append(("scaler", StandardScaler()))
-    return steps
+    model = Pipeline([*steps, ("machine", learner)])
+    if _scales_target(method, sample):
+        return TransformedTargetRegressor(model, transformer=StandardScaler())
+    return model
 
 
 def search_grid(method: Method, sample: Sample) -> dict[str, list[Any]]:

@@ -161,7 +161,7 @@ class Run:
         for place in self._protocol.places():
             for stage in STAGES:
                 cell = Cell(method.name, *place, stage)
-                if record := self._journal.find(self._keys[method.name], cell):
+                if record := self._journal.find(self._keys[method.name], cell, self._sample):
                     self.records[cell] = record
                     took = record.get("seconds", {}).get("total") or 0.0
                     self._schedule.finish(cell, took, self._score(record))

@@ -11,15 +11,17 @@ where there is nothing to search. With a budget cells come in this order:
 4. Further folds for all, fold by fold: with a search for those of the better half, with default
    settings for the others.
 
-So no method has a further fold while another one that still could has it not. A process without
-work goes on to the next step while cells of this one are running. The schedule decides which cells
-are run, and nothing of what is in them.
+So no method has a further fold while another one that still could has it not. Where the time left
+is too short for one of them, no fold after this one begins. A process without work goes on to the
+next step while cells of this one are running. The schedule decides which cells are run, and not
+what they compute.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from math import ceil, inf
 
 from pliant.comparison.protocol import DEFAULT, SAMPLED, SEARCHED, Cell, Place, Stage
@@ -122,8 +124,7 @@ class Schedule:
         self.lanes = {lane.name: lane for lane in lanes}
         self.running: dict[Cell, float] = {}
         self._places, self._large, self._budget = tuple(places), large, budget
-        order = sorted(lanes, key=_prior)
-        self._in_order = order
+        self._in_order = sorted(lanes, key=_prior)
         self.first: Stage = SAMPLED if large and budget is not None else DEFAULT
 
     @property
@@ -151,6 +152,8 @@ class Schedule:
                 elif self.lanes[cell.method].expected(cell.stage) <= left:
                     self.running[cell] = now
                     return cell
+                else:
+                    waits |= further
         return None
 
     def limit(self, cell: Cell) -> float | None:
@@ -194,7 +197,8 @@ class Schedule:
     def _steps(self) -> Iterator[tuple[bool, list[Cell]]]:
         """Yield the cells of each step, in order, those that are done among them.
 
-        With each comes whether it is of further folds, for which all methods are waited for.
+        With each comes whether it is a further fold, which begins only if all methods can have the
+        folds before it.
         """
         places, lanes = self._places, self._in_order
         if self._budget is None:
@@ -207,15 +211,9 @@ class Schedule:
             yield False, [_cell(lane, place, DEFAULT) for place in few for lane in lanes]
         yield from ((False, cells) for cells in self._searches(few))
         if not self._searching():
-            better = self._better()
-            yield (
-                True,
-                [
-                    _cell(lane, place, self._going_on(lane, better))
-                    for place in places
-                    for lane in lanes
-                ],
-            )
+            stages = [self._going_on(lane, self._better()) for lane in lanes]
+            for place in places:
+                yield True, [_cell(*each) for each in zip(lanes, repeat(place), stages)]
 
     def _first_cells(self) -> list[Cell]:
         return [_cell(lane, self._places[0], self.first) for lane in self._in_order]
@@ -256,13 +254,10 @@ class Schedule:
 
 
 def _prior(lane: Lane) -> int:
-    return _rank(lane.name)
-
-
-def _rank(name: str) -> int:
-    if name in EARLY:
-        return EARLY.index(name)
-    return len(EARLY) + 1 + LATE.index(name) if name in LATE else len(EARLY)
+    """Return the place of a method while no times are known."""
+    if lane.name in EARLY:
+        return EARLY.index(lane.name)
+    return len(EARLY) + 1 + LATE.index(lane.name) if lane.name in LATE else len(EARLY)
 
 
 def _cell(lane: Lane, place: Place, stage: Stage) -> Cell:

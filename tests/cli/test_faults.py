@@ -1,0 +1,142 @@
+"""Full disks and limited memory: one sentence, old files whole, nothing left behind."""
+
+import multiprocessing
+import os
+import re
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pliant.cli import main
+from pliant.tables import temporary_map
+
+resource = pytest.importorskip("resource")
+
+pytestmark = [
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits as Linux has them"),
+    pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),
+]
+
+OLD = "what was there before"
+
+MEGABYTE = 10**6
+
+
+def _limited(kind, limit, words, report):
+    resource.setrlimit(kind, (limit, limit))
+    out, err = StringIO(), StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main([str(word) for word in words])
+    report.send((code, out.getvalue(), err.getvalue()))
+
+
+def limited(kind, limit, *words):
+    """Run a command in a process of its own under a limit; return its code, stdout and stderr."""
+    context = multiprocessing.get_context("fork")
+    ends, report = context.Pipe(duplex=False)
+    process = context.Process(target=_limited, args=(kind, limit, words, report), daemon=True)
+    process.start()
+    report.close()
+    try:
+        return ends.recv()
+    finally:
+        process.join()
+
+
+FIT = ("fit", "patients.csv", "--target", "sick", "--method", "dank")
+COMPARE = ("compare", "patients.csv", "--target", "sick", "--methods", "dummy")
+PLAIN = ("--folds", 2, "--repeats", 1, "--budget", "none", "--jobs", 1)
+PARTS = ("--param", "partition=kmeans", "--param", "n_parts=2", "--param", "checkpoint=parts")
+
+WRITERS = {
+    "model": ((*FIT, "--cv", 0, "--out", "m.pliant"), "m.pliant"),
+    "json": ((*FIT, "--cv", 2, "--json", "r.json"), "r.json"),
+    "checkpoint": ((*FIT, "--cv", 0, *PARTS), "parts/"),
+    "report": ((*COMPARE, *PLAIN, "--report", "r.html"), "r.html"),
+}
+
+
+@pytest.mark.parametrize(("words", "name"), WRITERS.values(), ids=WRITERS.keys())
+def test_a_full_disk_leaves_old_files_whole(words, name, folder):
+    target = Path(name.replace("parts/", "old"))
+    target.write_text(OLD)
+    code, _, err = limited(resource.RLIMIT_FSIZE, 300, *words)
+    assert code in (1, 2)
+    assert re.search(f"\nError: cannot write '[^']*{name}[^']*': File too large\n$", "\n" + err)
+    assert target.read_text() == OLD
+    left = {path.name for path in folder.rglob("*")}
+    assert left <= {"patients.csv", target.name, "parts", "patients.compare.jsonl"}
+
+
+def test_a_full_disk_leaves_old_predictions_whole(folder, models):
+    Path("p.csv").write_text(OLD)
+    words = ("predict", models["sick"], "patients.csv", "--out", "p.csv")
+    code, out, err = limited(resource.RLIMIT_FSIZE, 100, *words)
+    assert (code, out) == (2, "")
+    assert err.endswith("Error: cannot write 'p.csv': File too large\n")
+    assert sorted(os.listdir()) == ["p.csv", "patients.csv"]
+    assert Path("p.csv").read_text() == OLD
+
+
+def test_a_journal_that_a_full_disk_stops_ends_with_a_whole_line(folder):
+    code, out, err = limited(resource.RLIMIT_FSIZE, 1500, *COMPARE, *PLAIN)
+    assert (code, err.count("Warning: cannot write")) == (0, 1)
+    assert "patients.compare.jsonl' any more: File too large" in err
+    assert "accuracy" in out
+    assert Path("patients.compare.jsonl").read_text().endswith("}\n")
+
+
+def test_a_stdout_that_cannot_be_written_is_named(monkeypatch, capsys):
+    with open("/dev/full", "w") as full, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", full)
+        assert main(["methods"]) == 1
+    assert capsys.readouterr().err == "Error: 'stdout': No space left on device\n"
+
+
+def test_a_temporary_file_that_cannot_be_written_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
+    message = "cannot write a temporary file in .*missing' .No such file .*: set TMPDIR to another"
+    with pytest.raises(OSError, match=message):
+        temporary_map([np.zeros((3, 2))])
+
+
+def address_space():
+    return int(re.search(r"VmSize:\s+(\d+)", Path("/proc/self/status").read_text())[1]) * 1024
+
+
+@pytest.fixture
+def long_table(folder):
+    """A table of which a Gram matrix takes 288 MB."""
+    X = np.random.default_rng(0).normal(size=(6000, 2)).round(3)
+    lines = (f"{a},{b},{'yes' if a + b * b > 0.5 else 'no'}" for a, b in X)
+    Path("long.csv").write_text("\n".join(["a,b,y", *lines, ""]))
+    for words in ((*FIT, "--cv", 0), (*COMPARE, *PLAIN)):  # imports, which take memory as well
+        assert main([str(word) for word in words]) == 0
+    Path("patients.compare.jsonl").unlink()
+
+
+SHORT = (
+    r"not enough memory: 288000000 bytes \(288 MB\) for an array of shape \(6000, 6000\); "
+    "take fewer rows, .* or allow more memory"
+)
+
+
+def test_a_fit_that_lacks_memory_says_how_much(long_table):
+    words = ("fit", "long.csv", "--target", "y", "--method", "dank", "--cv", 0, "--out", "m.pliant")
+    code, out, err = limited(resource.RLIMIT_AS, address_space() + 150 * MEGABYTE, *words)
+    assert (code, out) == (1, "")
+    assert re.search(rf"\nError: {SHORT}\n$", "\n" + err)
+    assert sorted(os.listdir()) == ["long.csv", "patients.csv"]
+
+
+def test_a_cell_that_lacks_memory_says_how_much(long_table):
+    words = ("compare", "long.csv", "--target", "y", "--methods", "dummy,dank", *PLAIN)
+    limit = address_space() + 60 * MEGABYTE
+    code, out, _ = limited(resource.RLIMIT_AS, limit, *words, "--json", "r.json")
+    assert code == 0
+    assert "not enough memory: " in Path("r.json").read_text()
+    assert "DANK failed" in " ".join(out.split())
