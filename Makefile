@@ -1,6 +1,7 @@
 # make demo   a first look: environment, then LAB-RBF beside tuned methods, and a page to open
 # make test   lint, types, import contracts, tests
 # make portable  numerical tests with the BLAS kernels of another processor, CORES=Nehalem
+# make fuzz   random and hostile input, N=10000 cases of each of KINDS, and 50 kills of each sort
 # make docs   the documentation, warnings as errors
 # make bench  the speed benchmarks, JSON and Markdown in benchmarks/output
 
@@ -11,8 +12,10 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 PYTEST_ARGS ?= --numprocesses auto --dist loadfile
 
 CORES ?= Nehalem
+N ?= 10000
+KINDS ?= estimators model_files tables checkpoints journals names
 
-.PHONY: demo test portable lint docs bench clean help
+.PHONY: demo test portable fuzz lint docs bench clean help
 help:
 	@sed -n 's/^# make/make/p' Makefile
 
@@ -47,6 +50,10 @@ test: lint
 
 portable: $(VENV)/.dev
 	$(BIN)/python -m tests.portable $(CORES) $(PYTEST_ARGS)
+
+fuzz: $(VENV)/.dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz.campaign $(KINDS) --cases $(N)
+	$(BIN)/python -m tests.fuzz.kills --times 50
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html

@@ -1,0 +1,434 @@
+"""Random tables, targets, weights and hyper-parameters for the fuzzer of estimators."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse
+from numpy.random import Generator
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
+
+from pliant import (
+    GKLClassifier,
+    KernelEmbedding,
+    LogDetLearner,
+    OrderSpectralLearner,
+    SCGLogDetLearner,
+)
+from pliant.kernels import (
+    TL1,
+    Gaussian,
+    GeneralizedPolynomial,
+    Kernel,
+    Laplacian,
+    Linear,
+    Matern,
+    On,
+    Polynomial,
+    Sigmoid,
+    TessellatedKernel,
+)
+
+LARGEST = 300
+"""Numbers are up to ten to this power, and down to its inverse."""
+
+SIZES = (-300.0, -160.0, -100.0, -30.0, -5.0, 0.0, 5.0, 16.0, 30.0, 100.0, 150.0, 160.0, 300.0)
+"""Exponents of ten around which products and squares leave the range of floats."""
+
+REFUSED = (
+    0, -1, -0.0, -3.5, 0.5, 1.5, 2, 5e-324, 1e-300, 1e300, 2**40, 2**70, 10**400,
+    float("nan"), float("inf"), -float("inf"), True, None, "auto", "scale", "abc", "", b"abc",
+    1j, [], [1], (1.0, 2.0), {}, np.float32(0.25), np.int8(1), np.array(2.0), np.array([1.0, 2.0]),
+    np.bool_(True), object, len, float, Gaussian(), Gaussian,
+)  # fmt: skip
+"""Values that most hyper-parameters do not take."""
+
+
+def power(rng: Generator, ordinary: float = 0.4) -> float:
+    """Return a size: 1 with some probability, else ten to a power."""
+    if rng.random() < ordinary:
+        return 1.0
+    if rng.random() < 0.5:
+        return float(10.0 ** rng.choice(SIZES))
+    return float(10.0 ** rng.uniform(-LARGEST, LARGEST))
+
+
+def table(rng: Generator, n: int | None = None, d: int | None = None) -> np.ndarray:
+    """Return float64 numbers of shape (n, d), finite but for one table of ten."""
+    n = (
+        int(rng.choice([3, 4, 5, 8, 12, 20, 30, 40]) if rng.random() < 0.9 else rng.integers(1, 3))
+        if n is None
+        else n
+    )
+    d = int(rng.integers(1, 9) if rng.random() < 0.97 else 0) if d is None else d
+    sort = rng.integers(8)
+    if sort == 0:
+        X = rng.integers(-3, 4, (n, d)).astype(float)
+    elif sort == 1:
+        X = np.tile(rng.standard_normal(d), (n, 1))
+    elif sort == 2:
+        X = rng.standard_normal((max(1, n // 4), d))[rng.integers(max(1, n // 4), size=n)]
+    elif sort == 3:
+        X = np.where(rng.random((n, d)) < 0.8, 0.0, rng.standard_normal((n, d)))
+    else:
+        X = rng.standard_normal((n, d))
+    sizes = rng.integers(9)
+    with np.errstate(all="ignore"):
+        if sizes == 0:
+            X = X * power(rng, 0.0)
+        elif sizes == 1:
+            X = X * np.array([power(rng) for _ in range(d)])
+        elif sizes == 2:
+            X = X + power(rng, 0.0)
+        elif sizes == 3 and X.size:
+            X.flat[rng.integers(X.size)] = rng.choice([-1.0, 1.0]) * power(rng, 0.0)
+        elif sizes == 5:
+            X = X * 10.0 ** rng.uniform(-9, 9, d) + rng.choice([0.0, 1e6])
+        elif sizes == 4 and rng.random() < 0.3:
+            X = X * 10.0 ** rng.uniform(-LARGEST, LARGEST, X.shape)
+    if X.size and rng.random() < 0.04:
+        X.flat[rng.integers(X.size)] = rng.choice([np.nan, np.inf, -np.inf])
+    if X.size and rng.random() < 0.05:
+        X[:, rng.integers(d)] = 5e-324 * rng.integers(0, 9, n)
+    return np.clip(X, -np.finfo(float).max, np.finfo(float).max)
+
+
+DTYPES = (
+    "float32", "float16", "int8", "int16", "int32", "int64", "uint8", "uint64", "bool", "object",
+    "complex128", "str", "S", "longdouble",
+)  # fmt: skip
+
+
+def typed(rng: Generator, X: np.ndarray, ordinary: float = 0.8) -> np.ndarray:
+    """Return the numbers as another type, for some."""
+    if rng.random() < ordinary:
+        return X
+    dtype = str(rng.choice(DTYPES))
+    with np.errstate(all="ignore"):
+        if dtype[0] in "iu" and X.size:
+            information = np.iinfo(dtype)
+            X = np.clip(np.nan_to_num(X), float(information.min), float(information.max) / 2)
+        if dtype == "object" and X.size and rng.random() < 0.5:
+            X = X.astype(object)
+            odd = [None, "a", 10**400, 1j, b"x", [1.0], True, pd.NA, np.datetime64("2020-01-01")]
+            X.flat[rng.integers(X.size)] = odd[rng.integers(len(odd))]
+        return X.astype(dtype)
+
+
+def contained(rng: Generator, X: Any, ordinary: float = 0.85) -> Any:
+    """Return the table in another container, or another shape, for some."""
+    if rng.random() < ordinary:
+        return X
+    sort = rng.integers(15)
+    if sort == 0:
+        return X.tolist()
+    if sort == 1:
+        return np.asfortranarray(X)
+    if sort == 2:
+        return np.repeat(np.repeat(X, 2, axis=0), 2, axis=1)[::2, ::2]
+    if sort == 3:
+        return X[::-1]
+    if sort in (4, 5):
+        names = [f"x{j}" for j in range(X.shape[1])]
+        return pd.DataFrame(X, columns=names if sort == 4 else None)
+    if sort == 6 and X.dtype.kind in "biuf" and X.dtype not in (np.float16, np.longdouble):
+        kinds = (scipy.sparse.csr_array, scipy.sparse.coo_matrix, scipy.sparse.csc_matrix)
+        return kinds[rng.integers(3)](X)
+    if sort == 7 and X.dtype.kind in "biuf" and X.flags.c_contiguous:
+        return memoryview(X)
+    if sort == 8:
+        X = X.copy()
+        X.flags.writeable = False
+        return X
+    if sort == 9:
+        return X.ravel()
+    if sort == 10:
+        return X[None]
+    if sort == 11:
+        odd = [None, 3.0, "text", {}, {"a": [1.0]}, [], [[]], [[1.0], [1.0, 2.0]], object()]
+        return odd[rng.integers(len(odd))]
+    if sort == 12:
+        return np.ma.masked_array(X, mask=rng.random(X.shape) < 0.2)
+    if sort == 13 and X.dtype.kind == "f":
+        return X.astype(X.dtype.newbyteorder())
+    return [tuple(row) for row in X]
+
+
+def labels(rng: Generator, n: int, X: np.ndarray) -> Any:
+    """Return class labels, mostly of two classes or a few."""
+    count = int(rng.choice([1, 2, 2, 2, 2, 2, 2, 3, 3, 3, 5, max(1, n)]))
+    codes = rng.integers(count, size=n) if rng.random() < 0.7 else np.arange(n) % count
+    if count == 2 and n and X.ndim == 2 and X.shape[1] and rng.random() < 0.4:
+        codes = (X[:, 0] > np.median(X[:, 0])).astype(int)
+    sort = rng.integers(25)
+    if sort == 0:
+        return np.array(["a", "b b", "é", "", "a\n"])[codes % 5]
+    if sort == 1:
+        return (codes % 2).astype(bool)
+    if sort == 2:
+        return codes.astype(float) * float(rng.choice([1.0, -7.0, 1e300]))
+    if sort == 3:
+        return np.array([0, "b", 2.5, None, True], dtype=object)[codes % 5]
+    if sort == 4:
+        return np.where(rng.random(n) < 0.3, -1, codes)
+    if sort == 5:
+        return np.where(rng.random(n) < 0.2, np.nan, codes)
+    if sort == 6:
+        return pd.Series(codes, name="y")
+    if sort == 7:
+        return np.array(["a", "b", "c"], dtype=object)[codes % 3]
+    if sort == 8:
+        return codes.astype(str(rng.choice(["int8", "uint8", "float32", "uint64"])))
+    return codes
+
+
+def targets(rng: Generator, n: int, X: np.ndarray) -> Any:
+    """Return real targets."""
+    y = rng.standard_normal(n)
+    if n and X.ndim == 2 and X.shape[1] and rng.random() < 0.4:
+        first = X[:, 0]
+        y = np.sin(np.where(np.abs(first) < 1e10, first, 0.0)) + 0.1 * y
+    sort = rng.integers(20)
+    with np.errstate(all="ignore"):
+        if sort == 0:
+            y = y * power(rng, 0.0)
+        elif sort == 1:
+            y = y + power(rng, 0.0)
+        elif sort == 2:
+            y = np.full(n, power(rng))
+        elif sort == 3:
+            y = rng.integers(3, size=n)
+        elif sort == 4 and n:
+            y[rng.integers(n)] = rng.choice([np.nan, np.inf, 1e300, -1e308, 1e-300])
+        elif sort in (6, 7):
+            y = y * 10.0 ** rng.uniform(-9, 9) + rng.choice([0.0, 1e6])
+        elif sort == 5:
+            y = y.astype(str(rng.choice(["float32", "float16", "bool", "str", "object"])))
+    return y
+
+
+def changed(rng: Generator, y: Any, ordinary: float = 0.94) -> Any:
+    """Return the targets in another shape or container, for some."""
+    if rng.random() < ordinary:
+        return y
+    y = np.asarray(y)
+    sort = rng.integers(9)
+    if sort == 0:
+        return None
+    if sort == 1:
+        return y[:-1]
+    if sort == 2:
+        return np.stack([y, y], axis=1)
+    if sort == 3:
+        return y[:, None]
+    if sort == 4:
+        return y.tolist()
+    if sort == 5:
+        return [[]]
+    if sort == 6 and y.dtype.kind in "iuf":
+        return scipy.sparse.csr_array(y[None].astype(float))
+    if sort == 7:
+        return tuple(y.tolist())
+    return "text"
+
+
+def weights(rng: Generator, n: int) -> Any:
+    """Return weights of samples."""
+    sort = rng.integers(12)
+    w = rng.random(n)
+    if sort == 0:
+        return np.where(w < 0.5, 0.0, w)
+    if sort == 1:
+        return np.zeros(n)
+    if sort == 2:
+        return w - 0.5
+    if sort == 3:
+        return w * 1e-300
+    if sort == 4:
+        return w * 1e300
+    if sort == 5:
+        return np.where(w < 0.2, 1e-300, np.where(w < 0.4, 1e300, 1.0))
+    if sort == 6:
+        return np.where(w < 0.2, np.nan, w)
+    if sort == 7:
+        return w[:-1]
+    if sort == 8:
+        return ["a"] * n
+    if sort == 9:
+        return 2.0
+    if sort == 10:
+        return rng.integers(0, 3, n)
+    return 10.0 ** (20 * w - 10)
+
+
+def some_kernel(rng: Generator, d: int) -> Any:
+    """Return a kernel object with parameters in range, of ordinary or extreme size."""
+    gamma: Any = power(rng, 0.6)
+    if rng.random() < 0.15:
+        gamma = np.array([power(rng) for _ in range(d)])
+    one = gamma if np.ndim(gamma) == 0 else 1.0
+    made: list[Kernel] = [
+        Gaussian(gamma), Laplacian(gamma), Matern(float(rng.choice([0.5, 1.5, 2.5])), gamma),
+        Linear(), Polynomial(int(rng.choice([1, 2, 3, 20, 1000])), one, power(rng, 0.7)),
+        Sigmoid(one, power(rng, 0.7)), TL1(power(rng)), GeneralizedPolynomial(),
+    ]  # fmt: skip
+    kernel = made[rng.integers(len(made))]
+    sort = rng.integers(8)
+    if sort == 0:
+        return kernel + Linear()
+    if sort == 1:
+        return kernel * Polynomial(2)
+    if sort == 2:
+        return kernel * power(rng, 0.3)
+    if sort == 3:
+        return On(kernel, [0])
+    return kernel
+
+
+def _functions(rng: Generator) -> Any:
+    """Return a function of two matrices that is, or is not, a kernel."""
+    functions: list[Callable[[Any, Any], Any]] = [
+        lambda X, Y: X @ Y.T,
+        lambda X, Y: np.ones((len(X), len(Y))),
+        lambda X, Y: np.zeros((len(X), len(Y))),
+        lambda X, Y: -np.ones((len(X), len(Y))),
+        lambda X, Y: 1.0,
+        lambda X, Y: np.full((len(X), len(Y)), np.nan),
+        lambda X, Y: "text",
+    ]
+    return functions[rng.integers(len(functions))]
+
+
+def _kernels(rng: Generator, d: int) -> Any:
+    names = ["gaussian", "rbf", "laplacian", "matern12", "matern52", "poly", "linear"]
+    count = int(rng.choice([0, 1, 2, 3]))
+    return [
+        str(rng.choice(names)) if rng.random() < 0.5 else some_kernel(rng, d) for _ in range(count)
+    ]
+
+
+def _kernel(rng: Generator, d: int, owner: str) -> Any:
+    if owner.startswith("GKL"):
+        box = sorted([power(rng) * rng.choice([-1.0, 0.0, 1.0]), power(rng)])
+        degree = int(rng.integers(1, 4))
+        sort = TessellatedKernel if rng.random() < 0.5 else GeneralizedPolynomial
+        return sort(box[0], box[1], degree)
+    names = [
+        "gaussian", "rbf", "laplacian", "matern12", "matern32", "matern52", "poly", "polynomial",
+        "sigmoid", "linear", "precomputed", "gausian", "graph",
+    ]  # fmt: skip
+    sort = rng.integers(8)
+    if sort == 0:
+        return _functions(rng)
+    return some_kernel(rng, d) if sort < 4 else str(rng.choice(names))
+
+
+def _learner(rng: Generator, d: int) -> Any:
+    learners: list[Any] = [
+        SCGLogDetLearner(strength=power(rng)), LogDetLearner(), OrderSpectralLearner(),
+        KernelEmbedding(), SCGLogDetLearner(kernel="linear"), SVC(), None,
+    ]  # fmt: skip
+    return learners[rng.integers(len(learners))]
+
+
+def _machine(rng: Generator, d: int) -> Any:
+    machines: list[Any] = [
+        SVC(kernel="precomputed"), SVC(), LogisticRegression(), None, GKLClassifier(), 3,
+    ]  # fmt: skip
+    return machines[rng.integers(len(machines))]
+
+
+WORDS: dict[str, tuple[Any, ...]] = {
+    "partition": (None, "kmeans"),
+    "linear": (True, False, "auto"),
+    "transforms": ("auto", None),
+    "support": ("kmeans++", "random"),
+    "device": ("cpu",),
+    "class_weight": (None, "balanced", {0: 1.0, 1: 5.0}, {0: 1e300}, {0: -1.0}, "abc"),
+    "n_jobs": (None, 1, 2),
+    "checkpoint": (None,),
+    "verbose": (False,),
+    "memory": (None,),
+    "random_state": (0, 1, None, -1, "abc", 2**40),
+    "unlabeled": (None, -1, "a", 0),
+    "calibration": (None, 0.2, 0.5),
+    "percentiles": ((5.0, 95.0), (0.0, 100.0), (50.0, 50.0), (95.0, 5.0), (-1.0, 50.0), (1.0,)),
+    "strengths": (None, [1.0], [0.1, 10.0], [], [-1.0], [1e300], [1e-300, 1.0]),
+    "betas": (None, [1.0], [0.1, 10.0], [], [-1.0], [1e300], [1e-300, 1.0]),
+    "n_parts": (1, 2, 3, 1000, "auto"),
+    "n_members": (1, 2, 4),
+    "n_draws": (1, 2),
+    "max_iter": (1, 2, 10, 100, -1),
+    "degree": (1, 2, 3, 4),
+    "n_landmarks": (None, 1, 2, 10, 1000),
+    "n_candidates": (None, 1, 10, 500),
+    "n_components": (1, 2, 5, 50),
+    "n_support": ("auto", 1, 2, 10, 1000),
+    "n_neighbors": (1, 2, 5, 1000),
+    "max_pairs": (None, 1, 10, 5000),
+    "subsample": (None, 1, 2, 20, 1000),
+    "batch_rows": (1, 10, 8192),
+    "max_bandwidth_rows": (1, 10, 3000),
+    "max_seconds": (None, 2.0, 1e-9),
+    "n_bins": (2, 3, 5, 1000),
+    "validation_fraction": (0.2, 0.5, 0.01, 0.99),
+}  # fmt: skip
+"""Values in or near the ranges of hyper-parameters that are not numbers of any size."""
+
+HARMLESS = ("checkpoint", "verbose", "memory", "device", "n_jobs")
+"""Hyper-parameters of which no foreign value is tried: files, output, processors."""
+
+MEMORY = ("n_components", "n_candidates", "n_members", "n_draws", "degree", "n_support")
+"""Hyper-parameters whose size is the size of an array or the number of fits."""
+
+
+def hyper_parameters(rng: Generator, kind: type, d: int) -> dict[str, Any]:
+    """Return values for some hyper-parameters of a class, in and out of their ranges."""
+    defaults = {
+        name: parameter.default for name, parameter in inspect.signature(kind).parameters.items()
+    }
+    settings = {}
+    if "random_state" in defaults:
+        settings["random_state"] = 0
+    if rng.random() < 0.4:
+        return settings
+    names = rng.choice(list(defaults), size=min(len(defaults), int(rng.choice([1, 1, 2, 4]))))
+    for name in map(str, np.unique(names)):
+        settings[name] = _value(rng, name, defaults[name], kind, d)
+    return settings
+
+
+def _value(rng: Generator, name: str, default: Any, kind: type, d: int) -> Any:
+    if name not in HARMLESS and rng.random() < 0.1:
+        value = REFUSED[rng.integers(len(REFUSED))]
+        large = isinstance(value, int | float) and abs(value) > 1e4
+        return default if large and name in MEMORY and value != 10**400 else value
+    constraint = getattr(kind, "_constraints", {}).get(name)
+    choices = getattr(constraint, "keywords", {}).get("choices")
+    if choices:
+        return list(choices)[rng.integers(len(choices))]
+    makers = {"kernels": _kernels, "learner": _learner, "machine": _machine}
+    if name == "kernel":
+        return _kernel(rng, d, kind.__name__)
+    if name in makers:
+        return makers[name](rng, d)
+    if name in WORDS:
+        return WORDS[name][rng.integers(len(WORDS[name]))]
+    if isinstance(default, bool):
+        return bool(rng.integers(2))
+    if isinstance(default, tuple):
+        return (power(rng), power(rng))
+    if name == "tol":
+        return float(rng.choice([1e-300, 1e-15, 1e-12, 1e-8, 1e-2, 0.5, 1.0, 1e10]))
+    if name == "norm":
+        return float(rng.choice([1.0, 1.0001, 1.5, 2.0, 10.0, 1e300]))
+    if name == "delta":
+        return power(rng) if rng.random() < 0.5 else np.array([power(rng) for _ in range(d)])
+    if isinstance(default, str) or rng.random() < 0.05:
+        words = [default] if isinstance(default, str) else ["auto", "scale"]
+        if rng.random() < 0.3:
+            return str(rng.choice(words))
+    return power(rng) if rng.random() < 0.5 else float(10.0 ** rng.uniform(-4, 4))

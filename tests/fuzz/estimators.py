@@ -1,0 +1,402 @@
+"""Estimators, kernels and measures with random shapes, types, sizes and hyper-parameters.
+
+A fit either raises one sentence from the checks of pliant or scikit-learn, or gives finite
+predictions, with warnings of pliant's or scikit-learn's own classes at most. With the default
+settings, it takes at most 5 s.
+
+`subject` says what a seed is about, so that a campaign of one class can choose its seeds.
+"""
+
+import inspect
+import linecache
+import time
+import traceback
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+from numpy.random import Generator
+from sklearn.base import is_classifier, is_outlier_detector, is_regressor
+
+import pliant
+from pliant import C_path, SCGLogDetPath, SideInformation, kernels, methods, metrics
+from tests.fuzz._estimator_input import (
+    REFUSED,
+    changed,
+    contained,
+    hyper_parameters,
+    labels,
+    power,
+    some_kernel,
+    table,
+    targets,
+    typed,
+    weights,
+)
+
+LONGEST, LONGER = 5.0, 25.0
+"""Seconds of processor time of a fit with default settings, and with others."""
+
+ENOUGH = 10.0
+"""Value of ``max_seconds`` where a case asks for more accuracy or steps than by default."""
+
+LENGTH = 1000
+"""Characters of a message at most."""
+
+ESTIMATORS = tuple(
+    getattr(methods, name) for name in methods.__all__ if hasattr(getattr(methods, name), "fit")
+)
+"""All estimators."""
+
+OTHERS = ("kernels", "metrics", "paths")
+"""What else is tried: kernels of two sets of points, measures of Gram matrices, paths of fits."""
+
+SUBJECTS = (*(kind.__name__ for kind in ESTIMATORS), *OTHERS)
+"""What cases are about, in turn."""
+
+HOME, SKLEARN_CHECKS = str(Path(pliant.__file__).parent), ("/sklearn/utils/", "/sklearn/base.py")
+
+
+class Wrong(Exception):
+    """What a case found."""
+
+
+class Call(NamedTuple):
+    """What became of a call: the value, the error that was in order, seconds of the processor."""
+
+    value: Any
+    refused: Exception | None
+    seconds: float
+
+
+def subject(seed: int) -> str:
+    """Return the class, or the other thing, that a seed is about."""
+    return SUBJECTS[seed % len(SUBJECTS)]
+
+
+def case(seed: int, folder: Path) -> str | None:
+    """Fit an estimator and predict, or call a function; return what was wrong."""
+    rng = np.random.default_rng(seed)
+    name = subject(seed)
+    others = {"kernels": _kernels, "metrics": _metrics, "paths": _paths}
+    try:
+        if name in others:
+            others[name](rng)
+        else:
+            _estimator(rng, getattr(methods, name))
+    except Wrong as wrong:
+        kind, _, what = str(wrong).partition(": ")
+        return f"{kind}: {name} {what}"
+    return None
+
+
+def call(what: str, function: Callable[..., Any], *given: Any, **named: Any) -> Call:
+    """Call a function; raise `Wrong` for an error or a warning that is not in order."""
+    value, error = None, None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        began = time.process_time()
+        try:
+            value = function(*given, **named)
+        except Exception as raised:
+            error = raised
+        seconds = time.process_time() - began
+    if error is not None:
+        _judge_error(what, error)
+    for warning in caught:
+        _judge_warning(what, warning)
+    return Call(value, error, seconds)
+
+
+def _judge_error(what: str, error: Exception) -> None:
+    """Raise `Wrong` unless an error is a sentence from pliant's or scikit-learn's checks."""
+    frames = traceback.extract_tb(error.__traceback__)
+    last, text = frames[-1], str(error)
+    ours = last.filename.startswith(HOME)
+    stated = linecache.getline(last.filename, last.lineno or 0).strip().startswith("raise")
+    checked = any(part in last.filename for part in SKLEARN_CHECKS)
+    named = type(error) in (ValueError, TypeError)
+    named |= type(error).__module__.startswith(("pliant", "sklearn.exceptions"))
+    place = f"{Path(last.filename).name}:{last.lineno}"
+    if not named or not (checked or (ours and stated)):
+        mine = next((f for f in reversed(frames) if f.filename.startswith(HOME)), last)
+        at = f"{Path(mine.filename).name}:{mine.lineno}"
+        raise Wrong(f"raw error: {what} {type(error).__name__} at {at} ({place}): {text[:200]}")
+    if ours and (not text or len(text) > LENGTH or "\n" in text.strip()):
+        raise Wrong(f"no sentence: {what} {type(error).__name__} at {place}: {text[:200]!r}")
+
+
+def _judge_warning(what: str, warning: warnings.WarningMessage) -> None:
+    """Raise `Wrong` unless a warning is of a class of pliant or scikit-learn."""
+    category, text = warning.category, str(warning.message)
+    if category.__module__.startswith(("pliant", "sklearn.exceptions")):
+        return
+    advice = text.startswith(("The number of unique classes", "X has feature names", "X does not"))
+    if category is UserWarning and advice:  # of scikit-learn
+        return
+    at = f"{Path(warning.filename).name}:{warning.lineno}"
+    raise Wrong(f"raw warning: {what} {category.__name__} at {at}: {text[:200]}")
+
+
+def _check_finite(what: str, values: Any, shape: tuple[int | None, ...] | None = None) -> None:
+    """Raise `Wrong` unless these are finite numbers, of a shape where None is any number."""
+    values = np.asarray(values)
+    if values.dtype.kind not in "biuf":
+        raise Wrong(f"type: {what} gave {values.dtype}")
+    if not np.isfinite(values).all():
+        odd = values[~np.isfinite(values)][0]
+        raise Wrong(f"not finite: {what} gave {odd}")
+    fits = shape is None or (
+        len(shape) == values.ndim
+        and all(a is None or a == b for a, b in zip(shape, values.shape, strict=True))
+    )
+    if not fits:
+        raise Wrong(f"shape: {what} gave {values.shape}, not {shape}")
+
+
+def _estimator(rng: Generator, kind: type) -> None:
+    """Fit an estimator and use it."""
+    X = table(rng)
+    n, d = X.shape
+    settings = hyper_parameters(rng, kind, d)
+    y = _target(rng, kind, n, X)
+    given = {}
+    if "sample_weight" in inspect.signature(kind.fit).parameters and rng.random() < 0.25:
+        given["sample_weight"] = weights(rng, n)
+    X = _precomputed(rng, X, settings)
+    shown = contained(rng, typed(rng, X))
+    asked = {"tol", "max_iter"} & settings.keys()
+    if asked and "max_seconds" in inspect.signature(kind).parameters:
+        settings.setdefault("max_seconds", ENOUGH)
+    model = _fitted(kind, settings, shown, y, given)
+    if model is not None:
+        _use(rng, model, X, shown, y, pairwise=_is_pairwise(settings))
+
+
+def _is_pairwise(settings: dict[str, Any]) -> bool:
+    kernel = settings.get("kernel")
+    return isinstance(kernel, str) and kernel == "precomputed"
+
+
+def _precomputed(rng: Generator, X: np.ndarray, settings: dict[str, Any]) -> np.ndarray:
+    """Return a Gram matrix of X, or some other square matrix, where the case asks for one."""
+    if not _is_pairwise(settings) or rng.random() < 0.1:
+        return X
+    return gram_matrix(rng, X)
+
+
+def gram_matrix(rng: Generator, X: np.ndarray) -> np.ndarray:
+    """Return a matrix for "precomputed" kernels, mostly a Gram matrix."""
+    with np.errstate(all="ignore"):
+        gram = X @ X.T
+        sort = rng.integers(8)
+        if sort < 3:
+            gram = np.exp(-np.maximum(((X[:, None] - X) ** 2).sum(axis=2), 0.0))
+        elif sort == 3:
+            gram = gram * power(rng, 0.0)
+        elif sort == 4:
+            gram = gram + rng.standard_normal(gram.shape) * rng.choice([1e-12, 1e-6, 1.0])
+        elif sort == 5:
+            gram = -gram
+    return np.nan_to_num(gram) if rng.random() < 0.9 else gram
+
+
+def _target(rng: Generator, kind: type, n: int, X: np.ndarray) -> Any:
+    """Return what to learn."""
+    usual = targets if is_regressor(kind()) else labels
+    other = labels if usual is targets else targets
+    return changed(rng, (usual if rng.random() < 0.93 else other)(rng, n, X))
+
+
+def _fitted(kind: type, settings: dict[str, Any], X: Any, y: Any, given: dict[str, Any]) -> Any:
+    """Return a fitted estimator, None if the fit was refused in order."""
+    what = "fit"
+    for again in (False, True):
+        made = call("constructor", kind, **settings)
+        outcome = call(what, made.value.fit, X, y, **given)
+        limit = LONGEST if settings.keys() <= {"random_state"} else LONGER
+        if outcome.seconds <= limit:
+            break
+        if again:  # the first time, code may have been compiled
+            raise Wrong(f"slow: fit took {outcome.seconds:.0f} s with {settings!r:.200}")
+    if outcome.refused is None:
+        return made.value
+    if hasattr(made.value, "n_iter_") or hasattr(made.value, "kernel_"):
+        raise Wrong("state: fit raised an error and left an estimator that looks fitted")
+    return None
+
+
+def queries(rng: Generator, X: np.ndarray) -> list[tuple[str, Any, bool]]:
+    """Return points to predict at: a name, the points, and whether they must be predicted."""
+    d = X.shape[1]
+    signs = rng.choice([-1.0, 1.0], (3, d))
+    far = float(rng.choice([1e300, 1.7e308, 1e160, 1e80, 1e20]))
+    some = [
+        ("far", signs * far, False),
+        ("tiny", signs * 1e-300, False),
+        ("zeros", np.zeros((2, d)), False),
+        ("one", X[:1].copy(), False),
+        ("float32", typed(rng, X, 0.0), False),
+        ("container", contained(rng, X, 0.0), False),
+        ("narrow", np.zeros((2, d + 1)), True),
+        ("nan", np.full((2, d), np.nan), True),
+        ("empty", np.zeros((0, d)), False),
+        ("mixed", np.where(rng.random((4, d)) < 0.5, signs[:1], far), False),
+    ]
+    chosen = rng.choice(len(some), size=3, replace=False)
+    return [some[int(k)] for k in chosen]
+
+
+OUTPUTS = ("predict", "decision_function", "predict_proba", "score_samples", "transform")
+
+
+def _use(rng: Generator, model: Any, X: np.ndarray, shown: Any, y: Any, *, pairwise: bool) -> None:
+    """Predict on the training points and others, and ask for the summary."""
+    sets = [("train", shown, False), *([] if pairwise else queries(rng, X))]
+    for name, points, must_refuse in sets:
+        for method in OUTPUTS:
+            if not _has(model, method):
+                continue
+            what = f"{method} {name}"
+            outcome = call(what, getattr(model, method), points)
+            if outcome.refused is not None:
+                continue
+            if must_refuse and X.shape[1]:
+                raise Wrong(f"accepted: {what}")
+            _check_output(what, model, method, outcome.value)
+        _check_further(model, name, points)
+    if y is not None and _has(model, "score") and _moderate(y):
+        outcome = call("score", model.score, shown, y)
+        if outcome.refused is None:
+            _check_finite("score", outcome.value, ())
+    call("summary", model.summary) if hasattr(model, "summary") else None
+    call("repr", repr, model)
+
+
+def _has(model: Any, method: str) -> bool:
+    try:
+        return hasattr(model, method)
+    except (ValueError, TypeError):  # the estimator on a learned kernel has no such method
+        return False
+
+
+def _moderate(y: Any) -> bool:
+    """Return whether the squares in scikit-learn's scores stay in the range of floats."""
+    values = np.asarray(y)
+    return values.dtype.kind not in "fO" or (
+        values.dtype.kind == "f"
+        and bool(np.isfinite(values).all())
+        and float(np.abs(values).max(initial=0.0)) < 1e150
+        and float(np.ptp(values) if values.size else 0.0) > 1e-150
+    )
+
+
+def _check_output(what: str, model: Any, method: str, values: Any) -> None:
+    """Raise `Wrong` unless an output is finite, and of the classes where it is of classes."""
+    classes = getattr(model, "classes_", None)
+    if method == "predict" and is_classifier(model):
+        odd = [value for value in np.asarray(values).tolist() if value not in classes.tolist()]
+        if odd:
+            raise Wrong(f"not a class: {what} gave {odd[0]!r}")
+        return
+    _check_finite(what, values.toarray() if scipy.sparse.issparse(values) else values)
+    if method == "predict" and is_outlier_detector(model) and set(np.unique(values)) - {-1, 1}:
+        raise Wrong(f"not a class: {what} gave {np.unique(values)}")
+    if method == "predict_proba":
+        within = (values >= 0).all() and np.allclose(values.sum(axis=1), 1.0)
+        if not within:
+            raise Wrong(f"no probabilities: {what} gave rows with the sum {values.sum(axis=1)}")
+
+
+def _check_further(model: Any, name: str, points: Any) -> None:
+    """Check the outputs that only one class has, and the learned kernel."""
+    if _has(model, "predict_interval"):
+        outcome = call(f"predict_interval {name}", model.predict_interval, points)
+        if outcome.refused is None:
+            _check_finite(f"predict_interval {name}", outcome.value)
+    if "return_std" in inspect.signature(getattr(model, "predict", len)).parameters:
+        outcome = call(f"predict std {name}", model.predict, points, return_std=True)
+        if outcome.refused is None:
+            _check_finite(f"predict std {name}", np.array(outcome.value))
+    kernel = getattr(model, "kernel_", None)
+    vectors = getattr(model, "support_vectors_", None)
+    if isinstance(kernel, kernels.Kernel) and vectors is not None and len(vectors):
+        outcome = call(f"kernel_ {name}", kernel, points, vectors)
+        if outcome.refused is None:
+            _check_finite(f"kernel_ {name}", outcome.value, (None, len(vectors)))
+
+
+def _kernels(rng: Generator) -> None:
+    """Evaluate a kernel on two sets of points."""
+    X = table(rng)
+    Y = table(rng, d=X.shape[1] if rng.random() < 0.9 else None)
+    kernel = some_kernel(rng, X.shape[1])
+    if rng.random() < 0.2:
+        names = list(kernel.get_params(deep=False))
+        if names and (name := str(rng.choice(names))) not in ("left", "right", "kernel"):
+            kernel.set_params(**{name: REFUSED[rng.integers(len(REFUSED))]})
+    shown = contained(rng, typed(rng, X))
+    other = None if rng.random() < 0.4 else contained(rng, typed(rng, Y), 0.9)
+    what = type(kernel).__name__
+    for name, function, points in (
+        ("call", kernel, (shown, other)),
+        ("diag", kernel.diag, (shown,)),
+        ("repr", repr, (kernel,)),
+    ):
+        outcome = call(f"{what} {name}", function, *points)
+        if outcome.refused is None and name != "repr":
+            _check_finite(f"{what} {name}", outcome.value)
+
+
+def _metrics(rng: Generator) -> None:
+    """Measure a Gram matrix."""
+    X = table(rng)
+    gram = gram_matrix(rng, X)
+    shown = contained(rng, typed(rng, gram, 0.8), 0.8)
+    name = str(rng.choice(metrics.__all__))
+    given: tuple[Any, ...] = ()
+    named = {}
+    if name == "kernel_alignment":
+        target = changed(rng, (labels if rng.random() < 0.5 else targets)(rng, len(X), X))
+        if rng.random() < 0.2:
+            target = gram_matrix(rng, X)
+        given, named = (target,), {"centered": bool(rng.integers(2))}
+    elif name == "kernel_margin":
+        given = (changed(rng, labels(rng, len(X), X)),)
+    outcome = call(name, getattr(metrics, name), shown, *given, **named)
+    if outcome.refused is None:
+        _check_finite(name, outcome.value, ())
+
+
+def _paths(rng: Generator) -> None:
+    """Fit for several values of C, or of the strength of side information."""
+    X = table(rng)
+    y = labels(rng, len(X), X)
+    values = [power(rng) for _ in range(rng.integers(0, 4))]
+    if rng.random() < 0.5:
+        kinds = [kind for kind in ESTIMATORS if hasattr(kind, "_margin")]
+        kind = kinds[rng.integers(len(kinds))]
+        if is_regressor(kind()):
+            y = targets(rng, len(X), X)
+        settings = {
+            "max_seconds": ENOUGH, "max_iter": 100
+        } if "max_seconds" in inspect.signature(kind).parameters else {"max_iter": 100}  # fmt: skip
+        what = f"C_path {kind.__name__}"
+        outcome = call(what, C_path, kind(**settings), X, y, values)
+        for model in outcome.value or ():
+            if not hasattr(model, "predict"):
+                continue
+            predicted = call(f"{what} predict", model.predict, X)
+            if predicted.refused is None:
+                _check_output(f"{what} predict", model, "predict", predicted.value)
+        return
+    path = call("SCGLogDetPath", SCGLogDetPath, gram_matrix(rng, X))
+    information = call("SideInformation", SideInformation.from_labels, y)
+    for strength in values if path.refused is None and information.refused is None else ():
+        given = {"graph": str(rng.choice(["labeled", "complete"])), "beta": power(rng, 0.8)}
+        outcome = call("SCGLogDetPath.gram", path.value.gram, information.value, strength, **given)
+        if outcome.refused is None:
+            _check_finite("SCGLogDetPath.gram", outcome.value, (len(X), len(X)))

@@ -1,0 +1,286 @@
+"""Kills at random moments, by ``kill -9``: old or new files are whole, resumed work ends the same.
+
+    python -m tests.fuzz.kills --times 50 --seed 0 [fit predict checkpoint compare]
+
+Four kinds of work: ``pliant fit --out``, ``pliant predict --out``, a fit in parts with a
+checkpoint, and a comparison with a journal. Each is done in a forked process. Every second kill
+comes at a random time, every other one just before a random operation on files. A kill is survived
+if the file is the old or the new one, nothing else but hidden drafts and the lock of a journal is
+left behind, and the same work done again, with what was kept, ends as work that nobody interrupted.
+"""
+
+import argparse
+import json
+import multiprocessing
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import numpy as np
+
+from pliant import DANKClassifier
+from pliant.cli import main as pliant
+from pliant.persistence import load_model
+from tests.fuzz.journals import compared, facts
+
+KINDS = ("fit", "predict", "checkpoint", "compare")
+
+LIMIT = 120.0
+"""Seconds for work that is not killed."""
+
+TABLE, NEW, MODEL, OUT = "table.csv", "new.csv", "model.pliant", "out.csv"
+
+OPERATIONS = ("open", "os.rename", "os.remove", "os.chmod", "os.truncate", "os.mkdir")
+"""The events of Python that stand for operations on files."""
+
+
+def write_table(path, n_rows, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(size=(n_rows, 3))
+    y = np.where(np.sin(6 * X[:, 0]) + X[:, 1] > 0.6, "high", "low")
+    lines = [f"{a:.4f},{b:.4f},{c:.4f},{label}" for (a, b, c), label in zip(X, y, strict=True)]
+    path.write_text("\n".join(["a,b,c,y", *lines, ""]), encoding="utf-8")
+
+
+def command(*words):
+    """Run a command; raise an error if it fails."""
+    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
+        code = pliant([str(word) for word in words])
+    if code:
+        raise RuntimeError(f"{words} ended with code {code}")
+
+
+class Fit:
+    """``pliant fit --out``: the model file is the old or the new one."""
+
+    def prepare(self, folder):
+        write_table(folder / TABLE, 120, 0)
+        words = ("--target", "y", "--method", "linear", "--cv", 0, "--out", folder / MODEL)
+        command("fit", folder / TABLE, *words)
+        self.old = (folder / MODEL).read_bytes()
+
+    def work(self, folder):
+        words = ("--target", "y", "--method", "knpl", "--cv", 0, "--out", folder / MODEL)
+        command("fit", folder / TABLE, *words)
+
+    def state(self, folder):
+        """What the file says: the old bytes, or what the model predicts."""
+        content = (folder / MODEL).read_bytes()
+        if content == self.old:
+            return "old"
+        model = load_model(folder / MODEL)
+        X = np.random.default_rng(1).uniform(size=(50, 3))
+        values = np.asarray(model.model.decision_function(X)).tolist()
+        fit = {k: v for k, v in model.metadata["fit"].items() if "seconds" not in k}
+        return json.dumps([values, model.schema, fit, model.metadata["cross_validation"]])
+
+
+class Predict:
+    """``pliant predict --out``: the predictions are the old or the new ones."""
+
+    def prepare(self, folder):
+        write_table(folder / TABLE, 60, 0)
+        write_table(folder / NEW, 12_000, 1)
+        command(
+            *("fit", folder / TABLE, "--target", "y", "--method", "knpl", "--cv", 0),
+            *("--out", folder / MODEL),
+        )
+        (folder / OUT).write_bytes(b"old")
+
+    def work(self, folder):
+        command("predict", folder / MODEL, folder / NEW, "--decision", "--out", folder / OUT)
+
+    def state(self, folder):
+        content = (folder / OUT).read_text(encoding="utf-8")
+        return content if content == "old" else f"{len(content)} {hash(content)}"
+
+
+class Checkpoint:
+    """A fit in parts, which goes on with what its checkpoint holds."""
+
+    RESULT = "result.npy"
+
+    def prepare(self, folder):
+        pass
+
+    def work(self, folder):
+        rng = np.random.default_rng(0)
+        X = rng.uniform(size=(600, 3))
+        y = np.where(np.sin(6 * X[:, 0]) + X[:, 1] > 0.6, 1, -1)
+        machine = DANKClassifier(
+            C=100.0, partition="kmeans", n_parts=6, random_state=0, checkpoint=folder / "parts"
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # no file may count as damaged
+            machine.fit(X, y)
+        content = np.concatenate([machine.dual_coef_, machine.decision_function(X)])
+        draft = folder / f".{self.RESULT}"
+        draft.write_bytes(content.tobytes())
+        draft.replace(folder / self.RESULT)
+
+    def state(self, folder):
+        path = folder / self.RESULT
+        return path.read_bytes() if path.exists() else "old"
+
+
+class Compare:
+    """A comparison that goes on with what its journal holds."""
+
+    SCORES = "scores.json"
+
+    def prepare(self, folder):
+        pass
+
+    def work(self, folder):
+        result = compared(0, folder / "cells.jsonl", resume=True)
+        draft = folder / f".{self.SCORES}"
+        draft.write_text(json.dumps(facts(result)), encoding="utf-8")
+        draft.replace(folder / self.SCORES)
+
+    def state(self, folder):
+        path = folder / self.SCORES
+        return path.read_text(encoding="utf-8") if path.exists() else "old"
+
+
+WORK = {"fit": Fit, "predict": Predict, "checkpoint": Checkpoint, "compare": Compare}
+
+LEFT = {"cells.jsonl.lock"}
+"""What a killed process may leave behind beside hidden drafts."""
+
+
+def _work(kind, folder, kill_before, report):
+    """Do the work in a forked process; with `kill_before`, end it before that operation."""
+    counted = 0
+
+    def count(event, arguments):
+        nonlocal counted
+        if event in OPERATIONS and any(str(folder) in str(each) for each in arguments):
+            counted += 1
+            if counted == kill_before:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(count)
+    try:
+        WORK[kind]().work(folder)
+    except BaseException:
+        report.send((traceback.format_exc(), 0))
+    else:
+        report.send(("", counted))
+
+
+def _started(kind, folder, kill_before=0):
+    context = multiprocessing.get_context("fork")
+    ends, report = context.Pipe(duplex=False)
+    process = context.Process(target=_work, args=(kind, folder, kill_before, report), daemon=True)
+    process.start()
+    report.close()
+    return process, ends
+
+
+def finish(kind, folder):
+    """Do the work to its end; return the operations on files that it took."""
+    process, ends = _started(kind, folder)
+    try:
+        error, counted = ends.recv() if ends.poll(LIMIT) else ("it takes too long", 0)
+    except EOFError:
+        error, counted = "it died", 0
+    process.kill()
+    process.join()
+    if error:
+        raise RuntimeError(f"{kind}: {error}")
+    return counted
+
+
+class Kills:
+    """Work of one kind that is killed again and again."""
+
+    def __init__(self, kind, root):
+        self.kind, self.root = kind, root
+        self.begun = root / f"{kind}-begun"
+        self.begun.mkdir()
+        self.work = WORK[kind]()
+        self.work.prepare(self.begun)
+        self.work.work(self._copy("whole"))  # imports and compiles for the forked processes
+        whole = self._copy("whole")
+        start = time.monotonic()
+        self.operations = finish(kind, whole)
+        self.seconds = time.monotonic() - start
+        self.expected = self.work.state(whole)
+        self.names = visible(whole)
+
+    def _copy(self, name):
+        folder = self.root / f"{self.kind}-{name}"
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(self.begun, folder)
+        return folder
+
+    def kill(self, number, seed):
+        """Kill the work once, and let it go on; return what was wrong, or None."""
+        rng = np.random.default_rng([seed, number])
+        folder = self._copy("killed")
+        before = 1 + int(rng.integers(self.operations)) if number % 2 else 0
+        process, _ = _started(self.kind, folder, before)
+        process.join(LIMIT if before else float(rng.uniform(0, self.seconds)))
+        process.kill()
+        process.join()
+        when = f"{'operation' if before else 'time'} {number}"
+        try:
+            state = self.work.state(folder)
+        except Exception as error:
+            return f"{when}: neither the old nor the new file: {error!r}"
+        if state not in ("old", self.expected):
+            return f"{when}: neither the old nor the new file"
+        if odd := visible(folder) - self.names - LEFT:
+            return f"{when}: left behind: {sorted(odd)}"
+        try:
+            finish(self.kind, folder)
+        except RuntimeError as error:
+            return f"{when}: cannot go on: {error}"
+        if self.work.state(folder) != self.expected:
+            return f"{when}: another result than without the kill"
+        return None if visible(folder) == self.names else f"{when}: other files than without it"
+
+
+def visible(folder):
+    """The files below a folder whose names do not begin with a dot."""
+    below = (path.relative_to(folder) for path in folder.rglob("*"))
+    return {str(path) for path in below if not path.name.startswith(".")}
+
+
+def survived(kind, times, seed, root):
+    """Kill work of one kind some times; return what was wrong, one line for each."""
+    kills = Kills(kind, root)
+    wrong = (kills.kill(number, seed) for number in range(times))
+    return [each for each in wrong if each is not None]
+
+
+def main(arguments=None):
+    """Run the command line; return 1 if a kill was not survived."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz.kills", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("kinds", nargs="*", default=KINDS, metavar="KIND", help=", ".join(KINDS))
+    parser.add_argument("--times", type=int, default=50, help="kills of each kind (default 50)")
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args(arguments)
+    failed = 0
+    for kind in given.kinds:
+        with tempfile.TemporaryDirectory(prefix="kills") as root:
+            start = time.monotonic()
+            wrong = survived(kind, given.times, given.seed, Path(root))
+        for line in wrong:
+            print(f"{kind}: {line}")
+        failed += len(wrong)
+        took = time.monotonic() - start
+        print(f"{kind}: survived {given.times - len(wrong)} of {given.times} ({took:.0f} s)")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

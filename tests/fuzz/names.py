@@ -1,0 +1,379 @@
+"""Names from outside: of columns, classes, categories, files and methods, wherever they are shown.
+
+A case makes some names of control characters, escapes of terminals, marks that turn the direction
+of text, markup, formulas and the like, and hands them to one place that shows names. Findings are
+text that reaches a terminal or a page as more than text, elements or attributes of a page that a
+name brought, cells of a CSV that a spreadsheet would run, names of full length, and any error but
+a sentence of pliant.
+"""
+
+import contextlib
+import csv
+import io
+import json
+import logging
+import os
+import traceback
+import unicodedata
+import warnings
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+
+from pliant.cli import main
+from pliant.cli.compare.text import all_as_text
+from pliant.cli.console import _Notes, diagnostics, show
+from pliant.cli.errors import one_line
+from pliant.cli.report import fit_report
+from pliant.comparison import ComparisonResult, text_table
+from pliant.comparison.report import report_html
+from pliant.core.text import INVISIBLE, listed, meant, quoted
+from pliant.kernels import Gaussian, Linear, On, WeightedSum
+from pliant.tables._names import check_present, check_unique
+from pliant.tables._write import FORMULA_MARKS, write_csv
+from tests.comparison.report.report_cases import hostile, result
+from tests.comparison.report.report_page import Page
+
+Rng = np.random.Generator
+
+PIECES = (
+    *("\x1b[31m", "\x1b]0;title\x07", "\x1b[2J", "\x9b1m", "\x00", "\x07", "\b", "\r", "\n", "\t"),
+    *("\u202e", "\u2066", "\u200b", "\u200d", "\ufeff", "\u00ad", "\u2028", "\u2029", "\x85"),
+    *(
+        "\ud800",
+        "\udfff",
+        "\U000e0041",
+        "\ue000",
+        "\uffff",
+        "\u0301" * 20,
+        "\U0001f600",
+        "אב",
+        "字",
+    ),
+    *("<script>alert(1)</script>", "</script>", "<!--", "-->", "]]>", "<img src=x onerror=x>"),
+    *('"', "'", "`", "&lt;", "&", "{{7*7}}", "${7*7}", "%s", "%n", "{0}", "{}", "%(x)s"),
+    *("=1+1", "+1", "-1", "@SUM(1)", "\t=1", "=cmd|'/c calc'!A0", "；", "＝1+1", ";", ",", "|"),
+    *("$", "$$", "$x^2$", "\\frac{", "\\", "^", "_", "_x", "{", "}", "#", "~", "$\\badcommand$"),
+    *("[bold]", "[/]", "[link=http://x]x[/link]", "[red", "javascript:alert(1)", "http://x/y"),
+    *("name", "a b", " ", "", "0", "nan", "None", "../x", "C:\\x", "x" * 300, "x" * 10_000),
+)
+"""What names are made of."""
+
+LINE = 1200
+"""Characters of a line on a terminal at most; the text of an error has up to 600."""
+
+TEXT = 2100
+"""Characters of a text on a page at most."""
+
+
+def case(seed: int, folder: Path) -> str | None:
+    """Show names in one place; return what was wrong with how they were shown."""
+    rng = np.random.default_rng(seed)
+    names = [name_of(rng) for _ in range(4)]
+    places = list(PLACES)
+    weights = np.array([PLACES[place][1] for place in places])
+    place = str(rng.choice(places, p=weights / weights.sum()))
+    os.chdir(folder)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            what = PLACES[place][0](names, rng)
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        what = f"raised: {type(error).__name__} at {Path(last.filename).name}:{last.lineno}: "
+        what += str(error)[:200]
+    return None if what is None else f"{what} [{place}] {names[0][:40]!r}"
+
+
+def name_of(rng: Rng) -> str:
+    """Return a name of one to four pieces."""
+    return "".join(rng.choice(np.array(PIECES, dtype=object), int(rng.integers(1, 5))))
+
+
+def unsafe_on_terminal(text: str) -> str | None:
+    """Return what a terminal would take for more than text, or what is too long."""
+    for character in text:
+        if unicodedata.category(character) in INVISIBLE and character != "\n":
+            return f"terminal: {character!r}"
+    longest = max(map(len, text.split("\n")))
+    return f"long: a line of {longest} characters" if longest > LINE else None
+
+
+def unsafe_page(text: str, like: str, *, check_length: bool = True) -> str | None:
+    """Return what of a page is not as on a page of plain names."""
+    for character in text:
+        if unicodedata.category(character)[0] == "C" and character != "\n":
+            return f"page: {character!r}"
+    page, plain = Page(text), Page(like)
+    if {e["name"] for e in page.elements} - {e["name"] for e in plain.elements}:
+        return "page: an element of a name"
+    if len(page.all("script")) != len(plain.all("script")) or page.all("img"):
+        return "page: a script or a picture of a name"
+    keys = {key for e in page.elements for key in e["attributes"]}
+    if keys - {key for e in plain.elements for key in e["attributes"]}:
+        return "page: an attribute of a name"
+    long = [e for e in page.elements if e["name"] in ("td", "th", "dd", "h1", "h2", "p", "option")]
+    if check_length and any(len(e["text"]) > TEXT for e in long):
+        return "long: a text of the page"
+    return None
+
+
+def unsafe_csv(text: str) -> str | None:
+    """Return what a spreadsheet would run of a CSV."""
+    if "\r" in text:
+        return "csv: a carriage return"
+    for row in csv.reader(io.StringIO(text)):
+        for cell in row:
+            if cell.startswith((*FORMULA_MARKS, "＝", "＋", "－", "＠")) and not _is_number(cell):
+                return f"csv: {cell[:20]!r}"
+    return None
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+# The places
+
+
+def _texts(names: Sequence[str], rng: Rng) -> str | None:
+    shown = [listed([quoted(n) for n in names]), meant(names[0], names[1:]), meant("name", names)]
+    for check in (check_unique, check_present):
+        try:
+            if check is check_unique:
+                check_unique([*names, names[0]], "the table")
+            else:
+                check_present(names, names[1:])
+        except ValueError as error:
+            shown.append(str(error))
+    return next(filter(None, map(unsafe_on_terminal, shown)), None)
+
+
+@cache
+def _plain_page(task: str) -> str:
+    return report_html([_without_pictures(result(task))])
+
+
+def _without_pictures(case: Any) -> Any:
+    from dataclasses import replace
+
+    records = tuple({**record, "pictures": []} for record in case.records)
+    return replace(case, records=records)
+
+
+def _hostile(names: Sequence[str], rng: Rng) -> Any:
+    task = str(rng.choice(["classification", "regression"]))
+    return _without_pictures(hostile(names[0], task)), task
+
+
+def _report(names: Sequence[str], rng: Rng) -> str | None:
+    case, task = _hostile(names, rng)
+    text = report_html([case])
+    text.encode()
+    return unsafe_page(text, _plain_page(task))
+
+
+def _notebook(names: Sequence[str], rng: Rng) -> str | None:
+    case, task = _hostile(names, rng)
+    plain = _without_pictures(result(task))
+    if wrong := unsafe_on_terminal(repr(case)):
+        return wrong
+    page = f"<body>{case._repr_html_()}</body>"
+    return unsafe_page(page, f"<body>{plain._repr_html_()}</body>")
+
+
+def _console(names: Sequence[str], rng: Rng) -> str | None:
+    case, _ = _hostile(names, rng)
+    again = ComparisonResult.from_dict(json.loads(json.dumps(case.to_dict())))
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        show(all_as_text([again]))
+    return unsafe_on_terminal(out.getvalue())
+
+
+def _table(names: Sequence[str], rng: Rng) -> str | None:
+    rows = [{"a": name, "b": 1.0, name: names[1]} for name in names[:2]]
+    return unsafe_on_terminal(text_table(rows))
+
+
+def _fit(names: Sequence[str], rng: Rng) -> str | None:
+    one, other = names[:2]
+    part = {
+        "objective": 1.0, "gap": 0.1, "relative_gap": 0.1, "correlated": [(one, other)],
+        "relevance": {one: 0.5, other: 0.5}, "relevance_spread": {one: 0.1, other: 0.1},
+    }  # fmt: skip
+    kernel = {"weights": {one: 0.5, other: 0.4}, "sets": 1, "kernels": 3}
+    data = {"task": "classification", "target": one, "rows": 3, "features": 2, "classes": names}
+    scores = {"mean": 0.5, "std": 0.1}
+    outcome = {
+        "method": "dank", "data": data, "tuned": {"kernel": one}, "model_file": one,
+        "cross_validation": {"folds": 3, "scores": {"accuracy": scores}},
+        "fit": {"kernel": kernel, "n_support": 3, "functions": [part], "seconds": 0.1},
+    }  # fmt: skip
+    return unsafe_on_terminal(fit_report(outcome))
+
+
+def _frame(names: Sequence[str], rng: Rng) -> str | None:
+    cells = pd.Series([names[0], names[1]], dtype=object)
+    names = [_whole(name) for name in names]
+    frame = pd.DataFrame({names[2]: cells, f"{names[3]} ": [1.0, -2.0]})
+    if rng.random() < 0.5:
+        frame[names[2]] = pd.Categorical([_whole(cell) for cell in cells])
+    file = io.StringIO()
+    write_csv(file, [frame])
+    file.getvalue().encode()
+    return unsafe_csv(file.getvalue())
+
+
+def _whole(name: str) -> str:
+    """Return a name without halves of characters, which a table cannot hold."""
+    return name.encode("utf-8", "replace").decode()
+
+
+def _logs(names: Sequence[str], rng: Rng) -> str | None:
+    error = io.StringIO()
+    with contextlib.redirect_stderr(error):
+        record = logging.LogRecord("pliant", 30, "x", 1, "%s: %s", (names[0], names[1]), None)
+        _Notes().emit(record)
+        with diagnostics():
+            warnings.warn(names[0], UserWarning, stacklevel=1)
+            logger = logging.getLogger("pliant")
+            logger.propagate = False  # a test runner keeps what it hears, and may not encode it
+            logger.warning("%s", names[1])
+            logger.propagate = True
+    shown = [one_line(kind(names[0])) for kind in (ValueError, OSError, KeyError, RuntimeError)]
+    shown.append(one_line(FileNotFoundError(2, names[0], names[1])))
+    return unsafe_on_terminal("\n".join([error.getvalue(), *shown]))
+
+
+def _reprs(names: Sequence[str], rng: Rng) -> str | None:
+    kernel = On(Gaussian(), [names[0]]) + On(Linear(), names[1])
+    shown = [repr(kernel), repr(WeightedSum([On(Linear(), n) for n in names], 1.0))]
+    try:
+        On(Linear(), names[0]).resolved(names[1:], 3)
+    except ValueError as error:
+        shown.append(str(error))
+    return next(filter(None, (unsafe_on_terminal(text) for text in shown)), None)
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def _pictures(names: Sequence[str], rng: Rng) -> str | None:
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    from matplotlib import pyplot
+
+    from pliant.plots import CriticalDifferenceDisplay, RelevanceDisplay, WeightsDisplay
+
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    match int(rng.integers(3)):
+        case 0:
+            display: Any = RelevanceDisplay([0.4, 0.3, 0.2, 0.1], feature_names=list(names)).plot()
+        case 1:
+            display = CriticalDifferenceDisplay(list(names), [1.2, 3.1, 2.0, 3.7], 1.0).plot()
+        case _:
+            display = WeightsDisplay([[0.4, 0.3, 0.2, 0.1]], list(names)).plot()
+    figure, file = display.ax_.figure, io.BytesIO()
+    try:
+        with mpl.rc_context({"svg.fonttype": "none", "savefig.dpi": 20}):
+            figure.savefig(file, format=str(rng.choice(["svg", "svg", "png"])))
+    finally:
+        pyplot.close(figure)
+    if not file.getvalue().startswith(b"<?xml"):
+        return None
+    root = ElementTree.fromstring(file.getvalue())
+    kinds = {each.tag.replace(SVG, "") for each in root.iter()}
+    if kinds & {"script", "a", "foreignObject", "image"}:
+        return "picture: an element of a name"
+    texts = ["".join(each.itertext()) for each in root.iter(f"{SVG}text")]
+    return next(filter(None, map(unsafe_on_terminal, texts)), None)
+
+
+def _command(names: Sequence[str], rng: Rng) -> str | None:
+    """Run commands on a table whose columns, categories, classes and file have these names."""
+    names = [_whole(name) for name in names]
+    path = Path(_file_name(names[3]))
+    values = rng.normal(size=(24, 2)).round(3)
+    labels = [names[0] if v > 0 else names[1] for v in values[:, 0]]
+    frame = pd.DataFrame({names[0]: values[:, 0], names[1]: values[:, 1], names[2]: labels})
+    frame[f"{names[3]}y"] = [names[2] if v > 0 else f"{names[3]}0" for v in values[:, 1]]
+    frame.to_csv(path, index=False)
+    target = str(rng.choice(frame.columns))
+    command: list[str] = [str(rng.choice(["fit", "fit", "compare"])), f"./{path}"]
+    command += ["--target", target]
+    if command[0] == "fit":
+        command += ["--method", "linear", "--out", "m.pliant", "--json", "out.json"]
+    else:
+        command += ["--methods", "linear,dummy", "--report", "r.html", "--json", "out.json"]
+        command += ["--budget", "none", "--folds", "2", "--jobs", "1"]
+    shown = _run(command)
+    if Path("m.pliant").exists():
+        shown += _run(["info", "m.pliant"])
+        _run(["predict", "m.pliant", f"./{path}", "--out", "p.csv"])
+        written = Path("p.csv").read_bytes() if Path("p.csv").exists() else b""
+        if wrong := unsafe_csv(written.decode()):
+            return wrong
+    if Path("out.json").exists():
+        json.loads(Path("out.json").read_text(encoding="ascii"))
+    if Path("r.html").exists():
+        page = Path("r.html").read_text(encoding="utf-8")
+        if wrong := _bad_page(page):
+            return wrong
+    if "unexpected" in shown and "PLIANT_TRACEBACK" in shown:
+        return f"error: {shown[-300:]}"
+    return unsafe_on_terminal(shown)
+
+
+def _bad_page(page: str) -> str | None:
+    bad = [c for c in page if unicodedata.category(c)[0] == "C" and c != "\n"]
+    scripts = len(Page(page).all("script"))
+    return f"page: {bad[:3]!r} and {scripts} scripts" if bad or scripts > 3 else None
+
+
+def _file_name(name: str) -> str:
+    """Return the name of a file that a system takes."""
+    kept = (
+        name.replace("/", "")
+        .replace("\0", "")
+        .encode(
+            "utf-8",
+            "surrogateescape",
+        )[:200]
+    )
+    return f"t{os.fsdecode(kept)}.csv"
+
+
+def _run(words: list[str]) -> str:
+    """Run a command, and return all that it printed."""
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="backslashreplace")
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+        main(words)
+    out.flush()
+    return out.buffer.getvalue().decode()  # type: ignore[attr-defined]
+
+
+PLACES: dict[str, tuple[Callable[[Sequence[str], Rng], str | None], float]] = {
+    "texts": (_texts, 1.0),
+    "report": (_report, 1.0),
+    "notebook": (_notebook, 1.0),
+    "console": (_console, 1.0),
+    "table": (_table, 1.0),
+    "fit": (_fit, 1.0),
+    "csv": (_frame, 1.5),
+    "logs": (_logs, 1.0),
+    "reprs": (_reprs, 1.0),
+    "pictures": (_pictures, 0.4),
+    "command": (_command, 0.5),
+}
+"""Where names are shown, and how often it is drawn."""

@@ -1,0 +1,346 @@
+"""Files with a fault: each ends in one clear line, the same however it is read, or is read."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Callable
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+from pliant.core.exceptions import TableError
+from pliant.tables import TableFormat, TableSchema, detect_format, iter_table, map_table, read_table
+from tests.fuzz.table_grammar import (
+    Dialect,
+    Field,
+    csv_bytes,
+    drawn_dialect,
+    drawn_fields,
+    write_parquet,
+)
+
+RAW = re.compile(
+    r"codec|Errno|Error -|CRC check|parquet magic|pyarrow|Arrow|dtype|ufunc|object at 0x|Traceback"
+    r"|NaTType|numpy|invalid literal|unhashable|datetime\.|out of bounds|Decimal\("
+)
+"""Words that come from below."""
+
+
+def raw(words: str | None) -> str | None:
+    """Return what is wrong with the words of an error or a warning."""
+    if words is not None and (not words.isprintable() or RAW.search(words)):
+        return f"raw words: {words}"
+    return None
+
+
+def case(rng: np.random.Generator, folder: Path) -> str | None:
+    """Damage a file, and read it."""
+    damage = FAULTS[rng.integers(len(FAULTS))]
+    path, expected = damage(rng, folder)
+    name = damage.__name__
+    ended = {}
+    for how, read in READERS.items():
+        try:
+            read(path)
+            ended[how] = None
+        except TableError as error:
+            ended[how] = str(error)
+    if len(set(ended.values())) > 1:
+        return f"fault {name}: {ended}"
+    words = ended["chunks"]
+    if expected == "" and words is not None:
+        return f"fault {name}: expected a table, got {words!r}"
+    if expected and (words is None or not re.search(expected, words)):
+        return f"fault {name}: expected {expected!r}, got {words!r}"
+    return raw(words) or _meant(path, name)
+
+
+def _meant(path: Path, name: str) -> str | None:
+    """What can be read can be understood, or is refused in one line, in both ways."""
+    words = []
+    for action in (
+        lambda: TableSchema.fit(frame := read_table(path), list(frame)[-1]),
+        lambda: map_table(path, list(next(iter_table(path)))[-1], chunk_rows=3),
+    ):
+        try:
+            action()
+            words.append(None)
+        except TableError as error:
+            words.append(str(error))
+    if words[0] != words[1]:
+        return f"fault {name}, whole and mapped: {words}"
+    return raw(words[0])
+
+
+def _chunked(path: Path) -> None:
+    form = detect_format(path)
+    for frame in iter_table(path, 3, form):
+        assert len(frame) <= 3
+
+
+READERS: dict[str, Callable[[Path], object]] = {"whole": read_table, "chunks": _chunked}
+
+
+def _plain(rng: np.random.Generator, rows: int | None = None) -> tuple[list[Field], Dialect]:
+    """A table whose format can be detected."""
+    many = int(rng.integers(2, 30)) if rows is None else rows
+    columns = [
+        Field("measure", "float", (rng.normal(size=many).round(2) + 0.25).tolist(), pa.float64()),
+        *drawn_fields(rng, many, False, False),
+    ]
+    dialect = drawn_dialect(rng, False, False)
+    dialect.encoding, dialect.ending, dialect.quoting = "utf-8", "\n", 0
+    return columns, dialect
+
+
+def _put(folder: Path, data: bytes, name: str = "t.csv") -> Path:
+    path = folder / name
+    path.write_bytes(data)
+    return path
+
+
+def _lines(rng: np.random.Generator) -> tuple[list[bytes], Dialect]:
+    columns, dialect = _plain(rng)
+    return csv_bytes(columns, dialect).splitlines(keepends=True), dialect
+
+
+def ragged(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
+    lines, dialect = _lines(rng)
+    at = int(rng.integers(1, len(lines)))
+    width = lines[0].count(dialect.sep.encode()) + 1
+    lines[at] = lines[at][:-1] + dialect.sep.encode() + b"x\n"
+    expected = rf"line {at + 1}: expected {width} cells .* got {width + 1}"
+    return _put(folder, b"".join(lines)), expected
+
+
+def quote_open(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
+    lines, _ = _lines(rng)
+    at = int(rng.integers(1, len(lines)))
+    lines[at] = b'"' + lines[at]
+    return _put(folder, b"".join(lines)), rf"line {at + 1}: a quote is not closed"
+
+
+def quote_inside(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
+    lines, dialect = _lines(rng)
+    at = int(rng.integers(1, len(lines)))
+    lines[at] = b'"a"b' + dialect.sep.encode() + lines[at]
+    return _put(folder, b"".join(lines)), rf"line {at + 1}: expected a separator after a quoted"
+
+
+def twice(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
+    columns, dialect = _plain(rng)
+    columns.append(columns[0])
+    if rng.random() < 0.5:
+        return _put(folder, csv_bytes(columns, dialect)), "more than one column named 'measure'"
+    return write_parquet(folder / "t.parquet", columns), "more than one column named 'measure'"
+
+
+def unnamed(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
+    columns, dialect = _plain(rng)
+    columns[int(rng.integers(1, len(columns)))].name = str(rng.choice(["", " ", "\x85"]))
+    return _put(folder, csv_bytes(columns, dialect)), ""
+
+
+def all_unnamed(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
+    return _put(folder, b",,\n1,2,3\n4,5,6\n"), "expected a header with the names"
+
+
+def zero_bytes(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
+    lines, _ = _lines(rng)
+    at = int(rng.integers(1, len(lines)))
+    place = int(rng.integers(0, len(lines[at])))
+    lines[at] = lines[at][:place] + b"\0" * int(rng.integers(1, 9)) + lines[at][place:]
+    return _put(folder, b"".join(lines)), rf"line {at + 1}: expected text, got binary data"
+
+
+def wrong_byte(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
+    lines, _ = _lines(rng)
+    lines[1] = "é".encode() + lines[1]
+    at = int(rng.integers(2, len(lines) + 1))
+    lines.insert(at, b"\xe9" + lines[1])
+    return _put(folder, b"".join(lines)), rf"line {at + 1}: expected UTF-8, got the byte 0xe9"
+
+
+def wide(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
+    lines, _ = _lines(rng)
+    text = b"".join(lines).decode()
+    mark = str(rng.choice(["utf-16-le", "utf-16-be", "utf-32-le"]))
+    return _put(folder, text.encode(mark)), "expected text, got binary data"
+
+
+def wide_cut(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
+    lines, _ = _lines(rng)
+    return _put(folder, b"".join(lines).decode().encode("utf-16")[:-1]), "expected UTF-16"
+
+
+def nothing(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
+    name = str(rng.choice(["t.csv", "t.parquet", "t.csv.gz", "t.tsv"]))
+    data = rng.choice([b"", b"\n\n", b"\xef\xbb\xbf"]) if name.endswith("sv") else b""
+    return _put(folder, bytes(data), name), "empty"
+
+
+def header_only(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
+    columns, dialect = _plain(rng, 0)
+    if rng.random() < 0.5:
+        return _put(folder, csv_bytes(columns, dialect)), "has a header but no rows"
+    return write_parquet(folder / "t.parquet", columns), "has a header but no rows"
+
+
+def other_name(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
+    lines, _ = _lines(rng)
+    data = b"".join(lines)
+    if rng.random() < 0.5:
+        return _put(folder, data, "t.csv.gz"), ""
+    return _put(folder, gzip.compress(data, 1), "t.csv"), ""
+
+
+def foreign(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
+    start = [b"PAR1", b"PK\x03\x04", b"BZh91AY", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd", b"%PDF-\0"]
+    data = start[rng.integers(len(start))] + rng.bytes(99)
+    return _put(folder, data), "it|is a|binary|expected"
+
+
+def gzip_cut(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
+    lines, _ = _lines(rng)
+    data = gzip.compress(b"".join(lines), 1)
+    cut = int(rng.integers(3, len(data)))
+    return _put(folder, data[:cut], "t.csv.gz"), "is not a whole gzip file: it ends too early"
+
+
+def gzip_damaged(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
+    lines, _ = _lines(rng)
+    data = bytearray(gzip.compress(b"".join(lines), 1))
+    for at in rng.integers(10, len(data) - 4, 3):
+        data[at] ^= int(rng.integers(1, 255))
+    return _put(folder, bytes(data), "t.csv.gz"), "gzip|line"
+
+
+def any_bytes(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
+    lines, _ = _lines(rng)
+    data = bytearray(b"".join(lines))
+    for at in rng.integers(0, len(data), int(rng.integers(1, 6))):
+        data[at] = int(rng.integers(0, 256))
+    return _put(folder, bytes(data)), None
+
+
+def any_characters(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
+    text = "".join(rng.choice(list('ab,;"\n\r\t1.é\ufeff\x85|- '), int(rng.integers(1, 200))))
+    return _put(folder, text.encode(str(rng.choice(["utf-8", "utf-16", "utf-8-sig"])))), None
+
+
+def parquet_cut(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
+    data = _parquet(rng, folder).read_bytes()
+    return _put(folder, data[: int(rng.integers(4, len(data)))], "u.parquet"), "its end is missing"
+
+
+def parquet_damaged(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
+    data = bytearray(_parquet(rng, folder).read_bytes())
+    for at in rng.integers(4, len(data) - 4, int(rng.integers(1, 5))):
+        data[at] ^= int(rng.integers(1, 256))
+    return _put(folder, bytes(data), "u.parquet"), None
+
+
+def _parquet(rng: np.random.Generator, folder: Path) -> Path:
+    columns, _ = _plain(rng)
+    return write_parquet(folder / "t.parquet", columns)
+
+
+UNUSUAL: dict[str, tuple[pa.DataType, list[Any]]] = {
+    "list": (pa.list_(pa.int64()), [[1], [], None, [2, 3]]),
+    "struct": (pa.struct([("a", pa.int64())]), [{"a": 1}, None, {"a": 2}, {"a": None}]),
+    "map": (pa.map_(pa.string(), pa.int64()), [[("a", 1)], [], None, [("b", 2)]]),
+    "time": (pa.time64("us"), [time(1), time(2, 3), None, time(4)]),
+    "duration": (pa.duration("s"), [timedelta(1), None, timedelta(2), timedelta(3)]),
+    "binary": (pa.binary(), [b"a", None, b"\xff", b""]),
+    "fixed binary": (pa.binary(2), [b"ab", None, b"\xff\0", b"cd"]),
+    "decimal": (pa.decimal128(38, 9), [Decimal("1.5"), None, Decimal("1e20"), Decimal(0)]),
+    "wide decimal": (pa.decimal256(70, 0), [Decimal(10) ** 60, None, Decimal(1), Decimal(2)]),
+    "uint64": (pa.uint64(), [2**64 - 1, None, 0, 2**63]),
+    "int64": (pa.int64(), [2**63 - 1, -(2**63), 0, 1]),
+    "bool": (pa.bool_(), [True, None, False, True]),
+    "null": (pa.null(), [None] * 4),
+    "float16": (pa.float16(), [np.float16(1.5), None, np.float16("inf"), np.float16(0)]),
+    "infinite": (pa.float64(), [np.inf, 1.0, np.nan, -np.inf]),
+    "huge": (pa.float64(), [1e308, -1e308, 5e-324, 1.0]),
+    "date": (pa.date32(), [date(1, 1, 1), None, date(9999, 12, 31), date(1969, 12, 31)]),
+    "date64": (pa.date64(), [date(1, 1, 1), None, date(9999, 12, 31), date(1969, 12, 31)]),
+    "far dates": (pa.timestamp("s"), [datetime(1, 1, 1), None, datetime(9999, 12, 31), None]),
+    "farther dates": (pa.timestamp("s"), [10**13, None, -(10**13), 0]),
+    "zones": (pa.timestamp("us", "Europe/Berlin"), [datetime(2024, 3, 31, k) for k in range(4)]),
+    "dictionary": (pa.dictionary(pa.int8(), pa.string()), ["a", "b", None, "a"]),
+    "numbers in a dictionary": (pa.dictionary(pa.int8(), pa.float64()), [1.5, 2.5, None, 1.5]),
+    "dates in a dictionary": (pa.dictionary(pa.int8(), pa.date32()), [date(2024, 1, 1), None] * 2),
+    "large": (pa.large_string(), ["a", "b" * 9999, None, "\0"]),
+    "view": (pa.string_view(), ["a", "b", None, ""]),
+    "surrogate": (pa.string(), ["a\ue000", "\U0010ffff", None, "\ufffe"]),
+    "interval": (pa.month_day_nano_interval(), [(1, 2, 3), None, (0, 0, 1), (1, 1, 1)]),
+}
+"""Types of Parquet that CSV has not, and values that are at their limits."""
+
+
+def unusual(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
+    rows = int(rng.integers(4, 30))
+    arrays, names = [], []
+    for name in rng.permutation(list(UNUSUAL))[: int(rng.integers(1, 3))]:
+        kind, values = UNUSUAL[str(name)]
+        cells = [values[k] for k in rng.integers(0, len(values), rows)]
+        if pa.types.is_dictionary(kind):
+            arrays.append(pa.array(cells, kind.value_type).dictionary_encode())
+        else:
+            arrays.append(pa.array(cells, kind))
+        names.append(str(name))
+    arrays.append(pa.array(rng.normal(size=rows)))
+    table = pa.table(arrays, [*names, "y"])
+    try:
+        parquet.write_table(table, folder / "t.parquet", row_group_size=int(rng.integers(1, rows)))
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        return header_only(rng, folder)
+    return folder / "t.parquet", None
+
+
+def pandas_index(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
+    import pandas as pd
+
+    frame = pd.DataFrame({0: range(5), 1: [1.0, 2, 3, 4, 5.5]}, index=list("abcde"))
+    if rng.random() < 0.5:
+        frame.index.name = "shop"
+    frame.to_parquet(folder / "t.parquet")
+    found = list(read_table(folder / "t.parquet"))
+    wanted = ["0", "1"] if frame.index.name is None else ["0", "1", "shop"]
+    return folder / "t.parquet", "" if sorted(found) == sorted(wanted) else f"{wanted}"
+
+
+def options(rng: np.random.Generator, folder: Path) -> tuple[Path, str | None]:
+    """Any format that a user gives is applied, or refused."""
+    lines, _ = _lines(rng)
+    path = _put(folder, b"".join(lines))
+    encodings = ["utf-8", "cp1252", "utf-16", "utf-32", "cp037", "ascii", "shift_jis", "gb18030"]
+    try:
+        form = TableFormat(
+            *(str(rng.choice(marks)) for marks in (list(",;\t|x\0é "), [".", ","], ["", ",", "."])),
+            encoding=str(rng.choice([*encodings, "utf-7", "idna", "hz", "iso2022_jp"])),
+            na_values=tuple(rng.choice(["1", "inf", "nan", "", "x", "-999", "good"], 2).tolist()),
+        )
+    except ValueError:
+        return path, None
+    for read in (lambda: read_table(path, form=form), lambda: list(iter_table(path, 3, form))):
+        try:
+            read()
+        except TableError as error:
+            if raw(str(error)):
+                return path, f"words of its own instead of {error}"
+    return path, None
+
+
+FAULTS = (
+    *(ragged, quote_open, quote_inside, twice, unnamed, all_unnamed, zero_bytes, wrong_byte),
+    *(wide, wide_cut, nothing, header_only, other_name, foreign, gzip_cut, gzip_damaged),
+    *(any_bytes, any_characters, parquet_cut, parquet_damaged, unusual, unusual, unusual),
+    *(pandas_index, options),
+)
