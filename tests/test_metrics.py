@@ -230,6 +230,24 @@ def test_large_and_small_numbers_do_not_overflow():
         )
 
 
+def test_distances_at_the_ends_of_the_range_of_floats():
+    points = np.array([[0.0, 0.0], [0.0, 2.0], [3.0, 1.0]])
+    K, y = points @ points.T, ["a", "a", "b"]
+    for power in (-1070, -600, 600, 1018):
+        unit = np.ldexp(1.0, power // 2)
+        gram = np.ldexp(K, power)
+        assert enclosing_radius(gram) == pytest.approx(unit * enclosing_radius(K), rel=1e-9)
+        assert kernel_margin(gram, y) == pytest.approx(unit * 3.0, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_points_that_differ_by_rounding_errors_only_have_no_distance(seed):
+    noise = np.random.default_rng(seed).normal(size=(30, 30))
+    K = 1.9 + 1e-13 * (noise + noise.T)
+    assert enclosing_radius(K) < 2e-6
+    assert kernel_margin(K, np.arange(30) % 2) < 2e-6
+
+
 # what is refused
 
 ALONE = [enclosing_radius, spectral_ratio, effective_rank, lambda K: kernel_margin(K, [0, 1])]

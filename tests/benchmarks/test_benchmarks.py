@@ -37,6 +37,15 @@ def test_every_contestant_of_speed_solves_its_problem():
         assert 0 < result["support"] <= 80
 
 
+def test_every_contestant_fits_a_given_matrix():
+    case = BENCHMARKS["precomputed"].cases(False)[0]
+    found = {name: m["result"] for name, m in results(case.contestants).items()}
+    assert len(found) == 5
+    for name in ("plain SVM, ", "DANK, tau=0"):
+        proved, assumed = (result for key, result in found.items() if key.startswith(name))
+        assert proved == assumed
+
+
 def test_warm_paths_end_where_cold_ones_do():
     case = BENCHMARKS["paths"].cases(False)[0]
     found = {name: m["result"] for name, m in results(case.contestants).items()}
@@ -56,6 +65,7 @@ def test_paths_use_the_data_folder_when_there_is_one():
 def test_every_benchmark_is_registered_under_its_name():
     assert list(BENCHMARKS) == [
         "speed",
+        "precomputed",
         "paths",
         "adapted",
         "tessellated",

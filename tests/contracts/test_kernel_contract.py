@@ -398,6 +398,20 @@ def test_points_that_are_not_finite_are_refused(case):
 
 
 @every_kernel
+def test_points_far_outside_have_finite_values_or_are_refused(case):
+    X = case.points(3)
+    for size in (1e-300, 1e100, 1e155, 1e300):
+        far = np.where(X < 0.0, -size, size)
+        for call in (lambda: case.kernel(far, X), lambda: case.kernel.diag(far)):  # noqa: B023
+            try:
+                values = call()
+            except ValueError as error:
+                assert str(error).startswith("expected ")  # noqa: PT017
+            else:
+                assert np.isfinite(values).all()
+
+
+@every_kernel
 def test_two_single_points_have_one_number(case):
     x, y = case.points(2)
     value = case.kernel(x, y)

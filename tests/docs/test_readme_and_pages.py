@@ -10,6 +10,7 @@ import pytest
 from pliant import __version__
 
 ROOT = Path(__file__).parents[2]
+INSTALL = ROOT / "docs" / "install.rst"
 FENCE = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 PAGES = [
     page for page in sorted((ROOT / "docs").rglob("*.rst")) if ">>>" in page.read_text("utf-8")
@@ -47,7 +48,11 @@ def test_the_commands_of_the_readme_exist():
     text = (ROOT / "README.md").read_text("utf-8")
     shown = set(re.findall(r"^\$ pliant (\w+)", text, re.MULTILINE))
     assert {"compare", "fit", "predict", "info"} <= shown <= set(get_command(app).commands)
+    reference = (ROOT / "docs" / "command_line.rst").read_text("utf-8")
+    assert set(COMMAND_OPTIONS.findall(reference)) | {"methods"} == set(get_command(app).commands)
 
+
+COMMAND_OPTIONS = re.compile(r"^\.\. command-options:: (\w+)$", re.MULTILINE)
 
 COMMAND = re.compile(r"^   \$ pliant (\w+)(.*(?:\\\n.*)*)", re.MULTILINE)
 
@@ -72,7 +77,8 @@ def test_the_options_that_pages_show_exist():
 def test_the_targets_of_the_readme_exist():
     makefile = (ROOT / "Makefile").read_text("utf-8")
     targets = set(re.findall(r"`make (\w+)`", (ROOT / "README.md").read_text("utf-8")))
-    assert {"demo", "test", "docs"} <= targets
+    targets |= set(re.findall(r"^   \$ make (\w+)", INSTALL.read_text("utf-8"), re.MULTILINE))
+    assert {"demo", "test", "docs", "bench"} <= targets
     assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in targets)
 
 

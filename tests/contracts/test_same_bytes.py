@@ -1,0 +1,113 @@
+"""The number of threads of BLAS changes no byte of a prediction, a kernel or a saved model."""
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import zipfile
+
+import pliant
+
+QUICK = {
+    "BEMKLClassifier": {"max_iter": 10},
+    "BEMKLRegressor": {"max_iter": 10},
+    "KernelEmbedding": {"strengths": [100.0], "betas": [1.0]},
+    "LABRBFClassifier": {"n_members": 2, "max_iter": 5},
+    "LABRBFRegressor": {"n_members": 2, "max_iter": 5},
+    "LogDetLearner": {"max_pairs": 500},
+}
+"""Parameters with which fits take less time; all others have their defaults."""
+
+SCRIPT = """
+import json
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+from sklearn.base import is_regressor
+
+import pliant
+from pliant.kernels import Gaussian
+from pliant.persistence import save_model
+from tests.contracts.test_same_bytes import ESTIMATORS, QUICK, content_of, digest
+
+warnings.simplefilter("ignore")
+rng = np.random.default_rng(0)
+X, T = rng.normal(size=(160, 5)), rng.normal(size=(170, 5))
+f = np.sin(2.0 * X[:, 0]) + X[:, 1] * X[:, 2] - X[:, 3]
+y, labels = f + 0.1 * rng.normal(size=160), (f > 0.0).astype(int)
+found = {}
+for name in ESTIMATORS:
+    model = getattr(pliant, name)(**QUICK.get(name, {}))
+    if "random_state" in model.get_params():
+        model.set_params(random_state=0)
+    model.fit(X, y if is_regressor(model) else labels)
+    for method in ("predict", "decision_function", "predict_proba", "transform", "predict_second"):
+        if hasattr(model, method):
+            found[f"{name} {method}"] = digest(np.asarray(getattr(model, method)(T)).tobytes())
+    if getattr(model, "support_vectors_", None) is not None and hasattr(model, "kernel_"):
+        found[f"{name} kernel"] = digest(model.kernel_(T, model.support_vectors_).tobytes())
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.pliant"
+        if name != "LearnedKernelClassifier":  # files hold no machine on a precomputed kernel
+            save_model(model, path)
+            found[f"{name} file"] = content_of(path)
+path = pliant.SCGLogDetPath(Gaussian(0.2)(X))
+known = pliant.SideInformation.from_labels(labels, unlabeled=-1)
+found["SCGLogDetPath"] = digest(path.gram(known, 100.0).tobytes())
+print(json.dumps(found))
+"""
+
+ESTIMATORS = [
+    name
+    for name in sorted(pliant.__all__)
+    if hasattr(getattr(pliant, name), "fit") and name != "KernelLearner"
+]
+
+
+def digest(values):
+    """Return a short name of some bytes."""
+    return hashlib.sha256(values).hexdigest()[:16]
+
+
+def content_of(path):
+    """Return the digest of a model file, whatever numbers its objects had in the process."""
+    numbers = {}
+
+    def renumbered(match):
+        return match[1] + str(numbers.setdefault(match[2], len(numbers)))
+
+    with zipfile.ZipFile(path) as archive:
+        schema = archive.read("schema.json").decode()
+        arrays = dict.fromkeys(re.findall(r'"([^"]+\.npy)"', schema))
+        parts = [archive.read(name) for name in arrays]
+    schema = re.sub(r'("__id__": )(\d+)', renumbered, schema)
+    for place, name in enumerate(arrays):
+        schema = schema.replace(name, f"{place}.npy")
+    return digest(b"".join([schema.encode(), *parts]))
+
+
+def test_threads_of_blas_change_no_byte():
+    found = {}
+    unset = {key: value for key, value in os.environ.items() if not key.endswith("_NUM_THREADS")}
+    runs = {
+        number: subprocess.Popen(
+            [sys.executable, "-c", SCRIPT],
+            env=unset | ({"OMP_NUM_THREADS": number} if number else {}),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for number in ("1", "2", "")
+    }
+    for number, run in runs.items():
+        output, errors = run.communicate(timeout=300)
+        assert run.returncode == 0, errors
+        found[number] = json.loads(output)
+    assert {name.partition(" ")[0] for name in found["1"]} >= set(ESTIMATORS)
+    for number in ("2", ""):
+        different = [name for name in found["1"] if found["1"][name] != found[number][name]]
+        assert different == [], f"with OMP_NUM_THREADS={number!r}"
