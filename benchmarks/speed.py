@@ -1,4 +1,7 @@
-"""Speed of the two-coordinate solver: beside libsvm, and warm-started along paths beside cold."""
+"""Speed of the two-coordinate solver: beside libsvm, and warm-started along paths beside cold.
+
+And of whole fits on Gram matrices that are given.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,13 @@ from typing import Any
 import numpy as np
 from sklearn.svm import SVC
 
+from benchmarks.harness.calls import fitting
 from benchmarks.harness.spec import Params, Prepared
 from benchmarks.problems import gaussian_gram, two_classes
+from pliant import DANKClassifier
 from pliant.core.progress import Result
 from pliant.core.typing import Array
+from pliant.kernels import Precomputed
 from pliant.methods.svm.dual import MarginDual, better_start, svc_dual
 from pliant.methods.svm.rows import DenseRows
 from pliant.methods.svm.smo import solve
@@ -45,6 +51,29 @@ def dank_eta_given(params: Params) -> Prepared:
     plain = solve(_dual(gram, y, params), violation=params["violation"])
     quartic = 0.25 / float(plain.x @ plain.x)
     return _solving(lambda: _dual(gram, y, params).with_quartic(quartic), params)
+
+
+def precomputed(params: Params) -> Prepared:
+    """Prepare a whole fit on a given Gram matrix, with the proof that it is PSD or without.
+
+    ``machine`` is SVC or DANK, and ``options`` are parameters besides C.
+    """
+    gram, y = _given(params)
+    options = {"C": params["C"], **params.get("options", {})}
+    if params["machine"] == "SVC":
+        peer = SVC(kernel="precomputed", cache_size=1000, **options)
+        return fitting(peer, gram, y, describe=lambda fitted: {"support": len(fitted.support_)})
+    if "eta" in options:
+        options["eta"] = float(options["eta"])
+    model, points = DANKClassifier("precomputed", **options), gram
+    if not params["proof"]:
+        model.set_params(kernel=Precomputed(gram, assume_psd=True))
+        points = np.arange(len(y))[:, None]
+
+    def describe(fitted: DANKClassifier) -> dict[str, Any]:
+        return {"support": len(fitted.support_), "relative gap": f"{fitted.relative_gap_:.1e}"}
+
+    return fitting(model, points, y, describe=describe)
 
 
 def _solving(problem: Callable[[], MarginDual], params: Params) -> Prepared:

@@ -24,7 +24,7 @@ X, X_new, y, y_new = train_test_split(X, y, test_size=0.5, stratify=y, random_st
 learner = SCGLogDetLearner("graph", strength=100.0, beta=2.0).fit(X, y)
 
 # %%
-# Both embeddings have two coordinates. The accuracy is that of five nearest neighbours in them.
+# Both embeddings have two coordinates. Five nearest neighbours in them classify the digits.
 
 import matplotlib.pyplot as plt
 

@@ -54,7 +54,7 @@ RelevanceDisplay.from_estimator(model, most_features=6, ax=ax)
 plt.show()
 
 # %%
-# Nearly all relevance is that of the two features that matter. There is a limit: with 20 columns of
+# The two features that matter have nearly all relevance. There is a limit: with 20 columns of
 # noise and as few rows, one of three draws of the data gave a model that missed the wave (R2 .45
 # instead of .97).
 

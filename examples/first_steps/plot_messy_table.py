@@ -39,7 +39,7 @@ print(*schema.remarks(), sep="\n")
 
 # %%
 # `TableSchema.features` turns cells into numbers without learning anything from them; the encoder
-# is the step of the pipeline that fills in what is missing and encodes the categories.
+# is the step of the pipeline that fills in missing values and encodes the categories.
 
 model = make_pipeline(schema.encoder(), LABRBFRegressor(random_state=0))
 model.fit(schema.features(train), schema.target_values(train))
