@@ -1,6 +1,6 @@
-"""Measures of kernel matrices: losses on labels or pairs, margin, radius, and dimensions.
+"""Measures of kernels: losses on labels or pairs, margin, radius, dimensions, scores of pairs.
 
-All take a Gram matrix K of shape (n, n), with K_ij = k(x_i, x_j).
+Those of kernels take a Gram matrix K of shape (n, n), with K_ij = k(x_i, x_j).
 """
 
 from __future__ import annotations
@@ -36,10 +36,20 @@ from pliant.methods.side_information.losses import (
     hsic,
     scg_loss,
 )
+from pliant.methods.side_information.pair_scores import (
+    PairScore,
+    cross_validate_pairs,
+    pair_distances,
+    pair_score,
+    pair_threshold,
+    triplet_score,
+)
 from pliant.methods.svm.hulls import closest_hulls, smallest_ball
 
 __all__ = [
+    "PairScore",
     "centered_polarization",
+    "cross_validate_pairs",
     "effective_rank",
     "enclosing_radius",
     "fisher_score",
@@ -47,7 +57,11 @@ __all__ = [
     "kernel_alignment",
     "kernel_loss",
     "kernel_margin",
+    "pair_distances",
+    "pair_score",
+    "pair_threshold",
     "spectral_ratio",
+    "triplet_score",
 ]
 
 ACCURACY = 1e-6

@@ -79,7 +79,7 @@ def test_names_from_outside_do_no_harm(learned):
     assert kinds == {f"'{ODD[0]}", *ODD[1:]}  # a quote before the formula
     drawn = (folder / "t.svg").read_text("utf-8")
     assert "<b>" not in drawn
-    assert "<!-- _&lt;b&gt;\\$x\\$ -->" in drawn  # in the legend, and no mathematics
+    assert "<!-- _&lt;b&gt;$x$ -->" in drawn  # in the legend, and no mathematics
 
 
 def test_the_saved_embedding_is_that_of_python(learned):

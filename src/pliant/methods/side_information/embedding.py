@@ -197,13 +197,15 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         *,
         similar: npt.ArrayLike | None = None,
         dissimilar: npt.ArrayLike | None = None,
+        triplets: npt.ArrayLike | None = None,
     ) -> Self:
         """Choose the settings, learn the kernel, and compute its components.
 
         Parameters
         ----------
-        X, y, similar, dissimilar
-            Samples, and labels or pairs of row indices, as the ``fit`` of the learner takes them.
+        X, y, similar, dissimilar, triplets
+            Samples, and labels, or pairs or triplets of row indices, as the ``fit`` of the learner
+            takes them.
 
         Returns
         -------
@@ -217,7 +219,8 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         with fresh(self):
             check_parameters(self)
             points = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-            known = {"y": y, "similar": similar, "dissimilar": dissimilar}
+            pairs = {"similar": similar, "dissimilar": dissimilar}
+            known = {"y": y, **pairs, "triplets": triplets}
             seed = check_random_state(self.random_state).randint(2**31 - 1)  # equal folds for all
             learners = self._learners(points)
             learner = learners[0]
