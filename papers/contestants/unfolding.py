@@ -111,8 +111,8 @@ def unfold(V: Array, y: Indices, edges: Indices, squares: Array, penalty: float)
         return float(value), (slope - 2.0 * colour @ B).ravel()
 
     start = np.eye(r) * np.sqrt(squares.mean() / (steps**2).sum(axis=1).mean())
-    found = scipy.optimize.minimize(
+    optimum = scipy.optimize.minimize(
         loss, start.ravel(), jac=True, method="L-BFGS-B",
         options={"maxiter": 5000, "maxfun": 10_000, "ftol": 1e-13, "gtol": 1e-9, "maxcor": 30},
     )  # fmt: skip
-    return np.asarray(found.x.reshape(r, r))
+    return np.asarray(optimum.x.reshape(r, r))

@@ -72,9 +72,9 @@ def read_pairs(path: Path, rows: dict[str, int]) -> tuple[Indices, Indices]:
             raise TableError(
                 f"{name}, row {number}: expected a pair to be similar or dissimilar, got it as both"
             )
-    found = np.array(list(signs), dtype=np.intp)
+    pairs = np.array(list(signs), dtype=np.intp)
     kinds = np.array(list(signs.values()))
-    return found[kinds > 0], found[kinds < 0]
+    return pairs[kinds > 0], pairs[kinds < 0]
 
 
 def _pair(cells: list[str], rows: dict[str, int], place: str) -> tuple[tuple[int, int], int]:
