@@ -461,6 +461,7 @@ def _target_gram(target: npt.ArrayLike) -> Array:
     """Return the matrix of one label or real number for each sample, shape (n, n)."""
     y = np.asarray(target)
     if has_fractions(y):
+        y = y / np.abs(y).max()  # so that products neither overflow nor underflow
         return np.multiply.outer(y, y).astype(np.float64)
     classes, codes = np.unique(check_labels(target), return_inverse=True)
     same = codes[:, None] == codes

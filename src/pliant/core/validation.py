@@ -276,7 +276,8 @@ def check_gram(gram: Array, *, tol: float = 1e-8) -> Array:
     for low in range(0, len(gram), TILE):  # in tiles, which the processor's cache holds
         for left in range(low, len(gram), TILE):
             rows, columns = slice(low, low + TILE), slice(left, left + TILE)
-            skew = np.abs(gram[rows, columns] - gram[columns, rows].T)
+            with np.errstate(over="ignore"):  # then it is not symmetric
+                skew = np.abs(gram[rows, columns] - gram[columns, rows].T)
             if skew.max() > limit:
                 i, j = np.unravel_index(int(np.argmax(skew)), skew.shape)
                 i, j = low + i, left + j

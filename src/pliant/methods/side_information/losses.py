@@ -55,7 +55,8 @@ def scg_loss(
     """
     K = gram_of(gram, check_information(information))
     edges = information.graph(graph, beta)
-    return edges.trace_with(K[np.ix_(edges.members, edges.members)])
+    K, unit = _in_units(K[np.ix_(edges.members, edges.members)])
+    return _finite(edges.trace_with(K) * unit, f"up to {unit:.3g} in gram")
 
 
 def fisher_score(gram: npt.ArrayLike, target: Target) -> float:
@@ -266,12 +267,14 @@ def _centred_product(K: Array, Y: Array) -> float:
     centred = K - K.mean(axis=0)
     centred -= centred.mean(axis=1, keepdims=True)
     product = float(np.vdot(centred, Y)) * unit * unit_of_target
-    if not np.isfinite(product):
-        raise ValueError(
-            f"expected smaller values, got up to {unit:.3g} in gram and {unit_of_target:.3g} in "
-            "the target, whose products are infinite"
-        )
-    return product
+    return _finite(product, f"up to {unit:.3g} in gram and {unit_of_target:.3g} in the target")
+
+
+def _finite(value: float, sizes: str) -> float:
+    """Return a value; raise ValueError if it leaves the range of floats for the sizes of values."""
+    if not np.isfinite(value):
+        raise ValueError(f"expected smaller values, got {sizes}, whose products are infinite")
+    return value
 
 
 def _in_units(matrix: Array) -> tuple[Array, float]:

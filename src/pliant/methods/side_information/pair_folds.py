@@ -97,15 +97,15 @@ class PairKFold:
             )
         rng = check_random_state(self.random_state)
         by_points = self.divide == "points"
-        items = information.known if by_points else information.signs
-        if len(items) < n_splits:
+        n_items = len(information.known if by_points else information.signs)
+        if n_items < n_splits:
             raise ValueError(
-                f"expected n_splits <= {len(items)}, the number of {self.divide}"
+                f"expected n_splits <= {n_items}, the number of {self.divide}"
                 f"{' in a pair' if by_points else ''}, got {n_splits}"
             )
-        folds = _shuffled(len(items), n_splits, rng) if by_points else _stratified(items, rng)
+        ranks = rng.permutation(n_items) if by_points else _stratified(information.signs, rng)
         for k in range(n_splits):
-            held = folds % n_splits == k
+            held = ranks % n_splits == k
             fold = _by_points(information, held) if by_points else _by_pairs(information, held)
             if not len(fold.test_pairs) or not len(fold.similar) + len(fold.dissimilar):
                 raise ValueError(
@@ -118,13 +118,6 @@ class PairKFold:
     def get_n_splits(self) -> int:
         """Return the number of folds."""
         return int(self.n_splits)
-
-
-def _shuffled(n: int, n_splits: int, rng: RandomState) -> Indices:
-    """Return the fold of each of n items, in random order."""
-    folds = np.empty(n, dtype=np.intp)
-    folds[rng.permutation(n)] = np.arange(n) % n_splits
-    return folds
 
 
 def _stratified(signs: Array, rng: RandomState) -> Indices:
