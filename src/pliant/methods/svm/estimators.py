@@ -314,10 +314,14 @@ class SVMClassifier(ClassifierMixin, BaseSVM):
             (-1/3, 1/3).
         """
         points = self._checked_input(X)
-        if "estimators_" not in vars(self):
-            return self._expand(points)
-        decisions = self._pair_decisions(points)
-        votes = np.zeros((len(points), len(self.classes_)))
+        several = "estimators_" in vars(self)
+        return self._votes(self._pair_decisions(points) if several else [self._expand(points)])
+
+    def _votes(self, decisions: Sequence[Array]) -> Array:
+        """Return the decision values, from those of each pair of classes, each of shape (m,)."""
+        if len(decisions) == 1:
+            return decisions[0]
+        votes = np.zeros((len(decisions[0]), len(self.classes_)))
         sums = np.zeros_like(votes)
         for (low, high), f in zip(
             combinations(range(len(self.classes_)), 2), decisions, strict=True
