@@ -16,7 +16,7 @@ from pliant.core.typing import Array
 from pliant.methods.hadamard.estimators import BaseHadamard
 from pliant.methods.hadamard.kernel import HadamardKernel
 from pliant.methods.hadamard.problem import row_blocks
-from pliant.methods.svm.estimators import SVMClassifier
+from pliant.methods.svm.expansion import votes
 
 
 @blas_limited
@@ -87,9 +87,9 @@ def batch_decision_function(model: Any, X: npt.ArrayLike) -> Array:
             f"got {type(model).__name__}"
         )
     points = model._checked_input(X)
-    members = getattr(model, "estimators_", [model])
-    values = [_values(each, points) for each in members]
-    return model._votes(values) if isinstance(model, SVMClassifier) else values[0]
+    if "estimators_" not in vars(model):
+        return _values(model, points)
+    return votes([_values(each, points) for each in model.estimators_], len(model.classes_))
 
 
 def _values(model: BaseHadamard, X: Array) -> Array:

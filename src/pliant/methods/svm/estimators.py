@@ -45,7 +45,7 @@ from pliant.core.validation import (
     validate_data,
 )
 from pliant.methods.svm.dual import MarginDual, svc_dual, svr_dual
-from pliant.methods.svm.expansion import expansion
+from pliant.methods.svm.expansion import expansion, votes
 from pliant.methods.svm.rows import DenseRows, Rows
 from pliant.methods.svm.task import Task, WarmStart
 
@@ -314,23 +314,9 @@ class SVMClassifier(ClassifierMixin, BaseSVM):
             (-1/3, 1/3).
         """
         points = self._checked_input(X)
-        several = "estimators_" in vars(self)
-        return self._votes(self._pair_decisions(points) if several else [self._expand(points)])
-
-    def _votes(self, decisions: Sequence[Array]) -> Array:
-        """Return the decision values, from those of each pair of classes, each of shape (m,)."""
-        if len(decisions) == 1:
-            return decisions[0]
-        votes = np.zeros((len(decisions[0]), len(self.classes_)))
-        sums = np.zeros_like(votes)
-        for (low, high), f in zip(
-            combinations(range(len(self.classes_)), 2), decisions, strict=True
-        ):
-            votes[:, low] += f <= 0
-            votes[:, high] += f > 0
-            sums[:, low] -= f
-            sums[:, high] += f
-        return votes + sums / (3.0 * (np.abs(sums) + 1.0))
+        if "estimators_" not in vars(self):
+            return self._expand(points)
+        return votes(self._pair_decisions(points), len(self.classes_))
 
     def _pair_decisions(self, points: Array) -> Sequence[Array]:
         """Return the decision values of each pair of classes."""
