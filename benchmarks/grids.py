@@ -50,7 +50,7 @@ MOST_ROWS = 300
 """Of a larger table, this number of rows, drawn at random."""
 
 CANDIDATES = 32
-"""Of a search in the same time as that of the default grid."""
+"""Of the search of ``pliant compare``."""
 
 Line = dict[str, Any]
 
@@ -68,19 +68,18 @@ class Cell(NamedTuple):
 def variants(method: str) -> list[tuple[str, int]]:
     """Return the further parameters and the candidates of the searches of a method.
 
-    The default grid comes first. Each wider one is searched with the candidates of the default one
-    and with all of its own, at most three times as many.
+    The default grid comes first. Each wider one is searched as ``pliant compare`` would, with at
+    most `CANDIDATES` candidates drawn from it, and with up to three times as many.
     """
     default = METHODS[method]
     names = list(default.further)
-    least = min(CANDIDATES, len(ParameterGrid(default.grid)))
     grids = [*names, "+".join(names)] if len(names) > 1 else names
     wider = [
-        (also, limit)
+        (also, min(limit, _size(method, also)))
         for also in grids
-        for limit in (least, min(3 * CANDIDATES, _size(method, also)))
+        for limit in (CANDIDATES, 3 * CANDIDATES)
     ]
-    return [("", least), *wider]
+    return [("", min(CANDIDATES, len(ParameterGrid(default.grid)))), *wider]
 
 
 def _size(method: str, also: str) -> int:
@@ -88,11 +87,15 @@ def _size(method: str, also: str) -> int:
 
 
 def cells(methods: Iterable[str], seeds: Iterable[int]) -> Iterator[Cell]:
-    """Return all searches, seed by seed."""
-    for seed in seeds:
-        for method in methods:
-            for table in TABLES[method]:
-                yield from (Cell(table, seed, method, *each) for each in variants(method))
+    """Return all searches: those of few candidates first, and of these the ones with tau last."""
+    every = [
+        Cell(table, seed, method, *each)
+        for seed in seeds
+        for method in methods
+        for table in TABLES[method]
+        for each in variants(method)
+    ]
+    yield from sorted(every, key=lambda cell: (cell.candidates > CANDIDATES, "tau" in cell.also))
 
 
 def load(name: str, seed: int, folder: Path | None) -> Sample:
@@ -223,8 +226,10 @@ def to_markdown(report: Mapping[str, Any]) -> str:
         f"on the other half. Tables: {tables}; at most {MOST_ROWS} rows of each, seeds {seeds[0]} "
         f"to {seeds[-1]}. A gain is a difference of accuracies, or of R2, in points of a "
         "hundred: the mean over the tables, with its standard error. Ties are neither better nor "
-        f"worse. A search of {CANDIDATES} candidates (20 of LDK) takes as many fits as that of the "
-        "default grid. The time ratio is that of processor times of searches and final fits.\n\n"
+        f"worse. {CANDIDATES} candidates are those of `pliant compare` and `pliant fit --tune`, drawn "
+        "from the grid; the default grids have 32 (DANK, KNPL), 60 (SCG-LDK) and 20 (LDK). Searches "
+        "were run as long as a budget of processor time lasted, the shorter ones first. The time "
+        "ratio is that of processor times of searches and final fits.\n\n"
         f"{markdown_table(gains(lines), COLUMNS)}\n{computer(report)}\n"
     )
 
