@@ -147,12 +147,13 @@ def run_all(chosen: Iterable[Cell], path: Path, folder: Path | None, limit: floa
 
 def document(lines: Iterable[Line]) -> dict[str, Any]:
     """Return what JSON holds: the computer, and one line for each search."""
-    last = {tuple(line[name] for name in Cell._fields): line for line in lines}
+    wanted = set(cells(TABLES, SEEDS))
+    last = {Cell(*(line[name] for name in Cell._fields)): line for line in lines}
     return {
         "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         "load_average": load_average(),
         "machine": describe_machine(),
-        "lines": [last[key] for key in sorted(last)],
+        "lines": [last[key] for key in sorted(wanted & last.keys())],
     }
 
 
@@ -176,7 +177,8 @@ def gains(lines: Sequence[Line]) -> list[dict[str, Any]]:
                 and (line["table"], line["seed"]) in base
             ]
             if pairs:
-                rows.append({"method": METHODS[method].title, "also": also} | _gain(pairs))
+                names = also.replace("learner__", "").replace("+", ", ")
+                rows.append({"method": METHODS[method].title, "also": names} | _gain(pairs))
     return rows
 
 
@@ -224,12 +226,13 @@ def to_markdown(report: Mapping[str, Any]) -> str:
         "The search of `pliant compare` on a random half of a table, with the default grid of a "
         "method and with grids that have further parameters, and the score of the chosen settings "
         f"on the other half. Tables: {tables}; at most {MOST_ROWS} rows of each, seeds {seeds[0]} "
-        f"to {seeds[-1]}. A gain is a difference of accuracies, or of R2, in points of a "
-        "hundred: the mean over the tables, with its standard error. Ties are neither better nor "
-        f"worse. {CANDIDATES} candidates are those of `pliant compare` and `pliant fit --tune`, drawn "
-        "from the grid; the default grids have 32 (DANK, KNPL), 60 (SCG-LDK) and 20 (LDK). Searches "
-        "were run as long as a budget of processor time lasted, the shorter ones first. The time "
-        "ratio is that of processor times of searches and final fits.\n\n"
+        f"to {seeds[-1]}. {CANDIDATES} candidates are those of `pliant compare` and "
+        "`pliant fit --tune`, drawn from the grid; the default grids have 32 (DANK, KNPL), 60 "
+        "(SCG-LDK) and 20 (LDK). Searches were run as long as a budget of processor time lasted, "
+        "those with few candidates first.\n\n"
+        "A gain is a difference of accuracies, or of R2, in points of a hundred: the mean over the "
+        "tables, with its standard error. Ties are neither better nor worse. The time ratio is "
+        "that of the processor times of searches and final fits.\n\n"
         f"{markdown_table(gains(lines), COLUMNS)}\n{computer(report)}\n"
     )
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeAlias
 
-from pliant.core.text import meant
+from pliant.core.text import meant, quoted
 from pliant.methods import (
     DANKClassifier,
     DANKRegressor,
@@ -148,11 +148,13 @@ class Method:
         """
         for name in names:
             if name not in self.further:
-                known = ", ".join(self.further) or "nothing"
-                raise ValueError(f"{self.name} can tune {known} as well, got {name!r}")
-        return replace(
-            self, grid={**self.grid, **{name: self.further[name] for name in names or self.further}}
-        )
+                known = ", ".join(self.further) or "it has none"
+                raise ValueError(
+                    f"expected a further parameter of {self.name} to tune ({known}), "
+                    f"got {quoted(name)}"
+                )
+        chosen = {name: self.further[name] for name in names or self.further}
+        return replace(self, grid={**self.grid, **chosen})
 
     def param_grid(self, n_features: int, task: str | None = None) -> dict[str, list[Any]]:
         """Return what to search with d = n_features: `grid`, with ``gamma`` as numbers.
