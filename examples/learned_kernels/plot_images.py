@@ -154,7 +154,7 @@ for (name, kind), scores in accuracy.items():
 # %%
 # These are points of accuracy more than the SVM with the same features has (for both kinds: than
 # the better one of the two SVMs), as mean, lowest and highest of the draws. Where a range has both
-# signs, five draws do not tell which method is better. On images of 8 x 8 pixels, HOG finds little
+# signs, five draws do not show which method is better. On images of 8 x 8 pixels, HOG finds little
 # that the pixels do not show; for larger images, compute it with more windows.
 
 sides = [np.sign(np.subtract(scores, svm[kind])) for (_, kind), scores in accuracy.items()]
