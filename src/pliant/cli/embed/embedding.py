@@ -82,8 +82,8 @@ class Order:
             if value is not None and way not in given:
                 raise ValueError(f"{name} belongs to {way}, got {given[0]}")
         learned = {"--model": model, "--param": self.words or None}
-        for name, value in learned.items():
-            if value is not None and self.source is not None:
+        for name, option in learned.items():
+            if option is not None and self.source is not None:
                 raise ValueError(f"{name} is for an embedding that is learned, got --from")
         check_choice("--method", self.method, tuple(LEARNERS))
 
@@ -199,7 +199,7 @@ def _estimator(order: Order) -> KernelEmbedding:
     estimator = KernelEmbedding(learner, random_state=order.seed)
     check_names(given, settings(estimator), f"the embedding by {order.method}")
     check_parameters(estimator.set_params(**given))
-    if isinstance(estimator.n_components, int) and estimator.n_components < 2:
+    if estimator.n_components < 2:
         raise ValueError(
             f"expected --param n_components=K with K >= 2, got {estimator.n_components}"
         )

@@ -103,7 +103,11 @@ class PairKFold:
                 f"expected n_splits <= {len(items)}, the number of {self.divide}"
                 f"{' in a pair' if by_points else ''}, got {n_splits}"
             )
-        folds = _shuffled(len(items), n_splits, rng) if by_points else _stratified(items, rng)
+        folds = (
+            _shuffled(len(items), n_splits, rng)
+            if by_points
+            else _stratified(information.signs, rng)
+        )
         for k in range(n_splits):
             held = folds % n_splits == k
             fold = _by_points(information, held) if by_points else _by_pairs(information, held)
