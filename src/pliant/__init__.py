@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     )
     from pliant.methods.side_information.information import SideInformation
     from pliant.methods.side_information.losses import scg_loss
+    from pliant.methods.side_information.pair_folds import PairKFold
     from pliant.metrics import kernel_alignment
 
 __all__ = [
@@ -84,6 +85,7 @@ __all__ = [
     "ModelFileError",
     "NonPSDWarning",
     "OrderSpectralLearner",
+    "PairKFold",
     "SCGLogDetLearner",
     "SCGLogDetPath",
     "SideInformation",
@@ -102,6 +104,7 @@ _ELSEWHERE = {
     "FeatureScaleWarning": "pliant.core.exceptions",
     "ModelFileError": "pliant.core.exceptions",
     "NonPSDWarning": "pliant.core.exceptions",
+    "PairKFold": "pliant.methods.side_information.pair_folds",
     "SideInformation": "pliant.methods.side_information.information",
     "TableError": "pliant.core.exceptions",
     "UniformWeightsWarning": "pliant.core.exceptions",

@@ -91,6 +91,7 @@ def test_the_public_names():
         "ModelFileError",
         "NonPSDWarning",
         "OrderSpectralLearner",
+        "PairKFold",
         "SCGLogDetLearner",
         "SCGLogDetPath",
         "SideInformation",
