@@ -19,6 +19,7 @@ from papers.sample import draw
 from pliant import KernelEmbedding, SCGLogDetLearner
 from pliant.core.linalg import top_eigenpairs
 from pliant.core.typing import Array, Indices
+from pliant.datasets import make_bimodal
 from pliant.kernels import Gaussian
 
 NEIGHBOURS = 5
@@ -37,7 +38,8 @@ class ScgGaussians(PaperFigure):
 
     def _plot(self, data: str | None) -> tuple[Any, dict[str, Any]]:
         (X, y), (fresh, y_fresh) = (
-            bimodal(self.n_per_class, self.deviation, self.seed + k) for k in (0, 1)
+            make_bimodal(self.n_per_class, deviation=self.deviation, random_state=self.seed + k)
+            for k in (0, 1)
         )
         learner = SCGLogDetLearner(gamma=self.gamma, strength=self.strength)
         plain, centred = (KernelEmbedding(learner, center=flag).fit(X, y) for flag in (False, True))
@@ -156,16 +158,6 @@ class ScgDigits(PaperFigure):
         plain, free = measured["settings"].values()
         kernel = "the graph kernel" if free["graph kernel"] else "a Gaussian kernel"
         return {"seen": seen, "new": new, "plain": plain, "free": free, "kernel": kernel}
-
-
-def bimodal(n_per_class: int, deviation: float, seed: int) -> tuple[Array, Indices]:
-    """Draw two classes with centres at opposite corners of a square with sides of 2."""
-    rng = np.random.default_rng(seed)
-    corners = np.array([[[1.0, 1.0], [-1.0, -1.0]], [[1.0, -1.0], [-1.0, 1.0]]])
-    y = np.repeat([0, 1], n_per_class)
-    side = np.arange(2 * n_per_class) % 2
-    X = corners[y, side] + deviation * rng.standard_normal((2 * n_per_class, 2))
-    return X, y
 
 
 def two_main(gram: Array, cross_gram: Array) -> tuple[Array, Array]:

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         SCGLogDetPath,
         TKLClassifier,
         TKLRegressor,
+        batch_decision_function,
     )
     from pliant.methods.side_information.information import SideInformation
     from pliant.methods.side_information.losses import scg_loss
@@ -93,6 +94,7 @@ __all__ = [
     "TableError",
     "UniformWeightsWarning",
     "__version__",
+    "batch_decision_function",
     "compare",
     "kernel_alignment",
     "scg_loss",

@@ -100,6 +100,7 @@ def test_the_public_names():
         "TableError",
         "UniformWeightsWarning",
         "__version__",
+        "batch_decision_function",
         "compare",
         "kernel_alignment",
         "scg_loss",

@@ -52,6 +52,7 @@ ESTIMATORS = [
     GKLClassifier(tol=0.1),
     AsymmetricKernelRidge(),
     AsymmetricKernelRidge(gamma=0.1),
+    AsymmetricKernelRidge(gamma=0.1, fit_intercept=True),
     AsymmetricKernelRidge("precomputed"),
     BEMKLClassifier(tol=0.1),
     BEMKLClassifier(["gaussian"]),
