@@ -21,7 +21,12 @@ from papers.data import PaperSet, read
 from papers.sample import Labels, Sample, folds, halves, losses, to_tune_on
 from papers.study import Contestant, Protocol, Record, Variants
 from pliant import C_path, DANKClassifier, DANKRegressor, KNPLClassifier, KNPLRegressor
-from pliant.core.kernels.extension import CoordinateNeighbors, nearest, reciprocal
+from pliant.core.kernels.extension import (
+    CoordinateNeighbors,
+    batch_reciprocal_neighbors,
+    nearest,
+    reciprocal,
+)
 from pliant.core.typing import Array, Indices
 
 EPSILON = 0.1
@@ -35,6 +40,9 @@ TAUS = (0.0, 0.001, 0.01, 0.1, 1.0)
 
 FIXED, TUNED = "fixed", "tuned"
 """Whether eta is the papers' automatic one, or a multiple chosen by cross-validation."""
+
+BATCH = "batch"
+"""The DANK paper's own rule, which ranks a new point among the other new points."""
 
 CHOSEN = "chosen"
 """In place of a rule: the one with the least loss in cross-validation."""
@@ -79,6 +87,10 @@ class Tuning(Protocol):
     def setting(self, sigma: float, C: float, eta_scale: float, tol: float) -> Setting:
         """Return the parameters of a model; the Gaussian has gamma = 1/(2 sigma^2)."""
         return Setting(1.0 / (2.0 * sigma**2), C, eta_scale, tol, self.max_iter)
+
+    def judge(self, task: str, y: Labels, predicted: Predictions) -> float:
+        """Return the accuracy, or for regression 1 - R2."""
+        return judge(task, y, predicted)
 
 
 @dataclass(frozen=True)
@@ -277,6 +289,57 @@ def _predicted(model: Any, sample: Sample, rule: str) -> tuple[Predictions, Pred
 
 
 @dataclass(frozen=True)
+class BatchRule(Hadamard):
+    """DANK with the rule of its paper: a new point is ranked among the other new points.
+
+    A prediction depends on the rows that are predicted with it: all of a fold, or of the test part.
+    """
+
+    rules = (BATCH,)
+    has_eta = False
+
+    def path(self, fold: Fold, Cs: Sequence[float], setting: Setting) -> Predictions:
+        """Predict the fold's new rows for each C, (n_Cs, 1, m)."""
+        models = C_path(self.model(fold.task, setting), fold.X, fold.y, Cs)
+        cross_gram = fold.cross_gram(setting.gamma)
+        return np.stack([by_batch(model, fold, cross_gram)[None] for model in models])
+
+    def final(
+        self, sample: Sample, rules: Sequence[str], setting: Setting
+    ) -> dict[str, tuple[Predictions, Predictions]]:
+        """Fit once; every rule is exact at the training rows."""
+        model = self.model(sample.task, setting).fit(sample.X, sample.y)
+        return {BATCH: _predicted_by_batch(model, sample, setting.gamma)}
+
+
+def _predicted_by_batch(model: Any, sample: Sample, gamma: float) -> tuple[Predictions, Any]:
+    fold = Fold(sample.task, sample.X, sample.y, sample.X_test)
+    return model.predict(sample.X), by_batch(model, fold, fold.cross_gram(gamma))
+
+
+def by_batch(model: Any, fold: Fold, cross_gram: Array) -> Predictions:
+    """Predict the fold's new rows by the paper's rule, shape (m,); see `BatchRule`."""
+    models = getattr(model, "estimators_", [model])
+    if fold.task == "regression":
+        return _batch_decisions(model, fold, (), cross_gram)
+    pairs = list(combinations(range(len(model.classes_)), 2))
+    values = [_batch_decisions(m, fold, tuple(m.classes_), cross_gram) for m in models]
+    return np.asarray(model.classes_[_elected(values, pairs)])
+
+
+def _batch_decisions(model: Any, fold: Fold, classes: tuple[Any, ...], cross_gram: Array) -> Array:
+    inside = np.isin(fold.y, classes) if classes else np.ones(len(fold.y), dtype=bool)
+    members = np.flatnonzero(inside)
+    if not len(model.support_):
+        return np.full(len(fold.X_new), model.intercept_)
+    chosen = batch_reciprocal_neighbors(fold.X_new, fold.X[members])
+    used, order = np.unique(chosen, return_inverse=True)
+    support = np.searchsorted(members, model.support_)
+    factors = model.adaptation_.columns(used)[support].T[order]
+    return (cross_gram[:, model.support_] * factors) @ model.dual_coef_ + model.intercept_
+
+
+@dataclass(frozen=True)
 class AllTaus(Contestant):
     """DANK at all `TAUS`, with the sigma and C that DANK chose at tau = .01."""
 
@@ -304,6 +367,32 @@ class AllTaus(Contestant):
         return variants
 
 
+@dataclass(frozen=True)
+class AllTausByBatch(AllTaus):
+    """The same by the paper's rule, with the sigma and C that it chose."""
+
+    name: str = "dank-taus-batch"
+    title: str = "DANK at each tau, the paper's rule"
+
+    @property
+    def needs(self) -> Contestant:  # type: ignore[override]
+        """DANK at tau = .01 with the paper's rule."""
+        return CONTESTANTS["dank-batch"]
+
+    def measure(self, sample: Sample, protocol: Tuning, repeat: int, needed: Any) -> Variants:
+        """Score DANK and count the rank of F at each tau; eta is the papers'."""
+        assert needed is not None
+        chosen: Mapping[str, Any] = needed["variants"][f"{FIXED}/{BATCH}"]
+        choice = Choice(**{key: chosen[key] for key in Choice.__annotations__})
+        given = protocol.setting(choice.sigma, choice.C, choice.eta_scale, protocol.final_tol)
+        variants = {}
+        for tau in self.taus:
+            model = Hadamard("", "", tau).model(sample.task, given).fit(sample.X, sample.y)
+            score = _score(sample, choice, *_predicted_by_batch(model, sample, given.gamma))
+            variants[f"{tau:g}/{BATCH}"] = {**score, "rank": _rank(model)}
+        return variants
+
+
 def _rank(model: Any) -> float:
     """Return the rank of F; with more than two classes, the mean over the pairs."""
     models = getattr(model, "estimators_", [model])
@@ -317,7 +406,14 @@ def dank(tau: float) -> Hadamard:
 
 CONTESTANTS: dict[str, Searched] = {
     each.name: each
-    for each in (PlainSVM(), dank(0.0), dank(0.01), dank(0.1), Hadamard("knpl", "KNPL"))
+    for each in (
+        PlainSVM(),
+        dank(0.0),
+        dank(0.01),
+        dank(0.1),
+        Hadamard("knpl", "KNPL"),
+        BatchRule("dank-batch", "DANK, tau = 0.01", 0.01),
+    )
 }
 """The contestants by name."""
 
