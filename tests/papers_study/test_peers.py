@@ -54,7 +54,6 @@ CLASSIFIERS = (
     Bayesian(scales=(1.0, 100.0), rows=30, fit_rows=25),
     NearestLogDet(powers=(0.0,), slacks=(1.0,), **FEW),
     RandomFeatures(powers=(-1.0, 0.0), candidates=50, share=0.05, **FEW),
-    Network(hidden=(20,), rates=(1e-2,), decays=(1e-3, 1e-1), patience=20, max_iter=300),
 )
 REGRESSORS = (
     LocalMetricRegression(powers=(0, 2), strengths=(0.0, 1.0)),
@@ -64,7 +63,7 @@ REGRESSORS = (
 FITTED = (
     TL1Ridge("euclidean", powers=(0, 1), alphas=(0.1, 1.0), folds=2),
     SumSVR(True, Cs=(1.0,), epsilons=(0.01, 0.1), folds=2),
-    NetworkRegressor((20,), rates=(1e-2, 1e-3), max_iter=300, patience=20),
+    NetworkRegressor((20,), rates=(1e-2, 1e-3), max_iter=3000, patience=10),
 )
 LEARNED = (
     FisherScore(bumps=(0,), ridges=(1e-2,), powers=(0,)),
@@ -97,6 +96,15 @@ def test_peers_are_measured_and_see_no_test_rows(contestant):
     assert contestant.words()
     blind = replace(sample, X_test=sample.X_test * np.nan, y_test=sample.y_test * 0)
     assert choose(contestant, blind, 2, 0)[0] == found["setting"]
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_a_network_is_stopped_by_a_tenth_of_its_rows(task):
+    contestant = Network(hidden=(20,), rates=(3e-2,), decays=(1e-3, 1e-1), max_iter=3000)
+    sample = sample_of(task, n=400)
+    found = contestant.measure(sample, Tuning(folds=2), 0, None)["measured"]
+    assert found["test"] > 0.85 if task == "classification" else found["test"] < 0.15
+    assert contestant.words()
 
 
 def test_scores_are_those_of_the_protocol():
