@@ -76,7 +76,8 @@ class WeightedKernels(Tuned):
 
     @property
     def kind(self) -> str:
-        return f"WeightedKernels, {self.kernels}"
+        unverified = self.rule in ("easy", "performance")
+        return f"WeightedKernels, {'unverified' if unverified else self.kernels}"
 
     def settings(self) -> list[Setting]:
         """Return the penalty parameters, the least first."""

@@ -138,8 +138,9 @@ def _printed(study: Study, results: Results, measured: str, reference: Way) -> l
                 if method not in cells:
                     continue
                 for shown in study.beside.columns.get(method, (Shown("", ""),)):
-                    title = shown.label or method
-                    heading = title if reference != PLAIN else f"{title} {part}"
+                    heading = shown.label or method
+                    if reference == PLAIN:
+                        heading = f"{method} {part}{heading.removeprefix(method)}"
                     beside = _beside(results, name, shown, part, reference)
                     row[heading] = f"{cells[method]} / {beside}"
         rows.append(row)

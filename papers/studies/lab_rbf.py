@@ -131,7 +131,8 @@ def _score_table(study: Study, results: Results, part: str = "test", digits: int
         for entry in study.entries:
             who = entry.contestant.name
             side = -gains[who][name].verdict if name in gains.get(who, ()) else 0
-            missing = NOT_INSTALLED if name in entry.sets else md.NONE
+            absent = NOT_INSTALLED if entry.contestant.package else md.LATER
+            missing = absent if name in entry.sets else md.NONE
             row[entry.contestant.title] = (
                 md.spread(results.values(name, who, part), digits) + md.mark(side)
                 if results.has(name, who)
