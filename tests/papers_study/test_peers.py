@@ -63,7 +63,7 @@ REGRESSORS = (
 FITTED = (
     TL1Ridge("euclidean", powers=(0, 1), alphas=(0.1, 1.0), folds=2),
     SumSVR(True, Cs=(1.0,), epsilons=(0.01, 0.1), folds=2),
-    NetworkRegressor((20,), rates=(1e-2, 1e-3), max_iter=3000, patience=10),
+    NetworkRegressor((20,), rates=(3e-2, 1e-2), max_iter=3000, patience=10),
 )
 LEARNED = (
     FisherScore(bumps=(0,), ridges=(1e-2,), powers=(0,)),
