@@ -20,13 +20,15 @@ from sklearn.svm import SVC, SVR
 from papers.data import PaperSet, read
 from papers.sample import Labels, Sample, folds, halves, losses, to_tune_on
 from papers.study import Contestant, Protocol, Record, Variants
-from pliant import C_path, DANKClassifier, DANKRegressor, KNPLClassifier, KNPLRegressor
-from pliant.core.kernels.extension import (
-    CoordinateNeighbors,
-    batch_reciprocal_neighbors,
-    nearest,
-    reciprocal,
+from pliant import (
+    C_path,
+    DANKClassifier,
+    DANKRegressor,
+    KNPLClassifier,
+    KNPLRegressor,
+    batch_decision_function,
 )
+from pliant.core.kernels.extension import CoordinateNeighbors, nearest, reciprocal
 from pliant.core.typing import Array, Indices
 
 EPSILON = 0.1
@@ -35,14 +37,14 @@ EPSILON = 0.1
 RULES = ("none", "smooth", "nearest", "reciprocal")
 """The rules for new points, in order of preference among equals."""
 
+BATCH = "batch"
+"""The DANK paper's rule, by which a prediction depends on the other rows that are predicted."""
+
 TAUS = (0.0, 0.001, 0.01, 0.1, 1.0)
 """The tau of the table on the rank of F."""
 
 FIXED, TUNED = "fixed", "tuned"
 """Whether eta is the papers' automatic one, or a multiple chosen by cross-validation."""
-
-BATCH = "batch"
-"""The DANK paper's own rule, which ranks a new point among the other new points."""
 
 CHOSEN = "chosen"
 """In place of a rule: the one with the least loss in cross-validation."""
@@ -289,54 +291,26 @@ def _predicted(model: Any, sample: Sample, rule: str) -> tuple[Predictions, Pred
 
 
 @dataclass(frozen=True)
-class BatchRule(Hadamard):
-    """DANK with the rule of its paper: a new point is ranked among the other new points.
+class BatchDANK(Hadamard):
+    """DANK by the paper's own rule: all rows to predict are one batch, in cross-validation too."""
 
-    A prediction depends on the rows that are predicted with it: all of a fold, or of the test part.
-    """
-
+    name: str = "batch-dank"
+    title: str = "DANK, batch rule"
+    tau: float | None = 0.01
     rules = (BATCH,)
-    has_eta = False
 
     def path(self, fold: Fold, Cs: Sequence[float], setting: Setting) -> Predictions:
         """Predict the fold's new rows for each C, (n_Cs, 1, m)."""
         models = C_path(self.model(fold.task, setting), fold.X, fold.y, Cs)
-        cross_gram = fold.cross_gram(setting.gamma)
-        return np.stack([by_batch(model, fold, cross_gram)[None] for model in models])
+        return np.stack([by_batch(model, fold.X_new)[None] for model in models])
 
     def final(
         self, sample: Sample, rules: Sequence[str], setting: Setting
     ) -> dict[str, tuple[Predictions, Predictions]]:
-        """Fit once; every rule is exact at the training rows."""
+        """Fit once; return the predictions of training and test rows."""
         model = self.model(sample.task, setting).fit(sample.X, sample.y)
-        return {BATCH: _predicted_by_batch(model, sample, setting.gamma)}
-
-
-def _predicted_by_batch(model: Any, sample: Sample, gamma: float) -> tuple[Predictions, Any]:
-    fold = Fold(sample.task, sample.X, sample.y, sample.X_test)
-    return model.predict(sample.X), by_batch(model, fold, fold.cross_gram(gamma))
-
-
-def by_batch(model: Any, fold: Fold, cross_gram: Array) -> Predictions:
-    """Predict the fold's new rows by the paper's rule, shape (m,); see `BatchRule`."""
-    models = getattr(model, "estimators_", [model])
-    if fold.task == "regression":
-        return _batch_decisions(model, fold, (), cross_gram)
-    pairs = list(combinations(range(len(model.classes_)), 2))
-    values = [_batch_decisions(m, fold, tuple(m.classes_), cross_gram) for m in models]
-    return np.asarray(model.classes_[_elected(values, pairs)])
-
-
-def _batch_decisions(model: Any, fold: Fold, classes: tuple[Any, ...], cross_gram: Array) -> Array:
-    inside = np.isin(fold.y, classes) if classes else np.ones(len(fold.y), dtype=bool)
-    members = np.flatnonzero(inside)
-    if not len(model.support_):
-        return np.full(len(fold.X_new), model.intercept_)
-    chosen = batch_reciprocal_neighbors(fold.X_new, fold.X[members])
-    used, order = np.unique(chosen, return_inverse=True)
-    support = np.searchsorted(members, model.support_)
-    factors = model.adaptation_.columns(used)[support].T[order]
-    return (cross_gram[:, model.support_] * factors) @ model.dual_coef_ + model.intercept_
+        train, test = by_batch(model, sample.X), by_batch(model, sample.X_test)
+        return dict.fromkeys(rules, (train, test))
 
 
 @dataclass(frozen=True)
@@ -372,12 +346,12 @@ class AllTausByBatch(AllTaus):
     """The same by the paper's rule, with the sigma and C that it chose."""
 
     name: str = "dank-taus-batch"
-    title: str = "DANK at each tau, the paper's rule"
+    title: str = "DANK at each tau, batch rule"
 
     @property
     def needs(self) -> Contestant:  # type: ignore[override]
-        """DANK at tau = .01 with the paper's rule."""
-        return CONTESTANTS["dank-batch"]
+        """DANK at tau = .01 by the paper's rule."""
+        return CONTESTANTS["batch-dank"]
 
     def measure(self, sample: Sample, protocol: Tuning, repeat: int, needed: Any) -> Variants:
         """Score DANK and count the rank of F at each tau; eta is the papers'."""
@@ -388,7 +362,7 @@ class AllTausByBatch(AllTaus):
         variants = {}
         for tau in self.taus:
             model = Hadamard("", "", tau).model(sample.task, given).fit(sample.X, sample.y)
-            score = _score(sample, choice, *_predicted_by_batch(model, sample, given.gamma))
+            score = _score(sample, choice, model.predict(sample.X), by_batch(model, sample.X_test))
             variants[f"{tau:g}/{BATCH}"] = {**score, "rank": _rank(model)}
         return variants
 
@@ -412,7 +386,7 @@ CONTESTANTS: dict[str, Searched] = {
         dank(0.01),
         dank(0.1),
         Hadamard("knpl", "KNPL"),
-        BatchRule("dank-batch", "DANK, tau = 0.01", 0.01),
+        BatchDANK(),
     )
 }
 """The contestants by name."""
@@ -433,6 +407,15 @@ def by_rules(model: Any, fold: Fold, cross_gram: Array) -> Predictions:
         for m in getattr(model, "estimators_", [model])
     ]
     return np.asarray(model.classes_[_elected(values, pairs)])
+
+
+def by_batch(model: Any, X: Array) -> Predictions:
+    """Predict some rows, shape (m,), by the paper's rule for a batch."""
+    values = batch_decision_function(model, X)
+    if not hasattr(model, "classes_"):
+        return values
+    codes = (values > 0).astype(np.intp) if values.ndim == 1 else values.argmax(axis=1)
+    return np.asarray(model.classes_[codes])
 
 
 def set_rule(model: Any, rule: str) -> None:

@@ -21,6 +21,13 @@ GROUP = "hadamard"
 PLAIN = Way("svm", f"{FIXED}/none")
 """The reference of all tests."""
 
+BY_BATCH = {
+    "SVM-CV": PLAIN,
+    "DANK, batch rule": Way("batch-dank", f"{FIXED}/{BATCH}"),
+    "the same, eta tuned": Way("batch-dank", f"{TUNED}/{BATCH}"),
+}
+"""The columns of the table of the DANK paper's own rule for new points."""
+
 AT_REFERENCE = Way("dank-taus", "0.01/reciprocal")
 """The reference of the table on the rank of F."""
 
@@ -98,6 +105,7 @@ def tables(study: Study, results: Results) -> Iterator[str]:
     by_rule = [who.contestant for who in compared if not who.variant.endswith(BATCH)]
     for contestant in by_rule:
         yield from _by_rule(contestant, results)
+    yield from _by_batch(results)
     ways = _ways(by_rule, ETAS)
     yield from ("## Averages over the sets", text(GROUP, "averages"), averages(ways, results))
     for who in compared:
@@ -174,6 +182,14 @@ def _by_rule(contestant: str, results: Results) -> Iterator[str]:
         ways |= {rule: Way(contestant, f"{eta}/{rule}") for rule in (*EXTENSIONS, CHOSEN)}
         yield f"{meaning}; *chosen* is the rule chosen by cross-validation:"
         yield _measured(ways, results, PLAIN)
+
+
+def _by_batch(results: Results) -> Iterator[str]:
+    """The test scores by the paper's rule for a batch, where they were measured on all sets."""
+    if all(results.has(name, who) for name in results.sets for who in BY_BATCH.values()):
+        yield "## DANK by the paper's rule for a batch"
+        yield text(GROUP, "batch")
+        yield _measured(BY_BATCH, results, PLAIN)
 
 
 def _ways(contestants: Sequence[str], etas: Sequence[str] | dict[str, str]) -> list[Way]:

@@ -16,6 +16,7 @@ from papers.contestants.hadamard import (
     RULES,
     AllTaus,
     AllTausByBatch,
+    BatchDANK,
     Fold,
     Setting,
     Tuning,
@@ -35,6 +36,7 @@ from papers.sample import folds, halves, losses, to_tune_on
 from papers.studies import STUDIES
 from papers.studies.hadamard import PLAIN, signs
 from papers.study import Entry, Run, perform
+from pliant import batch_decision_function
 from tests.papers_study import made_up
 
 SETS = paper_sets("hadamard")
@@ -127,6 +129,7 @@ def test_commands_show_paper_and_measured(name, sets, others, folder, out):
     compared = set(TABLES[name].beside.columns) & {"DANK", "KNPL"}
     assert text.count("eta tuned;") == len(compared)
     assert "tests against SVM-CV" in text
+    assert "by the paper's rule for a batch" in text
     assert {r["set"] for r in study["results"]} == set(sets.split(","))
     assert study["machine"]["packages"]["numpy"] == np.__version__
     assert str(folder) not in json.dumps(study)
@@ -138,9 +141,9 @@ def test_methods_of_others_stand_beside_the_papers(folder, tmp_path):
     assert " / later" not in table
     assert "* MKL-uniform: MKLClassifier(weights='uniform') on 11 Gaussians" in text
     assert "another rule than the paper's: DANK, tau = 0.01, eta fixed, rule reciprocal" in table
-    assert "the papers' settings: DANK, tau = 0.01, eta fixed, rule batch;" in table
+    assert "the papers' settings: DANK, batch rule, eta fixed, rule batch;" in table
     results = Results(study)
-    for who in ("mkl-uniform", Way("dank-batch", "fixed/batch")):
+    for who in ("mkl-uniform", Way("batch-dank", "fixed/batch")):
         assert f"{results.mean('heart', who):.1f}±" in table
 
 
@@ -163,7 +166,7 @@ def test_defaults_compare_tau_and_rules(folder, out):
         line for line in text.split("### ")[1].splitlines() if line.startswith("| DANK, tau = 0.1")
     ]
     assert len(ways) == 5
-    assert {r["contestant"] for r in study["results"]} == set(CONTESTANTS) - {"dank-batch"}
+    assert {r["contestant"] for r in study["results"]} == set(CONTESTANTS) - {"batch-dank"}
 
 
 def test_a_second_run_takes_what_is_kept(folder, tmp_path, monkeypatch):
@@ -245,6 +248,23 @@ def test_shared_predictions_are_those_of_predict(contestant, n_classes):
         np.testing.assert_allclose(predicted, machine.predict(fold.X_new), rtol=0, atol=1e-8)
     if n_classes == 0:
         assert len({tuple(np.round(p, 9)) for p in shared}) > 1
+
+
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+def test_the_batch_rule_predicts_all_rows_together(n_classes):
+    X, y = rows(60, n_classes)
+    task = "classification" if n_classes else "regression"
+    fold = Fold(task, X[:40], y[:40], X[40:])
+    setting = Setting(gamma=0.5, C=4.0, eta_scale=0.1, tol=1e-6, max_iter=100_000)
+    (predicted,) = BatchDANK().path(fold, [4.0], setting)
+    model = BatchDANK().model(task, setting).fit(fold.X, fold.y)
+    values = batch_decision_function(model, fold.X_new)
+    if n_classes == 0:
+        np.testing.assert_allclose(predicted, [values], rtol=0, atol=1e-8)
+    elif n_classes == 2:
+        np.testing.assert_array_equal(predicted, [model.classes_[1 * (values > 0)]])
+    else:
+        np.testing.assert_array_equal(predicted, [model.classes_[values.argmax(axis=1)]])
 
 
 def test_cross_validation_counts_the_losses_of_plain_fits(folder):
@@ -385,8 +405,9 @@ def test_runs_are_shared_between_tables():
     runs = TABLES["dank-table-1"].runs(["heart"], 2)
     first = {(each, run) for each, run in runs if not isinstance(each, Tuned)}
     assert first < set(TABLES["dank-table-2"].runs(["heart"], 2))
-    plain = {(each, run) for each, run in first if each.name != "dank-batch"}
-    assert plain < set(TABLES["defaults"].runs(["heart"], 2))
+    by_batch = {(each, run) for each, run in first if each == BatchDANK()}
+    assert len(by_batch) == 2
+    assert first - by_batch < set(TABLES["defaults"].runs(["heart"], 2))
     taus = TABLES["dank-table-5"].runs(["heart"], 2)
     assert {each for each, _ in taus} == {AllTaus(), AllTausByBatch()}
     assert {(each.needs, replace(run, contestant=each.needs.name)) for each, run in taus} < first

@@ -11,7 +11,7 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVR
 
-from papers.contestants.hadamard import CONTESTANTS, Fold, Setting, by_batch
+from papers.contestants.hadamard import CONTESTANTS, Setting, by_batch
 from papers.contestants.lab_peers import (
     NystroemRegressor,
     ReweighedSVR,
@@ -99,10 +99,9 @@ def test_the_closed_form_fails_where_alignf_does_not():
 def test_the_papers_rule_ranks_among_the_new_points(task):
     sample = sample_of(task, n=24, classes=3)
     setting = Setting(gamma=2.0, C=4.0, eta_scale=1.0, tol=1e-4, max_iter=100_000)
-    contestant = CONTESTANTS["dank-batch"]
+    contestant = CONTESTANTS["batch-dank"]
     model = contestant.model(task, setting).fit(sample.X, sample.y)
-    fold = Fold(task, sample.X, sample.y, sample.X_test)
-    found = by_batch(model, fold, fold.cross_gram(2.0))
+    found = by_batch(model, sample.X_test)
     values = []
     for each in getattr(model, "estimators_", [model]):
         inside = np.isin(sample.y, getattr(each, "classes_", sample.y))

@@ -115,7 +115,7 @@ def test_scores_are_those_of_the_protocol():
 
 def test_the_papers_rule_is_tuned_by_itself():
     sample = sample_of(n=24)
-    found = CONTESTANTS["dank-batch"].measure(sample, Tuning(powers=(-1, 1), folds=2), 0, None)
+    found = CONTESTANTS["batch-dank"].measure(sample, Tuning(powers=(-1, 1), folds=2), 0, None)
     assert list(found) == [f"fixed/{BATCH}"]
     assert found[f"fixed/{BATCH}"]["test"] > 0.6
 
