@@ -153,7 +153,7 @@ class Transductive(KernelMachine):
 
 @dataclass(frozen=True)
 class SimpleNPK(Transductive):
-    """SimpleNPK with p = 2; its C and that of the machine are chosen together."""
+    """SimpleNPK with p = 2; its C and that of the SVM are chosen together."""
 
     strengths: tuple[float, ...] = STRENGTHS
     n_neighbors: int = 5

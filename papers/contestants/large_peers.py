@@ -108,7 +108,7 @@ class LargeBayesian(LargePeer):
 
 @dataclass(frozen=True)
 class LargeFeatures(LargePeer):
-    """Learned random features of the paper's width, with a linear machine of the paper's C."""
+    """Learned random features of the paper's width, with a linear SVM of the paper's C."""
 
     candidates: int = 2000
     share: float = AUTHORS_SHARE

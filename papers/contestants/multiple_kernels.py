@@ -183,7 +183,7 @@ class ClosedFormAlignment(BaseEstimator):
         self.C = C
 
     def fit(self, X: Array, y: Labels) -> ClosedFormAlignment:
-        """Compute the weights, and fit the machine to a matrix that may be indefinite."""
+        """Compute the weights, and fit the SVM to a matrix that may be indefinite."""
         self.kernels_ = normalized_kernels(standard_kernels(), X, True)
         grams = Grams(self.kernels_, X, CACHE_MB)
         inner = alignments(grams, np.where(y == np.max(y), 1.0, -1.0))
@@ -199,7 +199,7 @@ class ClosedFormAlignment(BaseEstimator):
         return np.asarray(sum(d * kernel(X, self.X_) for d, kernel in weighed))
 
     def predict(self, X: Array) -> npt.NDArray[Any]:
-        """Return the labels of the machine."""
+        """Return the labels of the SVM."""
         return np.asarray(self.svc_.predict(self.cross(X)))
 
 

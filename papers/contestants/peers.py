@@ -45,7 +45,7 @@ class LogDetMachine(BaseEstimator):
         self.max_pairs, self.seed, self.gamma = max_pairs, seed, gamma
 
     def fit(self, X: Array, y: Labels) -> LogDetMachine:
-        """Learn the kernel from all labels, and fit the machine to it."""
+        """Learn the kernel from all labels, and fit the SVM to it."""
         self.X_, gamma = X, self.gamma
         if gamma is None:
             gamma = drawn_gamma(X, self.seed) * 2.0**self.power
@@ -58,7 +58,7 @@ class LogDetMachine(BaseEstimator):
         return self
 
     def predict(self, X: Array) -> npt.NDArray[Any]:
-        """Return the labels of the machine."""
+        """Return the labels of the SVM."""
         return np.asarray(self.svc_.predict(self.kernel_(X, self.X_)))
 
 
@@ -82,9 +82,9 @@ class NearestLogDet(Tuned):
         return pairs(power=self.powers, slack=self.slacks, C=self.Cs)
 
     def model(self, task: str, setting: Setting, seed: int, *, final: bool = True) -> Any:
-        """Return kernel and machine in one."""
-        machine = LogDetMachine(**setting, max_pairs=self.max_pairs, seed=seed)
-        return OnSome(machine, self.fit_rows, seed) if final and self.fit_rows else machine
+        """Return kernel and SVM in one."""
+        model = LogDetMachine(**setting, max_pairs=self.max_pairs, seed=seed)
+        return OnSome(model, self.fit_rows, seed) if final and self.fit_rows else model
 
     def attempts(self, sample: Sample, X_new: Array, seed: int) -> Iterator[npt.NDArray[Any]]:
         """Learn each kernel once for all C."""
@@ -98,7 +98,7 @@ class NearestLogDet(Tuned):
 
 @dataclass(frozen=True)
 class RandomFeatures(Tuned):
-    """Learned random features and a linear machine: width and C by cross-validation.
+    """Learned random features and a linear SVM: width and C by cross-validation.
 
     rho is the authors' .005 N, which leaves less than 200 features of effective weight; recalled,
     unverified.
@@ -126,7 +126,7 @@ class RandomFeatures(Tuned):
         )  # fmt: skip
 
     def model(self, task: str, setting: Setting, seed: int, *, final: bool = True) -> Any:
-        """Return features and machine in one."""
+        """Return features and SVM in one."""
         return FeatureMachine(self, setting["power"], setting["C"], seed)
 
     def attempts(self, sample: Sample, X_new: Array, seed: int) -> Iterator[npt.NDArray[Any]]:
@@ -139,12 +139,12 @@ class RandomFeatures(Tuned):
 
 
 def linear(C: float) -> LinearSVC:
-    """Return a linear machine with a squared hinge loss, which Newton's method solves."""
+    """Return a linear SVM with a squared hinge loss, which Newton's method solves."""
     return LinearSVC(C=C, dual=False)
 
 
 class FeatureMachine(BaseEstimator):
-    """Random features with a linear machine."""
+    """Random features with a linear SVM."""
 
     def __init__(self, peer: RandomFeatures, power: float, C: float, seed: int) -> None:
         self.peer, self.power, self.C, self.seed = peer, power, C, seed
@@ -156,7 +156,7 @@ class FeatureMachine(BaseEstimator):
         return self
 
     def predict(self, X: Array) -> npt.NDArray[Any]:
-        """Return the labels of the machine."""
+        """Return the labels of the SVM."""
         return np.asarray(self.model_.predict(X))
 
 
