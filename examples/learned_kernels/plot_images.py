@@ -8,12 +8,12 @@ Neither that network nor its features are available here, so this example asks t
 scikit-learn's handwritten digits, with two kinds of features that take a few lines of NumPy.
 """
 
-# sphinx_gallery_thumbnail_number = 2
-
 # %%
 # The images have 8 x 8 pixels. The first kind of features are the pixels themselves. The second one
 # are histograms of oriented gradients (HOG): in each of nine overlapping windows of 4 x 4 pixels, a
 # histogram of the directions in which the brightness changes, weighted by how much it changes.
+
+# sphinx_gallery_thumbnail_number = 2
 
 import numpy as np
 from sklearn.datasets import load_digits

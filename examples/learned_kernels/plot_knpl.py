@@ -7,10 +7,10 @@ classifier; every row of F keeps the mean 1. Here class +1 lies on both sides of
 overlap that no rule can resolve.
 """
 
-# sphinx_gallery_thumbnail_number = 1
-
 # %%
 # Six round clouds on two sides of a band:
+
+# sphinx_gallery_thumbnail_number = 1
 
 from pliant.datasets import make_sandwich
 
