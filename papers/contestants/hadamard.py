@@ -90,6 +90,10 @@ class Tuning(Protocol):
         """Return the parameters of a model; the Gaussian has gamma = 1/(2 sigma^2)."""
         return Setting(1.0 / (2.0 * sigma**2), C, eta_scale, tol, self.max_iter)
 
+    def judge(self, task: str, y: Labels, predicted: Predictions) -> float:
+        """Return the accuracy, or for regression 1 - R2."""
+        return judge(task, y, predicted)
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -337,6 +341,32 @@ class AllTaus(Contestant):
         return variants
 
 
+@dataclass(frozen=True)
+class AllTausByBatch(AllTaus):
+    """The same by the paper's rule, with the sigma and C that it chose."""
+
+    name: str = "dank-taus-batch"
+    title: str = "DANK at each tau, batch rule"
+
+    @property
+    def needs(self) -> Contestant:  # type: ignore[override]
+        """DANK at tau = .01 by the paper's rule."""
+        return CONTESTANTS["batch-dank"]
+
+    def measure(self, sample: Sample, protocol: Tuning, repeat: int, needed: Any) -> Variants:
+        """Score DANK and count the rank of F at each tau; eta is the papers'."""
+        assert needed is not None
+        chosen: Mapping[str, Any] = needed["variants"][f"{FIXED}/{BATCH}"]
+        choice = Choice(**{key: chosen[key] for key in Choice.__annotations__})
+        given = protocol.setting(choice.sigma, choice.C, choice.eta_scale, protocol.final_tol)
+        variants = {}
+        for tau in self.taus:
+            model = Hadamard("", "", tau).model(sample.task, given).fit(sample.X, sample.y)
+            score = _score(sample, choice, model.predict(sample.X), by_batch(model, sample.X_test))
+            variants[f"{tau:g}/{BATCH}"] = {**score, "rank": _rank(model)}
+        return variants
+
+
 def _rank(model: Any) -> float:
     """Return the rank of F; with more than two classes, the mean over the pairs."""
     models = getattr(model, "estimators_", [model])
@@ -350,7 +380,14 @@ def dank(tau: float) -> Hadamard:
 
 CONTESTANTS: dict[str, Searched] = {
     each.name: each
-    for each in (PlainSVM(), dank(0.0), dank(0.01), dank(0.1), Hadamard("knpl", "KNPL"))
+    for each in (
+        PlainSVM(),
+        dank(0.0),
+        dank(0.01),
+        dank(0.1),
+        Hadamard("knpl", "KNPL"),
+        BatchDANK(),
+    )
 }
 """The contestants by name."""
 

@@ -26,7 +26,8 @@ LEAST = 0.005
 FEW = 300
 """Rows of a first fit that is not measured: it loads what is compiled."""
 
-PAPERS_RULE = "reciprocal"
+RULE = "reciprocal"
+"""The paper's rule but for the points that a new one is ranked among: here the training points."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class LargeModel(Contestant):
     def details(self, fitted: Any, sample: Sample) -> dict[str, Any]:
         """Return accuracies by the rule for new points, and other numbers.
 
-        ``test`` is by the paper's rule and stands beside the paper's.
+        ``test`` is by `RULE` and stands beside the paper's.
         """
 
     def measure(self, sample: Sample, protocol: LargeHalves, repeat: int, needed: Any) -> Variants:
@@ -103,7 +104,7 @@ class Exact(LargeModel):
     def details(self, fitted: DANKClassifier, sample: Sample) -> dict[str, Any]:
         rank = fitted.adaptation_.rank if self.tau else counted_rank(fitted.kernel_)
         return {
-            "test": _accuracy(fitted, sample, extension=PAPERS_RULE),
+            "test": _accuracy(fitted, sample, extension=RULE),
             "smooth": _accuracy(fitted, sample, extension="smooth"),
             **_numbers(fitted, rank),
         }
@@ -131,7 +132,7 @@ class Scalable(LargeModel):
         if self.refine:
             return {"smooth": _accuracy(fitted, sample), **_numbers(fitted, None)}
         return {
-            "test": _accuracy(fitted, sample, between="one", extension=PAPERS_RULE),
+            "test": _accuracy(fitted, sample, between="one", extension=RULE),
             "smooth": _accuracy(fitted, sample, between="one", extension="smooth"),
             "by parts": _accuracy(fitted, sample, between="zero", extension="smooth"),
             **_numbers(fitted, counted_rank(fitted.kernel_)),

@@ -56,6 +56,10 @@ class HoldOut(Protocol):
         )
         return Sample(name, table.task, X[train], y[train], X[test], y[test])
 
+    def judge(self, task: str, y: Labels, predicted: npt.NDArray[Any]) -> float:
+        """Return the accuracy, or the mean squared error."""
+        return judge(task, y, predicted)
+
 
 class Tuned(Contestant):
     """A contestant that tries settings by cross-validation, and is fitted with the best."""
@@ -94,16 +98,19 @@ class Tuned(Contestant):
             return "chosen on all training rows"
         return f"chosen on at most {self.rows} random training rows"
 
-    def measure(self, sample: Sample, protocol: HoldOut, repeat: int, needed: Any) -> Variants:
-        """Choose, fit to all training rows, and judge; ``early`` counts what the last fit warns."""
+    def measure(self, sample: Sample, protocol: Any, repeat: int, needed: Any) -> Variants:
+        """Choose, fit to all training rows, and judge; ``early`` counts what the last fit warns.
+
+        The protocol has ``folds`` and ``judge``, as `HoldOut`.
+        """
         start = time.perf_counter()
         setting, loss = choose(self, sample, protocol.folds, repeat)
         chosen = time.perf_counter()
         with unconverged() as early:
             model = self.model(sample.task, setting, repeat).fit(sample.X, sample.y)
             fitted = time.perf_counter()
-            train = judge(sample.task, sample.y, model.predict(sample.X))
-            test = judge(sample.task, sample.y_test, model.predict(sample.X_test))
+            train = protocol.judge(sample.task, sample.y, model.predict(sample.X))
+            test = protocol.judge(sample.task, sample.y_test, model.predict(sample.X_test))
         measured = {"setting": setting, "loss": loss, "train": train, "test": test}
         seconds = {"tuning_seconds": chosen - start, "fit_seconds": fitted - chosen}
         return {MEASURED: {**measured, **seconds, "early": len(early), **self.details(model)}}

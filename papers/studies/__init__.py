@@ -54,7 +54,8 @@ def _contestant(declared: Any) -> Contestant:
 def _made(of: str, **fields: Any) -> Any:
     """Return an object of a class in `papers.contestants`, such as ``"tkl.Forest"``."""
     module, _, kind = of.partition(".")
-    return getattr(import_module(f"papers.contestants.{module}"), kind)(**fields)
+    given = {key: tuple(v) if isinstance(v, list) else v for key, v in fields.items()}
+    return getattr(import_module(f"papers.contestants.{module}"), kind)(**given)
 
 
 def _beside(

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from papers import page as md
-from papers.contestants.hadamard import BATCH, CHOSEN, CONTESTANTS, FIXED, TAUS, TUNED
+from papers.beside import Shown
+from papers.contestants.hadamard import BATCH, CHOSEN, CONTESTANTS, FIXED, TAUS, TUNED, Hadamard
+from papers.contestants.tkl import Tuned
 from papers.data import printed, text
 from papers.results import Overall, Results, Way, way
 from papers.study import Study
@@ -79,21 +81,46 @@ def sections(
         return [f"parameters chosen on {most} of {n_train} training rows"] * (n_train > most)
 
     notes = md.set_notes(study, results, cut)
-    return [protocol, md.left_out(study, results), *middle(study, results), "## Notes", notes]
+    peers = "\n".join(
+        f"* {each.title}: {each.words()}."
+        for each in study.contestants
+        if isinstance(each, Tuned) and each.name in results.titles
+    )
+    return [
+        protocol, *(["Methods of others:", peers] if peers else []), md.left_out(study, results),
+        *middle(study, results), "## Notes", notes,
+    ]  # fmt: skip
 
 
 def tables(study: Study, results: Results) -> Iterator[str]:
     """Return the paper's table, every rule for new points, the means and the tests."""
-    compared = [way(shown.way) for _, (shown,) in list(study.beside.columns.items())[1:]]
-    methods = f"the papers' settings ({'; '.join(map(words, compared))})"
-    yield from _printed(study, results, methods, PLAIN)
-    for who in compared:
-        yield from _by_rule(who.contestant, results)
+    compared = [
+        who
+        for column in study.beside.columns.values()
+        for who in (way(shown.way) for shown in column)
+        if isinstance(CONTESTANTS.get(who.contestant), Hadamard)
+        and who.contestant in results.titles
+    ]
+    yield from _printed(study, results, settings_note(compared), PLAIN)
+    by_rule = [who.contestant for who in compared if not who.variant.endswith(BATCH)]
+    for contestant in by_rule:
+        yield from _by_rule(contestant, results)
     yield from _by_batch(results)
-    ways = _ways([who.contestant for who in compared], ETAS)
+    ways = _ways(by_rule, ETAS)
     yield from ("## Averages over the sets", text(GROUP, "averages"), averages(ways, results))
     for who in compared:
         yield from _tests(who, results)
+
+
+def settings_note(compared: Sequence[Way]) -> str:
+    """Say which of the measured columns have the papers' settings, and which another rule."""
+    papers, others = [], []
+    for who in compared:
+        (others if who.variant.endswith("reciprocal") else papers).append(words(who))
+    notes = [f"with the papers' settings: {'; '.join(papers)}"] if papers else []
+    if others:
+        notes.append(f"with another rule than the paper's: {'; '.join(others)}")
+    return "; ".join(notes)
 
 
 def ranked(study: Study, results: Results) -> Iterator[str]:
@@ -116,22 +143,23 @@ def _printed(study: Study, results: Results, measured: str, reference: Way) -> l
         for method in max(quantities.values(), key=len):
             for quantity, cells in quantities.items():
                 part = "training" if quantity.startswith("training") else "test"
-                heading = method if reference != PLAIN else f"{method} {part}"
-                if method in cells:
-                    beside = _beside(study, results, name, method, part, reference)
+                if method not in cells:
+                    continue
+                for shown in study.beside.columns.get(method, (Shown("", ""),)):
+                    heading = shown.label or method
+                    if reference == PLAIN:
+                        heading = f"{method} {part}{heading.removeprefix(method)}"
+                    beside = _beside(results, name, shown, part, reference)
                     row[heading] = f"{cells[method]} / {beside}"
         rows.append(row)
     legend = text(GROUP, "legend", unit=unit, measured=measured, against=against)
     return ["## Paper / measured", legend, md.table(rows)]
 
 
-def _beside(
-    study: Study, results: Results, name: str, method: str, part: str, reference: Way
-) -> str:
-    if method not in study.beside.columns:
+def _beside(results: Results, name: str, shown_as: Shown, part: str, reference: Way) -> str:
+    who = way(shown_as.way)
+    if not results.has(name, who):
         return md.LATER
-    who = study.beside.columns[method][0].way
-    assert isinstance(who, Way)
     shown = md.spread(
         results.values(name, who, "train" if part == "training" else part), digits(results)
     )
@@ -183,7 +211,8 @@ def _tests(who: Way, results: Results) -> Iterator[str]:
         Column("gain", "gain over SVM-CV", digits(results) + 1),
         *map(Column, ("t", "corrected t", "Wilcoxon", "better–equal–worse")),
     ]
-    for each in dict.fromkeys([who, Way(who.contestant, f"{TUNED}/{CHOSEN}")]):
+    own = [] if who.variant.endswith(BATCH) else [Way(who.contestant, f"{TUNED}/{CHOSEN}")]
+    for each in dict.fromkeys([who, *own]):
         rows: list[md.Row] = []
         for name, gain in results.compared(each, PLAIN, signs=signs(results)).items():
             row: md.Row = {"set": name, "gain": gain.mean, "t": md.p_text(gain.p_value)}
@@ -233,7 +262,11 @@ def _overall(task: str, overall: Overall) -> md.Row:
 def defaults(study: Study, results: Results) -> Iterator[str]:
     """Return a table for each method and each way to set eta, and the best rows in words."""
     yield from ("## Averages over the sets", text(GROUP, "averages"))
-    danks = [name for name in CONTESTANTS if name.startswith("dank")]
+    danks = [
+        name
+        for name, each in CONTESTANTS.items()
+        if name.startswith("dank") and len(each.rules) > 1
+    ]
     for method, contestants in {"DANK": danks, "KNPL": ["knpl"]}.items():
         for eta in ETAS:
             ways = _ways(contestants, [eta])

@@ -17,7 +17,19 @@ NOT_INSTALLED = "not installed"
 
 PARKINSON = "parkinsons_total"
 
-PRINTED_AS = {"paper-lab": LAB, "paper-lab-one-draw": LAB, "krr": "RBF KRR", "nystroem": "Falkon"}
+PRINTED_AS = {
+    "paper-lab": LAB,
+    "paper-lab-one-draw": LAB,
+    "krr": "RBF KRR",
+    "nystroem": "Falkon",
+    "nystroem-paper": "Falkon",
+    "tl1-euclidean": "TL1 KRR",
+    "tl1": "TL1 KRR",
+    "r-svr-mkl": "R-SVR-MKL",
+    "svr-mkl": "SVR-MKL",
+    "mlp-deep": "ResNet",
+    "mlp-wide": "WNN",
+}
 """The paper's name of the method that a contestant stands beside."""
 
 WINS = (
@@ -119,7 +131,8 @@ def _score_table(study: Study, results: Results, part: str = "test", digits: int
         for entry in study.entries:
             who = entry.contestant.name
             side = -gains[who][name].verdict if name in gains.get(who, ()) else 0
-            missing = NOT_INSTALLED if name in entry.sets else md.NONE
+            absent = NOT_INSTALLED if entry.contestant.package else md.LATER
+            missing = absent if name in entry.sets else md.NONE
             row[entry.contestant.title] = (
                 md.spread(results.values(name, who, part), digits) + md.mark(side)
                 if results.has(name, who)
@@ -143,14 +156,16 @@ def _against(results: Results) -> list[str]:
 def _printed(results: Results) -> str:
     """Paper / measured: our models, what stands beside a method of the paper, and the others."""
     paper = printed("lab-rbf-tables-1-2")
-    others = [m for m in paper["Tecator"]["R2"] if m not in PRINTED_AS.values()]
+    shown = {who: method for who, method in PRINTED_AS.items() if who in results.titles}
+    others = [m for m in paper["Tecator"]["R2"] if m not in shown.values()]
     rows: list[md.Row] = []
     for name in results.sets:
         row_name = paper_sets(GROUP)[name].printed or ""
         cells = paper[row_name]["R2"]
         row: md.Row = {"set": name, "paper's name": row_name}
-        for who, method in PRINTED_AS.items():
-            measured = md.spread(results.values(name, who), 4)
+        for who, method in shown.items():
+            there = results.has(name, who)
+            measured = md.spread(results.values(name, who), 4) if there else md.NONE
             row[f"{method} / {results.titles[who]}"] = f"{cells.get(method, md.NONE)} / {measured}"
         row |= {m: f"{cells[m]} / {md.LATER}" if m in cells else md.NONE for m in others}
         rows.append(row)
@@ -167,8 +182,11 @@ def _support(results: Results) -> str:
         points, row = cells["support points"], md.Row(set=name)
         methods = ("R-SVR-MKL", "SVR-MKL", "Falkon", LAB)
         row |= {f"{method} (paper)": points.get(method, md.NONE) for method in methods}
-        for who in ("paper-lab", "lab", "svr"):
-            row[results.titles[who]] = f"{results.numbers(name, who, 'support').mean():.0f}"
+        for who in ("paper-lab", "lab", "svr", "r-svr-mkl", "svr-mkl"):
+            if who in results.titles:
+                there = results.has(name, who)
+                count = results.numbers(name, who, "support").mean() if there else None
+                row[results.titles[who]] = md.NONE if count is None else f"{count:.0f}"
         n_train = results.group(name, "krr")["n_train"]
         row |= {results.titles[who]: f"{min(most, n_train)}" for who, most in limits.items()}
         rows.append(row)

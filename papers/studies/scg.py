@@ -35,6 +35,9 @@ REFERENCE = "features"
 
 MEASURED_AS = {
     "Gaussian": "gaussian",
+    "FSK": "fsk",
+    "SimpleNPK": "simple-npk",
+    "IR-Gaussian": "ir-gaussian",
     "OSK": "osk",
     "LDK": "ldk",
     "SCG-OSK": "scg-osk",

@@ -13,7 +13,16 @@ from pliant.comparison import Column
 
 GROUP = "tkl"
 
-PRINTED_AS = {"tkl": "TKL", "forest": "RF", "boosting": "XGBoost"}
+PRINTED_AS = {
+    "tkl": "TKL",
+    "forest": "RF",
+    "boosting": "XGBoost",
+    "smkl": "SMKL",
+    "mlp": "NNet",
+    "amkl": "AMKL",
+    "pwmk": "PWMK",
+    "broken-cka": "CKA",
+}
 """The paper's name of the method that a contestant stands beside."""
 
 TABLES = {
@@ -90,11 +99,15 @@ def _table(task: str, results: Results, gains: Gains) -> list[str]:
     for name in results.sets_of(task):
         cells = next(iter(printed(NAME).get(name, {}).values()), {})
         row: md.Row = {"set": name}
+        measured = {who: t for who, t in results.titles.items() if results.has(name, who)}
         for who, title in results.titles.items():
-            side = -gains[who][name].verdict if who in gains else 0
-            shown = md.spread(results.values(name, who), _digits(results, name)) + md.mark(side)
+            shown = md.NONE
+            if who in measured:
+                side = -gains[who][name].verdict if who in gains else 0
+                shown = md.spread(results.values(name, who), _digits(results, name)) + md.mark(side)
             row[title] = f"{cells.get(PRINTED_AS.get(who, ''), md.NONE)} / {shown}"
-        later = {key: text for key, text in cells.items() if key not in PRINTED_AS.values()}
+        there = {PRINTED_AS.get(who) for who in results.titles}
+        later = {key: text for key, text in cells.items() if key not in there}
         rows.append(row | {key: f"{text} / {md.LATER}" for key, text in later.items()})
     return [f"## {TABLES[task]}", text(GROUP, "beside"), md.table(rows)]
 
@@ -114,6 +127,9 @@ def _times(results: Results) -> str:
         row: md.Row = {"set": name, "shape": md.shape(results, name)}
         seconds = printed(NAME).get(name, {}).get("seconds", {})
         for who, title in results.titles.items():
+            if not results.has(name, who):
+                row[title] = md.NONE
+                continue
             values = results.numbers(name, who, "fit_seconds")
             shown = md.spread(values, 2 if values.mean() > 0.1 else 3)
             choice = results.numbers(name, who, "tuning_seconds").mean()

@@ -8,6 +8,7 @@ import json
 import numpy as np
 
 from papers.__main__ import main
+from papers.sample import Sample
 
 
 def write_sets(folder, tables):
@@ -38,3 +39,19 @@ def records(values, variants, task="classification", **more):
         for name, found in sets.items()
         for repeat, value in (found.items() if isinstance(found, dict) else enumerate(found))
     ]
+
+
+def peer_rows(n=60, classes=2, seed=0):
+    """Three features in [0, 1], and classes of equal size by the height of a smooth function."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0, 1, (n, 3))
+    height = np.sin(5 * X[:, 0]) + 0.3 * X[:, 1] + 0.05 * rng.normal(size=n)
+    return X, np.digitize(height, np.quantile(height, np.arange(1, classes) / classes))
+
+
+def peer_sample(task="classification", n=60, classes=2):
+    """Halves of such rows; in regression the target is smooth and has no noise."""
+    X, y = peer_rows(n, classes)
+    if task == "regression":
+        y = np.sin(5 * X[:, 0]) + X[:, 1]
+    return Sample("heart", task, X[::2], y[::2], X[1::2], y[1::2])

@@ -398,7 +398,7 @@ def test_table_3_shows_paper_and_measured(folder, tmp_path):
     text, found = run(study, folder, tmp_path, "--keep", "--results", str(tmp_path / "kept"))
     assert (tmp_path / "kept" / "scg-table-3.md").read_text(encoding="utf-8") == text
     wine = next(line for line in text.splitlines() if line.startswith("| Wine"))
-    assert "| 96.7±1.9 / later " in wine
+    assert "| 96.7±1.9 / 10.0±2.5 " in wine
     assert "| 96.7±1.7 / 20.0±2.5 " in wine
     protein = next(line for line in text.splitlines() if line.startswith("| Protein"))
     assert "| 75.3±7.0 / not at hand " in protein
