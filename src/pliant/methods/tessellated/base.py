@@ -80,7 +80,7 @@ def _check_seed(name: str, value: Any) -> None:
 
 
 def _check_floor(name: str, value: Any) -> None:
-    """Raise ValueError unless `value` is a least eigenvalue that P can have, with a trace of n_P."""
+    """Raise ValueError unless `value` can be the least eigenvalue of a P of trace n_P."""
     if check_real(name, value, least=0) >= 1:
         raise ValueError(
             f"expected {name} < 1, got {value!r}: the eigenvalues of P have a mean of 1"

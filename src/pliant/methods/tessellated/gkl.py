@@ -40,9 +40,9 @@ class GKLClassifier(BaseGKL, SVMClassifier):
         \; 1'\alpha - \tfrac12 \beta' K_P \beta, \qquad \beta = \alpha \circ y, \\
         \qquad k_P(x, y) = \int N(z, x)' P N(z, y) \, dz,
 
-    problem (7) of [1]_ with f = ``floor``, for any basis N (its Lemma 5). `TKLClassifier` is the case of tessellated
-    kernels, with the scaling of features that they need. Here features are not scaled: bring them
-    to [0, 1] first, for example by `sklearn.preprocessing.MinMaxScaler`.
+    problem (7) of [1]_ with f = ``floor``, for any basis N (its Lemma 5). `TKLClassifier` is
+    the case of tessellated kernels, with the scaling of features that they need. Here features are
+    not scaled: bring them to [0, 1] first, for example by `sklearn.preprocessing.MinMaxScaler`.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ LARGEST_TABLE = 4_000_000
 """Most integrals in a table, 32 MB."""
 
 LARGEST_PART = 250_000
-"""Most integrals in a problem: with more, it is quicker to compute Gram matrices from the points."""
+"""Most integrals in a problem: with more, Gram matrices are quicker from the points."""
 
 LARGEST_INTEGRAL = 1e150
 """Largest G_ii that is computed with."""

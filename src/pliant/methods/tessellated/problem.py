@@ -42,7 +42,7 @@ from pliant.methods.tessellated.generalized_kernel import GeneralizedKernel, Sid
 from pliant.methods.tessellated.integrals import Integrals
 
 FEW = 64
-"""Up to this n_P all eigenvalues of D(w) take less time than a choice of them."""
+"""Up to this n_P all eigenvalues of D(w) take less time than the largest one alone."""
 
 LARGEST_FORM = 1e140
 """Bound on the entries of D(w): sums of their squares must be numbers."""
@@ -204,9 +204,10 @@ class KernelLearning:
             The number of eigenvectors to return.
         """
         matrix = self.quadratic(w)
-        values, vectors = _largest(matrix, count)
-        lower = self._lower(float(values[0]), matrix, gain)
-        return Oracle(matrix, vectors, values, lower)
+        first = max(0, self.size - count)
+        values, vectors = scipy.linalg.eigh(matrix, subset_by_index=[first, self.size - 1])
+        lower = self._lower(float(values[-1]), matrix, gain)
+        return Oracle(matrix, vectors[:, ::-1], values[::-1], lower)
 
     def quadratic(self, w: Array) -> Array:
         """Return (1 - floor) D(w), shape (n_P, n_P).
@@ -250,16 +251,6 @@ class KernelLearning:
         share = 0.0 if gain <= 0.0 else min(1.0, gain / max(cost, gain))
         lower = share * gain - 0.5 * share**2 * cost
         return lower if math.isfinite(lower) else -math.inf
-
-
-def _largest(matrix: Array, count: int) -> tuple[Array, Array]:
-    """Return the `count` largest eigenvalues in decreasing order, and their eigenvectors."""
-    n = len(matrix)
-    if n <= FEW:
-        values, vectors = np.linalg.eigh(matrix)
-        return values[: -count - 1 : -1], vectors[:, : -count - 1 : -1]
-    values, vectors = scipy.linalg.eigh(matrix, subset_by_index=[max(0, n - count), n - 1])
-    return values[::-1], vectors[:, ::-1]
 
 
 class Translated(GeneralizedKernel):

@@ -257,9 +257,7 @@ def _coefficients(basis: MonomialBasis, u: Array, Z: Array) -> Side:
     return constant, np.stack(linear, axis=-1)
 
 
-def _means_of_products(
-    basis: MonomialBasis, P: Array, X: Array, Y: Array, upper: Array
-) -> Array:
+def _means_of_products(basis: MonomialBasis, P: Array, X: Array, Y: Array, upper: Array) -> Array:
     """Return E u(z, x)'u(z, y), z uniform on [max(x, y), b], for all points x of X and y of Y.
 
     P holds the coefficients of u(x)'u(y), shape (q, q). With the monomials Z of x alone, the mean
