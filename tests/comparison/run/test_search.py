@@ -41,11 +41,11 @@ def test_settings_for_more_rows(name):
 
 def test_c_multiplies_a_sum_over_the_rows():
     """Each row twice with C is each row once with 2 C: a mean would not notice."""
-    rows = np.repeat(np.arange(30), 2)
-    options = {"tol": 1e-6, "max_iter": 2000}
+    rows = np.repeat(np.arange(12), 2)
+    options = {"tol": 1e-4}
     twice = TKLRegressor(1.0, **options).fit(X[rows], Y[rows])
-    once = TKLRegressor(2.0, **options).fit(X[:30], Y[:30])
-    assert twice.objective_ == pytest.approx(once.objective_, rel=1e-5)
+    once = TKLRegressor(2.0, **options).fit(X[:12], Y[:12])
+    assert twice.objective_ == pytest.approx(once.objective_, rel=3e-4)
 
 
 @pytest.mark.parametrize("rows", [PART, ROWS])

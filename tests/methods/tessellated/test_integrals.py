@@ -10,7 +10,7 @@ from pliant.methods.tessellated.generalized_kernel import GeneralizedKernel
 from pliant.methods.tessellated.integrals import IntegralTable
 
 RANDOM = np.random.default_rng(0)
-X, LABELS = RANDOM.random((18, 3)), np.arange(18) % 9
+X, LABELS = RANDOM.random((12, 3)), np.arange(12) % 6
 KERNELS = [
     TessellatedKernel(-0.5, 1.5),
     TessellatedKernel(-0.5, 1.5, basis="xz"),
@@ -21,7 +21,7 @@ KERNELS = [
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 def test_a_table_gives_the_gram_matrix_and_d(kernel):
     """Also where the integrals are of very different sizes."""
-    rows = np.array([1, 4, 5, 17])
+    rows = np.array([1, 4, 5, 11])
     part = IntegralTable.of(kernel, X, 1000, np.inf).between(rows)
     w, factor = RANDOM.standard_normal(4), RANDOM.standard_normal((kernel.shape_size(3), 2))
     expected = kernel.with_factor(factor).gram(X[rows])
@@ -34,7 +34,7 @@ def test_a_table_gives_the_gram_matrix_and_d(kernel):
 def test_where_there_is_no_table(monkeypatch):
     kernel = KERNELS[0]
     assert IntegralTable.of(kernel, X, 3, np.inf) is None  # 36 Gram matrices for 3 pairs
-    assert IntegralTable.of(kernel, X, 1000, 0.1) is None  # 64 * 18^2 * 8 bytes
+    assert IntegralTable.of(kernel, X, 1000, 0.05) is None  # 64 * 12^2 * 8 bytes
     assert IntegralTable.of(kernel, np.zeros((2001, 3)), 10**6, np.inf) is None
     overflowing = QuadratureKernel(lambda z, x: np.full((1, len(x), 2), 1e200), [[0.0]], [1.0])
     assert IntegralTable.of(overflowing, X, 1000, np.inf) is None
@@ -61,4 +61,4 @@ def test_many_classes_of_few_samples_evaluate_the_kernel_once(monkeypatch):
     model = TKLClassifier().fit(X, LABELS)
     assert all(each.relative_gap_ <= 1e-3 for each in model.estimators_)
     assert len(calls) == 8 * 9 / 2
-    assert model.n_svm_solves_.sum() > 5 * len(calls)
+    assert model.n_svm_solves_.sum() > 2 * len(calls)

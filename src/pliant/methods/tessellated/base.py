@@ -33,7 +33,6 @@ from pliant.core.validation import (
     stack_level,
 )
 from pliant.methods.svm.estimators import BaseSVM
-from pliant.methods.svm.rows import DenseRows
 from pliant.methods.svm.task import Task, WarmStart
 from pliant.methods.tessellated.generalized_kernel import (
     LARGEST_SHAPE,
@@ -114,7 +113,7 @@ class BaseGKL(BaseSVM):
     def _kernel_to_learn(self, X: Array) -> Kernel:
         """Return the kernel whose P is to be learned, for points like the rows of X."""
 
-    def _common(self, X: Array, used: Mask) -> tuple[Kernel, DenseRows | None, bool]:
+    def _common(self, X: Array, used: Mask) -> tuple[Kernel, Any, bool]:
         kernel = self._kernel_to_learn(X[used])
         check_shape_size(unscaled(kernel).shape_size_on(X[:1]), X.shape[1])
         return kernel, self._table(kernel, X), True

@@ -160,7 +160,7 @@ class TessellatedKernel(GeneralizedKernel):
         # L(x) H(y)' + H(x) L(y)' as one product of matrices
         added = np.hstack([below, H]) @ np.hstack([H_y, below_y]).T
         if basis.degree_in_z == 0:
-            tile = of_x[0] @ of_y[0].T
+            tile: Array = of_x[0] @ of_y[0].T
         elif basis.degree_in_z > COMPILED:
             u, _ = self._above_and_below(X.shape[1])
             tile = _means_of_products(basis, u @ u.T, X, Y, box.upper)
