@@ -34,9 +34,9 @@ PROX = 0.3
 """Initial rho/2 |w|^2 for "auto", as a share of the objective."""
 
 FEW_SAMPLES, STUCK = 10, 5
-"""Up to 10 samples, "auto" begins without a proximal term, and adds it after 5 SVMs without a better
-bound: w has few directions to jump in, and mostly a third fewer SVMs close the gap without the
-term. Not where K_P has a low rank for every P."""
+"""Up to 10 samples, "auto" begins without a proximal term, and adds it after 5 SVMs without a
+better bound: w has few directions to jump in, and mostly a third fewer SVMs close the gap without
+the term. Not where K_P has a low rank for every P."""
 
 ANNEAL = 0.5
 """Factor of rho when the centre moves."""
