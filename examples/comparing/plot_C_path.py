@@ -7,10 +7,10 @@ fits a model for each of many values, on one Gram matrix, each started from its 
 solution.
 """
 
-# sphinx_gallery_thumbnail_number = 1
-
 # %%
 # Two classes that overlap, half of them held out.
+
+# sphinx_gallery_thumbnail_number = 1
 
 import numpy as np
 

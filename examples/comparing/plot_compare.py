@@ -6,13 +6,13 @@ Compare methods on one table, all on the same folds and each tuned inside them, 
 first the sentence, then the intervals, then the learning curves.
 """
 
-# sphinx_gallery_thumbnail_number = 1
-
 # %%
 # 200 rows of ten features, of which five matter, each in its own way. With ``budget=None`` the
 # comparison takes as long as it takes; ``pliant compare TABLE --target COLUMN`` does the same for a
 # file, with all methods, within five minutes. LAB-RBF is taken with its default settings here: an
 # empty grid leaves nothing to search.
+
+# sphinx_gallery_thumbnail_number = 1
 
 from dataclasses import replace
 

@@ -5,11 +5,11 @@ Your own estimators in a comparison
 ``compare`` takes names of methods and any estimator of scikit-learn, all on the same folds.
 """
 
-# sphinx_gallery_thumbnail_number = 1
-
 # %%
 # A pipeline, a grid search and a forest beside LAB-RBF. An estimator is fitted as it is: put a
 # scaler into its pipeline if it needs one, and a ``GridSearchCV`` around it if it should be tuned.
+
+# sphinx_gallery_thumbnail_number = 1
 
 from sklearn.datasets import make_friedman2
 from sklearn.ensemble import ExtraTreesRegressor

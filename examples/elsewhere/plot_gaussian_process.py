@@ -6,10 +6,10 @@ A Gaussian process needs a kernel that says how similar the target is at two poi
 such a kernel, with a width for each feature, from the data.
 """
 
-# sphinx_gallery_thumbnail_number = 1
-
 # %%
 # The target depends on two of eight features, on one of them four times as fast as on the other.
+
+# sphinx_gallery_thumbnail_number = 1
 
 import numpy as np
 

@@ -6,11 +6,11 @@ Any kernel of pliant can be passed to scikit-learn's kernel methods as ``kernel=
 that was learned from labels replaces the Gaussian of a kernel PCA.
 """
 
-# sphinx_gallery_thumbnail_number = 1
-
 # %%
 # Half of scikit-learn's handwritten digits have labels, and the kernel is learned from them. The
 # other half is new to it.
+
+# sphinx_gallery_thumbnail_number = 1
 
 from sklearn.datasets import load_digits
 from sklearn.decomposition import KernelPCA

@@ -6,11 +6,11 @@ Nobody labels every sample, but a few pairs are easily judged: these two belong 
 do not. A kernel that was learned from such pairs leads clustering to the intended groups.
 """
 
-# sphinx_gallery_thumbnail_number = 1
-
 # %%
 # Four round clouds, which make two groups: left and right, say. Nothing in the data shows which of
 # the clouds belong together.
+
+# sphinx_gallery_thumbnail_number = 1
 
 import numpy as np
 from sklearn.datasets import make_blobs

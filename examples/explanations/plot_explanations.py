@@ -6,8 +6,6 @@ LAB-RBF reports which features matter, how sure that is, how its prediction chan
 and why it predicts what it does for one sample.
 """
 
-# sphinx_gallery_thumbnail_number = 1
-
 # %%
 # The diabetes data set has ten measurements of 442 patients and the progression of the disease
 # after one year. On the left, ``feature_relevance_``: how much the learned function changes if a
@@ -21,6 +19,8 @@ and why it predicts what it does for one sample.
 # On the right, scikit-learn's permutation importance on samples that the model has not seen, by how
 # much R2 falls if a feature is permuted. It measures another quantity and needs the targets, but
 # both have the same five features first, in the same order.
+
+# sphinx_gallery_thumbnail_number = 1
 
 import numpy as np
 from matplotlib import pyplot as plt

@@ -7,10 +7,10 @@ intervals: approximate ones, from the errors on samples that its members held ou
 ones, which hold the target of a new sample with at least the requested probability.
 """
 
-# sphinx_gallery_thumbnail_number = 2
-
 # %%
 # The data are a wave with a gap in the middle, where nothing was observed.
+
+# sphinx_gallery_thumbnail_number = 2
 
 import numpy as np
 

@@ -6,10 +6,10 @@ A kernel with one width treats all features alike, so every feature without info
 distances worse. LAB-RBF learns bandwidths, and those of useless features become zero.
 """
 
-# sphinx_gallery_thumbnail_number = 1
-
 # %%
 # The target depends on two features. More and more columns of noise are added to them.
+
+# sphinx_gallery_thumbnail_number = 1
 
 import numpy as np
 from sklearn.model_selection import GridSearchCV

@@ -6,12 +6,12 @@ Probabilities and their calibration
 the samples with a predicted probability of .8, about 80 % belong to the class.
 """
 
-# sphinx_gallery_thumbnail_number = 1
-
 # %%
 # Two classes in ten dimensions: a sample belongs to class 1 if its squared length is above the
 # median of a chi-squared distribution (Hastie, Tibshirani, Friedman: The Elements of Statistical
 # Learning, Example 10.2). One label in ten is drawn again, so that some errors cannot be avoided.
+
+# sphinx_gallery_thumbnail_number = 1
 
 import numpy as np
 from sklearn.datasets import make_hastie_10_2

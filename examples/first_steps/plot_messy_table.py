@@ -6,10 +6,10 @@ A table as it comes from an office: semicolons, decimal commas, dates, names, mi
 and a constant. pliant finds out what its columns mean, and one pipeline learns from all of them.
 """
 
-# sphinx_gallery_thumbnail_number = 1
-
 # %%
 # `write_rentals` writes such a table, the daily revenue of rental stations.
+
+# sphinx_gallery_thumbnail_number = 1
 
 import tempfile
 from pathlib import Path

@@ -6,10 +6,10 @@ A model file of pliant holds numbers and names, no code: loading one cannot run 
 model predicts the same numbers, and `summary` reports what it has learned.
 """
 
-# sphinx_gallery_thumbnail_number = 1
-
 # %%
 # A model of scikit-learn's diabetes data: ten measurements of 442 patients.
+
+# sphinx_gallery_thumbnail_number = 1
 
 import tempfile
 from pathlib import Path

@@ -7,12 +7,12 @@ fast and which features matter. Here it is compared with two methods whose setti
 cross-validation.
 """
 
-# sphinx_gallery_thumbnail_number = 1
-
 # %%
 # Friedman's first problem has ten features, of which five matter: a wave of two of them, the square
 # of a third one, and two linear terms. The noise has the standard deviation 1, so no model can have
 # an R2 above .96.
+
+# sphinx_gallery_thumbnail_number = 1
 
 from sklearn.datasets import make_friedman1
 from sklearn.model_selection import train_test_split

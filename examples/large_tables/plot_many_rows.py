@@ -6,11 +6,11 @@ A kernel machine's work grows faster than its rows. DANK can divide the rows by 
 each part by itself; what is lost lies along the borders between parts, and can be made good.
 """
 
-# sphinx_gallery_thumbnail_number = 1
-
 # %%
 # Twenty thousand points in a square; the label is the sign of a sum of waves, one in fifty turned
 # over.
+
+# sphinx_gallery_thumbnail_number = 1
 
 import numpy as np
 

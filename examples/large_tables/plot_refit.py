@@ -6,10 +6,10 @@ Bandwidths need few rows, coefficients profit from all of them. ``refit_coeffici
 coefficients of a LAB-RBF model to a table that may be larger than memory.
 """
 
-# sphinx_gallery_thumbnail_number = 1
-
 # %%
 # A generated table of 50 000 rows in a file. ``numpy.memmap`` reads from it only what is needed.
+
+# sphinx_gallery_thumbnail_number = 1
 
 import tempfile
 from pathlib import Path

@@ -7,11 +7,11 @@ New rows arrive, and the model should learn from them without beginning again. W
 before.
 """
 
-# sphinx_gallery_thumbnail_number = 1
-
 # %%
 # The rows arrive in five batches; after each of them, one model is fitted again from nothing and
 # one goes on.
+
+# sphinx_gallery_thumbnail_number = 1
 
 import time
 

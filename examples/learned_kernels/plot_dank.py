@@ -7,12 +7,12 @@ classifier. Here the base is Gaussian and the data are two classes in the plane:
 a round cloud beneath it.
 """
 
-# sphinx_gallery_thumbnail_number = 1
-
 # %%
 # ``eta`` is the weight that holds F near 1. ``eta="auto"`` is the value of the paper;
 # ``eta_scale`` multiplies it, and we take a tenth of it so that the change can be seen. The
 # plain SVM has the same base kernel and the same C.
+
+# sphinx_gallery_thumbnail_number = 1
 
 from sklearn.svm import SVC
 

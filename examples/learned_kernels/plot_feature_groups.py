@@ -6,12 +6,12 @@ Columns of a table often come in groups: laboratory values, answers of a questio
 Multiple kernel learning gives each group a kernel of its own and learns their weights.
 """
 
-# sphinx_gallery_thumbnail_number = 1
-
 # %%
 # Scikit-learn's breast cancer data describe cell nuclei by ten measurements, each with its mean,
 # its standard error, and its mean over the three largest nuclei. We group the columns by what they
 # measure, and add a group of ten columns of noise.
+
+# sphinx_gallery_thumbnail_number = 1
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer

@@ -8,12 +8,12 @@ them all. The learned bandwidths show how wide the kernel is at each point, and 
 matter.
 """
 
-# sphinx_gallery_thumbnail_number = 1
-
 # %%
 # The function of the paper's first figure, sin(2 x\ :sup:`3`), with some noise: its waves get ever
 # shorter. The Gaussian has its width and its ridge chosen by cross-validation. LAB-RBF has 40
 # support points in each of its four members, and all of them learn by evidence.
+
+# sphinx_gallery_thumbnail_number = 1
 
 import numpy as np
 from sklearn.kernel_ridge import KernelRidge

@@ -7,11 +7,11 @@ their weights are learned together with a support vector machine. In this exampl
 image and a string. Each of them is a poor view of the class; the two together are a better one.
 """
 
-# sphinx_gallery_thumbnail_number = 1
-
 # %%
 # An image shows a cross or a ring under much noise. A string has 60 random letters with one of two
 # motifs somewhere in it, 30 % of whose letters are random as well.
+
+# sphinx_gallery_thumbnail_number = 1
 
 import numpy as np
 

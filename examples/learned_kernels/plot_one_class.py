@@ -6,11 +6,11 @@ Outliers in two kinds of measurements
 Here a sample is a pump's working point, two features, and its vibration, eight features.
 """
 
-# sphinx_gallery_thumbnail_number = 1
-
 # %%
 # Normal working points lie on a ring, and normal vibrations are small. The outliers of a first kind
 # lie inside the ring, those of a second kind vibrate too much.
+
+# sphinx_gallery_thumbnail_number = 1
 
 import numpy as np
 

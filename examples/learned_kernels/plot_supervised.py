@@ -6,14 +6,14 @@ A kernel learned from labels brings the points of a class together. It is a func
 points, so it also applies to new points, which have no label.
 """
 
-# sphinx_gallery_thumbnail_number = 1
-
 # %%
 # The training set is half of scikit-learn's handwritten digits, 64 grey values each. The figure
 # shows the other half, which no method has seen. PCA uses no labels. ``KernelEmbedding`` learns a
 # kernel and maps to its first two components; it chooses the kernel, the strength of the labels and
 # the exponent of the weights by cross-validation with nearest neighbours. It is fitted twice: with
 # all labels of the training half, and with one in five.
+
+# sphinx_gallery_thumbnail_number = 1
 
 import numpy as np
 from sklearn.datasets import load_digits

@@ -8,11 +8,11 @@ function that uses it, can have edges where the data have some. In this example 
 high and the low points of a canyon.
 """
 
-# sphinx_gallery_thumbnail_number = 1
-
 # %%
 # The data are elevations of a generated canyon with straight rims. Cross-validation chooses ``C``
 # and the width of the Gaussian SVM; TKL has no width, only ``C``.
+
+# sphinx_gallery_thumbnail_number = 1
 
 import numpy as np
 from sklearn.model_selection import GridSearchCV

@@ -20,7 +20,14 @@ from sklearn.svm import SVC, SVR
 from papers.data import PaperSet, read
 from papers.sample import Labels, Sample, folds, halves, losses, to_tune_on
 from papers.study import Contestant, Protocol, Record, Variants
-from pliant import C_path, DANKClassifier, DANKRegressor, KNPLClassifier, KNPLRegressor
+from pliant import (
+    C_path,
+    DANKClassifier,
+    DANKRegressor,
+    KNPLClassifier,
+    KNPLRegressor,
+    batch_decision_function,
+)
 from pliant.core.kernels.extension import CoordinateNeighbors, nearest, reciprocal
 from pliant.core.typing import Array, Indices
 
@@ -29,6 +36,9 @@ EPSILON = 0.1
 
 RULES = ("none", "smooth", "nearest", "reciprocal")
 """The rules for new points, in order of preference among equals."""
+
+BATCH = "batch"
+"""The DANK paper's rule, by which a prediction depends on the other rows that are predicted."""
 
 TAUS = (0.0, 0.001, 0.01, 0.1, 1.0)
 """The tau of the table on the rank of F."""
@@ -277,6 +287,29 @@ def _predicted(model: Any, sample: Sample, rule: str) -> tuple[Predictions, Pred
 
 
 @dataclass(frozen=True)
+class BatchDANK(Hadamard):
+    """DANK by the paper's own rule: all rows to predict are one batch, in cross-validation too."""
+
+    name: str = "batch-dank"
+    title: str = "DANK, batch rule"
+    tau: float | None = 0.01
+    rules = (BATCH,)
+
+    def path(self, fold: Fold, Cs: Sequence[float], setting: Setting) -> Predictions:
+        """Predict the fold's new rows for each C, (n_Cs, 1, m)."""
+        models = C_path(self.model(fold.task, setting), fold.X, fold.y, Cs)
+        return np.stack([by_batch(model, fold.X_new)[None] for model in models])
+
+    def final(
+        self, sample: Sample, rules: Sequence[str], setting: Setting
+    ) -> dict[str, tuple[Predictions, Predictions]]:
+        """Fit once; return the predictions of training and test rows."""
+        model = self.model(sample.task, setting).fit(sample.X, sample.y)
+        train, test = by_batch(model, sample.X), by_batch(model, sample.X_test)
+        return dict.fromkeys(rules, (train, test))
+
+
+@dataclass(frozen=True)
 class AllTaus(Contestant):
     """DANK at all `TAUS`, with the sigma and C that DANK chose at tau = .01."""
 
@@ -337,6 +370,15 @@ def by_rules(model: Any, fold: Fold, cross_gram: Array) -> Predictions:
         for m in getattr(model, "estimators_", [model])
     ]
     return np.asarray(model.classes_[_elected(values, pairs)])
+
+
+def by_batch(model: Any, X: Array) -> Predictions:
+    """Predict some rows, shape (m,), by the paper's rule for a batch."""
+    values = batch_decision_function(model, X)
+    if not hasattr(model, "classes_"):
+        return values
+    codes = (values > 0).astype(np.intp) if values.ndim == 1 else values.argmax(axis=1)
+    return np.asarray(model.classes_[codes])
 
 
 def set_rule(model: Any, rule: str) -> None:

@@ -27,6 +27,7 @@ from papers.figures.samples import (
 )
 from pliant import DANKClassifier, KNPLClassifier
 from pliant.core.typing import Array
+from pliant.datasets import make_sandwich
 from pliant.plots._common import BLUE, GREY, VERMILION
 
 RIM = 0.08
@@ -181,24 +182,6 @@ class KnplBoundary(PaperFigure):
             ],
             "means": ", ".join([f"SVM-CV {_percent(means['SVM-CV'], 2)}", *learned]),
         }
-
-
-def make_sandwich(n_per_class: int, seed: int) -> tuple[Array, Array]:
-    """Make class -1 as a band along the first axis, and class +1 on both sides of it.
-
-    Class +1 is a mixture of six Gaussians with equal weights, centres (-2, 0 or 2, -1.2 or 1.2)
-    and standard deviations (0.7, 0.5). Class -1 is uniform on [-3, 3] along the first axis and
-    normal with standard deviation 0.5 across it. The best rule is right about 84.7 % of the points.
-    Those of class +1 come first.
-    """
-    rng = np.random.default_rng(seed)
-    centres = np.array([[x, side] for side in (-1.2, 1.2) for x in (-2.0, 0.0, 2.0)])
-    spread = rng.standard_normal((n_per_class, 2)) * (0.7, 0.5)
-    bread = centres[rng.integers(6, size=n_per_class)] + spread
-    filling = np.column_stack(
-        [rng.uniform(-3, 3, n_per_class), 0.5 * rng.standard_normal(n_per_class)]
-    )
-    return np.vstack([bread, filling]), np.repeat([1.0, -1.0], n_per_class)
 
 
 def _dank_numbers(learned: DANKClassifier, sample: Sample) -> dict[str, Any]:

@@ -10,14 +10,15 @@ import numpy.typing as npt
 
 from papers.figures.figure import LEARNED_LINE, SVM_LINE, PaperFigure, canvas, eta_text, legend_of
 from papers.figures.samples import Chosen, Grid, choose, heart_half, svm
+from papers.theory import accelerated
 from pliant import DANKClassifier, KNPLClassifier
 from pliant.core.typing import Array
 from pliant.plots._common import BLUE, GREY, PURPLE, VERMILION
 from tests.reference import dank_algorithm1, knpl_admm, naive_hadamard
 
 METHODS = {
-    "projected gradient": (dank_algorithm1.projected_gradient, BLUE, SVM_LINE),
-    "Algorithm 1 (Nesterov)": (dank_algorithm1.nesterov, VERMILION, LEARNED_LINE),
+    "projected gradient": (accelerated.projected_gradient, BLUE, SVM_LINE),
+    "Algorithm 1 (Nesterov)": (accelerated.algorithm_1, VERMILION, LEARNED_LINE),
 }
 """As in the paper: dashed and solid."""
 

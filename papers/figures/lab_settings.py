@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from papers.figures.samples import Sample
 from pliant import LABRBFRegressor
 from pliant.core.typing import Array
+from pliant.datasets import cherkassky_function
 
 PRINTED: dict[str, Any] = {
     "n_members": 1,
@@ -65,28 +67,15 @@ def _cubed(X: Array) -> Array:
     return np.asarray(np.sin(X[:, 0] ** 3))
 
 
-def _first(X: Array) -> Array:
-    u, v = X.T
-    return np.asarray((1 + np.sin(2 * u + 3 * v)) / (3.5 + np.sin(u - v)))
-
-
-def _second(X: Array) -> Array:
-    x = X.T
-    return np.asarray(
-        10 * np.sin(np.pi * x[0] * x[1]) + 20 * (x[2] - 0.5) ** 2 + 5 * x[3] + 10 * x[4]
-    )
-
-
-def _third(X: Array) -> Array:
-    x = X.T
-    return np.asarray(np.exp(2 * np.pi * x[0] * np.sin(x[3]) + np.sin(x[1] * x[2])))
+def _named(name: str) -> Callable[[Array], Array]:
+    return partial(cherkassky_function, function=name)
 
 
 FUNCTIONS = {
     "sin(x^3)": Function("$\\sin(x^3)$", _cubed, -2.0, 2.0, 1, 0.4),
-    "f1": Function("$f_1$, two variables", _first, -2.0, 2.0, 2, 0.1),
-    "f2": Function("$f_2$, six variables", _second, -1.0, 1.0, 6, 0.1),
-    "f3": Function("$f_3$, four variables", _third, -0.25, 0.25, 4, 0.1),
+    "f1": Function("$f_1$, two variables", _named("f1"), -2.0, 2.0, 2, 0.1),
+    "f2": Function("$f_2$, six variables", _named("f2"), -1.0, 1.0, 6, 0.1),
+    "f3": Function("$f_3$, four variables", _named("f3"), -0.25, 0.25, 4, 0.1),
 }
 """sin(x^3) and those of Appendix E, with the noise of Figures 4 and 5. The domain of f1 is printed
 as [-2, -2]^2, which is a point, and read as [-2, 2]^2; that of sin(x^3) is not given."""

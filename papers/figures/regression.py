@@ -15,6 +15,7 @@ from papers.figures.figure import LEARNED_LINE, SVM_LINE, PaperFigure, canvas, d
 from papers.figures.samples import Chosen, Grid, Sample, adaptation_numbers, choose, gamma_of
 from pliant import C_path, DANKRegressor
 from pliant.core.typing import Array
+from pliant.datasets import cherkassky_function, step_function
 from pliant.plots._common import BLUE, GREY, VERMILION
 
 SVR_CV, DANK = "SVR-CV", "DANK"
@@ -108,7 +109,9 @@ class StepFunction(PaperFigure):
 
     def _sample(self, a: float) -> Sample:
         x, x_test = (np.linspace(-5.0, 5.0, m) for m in (self.n, self.n_test))
-        y, y_test = (steps(each, self.s, self.w, a) for each in (x, x_test))
+        y, y_test = (
+            step_function(each, height=self.s, period=self.w, sharpness=a) for each in (x, x_test)
+        )
         return Sample(x[:, None], y, x_test[:, None], y_test)
 
     def _words(self, measured: dict[str, Any]) -> dict[str, Any]:
@@ -136,7 +139,8 @@ class Surface(PaperFigure):
         points = np.random.default_rng(self.seed).uniform(low, high, (self.n, 2))
         ends = np.linspace(low, high, self.resolution)
         grid = places(ends, ends)
-        return Sample(points, cherkassky(*points.T), grid, cherkassky(*grid.T))
+        values, fresh = (cherkassky_function(each, "surface") for each in (points, grid))
+        return Sample(points, values, grid, fresh)
 
     def _draw_row(
         self, row: Any, sample: Sample, models: dict[str, Any], numbers: Measured
@@ -166,26 +170,6 @@ class Surface(PaperFigure):
 
     def _words(self, measured: dict[str, Any]) -> dict[str, Any]:
         return {"outcome": _outcome(measured)}
-
-
-def steps(x: Array, s: float, w: float, a: float) -> Array:
-    """Return the paper's g(s, w, a, x): steps of height s and period w; the larger a, the sharper.
-
-    (tanh(a x/w - a floor(x/w) - a/2) / (2 tanh(a/2)) + 1/2 + floor(x/w)) s, as printed. With
-    a = 0.05 the argument of tanh stays within 0.025, where tanh is a line, and g(x) = s x/w.
-    """
-    number = np.floor(x / w)
-    within = np.tanh(a * (x / w - number) - a / 2) / (2 * np.tanh(a / 2))
-    return np.asarray((within + 0.5 + number) * s)
-
-
-def cherkassky(u: Array, v: Array) -> Array:
-    """Return g(u, v) = 42.659 (0.1 + (u - 0.5) (g1 + 0.05)), as the DANK paper prints it.
-
-    g1 = (u - 0.5)^4 - 10 (u - 0.5)^2 (v - 0.5)^2 + 5 (v - 0.5)^4.
-    """
-    p, q = u - 0.5, v - 0.5
-    return np.asarray(42.659 * (0.1 + p * (p**4 - 10 * p**2 * q**2 + 5 * q**4 + 0.05)))
 
 
 def _numbers(model: Any, n_support: int, chosen: Chosen, sample: Sample) -> dict[str, Any]:

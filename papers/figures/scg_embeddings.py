@@ -12,12 +12,14 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from benchmarks.splits import random_halves
 from papers.contestants.embeddings import Eigenmaps
+from papers.contestants.unfolding import ColouredUnfolding
 from papers.data import paper_sets, read
 from papers.figures.figure import PaperFigure, canvas, lettered
 from papers.sample import draw
 from pliant import KernelEmbedding, SCGLogDetLearner
 from pliant.core.linalg import top_eigenpairs
 from pliant.core.typing import Array, Indices
+from pliant.datasets import make_bimodal
 from pliant.kernels import Gaussian
 
 NEIGHBOURS = 5
@@ -30,22 +32,25 @@ COLORS = (
 
 
 class ScgGaussians(PaperFigure):
-    """The data; the Gaussian kernel; the learned one on its points, on fresh ones, and centred."""
+    """The data; the Gaussian kernel; coloured unfolding; SCG-LDK, on fresh points, and centred."""
 
     name = "scg-figure-1"
 
     def _plot(self, data: str | None) -> tuple[Any, dict[str, Any]]:
         (X, y), (fresh, y_fresh) = (
-            bimodal(self.n_per_class, self.deviation, self.seed + k) for k in (0, 1)
+            make_bimodal(self.n_per_class, deviation=self.deviation, random_state=self.seed + k)
+            for k in (0, 1)
         )
-        options = {"gamma": self.gamma, "strength": self.strength}
-        learned = SCGLogDetLearner(**options).fit(X, y)
-        centred = SCGLogDetLearner(n_components=2, **options).fit(X, y)
+        learner = SCGLogDetLearner(gamma=self.gamma, strength=self.strength)
+        plain, centred = (KernelEmbedding(learner, center=flag).fit(X, y) for flag in (False, True))
         given, _ = two_main(*(Gaussian(self.gamma)(each, X) for each in (X, fresh)))
-        own, new = two_main(learned.transform(X), learned.transform(fresh))
+        setting = [{"neighbours": self.neighbours, "penalty": self.penalty}]
+        ((unfolded, _),) = ColouredUnfolding().coordinates(X, y, fresh, setting, 2)
+        own, new = plain.transform(X), plain.transform(fresh)
         panels = {
             "data": (X, y),
             "Gaussian": (given, y),
+            "coloured MVU": (unfolded, y),
             "SCG-LDK": (own, y),
             "SCG-LDK, fresh points": (new, y_fresh),
             "SCG-LDK, centred": (centred.transform(X), y),
@@ -53,7 +58,7 @@ class ScgGaussians(PaperFigure):
         measured = {name: _numbers(*panel) for name, panel in panels.items()}
         near = accuracy_of_new(own, y, new, y_fresh)
         measured["SCG-LDK, fresh points"]["accuracy"] = near
-        figure, (axes,) = canvas(14.0, 3.3, 1, 5)
+        figure, (axes,) = canvas(16.8, 3.3, 1, 6)
         for ax, (points, classes) in zip(axes, panels.values(), strict=True):
             for c, marker in enumerate("o^"):
                 _scatter(ax, points[classes == c], classes[classes == c], 14, marker)
@@ -153,16 +158,6 @@ class ScgDigits(PaperFigure):
         plain, free = measured["settings"].values()
         kernel = "the graph kernel" if free["graph kernel"] else "a Gaussian kernel"
         return {"seen": seen, "new": new, "plain": plain, "free": free, "kernel": kernel}
-
-
-def bimodal(n_per_class: int, deviation: float, seed: int) -> tuple[Array, Indices]:
-    """Draw two classes with centres at opposite corners of a square with sides of 2."""
-    rng = np.random.default_rng(seed)
-    corners = np.array([[[1.0, 1.0], [-1.0, -1.0]], [[1.0, -1.0], [-1.0, 1.0]]])
-    y = np.repeat([0, 1], n_per_class)
-    side = np.arange(2 * n_per_class) % 2
-    X = corners[y, side] + deviation * rng.standard_normal((2 * n_per_class, 2))
-    return X, y
 
 
 def two_main(gram: Array, cross_gram: Array) -> tuple[Array, Array]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from papers import page as md
-from papers.contestants.hadamard import CHOSEN, CONTESTANTS, FIXED, TAUS, TUNED
+from papers.contestants.hadamard import BATCH, CHOSEN, CONTESTANTS, FIXED, TAUS, TUNED
 from papers.data import printed, text
 from papers.results import Overall, Results, Way, way
 from papers.study import Study
@@ -18,6 +18,13 @@ GROUP = "hadamard"
 
 PLAIN = Way("svm", f"{FIXED}/none")
 """The reference of all tests."""
+
+BY_BATCH = {
+    "SVM-CV": PLAIN,
+    "DANK, batch rule": Way("batch-dank", f"{FIXED}/{BATCH}"),
+    "the same, eta tuned": Way("batch-dank", f"{TUNED}/{BATCH}"),
+}
+"""The columns of the table of the DANK paper's own rule for new points."""
 
 AT_REFERENCE = Way("dank-taus", "0.01/reciprocal")
 """The reference of the table on the rank of F."""
@@ -82,6 +89,7 @@ def tables(study: Study, results: Results) -> Iterator[str]:
     yield from _printed(study, results, methods, PLAIN)
     for who in compared:
         yield from _by_rule(who.contestant, results)
+    yield from _by_batch(results)
     ways = _ways([who.contestant for who in compared], ETAS)
     yield from ("## Averages over the sets", text(GROUP, "averages"), averages(ways, results))
     for who in compared:
@@ -146,6 +154,14 @@ def _by_rule(contestant: str, results: Results) -> Iterator[str]:
         ways |= {rule: Way(contestant, f"{eta}/{rule}") for rule in (*EXTENSIONS, CHOSEN)}
         yield f"{meaning}; *chosen* is the rule chosen by cross-validation:"
         yield _measured(ways, results, PLAIN)
+
+
+def _by_batch(results: Results) -> Iterator[str]:
+    """The test scores by the paper's rule for a batch, where they were measured on all sets."""
+    if all(results.has(name, who) for name in results.sets for who in BY_BATCH.values()):
+        yield "## DANK by the paper's rule for a batch"
+        yield text(GROUP, "batch")
+        yield _measured(BY_BATCH, results, PLAIN)
 
 
 def _ways(contestants: Sequence[str], etas: Sequence[str] | dict[str, str]) -> list[Way]:

@@ -53,9 +53,11 @@ if TYPE_CHECKING:
         SCGLogDetPath,
         TKLClassifier,
         TKLRegressor,
+        batch_decision_function,
     )
     from pliant.methods.side_information.information import SideInformation
     from pliant.methods.side_information.losses import scg_loss
+    from pliant.methods.side_information.pair_folds import PairKFold
     from pliant.metrics import kernel_alignment
 
 __all__ = [
@@ -83,6 +85,7 @@ __all__ = [
     "ModelFileError",
     "NonPSDWarning",
     "OrderSpectralLearner",
+    "PairKFold",
     "SCGLogDetLearner",
     "SCGLogDetPath",
     "SideInformation",
@@ -91,6 +94,7 @@ __all__ = [
     "TableError",
     "UniformWeightsWarning",
     "__version__",
+    "batch_decision_function",
     "compare",
     "kernel_alignment",
     "scg_loss",
@@ -100,6 +104,7 @@ _ELSEWHERE = {
     "FeatureScaleWarning": "pliant.core.exceptions",
     "ModelFileError": "pliant.core.exceptions",
     "NonPSDWarning": "pliant.core.exceptions",
+    "PairKFold": "pliant.methods.side_information.pair_folds",
     "SideInformation": "pliant.methods.side_information.information",
     "TableError": "pliant.core.exceptions",
     "UniformWeightsWarning": "pliant.core.exceptions",

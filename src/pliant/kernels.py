@@ -2,6 +2,7 @@
 
 from pliant.core.kernels.base import (
     Centered,
+    Exponential,
     FunctionKernel,
     Kernel,
     Normalized,
@@ -43,6 +44,7 @@ __all__ = [
     "TL1",
     "AdaptiveMatrix",
     "Centered",
+    "Exponential",
     "FunctionKernel",
     "Gaussian",
     "GeneralizedKernel",

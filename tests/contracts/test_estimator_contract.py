@@ -52,6 +52,7 @@ ESTIMATORS = [
     GKLClassifier(tol=0.1),
     AsymmetricKernelRidge(),
     AsymmetricKernelRidge(gamma=0.1),
+    AsymmetricKernelRidge(gamma=0.1, fit_intercept=True),
     AsymmetricKernelRidge("precomputed"),
     BEMKLClassifier(tol=0.1),
     BEMKLClassifier(["gaussian"]),
@@ -80,6 +81,7 @@ ESTIMATORS = [
         "linear", strength=1.0, beta=3.0, solver="eigh", graph="complete", scale_strength=False
     ),
     SCGLogDetLearner(strength=100.0, n_components=1),
+    SCGLogDetLearner(bound=0.1),
     SCGLogDetLearner(strength=100.0, n_landmarks=8, random_state=0),
     SCGLogDetLearner("precomputed", strength=10.0),
     SCGLogDetLearner("graph", strength=10.0),
@@ -90,7 +92,7 @@ ESTIMATORS = [
     ),
     LearnedKernelClassifier(OrderSpectralLearner()),
     LearnedKernelRegressor(SCGLogDetLearner(strength=10.0)),
-    KernelEmbedding(SCGLogDetLearner(strength=100.0), n_components=1),
+    KernelEmbedding(SCGLogDetLearner(strength=100.0), n_components=1, center=False),
     KernelEmbedding(n_components=1, strengths=(1.0, 100.0), betas=(1.0,), random_state=0),
 ]
 """One of each class, and one for each path that no other takes; options that meet share one."""

@@ -18,6 +18,7 @@ from pliant.kernels import (
     BASES,
     TL1,
     Centered,
+    Exponential,
     FunctionKernel,
     Gaussian,
     GeneralizedPolynomial,
@@ -103,6 +104,7 @@ CASES = [
     Case("scaled", 3.0 * Gaussian(0.5), ("scale", "kernel__gamma")),
     Case("normalized", Normalized(Polynomial(2)), ("kernel__gamma",)),
     Case("normalized tl1", Normalized(TL1(3.0)), ("kernel__rho",)),
+    Case("exponential", Exponential(Gaussian(0.3), 2.0), ("gamma", "kernel__gamma")),
     Case("centered", Centered(Gaussian(0.5), TRAIN), ("kernel__gamma",)),
     Case("gaussian of each", Gaussian([0.7, 0.0, 2.0])),
     Case("laplacian of each", Laplacian(np.array([0.7, 0.1, 2.0]))),
@@ -454,6 +456,7 @@ def test_both_sets_must_have_the_same_features(case):
         TL1(),
         Gaussian([1.0, 2.0, 3.0]),
         On(Gaussian(), [0, 1]),
+        Exponential(Gaussian()),
     ],
     ids=str,
 )

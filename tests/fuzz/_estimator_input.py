@@ -20,6 +20,7 @@ from pliant import (
 )
 from pliant.kernels import (
     TL1,
+    Exponential,
     Gaussian,
     GeneralizedPolynomial,
     Kernel,
@@ -285,6 +286,8 @@ def some_kernel(rng: Generator, d: int) -> Any:
         return kernel * power(rng, 0.3)
     if sort == 3:
         return On(kernel, [0])
+    if sort == 4:
+        return Exponential(kernel, power(rng, 0.7))
     return kernel
 
 
@@ -318,7 +321,7 @@ def _kernel(rng: Generator, d: int, owner: str) -> Any:
         return sort(box[0], box[1], degree)
     names = [
         "gaussian", "rbf", "laplacian", "matern12", "matern32", "matern52", "poly", "polynomial",
-        "sigmoid", "linear", "precomputed", "gausian", "graph",
+        "sigmoid", "linear", "tl1", "precomputed", "gausian", "graph",
     ]  # fmt: skip
     sort = rng.integers(8)
     if sort == 0:

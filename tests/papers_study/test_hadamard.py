@@ -15,6 +15,7 @@ from papers.contestants.hadamard import (
     CONTESTANTS,
     RULES,
     AllTaus,
+    BatchDANK,
     Fold,
     Setting,
     Tuning,
@@ -33,6 +34,7 @@ from papers.sample import folds, halves, losses, to_tune_on
 from papers.studies import STUDIES
 from papers.studies.hadamard import PLAIN, signs
 from papers.study import Entry, Run, perform
+from pliant import batch_decision_function
 from tests.papers_study import made_up
 
 SETS = paper_sets("hadamard")
@@ -122,6 +124,7 @@ def test_commands_show_paper_and_measured(name, sets, others, folder, out):
     compared = set(TABLES[name].beside.columns) & {"DANK", "KNPL"}
     assert text.count("eta tuned;") == len(compared)
     assert "tests against SVM-CV" in text
+    assert ("by the paper's rule for a batch" in text) == (name != "dank-table-6")
     assert {r["set"] for r in study["results"]} == set(sets.split(","))
     assert study["machine"]["packages"]["numpy"] == np.__version__
     assert str(folder) not in json.dumps(study)
@@ -228,6 +231,23 @@ def test_shared_predictions_are_those_of_predict(contestant, n_classes):
         np.testing.assert_allclose(predicted, machine.predict(fold.X_new), rtol=0, atol=1e-8)
     if n_classes == 0:
         assert len({tuple(np.round(p, 9)) for p in shared}) > 1
+
+
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+def test_the_batch_rule_predicts_all_rows_together(n_classes):
+    X, y = rows(60, n_classes)
+    task = "classification" if n_classes else "regression"
+    fold = Fold(task, X[:40], y[:40], X[40:])
+    setting = Setting(gamma=0.5, C=4.0, eta_scale=0.1, tol=1e-6, max_iter=100_000)
+    (predicted,) = BatchDANK().path(fold, [4.0], setting)
+    model = BatchDANK().model(task, setting).fit(fold.X, fold.y)
+    values = batch_decision_function(model, fold.X_new)
+    if n_classes == 0:
+        np.testing.assert_allclose(predicted, [values], rtol=0, atol=1e-8)
+    elif n_classes == 2:
+        np.testing.assert_array_equal(predicted, [model.classes_[1 * (values > 0)]])
+    else:
+        np.testing.assert_array_equal(predicted, [model.classes_[values.argmax(axis=1)]])
 
 
 def test_cross_validation_counts_the_losses_of_plain_fits(folder):
@@ -367,7 +387,9 @@ def test_early_ends_are_counted_and_told(folder):
 def test_runs_are_shared_between_tables():
     first = set(TABLES["dank-table-1"].runs(["heart"], 2))
     assert first < set(TABLES["dank-table-2"].runs(["heart"], 2))
-    assert first < set(TABLES["defaults"].runs(["heart"], 2))
+    by_batch = {(each, run) for each, run in first if each == BatchDANK()}
+    assert len(by_batch) == 2
+    assert first - by_batch < set(TABLES["defaults"].runs(["heart"], 2))
     taus = TABLES["dank-table-5"].runs(["heart"], 2)
     assert {each for each, _ in taus} == {AllTaus()}
     assert {(each.needs, replace(run, contestant=each.needs.name)) for each, run in taus} < first

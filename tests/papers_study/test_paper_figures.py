@@ -13,21 +13,20 @@ import pytest
 pytest.importorskip("matplotlib")
 
 from papers.figures import __main__ as command_line
-from papers.figures.boundaries import DankBoundaries, DankEntries, KnplBoundary, make_sandwich
+from papers.figures.boundaries import DankBoundaries, DankEntries, KnplBoundary
 from papers.figures.catalogue import FIGURES
 from papers.figures.convergence import DankConvergence, KnplConvergence
 from papers.figures.dank_parts import DankParts
 from papers.figures.lab_bandwidths import LabBandwidths
 from papers.figures.lab_errors import LabStart, LabSupport
 from papers.figures.lab_settings import FUNCTIONS
-from papers.figures.regression import Rivals, StepFunction, Surface, cherkassky, steps
+from papers.figures.regression import Rivals, StepFunction, Surface
 from papers.figures.samples import Grid, Sample, choose, clowns, gamma_of, svm
 from papers.figures.scg_embeddings import (
     ScgDigits,
     ScgGaussians,
     accuracy_among,
     accuracy_of_new,
-    bimodal,
     separation,
     two_main,
 )
@@ -204,24 +203,6 @@ def test_what_cannot_be_drawn_is_refused(arguments, message, capsys):
     assert message in capsys.readouterr().err
 
 
-def test_the_printed_step_function_is_almost_a_line():
-    x = np.linspace(-5, 5, 401)
-    assert np.abs(steps(x, 3.0, 2.0, 0.05) - 1.5 * x).max() < 2e-4
-    assert steps(np.array([-0.5, 0.5, 1.5, 3.5]), 3.0, 2.0, 200.0) == pytest.approx([0, 0, 3, 6])
-
-
-def test_the_function_of_two_variables_as_printed():
-    assert cherkassky(0.5, 0.3) == pytest.approx(4.2659)
-    assert cherkassky(1.5, 1.5) == pytest.approx(42.659 * (0.1 + 1 - 10 + 5 + 0.05))
-
-
-def test_the_sandwich_has_class_minus_one_inside():
-    X, y = make_sandwich(4000, seed=0)
-    assert np.abs(X[y < 0, 1]).mean() < 0.5 < 1.1 < np.abs(X[y > 0, 1]).mean()
-    assert X[y > 0].mean(axis=0) == pytest.approx([0, 0], abs=0.1)
-    assert np.array_equal(X, make_sandwich(4000, seed=0)[0])
-
-
 def test_training_and_test_clowns_share_their_scaling():
     sample = clowns(30, 70, seed=0)
     everything = np.concatenate([sample.X, sample.X_test])
@@ -279,10 +260,6 @@ def test_the_functions_of_lab_rbf_are_sampled_with_their_noise():
         assert ratio == pytest.approx(function.noise, rel=0.05)
         assert np.array_equal(function.values(sample.X_test), sample.y_test)
         assert function.low <= sample.X.min() < sample.X.max() <= function.high
-    f1, f2, f3 = (FUNCTIONS[name].values for name in ("f1", "f2", "f3"))
-    assert f1(np.zeros((1, 2))) == pytest.approx(1 / 3.5)
-    assert f2(np.array([[0.5, 1.0, 0.5, 1.0, 1.0, 9.0]])) == pytest.approx(25)
-    assert f3(np.array([[0.25, 0.0, 7.0, np.pi / 2]])) == pytest.approx(np.exp(np.pi / 2))
 
 
 def test_cliffs_are_where_the_ground_is_steep():
@@ -290,12 +267,6 @@ def test_cliffs_are_where_the_ground_is_steep():
     assert near_cliffs(np.array([on_cliff, on_plateau, in_river]), 0.0).tolist() == [
         True, False, False,
     ]  # fmt: skip
-
-
-def test_halves_of_a_class_are_at_opposite_corners():
-    X, y = bimodal(2000, 0.4, seed=0)
-    means = [X[(y == c) & (np.arange(len(y)) % 2 == s)].mean(axis=0) for c, s in np.ndindex(2, 2)]
-    np.testing.assert_allclose(means, [[1, 1], [-1, -1], [1, -1], [-1, 1]], atol=0.06)
 
 
 def test_new_points_are_mapped_as_the_points_themselves():

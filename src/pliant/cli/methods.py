@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pliant.cli.report import facts, number
 from pliant.comparison.run.baselines import BASELINES, available
 from pliant.registry import METHODS, Method, is_gamma
@@ -16,13 +18,14 @@ def methods() -> None:
 
 def _facts(method: Method) -> list[tuple[str, str]]:
     """Return what there is to know of one method."""
-    grid = [f"{name} in {_values(method, name)}" for name in method.grid]
     known = [
         (method.name, method.summary),
         ("  tasks", ", ".join(method.tasks)),
         ("  rows", _rows(method)),
-        ("  --tune", "; ".join(grid) or "nothing to choose"),
+        ("  --tune", _grid(method.grid) or "nothing to choose"),
     ]
+    if method.further:
+        known.append(("  --tune-also", _grid(method.further)))
     if method.name not in BASELINES:
         return [*known, ("  paper", method.paper)]
     absent = "" if available(method) else f" (not installed: pip install {method.paper})"
@@ -35,7 +38,11 @@ def _rows(method: Method) -> str:
     return f"up to {method.max_rows}" + (f", {how}" if how else "")
 
 
-def _values(method: Method, name: str) -> str:
-    """Return the values that tuning tries for a parameter."""
-    values = ", ".join(number(value) for value in method.grid[name])
-    return f"{{{values}}}" + (" / number of features" if is_gamma(name) else "")
+def _grid(grid: Mapping[str, tuple[float | str, ...]]) -> str:
+    """Return the values that tuning tries for each parameter."""
+    return "; ".join(f"{name} in {_values(name, values)}" for name, values in grid.items())
+
+
+def _values(name: str, values: tuple[float | str, ...]) -> str:
+    listed = ", ".join(number(value) for value in values)
+    return f"{{{listed}}}" + (" / number of features" if is_gamma(name) else "")

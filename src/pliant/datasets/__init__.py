@@ -1,5 +1,12 @@
 """Generated problems to learn from."""
 
+from pliant.datasets.from_papers import (
+    cherkassky_function,
+    make_bimodal,
+    make_cherkassky,
+    make_sandwich,
+    step_function,
+)
 from pliant.datasets.generators import (
     make_clowns,
     make_speed_problem,
@@ -9,9 +16,14 @@ from pliant.datasets.generators import (
 from pliant.datasets.messy import write_rentals
 
 __all__ = [
+    "cherkassky_function",
+    "make_bimodal",
+    "make_cherkassky",
     "make_clowns",
+    "make_sandwich",
     "make_speed_problem",
     "make_terrain",
+    "step_function",
     "terrain_elevation",
     "write_rentals",
 ]

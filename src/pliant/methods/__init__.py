@@ -1,6 +1,7 @@
 """The methods, one folder a family. No family imports another, except svm."""
 
 from pliant.core.public import set_public_module
+from pliant.methods.hadamard.batch import batch_decision_function
 from pliant.methods.hadamard.dank import DANKClassifier, DANKRegressor
 from pliant.methods.hadamard.knpl import KNPLClassifier, KNPLRegressor
 from pliant.methods.lab_rbf.classifier import LABRBFClassifier
@@ -55,6 +56,7 @@ __all__ = [
     "SCGLogDetPath",
     "TKLClassifier",
     "TKLRegressor",
+    "batch_decision_function",
 ]
 
 _OWN = {"Components", "LABRBFErrorModel", "LABRBFMember"}

@@ -175,7 +175,9 @@ class EmbeddingDisplay(Display):
         if len(classes) > MOST_IN_LEGEND:
             self._name(classes)
         else:
-            self.ax_.legend(frameon=False, fontsize=8, markerscale=1.4)
+            # names given one by one: the legend would leave out those that begin with "_"
+            names = [points.get_label() for points in self.points_]
+            self.ax_.legend(self.points_, names, frameon=False, fontsize=8, markerscale=1.4)
         rank = ", rank" if self.ranks else ""
         self.ax_.set(xlabel=f"{self.names[0]}{rank}", ylabel=f"{self.names[1]}{rank}")
 

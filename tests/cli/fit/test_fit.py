@@ -167,6 +167,15 @@ def test_tuning_chooses_from_the_grid(result):
     assert found["parameters"]["gamma"] == 0.25
 
 
+def test_tuning_chooses_further_parameters_if_asked_to(result):
+    words = ("--tune", "--param", "gamma=0.25", "--param", "C=2", "--cv", 0)
+    found = result(*words, "--tune-also", "eta_scale", "--tune-also", "extension")
+    assert list(found["tuned"]) == ["eta_scale", "extension"]
+    for name, value in found["tuned"].items():
+        assert value == found["parameters"][name]
+        assert value in METHODS["dank"].further[name]
+
+
 def test_tuning_counts_its_fits(pliant, folder):
     done = pliant(*FIT, "--tune", "--param", "gamma=0.25", "--cv", 2)
     assert done.err == "Learning from 60 rows: 123 fits\n"  # 3 times (8 settings by 5 folds, and 1)

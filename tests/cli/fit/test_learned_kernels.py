@@ -94,7 +94,7 @@ REFUSED = {
     "learner__strength=-1": "expected strength > 0, a finite number, got -1",
     "machine__C=0": "expected C > 0, a finite number, got 0",
     "machine__kernel=gaussian": "expected machine to take kernel values",
-    "learner__kernel=tl1": "expected kernel in",
+    "learner__kernel=tl2": "expected kernel in",
     "learner=1": "has no parameter 'learner'",
     "unlabeled=perhaps": "column 'sick' holds 'perhaps' nowhere",
 }

@@ -6,12 +6,15 @@ import pytest
 from pliant.kernels import (
     TL1,
     Centered,
+    Exponential,
+    FunctionKernel,
     Gaussian,
     Laplacian,
     Linear,
     Matern,
     Normalized,
     Polynomial,
+    Precomputed,
     Product,
     Scaled,
     Sum,
@@ -72,6 +75,7 @@ def test_a_factor_must_be_positive(scale):
         lambda inner: k * inner,
         lambda inner: 2 * inner,
         Normalized,
+        Exponential,
         lambda inner: Centered(inner, POINTS),
         lambda inner: Normalized(3 * (k + Centered(k * inner, POINTS))),
     ],
@@ -111,6 +115,53 @@ def test_a_zero_on_the_diagonal_cannot_be_normalised():
             call()
     with pytest.raises(ValueError, match=said):
         kernel.diag(with_zero)
+
+
+def test_exponential_agrees_with_equation_13():
+    twin = naive.nested_exponential(naive.gaussian(0.5), 2.0)
+    kernel = Exponential(k, gamma=2.0)
+    np.testing.assert_allclose(kernel(X, Y), naive.gram_by_loops(twin, X, Y), rtol=1e-13)
+    np.testing.assert_array_equal(kernel.diag(X), np.ones(len(X)))
+
+
+def test_exponential_of_a_unit_kernel_is_the_gaussian_of_its_feature_vectors():
+    features = np.linalg.cholesky(k(X))
+    np.testing.assert_allclose(
+        Exponential(k, gamma=3.0)(X), Gaussian(1.5)(features), rtol=0, atol=1e-14
+    )
+
+
+def test_exponential_is_a_series_of_entrywise_powers():
+    inner, gamma, term, series = q(X, Y), 0.3, np.exp(-0.3), 0.0
+    for m in range(1, 60):
+        series += term
+        term = term * gamma * inner / m
+    np.testing.assert_allclose(Exponential(q, gamma)(X, Y), series, rtol=1e-12)
+
+
+def test_exponentials_that_overflow_are_refused_and_those_that_vanish_are_zero():
+    large = np.array([[1e3, 0.0], [-1e3, 0.0], [1e200, 0.0], [-1e200, 0.0]])
+    kernel = Exponential(Linear())
+    assert kernel(large[[0]], large[[1]]) == 0.0
+    assert kernel(large[[2]], large[[3]]) == 0.0
+    for point in large[[0]], large[[2]]:
+        for call in (kernel, kernel.diag):
+            with pytest.raises(ValueError, match="finite kernel values, got inf or NaN from Exp"):
+                call(point)
+    assert kernel(large[[0]] / 1e3, large[[1]] / 1e3)[0, 0] == pytest.approx(np.exp(-2.0))
+    sharp = Exponential(Gaussian(), gamma=1e308)
+    np.testing.assert_array_equal(sharp(large), np.eye(4))
+
+
+def test_exponential_leaves_a_given_gram_as_it_is():
+    gram = k(X)
+    kernel = Exponential(Precomputed(gram), gamma=2.0)
+    numbers = np.arange(len(X))[:, None]
+    np.testing.assert_allclose(kernel(numbers), Exponential(k, gamma=2.0)(X), rtol=1e-15)
+    np.testing.assert_array_equal(kernel.kernel.gram, k(X))
+    own = FunctionKernel(lambda A, B: gram)
+    np.testing.assert_array_equal(Exponential(own)(X), np.exp(k(X) - 1.0))
+    np.testing.assert_array_equal(gram, k(X))
 
 
 def test_centered_agrees_with_the_formula():

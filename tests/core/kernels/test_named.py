@@ -6,6 +6,7 @@ from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
 from pliant.kernels import (
     KERNEL_NAMES,
+    TL1,
     FunctionKernel,
     Gaussian,
     Kernel,
@@ -39,11 +40,20 @@ def test_a_name_and_a_gamma_make_a_kernel(name):
     assert kernel.get_params() == NAMED[name].get_params()
 
 
-def test_linear_is_the_one_name_without_gamma():
-    assert set(KERNEL_NAMES) == {*NAMED, "linear"}
-    assert type(as_kernel("linear", X)) is Linear
-    with pytest.raises(ValueError, match=r"got 2\.0: kernel='linear' has no gamma"):
-        as_kernel("linear", X, gamma=2.0)
+@pytest.mark.parametrize(("name", "kind"), [("linear", Linear), ("tl1", TL1)])
+def test_two_names_have_no_gamma(name, kind):
+    assert set(KERNEL_NAMES) == {*NAMED, "linear", "tl1"}
+    assert type(as_kernel(name, X)) is kind
+    with pytest.raises(ValueError, match=rf"got 2\.0: kernel='{name}' has no gamma"):
+        as_kernel(name, X, gamma=2.0)
+
+
+def test_the_rho_of_tl1_is_a_share_of_the_ranges():
+    points = np.array([[0.0, 10.0, 5.0], [2.0, 30.0, 5.0], [1.0, 20.0, 5.0]])
+    assert as_kernel("tl1", points).rho == pytest.approx(0.7 * 22.0)
+    assert as_kernel("tl1", np.ones((3, 4))).rho == pytest.approx(0.7 * 4)
+    with pytest.raises(ValueError, match="ranges have a finite sum for kernel='tl1', got values"):
+        as_kernel("tl1", np.array([[-1e308], [1e308]]))
 
 
 @pytest.mark.parametrize("name", NAMED)

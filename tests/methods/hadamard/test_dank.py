@@ -439,7 +439,7 @@ BAD_PARAMETERS = [
     ({"kernel": "linear", "gamma": 2.0}, "has no gamma"),
     ({"kernel": "precomputed", "gamma": 2.0}, "has no gamma"),
     ({"kernel": Gaussian(-1.0)}, r"expected Gaussian\(gamma=...\) > 0"),
-    ({"kernel": TL1()}, "expected a positive semi-definite kernel"),
+    ({"kernel": "sigmoid", "gamma": 5.0}, "without negative eigenvalues, which DANK"),
 ]
 
 

@@ -388,6 +388,21 @@ def test_refinement_removes_most_of_the_rounding_error():
     assert np.abs(refined - expected).max() < 0.2 * np.abs(coarse - expected).max()
 
 
+@pytest.mark.parametrize("kind", ["ridge", "evidence"])
+def test_rounding_errors_above_the_penalty_are_no_error(kind):
+    """Features that are nearly equal: in float32 their Gram matrix has negative eigenvalues."""
+    case = Case(kind, n=1500, m=300, d=30, alpha=3e-5 * 1500)
+    case.X = np.where(case.X < 0.8, -1.0, 1.0)
+    case.centres, s = case.X[:300].copy(), np.full((300, 30), -7.0)
+    rounded = case.rows(dtype="float32").evaluated(s).normal_equations(case.alpha)
+    assert rounded.rounded
+    assert np.linalg.eigvalsh(rounded.gram)[0] < -case.alpha
+    exact, single = (
+        case.problem(dtype=dtype).value(s, math.log(case.alpha)) for dtype in ("float64", "float32")
+    )
+    assert single == pytest.approx(exact, rel=1e-5)
+
+
 def test_a_penalty_of_nearly_zero_leaves_finite_coefficients():
     gram, right = np.diag([4.0, 0.0]), np.array([[2.0], [1e-17]])
     small, ordinary = ridge_path(gram, right, np.array([1e-320, 1.0]))

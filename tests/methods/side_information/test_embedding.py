@@ -371,7 +371,7 @@ def test_a_fit_that_is_broken_off_leaves_nothing_half_done(monkeypatch, trouble)
     X, y = data()
     embedding = KernelEmbedding(SCGLogDetLearner(strength=1.0)).fit(X, y)
 
-    def broken(*args):
+    def broken(*args, **options):
         raise trouble
 
     monkeypatch.setattr(Components, "of_gram", broken)

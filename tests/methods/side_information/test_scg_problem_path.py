@@ -197,3 +197,13 @@ def test_bad_matrices_and_information():
         path.gram(SideInformation.from_labels(y[:20]), 1.0)
     with pytest.raises((TypeError, ValueError), match="SideInformation"):
         path.gram(y, 1.0)
+
+
+def test_products_beyond_the_range_of_floats_are_named():
+    X, y = data()
+    path = SCGLogDetPath(1e200 * Gaussian(0.3)(X))
+    assert np.isfinite(path.gram(SideInformation.from_labels(y), 1.0)).all()
+    some = SideInformation.from_labels(np.where(np.arange(40) < 30, y, -1))
+    assert np.isfinite(path.gram(some, 1.0)).all()
+    with pytest.raises(ValueError, match=r"strength=1e\+200 for kernel values up to 1e\+200"):
+        path.gram(some, 1e200, scale_strength=False)

@@ -276,7 +276,7 @@ def batch_reciprocal_neighbors(X_new: npt.ArrayLike, X_train: npt.ArrayLike) -> 
     Maximises 1/(r s), where X_new[j] is the r-th nearest *new* point to X_train[i], and
     X_train[i] the s-th nearest training point to X_new[j] (Liu et al. 2020, equation (11)). The
     answer for one point depends on the others in the batch, so that no estimator predicts by
-    it; it is here to repeat the paper's experiments.
+    it; `pliant.batch_decision_function` does, to repeat the paper's experiments.
 
     Parameters
     ----------
@@ -286,11 +286,23 @@ def batch_reciprocal_neighbors(X_new: npt.ArrayLike, X_train: npt.ArrayLike) -> 
     Returns
     -------
     array of shape (m,)
-        Row numbers of X_train.
+        Row numbers of X_train. Of equally near points the first is the nearer, and of equal
+        products the first training point is taken.
     """
     train = check_points(X_train, "X_train")
     new = check_points(X_new, "X_new", n_features=train.shape[1])
-    distances = cdist(train, new)
-    r = 1 + distances.argsort(axis=1, kind="stable").argsort(axis=1, kind="stable")
-    s = 1 + distances.argsort(axis=0, kind="stable").argsort(axis=0, kind="stable")
-    return np.asarray((r * s).argmin(axis=0))
+    n, m = len(train), len(new)
+    r = np.empty((n, m), dtype=np.int32)  # all ranks among the new points; the others by blocks
+    for rows in row_parts(np.arange(n), max(m, 1)):
+        r[rows] = _ranks(cdist(train[rows], new))
+    best = np.empty(m, dtype=np.intp)
+    for columns in row_parts(np.arange(m), n):
+        s = _ranks(cdist(new[columns], train))
+        best[columns] = (r[:, columns].T * s).argmin(axis=1)
+    return best
+
+
+def _ranks(distances: Array) -> Indices:
+    """Return the rank of each entry in its row, 1 for the smallest, ties in column order."""
+    order = distances.argsort(axis=1, kind="stable")
+    return 1 + order.argsort(axis=1, kind="stable")

@@ -349,7 +349,16 @@ _WITH_GAMMA: dict[str, Callable[[float], Kernel]] = {
     "sigmoid": lambda gamma: Sigmoid(gamma=gamma),
 }
 
-KERNEL_NAMES = (*_WITH_GAMMA, "linear")
+_WITHOUT_GAMMA: dict[str, Callable[[Array], Kernel]] = {
+    "linear": lambda X: Linear(),
+    "tl1": lambda X: TL1(TL1_SHARE * _total_range(X)),
+}
+
+TL1_SHARE = 0.7
+"""What the literature takes for rho, as a share of the largest 1-norm distance of two points in the
+box of the features: .7 times their number where each is scaled to [0, 1]."""
+
+KERNEL_NAMES = (*_WITH_GAMMA, *_WITHOUT_GAMMA)
 """The kernels that can be asked for by name; "rbf" and "poly" are scikit-learn's names for the
 Gaussian and the polynomial kernel."""
 
@@ -368,8 +377,8 @@ def as_kernel(
         A name in `KERNEL_NAMES`; a kernel object, which is cloned; a function of two matrices; or
         "precomputed".
     X : array of shape (n, d)
-        The training points, for ``gamma="scale"`` and ``"auto"``; their Gram matrix, for
-        "precomputed".
+        The training points, for ``gamma="scale"`` and ``"auto"``, and for "tl1", whose rho is .7
+        times the sum of the ranges of the features; their Gram matrix, for "precomputed".
     gamma : float or {"scale", "auto"}
         For kernels by name: a number > 0; "scale" is 1/(d var(X)), "auto" is 1/d.
     feature_names : sequence of str of length d, optional
@@ -388,7 +397,7 @@ def as_kernel(
         if check_choice("kernel", kernel, (*KERNEL_NAMES, "precomputed")) in _WITH_GAMMA:
             return _WITH_GAMMA[kernel](_gamma_value(gamma, X))
         _refuse_gamma(gamma, f"kernel={kernel!r} has no gamma")
-        return Linear() if kernel == "linear" else Precomputed(X)
+        return Precomputed(X) if kernel == "precomputed" else _WITHOUT_GAMMA[kernel](X)
     _refuse_gamma(gamma, "gamma belongs to kernels given by name; set it on the kernel itself")
     if isinstance(kernel, Kernel):
         return resolve_columns(clone(kernel), feature_names, X.shape[1])
@@ -400,6 +409,21 @@ def as_kernel(
         f"expected kernel to be a name in {sorted(KERNEL_NAMES)}, a Kernel, a function of two "
         f"matrices or 'precomputed', got {got}"
     )
+
+
+def _total_range(X: Array) -> float:
+    """Return the sum of the ranges of the features, or their number where all points are equal.
+
+    Raises ValueError if that sum leaves the range of floats.
+    """
+    with np.errstate(over="ignore"):
+        total = float(np.ptp(X, axis=0).sum())
+    if not total < np.inf:
+        raise ValueError(
+            "expected features whose ranges have a finite sum for kernel='tl1', got values up to "
+            f"{np.abs(X).max():.3g}; scale the features"
+        )
+    return total or float(X.shape[1])
 
 
 def _refuse_gamma(gamma: float | str, why: str) -> None:

@@ -128,17 +128,49 @@ class BaseHadamard(BaseSVM):
     def _common(self, X: Array, used: Mask) -> tuple[Kernel, DenseRows | None, bool]:
         kernel = self._base_kernel(X)
         self._warn_of_unlike_scales(kernel, X if used.all() else X[used])
-        if isinstance(kernel, Precomputed) or self._keeps_whole(len(X)):
-            gram, psd = _checked_gram(kernel, X)
+        if isinstance(kernel, Precomputed) or self._keeps_whole(len(X), kernel.psd):
+            gram, psd = self._checked_gram(kernel, X)
             return kernel, DenseRows(gram, None if self.dtype == "auto" else self.dtype), psd
         if not made_of(kernel, Precomputed, FunctionKernel):
             return kernel, None, True
         some = np.unique(np.linspace(0, len(X) - 1, SAMPLE).astype(np.intp))
         try:
-            return kernel, None, _checked_gram(kernel, X[some])[1]
+            return kernel, None, self._checked_gram(kernel, X[some])[1]
         except ValueError as error:
             rows = f"tested on {len(some)} rows spread evenly over X"
             raise ValueError(f"{error} ({rows})") from None
+
+    def _checked_gram(self, kernel: Kernel, X: Array) -> tuple[Array, bool]:
+        """Return the training Gram matrix, and whether it is positive semi-definite.
+
+        That of a kernel that declares itself indefinite must be. A matrix or a function that a
+        user wrote need not: there is a warning, and no certificate.
+        """
+        gram = finite_gram(kernel, X)
+        given = made_of(kernel, Precomputed, FunctionKernel)
+        if kernel.psd and not given:
+            return gram, True
+        if given:
+            check_gram(gram)
+        if isinstance(kernel, Precomputed) and kernel.proved:
+            return gram, True
+        smallest = negative_eigenvalue(gram)
+        if smallest is not None and not kernel.psd:
+            raise ValueError(
+                f"expected a Gram matrix without negative eigenvalues, which "
+                f"{type(self).__name__} needs for a convex problem and its certificate, got "
+                f"{smallest:.3g} from {kernel!r}: choose a positive semi-definite kernel or other "
+                "parameters, or give the matrix as kernel='precomputed' for a fit without a "
+                "certificate"
+            )
+        if smallest is not None:
+            warnings.warn(
+                f"the kernel matrix is not positive semi-definite: its smallest eigenvalue is "
+                f"{smallest:.3g}; the problem is not convex and dual_gap_ will be nan",
+                NonPSDWarning,
+                stacklevel=stack_level(),
+            )
+        return gram, smallest is None
 
     def _warn_of_unlike_scales(self, kernel: Kernel, X: Array) -> None:
         """Give a FeatureScaleWarning if one feature dwarfs another in a kernel of one width.
@@ -165,21 +197,20 @@ class BaseHadamard(BaseSVM):
         )
 
     def _base_kernel(self, X: Array) -> Kernel:
-        """Return the kernel to start from, if a support vector machine can use it."""
+        """Return the kernel to start from, if its values may form a Gram matrix."""
         kernel = as_kernel(self.kernel, X, self.gamma, getattr(self, "feature_names_in_", None))
-        for fits, name in (
-            (kernel.symmetric, "symmetric"),
-            (kernel.psd, "positive semi-definite"),
-        ):
-            if not fits:
-                raise ValueError(
-                    f"expected a {name} kernel, which {type(self).__name__} needs for a convex "
-                    f"problem, got {kernel!r}"
-                )
+        if not kernel.symmetric:
+            raise ValueError(
+                f"expected a symmetric kernel, which {type(self).__name__} needs for a convex "
+                f"problem, got {kernel!r}"
+            )
         return kernel
 
-    def _keeps_whole(self, n: int) -> bool:
-        """Whether the Gram matrix of n points is kept."""
+    def _keeps_whole(self, n: int, psd: bool) -> bool:
+        """Whether the Gram matrix of n points is kept: that of an indefinite kernel must be."""
+        if not psd:
+            self._check_provable(n)
+            return True
         fits = self._fits(n)
         if self._centred:  # this rule and tau > 0 couple all samples: rows are read many times
             return fits
@@ -191,6 +222,23 @@ class BaseHadamard(BaseSVM):
                 f"got {self.tau!r}"
             )
         return self.partition is None and fits and (n <= DENSE_ROWS or coupled)
+
+    def _check_provable(self, n: int) -> None:
+        """Raise ValueError unless the Gram matrix of an indefinite kernel is looked at as a whole.
+
+        What the fit needs is a matrix without negative eigenvalues; the values of the kernel
+        between new points may have any.
+        """
+        remedy = ""
+        if not self._centred and self.partition is not None:
+            remedy = f"leave out partition={self.partition!r}"
+        elif not self._fits(n):
+            remedy = f"give cache_mb of {int(8.0 * n**2 / 2**20) + 1} or more"
+        if remedy:
+            raise ValueError(
+                f"expected a positive semi-definite kernel where the Gram matrix is not kept whole "
+                f"and cannot be tested, got {self.kernel!r}: {remedy}, or choose another kernel"
+            )
 
     def _fits(self, n: int) -> bool:
         return 8.0 * n**2 <= self.cache_mb * 2.0**20
@@ -435,22 +483,3 @@ def _warn_if_open(
         ConvergenceWarning,
         stacklevel=stack_level(),
     )
-
-
-def _checked_gram(kernel: Kernel, X: Array) -> tuple[Array, bool]:
-    """Return the training Gram matrix, and whether it is positive semi-definite."""
-    gram = finite_gram(kernel, X)
-    if not made_of(kernel, Precomputed, FunctionKernel):
-        return gram, True
-    check_gram(gram)
-    if isinstance(kernel, Precomputed) and kernel.proved:
-        return gram, True
-    smallest = negative_eigenvalue(gram)
-    if smallest is not None:
-        warnings.warn(
-            f"the kernel matrix is not positive semi-definite: its smallest eigenvalue is "
-            f"{smallest:.3g}; the problem is not convex and dual_gap_ will be nan",
-            NonPSDWarning,
-            stacklevel=stack_level(),
-        )
-    return gram, smallest is None

@@ -296,6 +296,20 @@ class HadamardKernel(AdaptedKernel):
         change = self._change(gram, self._trained(left), self._trained(right))
         return change[row_of[:, None], column_of]
 
+    def in_places(self, X: Array, places: Indices) -> Array:
+        """Return k(x, x_j) F(x~, x_j) for all support points x_j, shape (m, s).
+
+        `places`, shape (m,), has for each row x of X the number of the training point x~ whose
+        row of F it takes.
+        """
+        gram = self.base._gram(X, self.points[self.support])
+        if not (self.support.size and self.quartic):
+            return gram
+        adapted = self._copied(places, self.support)
+        adapted += 1.0
+        adapted *= gram
+        return adapted
+
     def _between(self, rows: Indices, columns: Indices) -> Array:
         """Return k between training points."""
         if not rows.size or not columns.size:

@@ -30,8 +30,9 @@ class KNPLClassifier(BaseHadamard, SVMClassifier):
     ----------
     kernel : str, Kernel or callable, default="gaussian"
         The base kernel: "gaussian", "laplacian", "matern12", "matern32", "matern52",
-        "polynomial", "linear"; a pliant kernel; a function of two matrices; or "precomputed".
-        Positive semi-definite.
+        "polynomial", "linear", "tl1", "sigmoid"; a pliant kernel; a function of two matrices; or
+        "precomputed". Its Gram matrix of the training points must be positive semi-definite;
+        that of "tl1", "sigmoid" and other kernels that may be indefinite is tested.
     gamma : float or {"scale", "auto"}, default="scale"
         > 0, for kernels by name; "scale" is 1/(d var(X)), "auto" is 1/d.
     C : float, default=1.0
@@ -186,8 +187,9 @@ class KNPLRegressor(BaseHadamard, SVMRegressor):
     ----------
     kernel : str, Kernel or callable, default="gaussian"
         The base kernel: "gaussian", "laplacian", "matern12", "matern32", "matern52",
-        "polynomial", "linear"; a pliant kernel; a function of two matrices; or "precomputed".
-        Positive semi-definite.
+        "polynomial", "linear", "tl1", "sigmoid"; a pliant kernel; a function of two matrices; or
+        "precomputed". Its Gram matrix of the training points must be positive semi-definite;
+        that of "tl1", "sigmoid" and other kernels that may be indefinite is tested.
     gamma : float or {"scale", "auto"}, default="scale"
         > 0, for kernels by name; "scale" is 1/(d var(X)), "auto" is 1/d.
     C : float, default=1.0

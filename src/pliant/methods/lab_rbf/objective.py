@@ -119,10 +119,8 @@ class Ridge(_OnRows):
 
     def _valued(self, features: Evaluation) -> tuple[float, _Residual]:
         """Return the value, and the residual."""
-        equations = features.normal_equations(self.alpha)
-        a, residual = _coefficients(
-            equations, features, cholesky_factor(equations.gram, self.alpha), self.alpha
-        )
+        equations, factor, _ = _factored(features, self.alpha, 0.0)
+        a, residual = _coefficients(equations, features, factor, self.alpha)
         energy = residual.square() + self.alpha * float(np.vdot(a, a))
         return self._factor * energy, residual
 
@@ -176,9 +174,7 @@ class Evidence(_OnRows):
 
     def _valued(self, features: Evaluation, level: float) -> _Valued:
         """Return the value, and what it was computed from."""
-        equations = features.normal_equations(math.exp(level))
-        lam = math.exp(level) + JITTER * float(equations.gram.diagonal().mean())
-        factor = cholesky_factor(equations.gram, lam)
+        equations, factor, lam = _factored(features, math.exp(level), JITTER)
         a, residual = _coefficients(equations, features, factor, lam)
         energy = max(residual.square() + lam * float(np.vdot(a, a)), LEAST_ENERGY)
         complexity = 2.0 * float(np.log(factor.diagonal()).sum()) - len(a) * math.log(lam)
@@ -291,6 +287,28 @@ def _coefficients(
         return a, residual
     a = a - _solved(factor, residual.pulled() + alpha * a)
     return a, _Residual(a, features)
+
+
+def _factored(
+    features: Evaluation, alpha: float, jitter: float
+) -> tuple[NormalEquations, Array, float]:
+    """Return F'F and F'y, the Cholesky factor of F'F + lam I, and lam.
+
+    lam is alpha and the jitter, which is relative to the mean diagonal of F'F. Where the rounding
+    errors of products in float32 are larger than lam, the products are computed in float64.
+    """
+
+    def factored(equations: NormalEquations) -> tuple[NormalEquations, Array, float]:
+        lam = alpha + jitter * float(equations.gram.diagonal().mean())
+        return equations, cholesky_factor(equations.gram, lam), lam
+
+    equations = features.normal_equations(alpha)
+    try:
+        return factored(equations)
+    except ValueError:
+        if not equations.rounded:
+            raise
+    return factored(features.normal_equations(0.0))  # nothing is rounded for a penalty of zero
 
 
 def cholesky_factor(gram: Array, alpha: Array | float) -> Array:

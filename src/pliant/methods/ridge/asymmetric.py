@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
 from pliant.core.validation import (
     Constraint,
+    check_flag,
     check_parameters,
     check_points,
     check_targets,
@@ -36,18 +37,20 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     .. math::
 
         \min_{w, v, e, r} \; \alpha w'v + \sum_i s_i e_i r_i \quad \text{such that} \quad
-        e_i = y_i - \phi(x_i)'w, \; r_i = y_i - \psi(x_i)'v,
+        e_i = y_i - \phi(x_i)'w - b, \; r_i = y_i - \psi(x_i)'v - c,
 
-    problem (7) of [1]_ with sample weights s. At the stationary point of its Theorem 1 the
-    models are, for K = k(X, X) and weights of 1,
+    problem (7) of [1]_ with sample weights s and, if asked for, intercepts b and c without a
+    penalty; the paper has none. At the stationary point of its Theorem 1 the models are, for
+    K = k(X, X), weights of 1 and no intercepts,
 
     .. math::
 
         f_1(t) = k(t, X) (K + \alpha I)^{-1} y, \qquad f_2(t) = k(X, t)' (K' + \alpha I)^{-1} y.
 
-    `predict` returns f1, `predict_second` f2. For a symmetric kernel both are kernel ridge
-    regression. For an asymmetric one, ``sklearn.kernel_ridge.KernelRidge`` reads half of the
-    matrix only and silently returns wrong coefficients.
+    With intercepts, the coefficients of each model sum to 0: see the notes. `predict` returns f1,
+    `predict_second` f2. For a symmetric kernel both are kernel ridge regression. For an asymmetric
+    one, ``sklearn.kernel_ridge.KernelRidge`` reads half of the matrix only and silently returns
+    wrong coefficients.
 
     Parameters
     ----------
@@ -58,6 +61,9 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Ridge penalty, > 0.
     gamma : float or {"scale", "auto"}, default="scale"
         Parameter of kernels by name: "scale" is 1/(n_features var(X)), "auto" 1/n_features.
+    fit_intercept : bool, default=False
+        Whether both models have an intercept. Without one, as in the paper, predictions far from
+        the training points approach 0, not the mean of y, so y is best centred.
 
     Attributes
     ----------
@@ -66,18 +72,19 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     support_vectors_ : array of shape (n_samples, n_features) or None
         The training points; None for "precomputed".
     dual_coef_ : array of shape (n_samples,) or (n_samples, n_outputs)
-        Coefficients of f1: kernel_(t, support_vectors_) @ dual_coef_ is its value.
+        Coefficients of f1: kernel_(t, support_vectors_) @ dual_coef_ + intercept_ is its value.
     second_dual_coef_ : array of the shape of dual_coef_
-        Coefficients of f2: kernel_(support_vectors_, t).T @ second_dual_coef_ is its value.
-    intercept_ : float
-        0.0: there is none. Centre y where it is far from 0.
+        Coefficients of f2: kernel_(support_vectors_, t).T @ second_dual_coef_ +
+        second_intercept_ is its value.
+    intercept_, second_intercept_ : float or arrays of shape (n_outputs,)
+        The intercepts b of f1 and c of f2; 0.0 with fit_intercept=False.
     residuals_, second_residuals_ : arrays of the shape of dual_coef_
         e = y - f1(X) and r = y - f2(X). The paper suggests the model with the smaller ones.
     multipliers_, second_multipliers_ : arrays of the shape of dual_coef_
         Lagrange multipliers of the two constraints. By Theorem 3 each is the residual of the
         *other* model, times the sample weight: those of e are s r, those of r are s e.
     condition_ : float
-        Estimated condition number of K + alpha I.
+        Estimated condition number of K + alpha I; with intercepts K is centred.
     n_features_in_ : int
         Number of features seen during fit.
 
@@ -86,6 +93,19 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     K need not have eigenvalues > 0, so K + alpha I can be singular: it is factored as LU, and its
     condition is checked. Time O(n^3), memory two matrices of shape (n, n), n = n_samples. Two
     equal samples i and j get coefficients that differ by (y_i - y_j)/alpha.
+
+    The objective is stationary in b where the errors of f2, times the weights, sum to 0, and in c
+    where those of f1 do. As w and v combine the training points with these errors over alpha as
+    coefficients, the coefficients a of f1 and their intercept solve
+
+    .. math::
+
+        (K + \alpha S^{-1}) a + b 1 = y, \qquad 1'a = 0, \qquad S = \mathrm{diag}(s),
+
+    and those of f2 the same system with K'. It is solved as a system without intercepts for K
+    centred by its weighted row and column means, and y centred by its weighted mean. For a
+    symmetric kernel this is ridge regression on centred features, as
+    ``sklearn.linear_model.Ridge`` has it.
 
     Where a kernel knows its second argument at the support points only, as one with a bandwidth
     per support point, f2 has no value at new points: `predict_second` raises the kernel's error.
@@ -110,15 +130,24 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     True
     """
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {"alpha": real_number(above=0)}
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        "alpha": real_number(above=0),
+        "fit_intercept": check_flag,
+    }
     """The kernel and gamma are checked where the kernel is made."""
 
     def __init__(
-        self, kernel: Any = "gaussian", alpha: float = 1.0, *, gamma: float | str = "scale"
+        self,
+        kernel: Any = "gaussian",
+        alpha: float = 1.0,
+        *,
+        gamma: float | str = "scale",
+        fit_intercept: bool = False,
     ) -> None:
         self.kernel = kernel
         self.alpha = alpha
         self.gamma = gamma
+        self.fit_intercept = fit_intercept
 
     @blas_limited
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any = None) -> Self:
@@ -156,21 +185,16 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
             self, X, y, dtype=np.float64, y_numeric=True, multi_output=True, ensure_min_samples=2
         )
         targets = check_targets(targets)
-        root = np.sqrt(check_weights(sample_weight, points))
+        weights = check_weights(sample_weight, points)
         names = getattr(self, "feature_names_in_", None)
         kernel = as_kernel(self.kernel, points, self.gamma, names)
         if self._precomputed:
             gram = _square(points)
         else:
             gram = _finite(kernel._between_sets(points, points), kernel)
-        factors = _factors(gram, root, alpha)
-        with np.errstate(over="ignore", invalid="ignore"):
-            first, second = (
-                scale_rows(root, factors.solve(scale_rows(root, targets), transposed=transposed))
-                for transposed in (False, True)
-            )
-            residuals = targets - gram @ first, targets - gram.T @ second
-            multipliers = alpha * second, alpha * first
+        solution = _solved(gram, targets, weights, alpha, self.fit_intercept)
+        first, second = solution.coefficients
+        residuals, multipliers = solution.residuals, (alpha * second, alpha * first)
         if not np.isfinite([*residuals, *multipliers, first, second]).all():
             raise ValueError(
                 f"expected finite coefficients, got inf or NaN with alpha = {alpha:g} and targets "
@@ -179,10 +203,10 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.kernel_ = None if self._precomputed else kernel
         self.support_vectors_: Any = None if self._precomputed else points.copy()
         self.dual_coef_, self.second_dual_coef_ = first, second
-        self.intercept_ = 0.0
+        self.intercept_, self.second_intercept_ = solution.intercepts
         self.residuals_, self.second_residuals_ = residuals
         self.multipliers_, self.second_multipliers_ = multipliers
-        self.condition_ = factors.condition
+        self.condition_ = solution.condition
         return self
 
     @blas_limited
@@ -195,7 +219,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
             New points t; for kernel="precomputed", k(t_i, x_j) in row i, column j.
         """
         check_is_fitted(self)
-        return self._expand(X, self._values, self.dual_coef_)
+        return self._expand(X, self._values, self.dual_coef_, self.intercept_)
 
     @blas_limited
     def predict_second(self, X: npt.ArrayLike) -> Array:
@@ -213,14 +237,20 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
             If the kernel has no value at new points as its second argument.
         """
         check_is_fitted(self)
-        return self._expand(X, self._second_values, self.second_dual_coef_)
+        return self._expand(X, self._second_values, self.second_dual_coef_, self.second_intercept_)
 
     def _expand(
-        self, X: npt.ArrayLike, values: Callable[[Array], Array], coefficients: Array
+        self,
+        X: npt.ArrayLike,
+        values: Callable[[Array], Array],
+        coefficients: Array,
+        intercept: float | Array,
     ) -> Array:
-        """Return values(X) @ coefficients, in blocks of rows."""
+        """Return values(X) @ coefficients + intercept, in blocks of rows."""
         points = validate_data(self, X, reset=False, dtype=np.float64)
-        return in_blocks(points, len(coefficients), lambda block: values(block) @ coefficients)
+        return in_blocks(
+            points, len(coefficients), lambda block: values(block) @ coefficients + intercept
+        )
 
     def _values(self, X: Array) -> Array:
         """Return k(X, X_train)."""
@@ -274,6 +304,49 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 raise ValueError(f"expected {rows} rows in {name}, got shape {coefficients.shape}")
             if not np.isfinite(coefficients).all():
                 raise ValueError(f"expected finite numbers in {name}")
+        for name in ("intercept_", "second_intercept_"):
+            intercept = np.asarray(getattr(self, name))
+            if intercept.shape not in ((), shape[1:]) or not np.isfinite(intercept).all():
+                raise ValueError(f"expected a finite number for each output in {name}")
+
+
+class _Centring:
+    """Means over the samples with weights s: they take intercepts out of the problem.
+
+    With q = S^{1/2} 1 and a = S^{1/2} u, the system of the notes is
+
+        M u + q b = S^{1/2} y,  q'u = 0,  where M = S^{1/2} K S^{1/2} + alpha I.
+
+    P = I - q q'/q'q projects on the u with q'u = 0 and removes q b, so that P M P u = P S^{1/2} y,
+    and P (S^{1/2} K S^{1/2}) P = S^{1/2} (I - 1 m') K (I - m 1') S^{1/2} with m = s / sum(s): K
+    less its weighted column and row means. With K' in place of K, the transpose of the same matrix
+    is that of the second model, so one factorisation solves both.
+    """
+
+    def __init__(self, weights: Array) -> None:
+        scaled = weights / weights.max()
+        self._shares = scaled / scaled.sum()
+
+    def mean(self, values: Array) -> Any:
+        """Return the weighted mean over the samples, of each output; a float for one vector."""
+        mean = self._shares @ values
+        return mean if values.ndim == 2 else float(mean)
+
+    def targets(self, y: Array) -> Array:
+        """Return the targets less their means."""
+        return y - self.mean(y)
+
+    def gram(self, gram: Array) -> Array:
+        """Return K less its weighted row and column means, plus a constant.
+
+        The constant acts on q alone, which all solutions are orthogonal to. It replaces the
+        eigenvalue alpha there, which a small alpha would make the condition number of.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            centred = gram - self._shares @ gram
+            centred -= (centred @ self._shares)[:, None]
+            size = np.abs(np.einsum("ii->i", centred)).mean()
+            return centred + size / len(gram)
 
 
 def _square(gram: Array) -> Array:
@@ -288,6 +361,34 @@ def _finite(gram: Array, kernel: Kernel) -> Array:
             f"expected finite kernel values, got inf or NaN from {kernel!r}; scale the features"
         )
     return gram
+
+
+class _Solution(NamedTuple):
+    """Both models, f1 first, and the condition number of their system."""
+
+    coefficients: tuple[Array, Array]
+    intercepts: tuple[Any, Any]
+    residuals: tuple[Array, Array]
+    condition: float
+
+
+def _solved(gram: Array, y: Array, weights: Array, alpha: float, fit_intercept: bool) -> _Solution:
+    """Return the stationary point, with or without intercepts; numbers may overflow."""
+    centring = _Centring(weights) if fit_intercept else None
+    root = np.sqrt(weights)
+    factors = _factors(centring.gram(gram) if centring else gram, root, alpha)
+    with np.errstate(over="ignore", invalid="ignore"):
+        targets = scale_rows(root, centring.targets(y) if centring else y)
+        first, second = (
+            scale_rows(root, factors.solve(targets, transposed=transposed))
+            for transposed in (False, True)
+        )
+        e, r = y - gram @ first, y - gram.T @ second
+        if centring is None:
+            return _Solution((first, second), (0.0, 0.0), (e, r), factors.condition)
+        # The errors of each model, times the weights, sum to 0: its intercept is their mean.
+        b, c = centring.mean(e), centring.mean(r)
+        return _Solution((first, second), (b, c), (e - b, r - c), factors.condition)
 
 
 def _factors(gram: Array, root: Array, alpha: float) -> LUFactors:

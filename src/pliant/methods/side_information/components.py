@@ -1,4 +1,4 @@
-"""Centred kernel PCA: the coordinates in which a learned kernel varies most, for any point."""
+"""Kernel PCA: the coordinates in which a learned kernel varies most, for any point."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Components:
     Parameters
     ----------
     centre : array of shape (n,)
-        The mean of s over the fit points.
+        The mean of s over the fit points; zero if the kernel is not centred.
     coefficients : array of shape (n, n_components)
         One column per component.
     variances : array of shape (n_components,)
@@ -41,28 +41,30 @@ class Components:
     variances: Array
 
     @classmethod
-    def of_gram(cls, gram: Array, n_components: int, size: float = 0.0) -> Components:
+    def of_gram(
+        cls, gram: Array, n_components: int, size: float = 0.0, *, center: bool = True
+    ) -> Components:
         """Return the components of a kernel matrix of the fit points, shape (n, n).
 
         `size` is the largest number in the computation of the matrix, if larger than its entries:
-        rounding errors are relative to it.
+        rounding errors are relative to it. Without `center` they are those of the matrix as it is.
         """
-        centre = gram.mean(axis=0)
+        centre = _centre(gram, center)
         centred = gram - centre - centre[:, None] + centre.mean()
         rounding = len(gram) * EPSILON * max(size, float(np.abs(gram).max()))
         values, vectors = _largest(centred, n_components, rounding)
         return cls(centre, vectors / np.sqrt(values), values)
 
     @classmethod
-    def of_features(cls, features: Array, n_components: int) -> Components:
+    def of_features(cls, features: Array, n_components: int, *, center: bool = True) -> Components:
         """Return the components of explicit features of the fit points, shape (a, n)."""
-        centre = features.mean(axis=0)
+        centre = _centre(features, center)
         centred = features - centre
         rounding = features.size * EPSILON**2 * float(np.abs(features).max()) ** 2
         values, vectors = _largest(centred.T @ centred, n_components, rounding)
         return cls(centre, vectors, values)
 
-    def on_base(self, kernel: LogDetKernel) -> Components:
+    def on_base(self, kernel: LogDetKernel, *, center: bool = True) -> Components:
         """Return the same components as functions of the base kernel's values k0(x, P).
 
         With P the points of the kernel and C the coefficients,
@@ -70,7 +72,7 @@ class Components:
         """
         base = kernel.base(np.asarray(kernel.points))
         coefficients = self.coefficients + np.asarray(kernel.matrix) @ (base @ self.coefficients)
-        return Components(base.mean(axis=0), coefficients, self.variances)
+        return Components(_centre(base, center), coefficients, self.variances)
 
     def __call__(self, inputs: Array) -> Array:
         """Return f for each row s(x) of `inputs`, shape (n_samples, n_components)."""
@@ -87,6 +89,11 @@ class Components:
             raise ValueError(f"expected coefficients of shape ({n}, {r}), got {shape}")
         check_vector("centre", self.centre, n)
         check_vector("variances", self.variances, r)
+
+
+def _centre(inputs: Array, center: bool) -> Array:
+    """Return the mean of the rows of s over the fit points; zeros without `center`."""
+    return np.asarray(inputs.mean(axis=0)) if center else np.zeros(inputs.shape[1])
 
 
 def _largest(matrix: Array, n_components: int, rounding: float) -> tuple[Array, Array]:
@@ -106,19 +113,26 @@ def _largest(matrix: Array, n_components: int, rounding: float) -> tuple[Array, 
 
 
 def principal_components(
-    kernel: Kernel, points: Array, gram: Callable[[], Array], n_components: int
+    kernel: Kernel,
+    points: Array,
+    gram: Callable[[], Array],
+    n_components: int,
+    *,
+    center: bool = True,
 ) -> Components:
     """Return the principal components of a learned kernel on points, shape (a, n_features).
 
     They are functions of `component_inputs`. `gram` returns the kernel values between the points,
-    shape (a, a); it is called where they are needed.
+    shape (a, a); it is called where they are needed. Without `center` they are the eigenvectors of
+    the kernel matrix as it is.
     """
     if isinstance(kernel, LandmarkKernel):
-        return Components.of_features(kernel.features(points), n_components)
+        return Components.of_features(kernel.features(points), n_components, center=center)
     if not isinstance(kernel, LogDetKernel):
-        return Components.of_gram(gram(), n_components)
+        return Components.of_gram(gram(), n_components, center=center)
     size = float(kernel.base.diag(kernel.points).max())
-    return Components.of_gram(gram(), n_components, size).on_base(kernel)
+    components = Components.of_gram(gram(), n_components, size, center=center)
+    return components.on_base(kernel, center=center)
 
 
 def component_inputs(kernel: Kernel, X: Array, points: Array) -> Array:

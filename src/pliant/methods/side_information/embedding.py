@@ -18,6 +18,7 @@ from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
 from pliant.core.validation import (
     Constraint,
+    check_flag,
     check_parameters,
     check_random_state,
     fresh,
@@ -66,7 +67,7 @@ def _sequence_of(constraint: Constraint) -> Constraint:
 
 
 class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    r"""Centred kernel PCA of a learned kernel: an embedding of all points, new ones included.
+    r"""Kernel PCA of a learned kernel: an embedding of all points, new ones included.
 
     .. math::
 
@@ -98,6 +99,10 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         alone.
     n_neighbors : int, default=5
         Number of neighbours in the score.
+    center : bool, default=True
+        Whether the kernel is centred first. If False, f consists of the largest eigenvectors of
+        the kernel matrix as it is, :math:`f(x) = \Lambda^{-1/2} U' k(X, x)`, as in Figure 1 of
+        [1]_.
     random_state : int, RandomState or None, default=None
         Seed of the folds.
 
@@ -108,7 +113,8 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     kernel_ : Kernel
         The learned kernel.
     strength_, beta_ : float
-        The chosen settings of an `SCGLogDetLearner`.
+        The chosen settings of an `SCGLogDetLearner`; with its ``bound``, the multiplier and its
+        beta.
     choice_scores_ : dict of str to float
         The mean score of each candidate, such as "graph, strength=100, beta=1"; nan if nothing
         could be hidden.
@@ -119,9 +125,15 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     Notes
     -----
-    The kernel matrix is centred, since the direction that the supervised graph damps least is
-    nearly constant. With kernel="graph" the neighbour graph has all training points, those with
-    hidden labels included; it uses no labels.
+    The kernel matrix is centred by default, since the direction that the supervised graph damps
+    least is nearly constant: without `center` it becomes the first coordinate. With
+    kernel="graph" the neighbour graph has all training points, those with hidden labels included;
+    it uses no labels.
+
+    References
+    ----------
+    .. [1] B. Pan, W.-S. Chen, B. Chen, C. Xu. Efficient learning of supervised kernels with a
+       graph-based loss function. Information Sciences, 2016.
 
     Examples
     --------
@@ -136,6 +148,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         "n_components": integer(least=1),
         "n_neighbors": integer(least=1),
+        "center": check_flag,
         "strengths": optional(_sequence_of(real_number(above=0))),
         "betas": optional(_sequence_of(check_exponent)),
     }
@@ -147,6 +160,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         strengths: Sequence[float] | None = None,
         betas: Sequence[float] | None = None,
         n_neighbors: int = 5,
+        center: bool = True,
         random_state: Any = None,
     ) -> None:
         self.learner = learner
@@ -154,11 +168,12 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.strengths = strengths
         self.betas = betas
         self.n_neighbors = n_neighbors
+        self.center = center
         self.random_state = random_state
 
     def _check_combinations(self) -> None:
         learner = self.learner
-        if learner is None or isinstance(learner, SCGLogDetLearner):
+        if learner is None or (isinstance(learner, SCGLogDetLearner) and learner.bound is None):
             return
         if not isinstance(learner, KernelLearner):
             raise TypeError(
@@ -167,8 +182,11 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             )
         for name, value in (("strengths", self.strengths), ("betas", self.betas)):
             if value is not None:
+                reason = "has none"
+                if isinstance(learner, SCGLogDetLearner):
+                    reason = f"has bound={learner.bound!r}"
                 raise ValueError(
-                    f"expected {name}=None, as {type(learner).__name__} has none, got {value!r}"
+                    f"expected {name}=None, as {type(learner).__name__} {reason}, got {value!r}"
                 )
 
     @blas_limited
@@ -179,13 +197,15 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         *,
         similar: npt.ArrayLike | None = None,
         dissimilar: npt.ArrayLike | None = None,
+        triplets: npt.ArrayLike | None = None,
     ) -> Self:
         """Choose the settings, learn the kernel, and compute its components.
 
         Parameters
         ----------
-        X, y, similar, dissimilar
-            Samples, and labels or pairs of row indices, as the ``fit`` of the learner takes them.
+        X, y, similar, dissimilar, triplets
+            Samples, and labels, or pairs or triplets of row indices, as the ``fit`` of the learner
+            takes them.
 
         Returns
         -------
@@ -199,21 +219,25 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         with fresh(self):
             check_parameters(self)
             points = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-            known = {"y": y, "similar": similar, "dissimilar": dissimilar}
+            pairs = {"similar": similar, "dissimilar": dissimilar}
+            known = {"y": y, **pairs, "triplets": triplets}
             seed = check_random_state(self.random_state).randint(2**31 - 1)  # equal folds for all
             learners = self._learners(points)
             learner = learners[0]
             if isinstance(learner, SCGLogDetLearner):
-                learner, scores = self._choose(learners, points, known, seed)
-                self.strength_, self.beta_ = learner.strength, learner.beta
-                self.choice_scores_ = scores
+                self.choice_scores_: dict[str, float] = {}
+                if learner.bound is None:
+                    learner, self.choice_scores_ = self._choose(learners, points, known, seed)
             learned = learner._fit(points, **known)
+            if isinstance(learner, SCGLogDetLearner):
+                self.strength_, self.beta_ = learner.strength_, learner.beta
             members = learner._members()
             self.components_ = principal_components(
                 learner.kernel_,
                 learner.support_vectors_[members],
                 lambda: learned(members),
                 self.n_components,
+                center=self.center,
             )
             self.learner_ = learner
         return self
@@ -273,7 +297,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             learner._kernel_points(points),
             information,
             self._candidates(learner),
-            ComponentScore(self.n_components, self.n_neighbors),
+            ComponentScore(self.n_components, self.n_neighbors, self.center),
             graph=learner.graph,
             scale_strength=learner.scale_strength,
             rng=check_random_state(seed),

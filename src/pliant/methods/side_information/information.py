@@ -32,7 +32,13 @@ from pliant.core.validation import (
     plain,
     where_equal,
 )
-from pliant.methods.side_information.pairs import check_pairs, merge_pairs, sample_pairs
+from pliant.methods.side_information.pairs import (
+    check_pairs,
+    check_tuples,
+    merge_pairs,
+    pairs_of_triplets,
+    sample_pairs,
+)
 
 GRAPHS = ("complete", "labeled")
 """The points of a supervised graph: all of them, or those with side information."""
@@ -55,7 +61,7 @@ def check_exponent(name: str, value: Any) -> float:
 class SideInformation:
     """Which pairs of n points are similar (T_ij = +1) or dissimilar (-1); all others are unknown.
 
-    Created by `from_labels` or `from_pairs`.
+    Created by `from_labels`, `from_pairs` or `from_triplets`.
 
     Attributes
     ----------
@@ -150,6 +156,38 @@ class SideInformation:
         pairs, signs = merge_pairs(
             check_pairs("similar", similar, n), check_pairs("dissimilar", dissimilar, n), n
         )
+        return cls(n, _pairs=pairs, _signs=signs)
+
+    @classmethod
+    def from_triplets(cls, n_samples: int, triplets: npt.ArrayLike) -> Self:
+        """Take triplets (a, b, c) of row indices: point a is more similar to b than to c.
+
+        Each triplet is a vote for the pair (a, b) as similar and for (a, c) as dissimilar. The
+        majority decides on each pair; pairs with as many votes for either are unknown.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of points, >= 3.
+        triplets : array-like of shape (n_triplets, 3)
+            Row indices, 0 to n_samples - 1.
+
+        Raises
+        ------
+        ValueError
+            If there are no triplets, an index is out of range, a triplet holds a point twice, or
+            the votes leave no pair.
+        """
+        n = check_integer("n_samples", n_samples, least=3)
+        checked = check_tuples("triplets", triplets, n, triplets=True)
+        if not len(checked):
+            raise ValueError("expected some triplets, got none")
+        pairs, signs = pairs_of_triplets(checked, n)
+        if not len(pairs):
+            raise ValueError(
+                "expected triplets with a majority for some pair, got as many votes for each pair "
+                "as against it"
+            )
         return cls(n, _pairs=pairs, _signs=signs)
 
     @cached_property

@@ -49,8 +49,9 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         *,
         similar: npt.ArrayLike | None = None,
         dissimilar: npt.ArrayLike | None = None,
+        triplets: npt.ArrayLike | None = None,
     ) -> Self:
-        """Learn the kernel from labels, some of which may be unknown, or from pairs.
+        """Learn the kernel from labels, some of which may be unknown, or from pairs or triplets.
 
         Parameters
         ----------
@@ -61,6 +62,9 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             Class labels; the value `unlabeled` for points of unknown class.
         similar, dissimilar : array-like of shape (n_pairs, 2), optional
             Pairs of row indices, instead of `y`.
+        triplets : array-like of shape (n_triplets, 3), optional
+            Triplets (a, b, c) of row indices, instead of `y` and pairs: a is more similar to b than
+            to c. They are converted to pairs, see `SideInformation.from_triplets`.
 
         Returns
         -------
@@ -70,9 +74,9 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         ------
         ValueError
             If a parameter is out of range, the data or the side information are unsuitable, or
-            if both `y` and pairs are given, or neither.
+            if more than one of `y`, pairs and triplets is given, or none.
         """
-        self._fit(X, y, similar, dissimilar)
+        self._fit(X, y, similar, dissimilar, triplets)
         return self
 
     def fit_gram(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, **pairs: Any) -> Array:
@@ -113,22 +117,27 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         points = validate_data(self, X, reset=False, dtype=np.float64)
         return np.asarray(in_blocks(points, len(self.support_vectors_), self._outputs))
 
-    def _fit(self, X: Any, y: Any, similar: Any = None, dissimilar: Any = None) -> LearnedMatrix:
+    def _fit(
+        self, X: Any, y: Any, similar: Any = None, dissimilar: Any = None, triplets: Any = None
+    ) -> LearnedMatrix:
         with fresh(self):
             check_parameters(self)
-            points, information = self._checked_data(X, y, similar, dissimilar)
+            points, information = self._checked_data(X, y, similar, dissimilar, triplets)
             self.support_vectors_ = self._kernel_points(points)
             self.classes_ = information.classes
             return self._learn(points, information)
 
     def _checked_data(
-        self, X: Any, y: Any, similar: Any, dissimilar: Any
+        self, X: Any, y: Any, similar: Any, dissimilar: Any, triplets: Any = None
     ) -> tuple[Array, SideInformation]:
         """Return the points and the side information on them."""
         given_pairs = similar is not None or dissimilar is not None
         if y is not None and given_pairs:
             raise ValueError("expected either y or pairs as side information, got both")
-        if y is None and not given_pairs:
+        if triplets is not None and (y is not None or given_pairs):
+            other = "pairs" if given_pairs else "y"
+            raise ValueError(f"expected either {other} or triplets as side information, got both")
+        if y is None and not given_pairs and triplets is None:
             raise ValueError(
                 "this learner requires y to be passed, but the target y is None: expected y, or "
                 "pairs as similar, dissimilar"
@@ -137,6 +146,8 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         if self._precomputed:
             check_gram(points)
         n = len(points)
+        if triplets is not None:
+            return points, SideInformation.from_triplets(n, triplets)
         if y is None:
             return points, SideInformation.from_pairs(n, similar, dissimilar)
         information = SideInformation.from_labels(y, self.unlabeled)

@@ -199,10 +199,12 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         self.verbose = verbose
 
     @with_callbacks
-    def _fit(self, X: Any, y: Any, similar: Any = None, dissimilar: Any = None) -> LearnedMatrix:
+    def _fit(
+        self, X: Any, y: Any, similar: Any = None, dissimilar: Any = None, triplets: Any = None
+    ) -> LearnedMatrix:
         self._progress = FitProgress(self, X, y)
         try:
-            learned = super()._fit(X, y, similar, dissimilar)
+            learned = super()._fit(X, y, similar, dissimilar, triplets)
             self._progress.end()
         finally:
             del self._progress

@@ -1,4 +1,4 @@
-"""Pairs of row indices: checked, sorted, and drawn at random."""
+"""Pairs and triplets of row indices: checked, sorted, converted, and drawn at random."""
 
 from __future__ import annotations
 
@@ -15,11 +15,25 @@ def check_pairs(name: str, pairs: npt.ArrayLike | None, n_samples: int) -> Indic
     Raises ValueError for a wrong shape, numbers that are not integers, an index out of range, or a
     pair of equal indices.
     """
-    if pairs is None or np.size(pairs) == 0:
-        return np.empty((0, 2), dtype=np.intp)
-    array = np.asarray(pairs)
-    if array.ndim != 2 or array.shape[1] != 2:
-        raise ValueError(f"expected {name} of shape (n_pairs, 2), got {array.shape}")
+    array = np.sort(check_tuples(name, pairs, n_samples), axis=1)
+    numbers = np.unique(array[:, 0] * n_samples + array[:, 1])
+    return np.column_stack(np.divmod(numbers, n_samples))
+
+
+def check_tuples(
+    name: str, tuples: npt.ArrayLike | None, n_samples: int, *, triplets: bool = False
+) -> Indices:
+    """Return pairs, shape (n_pairs, 2), or triplets, (n_triplets, 3), as they are.
+
+    Raises ValueError for a wrong shape, numbers that are not integers, an index out of range, or
+    equal indices in one of them.
+    """
+    width, kind = (3, "triplet") if triplets else (2, "pair")
+    if tuples is None or np.size(tuples) == 0:
+        return np.empty((0, width), dtype=np.intp)
+    array = np.asarray(tuples)
+    if array.ndim != 2 or array.shape[1] != width:
+        raise ValueError(f"expected {name} of shape (n_{kind}s, {width}), got {array.shape}")
     if array.dtype.kind not in "iu":
         raise ValueError(
             f"expected {name} to hold integer row indices, got an array of {array.dtype}"
@@ -31,18 +45,33 @@ def check_pairs(name: str, pairs: npt.ArrayLike | None, n_samples: int) -> Indic
             f"got {_first(name, array, outside)}. Row indices become invalid when rows are sliced, "
             "as in cross-validation; partial labels do not"
         )
-    array = np.sort(array.astype(np.intp), axis=1)
-    equal = array[:, 0] == array[:, 1]
+    array = array.astype(np.intp)
+    in_order = np.sort(array, axis=1)
+    equal = np.asarray((in_order[:, 1:] == in_order[:, :-1]).any(axis=1))
     if equal.any():
-        raise ValueError(f"expected two points in a pair, got {_first(name, array, equal)}")
-    numbers = np.unique(array[:, 0] * n_samples + array[:, 1])
-    return np.column_stack(np.divmod(numbers, n_samples))
+        number = "three" if triplets else "two"
+        raise ValueError(f"expected {number} points in a {kind}, got {_first(name, array, equal)}")
+    return array
 
 
 def _first(name: str, array: Indices, wrong: Mask) -> str:
-    """Return the first wrong pair, as text."""
+    """Return the first wrong pair or triplet, as text."""
     place = int(np.argmax(wrong))
-    return f"{name}[{place}] = {(int(array[place, 0]), int(array[place, 1]))}"
+    return f"{name}[{place}] = {tuple(array[place].tolist())}"
+
+
+def pairs_of_triplets(triplets: Indices, n_samples: int) -> tuple[Indices, Array]:
+    """Return the pairs that triplets (a, b, c) vote for, sorted, and their signs.
+
+    Each triplet is a vote for (a, b) as similar and for (a, c) as dissimilar; the majority decides,
+    and a pair with as many votes for either is left out.
+    """
+    first, near, far = triplets.T
+    ends = np.sort([np.concatenate([first, first]), np.concatenate([near, far])], axis=0)
+    numbers, places = np.unique(ends[0] * n_samples + ends[1], return_inverse=True)
+    votes = np.bincount(places.reshape(-1), weights=np.repeat([1.0, -1.0], len(triplets)))
+    decided = votes != 0.0
+    return np.column_stack(np.divmod(numbers[decided], n_samples)), np.sign(votes[decided])
 
 
 def merge_pairs(similar: Indices, dissimilar: Indices, n_samples: int) -> tuple[Indices, Array]:

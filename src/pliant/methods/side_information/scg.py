@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -40,6 +40,7 @@ from pliant.methods.side_information.kernels import (
     nystroem,
 )
 from pliant.methods.side_information.learner import KernelLearner, LearnedMatrix
+from pliant.methods.side_information.loss_bound import Multiplier, factor, loss_multiplier
 from pliant.methods.side_information.scg_problem import SCGLogDet, graph_size, learned_map
 from pliant.methods.side_information.selection import (
     FALLBACK,
@@ -92,7 +93,13 @@ class SCGLogDetLearner(KernelLearner):
         Whether the strength is divided by the sum of k0(x, x) over the points in the graph (their
         number, for a Gaussian kernel), so that it depends neither on their number nor on the
         units of the kernel. If False, it is the :math:`\gamma` of the paper ("auto" then divides
-        its choice by that sum).
+        its choice by that sum). A `bound` is multiplied by the sum in the same way.
+    bound : float, optional
+        > 0: an upper bound on the loss, in place of the penalty: minimise
+        :math:`D_{ld}(K, K_0)` subject to :math:`\mathrm{tr}(K S) \le \tau`, Eq. 30 of [1]_. It is
+        the fraction of the sum of k0(x, x) over the points in the graph or, with
+        ``scale_strength=False``, :math:`\tau` itself. The strength is then the multiplier of the
+        bound (Theorem 2) and must be "auto".
     beta : float, default=1.0
         Exponent of the weights, in (0, 100]; 1 in the paper.
     graph : {"labeled", "complete"}, default="labeled"
@@ -123,9 +130,11 @@ class SCGLogDetLearner(KernelLearner):
     members_ : array of shape (a,)
         The row indices of the points in the graph.
     strength_ : float
-        The strength used, before it is divided.
+        The strength used, before it is divided; 0 where k0 itself satisfies the `bound`.
     objective_ : float
-        The optimal value, log det(I + gamma S K0).
+        The optimal value: log det(I + gamma S K0) or, with a `bound`, D_ld(K, K0).
+    loss_ : float
+        With a `bound`: tr(K S), which equals it unless k0 satisfies it.
     classes_ : array of shape (n_classes,) or None
         The classes, sorted; None for pairs.
     approximation_error_ : float
@@ -168,6 +177,7 @@ class SCGLogDetLearner(KernelLearner):
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         "strength": automatic(real_number(above=0)),
         "scale_strength": check_flag,
+        "bound": optional(real_number(above=0)),
         "beta": check_exponent,
         "graph": one_of(GRAPHS),
         "solver": one_of(("auto", "cholesky", "eigh", "features")),
@@ -181,6 +191,7 @@ class SCGLogDetLearner(KernelLearner):
         gamma: float | str = "scale",
         strength: float | str = "auto",
         scale_strength: bool = True,
+        bound: float | None = None,
         beta: float = 1.0,
         graph: str = "labeled",
         n_components: int | None = None,
@@ -193,6 +204,7 @@ class SCGLogDetLearner(KernelLearner):
         self.gamma = gamma
         self.strength = strength
         self.scale_strength = scale_strength
+        self.bound = bound
         self.beta = beta
         self.graph = graph
         self.n_components = n_components
@@ -206,6 +218,11 @@ class SCGLogDetLearner(KernelLearner):
             raise ValueError(
                 f"expected n_landmarks=None with solver={self.solver!r}, got {self.n_landmarks}"
             )
+        if self.bound is not None and not isinstance(self.strength, str):
+            raise ValueError(
+                f"expected strength='auto' with bound={self.bound!r}, which determines it, got "
+                f"{self.strength!r}"
+            )
 
     def _learn(self, points: Array, information: SideInformation) -> LearnedMatrix:
         rng: RandomState = check_random_state(self.random_state)
@@ -218,6 +235,8 @@ class SCGLogDetLearner(KernelLearner):
         self.members_ = graph.members
         self.strength_ = learned.strength
         self.objective_ = learned.objective
+        if learned.loss is not None:
+            self.loss_ = learned.loss
         if learned.missing is not None:
             self.approximation_error_ = learned.missing
         self.components_: Components | None = None
@@ -242,8 +261,10 @@ class SCGLogDetLearner(KernelLearner):
         points = self.support_vectors_
         members = points[graph.members]
         part = PSDPart.of(kernel, members)
+        size = graph_size(part.gram.diagonal())
+        multiplier = self._multiplier(lambda: factor(part.gram), graph, size)
         strength, gamma = self._choose_strength(
-            kernel, information, rng, graph_size(part.gram.diagonal()), part.gram
+            kernel, information, rng, size, multiplier, part.gram
         )
         problem = SCGLogDet(part.gram, graph, gamma)
         optimum = problem.solve("eigh" if self.solver == "eigh" else "cholesky")
@@ -254,7 +275,7 @@ class SCGLogDetLearner(KernelLearner):
                 return optimum.gram
             return learned(points[rows])
 
-        return _Learned(learned, matrix, strength, optimum.value)
+        return _Learned(learned, matrix, strength, optimum.value).under(multiplier)
 
     def _learn_features(
         self, kernel: Kernel, information: SideInformation, graph: SupervisedGraph, rng: RandomState
@@ -264,18 +285,31 @@ class SCGLogDetLearner(KernelLearner):
         count = min(self.n_landmarks or DEFAULT_LANDMARKS, len(points))
         approximation, features, missing = nystroem(kernel, points, count, rng)
         size = graph_size(kernel.diag(points[graph.members]))
-        strength, gamma = self._choose_strength(kernel, information, rng, size)
+        multiplier = self._multiplier(lambda: features[graph.members], graph, size)
+        strength, gamma = self._choose_strength(kernel, information, rng, size, multiplier)
         map_, objective = learned_map(features[graph.members], graph, gamma)
         projection = np.asarray(approximation.projection) @ map_
         learned = LandmarkKernel(kernel, approximation.landmarks, projection)
-        features = features @ map_
+        mapped = features @ map_
         return _Learned(
             learned,
-            lambda rows: np.asarray(features[rows] @ features[rows].T),
+            lambda rows: np.asarray(mapped[rows] @ mapped[rows].T),
             strength,
             objective,
             missing,
-        )
+        ).under(multiplier)
+
+    def _multiplier(
+        self, factors: Callable[[], Array], graph: SupervisedGraph, size: float
+    ) -> Multiplier | None:
+        """Return the multiplier of the bound, if there is one.
+
+        `factors` computes F with K0 = F F' on the points of the graph, shape (a, r).
+        """
+        if self.bound is None:
+            return None
+        unit = size if self.scale_strength else 1.0
+        return loss_multiplier(factors(), graph, unit * float(self.bound))
 
     def _choose_strength(
         self,
@@ -283,10 +317,13 @@ class SCGLogDetLearner(KernelLearner):
         information: SideInformation,
         rng: RandomState,
         size: float,
+        multiplier: Multiplier | None,
         gram: Array | None = None,
     ) -> tuple[float, float]:
         """Return the strength and gamma, for the `graph_size` of the problem."""
-        if isinstance(self.strength, str):
+        if multiplier is not None:
+            strength = multiplier.gamma * (size if self.scale_strength else 1.0)
+        elif isinstance(self.strength, str):
             score = ComponentScore(self.n_components) if self.n_components else KernelScore()
             scores = mean_scores(
                 lambda points: kernel,
@@ -342,7 +379,8 @@ class SCGLogDetLearner(KernelLearner):
 class _Learned(NamedTuple):
     """A learned kernel, its matrix as a function of row indices, and how it was learned.
 
-    `missing` is the approximation error of landmarks, None without them.
+    `missing` is the approximation error of landmarks, None without them; `loss` is tr(K S) if it
+    is bounded.
     """
 
     kernel: LogDetKernel | LandmarkKernel
@@ -350,3 +388,10 @@ class _Learned(NamedTuple):
     strength: float
     objective: float
     missing: float | None = None
+    loss: float | None = None
+
+    def under(self, multiplier: Multiplier | None) -> _Learned:
+        """Return the same with the loss and the optimal value of a bound, if there is one."""
+        if multiplier is None:
+            return self
+        return self._replace(objective=multiplier.divergence, loss=multiplier.loss)

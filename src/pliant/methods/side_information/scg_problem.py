@@ -15,6 +15,8 @@ unlabelled), so that all steps but R take products of rank q.
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -193,8 +195,9 @@ def _solution(graph: SupervisedGraph, resolvent: Resolvent, strength: float) -> 
 
     def gram() -> Array:
         M = resolvent.shrunk()
-        sides = graph.coordinates(M)  # K = M + gamma M G M
-        K = strength * (sides.T @ coupling.between @ sides)
+        # K = M + gamma M G M; half of gamma in each M, as M M may leave the range of floats
+        sides = graph.coordinates(M) * math.sqrt(strength)
+        K = sides.T @ coupling.between @ sides
         K += M
         return _symmetric(K)
 
@@ -300,6 +303,11 @@ class SCGLogDetPath:
         Returns
         -------
         array of shape (n_rows, n_columns)
+
+        Raises
+        ------
+        ValueError
+            Also where a product of the strength and the kernel values leaves the range of floats.
         """
         check_information(information)
         check_flag("scale_strength", scale_strength)
@@ -316,6 +324,21 @@ class SCGLogDetPath:
         every = np.arange(len(self._gram))
         i = every if rows is None else every[rows]
         j = every if columns is None else every[columns]
+        ignored = np.errstate(over="ignore", invalid="ignore", divide="ignore")
+        with ignored, warnings.catch_warnings():
+            warnings.simplefilter("ignore", scipy.linalg.LinAlgWarning)
+            values = self._values(edges, gamma, i, j)
+        if not np.isfinite(values).all():
+            raise ValueError(
+                "expected a strength and kernel values whose products are numbers of double "
+                f"precision, got strength={strength!r} for kernel values up to "
+                f"{float(np.abs(self._gram).max()):.6g}"
+            )
+        return values
+
+    def _values(self, edges: SupervisedGraph, gamma: float, i: Indices, j: Indices) -> Array:
+        """Return learned kernel values between points i and j."""
+        every = np.arange(len(self._gram))
         left_out = np.setdiff1d(every, edges.members, assume_unique=True)
         if not len(left_out):
             return _solution(edges, self._resolvent_for(gamma), gamma).gram[np.ix_(i, j)]
@@ -352,7 +375,8 @@ class SCGLogDetPath:
         towards = whole.inverse[np.ix_(members, out)]  # R_AB
         inverse = whole.inverse[np.ix_(members, members)] - towards @ among @ towards.T
         coupling = _Coupling.of(edges, _symmetric(inverse))
-        left = self._gram[np.ix_(i, members)] @ coupling.left.T
-        right = self._gram[np.ix_(j, members)] @ coupling.left.T
-        freed = M[np.ix_(i, out)] @ among @ M[np.ix_(out, j)]
-        return M[np.ix_(i, j)] + gamma * (freed + left @ coupling.between @ right.T)
+        root = math.sqrt(gamma)  # in each factor, as their product may leave the range of floats
+        left = root * self._gram[np.ix_(i, members)] @ coupling.left.T
+        right = root * self._gram[np.ix_(j, members)] @ coupling.left.T
+        freed = (root * M[np.ix_(i, out)]) @ among @ (root * M[np.ix_(out, j)])
+        return M[np.ix_(i, j)] + freed + left @ coupling.between @ right.T

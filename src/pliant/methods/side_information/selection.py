@@ -67,6 +67,7 @@ class ComponentScore:
 
     n_components: int
     n_neighbors: int = 5
+    center: bool = True
 
     def of_labels(self, gram: Array, cross_gram: Array, labels: Indices, hidden: Indices) -> float:
         """Return the accuracy of the nearest neighbours."""
@@ -90,7 +91,7 @@ class ComponentScore:
     def _components(self, gram: Array) -> Components | None:
         """Return the components, or None if the kernel has fewer of them."""
         try:
-            return Components.of_gram(gram, self.n_components)
+            return Components.of_gram(gram, self.n_components, center=self.center)
         except ValueError:
             return None
 

@@ -45,7 +45,7 @@ from pliant.core.validation import (
     validate_data,
 )
 from pliant.methods.svm.dual import MarginDual, svc_dual, svr_dual
-from pliant.methods.svm.expansion import expansion
+from pliant.methods.svm.expansion import expansion, votes
 from pliant.methods.svm.rows import DenseRows, Rows
 from pliant.methods.svm.task import Task, WarmStart
 
@@ -316,17 +316,7 @@ class SVMClassifier(ClassifierMixin, BaseSVM):
         points = self._checked_input(X)
         if "estimators_" not in vars(self):
             return self._expand(points)
-        decisions = self._pair_decisions(points)
-        votes = np.zeros((len(points), len(self.classes_)))
-        sums = np.zeros_like(votes)
-        for (low, high), f in zip(
-            combinations(range(len(self.classes_)), 2), decisions, strict=True
-        ):
-            votes[:, low] += f <= 0
-            votes[:, high] += f > 0
-            sums[:, low] -= f
-            sums[:, high] += f
-        return votes + sums / (3.0 * (np.abs(sums) + 1.0))
+        return votes(self._pair_decisions(points), len(self.classes_))
 
     def _pair_decisions(self, points: Array) -> Sequence[Array]:
         """Return the decision values of each pair of classes."""

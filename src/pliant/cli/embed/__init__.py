@@ -1,0 +1,1 @@
+"""``pliant embed``: `command` parses its options, `embedding` does what they ask."""

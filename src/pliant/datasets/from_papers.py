@@ -1,0 +1,325 @@
+"""The test functions and the generated classes of the LAB-RBF, DANK, KNPL and SCG papers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pliant.core.text import quoted
+from pliant.core.typing import Array, Indices
+from pliant.core.validation import check_choice, check_integer, check_points, check_real
+
+
+@dataclass(frozen=True)
+class _TestFunction:
+    """A function of points, shape (n, d), on the cube [low, high]^d."""
+
+    values: Callable[[Array], Array]
+    low: float
+    high: float
+    n_features: int
+
+
+def _f1(X: Array) -> Array:
+    u, v = X.T
+    return np.asarray((1 + np.sin(2 * u + 3 * v)) / (3.5 + np.sin(u - v)))
+
+
+def _f2(X: Array) -> Array:
+    x = X.T
+    return np.asarray(
+        10 * np.sin(np.pi * x[0] * x[1]) + 20 * (x[2] - 0.5) ** 2 + 5 * x[3] + 10 * x[4]
+    )
+
+
+def _f3(X: Array) -> Array:
+    x = X.T
+    return np.asarray(np.exp(2 * np.pi * x[0] * np.sin(x[3]) + np.sin(x[1] * x[2])))
+
+
+def _surface(X: Array) -> Array:
+    p, q = X.T - 0.5
+    return np.asarray(42.659 * (0.1 + p * (p**4 - 10 * p**2 * q**2 + 5 * q**4 + 0.05)))
+
+
+_FUNCTIONS = {
+    "f1": _TestFunction(_f1, -2.0, 2.0, 2),
+    "f2": _TestFunction(_f2, -1.0, 1.0, 6),
+    "f3": _TestFunction(_f3, -0.25, 0.25, 4),
+    "surface": _TestFunction(_surface, -0.5, 0.5, 2),
+}
+
+
+def cherkassky_function(X: npt.ArrayLike, function: str = "f1") -> Array:
+    r"""Return a smooth test function of Cherkassky, Gehring and Mulier at some points.
+
+    The functions are those of Appendix E of the LAB-RBF paper [1]_ and, as "surface", that of
+    Section 6.3.1 of the DANK paper [2]_:
+
+    .. math::
+
+        f_1(x) &= \frac{1 + \sin(2 x_1 + 3 x_2)}{3.5 + \sin(x_1 - x_2)}, \\
+        f_2(x) &= 10 \sin(\pi x_1 x_2) + 20 (x_3 - 0.5)^2 + 5 x_4 + 10 x_5 + 0 x_6, \\
+        f_3(x) &= \exp(2 \pi x_1 \sin x_4 + \sin(x_2 x_3)), \\
+        g(u, v) &= 42.659 (0.1 + p (p^4 - 10 p^2 q^2 + 5 q^4 + 0.05)), \quad p = u - 0.5,
+        \; q = v - 0.5.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Points: 2 features for "f1" and "surface", 6 for "f2", of which the last has no influence,
+        and 4 for "f3".
+    function : {"f1", "f2", "f3", "surface"}, default="f1"
+        Which function.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+
+    Raises
+    ------
+    ValueError
+        If there is no such function, or X has another number of features.
+
+    References
+    ----------
+    .. [1] F. He, M. He, L. Shi, X. Huang, J. A. K. Suykens. Enhancing Kernel Flexibility via
+       Learning Asymmetric Locally-Adaptive Kernels.
+    .. [2] F. Liu, X. Huang, C. Gong, J. Yang, L. Li. Learning Data-adaptive Non-parametric
+       Kernels. JMLR 21 (2020).
+
+    Examples
+    --------
+    >>> from pliant.datasets import cherkassky_function
+    >>> cherkassky_function([[0.5, 1.0, 0.5, 1.0, 1.0, 9.0]], "f2")
+    array([25.])
+    """
+    check_choice("function", function, _FUNCTIONS)
+    chosen = _FUNCTIONS[function]
+    return chosen.values(check_points(X, "X", n_features=chosen.n_features))
+
+
+def make_cherkassky(
+    n_samples: int = 200,
+    *,
+    function: str = "f1",
+    noise: float = 0.0,
+    random_state: int | np.random.Generator | None = None,
+) -> tuple[Array, Array]:
+    """Draw a smooth test function of Cherkassky, Gehring and Mulier at uniform points.
+
+    The domains are those that the papers print: [-1, 1]^6 for "f2", [-0.25, 0.25]^4 for "f3" and
+    [-0.5, 0.5]^2 for "surface". That of "f1" is printed as [-2, -2]^2, a single point, and read as
+    [-2, 2]^2.
+
+    Parameters
+    ----------
+    n_samples : int, default=200
+        Number of points. The LAB-RBF paper trains on 200 and tests on 800, the DANK paper draws
+        400.
+    function : {"f1", "f2", "f3", "surface"}, default="f1"
+        Which function: see `cherkassky_function`.
+    noise : float, default=0.0
+        >= 0: variance of the normal errors, as a fraction of the variance of the values.
+    random_state : int, numpy.random.Generator or None
+        Seed of the draw.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features)
+        Points.
+    y : ndarray of shape (n_samples,)
+        Values, with errors.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+
+    Examples
+    --------
+    >>> from pliant.datasets import make_cherkassky
+    >>> X, y = make_cherkassky(50, function="f3", noise=0.1, random_state=0)
+    >>> X.shape, y.shape
+    ((50, 4), (50,))
+    """
+    check_integer("n_samples", n_samples, least=1)
+    check_choice("function", function, _FUNCTIONS)
+    check_real("noise", noise, least=0)
+    chosen, rng = _FUNCTIONS[function], _generator(random_state)
+    X = rng.uniform(chosen.low, chosen.high, (n_samples, chosen.n_features))
+    y = chosen.values(X)
+    return X, y + np.sqrt(noise * np.var(y)) * rng.standard_normal(n_samples)
+
+
+def step_function(
+    x: npt.ArrayLike, *, height: float = 3.0, period: float = 2.0, sharpness: float = 0.05
+) -> Array:
+    r"""Return the step function of the DANK paper, Section 6.3.1.
+
+    For a step of height s, period w and sharpness a it is
+
+    .. math::
+
+        g(x) = \left( \frac{\tanh(a x / w - a \lfloor x / w \rfloor - a / 2)}{2 \tanh(a / 2)}
+        + \frac{1}{2} + \lfloor x / w \rfloor \right) s.
+
+    With the paper's a = 0.05 the argument of tanh is at most 0.025, where tanh is almost linear, so
+    that g is almost the line s x/w, contrary to the figure in the paper. Steps with a flat tread
+    and a steep riser need a sharpness of about 10 or more.
+
+    Parameters
+    ----------
+    x : array-like of any shape
+        Places.
+    height, period : float, default=3.0 and 2.0
+        Height of a step, and the distance between steps, > 0: the paper's values.
+    sharpness : float, default=0.05
+        > 0. The paper's value.
+
+    Returns
+    -------
+    ndarray of the shape of x
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+
+    Examples
+    --------
+    >>> from pliant.datasets import step_function
+    >>> step_function([-0.5, 0.5, 1.5, 3.5], sharpness=200).round(6)
+    array([0., 0., 3., 6.])
+    """
+    check_real("height", height)
+    check_real("period", period, above=0)
+    check_real("sharpness", sharpness, above=0)
+    places = np.asarray(x, dtype=np.float64) / period
+    number = np.floor(places)
+    within = np.tanh(sharpness * (places - number) - sharpness / 2)
+    return np.asarray((within / (2 * np.tanh(sharpness / 2)) + 0.5 + number) * height)
+
+
+def make_sandwich(
+    n_per_class: int = 100, random_state: int | np.random.Generator | None = None
+) -> tuple[Array, Array]:
+    """Make two classes in the plane: a band, and a mixture of Gaussians on both sides of it.
+
+    The problem stands for that of Figure 2 of the KNPL paper [1]_, which says that "class +1 is a
+    mixture of Gaussian which takes in sandwiches of the class -1" and no more. Chosen here: class
+    +1 has six Gaussians of equal weights, with centres at (-2, 0 or 2, -1.2 or 1.2) and standard
+    deviations (0.7, 0.5); class -1 is uniform on [-3, 3] along the first axis and normal with
+    standard deviation 0.5 across it. The best rule classifies about 84.7 % of the points correctly.
+
+    Parameters
+    ----------
+    n_per_class : int, default=100
+        Number of points in each class.
+    random_state : int, numpy.random.Generator or None
+        Seed of the draw.
+
+    Returns
+    -------
+    X : ndarray of shape (2 n_per_class, 2)
+        The points of class +1, then those of class -1.
+    y : ndarray of shape (2 n_per_class,)
+        Labels +1 and -1.
+
+    Raises
+    ------
+    ValueError
+        If n_per_class < 1.
+
+    References
+    ----------
+    .. [1] F. Liu, X. Huang, C. Gong, J. Yang, L. Li. Nonlinear Pairwise Layer and Its Training for
+       Kernel Learning. AAAI (2018).
+
+    Examples
+    --------
+    >>> from pliant.datasets import make_sandwich
+    >>> X, y = make_sandwich(50, random_state=0)
+    >>> bool(abs(X[y == -1, 1]).mean() < abs(X[y == 1, 1]).mean())
+    True
+    """
+    check_integer("n_per_class", n_per_class, least=1)
+    rng = _generator(random_state)
+    centres = np.array([[x, side] for side in (-1.2, 1.2) for x in (-2.0, 0.0, 2.0)])
+    spread = rng.standard_normal((n_per_class, 2)) * (0.7, 0.5)
+    bread = centres[rng.integers(6, size=n_per_class)] + spread
+    filling = np.column_stack(
+        [rng.uniform(-3, 3, n_per_class), 0.5 * rng.standard_normal(n_per_class)]
+    )
+    return np.vstack([bread, filling]), np.repeat([1.0, -1.0], n_per_class)
+
+
+def make_bimodal(
+    n_per_class: int = 100,
+    *,
+    deviation: float = 0.4,
+    random_state: int | np.random.Generator | None = None,
+) -> tuple[Array, Indices]:
+    """Make two classes in the plane, each with two Gaussians at opposite corners of a square.
+
+    The problem stands for that of Figure 1 of the SCG paper [1]_: 100 points of each class, "the
+    distribution of each class is a bimodal Gaussian distribution", and the classes are not linearly
+    separable. Chosen here: centres (1, 1) and (-1, -1) for class 0, (1, -1) and (-1, 1) for class
+    1, and the standard deviation, which the paper does not give.
+
+    Parameters
+    ----------
+    n_per_class : int, default=100
+        Number of points in each class.
+    deviation : float, default=0.4
+        >= 0: standard deviation of each Gaussian, along each axis.
+    random_state : int, numpy.random.Generator or None
+        Seed of the draw.
+
+    Returns
+    -------
+    X : ndarray of shape (2 n_per_class, 2)
+        The points of class 0, then those of class 1; points with even and odd row numbers belong
+        to different corners.
+    y : ndarray of shape (2 n_per_class,)
+        Labels 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        If n_per_class < 1 or deviation < 0.
+
+    References
+    ----------
+    .. [1] B. Pan, W.-S. Chen, B. Chen, C. Xu. Efficient learning of supervised kernels with a
+       graph-based loss function. Information Sciences (2016).
+
+    Examples
+    --------
+    >>> from pliant.datasets import make_bimodal
+    >>> X, y = make_bimodal(50, deviation=0.1, random_state=0)
+    >>> bool(((X[:, 0] * X[:, 1] > 0) == (y == 0)).all())
+    True
+    """
+    check_integer("n_per_class", n_per_class, least=1)
+    check_real("deviation", deviation, least=0)
+    rng = _generator(random_state)
+    corners = np.array([[[1.0, 1.0], [-1.0, -1.0]], [[1.0, -1.0], [-1.0, 1.0]]])
+    y = np.repeat([0, 1], n_per_class)
+    side = np.arange(2 * n_per_class) % 2
+    return corners[y, side] + deviation * rng.standard_normal((2 * n_per_class, 2)), y
+
+
+def _generator(random_state: Any) -> np.random.Generator:
+    """Return NumPy's ``default_rng``, or say which seeds there are."""
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        raise ValueError(
+            "expected random_state None, an integer >= 0 or a numpy.random.Generator, got "
+            f"{quoted(random_state)}"
+        ) from None
