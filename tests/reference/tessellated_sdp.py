@@ -1,7 +1,7 @@
 """min_P max_w of the kernel-learning papers as two semidefinite programs for a generic solver.
 
     min_P max_w  p'w - epsilon |w|_1 - 1/2 w'K_P w,  lower <= w <= upper, 1'w = 0
-    P PSD with trace n_P,  K_P = sum_ij P_ij G_ij
+    P - floor I PSD, trace n_P,  K_P = sum_ij P_ij G_ij
 
 `by_weights` maximises over w what is left when P is eliminated, with the matrix inequality
 D(w) <= t I. `by_shape_matrix` minimises over P with the dual of the SVM, as in Lanckriet et al.
@@ -76,25 +76,29 @@ def unit_of(G, margin):
     return np.sqrt(30 / svm(np.trace(G), margin)[0])
 
 
-def by_weights(G, margin):
+def by_weights(G, margin, floor=0.0):
     """Return the optimum and w: maximise the gain less n_P/2 t, D(w) = A(w) A(w)' <= t I.
 
-    A(w) = sum_k w_k A_k, so the inequality says that its largest singular value is <= sqrt(t).
+    A(w) = sum_k w_k A_k, so the inequality says that its largest singular value is <= sqrt(t). With
+    a floor f, n_P t becomes f tr D(w) + (1 - f) n_P t, and tr D(w) is the sum of squares of A(w).
     """
     unit = unit_of(G, margin)
     margin = margin.scaled(unit)
     A = factors(G)
     w, s = cp.Variable(len(A)), cp.Variable()
     combined = cp.reshape(w @ A.reshape(len(A), -1), A.shape[1:], order="C")
+    cost = (1 - floor) * A.shape[1] * cp.square(s)
+    if floor:
+        cost += floor * cp.sum_squares(combined)
     gain = margin.p @ w - margin.epsilon * cp.norm1(w)
     problem = cp.Problem(
-        cp.Maximize(gain - A.shape[1] / 2 * cp.square(s)),
+        cp.Maximize(gain - cost / 2),
         [cp.sigma_max(combined) <= s, w >= margin.lower, w <= margin.upper, cp.sum(w) == 0],
     )
     return solve(problem) / unit**2, w.value / unit
 
 
-def by_shape_matrix(G, margin):
+def by_shape_matrix(G, margin, floor=0.0):
     """Return the optimum and P: minimise t/2 plus the slacks, [[K_P, g], [g', t]] PSD.
 
     g + b are the values of the decision function, t its squared norm.
@@ -113,6 +117,7 @@ def by_shape_matrix(G, margin):
         [
             (block + block.T) / 2 >> 0,
             cp.trace(P) == n_p,
+            *([P - floor * np.eye(n_p) >> 0] if floor else []),
             residual <= margin.epsilon + above,
             residual >= -margin.epsilon - below,
         ],

@@ -181,10 +181,8 @@ def _learn(method: Method, fold: CellFold, choice: tuple[SearchResult, float]) -
     """Fit a method with chosen settings, and let it predict."""
     chosen, searching = choice
     model, rough = (
-        pipeline(method, fold.sample, len(fold.train), fold.seed, rough=each).set_params(
-            **chosen.chosen
-        )
-        for each in (False, True)
+        pipeline(method, fold.sample, len(fold.train), fold.seed, rough=each).set_params(**settings)
+        for each, settings in ((False, chosen.chosen), (True, chosen.on_part))
     )
     reset_peak_memory()
     before, start = peak_memory(), time.perf_counter()

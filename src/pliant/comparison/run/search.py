@@ -2,8 +2,10 @@
 
 It is scikit-learn's ``HalvingRandomSearchCV`` over rows: all candidates start on few rows, the
 best third of them goes on with three times as many, and so on. Tables below 450 training rows, and
-grids of few settings, have one round with all rows. A method's ``rough`` parameters hold in the
-search only. What candidates have in common is computed once, where it pays.
+grids of few settings, have one round with all rows. Where the last round has fewer rows than there
+are, penalty parameters are scaled to all of them (`pliant.registry.Method.at_size`). A method's
+``rough`` parameters hold in the search only. What candidates have in common is computed once, where
+it pays.
 """
 
 from __future__ import annotations
@@ -49,12 +51,14 @@ class SearchResult:
     """The settings that a search chose, as parameters of the pipeline.
 
     `score` is their mean on the inner folds, by scikit-learn's scorer, None if there was no choice;
-    `candidates` is the number of settings that were tried.
+    `candidates` is the number of settings that were tried. `on_part` has the settings as they were
+    tried, on as many rows as the last round had; `chosen` is for all rows.
     """
 
     chosen: dict[str, Any]
     score: float | None
     candidates: int
+    on_part: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -115,7 +119,8 @@ def defaults(method: Method, sample: Sample) -> SearchResult:
     """Return the settings without a search: the defaults, and what the grid leaves no choice of."""
     grid = search_grid(method, sample)
     alone = {name: values[0] for name, values in grid.items()}
-    return SearchResult(alone if len(ParameterGrid(grid)) == 1 else {}, None, 1)
+    chosen = alone if len(ParameterGrid(grid)) == 1 else {}
+    return SearchResult(chosen, None, 1, chosen)
 
 
 def search(
@@ -169,7 +174,8 @@ def search(
         raise ValueError(
             "no setting has a score on every inner fold: too few rows, or a rare class"
         )
-    return SearchResult(halving.best_params_, score, plan.candidates)
+    best = halving.best_params_
+    return SearchResult(method.at_size(best, len(rows) / plan.most), score, plan.candidates, best)
 
 
 def count_fits(method: Method, sample: Sample, rows: Indices, protocol: Protocol, seed: int) -> int:

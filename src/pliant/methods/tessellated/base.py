@@ -10,6 +10,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from math import comb
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,6 +25,7 @@ from pliant.core.validation import (
     automatic,
     check_points,
     check_random_state,
+    check_real,
     integer,
     one_of,
     optional,
@@ -31,9 +33,14 @@ from pliant.core.validation import (
     stack_level,
 )
 from pliant.methods.svm.estimators import BaseSVM
-from pliant.methods.svm.rows import DenseRows
 from pliant.methods.svm.task import Task, WarmStart
-from pliant.methods.tessellated.generalized_kernel import GeneralizedKernel
+from pliant.methods.tessellated.generalized_kernel import (
+    LARGEST_SHAPE,
+    GeneralizedKernel,
+    blended,
+    check_shape_size,
+)
+from pliant.methods.tessellated.integrals import IntegralTable
 from pliant.methods.tessellated.problem import KernelLearning
 from pliant.methods.tessellated.solvers import (
     fixed_shape,
@@ -50,9 +57,6 @@ SOLVERS: dict[str, Callable[..., Result[Saddle]]] = {
     "apd": primal_dual.solve,
     "hybrid": hybrid.solve,
 }
-
-LARGEST_SHAPE = 10_000
-"""Largest n_P: P and D(w) then take .8 GB each."""
 
 MANY_SAMPLES, START_SAMPLES = 2000, 1000
 """With more samples than the first, "lowrank" starts from the P of as many as the second."""
@@ -74,11 +78,20 @@ def _check_seed(name: str, value: Any) -> None:
         ) from None
 
 
+def _check_floor(name: str, value: Any) -> None:
+    """Raise ValueError unless `value` can be the least eigenvalue of a P of trace n_P."""
+    if check_real(name, value, least=0) >= 1:
+        raise ValueError(
+            f"expected {name} < 1, got {value!r}: the eigenvalues of P have a mean of 1"
+        )
+
+
 class BaseGKL(BaseSVM):
     """A support vector machine that learns the matrix P of its kernel."""
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **BaseSVM._constraints,
+        "floor": _check_floor,
         "solver": one_of(SOLVERS),
         "dtype": one_of(("float32", "float64")),
         "cache_mb": real_number(above=0),
@@ -88,6 +101,7 @@ class BaseGKL(BaseSVM):
     }
     _finite = ("objective_", "lower_bound_", "dual_gap_", "objective_history_", "gap_history_")
 
+    floor: float
     solver: str
     prox: float | str
     subsample: int | None
@@ -99,15 +113,18 @@ class BaseGKL(BaseSVM):
     def _kernel_to_learn(self, X: Array) -> Kernel:
         """Return the kernel whose P is to be learned, for points like the rows of X."""
 
-    def _common(self, X: Array, used: Mask) -> tuple[Kernel, DenseRows | None, bool]:
+    def _common(self, X: Array, used: Mask) -> tuple[Kernel, Any, bool]:
         kernel = self._kernel_to_learn(X[used])
-        size = unscaled(kernel).shape_size_on(X[:1])
-        if size > LARGEST_SHAPE:
-            raise ValueError(
-                f"expected n_P <= {LARGEST_SHAPE}, got n_P = {size} for {X.shape[1]} features: P "
-                f"would take {8e-9 * size**2:.3g} GB; lower the degree, or choose features"
-            )
-        return kernel, None, True
+        check_shape_size(unscaled(kernel).shape_size_on(X[:1]), X.shape[1])
+        return kernel, self._table(kernel, X), True
+
+    def _table(self, kernel: Kernel, X: Array) -> IntegralTable | None:
+        """Return the integrals that pairs of classes share, where they are worth computing."""
+        n_pairs = comb(len(getattr(self, "classes_", ())), 2)
+        if n_pairs < 2 or self.dtype != "float64":
+            return None
+        points = kernel.rescale(X) if isinstance(kernel, Rescaled) else X
+        return IntegralTable.of(unscaled(kernel), points, n_pairs, float(self.cache_mb))
 
     def _learn(self, task: Task, start: WarmStart | None, callback: Callback) -> Array:
         problem = self._problem(task)
@@ -122,9 +139,11 @@ class BaseGKL(BaseSVM):
         kernel, points = task.kernel, task.points
         if isinstance(kernel, Rescaled):
             points = kernel.rescale(points)
+        table: IntegralTable | None = task.all_rows
         return KernelLearning(
-            unscaled(kernel), points, self._margin(task), np.dtype(self.dtype), self.cache_mb
-        )
+            unscaled(kernel), points, self._margin(task), np.dtype(self.dtype), self.cache_mb,
+            float(self.floor), None if table is None else table.between(task.members),
+        )  # fmt: skip
 
     def _learn_on_all(self, task: Task, problem: KernelLearning, callback: Any) -> Result[Saddle]:
         """Learn P on all samples; where they are many, start from the P of some of them."""
@@ -195,7 +214,7 @@ class BaseGKL(BaseSVM):
         proof = result.certificate
         assert proof is not None
         support = np.flatnonzero(proof.w)
-        learned = unscaled(task.kernel).with_factor(_orthogonal(result.x))
+        learned = unscaled(task.kernel).with_factor(_orthogonal(result.x, float(self.floor)))
         if isinstance(task.kernel, Rescaled):
             self.kernel_: Kernel = Rescaled(learned, task.kernel.offset, task.kernel.width)
         else:
@@ -300,11 +319,14 @@ def _exact(problem: KernelLearning, result: Result[Saddle], tol: float) -> Resul
     )
 
 
-def _orthogonal(factor: Array) -> Array:
-    """Return a factor of the same P with orthogonal columns, as many as the rank of P.
+def _orthogonal(factor: Array, floor: float) -> Array:
+    """Return a factor of P = floor I + (1 - floor) Q with orthogonal columns; Q = factor factor'.
 
-    With the singular value decomposition F = U S V', F F' = (U S)(U S)'.
+    With the singular value decomposition F = U S V', F F' = (U S)(U S)'. Without a floor there are
+    as many columns as the rank of P, with one there are n_P.
     """
+    if floor:
+        factor = blended(factor, floor)
     left, singular, _ = np.linalg.svd(factor, full_matrices=False)
-    kept = singular > 1e-8 * singular[0]
+    kept = singular > (0.0 if floor else 1e-8 * singular[0])
     return np.asarray(left[:, kept] * singular[kept])

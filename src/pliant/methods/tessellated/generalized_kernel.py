@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations_with_replacement, pairwise
 from math import comb
-from typing import Any, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -39,8 +39,8 @@ Side: TypeAlias = tuple[Array, ...]
 """What depends on one argument of the kernel only: arrays with one entry per point."""
 
 
-LARGEST_LOADED = 10_000
-"""The largest n_P of a kernel that is read from a file."""
+LARGEST_SHAPE = 10_000
+"""Largest n_P: P and D(w) then take .8 GB each."""
 
 
 class GeneralizedKernel(Kernel):
@@ -53,6 +53,9 @@ class GeneralizedKernel(Kernel):
     """
 
     factor: Any
+
+    finite_rank: ClassVar[bool] = False
+    """Whether the Gram matrices of every member have a rank that does not grow with the points."""
 
     @abstractmethod
     def shape_size(self, n_features: int) -> int:
@@ -172,8 +175,22 @@ class GeneralizedKernel(Kernel):
             check_points(self.factor, "factor")
         box = (getattr(self, name, 0.0) for name in ("lower", "upper"))
         size = self.shape_size(max(map(np.size, box)))
-        if size > LARGEST_LOADED:
-            raise ValueError(f"expected n_P <= {LARGEST_LOADED} of a kernel in a file, got {size}")
+        if size > LARGEST_SHAPE:
+            raise ValueError(f"expected n_P <= {LARGEST_SHAPE} of a kernel in a file, got {size}")
+
+
+def check_shape_size(size: int, n_features: int) -> None:
+    """Raise ValueError if P of this order is too large to learn."""
+    if size > LARGEST_SHAPE:
+        raise ValueError(
+            f"expected n_P <= {LARGEST_SHAPE}, got n_P = {size} for {n_features} features: P "
+            f"would take {8e-9 * size**2:.3g} GB; lower the degree, or choose features"
+        )
+
+
+def blended(factor: Array, share: float) -> Array:
+    """Return a factor of (1 - share) P + share I, for tr P = n_P."""
+    return np.hstack([np.sqrt(1.0 - share) * factor, np.sqrt(share) * np.eye(len(factor))])
 
 
 def slices(count: int, step: int) -> Iterator[slice]:
@@ -274,6 +291,11 @@ class MonomialBasis:
     def size(self) -> int:
         """q, the number of monomials."""
         return len(self.x_part)
+
+    @property
+    def degree_in_z(self) -> int:
+        """The largest degree in z of a monomial; 0 where the basis has no z."""
+        return int(self.z_sums[-1].sum()) // 2
 
     def monomials(self, X: Array) -> Array:
         """Return the monomials of x alone at each point, shape (n_samples, q_x)."""

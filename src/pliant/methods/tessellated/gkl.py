@@ -36,13 +36,13 @@ class GKLClassifier(BaseGKL, SVMClassifier):
 
     .. math::
 
-        \min_{P \succeq 0, \, \mathrm{tr} P = n_P} \; \max_{0 \le \alpha \le C, \, y'\alpha = 0}
+        \min_{P \succeq f I, \, \mathrm{tr} P = n_P} \; \max_{0 \le \alpha \le C, \, y'\alpha = 0}
         \; 1'\alpha - \tfrac12 \beta' K_P \beta, \qquad \beta = \alpha \circ y, \\
         \qquad k_P(x, y) = \int N(z, x)' P N(z, y) \, dz,
 
-    problem (7) of [1]_ for any basis N (its Lemma 5). `TKLClassifier` is the case of tessellated
-    kernels, with the scaling of features that they need. Here features are not scaled: bring them
-    to [0, 1] first, for example by `sklearn.preprocessing.MinMaxScaler`.
+    problem (7) of [1]_ with f = ``floor``, for any basis N (its Lemma 5). `TKLClassifier` is
+    the case of tessellated kernels, with the scaling of features that they need. Here features are
+    not scaled: bring them to [0, 1] first, for example by `sklearn.preprocessing.MinMaxScaler`.
 
     Parameters
     ----------
@@ -53,6 +53,9 @@ class GKLClassifier(BaseGKL, SVMClassifier):
     C : float, default=1.0
         Penalty parameter, > 0. Multiplied by class and sample weights. Values up to 1e5 are worth
         trying.
+    floor : float, default=0.0
+        Least eigenvalue of P, 0 <= floor < 1, where the mean of the eigenvalues is 1. Without a
+        floor P has a low rank.
     solver : {"lowrank", "frank-wolfe", "apd", "hybrid"}, default="lowrank"
         "lowrank" is by far the fastest; the others are algorithms 2, 4 and 6 of [1]_.
     tol : float, default=1e-3
@@ -92,7 +95,7 @@ class GKLClassifier(BaseGKL, SVMClassifier):
     shape_factor_ : array of shape (n_P, rank_)
         F, with orthogonal columns, P = F F'.
     rank_ : int
-        The rank of P, usually small.
+        The rank of P, usually small; n_P with a ``floor``.
     support_ : array of shape (n_support,)
         Indices of the training samples with beta != 0.
     support_vectors_ : array of shape (n_support, n_features)
@@ -145,6 +148,7 @@ class GKLClassifier(BaseGKL, SVMClassifier):
         kernel: GeneralizedKernel | None = None,
         *,
         C: float = 1.0,
+        floor: float = 0.0,
         solver: str = "lowrank",
         tol: float = 1e-3,
         max_iter: int = 500,
@@ -158,6 +162,7 @@ class GKLClassifier(BaseGKL, SVMClassifier):
     ) -> None:
         self.kernel = kernel
         self.C = C
+        self.floor = floor
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -185,6 +190,9 @@ class GKLRegressor(BaseGKL, SVMRegressor):
     C : float, default=1.0
         Penalty parameter, > 0. Multiplied by sample weights. Values up to 1e5 are worth
         trying.
+    floor : float, default=0.0
+        Least eigenvalue of P, 0 <= floor < 1, where the mean of the eigenvalues is 1. Without a
+        floor P has a low rank.
     solver : {"lowrank", "frank-wolfe", "apd", "hybrid"}, default="lowrank"
         "lowrank" is by far the fastest; the others are algorithms 2, 4 and 6 of [1]_.
     tol : float, default=1e-3
@@ -227,7 +235,7 @@ class GKLRegressor(BaseGKL, SVMRegressor):
     shape_factor_ : array of shape (n_P, rank_)
         F, with orthogonal columns, P = F F'.
     rank_ : int
-        The rank of P, usually small.
+        The rank of P, usually small; n_P with a ``floor``.
     support_ : array of shape (n_support,)
         Indices of the training samples with beta != 0.
     support_vectors_ : array of shape (n_support, n_features)
@@ -270,6 +278,7 @@ class GKLRegressor(BaseGKL, SVMRegressor):
         *,
         C: float = 1.0,
         epsilon: float = 0.1,
+        floor: float = 0.0,
         solver: str = "lowrank",
         tol: float = 1e-3,
         max_iter: int = 500,
@@ -284,6 +293,7 @@ class GKLRegressor(BaseGKL, SVMRegressor):
         self.kernel = kernel
         self.C = C
         self.epsilon = epsilon
+        self.floor = floor
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter

@@ -1,14 +1,23 @@
 """Learning a generalised kernel inside a support vector machine (SVM), as a saddle point.
 
     minimise over P, maximise over w    kappa(w) - 1/2 w' K_P w,
-    P positive semi-definite, tr P = n_P,    lower <= w <= upper,  1'w = 0
+    P >= floor I, tr P = n_P,    lower <= w <= upper,  1'w = 0
 
 kappa(w) = p'w - epsilon |w|_1 as in `pliant.methods.svm.dual` (w = alpha y for classification).
-As w' K_P w = <D(w), P>, the inner minimum over P is reached at n_P v v', with v the eigenvector
-of the largest eigenvalue of D(w) (Theorem 11 of Talitckii, Colbert and Peet has the smallest
-singular value, which is the worst direction). So for every feasible w and every P
+P >= floor I means that P - floor I is positive semi-definite, 0 <= floor < 1; with floor = 0, the
+problem of Talitckii, Colbert and Peet, P itself is. Their Theorem 15 asks for a positive definite
+P, which any floor > 0 gives: then every learned kernel is universal. With
 
-    kappa(w) - n_P/2 lambda_max(D(w))  <=  optimum  <=  primal objective of the SVM at P,
+    P = floor I + (1 - floor) Q,    Q positive semi-definite, tr Q = n_P,
+
+solvers see Q only, by a factor of it, and (1 - floor) D(w), by which w' K_P w changes with Q.
+
+As w' K_P w = <D(w), P>, the inner minimum over Q is reached at n_P v v', with v the eigenvector
+of the largest eigenvalue of D(w) (Theorem 11 of the paper has the smallest singular value, which is
+the worst direction). So for every feasible w and every P
+
+    kappa(w) - 1/2 (floor tr D(w) + (1 - floor) n_P lambda_max(D(w)))
+        <=  optimum  <=  primal objective of the SVM at P,
 
 however accurately the SVM was solved: these two bounds are the certificate.
 """
@@ -29,25 +38,29 @@ from pliant.core.blocks import in_blocks
 from pliant.core.typing import Array
 from pliant.methods.svm.dual import Certificate, MarginDual
 from pliant.methods.svm.rows import CachedRows, DenseRows
-from pliant.methods.tessellated.generalized_kernel import GeneralizedKernel, Side
+from pliant.methods.tessellated.generalized_kernel import GeneralizedKernel, Side, blended
+from pliant.methods.tessellated.integrals import Integrals
+
+FEW = 64
+"""Up to this n_P all eigenvalues of D(w) take less time than the largest one alone."""
 
 LARGEST_FORM = 1e140
 """Bound on the entries of D(w): sums of their squares must be numbers."""
 
 
 class Oracle(NamedTuple):
-    """The best P for some w, and the lower bound that it gives.
+    """The best Q for some w, and the lower bound that it gives.
 
     Attributes
     ----------
     matrix : array of shape (n_P, n_P)
-        D(w); the objective decreases by <D, dP>/2 along dP.
+        (1 - floor) D(w); the objective decreases by <matrix, dQ>/2 along dQ.
     vectors : array of shape (n_P, k)
         Eigenvectors of its k largest eigenvalues, in decreasing order.
     values : array of shape (k,)
         Those eigenvalues.
     lower : float
-        The best of the lower bounds kappa(t w) - n_P/2 lambda_max(D(t w)), 0 <= t <= 1.
+        The best of the lower bounds that t w gives, 0 <= t <= 1.
     """
 
     matrix: Array
@@ -73,6 +86,11 @@ class KernelLearning:
     cache_mb : float
         The most memory that a Gram matrix may take, in units of 2^20 bytes; rows of a larger one
         are computed on demand.
+    floor : float
+        The least eigenvalue of P, 0 <= floor < 1. As tr P = n_P, their mean is 1.
+    integrals : Integrals, optional
+        All integrals of the basis between the points, where they are few: Gram matrices in float64
+        and D(w) are then sums of them.
     """
 
     kernel: GeneralizedKernel
@@ -80,6 +98,8 @@ class KernelLearning:
     margin: Callable[[Any], MarginDual]
     dtype: npt.DTypeLike = np.float64
     cache_mb: float = np.inf
+    floor: float = 0.0
+    integrals: Integrals | None = None
 
     @cached_property
     def size(self) -> int:
@@ -87,16 +107,25 @@ class KernelLearning:
         return self.kernel.shape_size_on(self.points[:1])
 
     @property
+    def finite_rank(self) -> bool:
+        """Whether every K_P has a rank that does not grow with the samples."""
+        return self.kernel.finite_rank
+
+    @property
     def fits(self) -> bool:
         """Whether a whole Gram matrix fits into `cache_mb`."""
         return len(self.points) ** 2 * np.dtype(self.dtype).itemsize <= self.cache_mb * 2.0**20
 
     def scaled(self, factor: Array) -> Array:
-        """Return the multiple of `factor` for which tr P = n_P."""
+        """Return the multiple of `factor` for which tr Q = n_P."""
         return np.asarray(factor * (np.sqrt(self.size) / np.linalg.norm(factor)))
 
+    def of_shape(self, factor: Array) -> Array:
+        """Return a factor of P = floor I + (1 - floor) Q from a factor of Q with trace n_P."""
+        return blended(factor, self.floor) if self.floor else factor
+
     def gram(self, factor: Array) -> Array:
-        """Return K_P, P = factor factor', shape (n_samples, n_samples).
+        """Return K_P, shape (n_samples, n_samples), for Q = factor factor'.
 
         In float32 the origin of the kernel is moved, see `Translated`.
 
@@ -105,9 +134,11 @@ class KernelLearning:
         ValueError
             If it is not finite.
         """
-        kernel = self._at(factor)
         with np.errstate(over="ignore", invalid="ignore"):
-            gram = kernel.gram(self.points, dtype=self.dtype)
+            if self.integrals is not None:
+                gram = self.integrals.gram(self.of_shape(factor))
+            else:
+                gram = self._at(factor).gram(self.points, dtype=self.dtype)
             finite = np.isfinite(gram.sum(dtype=np.float64))
         if not finite:
             raise ValueError(
@@ -118,7 +149,7 @@ class KernelLearning:
 
     def _at(self, factor: Array) -> GeneralizedKernel:
         """Return k_P, with its origin at the most central point if values are to be rounded."""
-        kernel = self.kernel.with_factor(factor)
+        kernel = self.kernel.with_factor(self.of_shape(factor))
         if np.dtype(self.dtype) == np.float64:
             return kernel
         distances = ((self.points - self.points.mean(axis=0)) ** 2).sum(axis=1)
@@ -126,7 +157,7 @@ class KernelLearning:
         return Translated(kernel, self.points[nearest : nearest + 1])
 
     def svm(self, factor: Array) -> MarginDual:
-        """Return the dual of the SVM at P = factor factor', in bounded memory."""
+        """Return the dual of the SVM at Q = factor factor', in bounded memory."""
         if self.fits:
             return self.dual(self.gram(factor))
         rows = CachedRows(self._at(factor), self.points, self.cache_mb, dtype=self.dtype)
@@ -152,7 +183,7 @@ class KernelLearning:
 
     def product(self, factor: Array, w: Array) -> Array:
         """Return K_P w in float64, whatever the precision of Gram matrices, shape (n_samples,)."""
-        kernel = self.kernel.with_factor(factor)
+        kernel = self.kernel.with_factor(self.of_shape(factor))
         used = np.flatnonzero(w)
         points, weights = self.points[used], w[used]
         product: Array = in_blocks(
@@ -161,7 +192,7 @@ class KernelLearning:
         return product
 
     def oracle(self, w: Array, gain: float, count: int = 1) -> Oracle:
-        """Return the best P for w, and the bound that it gives.
+        """Return the best Q for w, and the bound that it gives.
 
         Parameters
         ----------
@@ -175,11 +206,11 @@ class KernelLearning:
         matrix = self.quadratic(w)
         first = max(0, self.size - count)
         values, vectors = scipy.linalg.eigh(matrix, subset_by_index=[first, self.size - 1])
-        lower = self._lower(float(values[-1]), gain)
+        lower = self._lower(float(values[-1]), matrix, gain)
         return Oracle(matrix, vectors[:, ::-1], values[::-1], lower)
 
     def quadratic(self, w: Array) -> Array:
-        """Return D(w), shape (n_P, n_P).
+        """Return (1 - floor) D(w), shape (n_P, n_P).
 
         Raises
         ------
@@ -187,7 +218,11 @@ class KernelLearning:
             If it is too large to compute with.
         """
         with np.errstate(over="ignore", invalid="ignore"):
-            matrix = self.kernel.quadratic(self.points, w)
+            if self.integrals is not None:
+                matrix = self.integrals.quadratic(w)
+            else:
+                matrix = self.kernel.quadratic(self.points, w)
+            matrix *= 1.0 - self.floor
         if not np.abs(matrix).max() <= LARGEST_FORM:
             raise ValueError(
                 f"expected w'K w <= {LARGEST_FORM:g} for the coefficients w of the samples, got "
@@ -197,14 +232,22 @@ class KernelLearning:
         return matrix
 
     def lower_bound(self, matrix: Array, gain: float) -> float:
-        """Return the lower bound of the optimum from D(w) and a lower bound of kappa(w)."""
-        last = self.size - 1
-        top = scipy.linalg.eigh(matrix, eigvals_only=True, subset_by_index=[last, last])
-        return self._lower(float(top[0]), gain)
+        """Return the bound of the optimum from `quadratic` at w and a lower bound of kappa(w)."""
+        if len(matrix) <= FEW:
+            top = float(np.linalg.eigvalsh(matrix)[-1])
+        else:
+            last = self.size - 1
+            top = float(scipy.linalg.eigvalsh(matrix, subset_by_index=[last, last])[0])
+        return self._lower(top, matrix, gain)
 
-    def _lower(self, top: float, gain: float) -> float:
-        """Return the largest t gain - t^2/2 n_P top, 0 <= t <= 1, reached at t = gain/(n_P top)."""
+    def _lower(self, top: float, matrix: Array, gain: float) -> float:
+        """Return the largest t gain - t^2/2 cost, 0 <= t <= 1, reached at t = gain/cost.
+
+        The cost is that of the best P, <D, P> = floor tr D + (1 - floor) n_P lambda_max(D).
+        """
         cost = self.size * max(top, 0.0)
+        if self.floor:
+            cost += self.floor / (1.0 - self.floor) * max(float(np.trace(matrix)), 0.0)
         share = 0.0 if gain <= 0.0 else min(1.0, gain / max(cost, gain))
         lower = share * gain - 0.5 * share**2 * cost
         return lower if math.isfinite(lower) else -math.inf

@@ -21,6 +21,8 @@ from pliant.methods.tessellated.generalized_kernel import (
 class _FiniteRank(GeneralizedKernel):
     """k(x, y) = phi(x)'phi(y), where the features phi are linear in F."""
 
+    finite_rank = True
+
     def _tile(self, left: Side, right: Side) -> Array:
         return np.asarray(left[0] @ right[0].T)
 

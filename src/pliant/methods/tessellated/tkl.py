@@ -88,10 +88,10 @@ class TKLClassifier(BaseGKL, SVMClassifier):
 
     .. math::
 
-        \min_{P \succeq 0, \, \mathrm{tr} P = n_P} \; \max_{0 \le \alpha \le C, \, y'\alpha = 0}
+        \min_{P \succeq f I, \, \mathrm{tr} P = n_P} \; \max_{0 \le \alpha \le C, \, y'\alpha = 0}
         \; 1'\alpha - \tfrac12 \beta' K_P \beta, \qquad \beta = \alpha \circ y,
 
-    problem (7) of [1]_, over the kernels
+    problem (7) of [1]_ with f = ``floor``, 0 there, over the kernels
 
     .. math::
 
@@ -106,14 +106,17 @@ class TKLClassifier(BaseGKL, SVMClassifier):
     C : float, default=1.0
         Penalty parameter, > 0. Multiplied by class and sample weights. Values up to 1e5 are worth
         trying.
-    degree : {0, 1, 2}, default=1
-        Degree of the monomials.
+    degree : int, default=1
+        Degree of the monomials, 0 to 12. Their number grows fast: n_P is at most 10 000.
     basis : {"x", "xz"}, default="x"
         Monomials of x alone, n_P = 2 C(n_features + degree, degree), or of x and z as in the text
         of [1]_, n_P = 2 C(2 n_features + degree, degree), which is slower and no more accurate.
     delta : float, array-like of shape (n_features,), or tuple of two such, default=0.5
         How far the box reaches beyond [0, 1], >= 0. A tuple is always a pair (below, above); a
         list or an array has one number per feature.
+    floor : float, default=0.0
+        Least eigenvalue of P, 0 <= floor < 1, where the mean of the eigenvalues is 1. With any
+        floor > 0 the kernel is universal (Theorem 15 of [1]_); without, P has a low rank.
     solver : {"lowrank", "frank-wolfe", "apd", "hybrid"}, default="lowrank"
         "lowrank" is by far the fastest; the others are algorithms 2, 4 and 6 of [1]_.
     tol : float, default=1e-3
@@ -162,7 +165,7 @@ class TKLClassifier(BaseGKL, SVMClassifier):
     shape_factor_ : array of shape (n_P, rank_)
         F, with orthogonal columns, P = F F'.
     rank_ : int
-        The rank of P, usually small.
+        The rank of P, usually small; n_P with a ``floor``.
     lower_, upper_ : arrays of shape (n_features,)
         The corners a and b of the box, on the scaled features.
     support_ : array of shape (n_support,)
@@ -234,6 +237,7 @@ class TKLClassifier(BaseGKL, SVMClassifier):
         degree: int = 1,
         basis: str = "x",
         delta: Any = 0.5,
+        floor: float = 0.0,
         solver: str = "lowrank",
         tol: float = 1e-3,
         max_iter: int = 500,
@@ -251,6 +255,7 @@ class TKLClassifier(BaseGKL, SVMClassifier):
         self.degree = degree
         self.basis = basis
         self.delta = delta
+        self.floor = floor
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -272,25 +277,28 @@ class TKLRegressor(BaseGKL, SVMRegressor):
 
     .. math::
 
-        \min_{P \succeq 0, \, \mathrm{tr} P = n_P} \; \max_{|\beta_i| \le C, \, 1'\beta = 0}
+        \min_{P \succeq f I, \, \mathrm{tr} P = n_P} \; \max_{|\beta_i| \le C, \, 1'\beta = 0}
         \; y'\beta - \varepsilon \|\beta\|_1 - \tfrac12 \beta' K_P \beta,
 
-    problem (7) of [1]_ (with the constraints of regression, where the text has those of
-    classification), over the kernels of `TKLClassifier`.
+    problem (7) of [1]_ with f = ``floor`` (and the constraints of regression, where the text has
+    those of classification), over the kernels of `TKLClassifier`.
 
     Parameters
     ----------
     C : float, default=1.0
         Penalty parameter, > 0. Multiplied by sample weights. Values up to 1e5 are worth
         trying.
-    degree : {0, 1, 2}, default=1
-        Degree of the monomials.
+    degree : int, default=1
+        Degree of the monomials, 0 to 12. Their number grows fast: n_P is at most 10 000.
     basis : {"x", "xz"}, default="x"
         Monomials of x alone, n_P = 2 C(n_features + degree, degree), or of x and z as in the text
         of [1]_, n_P = 2 C(2 n_features + degree, degree), which is slower and no more accurate.
     delta : float, array-like of shape (n_features,), or tuple of two such, default=0.5
         How far the box reaches beyond [0, 1], >= 0. A tuple is always a pair (below, above); a
         list or an array has one number per feature.
+    floor : float, default=0.0
+        Least eigenvalue of P, 0 <= floor < 1, where the mean of the eigenvalues is 1. With any
+        floor > 0 the kernel is universal (Theorem 15 of [1]_); without, P has a low rank.
     solver : {"lowrank", "frank-wolfe", "apd", "hybrid"}, default="lowrank"
         "lowrank" is by far the fastest; the others are algorithms 2, 4 and 6 of [1]_.
     tol : float, default=1e-3
@@ -340,7 +348,7 @@ class TKLRegressor(BaseGKL, SVMRegressor):
     shape_factor_ : array of shape (n_P, rank_)
         F, with orthogonal columns, P = F F'.
     rank_ : int
-        The rank of P, usually small.
+        The rank of P, usually small; n_P with a ``floor``.
     lower_, upper_ : arrays of shape (n_features,)
         The corners a and b of the box, on the scaled features.
     support_ : array of shape (n_support,)
@@ -398,6 +406,7 @@ class TKLRegressor(BaseGKL, SVMRegressor):
         degree: int = 1,
         basis: str = "x",
         delta: Any = 0.5,
+        floor: float = 0.0,
         solver: str = "lowrank",
         tol: float = 1e-3,
         max_iter: int = 500,
@@ -416,6 +425,7 @@ class TKLRegressor(BaseGKL, SVMRegressor):
         self.degree = degree
         self.basis = basis
         self.delta = delta
+        self.floor = floor
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter

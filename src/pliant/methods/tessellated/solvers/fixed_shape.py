@@ -10,12 +10,12 @@ from typing import Any
 
 from pliant.core.progress import Result
 from pliant.core.typing import Array
+from pliant.methods.tessellated.generalized_kernel import blended
 from pliant.methods.tessellated.solvers.search import (
     INNER_SHARE,
     Saddle,
     SaddleProblem,
     Search,
-    blended,
 )
 
 BLENDS = (0.1, 0.3)

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from pliant.core.progress import Progress, Result, Status
 from pliant.core.typing import Array
@@ -50,7 +49,7 @@ SMALL_GAP = 1e-3
 """Relative gap from which on a search may be slow: whoever asks for less than the usual `tol` asks
 for a long search."""
 
-TRIES = 8
+TRIES = 4
 """Number of points of a segment at which the lower bound is evaluated."""
 
 
@@ -60,6 +59,10 @@ class SaddleProblem(Protocol):
     @property
     def size(self) -> int:
         """n_P."""
+
+    @property
+    def finite_rank(self) -> bool:
+        """Whether every K_P has a rank that does not grow with the samples."""
 
     def scaled(self, factor: Array) -> Array:
         """Return the multiple of a factor of P for which tr P = n_P."""
@@ -144,6 +147,7 @@ class Lower(NamedTuple):
 class Search:
     """SVMs solved one after the other, each from the solution of the last; the best bounds.
 
+    `at_zero` is the gap of w = 0, which all its SVMs share.
     `inner` is solve(dual, start, tol=, max_iter=, callback=) -> Result, such as `smo.solve`. The
     search stops when gap <= tol * abs(upper bound), or after `max_iter` SVMs; -1 for no limit.
     `callback` is called with a `Progress` as SVMs advance; returning True stops. A search gives up
@@ -171,6 +175,7 @@ class Search:
         self.w: Array | None = None
         self.factor: Array | None = None
         self.best: tuple[Array, Certificate] | None = None
+        self.at_zero: float | None = None
         self.n_svms = 0
         self.idle = 0
         self.stopped = False
@@ -249,7 +254,9 @@ class Search:
         `plain` is the same SVM without its proximal term.
         """
         zero = np.zeros_like(plain.linear)
-        known = min(self.upper, plain.bound(zero, 0.0, zero).gap)  # w = 0 has a gap too
+        if self.at_zero is None:
+            self.at_zero = plain.bound(zero, 0.0, zero).gap
+        known = min(self.upper, self.at_zero)
         accuracy = min(accuracy, COARSEST * known)
         start = zero if self.w is None else self.w
         result = self.inner(
@@ -338,12 +345,42 @@ def _best_between(problem: SaddleProblem, best: Lower, new: Lower) -> Lower:
         matrix = s * s * best.matrix + t * t * new.matrix + s * t * cross
         return Lower(problem.lower_bound(matrix, gain), best.w, gain, matrix)
 
-    optimum = minimize_scalar(
-        lambda t: -at(t).value, bounds=(0.0, 1.0), method="bounded", options={"maxiter": TRIES}
-    )
-    t = float(optimum.x)
-    between = at(t)._replace(w=(1.0 - t) * best.w + t * new.w)
+    t, between = _peak(at, best, new)
+    between = between._replace(w=(1.0 - t) * best.w + t * new.w)
     return max(best, new, between, key=lambda lower: lower.value)
+
+
+def _peak(at: Callable[[float], Lower], first: Lower, last: Lower) -> tuple[float, Lower]:
+    """Return the best t in (0, 1) of `TRIES`, and its bound, from the bounds at 0 and 1.
+
+    The bound is concave, so its peak is between the neighbours of the best point so far: the next
+    point is the peak of the parabola through these three.
+    """
+    seen = {0.0: first, 0.5: at(0.5), 1.0: last}
+    while len(seen) < 2 + TRIES:
+        points = sorted(seen)
+        k = max(range(len(points)), key=lambda i: seen[points[i]].value)
+        low, middle, high = points[min(max(k, 1), len(points) - 2) - 1 :][:3]
+        t = _vertex(low, middle, high, *(seen[x].value for x in (low, middle, high)))
+        if t in seen:
+            break
+        seen[t] = at(t)
+    t = max((t for t in seen if 0.0 < t < 1.0), key=lambda t: seen[t].value)
+    return t, seen[t]
+
+
+def _vertex(a: float, b: float, c: float, fa: float, fb: float, fc: float) -> float:
+    """Return the peak of the parabola through three points, a < b < c, but not close to one."""
+    left, right = (b - a) * (fb - fc), (c - b) * (fb - fa)
+    total = left + right  # > 0 where the points are concave
+    t = b
+    if 0.0 < total < np.inf:
+        t = b + 0.5 * ((c - b) * right - (b - a) * left) / total
+    margin = 0.1 * (c - a)
+    t = min(max(t, a + margin), c - margin)
+    if abs(t - b) < 0.1 * margin:
+        t = b + margin if c - b > b - a else b - margin
+    return t
 
 
 def factor_of(P: Array) -> Array:
@@ -351,8 +388,3 @@ def factor_of(P: Array) -> Array:
     values, vectors = np.linalg.eigh(P)
     kept = values > 1e-14 * values[-1]
     return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
-
-
-def blended(factor: Array, share: float) -> Array:
-    """Return a factor of (1 - share) P + share I, for tr P = n_P."""
-    return np.hstack([np.sqrt(1.0 - share) * factor, np.sqrt(share) * np.eye(len(factor))])
