@@ -13,7 +13,7 @@ import pliant
 
 ROOT = Path(__file__).parents[2]
 
-OPTIONAL = ("matplotlib", "pandas", "pyarrow", "rich", "skops", "torch", "typer")
+OPTIONAL = ("dask", "matplotlib", "pandas", "pyarrow", "rich", "skops", "torch", "typer")
 SOLVERS = ("clarabel", "cvxopt", "cvxpy", "ecos", "mosek", "osqp", "scs")
 
 MODULES = sorted(
@@ -95,6 +95,8 @@ def test_the_public_names():
         "SCGLogDetLearner",
         "SCGLogDetPath",
         "SideInformation",
+        "SketchedKernelRidge",
+        "SketchedKernelRidgeClassifier",
         "TKLClassifier",
         "TKLRegressor",
         "TableError",

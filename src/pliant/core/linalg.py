@@ -82,11 +82,11 @@ def spd_inverse(matrix: Array) -> tuple[Array, float]:
         )
     log_det = 2.0 * float(np.log(factor.diagonal()).sum())
     inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
-    _mirror(inverse)
+    mirror(inverse)
     return inverse, log_det
 
 
-def _mirror(matrix: Array) -> None:
+def mirror(matrix: Array) -> None:
     """Copy the lower triangle into the upper one, block by block."""
     n = len(matrix)
     for low in range(0, n, 256):

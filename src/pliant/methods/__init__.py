@@ -23,6 +23,10 @@ from pliant.methods.side_information.log_det import LogDetLearner
 from pliant.methods.side_information.order_spectral import OrderSpectralLearner
 from pliant.methods.side_information.scg import SCGLogDetLearner
 from pliant.methods.side_information.scg_problem import SCGLogDetPath
+from pliant.methods.sketched.estimators import (
+    SketchedKernelRidge,
+    SketchedKernelRidgeClassifier,
+)
 from pliant.methods.svm.path import C_path
 from pliant.methods.tessellated.gkl import GKLClassifier, GKLRegressor
 from pliant.methods.tessellated.tkl import TKLClassifier, TKLRegressor
@@ -54,6 +58,8 @@ __all__ = [
     "OrderSpectralLearner",
     "SCGLogDetLearner",
     "SCGLogDetPath",
+    "SketchedKernelRidge",
+    "SketchedKernelRidgeClassifier",
     "TKLClassifier",
     "TKLRegressor",
     "batch_decision_function",

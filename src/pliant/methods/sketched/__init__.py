@@ -1,0 +1,1 @@
+"""Kernel ridge regression and classification on a sketch: all rows, a few centres."""

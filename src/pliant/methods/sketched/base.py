@@ -1,0 +1,430 @@
+"""What sketched kernel ridge regression and classification share: the fit and the prediction."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from pliant.core.blocks import in_blocks
+from pliant.core.kernels.base import Kernel
+from pliant.core.progress import CallbackSupport, FitProgress, Result, Status, with_callbacks
+from pliant.core.summary import FunctionSummary, Summary
+from pliant.core.threads import blas_limited
+from pliant.core.typing import Array, Callback
+from pliant.core.validation import (
+    Constraint,
+    check_finite,
+    check_flag,
+    check_parameters,
+    check_points,
+    check_random_state,
+    check_weights,
+    fresh,
+    integer,
+    one_of,
+    optional,
+    real_number,
+    stack_level,
+    validate_data,
+)
+from pliant.methods.sketched.centres import Centres, leverage_centres, uniform_centres
+from pliant.methods.sketched.conjugate_gradients import Precondition, Stops, solve
+from pliant.methods.sketched.costs import patience
+from pliant.methods.sketched.factor import CentreFactor, Preconditioner, factor_of
+from pliant.methods.sketched.kernel_rows import Device, KernelRows, get_device
+from pliant.methods.sketched.problem import NormalEquations
+from pliant.methods.sketched.samples import MemorySamples, Samples
+
+CHOICES = ("uniform", "leverage")
+
+
+def check_centres(name: str, value: Any) -> None:
+    """Raise ValueError unless `value` names a way to choose centres, or is an array of points."""
+    if isinstance(value, str):
+        one_of(CHOICES)(name, value)
+    elif len(check_points(value, name)) == 0:
+        raise ValueError(f"expected {name} in {list(CHOICES)} or points, got an array of none")
+
+
+class Targets(NamedTuple):
+    """Centred targets in units of their size, for weights of at most 1.
+
+    Attributes
+    ----------
+    values : array of shape (n, t)
+    means : array of shape (t,)
+        What was subtracted, in these units; zeros without an intercept.
+    units : array of shape (t,)
+        Powers of two.
+    weights : array of shape (n,)
+    largest_weight : float
+        What the weights were divided by.
+    """
+
+    values: Array
+    means: Array
+    units: Array
+    weights: Array
+    largest_weight: float
+
+    @property
+    def squares(self) -> Array:
+        """The weighted sums of the squares, shape (t,)."""
+        return np.asarray(self.weights @ self.values**2)
+
+    @classmethod
+    def of(cls, y: Array, weights: Array, centred: bool) -> Targets:
+        """Return the targets of shape (n, t) in this form."""
+        units = np.ldexp(1.0, np.frexp(np.abs(y).max(axis=0))[1] - 1)
+        values = y / units
+        largest = float(weights.max())
+        weights = weights / largest
+        means = np.zeros(y.shape[1])
+        if centred:
+            means = weights @ values / weights.sum()
+            values -= means
+        return cls(values, means, units, weights, largest)
+
+
+class BaseSketched(CallbackSupport, BaseEstimator, ABC):
+    """Kernel ridge regression of one or more targets on a few centres."""
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        "alpha": real_number(above=0),
+        "n_centers": integer(least=1),
+        "centers": check_centres,
+        "fit_intercept": check_flag,
+        "solver": one_of(("auto", "cg", "direct")),
+        "preconditioner": optional(one_of(("falkon",))),
+        "tol": real_number(above=0),
+        "max_iter": integer(least=1),
+        "dtype": one_of(("float32", "float64")),
+        "block_mb": real_number(above=0),
+        "cache_mb": real_number(least=0),
+        "verbose": check_flag,
+    }
+    """The kernel and gamma are checked where the kernel is made, the device where it is found."""
+
+    @with_callbacks
+    @blas_limited
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn the coefficients of the centres.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or a Dask array or data frame
+            At least two training points. float32 and memory maps are not copied, and partitions of
+            a Dask array are computed again in each pass.
+        y : array-like of shape (n_samples,), or for real targets (n_samples, n_outputs)
+            Class labels, or real targets; a Dask array is computed.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0. A weight of 2 is the same as the sample twice, given the centres and the
+            kernel.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a parameter out of range, data that cannot be learned from, or a kernel that is not
+            positive semi-definite on the centres.
+        ImportError
+            If the device needs PyTorch, and it is not installed.
+
+        Warns
+        -----
+        sklearn.exceptions.ConvergenceWarning
+            The coefficients are not certified to be as accurate as ``tol`` asks for.
+        """
+        with fresh(self):
+            check_parameters(self)
+            device = get_device(self.device, self.dtype)
+            samples, y, weights = self._checked_data(X, y, sample_weight)
+            y, weights = self._targets(y, weights)
+            progress = FitProgress(self, X, y)
+            names = getattr(self, "feature_names_in_", None)
+            kernel = _usable(samples.kernel(self.kernel, self.gamma, names), self.kernel)
+            self._learn(samples, kernel, y, weights, device, progress)
+            progress.end()
+        return self
+
+    def _checked_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Samples, Any, Array]:
+        """Return rows, targets as they were given, and weights."""
+        kind = type(X).__module__.partition(".")[0]
+        if kind == "dask" or kind.startswith("dask_"):
+            from pliant.methods.sketched.dask_rows import dask_samples
+
+            return dask_samples(self, X, y, sample_weight)
+        points, y = validate_data(
+            self,
+            X,
+            y,
+            dtype=(np.float64, np.float32),
+            ensure_min_samples=2,
+            **self._target_options,
+        )
+        return MemorySamples(points), y, check_weights(sample_weight, points)
+
+    _target_options: ClassVar[Mapping[str, Any]] = {}
+    """What scikit-learn's validation is to know of y."""
+
+    @abstractmethod
+    def _targets(self, y: Any, weights: Array) -> tuple[Array, Array]:
+        """Return real targets, shape (n,) or (n, t), and weights."""
+
+    def _learn(
+        self,
+        samples: Samples,
+        kernel: Kernel,
+        y: Array,
+        weights: Array,
+        device: Device,
+        progress: Callback,
+    ) -> None:
+        """Choose centres, solve the normal equations, and set the fitted attributes."""
+        centred = bool(self.fit_intercept)
+        targets = Targets.of(y.reshape(len(y), -1), weights, centred)
+        alpha = float(self.alpha) / targets.largest_weight
+        with np.errstate(over="ignore", invalid="ignore"):
+            centres = self._centres(samples, kernel, targets.weights, alpha)
+            factor = factor_of(kernel, centres.points)
+            ridge = _ridge(alpha, factor.scale, float(self.alpha))
+            kept = centres.points[factor.order[: factor.rank]]
+            problem, share = self._problem(samples, kernel, kept, factor, targets, ridge, device)
+            result = self._solved(problem, factor, centres, targets, share, samples, progress)
+            self._keep(kernel, kept, centres, factor, problem, targets, result, y.ndim == 1)
+        learned = ("dual_coef_", "intercept_")
+        check_finite(self, learned, "scale the targets or the features, or raise alpha")
+        self._warn_if_open(result, float(targets.weights.sum()) * targets.largest_weight)
+
+    def _centres(self, samples: Samples, kernel: Kernel, weights: Array, alpha: float) -> Centres:
+        """Return the centres, given or drawn."""
+        if not isinstance(self.centers, str):
+            points = check_points(self.centers, "centers", samples.n_features).copy()
+            share = float(weights.sum()) / len(points)
+            return Centres(points, None, np.full(len(points), share))
+        draw, count = check_random_state(self.random_state), int(self.n_centers)
+        if self.centers == "uniform":
+            return uniform_centres(samples.take, weights, count, draw)
+        return leverage_centres(samples.take, weights, count, draw, kernel=kernel, alpha=alpha)
+
+    def _problem(
+        self,
+        samples: Samples,
+        kernel: Kernel,
+        kept: Array,
+        factor: CentreFactor,
+        targets: Targets,
+        ridge: float,
+        device: Device,
+    ) -> tuple[NormalEquations, float]:
+        """Return the normal equations, and the share of kernel values that are kept."""
+        memory = float(self.block_mb), float(self.cache_mb)
+        data = targets.values, targets.weights
+        rows = samples.rows(*data, KernelRows(kernel, kept, device), *memory)
+        exact = rows
+        if device.dtype == "float32":
+            double = KernelRows(kernel, kept, Device(device.xp, "float64", device.name))
+            exact = samples.rows(*data, double, memory[0], 0.0)
+        problem = NormalEquations(
+            rows,
+            exact,
+            factor,
+            ridge,
+            total_weight=float(targets.weights.sum()),
+            centred=bool(self.fit_intercept),
+            squares=targets.squares,
+            units=targets.units**2 * targets.largest_weight,
+        )
+        return problem, getattr(rows, "n_kept", 0) / len(samples)
+
+    def _solved(
+        self,
+        problem: NormalEquations,
+        factor: CentreFactor,
+        centres: Centres,
+        targets: Targets,
+        share: float,
+        samples: Samples,
+        progress: Callback,
+    ) -> Result[Any]:
+        """Return the solution of the normal equations."""
+        rank, n_targets = problem.right.shape
+        patient: int | None = 0
+        if self.solver == "cg":
+            patient = None
+        elif self.solver == "auto":
+            patient = patience(
+                n_features=samples.n_features, n_centres=rank, n_targets=n_targets, kept=share
+            )
+
+        def approximate() -> Precondition:
+            if self.preconditioner is None or patient == 0:
+                return np.copy
+            return Preconditioner(
+                factor.covariance(centres.weights, bool(self.fit_intercept)), problem.ridge
+            )
+
+        stops = Stops(float(self.tol) ** 2 * targets.squares, int(self.max_iter), progress)
+        return solve(
+            problem,
+            approximate,
+            stops,
+            patience=patient,
+            exact=lambda: Preconditioner(problem.matrix(), problem.ridge),
+        )
+
+    def _keep(
+        self,
+        kernel: Kernel,
+        kept: Array,
+        centres: Centres,
+        factor: CentreFactor,
+        problem: NormalEquations,
+        targets: Targets,
+        result: Result[Any],
+        flat: bool,
+    ) -> None:
+        """Set the fitted attributes, in the units of y and in the order of the centres."""
+        order = np.argsort(factor.order[: factor.rank])
+        coefficients = factor.coefficients(result.x) / factor.scale
+        intercept = (targets.means - problem.means @ coefficients) * targets.units
+        coefficients = (coefficients * targets.units)[order]
+        self.kernel_ = kernel
+        self.support_vectors_ = kept[order]
+        self.support_ = (
+            None if centres.rows is None else centres.rows[np.sort(factor.order[: factor.rank])]
+        )
+        self.dual_coef_: Any = coefficients[:, 0].copy() if flat else coefficients
+        self.intercept_: Any = intercept if not flat else float(intercept[0])
+        if not self.fit_intercept:
+            self.intercept_ = 0.0
+        self.objective_, self.gap_ = result.value, result.gap
+        certificate: Any = result.certificate
+        largest = np.linalg.norm(problem.right, axis=0)
+        left = np.linalg.norm(certificate.gradient, axis=0)
+        self.residual_ = float(np.divide(left, largest, out=left * 0.0, where=largest > 0).max())
+        self.n_iter_ = result.n_iter
+        self.n_passes_ = problem.n_passes
+        self.converged_ = result.status is Status.CONVERGED
+
+    def _warn_if_open(self, result: Result[Any], total_weight: float) -> None:
+        """Warn if the accuracy that was asked for is not certified."""
+        if result.status in (Status.CONVERGED, Status.STOPPED):
+            return
+        why = f"max_iter = {self.max_iter} came first; raise it"
+        if result.status is Status.STALLED:
+            why = "rounding errors hide the rest; raise alpha"
+        error = np.sqrt(result.gap / total_weight)
+        warnings.warn(
+            f"{type(self).__name__} certifies that predictions for the training rows are within "
+            f"{error:.3g} of the optimum (root mean square), which is more than tol = {self.tol:g} "
+            f"standard deviations of the target: {why}, or raise tol",
+            ConvergenceWarning,
+            stacklevel=stack_level(),
+        )
+
+    def _outputs(self, X: Any) -> Any:
+        """Return f at each point, shape (n_queries,) or (n_queries, t)."""
+        check_is_fitted(self)
+        kind = type(X).__module__.partition(".")[0]
+        if kind == "dask" or kind.startswith("dask_"):
+            from pliant.methods.sketched.dask_rows import lazy_outputs
+
+            return lazy_outputs(self, X)
+        points = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        return self._block_outputs(points)
+
+    @blas_limited
+    def _block_outputs(self, points: Array) -> Array:
+        """Return f at checked points in memory."""
+        device = self._prediction_device()
+        values = KernelRows(self.kernel_, self.support_vectors_, device)
+        coefficients = device.array(self.dual_coef_)
+        outputs: Array = in_blocks(
+            points,
+            len(self.support_vectors_),
+            lambda block: device.numpy(values(block) @ coefficients) + self.intercept_,
+        )
+        return outputs
+
+    def _prediction_device(self) -> Device:
+        """Return the GPU if one was asked for and is there, else the CPU."""
+        if str(self.device).startswith("cuda") or self.device == "auto":
+            return get_device("auto", "float64")
+        return Device(np, "float64")
+
+    def summary(self) -> Summary:
+        """Return what the model has learned, in the form that all methods share.
+
+        ``n_support`` is the number of centres that are kept, and the detail ``passes`` the number
+        of passes over all rows.
+
+        Returns
+        -------
+        Summary
+        """
+        check_is_fitted(self)
+        n_support = len(self.support_vectors_)
+        function = FunctionSummary(
+            self,
+            n_support,
+            n_iter=self.n_iter_,
+            objective=self.objective_,
+            gap=self.gap_,
+            details={"passes": self.n_passes_},
+        )
+        return Summary(
+            (function,), kernel=self.kernel_, n_support=n_support, drawings=frozenset({"gram"})
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether a fit came to its end."""
+        return "converged_" in vars(self)
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if attributes, read from a file, do not belong together."""
+        rows = len(check_points(self.support_vectors_, "support_vectors_", self.n_features_in_))
+        kernel: Any = self.kernel_
+        if not isinstance(kernel, Kernel):
+            raise ValueError(f"expected a kernel, got {type(kernel).__name__}")
+        coefficients = np.asarray(self.dual_coef_)
+        if coefficients.shape[:1] != (rows,) or coefficients.ndim > 2:
+            raise ValueError(f"expected {rows} rows in dual_coef_, got shape {coefficients.shape}")
+        if np.shape(self.intercept_) not in ((), coefficients.shape[1:]):
+            raise ValueError(
+                f"expected an intercept_ for each output, got shape {np.shape(self.intercept_)}"
+            )
+        check_finite(self, ("dual_coef_", "intercept_"))
+
+
+def _usable(kernel: Kernel, given: Any) -> Kernel:
+    """Return a kernel that has values between all points, symmetric ones."""
+    if isinstance(given, str) and given == "precomputed":
+        raise ValueError(
+            "expected a kernel that can be evaluated, got kernel='precomputed', which needs the "
+            "values of all pairs of rows; use sklearn.kernel_ridge.KernelRidge for it"
+        )
+    if not kernel.symmetric:
+        kernel._refuse_one_set()
+    return kernel
+
+
+def _ridge(alpha: float, scale: float, given: float) -> float:
+    """Return alpha / scale, if it is a normal number."""
+    ridge = alpha / scale
+    if not np.finfo(np.float64).tiny <= ridge < np.inf:
+        raise ValueError(
+            f"expected alpha of a size like the kernel values times the weights, got alpha = "
+            f"{given:g} for kernel values of about {scale:.3g} and alpha/weight = {alpha:.3g}"
+        )
+    return ridge

@@ -1,0 +1,149 @@
+"""The normal equations of kernel ridge regression on a few centres, and their certificate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pliant.core.typing import Array
+from pliant.methods.sketched.factor import CentreFactor
+from pliant.methods.sketched.rows import (
+    Rows,
+    column_sums,
+    normal_matrix,
+    product,
+    residual,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """How near some coefficients are to the optimum, for each target.
+
+    Attributes
+    ----------
+    gradient : array of shape (r, t)
+        g, the right-hand side of the normal equations less their left-hand side.
+    values : array of shape (t,)
+        The objective.
+    gaps : array of shape (t,)
+        |g|^2 / ridge, a bound on what it is above its minimum.
+    units : array of shape (t,)
+        What both are multiplied by for the units of the user.
+    """
+
+    gradient: Array
+    values: Array
+    gaps: Array
+    units: Array
+
+    @property
+    def value(self) -> float:
+        """The objective, summed over the targets."""
+        return float(self.values @ self.units)
+
+    @property
+    def gap(self) -> float:
+        """The bound, summed over the targets."""
+        return float(self.gaps @ self.units)
+
+
+class NormalEquations:
+    r"""(Z'SZ + ridge I) w = Z'S y, where Z = (K_nm - 1 mu') U^{-1}.
+
+    They minimise, for each target, sum_i s_i (y_i - z_i'w)^2 + ridge |w|^2. With the kernel values
+    K_nm of n rows and r centres, K_mm = scale U'U, weights S = diag(s) and their sum W, the rows
+    z_i of Z are features of the rows whose products are the kernel's, projected on the span of the
+    centres and divided by `scale`, less their mean, mu = K_nm's / W; without an intercept, mu = 0.
+
+    The smallest eigenvalue of the matrix is at least `ridge`, so that an objective with gradient
+    -2 g is at most |g|^2 / ridge above its minimum.
+
+    Parameters
+    ----------
+    rows : Rows
+        With centred targets, and kernel values for the iterations.
+    exact : Rows
+        The same, with the kernel values that count: `rows`, or more accurate ones.
+    factor : CentreFactor
+    ridge : float
+        > 0; alpha / scale.
+    total_weight : float
+        W.
+    centred : bool
+        Whether there is an intercept.
+    squares : array of shape (t,)
+        The sums of s_i y_i^2.
+    units : array of shape (t,)
+        See `Certificate`.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        exact: Rows,
+        factor: CentreFactor,
+        ridge: float,
+        *,
+        total_weight: float,
+        centred: bool,
+        squares: Array,
+        units: Array,
+    ) -> None:
+        self._rows, self._exact, self._factor = rows, exact, factor
+        self.ridge, self._squares, self._units = ridge, squares, units
+        (sums,) = exact.total(column_sums)
+        if not np.isfinite(sums).all():
+            raise ValueError(
+                "expected kernel values with finite sums over the rows; scale the features"
+            )
+        self.means = sums[:, 0] / total_weight if centred else np.zeros(len(sums))
+        self.right = factor.features(sums[:, 1:] / factor.scale)
+        self.n_passes = 1
+
+    @property
+    def can_sharpen(self) -> bool:
+        """Whether there are more accurate kernel values than those of the iterations."""
+        return self._exact is not self._rows
+
+    def sharpen(self) -> None:
+        """Iterate with the accurate kernel values from now on."""
+        self._rows = self._exact
+
+    def product(self, w: Array) -> Array:
+        """Return (Z'SZ + ridge I) w, shape (r, t), by one pass over all rows."""
+        self.n_passes += 1
+        coefficients, offsets = self._expanded(w)
+        sums, ones = self._rows.total(product, coefficients, offsets)
+        return self._features(sums, ones) + self.ridge * w
+
+    def certify(self, w: Array) -> Certificate:
+        """Return the objective at w and the bound on its gap, by one pass over all rows."""
+        if not w.any():  # nothing to compute
+            return self._certificate(self.right, self._squares)
+        self.n_passes += 1
+        coefficients, offsets = self._expanded(w)
+        sums, ones, squares = self._exact.total(residual, coefficients, offsets)
+        gradient = self._features(sums, ones) - self.ridge * w
+        values = squares + self.ridge * np.einsum("ij,ij->j", w, w)
+        return self._certificate(gradient, values)
+
+    def _certificate(self, gradient: Array, values: Array) -> Certificate:
+        gaps = np.einsum("ij,ij->j", gradient, gradient) / self.ridge
+        return Certificate(gradient, values, gaps, self._units)
+
+    def matrix(self) -> Array:
+        """Return Z'SZ, its upper triangle, by one pass over all rows; O(n r^2)."""
+        self.n_passes += 1
+        triangle = self._factor.triangle
+        return self._exact.total(normal_matrix, triangle, self.means)[0] / self._factor.scale**2
+
+    def _expanded(self, w: Array) -> tuple[Array, Array]:
+        """Return coefficients of the kernel values, shape (r, t), and mu times them."""
+        coefficients = self._factor.coefficients(w) / self._factor.scale
+        return coefficients, self.means @ coefficients
+
+    def _features(self, sums: Array, ones: Array) -> Array:
+        """Return U^{-T} (sums - mu ones'), with sums K'r and 1'r over the rows."""
+        return self._factor.features((sums - np.outer(self.means, ones)) / self._factor.scale)
