@@ -78,6 +78,8 @@ def test_every_benchmark_is_registered_under_its_name():
         "local-fit",
         "local-large",
         "local-costs",
+        "sketched",
+        "sketched-large",
         "log-det",
         "spectral-order",
         "supervised-closed",

@@ -41,9 +41,9 @@ class Device:
     dtype: str
     name: str | None = None
 
-    def array(self, values: Any) -> Any:
+    def array(self, values: Any, *, copy: bool = False) -> Any:
         """Return `values` as an array on this device."""
-        contiguous = np.ascontiguousarray(values, dtype=self.dtype)
+        contiguous = np.array(values, dtype=self.dtype, order="C", copy=True if copy else None)
         return contiguous if self.name is None else self.xp.as_tensor(contiguous, device=self.name)
 
     def numpy(self, values: Any) -> Array:
@@ -155,7 +155,8 @@ def _values(kernel: Kernel, centres: Array, device: Device) -> Values:
         if kind is Sum:
             return _sum([(1.0, left), (1.0, right)])
         return lambda rows, out: left(rows, out) * right(rows, None)
-    return lambda rows, out: device.array(kernel._between_sets(rows, centres))
+    # A copy: sums add to it, and the values may be the array of a user's function.
+    return lambda rows, out: device.array(kernel._between_sets(rows, centres), copy=True)
 
 
 def _sum(parts: list[tuple[float, Values]]) -> Values:
@@ -179,7 +180,7 @@ def _sum(parts: list[tuple[float, Values]]) -> Values:
 class _Gaussian:
     """A Gaussian by one product: -gamma |x - y|^2 = (2 gamma x, -a, 1)'(y, 1, -b).
 
-    a = gamma |x|^2 and b = gamma |y|^2. The origin is moved to the mean of the centres, which rounding depends on.
+    a = gamma |x|^2 and b = gamma |y|^2, with the origin at the mean of the centres, for accuracy.
     """
 
     def __init__(self, kernel: Gaussian, centres: Array, device: Device) -> None:
