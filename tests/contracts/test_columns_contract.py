@@ -15,6 +15,7 @@ from pliant import (
     LearnedKernelClassifier,
     LogDetLearner,
     SCGLogDetLearner,
+    SketchedKernelRidge,
 )
 from pliant.kernels import Gaussian, Linear, Normalized, On, Polynomial, WeightedSum
 from pliant.persistence import load_model, save_model
@@ -32,6 +33,7 @@ ESTIMATORS = [
     DANKRegressor(),
     KNPLClassifier(),
     AsymmetricKernelRidge(),
+    SketchedKernelRidge(n_centers=20, random_state=0),
     SCGLogDetLearner(random_state=0),
     SCGLogDetLearner(n_components=3, random_state=0),
     LogDetLearner(max_pairs=50, random_state=0),

@@ -25,6 +25,8 @@ from pliant import (
     MKLRegressor,
     OrderSpectralLearner,
     SCGLogDetLearner,
+    SketchedKernelRidge,
+    SketchedKernelRidgeClassifier,
     TKLClassifier,
     TKLRegressor,
 )
@@ -85,6 +87,10 @@ ESTIMATORS = [
     SCGLogDetLearner(strength=100.0, n_landmarks=8, random_state=0),
     SCGLogDetLearner("precomputed", strength=10.0),
     SCGLogDetLearner("graph", strength=10.0),
+    SketchedKernelRidge(),
+    SketchedKernelRidge(gamma=0.1, alpha=0.1, n_centers=40, centers="leverage", random_state=0),
+    SketchedKernelRidgeClassifier(),
+    SketchedKernelRidgeClassifier(gamma=0.1, solver="direct", dtype="float32", cache_mb=0.0),
     LearnedKernelClassifier(),
     LearnedKernelClassifier(
         SCGLogDetLearner("precomputed", strength=10.0),
@@ -118,7 +124,9 @@ SPREAD = "a probability depends on the variance at its point as well, the decisi
 def expected_failures(estimator):
     if isinstance(estimator, BEMKLClassifier):
         return {"check_decision_proba_consistency": SPREAD}
-    if isinstance(estimator, AsymmetricKernelRidge):
+    if isinstance(
+        estimator, AsymmetricKernelRidge | SketchedKernelRidge | SketchedKernelRidgeClassifier
+    ):
         exact = estimator.gamma != "scale"
         return {} if exact else {"check_sample_weight_equivalence_on_dense_data": SCALE}
     if isinstance(estimator, LABRBFClassifier | LABRBFRegressor):

@@ -20,14 +20,22 @@ from pliant import (
     MKLClassifier,
     MKLOneClass,
     MKLRegressor,
+    SketchedKernelRidge,
+    SketchedKernelRidgeClassifier,
 )
 from pliant.kernels import Gaussian, Linear
 
 X = np.random.default_rng(0).normal(size=(12, 2))
 Y = np.arange(12) % 2
 TARGET = np.sin(X[:, 0])
-CLASSIFIERS = [DANKClassifier, KNPLClassifier, MKLClassifier, BEMKLClassifier]
-REGRESSORS = [DANKRegressor, KNPLRegressor, MKLRegressor, BEMKLRegressor]
+CLASSIFIERS = [
+    DANKClassifier,
+    KNPLClassifier,
+    MKLClassifier,
+    BEMKLClassifier,
+    SketchedKernelRidgeClassifier,
+]
+REGRESSORS = [DANKRegressor, KNPLRegressor, MKLRegressor, BEMKLRegressor, SketchedKernelRidge]
 
 
 @pytest.mark.parametrize("kind", CLASSIFIERS)
@@ -72,6 +80,7 @@ def test_objects_that_are_no_floats_are_refused(kind, odd, error, words):
         AlignedRandomFeatures(5),
         DANKClassifier(partition="kmeans", n_parts=2),
         MKLClassifier(weights="performance"),
+        SketchedKernelRidge(),
     ],
 )
 def test_seeds_out_of_range_are_quoted(model, seed):
@@ -102,10 +111,10 @@ def test_a_path_over_penalties_of_any_size():
     assert all(np.isfinite(model.decision_function(X)).all() for model in models)
 
 
-@pytest.mark.parametrize("kind", [DANKRegressor, MKLRegressor, BEMKLRegressor])
+@pytest.mark.parametrize("kind", [DANKRegressor, MKLRegressor, BEMKLRegressor, SketchedKernelRidge])
 def test_predictions_beyond_the_range_of_floats_are_refused(kind):
-    given = {"kernel": Linear()} if kind is DANKRegressor else {"kernels": [Linear()]}
-    given |= {} if kind is DANKRegressor else {"normalize": False}
+    one = kind in (DANKRegressor, SketchedKernelRidge)
+    given = {"kernel": Linear()} if one else {"kernels": [Linear()], "normalize": False}
     model = kind(**given).fit(X, 1e200 * TARGET)
     assert np.isfinite(model.predict(1e50 * X)).all()
     with pytest.raises(ValueError, match="expected finite outputs, got inf or NaN for row 0 of X"):

@@ -12,6 +12,7 @@ from pliant import (
     LABRBFClassifier,
     LogDetLearner,
     MKLClassifier,
+    SketchedKernelRidge,
     TKLClassifier,
 )
 from pliant.core import progress
@@ -26,6 +27,7 @@ LEARNERS = [
     LABRBFClassifier(5, n_members=1, max_iter=3, random_state=0),
     LogDetLearner(max_pairs=20, random_state=0),
     MKLClassifier(["gaussian", "laplacian"]),
+    SketchedKernelRidge(),
     TKLClassifier(tol=0.1),
 ]
 

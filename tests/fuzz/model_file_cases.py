@@ -144,6 +144,12 @@ MODELS: dict[str, Callable[[], Any]] = {
     "SCGLogDetLearner components": lambda: pliant.SCGLogDetLearner(
         strength=10.0, n_components=1
     ).fit(X, TWO),
+    "SketchedKernelRidge": lambda: pliant.SketchedKernelRidge(n_centers=12, random_state=0).fit(
+        X, np.column_stack([Y, -Y])
+    ),
+    "SketchedKernelRidgeClassifier": lambda: pliant.SketchedKernelRidgeClassifier(
+        k.On(k.Gaussian(0.5), [0, 2]) + k.On(k.Linear(), 1), n_centers=12, random_state=0
+    ).fit(X, THREE),
     "TKLClassifier": lambda: pliant.TKLClassifier(tol=0.1).fit(X, TWO),
     "TKLClassifier three": lambda: pliant.TKLClassifier(tol=0.5, basis="xz").fit(X, THREE),
     "TKLRegressor": lambda: pliant.TKLRegressor(tol=0.5).fit(X, Y),

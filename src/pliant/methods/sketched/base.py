@@ -333,6 +333,7 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
             stacklevel=stack_level(),
         )
 
+    @blas_limited
     def _outputs(self, X: Any) -> Any:
         """Return f at each point, shape (n_queries,) or (n_queries, t)."""
         check_is_fitted(self)

@@ -9,13 +9,16 @@ from typing import Any, Protocol
 import numpy as np
 
 from pliant.core.progress import Progress, Result, Status
-from pliant.core.typing import Array, Callback
+from pliant.core.typing import Array, Callback, Mask
 
 PROGRESS = 0.5
 """A restart that leaves more than this share of a gradient makes no progress."""
 
 REDUCTION = 1e-4
 """By how much gradients shrink between restarts where products are in float32."""
+
+SEARCH = 15
+"""Iterations in float32 that may pass without halving the preconditioned norm of the residual."""
 
 MARGIN = 0.5
 """Iterations go on until gradients are this share of what is asked for: the certified ones differ
@@ -159,6 +162,7 @@ class _Run:
         p = z = self.precondition(r)
         rz = np.einsum("ij,ij->j", r, z)
         active = sizes > wanted
+        trend = _Trend(rz)
         while active.any() and not self._is_over():
             q = self.problem.product(p)
             pq = np.einsum("ij,ij->j", p, q)
@@ -171,6 +175,8 @@ class _Run:
             self.stopped = self.stops.callback(Progress(self.n_iter, np.nan, np.nan)) is True
             z = self.precondition(r)
             last, rz = rz, np.einsum("ij,ij->j", r, z)
+            if self.problem.can_sharpen and trend.is_flat(rz, active):
+                break
             p = z + np.divide(rz, last, out=np.zeros_like(rz), where=active) * p
         return total
 
@@ -178,3 +184,17 @@ class _Run:
         """Whether these iterations must end: for good, or for the exact preconditioner."""
         patient = self.patience is None or self.exact is None or self.n_iter < self.patience
         return self.stopped or self.n_iter >= self.stops.max_iter or not patient
+
+
+class _Trend:
+    """The least squared norms of the residuals so far, and when they were last halved."""
+
+    def __init__(self, squares: Array) -> None:
+        self._least, self._since = squares, 0
+
+    def is_flat(self, squares: Array, active: Mask) -> bool:
+        """Whether no active one was halved for `SEARCH` iterations."""
+        halved = active & (squares <= PROGRESS**2 * self._least)
+        self._least = np.where(halved, squares, self._least)
+        self._since = 0 if halved.any() else self._since + 1
+        return self._since >= SEARCH

@@ -434,3 +434,14 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
         """Return the classes for values of f."""
         codes = (decision > 0).astype(np.intp) if decision.ndim == 1 else decision.argmax(axis=1)
         return np.asarray(self.classes_[codes])
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if attributes, read from a file, do not belong together."""
+        super()._check_loaded()
+        classes: Any = self.classes_
+        columns = np.shape(self.dual_coef_)[1:]
+        if len(classes) < 2 or columns != (() if len(classes) == 2 else (len(classes),)):
+            raise ValueError(
+                f"expected coefficients for {len(classes)} classes, two or more, got dual_coef_ of "
+                f"shape {np.shape(self.dual_coef_)}"
+            )

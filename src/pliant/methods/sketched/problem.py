@@ -136,8 +136,8 @@ class NormalEquations:
     def matrix(self) -> Array:
         """Return Z'SZ, its upper triangle, by one pass over all rows; O(n r^2)."""
         self.n_passes += 1
-        triangle = self._factor.triangle
-        return self._exact.total(normal_matrix, triangle, self.means)[0] / self._factor.scale**2
+        factor = self._factor
+        return self._exact.total(normal_matrix, factor.triangle, self.means, factor.scale)[0]
 
     def _expanded(self, w: Array) -> tuple[Array, Array]:
         """Return coefficients of the kernel values, shape (r, t), and mu times them."""

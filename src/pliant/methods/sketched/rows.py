@@ -145,15 +145,15 @@ def residual(block: Block, coefficients: Array, offsets: Array) -> Terms:
     return _back(block, weighted), weighted.sum(axis=0), np.einsum("ij,ij->j", weighted, errors)
 
 
-def normal_matrix(blocks: Iterator[Block], factor: Array, means: Array) -> Terms:
-    """Return Z'S Z for Z = (K - 1 means') U^{-1}, with U the upper triangle `factor`.
+def normal_matrix(blocks: Iterator[Block], factor: Array, means: Array, scale: float) -> Terms:
+    """Return Z'S Z for Z = (K - 1 means') U^{-1} / scale, with U the upper triangle `factor`.
 
     Its lower triangle is zero.
     """
     total = np.zeros(factor.shape, order="F")
     for block in blocks:
         values = block.device.numpy(block.values) - means
-        values *= np.sqrt(block.weights)[:, None]
+        values *= np.sqrt(block.weights)[:, None] / scale
         features = dtrsm(1.0, factor, values.T, trans_a=1, overwrite_b=1)
         total = dsyrk(1.0, features, beta=1.0, c=total, overwrite_c=1)
     return (total,)
