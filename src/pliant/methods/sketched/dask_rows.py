@@ -78,7 +78,6 @@ class DaskRows:
         self._parts = [
             (part, targets[low:high], weights[low:high])
             for part, low, high in zip(X.to_delayed()[:, 0], ends[:-1], ends[1:], strict=True)
-            if high > low
         ]
 
     def total(self, sums: Total, *arguments: Any) -> Terms:
@@ -169,4 +168,7 @@ def _as_array(X: Any, *, lengths: bool) -> tuple[Any, Any]:
     if lengths and np.isnan(X.shape[0]):
         known: Any = X.compute_chunk_sizes  # it carries no types
         X = known()
-    return X.rechunk({1: -1}), names
+    rows = X.chunks[0]
+    if lengths:
+        rows = tuple(size for size in rows if size) or rows  # reductions need a row in each
+    return X.rechunk({0: rows, 1: -1}) if lengths else X.rechunk({1: -1}), names

@@ -1,0 +1,114 @@
+"""Dask arrays and data frames: the fit in memory, partition by partition."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pliant import SketchedKernelRidge, SketchedKernelRidgeClassifier
+from tests.methods.sketched.sketched_cases import BOTH, NEW, WEIGHTS, X, Y
+
+pytest.importorskip("dask", reason="needs Dask")
+da = pytest.importorskip("dask.array", reason="needs Dask")
+dd = pytest.importorskip("dask.dataframe", reason="needs dask.dataframe")
+
+import dask  # noqa: E402
+
+
+def parts(values, size=90):
+    chunks = (size, *(max(1, each - 1) for each in np.shape(values)[1:]))  # columns in two chunks
+    return da.from_array(values, chunks=chunks)
+
+
+OPTIONS = [
+    {},
+    {"solver": "direct", "block_mb": 0.01},
+    {"dtype": "float32", "centers": "leverage"},
+    {"kernel": "laplacian", "fit_intercept": False, "gamma": "auto"},
+    {"kernel": "linear"},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_a_fit_on_partitions_is_that_in_memory(options):
+    model = SketchedKernelRidge(n_centers=40, random_state=0, tol=1e-9, alpha=0.3, **options)
+    expected = model.fit(X, BOTH, WEIGHTS).predict(NEW)
+    model.fit(parts(X), parts(BOTH, 50), parts(WEIGHTS, 30))
+    lazy = model.predict(parts(NEW, 25))
+    assert isinstance(lazy, da.Array)
+    assert lazy.shape == (60, 2)
+    np.testing.assert_allclose(lazy.compute(), expected, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(model.predict(NEW), lazy.compute(), rtol=1e-12)
+
+
+def test_the_width_of_tl1_is_that_of_the_ranges():
+    model = SketchedKernelRidge("tl1", n_centers=5, random_state=0)
+    in_memory = model.fit(X, Y).kernel_.rho
+    assert model.fit(parts(X), Y).kernel_.rho == pytest.approx(in_memory, rel=1e-12)
+
+
+@pytest.mark.parametrize("labels", [Y > 0, np.digitize(Y, [-0.5, 0.7])], ids=["two", "three"])
+def test_classes_are_predicted_partition_by_partition(labels):
+    labels = np.array(["a", "b", "c"])[labels.astype(int)]
+    model = SketchedKernelRidgeClassifier(n_centers=40, random_state=0, class_weight="balanced")
+    expected = model.fit(X, labels)
+    decisions, classes = expected.decision_function(NEW), expected.predict(NEW)
+    model.fit(parts(X), da.from_array(labels, chunks=70))
+    predicted = model.predict(parts(NEW, 25))
+    assert isinstance(predicted, da.Array)
+    np.testing.assert_array_equal(predicted.compute(), classes)
+    lazy = model.decision_function(parts(NEW, 25))
+    np.testing.assert_allclose(lazy.compute(), decisions, atol=1e-6)
+
+
+def test_data_frames_bring_names_and_unknown_lengths():
+    names = ["u", "v", "w"]
+    frame, new = (pd.DataFrame(each, columns=names) for each in (X, NEW))
+    model = SketchedKernelRidge(n_centers=40, random_state=0)
+    expected = model.fit(X, Y).predict(NEW)
+    model.fit(dd.from_pandas(frame, npartitions=4), dd.from_pandas(pd.Series(Y), npartitions=3))
+    assert list(model.feature_names_in_) == names
+    lazy = model.predict(dd.from_pandas(new, npartitions=2))
+    np.testing.assert_allclose(lazy.compute(), expected, atol=1e-6)
+    np.testing.assert_allclose(model.predict(new), expected, atol=1e-6)
+    with pytest.raises(ValueError, match=r"expected the columns \['u', 'v', 'w'\], got \['w'"):
+        model.predict(dd.from_pandas(new[["w", "v", "u"]], npartitions=2))
+    some = parts(X)[da.from_array(X[:, 0] > 0.95, chunks=90)]  # of unknown lengths, some of 0
+    few = model.fit(some, Y[X[:, 0] > 0.95])
+    assert len(few.dual_coef_) == (X[:, 0] > 0.95).sum()
+
+
+def test_partitions_are_never_all_in_memory():
+    held = []
+
+    def part(block):
+        held.append(len(block))
+        return block
+
+    lazy = parts(X).rechunk((100, 3)).map_blocks(part, meta=np.empty((0, 0)))
+    with dask.config.set(scheduler="synchronous"):
+        model = SketchedKernelRidge(n_centers=20, random_state=0, solver="cg").fit(lazy, Y)
+    assert set(held) <= {100}
+    assert len(held) >= 4 * model.n_passes_
+
+
+@pytest.mark.parametrize(
+    ("points", "y", "message"),
+    [
+        (parts(X), Y[:-1], r"expected y with the 400 rows of X, got shape \(399,\)"),
+        (parts(X), np.where(Y > 2, np.nan, Y) * np.nan, "expected finite numbers in y, got nan"),
+        (parts(np.where(X > 0.99, np.nan, X)), Y, "expected finite numbers, got nan in a part"),
+        (parts(X)[:1], Y[:1], "expected at least two rows of X, got 1"),
+        (parts(X)[:, 0], Y, "of shape .n_samples, n_features. or a Dask data frame, got Array"),
+        (parts(X).astype(str), Y, "expected X to hold numbers, got a Dask array of <U"),
+    ],
+)
+def test_data_that_cannot_be_learned_from(points, y, message):
+    model = SketchedKernelRidge(kernel="gaussian", gamma=1.0, n_centers=20, random_state=0)
+    with pytest.raises(ValueError, match=message):
+        model.fit(points, y)
+
+
+def test_features_that_were_not_learned_from():
+    model = SketchedKernelRidge(n_centers=20, random_state=0).fit(X, Y)
+    with pytest.raises(ValueError, match="expected X with 3 features, got 2"):
+        model.predict(parts(NEW)[:, :2])
