@@ -1,4 +1,4 @@
-"""The methods to compare with: plain ones of scikit-learn, and boosted trees where installed."""
+"""The methods to compare with: plain ones, most of scikit-learn, and boosted trees if installed."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from pliant.comparison.run.installed import (
     imported,
 )
 from pliant.core.text import meant, quoted
+from pliant.methods import SketchedKernelRidge, SketchedKernelRidgeClassifier
 from pliant.registry import METHODS, SVM_GRID, Method
 
 DECADES = tuple(10.0**power for power in range(-3, 4))
@@ -73,6 +74,14 @@ BASELINES: dict[str, Method] = {
             "kernel-ridge", "Kernel ridge", SCIKIT, None, lambda: KernelRidge(kernel="rbf"),
             {"alpha": tuple(10.0**power for power in range(-6, 2)), "gamma": SVM_GRID["gamma"]},
             10_000, "ridge regression with one Gaussian kernel",
+        ),
+        Method(
+            "sketched-ridge", "Sketched ridge",
+            "Rudi, Carratino, Rosasco: FALKON: An Optimal Large Scale Kernel Method, NIPS (2017)",
+            SketchedKernelRidgeClassifier, SketchedKernelRidge,
+            {"alpha": tuple(10.0**power for power in range(-4, 2)), "gamma": SVM_GRID["gamma"]},
+            1_000_000, "ridge regression with one Gaussian kernel on 1000 rows as centres",
+            rough={"n_centers": 300, "tol": 1e-3},
         ),
         Method(
             "gp", "Gaussian process", SCIKIT,
