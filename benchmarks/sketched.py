@@ -29,7 +29,7 @@ def sketched(params: Params) -> Prepared:
         return {
             "iterations": fitted.n_iter_,
             "passes": fitted.n_passes_,
-            "certified error": float(error),
+            "certified error": f"{error:.1e}",
         }
 
     return _described(model, training, params, facts)

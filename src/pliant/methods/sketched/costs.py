@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import math
 
-KERNEL, FEATURE = 2.0, 0.1
+KERNEL, FEATURE = 1.5, 0.06
 """A Gaussian's value, and what each feature adds to it."""
 
-READ = 0.5
-"""Reading a kept value from memory and two products with it."""
+READ = 0.8
+"""Reading a kept value from memory."""
 
 PRODUCT = 0.25
 """Two products with a value in the cache, for each target."""
 
-SOLVED = 0.1
+SOLVED = 0.05
 """A triangular solve and a rank-one update, for each centre: 2 r^2 n operations."""
 
 AT_ONCE = 5
