@@ -1,0 +1,26 @@
+"""The benchmark of kernel ridge regression on centres, on a problem of toy size."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.harness.worker import measure
+from benchmarks.registry import BENCHMARKS
+
+
+@pytest.mark.parametrize("name", ["sketched", "sketched-large"])
+def test_every_contestant_solves_the_same_problem(name):
+    case = BENCHMARKS[name].cases(False)[0]
+    small = {**case.params, "rows": 400, "centres": 30, "features": 3, "alpha": 0.1}
+    found = {
+        each.name: measure(
+            {"function": each.function, "params": {**small, **each.params}, "warm_up": None}
+        )["result"]
+        for each in case.contestants
+    }
+    assert len(found) == {"sketched": 5, "sketched-large": 2}[name]
+    scores = [result["test R2"] for result in found.values()]
+    assert max(scores) - min(scores) < 1e-6
+    assert 0.5 < min(scores) <= max(scores) < found["pliant"]["R2 of the function"]
+    assert float(found["pliant"]["certified error"]) <= 1e-6
+    assert found["pliant"]["passes"] >= found["pliant"]["iterations"]
