@@ -31,7 +31,7 @@ STREAMED: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 16}
 def parquet_frames(
     files: Sequence[PathLike], rows: int | None, form: TableFormat | None = None
 ) -> Iterator[pd.DataFrame]:
-    """Yield frames with the types of Parquet files, each of at most so many rows."""
+    """Yield frames with the types of Parquet files, each of at most ``rows`` rows."""
     start = 0
     for batch in _batches(files, rows):
         yield _frame_of(batch, start, form)

@@ -50,10 +50,10 @@ def files_of(path: PathLike, endings: Collection[str]) -> Sequence[PathLike]:
         return _of_folder(Path(text), tuple(endings))
     if os.path.lexists(text) or not any(mark in text for mark in MARKS):
         return (path,)
-    found = sorted(filter(_is_part, map(Path, glob.iglob(text, recursive=True))))
-    if not found:
+    matches = sorted(filter(_is_part, map(Path, glob.iglob(text, recursive=True))))
+    if not matches:
         raise TableError(f"{quoted(path, 200)}: expected a file that the pattern matches, got none")
-    return found
+    return matches
 
 
 def _of_folder(folder: Path, endings: tuple[str, ...]) -> list[Path]:
