@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pliant import SketchedKernelRidge
 from pliant.core.progress import Status
-from pliant.kernels import Gaussian, On, Product, Rescaled, Scaled, Sum, WeightedSum
+from pliant.kernels import Gaussian, Linear, On, Product, Rescaled, Scaled, Sum, WeightedSum
 from pliant.methods.sketched import costs
 from pliant.methods.sketched.centres import leverage_scores, uniform_centres
 from pliant.methods.sketched.conjugate_gradients import Stops, solve
@@ -227,9 +227,15 @@ def test_after_its_patience_it_solves_at_once():
 
 
 def test_patience_is_the_cost_of_the_matrix_in_iterations():
-    few = costs.patience(n_features=10, n_centres=20, n_targets=1, kept=0.0)
-    many = costs.patience(n_features=10, n_centres=2000, n_targets=1, kept=0.0)
-    kept = costs.patience(n_features=10, n_centres=2000, n_targets=1, kept=1.0)
-    targets = costs.patience(n_features=10, n_centres=2000, n_targets=400, kept=1.0)
+    value = costs.value_cost(Gaussian(), 10)
+    few = costs.patience(value=value, n_centres=20, n_targets=1, kept=0.0)
+    many = costs.patience(value=value, n_centres=2000, n_targets=1, kept=0.0)
+    kept = costs.patience(value=value, n_centres=2000, n_targets=1, kept=1.0)
+    targets = costs.patience(value=value, n_centres=2000, n_targets=400, kept=1.0)
     assert few == targets == 0
     assert 30 < many < kept < 200
+    for kernel in MADE_OF_GAUSSIANS[2:5]:
+        assert costs.value_cost(kernel, 10) == value
+    for kernel in MADE_OF_GAUSSIANS[5:]:
+        assert costs.value_cost(kernel, 10) == 2 * value
+    assert costs.value_cost(Scaled(Linear(), 2.0), 10) == costs.OTHER

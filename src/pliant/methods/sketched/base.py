@@ -36,7 +36,7 @@ from pliant.core.validation import (
 )
 from pliant.methods.sketched.centres import Centres, leverage_centres, uniform_centres
 from pliant.methods.sketched.conjugate_gradients import Precondition, Stops, solve
-from pliant.methods.sketched.costs import patience
+from pliant.methods.sketched.costs import patience, value_cost
 from pliant.methods.sketched.factor import CentreFactor, Preconditioner, factor_of
 from pliant.methods.sketched.kernel_rows import Device, KernelRows, get_device
 from pliant.methods.sketched.problem import NormalEquations
@@ -91,6 +91,22 @@ class Targets(NamedTuple):
             means = weights @ values / weights.sum()
             values -= means
         return cls(values, means, units, weights, largest)
+
+
+class Task(NamedTuple):
+    """What is to be solved: rows, kernel, targets, and centres with the factor of their matrix."""
+
+    samples: Samples
+    kernel: Kernel
+    targets: Targets
+    centres: Centres
+    factor: CentreFactor
+    ridge: float
+
+    @property
+    def kept(self) -> Array:
+        """The centres that are kept, in the order of the factor."""
+        return self.centres.points[self.factor.order[: self.factor.rank]]
 
 
 class BaseSketched(CallbackSupport, BaseEstimator, ABC):
@@ -159,8 +175,7 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
 
     def _checked_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Samples, Any, Array]:
         """Return rows, targets as they were given, and weights."""
-        kind = type(X).__module__.partition(".")[0]
-        if kind == "dask" or kind.startswith("dask_"):
+        if _is_dask(X):
             from pliant.methods.sketched.dask_rows import dask_samples
 
             return dask_samples(self, X, y, sample_weight)
@@ -191,17 +206,16 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         progress: Callback,
     ) -> None:
         """Choose centres, solve the normal equations, and set the fitted attributes."""
-        centred = bool(self.fit_intercept)
-        targets = Targets.of(y.reshape(len(y), -1), weights, centred)
+        targets = Targets.of(y.reshape(len(y), -1), weights, bool(self.fit_intercept))
         alpha = float(self.alpha) / targets.largest_weight
         with np.errstate(over="ignore", invalid="ignore"):
             centres = self._centres(samples, kernel, targets.weights, alpha)
             factor = factor_of(kernel, centres.points)
             ridge = _ridge(alpha, factor.scale, float(self.alpha))
-            kept = centres.points[factor.order[: factor.rank]]
-            problem, share = self._problem(samples, kernel, kept, factor, targets, ridge, device)
-            result = self._solved(problem, factor, centres, targets, share, samples, progress)
-            self._keep(kernel, kept, centres, factor, problem, targets, result, y.ndim == 1)
+            task = Task(samples, kernel, targets, centres, factor, ridge)
+            problem, patient = self._problem(task, device)
+            result = self._solved(task, problem, patient, progress)
+            self._keep(task, problem, result, y.ndim == 1)
         learned = ("dual_coef_", "intercept_")
         check_finite(self, learned, "scale the targets or the features, or raise alpha")
         self._warn_if_open(result, float(targets.weights.sum()) * targets.largest_weight)
@@ -217,64 +231,48 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
             return uniform_centres(samples.take, weights, count, draw)
         return leverage_centres(samples.take, weights, count, draw, kernel=kernel, alpha=alpha)
 
-    def _problem(
-        self,
-        samples: Samples,
-        kernel: Kernel,
-        kept: Array,
-        factor: CentreFactor,
-        targets: Targets,
-        ridge: float,
-        device: Device,
-    ) -> tuple[NormalEquations, float]:
-        """Return the normal equations, and the share of kernel values that are kept."""
+    def _problem(self, task: Task, device: Device) -> tuple[NormalEquations, int | None]:
+        """Return the normal equations, and how many iterations to try on them; None for all."""
         memory = float(self.block_mb), float(self.cache_mb)
+        targets, kept = task.targets, task.kept
         data = targets.values, targets.weights
-        rows = samples.rows(*data, KernelRows(kernel, kept, device), *memory)
+        rows = task.samples.rows(*data, KernelRows(task.kernel, kept, device), *memory)
         exact = rows
         if device.dtype == "float32":
-            double = KernelRows(kernel, kept, Device(device.xp, "float64", device.name))
-            exact = samples.rows(*data, double, memory[0], 0.0)
+            double = KernelRows(task.kernel, kept, Device(device.xp, "float64", device.name))
+            exact = task.samples.rows(*data, double, memory[0], 0.0)
         problem = NormalEquations(
             rows,
             exact,
-            factor,
-            ridge,
+            task.factor,
+            task.ridge,
             total_weight=float(targets.weights.sum()),
             centred=bool(self.fit_intercept),
             squares=targets.squares,
             units=targets.units**2 * targets.largest_weight,
         )
-        return problem, getattr(rows, "n_kept", 0) / len(samples)
+        return problem, self._patience(task, getattr(rows, "n_kept", 0) / len(task.samples))
+
+    def _patience(self, task: Task, kept: float) -> int | None:
+        """Return how many iterations to try; None for all."""
+        if self.solver != "auto":
+            return None if self.solver == "cg" else 0
+        value = value_cost(task.kernel, task.samples.n_features)
+        n_targets = task.targets.values.shape[1]
+        return patience(value=value, n_centres=task.factor.rank, n_targets=n_targets, kept=kept)
 
     def _solved(
-        self,
-        problem: NormalEquations,
-        factor: CentreFactor,
-        centres: Centres,
-        targets: Targets,
-        share: float,
-        samples: Samples,
-        progress: Callback,
+        self, task: Task, problem: NormalEquations, patient: int | None, progress: Callback
     ) -> Result[Any]:
         """Return the solution of the normal equations."""
-        rank, n_targets = problem.right.shape
-        patient: int | None = 0
-        if self.solver == "cg":
-            patient = None
-        elif self.solver == "auto":
-            patient = patience(
-                n_features=samples.n_features, n_centres=rank, n_targets=n_targets, kept=share
-            )
 
         def approximate() -> Precondition:
             if self.preconditioner is None or patient == 0:
                 return np.copy
-            return Preconditioner(
-                factor.covariance(centres.weights, bool(self.fit_intercept)), problem.ridge
-            )
+            centred = bool(self.fit_intercept)
+            return Preconditioner(task.factor.covariance(task.centres.weights, centred), task.ridge)
 
-        stops = Stops(float(self.tol) ** 2 * targets.squares, int(self.max_iter), progress)
+        stops = Stops(float(self.tol) ** 2 * task.targets.squares, int(self.max_iter), progress)
         return solve(
             problem,
             approximate,
@@ -283,31 +281,21 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
             exact=lambda: Preconditioner(problem.matrix(), problem.ridge),
         )
 
-    def _keep(
-        self,
-        kernel: Kernel,
-        kept: Array,
-        centres: Centres,
-        factor: CentreFactor,
-        problem: NormalEquations,
-        targets: Targets,
-        result: Result[Any],
-        flat: bool,
-    ) -> None:
+    def _keep(self, task: Task, problem: NormalEquations, result: Result[Any], flat: bool) -> None:
         """Set the fitted attributes, in the units of y and in the order of the centres."""
-        order = np.argsort(factor.order[: factor.rank])
+        factor, targets, rows = task.factor, task.targets, task.centres.rows
+        chosen = factor.order[: factor.rank]
+        order = np.argsort(chosen)
         coefficients = factor.coefficients(result.x) / factor.scale
         intercept = (targets.means - problem.means @ coefficients) * targets.units
         coefficients = (coefficients * targets.units)[order]
-        self.kernel_ = kernel
-        self.support_vectors_ = kept[order]
-        self.support_ = (
-            None if centres.rows is None else centres.rows[np.sort(factor.order[: factor.rank])]
-        )
+        self.kernel_ = task.kernel
+        self.support_vectors_ = task.kept[order]
+        self.support_ = None if rows is None else rows[chosen[order]]
         self.dual_coef_: Any = coefficients[:, 0].copy() if flat else coefficients
-        self.intercept_: Any = intercept if not flat else float(intercept[0])
-        if not self.fit_intercept:
-            self.intercept_ = 0.0
+        self.intercept_: Any = 0.0
+        if self.fit_intercept:
+            self.intercept_ = float(intercept[0]) if flat else intercept
         self.objective_, self.gap_ = result.value, result.gap
         certificate: Any = result.certificate
         largest = np.linalg.norm(problem.right, axis=0)
@@ -337,8 +325,7 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
     def _outputs(self, X: Any) -> Any:
         """Return f at each point, shape (n_queries,) or (n_queries, t)."""
         check_is_fitted(self)
-        kind = type(X).__module__.partition(".")[0]
-        if kind == "dask" or kind.startswith("dask_"):
+        if _is_dask(X):
             from pliant.methods.sketched.dask_rows import lazy_outputs
 
             return lazy_outputs(self, X)
@@ -406,6 +393,12 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
                 f"expected an intercept_ for each output, got shape {np.shape(self.intercept_)}"
             )
         check_finite(self, ("dual_coef_", "intercept_"))
+
+
+def _is_dask(X: Any) -> bool:
+    """Whether X is an array or a data frame of Dask."""
+    package = type(X).__module__.partition(".")[0]
+    return package == "dask" or package.startswith("dask_")
 
 
 def _usable(kernel: Kernel, given: Any) -> Kernel:

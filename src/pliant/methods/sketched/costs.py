@@ -11,8 +11,16 @@ from __future__ import annotations
 
 import math
 
+from pliant.core.kernels.base import Kernel, Product, Rescaled, Scaled, Sum
+from pliant.core.kernels.on import On
+from pliant.core.kernels.standard import Gaussian
+from pliant.core.kernels.weighted_sum import WeightedSum
+
 KERNEL, FEATURE = 1.5, 0.06
 """A Gaussian's value, and what each feature adds to it."""
+
+OTHER = 10.0
+"""A value of any other kernel: from 1 for a linear one to 40 for those of SCG-LDK and DANK."""
 
 READ = 0.8
 """Reading a kept value from memory."""
@@ -27,16 +35,30 @@ AT_ONCE = 5
 """Below so few iterations, none are tried."""
 
 
-def patience(*, n_features: int, n_centres: int, n_targets: int, kept: float) -> int:
+def value_cost(kernel: Kernel, n_features: int) -> float:
+    """Return what a kernel value costs, in nanoseconds."""
+    if isinstance(kernel, Gaussian):
+        return KERNEL + FEATURE * n_features
+    if isinstance(kernel, On | Rescaled | Scaled):
+        return value_cost(kernel.kernel, n_features)
+    if isinstance(kernel, Sum | Product):
+        return value_cost(kernel.left, n_features) + value_cost(kernel.right, n_features)
+    if isinstance(kernel, WeightedSum):
+        return sum(value_cost(part, n_features) for part, _ in kernel._used())
+    return OTHER
+
+
+def patience(*, value: float, n_centres: int, n_targets: int, kept: float) -> int:
     """Return the number of iterations that cost as much as the normal matrix; 0 for no iteration.
 
     Parameters
     ----------
-    n_features, n_centres, n_targets : int
+    value : float
+        What a kernel value costs.
+    n_centres, n_targets : int
     kept : float
         The share of kernel values that are kept between passes.
     """
-    values = KERNEL + FEATURE * n_features
-    iteration = (1.0 - kept) * values + kept * READ + PRODUCT * n_targets
-    number = math.ceil((SOLVED * n_centres + values) / iteration)
+    iteration = (1.0 - kept) * value + kept * READ + PRODUCT * n_targets
+    number = math.ceil((SOLVED * n_centres + value) / iteration)
     return 0 if number < AT_ONCE else number
