@@ -60,14 +60,24 @@ def main(arguments: Sequence[str] | None = None, known: Mapping[str, Study] = ST
 def _run(options: argparse.Namespace) -> int:
     """Measure a study, print its page, and write it."""
     study: Study = options.study
+    earlier = content.kept_documents(options.results, options.speed) if options.add else {}
     document = measure(
-        study, options.sets, options.repeats, options.data, options.out, options.jobs
-    )
+        study, options.sets, options.repeats, options.data, options.out, options.jobs,
+        _without(earlier.get(study.name), options.again), options.contestants,
+    )  # fmt: skip
     text = page(study, document)
     folders = [options.out, *([options.results] if options.keep else [])]
     print(text)
     _tell_written([path for f in folders for path in profiles.write(study.name, document, text, f)])
     return 0
+
+
+def _without(document: Document | None, names: Sequence[str]) -> Document | None:
+    """Return a document without the measurements of some contestants."""
+    if document is None:
+        return None
+    kept = [each for each in document["results"] if each["contestant"] not in names]
+    return {**document, "results": kept}
 
 
 def _pages(options: argparse.Namespace) -> int:
@@ -185,6 +195,9 @@ def _options(arguments: Sequence[str], known: Mapping[str, Study]) -> argparse.N
     if options.command == "run":
         options.study = known[options.name]
         options.sets = _sets(parser, options.study.sets, options.sets)
+        names = [each.name for each in options.study.contestants]
+        if unknown := sorted({*options.contestants, *options.again} - set(names)):
+            parser.error(f"expected a contestant out of {', '.join(names)}, got {unknown[0]!r}")
         options.repeats = options.study.repeats if options.repeats is None else options.repeats
     for name in ("repeats", "jobs"):
         if (value := getattr(options, name, 1)) < 1:
@@ -226,6 +239,18 @@ def _parser(known: Mapping[str, Study]) -> argparse.ArgumentParser:
     add("--sets", metavar="A,B", help="only these sets (default: all of the table)")
     add("--repeats", type=int, metavar="N", help="random splits (default: the study's number)")
     add("--keep", action="store_true", help="write to papers/results as well")
+    add(
+        "--add", action="store_true",
+        help="take over what papers/results has of it, and measure only what is missing there",
+    )  # fmt: skip
+    add(
+        "--contestant", action="append", default=[], metavar="CONTESTANT", dest="contestants",
+        help="measure only this one; may be given again",
+    )  # fmt: skip
+    add(
+        "--again", action="append", default=[], metavar="CONTESTANT",
+        help="with --add, measure this one again; may be given again",
+    )  # fmt: skip
     add = overview.add_argument
     add(
         "--profile",

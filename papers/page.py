@@ -44,14 +44,24 @@ def page(study: Study, document: Mapping[str, Any]) -> str:
 
 
 def provenance(document: Mapping[str, Any]) -> str:
-    """Say where and how long the measurements ran."""
-    machine = document["machine"]
-    packages = ", ".join(f"{name} {v}" for name, v in machine["packages"].items() if v)
+    """Say where and how long the measurements ran, those taken over from an earlier run too."""
     minutes = sum(sum(r["seconds"]) for r in document["results"]) / 60
+    titles = {each["name"]: each["title"] for each in document["protocol"]["contestants"]}
+    earlier = "".join(
+        f" Measured before that, wholly or in part: "
+        f"{', '.join(titles[who] for who in part['contestants'])} ({_where(part)})."
+        for part in document.get("earlier", ())
+    )
+    whole = f"{minutes:.0f} minutes of one core in all, one thread a measurement."
+    return f"{whole} {_where(document)}.{earlier}"
+
+
+def _where(part: Mapping[str, Any]) -> str:
+    machine = part["machine"]
+    packages = ", ".join(f"{name} {v}" for name, v in machine["packages"].items() if v)
     return (
-        f"{minutes:.0f} minutes of one core in all, one thread a measurement. {machine['cpu']}, "
-        f"{machine['cores']} cores, {machine['system']}, {machine['python']}, {packages}; "
-        f"{document['date']}."
+        f"{machine['cpu']}, {machine['cores']} cores, {machine['system']}, {machine['python']}, "
+        f"{packages}; {part['date']}"
     )
 
 

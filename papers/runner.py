@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -27,11 +27,83 @@ DIGITS = 6
 
 
 def measure(
-    study: Study, sets: Sequence[str], repeats: int, data: Path, out: Path, jobs: int = 1
+    study: Study,
+    sets: Sequence[str],
+    repeats: int,
+    data: Path,
+    out: Path,
+    jobs: int = 1,
+    earlier: Document | None = None,
+    only: Sequence[str] = (),
 ) -> Document:
-    """Measure what the cache in `out` lacks; return the document of the study."""
-    records = complete(study, sets, repeats, Cache(out / CACHE), str(data), jobs=jobs, log=_log)
-    return document(study, sets, repeats, records)
+    """Measure what the cache in `out` and the earlier document lack; return the document.
+
+    Measurements of the earlier document stay as they are, however many splits they have; the
+    document names their contestants, date and computer. `only` names the contestants that are
+    measured, if not all.
+    """
+    cache = Cache(out / CACHE)
+    taken = taken_over(study, earlier or {}, cache)
+    chosen = [each for each in study.entries if not only or each.contestant.name in only]
+    part = replace(study, entries=tuple(chosen))
+    complete(part, sets, repeats, cache, str(data), jobs=jobs, log=_log)
+    splits = max([repeats, *(run.repeat + 1 for _, run in taken)])
+    kept = [cache.get(each, study.protocol, run) for each, run in study.runs(sets, splits)]
+    whole = document(study, sets, splits, [record for record in kept if record is not None])
+    if earlier is not None and taken:
+        whole["earlier"] = _origins(study, earlier, {run.contestant for _, run in taken})
+    return whole
+
+
+def taken_over(
+    study: Study, earlier: Document, cache: Cache
+) -> dict[tuple[Contestant, Run], Record]:
+    """Put the measurements of a document into the memory of a cache; return those it lacked.
+
+    The document doesn't hold how its contestants were tuned: whoever takes it over vouches that
+    those of the same name are the same.
+    """
+    known = {
+        (run.contestant, run.set, run.repeat): (each, run)
+        for each, run in study.runs(study.sets, earlier.get("repeats", 0))
+    }
+    taken = {}
+    for group in earlier.get("results", ()):
+        for record in _records(group):
+            place = known.get((record["contestant"], record["set"], record["repeat"]))
+            if place is not None and cache.get(place[0], study.protocol, place[1]) is None:
+                cache.remember(place[0], study.protocol, record)
+                taken[place] = record
+    return taken
+
+
+def _records(group: Mapping[str, Any]) -> list[Record]:
+    """Return the records that were grouped; the inverse of `_group`, but for rounded numbers."""
+    varying = ("repeat", "seconds", "unconverged")
+    fixed = {k: v for k, v in group.items() if k not in (*varying, "variants")}
+    return [
+        {
+            **fixed,
+            **{key: group[key][k] for key in varying},
+            "variants": {
+                name: {key: values[k] for key, values in entries.items()}
+                for name, entries in group["variants"].items()
+            },
+        }
+        for k in range(len(group["repeat"]))
+    ]
+
+
+def _origins(study: Study, earlier: Document, names: set[str]) -> list[Document]:
+    """Return which contestants were measured when and where, of an earlier document."""
+    older = [
+        {**part, "contestants": [who for who in part["contestants"] if who in names]}
+        for part in earlier.get("earlier", ())
+    ]
+    dated = {who for part in older for who in part["contestants"]}
+    rest = [each.name for each in study.contestants if each.name in names - dated]
+    own = {key: earlier[key] for key in ("date", "load_average", "machine")}
+    return [part for part in (*older, {**own, "contestants": rest}) if part["contestants"]]
 
 
 class Cache:
@@ -61,6 +133,10 @@ class Cache:
             # on a line of its own, even if the one before was cut off
             file.write("\n" + json.dumps({"key": key, "record": record}))
         self._keep(key, record)
+
+    def remember(self, contestant: Contestant, protocol: Protocol, record: Record) -> None:
+        """Keep a record here, and not in the file."""
+        self._keep(_key(contestant, protocol), record)
 
     def _keep(self, key: dict[str, Any], record: Record) -> None:
         run = Run(record["contestant"], record["set"], record["repeat"])
