@@ -26,6 +26,9 @@ FORMULA_MARKS = (*("=", "+", "-", "@", "\t", "\r", "\n"), *"\uff1d\uff0b\uff0d\u
 """A spreadsheet takes a text that starts with one of these for a formula; the last four are the
 wide forms of the first four."""
 
+SEPARATORS = re.compile(r"([;|\t\n])")
+"""Where a spreadsheet may cut a row besides at commas: a quote inside of the row is no help."""
+
 OUTPUTS = (".csv", ".csv.gz", ".parquet")
 """The endings of names of files that are written."""
 
@@ -148,13 +151,23 @@ def _disarmed(frame: pd.DataFrame) -> pd.DataFrame:
 def _safe(value: object) -> object:
     """Return a value; a text gets a single quote before a formula, and line feeds for returns.
 
-    A number that is written as text, such as ``-1``, is no formula. A carriage return would stand
-    unquoted in the file and start a new row for some readers. Halves of characters, which no file
-    can hold, are written as escapes.
+    The same after a separator inside of the text, at which a spreadsheet with other settings would
+    cut the row. A number that is written as text, such as ``-1``, is no formula. A carriage return
+    would stand unquoted in the file and start a new row for some readers. Halves of characters,
+    which no file can hold, are written as escapes.
     """
     if not isinstance(value, str):
         return value
     text = value.encode("utf-8", "backslashreplace").decode()
     text = CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     armed = text.startswith(FORMULA_MARKS) and not np.isfinite(number(text))
-    return f"'{text}" if armed else text
+    first, *rest = SEPARATORS.split(text)
+    parted = first + "".join(map(_disarmed_part, rest))
+    return f"'{parted}" if armed else parted
+
+
+def _disarmed_part(part: str) -> str:
+    """Return a separator, or what stands after one in a text, with a quote before a formula."""
+    opened = part.lstrip(' "')  # as a reader may cut a row inside of a quoted cell
+    armed = len(part) > 1 and opened.startswith(FORMULA_MARKS) and not np.isfinite(number(opened))
+    return f"'{part}" if armed else part
