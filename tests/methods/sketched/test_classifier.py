@@ -43,6 +43,19 @@ def test_weights_of_classes_by_name():
 
 
 @pytest.mark.parametrize(
+    ("class_weight", "message"),
+    [
+        ("even", "expected class_weight None, 'balanced' or a dict of the classes, got 'even'"),
+        ({"up": -1.0, "down": 1.0}, "expected finite class weights > 0, got {'up': -1.0"),
+        ({"up": np.inf, "down": 1.0}, "expected finite class weights > 0, got {'up': inf"),
+    ],
+)
+def test_weights_of_classes_that_cannot_be_used(class_weight, message):
+    with pytest.raises(ValueError, match=message):
+        SketchedKernelRidgeClassifier(class_weight=class_weight).fit(X, TWO)
+
+
+@pytest.mark.parametrize(
     ("y", "message"),
     [
         (["a"] * 400, "expected at least two classes, got one class: 'a'"),

@@ -277,6 +277,8 @@ def test_numbers_of_any_size():
             model = SketchedKernelRidge(alpha=0.1, n_centers=30, random_state=0, dtype=dtype)
             predicted = model.fit(X, size * Y).predict(NEW)
             np.testing.assert_allclose(predicted / size, expected, rtol=0, atol=1e-5)
+    loose = SketchedKernelRidge(n_centers=30, tol=1e300).fit(X, Y)
+    assert (loose.n_iter_, loose.converged_) == (0, True)
     far = plain.fit(1e100 * X, Y).predict(1e100 * NEW)
     np.testing.assert_allclose(far, expected, atol=1e-6)
     scaled = SketchedKernelRidge(1e200 * Gaussian(1.0), 1e199, n_centers=30, random_state=0)

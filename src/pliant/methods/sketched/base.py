@@ -272,7 +272,8 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
             centred = bool(self.fit_intercept)
             return Preconditioner(task.factor.covariance(task.centres.weights, centred), task.ridge)
 
-        stops = Stops(float(self.tol) ** 2 * task.targets.squares, int(self.max_iter), progress)
+        tol = min(float(self.tol), 1e100)  # its square is finite
+        stops = Stops(tol**2 * task.targets.squares, int(self.max_iter), progress)
         return solve(
             problem,
             approximate,

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
-from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.class_weight import compute_class_weight
 
 from pliant.core.typing import Array
 from pliant.core.validation import check_targets, class_codes, plain
@@ -390,12 +390,25 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
                 f"expected at least two classes, got one class: {plain(self.classes_[0])!r}"
             )
         if self.class_weight is not None:
-            weights = weights * compute_sample_weight(self.class_weight, y)
+            weights = weights * self._class_weights(y)[codes]
         if len(self.classes_) == 2:
             return np.where(codes == 1, 1.0, -1.0), weights
         targets = np.full((len(codes), len(self.classes_)), -1.0)
         targets[np.arange(len(codes)), codes] = 1.0
         return targets, weights
+
+    def _class_weights(self, y: Any) -> Array:
+        """Return a weight > 0 for each class."""
+        try:
+            factors = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"expected class_weight None, 'balanced' or a dict of the classes, got "
+                f"{self.class_weight!r}: {error}"
+            ) from None
+        if not (np.isfinite(factors) & (factors > 0)).all():
+            raise ValueError(f"expected finite class weights > 0, got {self.class_weight!r}")
+        return np.asarray(factors, dtype=np.float64)
 
     def decision_function(self, X: Any) -> Any:
         """Return f at each point.
