@@ -18,9 +18,12 @@ def test_every_contestant_solves_the_same_problem(name):
         )["result"]
         for each in case.contestants
     }
-    assert len(found) == {"sketched": 5, "sketched-large": 2}[name]
+    assert len(found) == {"sketched": 5, "sketched-large": 1}[name]
     scores = [result["test R2"] for result in found.values()]
     assert max(scores) - min(scores) < 1e-6
-    assert 0.5 < min(scores) <= max(scores) < found["pliant"]["R2 of the function"]
-    assert float(found["pliant"]["certified error"]) <= 1e-6
-    assert found["pliant"]["passes"] >= found["pliant"]["iterations"]
+    assert 0.5 < min(scores) <= max(scores) < found[case.contestants[-1].name]["R2 of the function"]
+    for contestant in case.contestants:
+        if "options" in contestant.params:
+            result, tol = found[contestant.name], contestant.params["options"].get("tol", 1e-6)
+            assert float(result["certified error"]) <= tol
+            assert result["passes"] >= result["iterations"]
