@@ -232,6 +232,11 @@ def validate_data(estimator: BaseEstimator, *data: Any, **options: Any) -> Any:
         raise TypeError(f"expected X and y to hold numbers: {error}") from None
 
 
+def is_collection(X: object) -> bool:
+    """Return whether X is a Dask collection: an array, a data frame, or another one."""
+    return hasattr(X, "__dask_graph__")
+
+
 def check_random_state(seed: Any) -> np.random.RandomState:
     """Return scikit-learn's ``check_random_state``, or say which seeds there are."""
     try:

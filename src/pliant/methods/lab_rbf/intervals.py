@@ -30,10 +30,12 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from pliant.core.lazily import by_partition
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
-from pliant.core.validation import check_share, check_vector
+from pliant.core.validation import check_share, check_vector, is_collection
 from pliant.methods.lab_rbf.base import BaseLABRBF
+from pliant.methods.lab_rbf.collection import draw
 from pliant.methods.lab_rbf.ensemble import Run
 from pliant.methods.lab_rbf.members import TINY
 from pliant.methods.lab_rbf.rows import Table
@@ -247,6 +249,7 @@ class IntervalRegressor(BaseLABRBF):
         tails = ((1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0)
         return self.predict_quantile(X, tails)
 
+    @by_partition
     @blas_limited
     def predict_quantile(self, X: npt.ArrayLike, q: npt.ArrayLike = 0.5) -> Array:
         """Return quantiles of the distribution of each point's target.
@@ -295,6 +298,8 @@ class IntervalRegressor(BaseLABRBF):
         self
         """
         check_is_fitted(self)
+        if is_collection(X):
+            X, y, _ = draw(self, X, y, None).arrays
         X, Y = self._checked(X, y, reset=False)
         if Y.shape[1] != self.n_outputs_:
             raise ValueError(f"expected y with {self.n_outputs_} outputs, got {Y.shape[1]}")

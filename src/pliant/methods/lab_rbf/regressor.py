@@ -10,6 +10,7 @@ import numpy.typing as npt
 import scipy.sparse
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
+from pliant.core.lazily import by_partition
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
@@ -23,6 +24,7 @@ from pliant.core.validation import (
     plain,
     validate_data,
 )
+from pliant.methods.lab_rbf.collection import Encode, as_columns
 from pliant.methods.lab_rbf.ensemble import Run
 from pliant.methods.lab_rbf.intervals import (
     IntervalRegressor,
@@ -313,6 +315,15 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
             self.single_output_, self.n_outputs_ = Y.ndim == 1, Y[:1].size
         return X, Y.reshape(len(Y), -1)
 
+    def _encoder(self, labels: list[Any]) -> Encode:
+        return as_columns
+
+    def _extended(self, table: Table) -> Table:
+        if table.whole is not None:
+            extent = table.whole.extent
+            self.target_low_, self.target_high_ = extent.target_low, extent.target_high
+        return table
+
     def _checked_again(self, X: Any, y: Any, sample_weight: Any) -> Table:
         X, Y = self._checked(X, y, reset=False)
         if Y.shape[1] != self.n_outputs_:
@@ -334,7 +345,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
 
     def _choose_target(self, table: Table, probe: Callable[[Table], float]) -> Table:
         """Learn log y, if that lowers the held-out loss in the units of y enough."""
-        if len(table) < LEAST_ROWS or (table.Y <= 0).any():
+        if len(table) < LEAST_ROWS or (self.target_low_ <= 0).any():
             return table
         if not (skewness(table.Y) > SKEWED_TARGET).all():
             return table
@@ -363,6 +374,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
         used = [run for run, is_used in zip(runs, self.averaged_, strict=True) if is_used]
         self.error_model_ = learn_errors(table, used)
 
+    @by_partition
     @blas_limited
     def predict(self, X: npt.ArrayLike, return_std: bool = False) -> Any:
         """Return the predicted target of each point, in the units of y and within its range.
