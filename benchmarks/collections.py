@@ -58,7 +58,7 @@ def on_a_cluster(params: Params) -> Prepared:
     from distributed import Client, LocalCluster
 
     def call() -> Any:
-        place = {"host": "127.0.0.1", "dashboard_address": None, "memory_limit": "3GiB"}
+        place = {"host": "127.0.0.1", "dashboard_address": ":0", "memory_limit": "3GiB"}
         with (
             LocalCluster(n_workers=params["workers"], threads_per_worker=1, **place) as cluster,
             Client(cluster) as client,

@@ -187,6 +187,8 @@ class Rows:
         if not self.labelled and self.weights is None:
             return [Group(None, np.array(self.X.chunks[0], dtype=np.intp))]
         counts = compute(self.each(_counted, self.labelled))
+        if not any(sum(part.values()) for part in counts):
+            raise ValueError("expected some rows of positive weight, got none")
         labels = _sorted_labels(counts) if self.labelled else [None]
         return [
             Group(label, np.array([part.get(label, 0) for part in counts], dtype=np.intp))
@@ -239,13 +241,21 @@ class Rows:
 
 
 def is_frame(X: Any) -> bool:
-    """Return whether a collection is a data frame."""
-    return is_collection(X) and hasattr(X, "columns") and hasattr(X, "to_dask_array")
+    """Return whether X is a data frame of Dask, or a column of one.
+
+    A `Delayed` has every attribute that one asks for, but its values are no numbers.
+    """
+    return isinstance(getattr(X, "npartitions", None), int) and hasattr(X, "to_dask_array")
+
+
+def _is_array(X: Any) -> bool:
+    """Return whether X is an array of Dask."""
+    return isinstance(getattr(X, "chunks", None), tuple)
 
 
 def points_of(name: str, X: Any) -> Any:
     """Return a collection of points as an array of numbers in chunks of whole rows."""
-    if is_frame(X):
+    if is_frame(X) and X.ndim == 2:
         odd = [(c, t) for c, t in X.dtypes.items() if getattr(t, "kind", "O") not in "biuf"]
         if odd:
             raise ValueError(
@@ -253,7 +263,7 @@ def points_of(name: str, X: Any) -> Any:
             )
         single = all(str(t) == "float32" for t in X.dtypes)
         X = X.astype("float32" if single else "float64").to_dask_array()
-    elif not (hasattr(X, "chunks") and hasattr(X, "rechunk")):
+    elif not _is_array(X):
         raise TypeError(
             f"expected {name} as a dask.array or a dask.dataframe, got {type(X).__name__}"
         )
@@ -272,12 +282,12 @@ def _values(name: str, values: Any, kind: str) -> Any:
     if values is None:
         return None
     if not is_collection(values):
-        values = load("dask.array").from_array(np.asarray(values))
-    elif hasattr(values, "to_dask_array"):
-        types = list(values.dtypes) if hasattr(values, "columns") else [values.dtype]
+        values = load("dask.array").from_array(np.asarray(values), chunks=-1)
+    elif is_frame(values):
+        types = list(values.dtypes) if values.ndim == 2 else [values.dtype]
         ours = all(isinstance(each, np.dtype) for each in types)
         values = (values if ours else values.astype(kind)).to_dask_array()
-    elif not hasattr(values, "rechunk"):
+    elif not _is_array(values):
         raise TypeError(
             f"expected {name} as a dask.array or of a dask.dataframe, got {type(values).__name__}"
         )
@@ -388,8 +398,6 @@ def _sorted_labels(counts: list[dict[Any, int]]) -> list[Any]:
         raise ValueError(
             f"expected labels of one type in all partitions of y, got {texts[0]!r} and {number!r}"
         )
-    if not known:
-        raise ValueError("expected some rows of positive weight, got none")
     return sorted(known)
 
 

@@ -149,7 +149,7 @@ class EnsembleTrainer:
         Members take turns with the scales: member k gets scale k + k // len(scales), so that it
         does not always meet the same objective.
         """
-        limits, table = limits_of(table), table.alone
+        limits, table = limits_of(table), replace(table, whole=None)
         warps = list({member.warp_.key(): member.warp_ for member in begun}.values())
         warps = warps or [Warp.learn(table.X, scale, scale=self.scale) for scale in scales]
         # Members by evidence take longest: begun first, they leave no core waiting at the end.
@@ -272,7 +272,7 @@ class EnsembleTrainer:
             max_iter=min(recipe.max_iter, PROBE_STEPS),
             shrinkages=PROBE_SHRINKAGES,
         )
-        warp, table = Warp.learn(table.X, scale, scale=self.scale), table.alone
+        warp, table = Warp.learn(table.X, scale, scale=self.scale), replace(table, whole=None)
         losses = self._parallel(table, recipe)(
             delayed(self._probed)(recipe, int(seed), table, warp) for seed in seeds
         )

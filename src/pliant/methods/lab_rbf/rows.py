@@ -117,11 +117,6 @@ class Table:
         return np.ldexp(0.5, np.frexp(np.abs(self.Y).max(axis=0))[1])
 
     @property
-    def alone(self) -> Table:
-        """The same table without the collection that it is a sample of."""
-        return self if self.whole is None else replace(self, whole=None)
-
-    @property
     def target(self) -> Target:
         """The mean and the size of the targets that coefficients are fitted to."""
         if self.whole is None:
