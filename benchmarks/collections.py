@@ -142,9 +142,9 @@ def volume(model: Any, partitions: int, sent: float) -> dict[str, float]:
 
 
 def equations_size(model: Any) -> int:
-    """Return the bytes of F'F and F'y of all members, for one target."""
+    """Return the bytes of F'F, its upper triangle alone, and F'y of all members, of one target."""
     sizes = (len(m.dual_coef_) + (len(m.coef_) if m.linear_ else 0) for m in model.members_)
-    return sum(8 * p * (p + 1) for p in sizes)
+    return sum(4 * p * (p + 1) + 8 * p for p in sizes)
 
 
 def extrapolated(model: Any, rows: int, busy: float, workers: int) -> float:

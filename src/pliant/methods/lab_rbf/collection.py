@@ -122,7 +122,8 @@ class Whole:
             for a, b, first in zip(places[:-1], places[1:], offsets[:-1], strict=True)
         ]
         shared = members, target, log_target, self.encode
-        return reduced(self.rows.each(_block_sums, *shared, apart=left_out), _added)
+        packed = reduced(self.rows.each(_block_sums, *shared, apart=left_out), _added)
+        return [(_unpacked(triangle), right) for triangle, right in packed]
 
 
 class Drawn(NamedTuple):
@@ -186,7 +187,10 @@ def _block_sums(
     encode: Encode,
     left_out: Indices,
 ) -> Sums:
-    """Return the normal equations of one partition; none of a partition without rows."""
+    """Return the normal equations of one partition; none of a partition without rows.
+
+    F'F is symmetric: its upper triangle, as a vector, is half as much to send.
+    """
     X, y, weights = block.rows(np.setdiff1d(block.counted, left_out, assume_unique=True))
     if not len(X):
         return []
@@ -195,7 +199,16 @@ def _block_sums(
         table = table.with_logarithms()
     width = max(len(member.support_) for member in members) + X.shape[1]
     slices = row_blocks(len(X), width)
-    return reduce(added, (sums_of(members, table, rows, target) for rows in slices))
+    sums = reduce(added, (sums_of(members, table, rows, target) for rows in slices))
+    return [(gram[np.triu_indices(len(gram))], right) for gram, right in sums]
+
+
+def _unpacked(triangle: Array) -> Array:
+    """Return the symmetric matrix of p rows with this upper triangle, p (p + 1) / 2 numbers."""
+    p = int(np.sqrt(2 * len(triangle)))
+    gram = np.zeros((p, p))
+    gram[np.triu_indices(p)] = triangle
+    return np.asarray(gram + np.triu(gram, k=1).T)
 
 
 def _added(parts: Iterable[Sums]) -> Sums:
