@@ -58,7 +58,8 @@ def on_a_cluster(params: Params) -> Prepared:
     from distributed import Client, LocalCluster
 
     def call() -> Any:
-        place = {"host": "127.0.0.1", "dashboard_address": ":0", "memory_limit": "3GiB"}
+        place = {"dashboard_address": ":0", "memory_limit": "3GiB"}
+        place["processes"] = params.get("processes", True)
         with (
             LocalCluster(n_workers=params["workers"], threads_per_worker=1, **place) as cluster,
             Client(cluster) as client,
@@ -66,7 +67,7 @@ def on_a_cluster(params: Params) -> Prepared:
             X, y = collection(params["rows"], params["features"], seed=0)
             client.run(_imported)
             before, busy, began = total(client, _sent), total(client, process_time), perf_counter()
-            model = Timed(random_state=0, n_jobs=1).fit(X, y)
+            model = Timed(random_state=0, n_jobs=1, **params.get("options", {})).fit(X, y)
             seconds, busy = perf_counter() - began, total(client, process_time) - busy
             facts = {
                 "fit (s)": seconds,
@@ -80,7 +81,7 @@ def on_a_cluster(params: Params) -> Prepared:
                     for n in MODELLED
                 },
             }
-            facts |= whole_process("GiB") | {"test R2": r_squared(model, params["features"])}
+            facts |= whole_process("GiB") | {"test R2": r_squared(model, params)}
         return facts
 
     return call, _with_load
@@ -92,9 +93,9 @@ def in_memory(params: Params) -> Prepared:
 
     def call() -> Any:
         began = perf_counter()
-        model = LABRBFRegressor(random_state=0, n_jobs=1).fit(X, y)
+        model = LABRBFRegressor(random_state=0, n_jobs=1, **params.get("options", {})).fit(X, y)
         facts = {"fit (s)": perf_counter() - began, **whole_process("GiB")}
-        return facts | {"test R2": r_squared(model, params["features"])}
+        return facts | {"test R2": r_squared(model, params)}
 
     return call, _with_load
 
@@ -122,9 +123,9 @@ def _partition(seed: int, block_info: Any = None) -> Array:
     return np.column_stack([X, y])
 
 
-def r_squared(model: Any, features: int) -> float:
+def r_squared(model: Any, params: Params) -> float:
     """Return R2 on generated rows of another seed, predicted partition by partition."""
-    X, y = collection(N_TEST, features, seed=1)
+    X, y = collection(params.get("test_rows", N_TEST), params["features"], seed=1)
     errors = ((model.predict(X) - y) ** 2).mean() / y.var()
     return 1.0 - float(errors.compute())
 
