@@ -37,6 +37,8 @@ class PaperSet:
     """The largest number of repeats, for a large set."""
     above: float | None = None
     """A class is made of a number: is it above this one?"""
+    target_unit: float = 1.0
+    """The target is divided by it."""
     printed: str | None = None
     """Its name in the paper, if that is another one."""
     support: int | None = None
@@ -162,7 +164,8 @@ def read(chosen: PaperSet, folder: str) -> Table:
         return Table(data.X, np.where(data.y > chosen.above, 1, -1), "classification")
     task = "regression" if data.task == "regression" else "classification"
     if chosen.test_file is None:
-        return Table(data.X, data.y, task)
+        y = data.y / chosen.target_unit if task == "regression" else data.y
+        return Table(data.X, y, task)
     test = load_local(chosen.test_file, folder)
     X, y = np.concatenate([data.X, test.X]), np.concatenate([data.y, test.y])
     return Table(X, y, task, len(data.y))

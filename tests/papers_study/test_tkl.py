@@ -19,6 +19,7 @@ from papers.contestants.tkl import (
     Forest,
     GaussianSVM,
     HoldOut,
+    RescaledTKL,
     Tuned,
     choose,
     first_trees,
@@ -37,7 +38,7 @@ from tests.papers_study import made_up
 
 STUDY = STUDIES[NAME]
 SETS = paper_sets("tkl")
-REGRESSION = ("airfoil", "boston", "ccpp", "space_ga")
+REGRESSION = ("airfoil", "boston", "ccpp", "space_ga", "gas_turbine", "california")
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,10 @@ def test_printed_cells_are_numbers_with_spread():
     cells = printed(NAME)
     assert set(cells) < set(SETS)
     assert len(cells) == 10
-    assert len(SETS) == 14
+    assert len(STUDY.sets) == 14
+    large = printed("tkl-table-3-large")
+    assert set(large) | set(STUDY.sets) == set(SETS)
+    assert large["california"]["mean squared error"]["XGBoost"] == "0.0092±0.0002"
     rows = [row for quantities in cells.values() for row in quantities.values()]
     found = [text for row in rows for text in row.values() if text != "N/A"]
     assert len(found) == 10 * 8 + 6 * 3 - 1
@@ -379,9 +383,10 @@ def test_unknown_sets_are_named(folder, tmp_path, capsys):
 
 
 def test_the_study_holds_what_the_paper_held():
-    tkl, svm, forest, boosting, *peers = STUDY.contestants
+    tkl, rescaled, svm, forest, boosting, *peers = STUDY.contestants
+    assert rescaled.needs == tkl
     named = {each.name: each for each in peers}
-    assert set(named) | {"tkl", "forest", "boosting"} == set(PRINTED_AS) | {"alignf"}
+    assert {*named, "tkl", "tkl-rescaled", "forest", "boosting"} == {*PRINTED_AS, "alignf"}
     assert named["mlp"].hidden == (50, 50, 50)
     smkl = named["smkl"].model("regression", {"C": 1.0}, 0, final=False)
     assert (smkl.kernels, smkl.weights, smkl.epsilon) == ("auto", "simple", 0.1)
@@ -389,4 +394,23 @@ def test_the_study_holds_what_the_paper_held():
     assert tkl.settings()[0] == {"C": 1.0, "delta": 0.1}
     assert svm.rows == tkl.rows == 1000
     assert forest.sizes == boosting.sizes == tuple(range(50, 651, 50))
-    assert [each.on("german").rows for each in STUDY.entries[:4]] == [500, 500, None, None]
+    assert [each.on("german").rows for each in STUDY.entries[:4]] == [500, 1000, 500, None]
+
+
+def test_rescaled_C_grows_with_the_rows():
+    """The box is the one that was chosen, and nothing is chosen again."""
+    sample = sample_of("regression", n=80)
+    tkl = TKL(Cs=(1.0, 10.0), deltas=(0.5,), rows=20, tuning_tol=0.1, tol=0.1)
+    rescaled = RescaledTKL(Cs=(1.0, 10.0), deltas=(0.5,), rows=20, tuning_tol=0.1, tol=0.1)
+    needed = {"variants": tkl.measure(sample, HoldOut(), 0, None)}
+    found = rescaled.measure(sample, HoldOut(), 0, needed)["measured"]
+    chosen = needed["variants"]["measured"]["setting"]
+    assert found["setting"] == {"C": 2 * chosen["C"], "delta": 0.5}
+    model = rescaled.model("regression", found["setting"], 0).fit(sample.X, sample.y)
+    assert found["test"] == np.mean((model.predict(sample.X_test) - sample.y_test) ** 2)
+
+
+def test_errors_of_california_are_shares_of_the_range(folder):
+    table = read(SETS["california"], str(folder))
+    plain = read(replace(SETS["california"], target_unit=1.0), str(folder))
+    np.testing.assert_allclose(table.y * 485002.0, plain.y, rtol=1e-14)
