@@ -105,7 +105,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Training points; dense, finite; may be a memory map.
+            Training points; dense, finite; may be a memory map, or a dask.array or dask.dataframe.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets, or labels of shape (n_samples,).
         sample_weight : array-like of shape (n_samples,), optional

@@ -103,6 +103,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     n_jobs : int, optional
         Number of threads, over members and blocks of samples; None: all cores where the table is
         large enough for that to save time (one in a worker of joblib or another child process).
+        Members are learned in processes, or on a cluster, where ``joblib.parallel_config`` says so.
     warm_start : bool, default=False
         Whether `fit` goes on from the members of an earlier fit: they keep their support points,
         scales and penalties of the bandwidths, take up to `max_iter` more steps and get new
@@ -130,6 +131,12 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     See Also
     --------
     LABRBFRegressor : Regression; describes parameters and attributes in more detail.
+
+    Notes
+    -----
+    X and y may be Dask collections, as in `LABRBFRegressor`; the sample takes an equal share of
+    each class. Logistic coefficients are fitted to at most 20 000 rows of the sample, those with
+    ``loss="squared"`` to all rows.
 
     References
     ----------

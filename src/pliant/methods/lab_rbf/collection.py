@@ -158,7 +158,7 @@ class Drawn(NamedTuple):
 
 
 def draw(model: Any, X: Any, y: Any, sample_weight: Any) -> Drawn:
-    """Draw the sample that a model is learned from, by its parameters; classes in equal shares."""
+    """Draw the sample that a model is learned from, by its parameters."""
     rows = Rows.of(X, y, sample_weight, labelled=is_classifier(model))
     groups = rows.groups()
     encode = model._encoder([group.label for group in groups])

@@ -124,6 +124,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
     n_jobs : int, optional
         Number of threads, over members and blocks of samples; None: all cores where the table is
         large enough for that to save time (one in a worker of joblib or another child process).
+        Members are learned in processes, or on a cluster, where ``joblib.parallel_config`` says so.
     calibration : float, optional
         Share of the samples, in (0, 1), that nothing else sees and whose errors calibrate the
         prediction intervals, see `predict_interval`.
@@ -194,6 +195,12 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
     support points; a member takes some hundred of them. `sample_weight` multiplies squared errors;
     held-out samples are drawn without regard to weights, so that a weight of two is not the same
     as a sample given twice.
+
+    X and y may be Dask collections, whose rows need not fit into memory. Support points, bandwidths
+    and all else that a fit learns come from a seeded sample of at most 50 000 rows (or
+    `max_bandwidth_rows`, if that is more) of all partitions, coefficients from all rows.
+    Predictions of a collection are dask arrays, computed partition by partition when they are
+    asked for.
 
     The paper's own algorithm is the setting ``n_members=1, objective="interpolation",
     solver="adam", support="residual", transforms=None, linear=False, alpha=1e-3, shrinkage=0.0,
