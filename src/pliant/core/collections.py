@@ -48,13 +48,19 @@ def compute(tasks: Sequence[Any]) -> list[Any]:
     try:
         return list(load().compute(*tasks))
     except (CancelledError, Abandoned, OSError) as error:
-        if "distributed" not in sys.modules:
-            raise
+        if isinstance(error, OSError) and not _is_lost(error):
+            raise  # of a partition: a file that is not there, for example
         raise RuntimeError(
             "expected a Dask scheduler that answers until all tasks are done, but it was lost: got "
             f"{type(error).__name__}: {error}; connect a new dask.distributed.Client, and call "
             "the method once more"
         ) from error
+
+
+def _is_lost(error: OSError) -> bool:
+    """Return whether an error is that of a connection between processes of Dask."""
+    comm = sys.modules.get("distributed.comm")
+    return comm is not None and isinstance(error, comm.CommClosedError)
 
 
 def reduced(tasks: list[Any], combine: Callable[[list[R]], R]) -> R:
