@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import resource
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from time import perf_counter, process_time
 from typing import Any
 
@@ -23,8 +23,8 @@ PARTITION, LEAST_PARTITIONS = 100_000, 4
 N_TEST = 200_000
 """Rows that R2 is computed on, of partitions that no fit has."""
 
-MODELLED = (1, 2, 10, 100)
-"""Numbers of workers that the model computes the time of a fit for."""
+MODELLED = ((1, 1), (1, 2), (1, 100), (10, 2), (10, 100))
+"""How many times the rows, and how many workers, the model computes the time of a fit for."""
 
 PER_TASK, PER_MESSAGE, BANDWIDTH = 1e-3, 1e-3, 1.25e9
 """Assumptions of the model: seconds of the scheduler for a task, seconds until a message arrives,
@@ -76,11 +76,8 @@ def on_a_cluster(params: Params) -> Prepared:
                 "processor, workers (s)": busy,
                 "peak of a worker (GiB)": max(client.run(_peak).values()),
                 **volume(model, X.numblocks[0], total(client, _sent) - before),
-                **{
-                    f"{n} workers, by the model (s)": extrapolated(model, params["rows"], busy, n)
-                    for n in MODELLED
-                },
             }
+            facts |= modelled(facts, params["rows"])
             facts |= whole_process("GiB") | {"test R2": r_squared(model, params)}
         return facts
 
@@ -148,17 +145,27 @@ def equations_size(model: Any) -> int:
     return sum(4 * p * (p + 1) + 8 * p for p in sizes)
 
 
-def extrapolated(model: Any, rows: int, busy: float, workers: int) -> float:
-    """Return the seconds of the same fit on more workers, each with a core of its own, by a model.
+def modelled(facts: Mapping[str, float], rows: int) -> dict[str, float]:
+    """Return the seconds by the model, of these rows and of more, on some numbers of workers."""
+    return {
+        f"model: {times} x rows, {workers} workers (s)": extrapolated(facts, rows, times, workers)
+        for times, workers in MODELLED
+    }
 
-    The processor time of the workers, `busy`, is divided among as many of them as have partitions;
-    that of the learning is not. The scheduler takes `PER_TASK` for each task, three for a partition
-    and pass. In each level of the tree, a worker receives the equations of `BRANCHES` partial sums.
+
+def extrapolated(facts: Mapping[str, float], rows: int, times: int, workers: int) -> float:
+    """Return the seconds of a fit to `times` as many rows, each worker with a core of its own.
+
+    The processor time of the workers grows with the rows and is divided among as many of them as
+    have partitions; that of the learning is the same. The scheduler takes `PER_TASK` for each task,
+    three for a partition and pass. In each level of the tree, a worker receives the equations of
+    `BRANCHES` partial sums.
     """
-    partitions = max(LEAST_PARTITIONS, rows // PARTITION)
-    levels = math.ceil(math.log(partitions, BRANCHES))
-    tree = levels * (PER_MESSAGE + BRANCHES * equations_size(model) / BANDWIDTH)
-    return model.busy_ + busy / min(workers, partitions) + 6 * PER_TASK * partitions + tree
+    partitions = max(LEAST_PARTITIONS, times * rows // PARTITION)
+    busy = times * facts["processor, workers (s)"] / min(workers, partitions)
+    message = BRANCHES * 1e6 * facts["equations of a partition (MB)"] / BANDWIDTH
+    tree = math.ceil(math.log(partitions, BRANCHES)) * (PER_MESSAGE + message)
+    return facts["processor, learning (s)"] + busy + 6 * PER_TASK * partitions + tree
 
 
 def total(client: Any, count: Callable[..., float]) -> float:

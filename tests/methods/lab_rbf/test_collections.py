@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 from pliant import LABRBFClassifier, LABRBFRegressor
 from pliant.methods.lab_rbf import collection
 from pliant.methods.lab_rbf.ensemble import Watch
+from pliant.persistence import load_model, save_model
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -120,7 +121,7 @@ def test_a_classification_that_fits_the_sample_is_the_one_in_memory(loss, y):
         there.refit_coefficients(new, unknown)
 
 
-def test_single_precision_and_a_frame_with_names():
+def test_single_precision_and_a_frame_with_names(tmp_path):
     frame = pd.DataFrame(X.astype(np.float32), columns=["a", "b", "c"])
     here = quick().fit(frame, Y)
     series = pd.Series(Y).convert_dtypes()  # a type of pandas, with its own missing values
@@ -132,6 +133,9 @@ def test_single_precision_and_a_frame_with_names():
     np.testing.assert_allclose(lazy.compute(), here.predict(frame), rtol=0, atol=1e-6)
     with pytest.raises(ValueError, match="feature names"):
         there.predict(pieces[0].rename(columns={"a": "z"}))
+    save_model(there, tmp_path / "model.pliant")
+    loaded = load_model(tmp_path / "model.pliant").model
+    np.testing.assert_array_equal(loaded.predict(frame), there.predict(frame))
     texts = dd.from_pandas(pd.Series(LABELS), npartitions=2)
     np.testing.assert_array_equal(
         classifier().fit(parted(X, 30), texts).predict(X), classifier().fit(X, LABELS).predict(X)
@@ -259,6 +263,7 @@ def test_predictions_are_computed_when_they_are_asked_for():
     assert calls == []
     lazy[:5].compute()
     assert calls == [20]
+    assert model.score(parted(X, 450), parted(Y, 300)) == pytest.approx(model.score(X, Y))
     halves = da.from_array(NEW, chunks=(20, 2))  # features of a row in two chunks
     np.testing.assert_array_equal(model.predict(halves).compute(), model.predict(NEW))
     unknown = halves[halves[:, 0] > 0]
