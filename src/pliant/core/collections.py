@@ -177,10 +177,10 @@ class Rows:
         delayed = load("dask.delayed").delayed
         run, shared = delayed(_on_block, pure=False), tuple(map(sent, shared))
         parts = [_tasks(part, len(self.X.chunks[0])) for part in (self.X, self.y, self.weights)]
-        kind = "float32" if self.X.dtype == np.float32 else "float64"
+        kind, firsts = "float32" if self.X.dtype == np.float32 else "float64", self.offsets.tolist()
         tasks = []
         for k, (X, y, weights) in enumerate(zip(*parts, strict=True)):
-            place = k, int(self.offsets[k]), kind, self.labelled
+            place = k, firsts[k], kind, self.labelled
             own = tuple(apart[k : k + 1])
             tasks.append(run(function, place, X, y, weights, *shared, *own))
         return tasks

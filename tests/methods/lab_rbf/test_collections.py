@@ -324,6 +324,7 @@ MIXED = da.concatenate(
         ({"sample_weight": da.from_array(at(WEIGHTS, 5, np.nan))},
          "expected finite numbers in sample_weight, got nan in row 5"),
         ({"sample_weight": da.zeros(900)}, "expected some rows of positive weight, got none"),
+        ({"y": None}, "expected y, the targets of LABRBFRegressor, got None"),
         ({"X": da.ones(900)}, "expected X of shape (n_samples, n_features), got (900,)"),
         ({"X": parted(X[:1]), "y": Y[:1]}, "expected at least 2 rows in X, got 1"),
         ({"y": da.ones((900, 1, 1))}, "expected y of 1 or 2 dimensions, got shape (900, 1, 1)"),

@@ -159,6 +159,8 @@ class Drawn(NamedTuple):
 
 def draw(model: Any, X: Any, y: Any, sample_weight: Any) -> Drawn:
     """Draw the sample that a model is learned from, by its parameters."""
+    if y is None:
+        raise ValueError(f"expected y, the targets of {type(model).__name__}, got None")
     rows = Rows.of(X, y, sample_weight, labelled=is_classifier(model))
     groups = rows.groups()
     encode = model._encoder([group.label for group in groups])
