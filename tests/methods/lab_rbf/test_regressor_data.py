@@ -264,6 +264,18 @@ def test_the_largest_target():
     assert np.mean(np.sign(predicted) == np.sign(y)) > 0.8
 
 
+def test_targets_whose_sum_over_the_members_is_beyond_the_range_of_floats():
+    points, y = np.arange(6.0)[:, None], np.array([1.5e308, 1.7e308] * 3)
+    model = LABRBFRegressor(random_state=0).fit(points, y)
+    predicted = model.predict(points)
+    assert predicted.min() >= 1.5e308
+    assert predicted.max() <= 1.7e308
+    unit = LABRBFRegressor(random_state=0).fit(points, y / 2.0**1000)
+    np.testing.assert_allclose(predicted, unit.predict(points) * 2.0**1000, rtol=1e-9)
+    for values in (model.predict_interval(points), model.predict(points, return_std=True)[1]):
+        assert np.isfinite(values).all()
+
+
 def test_coefficients_beyond_the_range_of_floats_are_refused():
     y = np.where(np.arange(60) == 10, -1.7e308, Y)
     rare = np.column_stack([X[:, 0], 1e-3 * X[:, 0] ** 2])

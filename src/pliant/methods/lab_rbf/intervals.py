@@ -35,7 +35,7 @@ from pliant.core.typing import Array
 from pliant.core.validation import check_share, check_vector
 from pliant.methods.lab_rbf.base import BaseLABRBF
 from pliant.methods.lab_rbf.ensemble import Run
-from pliant.methods.lab_rbf.members import TINY
+from pliant.methods.lab_rbf.members import TINY, mean_over
 from pliant.methods.lab_rbf.rows import Table
 
 FEWEST_PAIRS = 10
@@ -270,7 +270,9 @@ class IntervalRegressor(BaseLABRBF):
         mean, spread = self._mean_and_spread(self._blocks(X), errors.unit)
         scale = errors.scale(spread)
         z = [errors.quantile(float(p)) for p in probabilities.ravel()]
-        quantiles = np.stack([mean + scale * each for each in z], axis=-1)
+        with np.errstate(over="ignore"):
+            ends = [np.where(np.isinf(each), each, clipped(mean + scale * each)) for each in z]
+        quantiles = np.stack(ends, axis=-1)
         if self.target_transform_ == "log":
             # A target that has no logarithm is below all others: it needs an infinite interval.
             quantiles = np.where(np.isinf(quantiles), quantiles, powers_of_e(quantiles))
@@ -355,9 +357,15 @@ class IntervalRegressor(BaseLABRBF):
         used, means, spreads = self._used, [], []
         for block in blocks:
             each = np.stack([member.expand(block) for member in used])
-            means.append(sum(each) / len(used))  # as `predict` adds them up
+            means.append(mean_over(each))  # as `predict` adds them up
             spreads.append((each / unit).std(axis=0) * unit)
         return np.concatenate(means), np.concatenate(spreads)
+
+
+def clipped(values: Array) -> Array:
+    """Return values, those beyond the range of floats as the largest float with their sign."""
+    largest = np.finfo(np.float64).max
+    return values.clip(-largest, largest)
 
 
 def powers_of_e(exponents: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from typing import NamedTuple, Self
 
@@ -292,7 +292,16 @@ def limits_of(X: Array) -> Array:
 @blas_limited
 def _mean_of(members: list[LABRBFMember], X: Array) -> Array:
     points = np.asarray(X, dtype=np.float64)
-    return np.asarray(sum(member.expand(points) for member in members) / len(members))
+    return mean_over([member.expand(points) for member in members])
+
+
+def mean_over(values: Sequence[Array] | Array) -> Array:
+    """Return the mean of arrays of one shape, also where their sum is beyond the largest float."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = np.asarray(sum(values) / len(values))
+    if np.isfinite(mean).all():
+        return mean
+    return np.asarray(sum(each / len(values) for each in values))
 
 
 def joined(parts: list[LocalRBFKernel]) -> LocalRBFKernel:

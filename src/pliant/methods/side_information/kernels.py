@@ -6,6 +6,7 @@ explicit features of k0 from landmarks (`LandmarkKernel`).
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -91,7 +92,7 @@ def checked_gram(base: Kernel, points: Array) -> tuple[Array, float | None]:
     if isinstance(base, PSD_KERNELS):
         return gram, None
     check_gram(gram)
-    gram = 0.5 * (gram + gram.T)
+    gram = 0.5 * gram + 0.5 * gram.T
     value = negative_eigenvalue(gram, -NEGATIVE)
     if value is not None:
         warnings.warn(
@@ -101,6 +102,20 @@ def checked_gram(base: Kernel, points: Array) -> tuple[Array, float | None]:
             stacklevel=stack_level(),
         )
     return gram, value
+
+
+def trace_of(diagonal: Array) -> float:
+    """Return the sum of k0(x, x) over points.
+
+    Raises ValueError if it, or a squared kernel distance, may leave the range of floats.
+    """
+    largest = float(diagonal.max(initial=0.0))
+    if not math.isfinite(max(4, len(diagonal)) * largest):
+        raise ValueError(
+            "expected kernel values whose sums are numbers of double precision, got k0(x, x) up "
+            f"to {largest:.6g}"
+        )
+    return float(diagonal.sum())
 
 
 class PSDPart(NamedTuple):
@@ -176,7 +191,7 @@ class LogDetKernel(Kernel):
         if not self.base.psd:
             return False
         gram = self(np.asarray(self.points))
-        return negative_eigenvalue(0.5 * (gram + gram.T)) is None
+        return negative_eigenvalue(0.5 * gram + 0.5 * gram.T) is None
 
     def _check_loaded(self) -> None:
         """Raise ValueError if the parameters, read from a file, are inconsistent."""
@@ -280,6 +295,6 @@ def nystroem(
         )
     projection = vectors[:, kept] / np.sqrt(values[kept])
     features = in_blocks(points, n_landmarks, lambda block: base(block, landmarks) @ projection)
-    trace = float(base.diag(points).sum())
+    trace = trace_of(base.diag(points))
     missing = 1.0 - float(np.vdot(features, features)) / trace
     return LandmarkKernel(base, landmarks, projection), features, max(0.0, missing)

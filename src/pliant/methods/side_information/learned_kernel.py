@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -28,6 +29,7 @@ from pliant.core.validation import (
     check_labels,
     check_parameters,
     check_points,
+    check_random_state,
     check_real,
     check_targets,
     fresh,
@@ -98,6 +100,7 @@ class BaseLearnedKernel(BaseEstimator):
         """
         with fresh(self):
             check_parameters(self)
+            check_random_state(self.random_state)
             self._learn(X, y)
         return self
 
@@ -137,10 +140,14 @@ class BaseLearnedKernel(BaseEstimator):
         else:
             self.support_vectors_ = points[rows]
             every = np.arange(len(rows))
-            self.learner_, gram = learn(learner, points[rows], targets, every, __version__)
+            with _named(learner, "expected a learner that can be fitted to these data"):
+                self.learner_, gram = learn(learner, points[rows], targets, every, __version__)
         self.scale_ = unit_scale(gram) if self.unit_variance else 1.0
         gram *= self.scale_
-        self.machine_ = clone(machine).fit(gram, targets)
+        largest = float(np.abs(gram).max())
+        expected = f"expected a machine that can be fitted to kernel values up to {largest:.6g}"
+        with _named(machine, expected):
+            self.machine_ = clone(machine).fit(gram, targets)
 
     def _checked_machine(self) -> Any:
         """Return the estimator if it takes kernel values and predicts the right kind of target."""
@@ -238,6 +245,24 @@ def _checked_estimator(name: str, value: Any) -> Any:
     if not hasattr(value, "fit") or isinstance(value, type):
         raise TypeError(f"expected {name} to be an estimator, got {value!r}")
     return value
+
+
+@contextmanager
+def _named(estimator: Any, expected: str) -> Iterator[None]:
+    """Name the estimator in an error that its fit raises, unless it is one of pliant's own.
+
+    Its arithmetic does not warn of values beyond the range of floats.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    except (ValueError, ArithmeticError) as error:
+        if type(estimator).__module__.partition(".")[0] == "pliant":
+            raise
+        got, reason = (" ".join(str(each).split()) for each in (estimator, error))
+        raise ValueError(
+            f"{expected}, got {got:.200}, which raised {type(error).__name__}: {reason:.500}"
+        ) from error
 
 
 def fit_learner(
