@@ -63,7 +63,7 @@ def _run(options: argparse.Namespace) -> int:
     earlier = content.kept_documents(options.results, options.speed) if options.add else {}
     document = measure(
         study, options.sets, options.repeats, options.data, options.out, options.jobs,
-        _without(earlier.get(study.name), options.again),
+        _without(earlier.get(study.name), options.again), options.contestants,
     )  # fmt: skip
     text = page(study, document)
     folders = [options.out, *([options.results] if options.keep else [])]
@@ -195,6 +195,9 @@ def _options(arguments: Sequence[str], known: Mapping[str, Study]) -> argparse.N
     if options.command == "run":
         options.study = known[options.name]
         options.sets = _sets(parser, options.study.sets, options.sets)
+        names = [each.name for each in options.study.contestants]
+        if unknown := sorted({*options.contestants, *options.again} - set(names)):
+            parser.error(f"expected a contestant out of {', '.join(names)}, got {unknown[0]!r}")
         options.repeats = options.study.repeats if options.repeats is None else options.repeats
     for name in ("repeats", "jobs"):
         if (value := getattr(options, name, 1)) < 1:
@@ -239,6 +242,10 @@ def _parser(known: Mapping[str, Study]) -> argparse.ArgumentParser:
     add(
         "--add", action="store_true",
         help="take over what papers/results has of it, and measure only what is missing there",
+    )  # fmt: skip
+    add(
+        "--contestant", action="append", default=[], metavar="CONTESTANT", dest="contestants",
+        help="measure only this one; may be given again",
     )  # fmt: skip
     add(
         "--again", action="append", default=[], metavar="CONTESTANT",

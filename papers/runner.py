@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -34,15 +34,19 @@ def measure(
     out: Path,
     jobs: int = 1,
     earlier: Document | None = None,
+    only: Sequence[str] = (),
 ) -> Document:
     """Measure what the cache in `out` and the earlier document lack; return the document.
 
     Measurements of the earlier document stay as they are, however many splits they have; the
-    document names their contestants, date and machine.
+    document names their contestants, date and machine. `only` names the contestants that are
+    measured, if not all.
     """
     cache = Cache(out / CACHE)
     taken = taken_over(study, earlier or {}, cache)
-    complete(study, sets, repeats, cache, str(data), jobs=jobs, log=_log)
+    chosen = [each for each in study.entries if not only or each.contestant.name in only]
+    part = replace(study, entries=tuple(chosen))
+    complete(part, sets, repeats, cache, str(data), jobs=jobs, log=_log)
     splits = max([repeats, *(run.repeat + 1 for _, run in taken)])
     kept = [cache.get(each, study.protocol, run) for each, run in study.runs(sets, splits)]
     found = document(study, sets, splits, [record for record in kept if record is not None])

@@ -96,7 +96,7 @@ class ScgDigits(PaperFigure):
         free = KernelEmbedding(random_state=self.seed).fit(X[half], y[half])
         seen = list(self._seen(X, y, chosen.strength_))
         held_out = list(self._held_out(X, y, half, rest, (chosen, free)))
-        figure, rows = canvas(11.0, 7.6, 2, 3)
+        figure, rows = canvas(14.4, 7.6, 2, 4)
         for ax, panel in zip(rows.flat, seen + held_out, strict=True):
             _scatter(ax, panel.points, panel.y, 2)
             ax.set_title(f"{panel.title}: {100 * panel.accuracy:.1f} %", fontsize=10)
@@ -129,6 +129,7 @@ class ScgDigits(PaperFigure):
         embeddings = {
             "PCA": PCA(2).fit_transform(X),
             "Laplacian eigenmaps": _within(maps),
+            "coloured MVU": _within(self._unfolded(X, y, X[:1])[0]),
             "SCG-LDK, β = 1": learner.fit(X, y).transform(X),
         }
         for title, points in embeddings.items():
@@ -139,7 +140,11 @@ class ScgDigits(PaperFigure):
     ) -> Iterator[Panel]:
         """Yield the points of the other half, mapped by what was learned from the first one."""
         chosen, free = embeddings
-        mapped = {"Laplacian eigenmaps": self._eigenmaps(X[half], y[half], X[rest])}
+        learned = X[half], y[half], X[rest]
+        mapped = {
+            "Laplacian eigenmaps": self._eigenmaps(*learned),
+            "coloured MVU": self._unfolded(*learned),
+        }
         for title, embedding in {"SCG-LDK, β = 1": chosen, "KernelEmbedding": free}.items():
             mapped[title] = embedding.transform(X[half]), embedding.transform(X[rest])
         for title, (own, new) in mapped.items():
@@ -149,6 +154,10 @@ class ScgDigits(PaperFigure):
     def _eigenmaps(self, X: Array, y: Indices, new: Array) -> tuple[Array, Array]:
         setting = [{"neighbours": self.neighbours}]
         return next(Eigenmaps().coordinates(X, y, new, setting, 2))
+
+    def _unfolded(self, X: Array, y: Indices, new: Array) -> tuple[Array, Array]:
+        setting = [{"neighbours": self.neighbours, "penalty": self.penalty}]
+        return next(ColouredUnfolding().coordinates(X, y, new, setting, 2))
 
     def _words(self, measured: dict[str, Any]) -> dict[str, Any]:
         seen, new = (

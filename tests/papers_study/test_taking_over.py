@@ -92,6 +92,18 @@ def test_only_what_is_missing_is_measured(folder, tmp_path):
     assert [part["contestants"] for part in again["earlier"]] == [["new"], ["third"]]
 
 
+def test_one_contestant_is_measured_and_named_rightly(folder, tmp_path, capsys):
+    both = study(Constant("old", "The old one"), Constant("new", "The new one"))
+    SEEN.clear()
+    _, document = made_up.run(both, folder, tmp_path, "--contestant", "new", repeats=2)
+    assert SEEN == ["new"] * 2
+    assert list(groups(document)) == ["new"]
+    for option in ("--contestant", "--again"):
+        with pytest.raises(SystemExit):
+            made_up.run(both, folder, tmp_path, option, "odd")
+        assert "expected a contestant out of old, new, got 'odd'" in capsys.readouterr().err
+
+
 def test_without_an_earlier_document_all_is_measured(folder, tmp_path):
     SEEN.clear()
     svm = CONTESTANTS["svm"]
