@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -39,7 +38,7 @@ from pliant.core.validation import (
     where_equal,
 )
 from pliant.methods.side_information.kernels import resolve_columns_of
-from pliant.methods.side_information.learner import KernelLearner
+from pliant.methods.side_information.learner import KernelLearner, named_errors
 from pliant.methods.side_information.scg import SCGLogDetLearner
 from pliant.methods.side_information.selection import unit_scale
 
@@ -140,13 +139,13 @@ class BaseLearnedKernel(BaseEstimator):
         else:
             self.support_vectors_ = points[rows]
             every = np.arange(len(rows))
-            with _named(learner, "expected a learner that can be fitted to these data"):
+            with named_errors(learner, "expected a learner that can be fitted to these data"):
                 self.learner_, gram = learn(learner, points[rows], targets, every, __version__)
         self.scale_ = unit_scale(gram) if self.unit_variance else 1.0
         gram *= self.scale_
         largest = float(np.abs(gram).max())
         expected = f"expected a machine that can be fitted to kernel values up to {largest:.6g}"
-        with _named(machine, expected):
+        with named_errors(machine, expected):
             self.machine_ = clone(machine).fit(gram, targets)
 
     def _checked_machine(self) -> Any:
@@ -245,24 +244,6 @@ def _checked_estimator(name: str, value: Any) -> Any:
     if not hasattr(value, "fit") or isinstance(value, type):
         raise TypeError(f"expected {name} to be an estimator, got {value!r}")
     return value
-
-
-@contextmanager
-def _named(estimator: Any, expected: str) -> Iterator[None]:
-    """Name the estimator in an error that its fit raises, unless it is one of pliant's own.
-
-    Its arithmetic does not warn of values beyond the range of floats.
-    """
-    try:
-        with np.errstate(all="ignore"):
-            yield
-    except (ValueError, ArithmeticError) as error:
-        if type(estimator).__module__.partition(".")[0] == "pliant":
-            raise
-        got, reason = (" ".join(str(each).split()) for each in (estimator, error))
-        raise ValueError(
-            f"{expected}, got {got:.200}, which raised {type(error).__name__}: {reason:.500}"
-        ) from error
 
 
 def fit_learner(
