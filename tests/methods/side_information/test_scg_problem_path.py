@@ -142,6 +142,7 @@ def test_matrices_of_low_rank_and_with_equal_points(labelling, graph):
         lambda K, y: LogDetLearner("precomputed").fit(K, y),
         lambda K, y: KernelEmbedding(SCGLogDetLearner("precomputed")).fit(K, y),
         lambda K, y: SCGLogDetPath(K).gram(SideInformation.from_labels(y), 1.0),
+        lambda K, y: SCGLogDetPath(-K).gram(SideInformation.from_labels(y), 1.0),
     ],
 )
 def test_kernel_values_whose_sums_leave_the_range_of_floats_are_refused(fit):

@@ -109,7 +109,7 @@ def trace_of(diagonal: Array) -> float:
 
     Raises ValueError if it, or a squared kernel distance, may leave the range of floats.
     """
-    largest = float(diagonal.max(initial=0.0))
+    largest = float(np.abs(diagonal).max(initial=0.0))
     if not math.isfinite(max(4, len(diagonal)) * largest):
         raise ValueError(
             "expected kernel values whose sums are numbers of double precision, got k0(x, x) up "
