@@ -35,7 +35,7 @@ from pliant.core.typing import Array
 from pliant.core.validation import check_share, check_vector
 from pliant.methods.lab_rbf.base import BaseLABRBF
 from pliant.methods.lab_rbf.ensemble import Run
-from pliant.methods.lab_rbf.members import TINY, mean_over
+from pliant.methods.lab_rbf.members import TINY, clipped, mean_over
 from pliant.methods.lab_rbf.rows import Table
 
 FEWEST_PAIRS = 10
@@ -141,7 +141,8 @@ class LABRBFErrorModel(BaseEstimator):
 
     def scale(self, spread: Array) -> Array:
         """Return s at points with these spreads, shape (n_samples, n_outputs)."""
-        return np.hypot(self.noise * self.unit, self.ratio * spread)
+        with np.errstate(over="ignore"):
+            return clipped(np.hypot(self.noise * self.unit, self.ratio * spread))
 
     def quantile(self, probability: float) -> Array:
         """Return the quantile of z for each output.
@@ -335,7 +336,8 @@ class IntervalRegressor(BaseLABRBF):
             with np.errstate(divide="ignore"):
                 Y = np.log(np.maximum(Y, 0.0))
         mean, spread = self._mean_and_spread(self._checked_blocks(X), errors.unit)
-        self.error_model_ = errors.calibrated(Y - mean, spread)
+        with np.errstate(over="ignore"):
+            self.error_model_ = errors.calibrated(clipped(Y - mean), spread)
 
     def _checked_errors(self) -> LABRBFErrorModel:
         """Return the distribution of the errors, or raise ValueError if there is none."""
@@ -360,12 +362,6 @@ class IntervalRegressor(BaseLABRBF):
             means.append(mean_over(each))  # as `predict` adds them up
             spreads.append((each / unit).std(axis=0) * unit)
         return np.concatenate(means), np.concatenate(spreads)
-
-
-def clipped(values: Array) -> Array:
-    """Return values, those beyond the range of floats as the largest float with their sign."""
-    largest = np.finfo(np.float64).max
-    return values.clip(-largest, largest)
 
 
 def powers_of_e(exponents: Array) -> Array:
@@ -419,7 +415,9 @@ def learn_errors(table: Table, runs: list[Run]) -> LABRBFErrorModel | None:
         held_out, scaled = mine[k], np.asarray(run.predicted)[:MOST_ROWS].clip(-1.0, 1.0)
         predicted[k, np.searchsorted(rows, held_out)] = scaled
     points, target = table.points(rows), (table.Y[rows] - table.middle) / table.spread
-    after = np.stack([(run.member.expand(points) - table.middle) / table.spread for run in runs])
+    with np.errstate(over="ignore"):
+        after = np.stack([clipped(run.member.expand(points) - table.middle) for run in runs])
+    after /= table.spread
     outputs = [
         HeldOut(target[:, j], predicted[:, :, j], after[:, :, j]) for j in range(target.shape[1])
     ]

@@ -28,6 +28,7 @@ from pliant.core.kernels.standard import (
     as_kernel,
 )
 from pliant.core.linalg import negative_eigenvalue
+from pliant.core.text import one_line
 from pliant.core.typing import Array
 from pliant.core.validation import check_choice, check_gram, check_points, stack_level
 from pliant.methods.side_information.neighbor_graph import NeighborGraphKernel
@@ -66,7 +67,7 @@ def base_kernel(
     base = as_kernel(kernel, points, gamma, feature_names)
     for holds, meaning in ((base.symmetric, "symmetric"), (base.psd, "positive semi-definite")):
         if not holds:
-            raise ValueError(f"expected a kernel that is {meaning}, got {base!r}")
+            raise ValueError(f"expected a kernel that is {meaning}, got {one_line(base)}")
     return base
 
 
@@ -88,7 +89,7 @@ def checked_gram(base: Kernel, points: Array) -> tuple[Array, float | None]:
     """
     gram = base(points)
     if not np.isfinite(gram).all():
-        raise ValueError(f"expected finite kernel values, got inf or NaN from {base!r}")
+        raise ValueError(f"expected finite kernel values, got inf or NaN from {one_line(base)}")
     if isinstance(base, PSD_KERNELS):
         return gram, None
     check_gram(gram)

@@ -20,6 +20,7 @@ from pliant._version import __version__
 from pliant.core.blocks import in_blocks
 from pliant.core.kernels.base import Kernel, Scaled
 from pliant.core.summary import Summary, summarize
+from pliant.core.text import one_line
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import (
@@ -155,11 +156,11 @@ class BaseLearnedKernel(BaseEstimator):
         if "metric" in names or not tags.input_tags.pairwise:
             raise TypeError(
                 'expected machine to take kernel values, with kernel="precomputed", got '
-                f"{machine!r}"
+                f"{one_line(machine)}"
             )
         if tags.estimator_type != self._estimator_type_of_machine:
             kind = self._estimator_type_of_machine
-            raise TypeError(f"expected machine to be a {kind}, got {machine!r}")
+            raise TypeError(f"expected machine to be a {kind}, got {one_line(machine)}")
         return machine
 
     @property
@@ -242,7 +243,7 @@ class BaseLearnedKernel(BaseEstimator):
 def _checked_estimator(name: str, value: Any) -> Any:
     """Return `value` if it is an estimator, and not a class."""
     if not hasattr(value, "fit") or isinstance(value, type):
-        raise TypeError(f"expected {name} to be an estimator, got {value!r}")
+        raise TypeError(f"expected {name} to be an estimator, got {one_line(value)}")
     return value
 
 
@@ -266,7 +267,7 @@ def learned_kernel(learner: Any) -> Kernel:
     if not isinstance(kernel, Kernel):
         raise TypeError(
             "expected learner to learn one kernel, as `kernel_`, got none from "
-            f"{learner!r}; an estimator with one kernel for each pair of classes has none"
+            f"{one_line(learner)}; an estimator with one kernel for each pair of classes has none"
         )
     return kernel
 

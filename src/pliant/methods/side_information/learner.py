@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from pliant.core.blocks import in_blocks
 from pliant.core.kernels.base import Kernel
 from pliant.core.summary import Summary
+from pliant.core.text import one_line
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import Constraint, check_gram, check_parameters, fresh, validate_data
@@ -244,7 +245,8 @@ def named_errors(estimator: Any, expected: str) -> Iterator[None]:
     except (ValueError, ArithmeticError) as error:
         if type(estimator).__module__.partition(".")[0] == "pliant":
             raise
-        got, reason = (" ".join(str(each).split()) for each in (estimator, error))
+        reason = " ".join(str(error).split())
         raise ValueError(
-            f"{expected}, got {got:.200}, which raised {type(error).__name__}: {reason:.500}"
+            f"{expected}, got {one_line(estimator, 200)}, which raised {type(error).__name__}: "
+            f"{reason:.500}"
         ) from error
