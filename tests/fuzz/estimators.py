@@ -285,7 +285,8 @@ def _use(rng: Generator, model: Any, X: np.ndarray, shown: Any, y: Any, *, pairw
                 raise Wrong(f"accepted: {what}")
             _check_output(what, model, method, outcome.value)
         _check_further(model, name, points)
-    if y is not None and _has(model, "score") and _moderate(y):
+    scored = y is not None and _has(model, "score") and _moderate(y)
+    if scored and _predicts_moderately(model, shown):
         outcome = call("score", model.score, shown, y)
         if outcome.refused is None:
             _check_finite("score", outcome.value, ())
@@ -309,6 +310,12 @@ def _moderate(y: Any) -> bool:
         and float(np.abs(values).max(initial=0.0)) < 1e150
         and float(np.ptp(values) if values.size else 0.0) > 1e-150
     )
+
+
+def _predicts_moderately(model: Any, points: Any) -> bool:
+    """Return whether these squares do so for the predictions, too."""
+    predicted = np.asarray(call("predict", model.predict, points).value)
+    return predicted.dtype.kind != "f" or float(np.abs(predicted).max(initial=0.0)) < 1e150
 
 
 def _check_output(what: str, model: Any, method: str, values: Any) -> None:
