@@ -97,13 +97,24 @@ class _Maker:
             printed = Estimate.printed(text, beside.repeats)
             if printed is None:
                 continue
-            columns = beside.columns.get(method, ()) if name in self.study.sets else ()
+            columns = self._ways(beside.columns.get(method, ()), name)
             if not columns:
                 yield Agreement(*about, quantity, method, printed, None)
             for shown in columns:
                 yield self._cell(about, quantity, shown.label or method, printed, shown)
                 if "(" in text and self.results.has(name, shown.way):
                     yield self._rank(about, shown, shown.label or method, text)
+
+    def _ways(self, columns: Sequence[Shown], name: str) -> Sequence[Shown]:
+        """Return the ways to measure a method whose contestants the study has on a set.
+
+        Of a single one that it has not, the cell says so.
+        """
+        if name not in self.study.sets:
+            return ()
+        sets = {each.contestant.name: each.sets for each in self.study.entries}
+        there = [each for each in columns if name in sets[way(each.way).contestant]]
+        return there or columns[:1]
 
     def own(self, name: str) -> Iterator[Agreement]:
         """Return the cells of a set that is not in the paper's table."""

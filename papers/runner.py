@@ -39,7 +39,7 @@ def measure(
     """Measure what the cache in `out` and the earlier document lack; return the document.
 
     Measurements of the earlier document stay as they are, however many splits they have; the
-    document names their contestants, date and machine. `only` names the contestants that are
+    document names their contestants, date and computer. `only` names the contestants that are
     measured, if not all.
     """
     cache = Cache(out / CACHE)
@@ -49,10 +49,10 @@ def measure(
     complete(part, sets, repeats, cache, str(data), jobs=jobs, log=_log)
     splits = max([repeats, *(run.repeat + 1 for _, run in taken)])
     kept = [cache.get(each, study.protocol, run) for each, run in study.runs(sets, splits)]
-    found = document(study, sets, splits, [record for record in kept if record is not None])
+    whole = document(study, sets, splits, [record for record in kept if record is not None])
     if earlier is not None and taken:
-        found["earlier"] = _origins(study, earlier, {run.contestant for _, run in taken})
-    return found
+        whole["earlier"] = _origins(study, earlier, {run.contestant for _, run in taken})
+    return whole
 
 
 def taken_over(
@@ -100,8 +100,8 @@ def _origins(study: Study, earlier: Document, names: set[str]) -> list[Document]
         {**part, "contestants": [who for who in part["contestants"] if who in names]}
         for part in earlier.get("earlier", ())
     ]
-    told = {who for part in older for who in part["contestants"]}
-    rest = [each.name for each in study.contestants if each.name in names - told]
+    dated = {who for part in older for who in part["contestants"]}
+    rest = [each.name for each in study.contestants if each.name in names - dated]
     own = {key: earlier[key] for key in ("date", "load_average", "machine")}
     return [part for part in (*older, {**own, "contestants": rest}) if part["contestants"]]
 

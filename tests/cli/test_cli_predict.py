@@ -46,6 +46,29 @@ def test_predictions_in_a_file(pliant, folder, models, name):
     assert len(pd.read_csv(name)) == 60
 
 
+def test_a_folder_of_files_is_one_table(pliant, folder, models):
+    """Learned from a folder, predicted by a pattern, written as Parquet, as with one file."""
+    Path("parts").mkdir()
+    frame = pd.read_csv("patients.csv")
+    for k in range(3):
+        frame.iloc[20 * k : 20 * k + 20].to_csv(f"parts/{k}.csv", index=False)
+    common = ("--target", "sick", "--method", "linear", "--cv", "0", "--out")
+    assert pliant("fit", "patients.csv", *common, "one.pliant").code == 0
+    assert pliant("fit", "parts", *common, "parts.pliant").code == 0
+    found = {}
+    for model, table in (("one", "patients.csv"), ("parts", "parts/*.csv")):
+        out = f"{model}.parquet"
+        assert pliant("predict", f"{model}.pliant", table, "--proba", "--out", out).code == 0
+        found[model] = pd.read_parquet(out)
+    pd.testing.assert_frame_equal(found["one"], found["parts"])
+    assert len(found["one"]) == 60
+
+    refused = pliant("predict", "one.pliant", "parts", "--out", "parts/p.csv")
+    assert refused.code == 2
+    assert "would become a part of the table" in refused.err
+    assert not Path("parts/p.csv").exists()
+
+
 def saved(path, frame, **choices):
     """A model file of a linear model of one table."""
     schema = TableSchema.fit(frame, "y", **choices)

@@ -27,6 +27,7 @@ def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path] = ()) -
     None and `STDOUT` are left aside.
     """
     taken = {os.path.realpath(path) for path in inputs}
+    folders = {path for path in taken if os.path.isdir(path)}
     for path in outputs:
         if path is None or path == STDOUT:
             continue
@@ -34,6 +35,11 @@ def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path] = ()) -
             raise _Rehearsed
         if os.path.realpath(path) in taken:
             raise TableError(f"{quoted(path, 200)} is in use by this command: choose another name")
+        if (folder := os.path.dirname(os.path.realpath(path))) in folders:
+            raise TableError(
+                f"{quoted(path, 200)} would become a part of the table {quoted(folder, 200)}: "
+                "choose another folder"
+            )
         taken.add(os.path.realpath(path))
 
 

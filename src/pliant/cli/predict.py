@@ -43,10 +43,13 @@ def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that pliant fit saved.")],
     table: Annotated[
         Path,
-        typer.Argument(metavar="TABLE", help="CSV (also .gz, .tsv) or Parquet, of any length."),
+        typer.Argument(
+            metavar="TABLE",
+            help="CSV (also .gz, .tsv) or Parquet, of any length; a folder or 'pattern' of such.",
+        ),
     ],
     out: Annotated[
-        Path, typer.Option(metavar="FILE", help="A .csv or .csv.gz file; - is stdout.")
+        Path, typer.Option(metavar="FILE", help="A .csv, .csv.gz or .parquet file; - is stdout.")
     ] = STDOUT,
     columns: Annotated[
         list[str] | None,

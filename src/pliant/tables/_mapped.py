@@ -18,8 +18,9 @@ from pliant.tables._csv import with_types
 from pliant.tables._dates import DateOrder
 from pliant.tables._format import TableFormat
 from pliant.tables._profile import Choices, ColumnProfile
-from pliant.tables._read import PathLike, detect_format, is_text, iter_table
+from pliant.tables._read import detect_format, is_text, iter_table
 from pliant.tables._schema import TableSchema, check_enough_rows, check_task, feature_columns
+from pliant.tables._several import PathLike
 from pliant.tables._target import Task
 from pliant.tables._temporary import temporary_map
 from pliant.tables._values import Kind, texts

@@ -1,43 +1,29 @@
-"""Read a table, whole or in chunks; the file's extension says how."""
+"""Read a table from one file or several, whole or in chunks; the files' extensions say how."""
 
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from pliant.core.exceptions import TableError
 from pliant.core.text import quoted
 from pliant.tables._compact import built
 from pliant.tables._csv import csv_format, csv_frames
-from pliant.tables._files import GZIP, PARQUET
 from pliant.tables._format import TableFormat
-from pliant.tables._names import MAX_CELLS, check_unique, named, require
-from pliant.tables._values import number, text_of
+from pliant.tables._parquet import parquet_frames, whole_parquet
+from pliant.tables._several import PathLike, files_of, joined
 
 if TYPE_CHECKING:
     import pandas as pd
-
-PathLike: TypeAlias = str | os.PathLike[str]
-Reader: TypeAlias = Callable[[PathLike, int | None, TableFormat | None], Iterator["pd.DataFrame"]]
 
 CSV_NAMES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 PARQUET_NAMES = (".parquet", ".pq")
 
 BLOCK_ROWS = 10_000
 """The most rows that are texts, or decoded, at a time when a whole table is read."""
-
-INDEX = re.compile(r"__index_level_\d+__")
-"""The column of row labels without a name that pandas writes to Parquet."""
-
-STREAMED: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 16}
-"""Options without which all of a file, or a group of its rows, is held compressed."""
 
 
 def detect_format(
@@ -68,8 +54,9 @@ def detect_format(
     TableError
         If the file cannot be read.
     """
-    if _reader(path) is csv_frames:
-        return csv_format(path, given, usual)
+    files = _files(path)
+    if _are_texts(files):
+        return csv_format(files[0], given, usual)
     given, usual = given or TableFormat(), usual or TableFormat()
     return replace(given, na_values=(*usual.na_values, *given.na_values))
 
@@ -82,9 +69,11 @@ def read_table(
     Parameters
     ----------
     path : path-like
-        A ``.csv``, ``.csv.gz``, ``.tsv``, ``.tsv.gz``, ``.parquet`` or ``.pq`` file. CSV has a
-        header; empty cells, ``-``, ``?`` and words such as ``NA``, ``n/a``, ``NaN``, ``NULL`` and
-        ``None`` are missing values.
+        A ``.csv``, ``.csv.gz``, ``.tsv``, ``.tsv.gz``, ``.parquet`` or ``.pq`` file; or a folder
+        of such files, or a pattern such as ``"sales/2024-*.parquet"``: files of one kind with the
+        same columns, whose rows follow each other in the order of the files' names, all written
+        as the first one. CSV has a header; empty cells, ``-``, ``?`` and words such as ``NA``,
+        ``n/a``, ``NaN``, ``NULL`` and ``None`` are missing values.
     stop : int, optional
         Stop when this number of rows has been read.
     form : TableFormat, optional
@@ -102,17 +91,23 @@ def read_table(
         If the file is absent, damaged, of another kind, ragged, empty or not text, or if two
         columns share a name.
     """
-    if _reader(path) is csv_frames:
-        return _whole_csv(path, stop, csv_format(path, form))
-    return _whole_parquet(path, stop, form)
+    files = _files(path)
+    if _are_texts(files):
+        return _whole_csv(path, files, stop, csv_format(files[0], form))
+    frame = whole_parquet(files, stop, form)
+    if frame is None:
+        raise _without_rows(path)
+    return frame
 
 
-def _whole_csv(path: PathLike, stop: int | None, form: TableFormat) -> pd.DataFrame:
+def _whole_csv(
+    path: PathLike, files: Sequence[PathLike], stop: int | None, form: TableFormat
+) -> pd.DataFrame:
     """Return a CSV with types; columns that turn out to be text late are read once more."""
     rows = BLOCK_ROWS if stop is None else min(stop, BLOCK_ROWS)
 
     def frames() -> Iterator[pd.DataFrame]:
-        return _until(stop, _not_empty(csv_frames(path, rows, form), path))
+        return _until(stop, _not_empty(_texts(files, rows, form), path))
 
     builder = built(frames())
     if mixed := builder.mixed:
@@ -153,139 +148,47 @@ def iter_table(
     """
     if chunk_rows < 1:
         raise ValueError(f"expected chunk_rows >= 1, got {chunk_rows}")
-    return _not_empty(_reader(path)(path, chunk_rows, form), path)
+    files = _files(path)
+    frames = (_texts if _are_texts(files) else parquet_frames)(files, chunk_rows, form)
+    return _not_empty(frames, path)
 
 
 def is_text(path: PathLike) -> bool:
     """Return whether a file holds text, so that its columns have no types of their own."""
-    return _reader(path) is csv_frames
+    return _are_texts(_files(path))
 
 
-def _reader(path: PathLike) -> Reader:
-    """Return the function that reads this kind of file."""
+def _files(path: PathLike) -> Sequence[PathLike]:
+    """Return the files that a name stands for, all of one kind."""
+    files = files_of(path, CSV_NAMES + PARQUET_NAMES)
+    if other := next((file for file in files if _is_csv(file) != _is_csv(files[0])), None):
+        raise TableError(
+            f"expected files of one kind, got {quoted(files[0], 200)} and {quoted(other, 200)}"
+        )
+    return files
+
+
+def _are_texts(files: Sequence[PathLike]) -> bool:
+    return _is_csv(files[0])
+
+
+def _is_csv(path: PathLike) -> bool:
+    """Return whether the name is one of a CSV file; raise TableError if it is of no table."""
     name = os.fspath(path).lower()
-    if name.endswith(CSV_NAMES):
-        return csv_frames
-    if name.endswith(PARQUET_NAMES):
-        return _parquet_frames
-    kinds = ", ".join(CSV_NAMES + PARQUET_NAMES)
-    raise TableError(f"{quoted(path, 200)}: expected the name of a table to end in {kinds}")
+    if not name.endswith(CSV_NAMES + PARQUET_NAMES):
+        kinds = ", ".join(CSV_NAMES + PARQUET_NAMES)
+        raise TableError(f"{quoted(path, 200)}: expected the name of a table to end in {kinds}")
+    return name.endswith(CSV_NAMES)
 
 
-def _parquet_frames(
-    path: PathLike, rows: int | None, form: TableFormat | None = None
+def _texts(
+    files: Sequence[PathLike], rows: int | None, form: TableFormat | None
 ) -> Iterator[pd.DataFrame]:
-    """Yield frames with the types of a Parquet file, as long as those of `csv_frames`."""
-    start = 0
-    with _parquet(path) as file:
-        for batch in _batches(path, file, rows):
-            yield _frame_of(batch, start, form)
-            start += batch.num_rows
-
-
-def _whole_parquet(path: PathLike, stop: int | None, form: TableFormat | None) -> pd.DataFrame:
-    """Return a Parquet file with its types, and the rows of the batch in which ``stop`` is."""
-    with _parquet(path) as file:
-        batches, count = [], 0
-        for batch in _batches(path, file, stop):
-            batches.append(batch)
-            count += batch.num_rows
-            if stop is not None and count >= stop:
-                break
-        if not batches:
-            raise _without_rows(path)
-        table = require("pyarrow").Table.from_batches(batches)
-        del batches, batch
-        return _frame_of(table, 0, form, split_blocks=True, self_destruct=True)
-
-
-def _batches(path: PathLike, file: Any, rows: int | None) -> Iterator[Any]:
-    """Yield the rows of a Parquet file that there are, in batches of at most ``rows``."""
-    names = file.schema_arrow.names
-    check_unique([name for name in names if name.strip()], quoted(path, 200))
-    most = 1 + MAX_CELLS // max(1, len(names))
-    for batch in file.iter_batches(most if rows is None else min(rows, most)):
-        if batch.num_rows:
-            yield batch
-
-
-def _frame_of(table: Any, start: int, form: TableFormat | None, **options: Any) -> pd.DataFrame:
-    """Return a table of Arrow as a frame whose rows are counted from ``start``.
-
-    What pandas noted when it wrote the file is left aside, so that all columns are columns.
-    """
-    pandas = require("pandas")
-    rows, names = table.num_rows, table.schema.names
-    frame = table.to_pandas(ignore_metadata=True, **options)
-    frame.index = pandas.RangeIndex(start, start + rows)
-    frame.columns = named(names)
-    kept = [name for name in frame if not INDEX.fullmatch(name)]
-    return _without(frame if len(kept) == len(names) else frame[kept], form)
-
-
-@contextmanager
-def _parquet(path: PathLike) -> Iterator[Any]:
-    """Open a Parquet file, and raise TableError where it cannot be read."""
-    parquet, name = require("pyarrow.parquet"), quoted(path, 200)
-    try:
-        with open(path, "rb") as source:
-            _check_parquet(source, name)
-            with parquet.ParquetFile(source, **STREAMED) as file:
-                yield file
-    except (TableError, ImportError):
-        raise
-    except MemoryError:
-        raise TableError(f"{name} needs more memory than there is: take a sample") from None
-    except OSError as error:
-        if error.strerror is None:
-            raise _damaged(name) from None
-        raise TableError(f"cannot read {name}: {error.strerror}") from None
-    except Exception:  # a damaged file fails in many ways, deep in the decoder
-        raise _damaged(name) from None
-
-
-def _damaged(name: str) -> TableError:
-    """Return the error for content that cannot be decoded."""
-    return TableError(
-        f"cannot read {name} as Parquet: its content is damaged, or of a type that is neither "
-        "number nor text nor date"
-    )
-
-
-def _check_parquet(file: BinaryIO, name: str) -> None:
-    """Raise TableError if a file does not begin and end as Parquet does."""
-    size = file.seek(0, os.SEEK_END)
-    file.seek(0)
-    start = file.read(len(PARQUET))
-    file.seek(max(0, size - len(PARQUET)))
-    end = file.read()
-    file.seek(0)
-    if start == PARQUET == end and size > 2 * len(PARQUET):
-        return
-    reason = "its end is missing, so it is not whole" if start == PARQUET else "it is none"
-    reason = "it is packed by gzip, unpack it" if start.startswith(GZIP) else reason
-    raise TableError(f"cannot read {name} as Parquet: {reason if size else 'it is empty'}")
-
-
-def _without(frame: pd.DataFrame, form: TableFormat | None) -> pd.DataFrame:
-    """Return a frame in which the words of a format for a missing value are missing."""
-    if form is None or not form.na_values:
-        return frame
-    return frame.apply(_blanked, args=(form,))
-
-
-def _blanked(column: pd.Series, form: TableFormat) -> pd.Series:
-    """Return a column without the words of a format, however its cells are written."""
-    import pandas as pd
-
-    try:
-        codes, values = pd.factorize(column)
-    except TypeError:  # of lists: refused where they are used
-        return column
-    words = [text_of(value).strip() in form.na_values for value in values]
-    numbers = [number(value) in form.missing_numbers for value in values]
-    gone = np.array([*np.logical_or(words, numbers), False], dtype=bool)[codes]
-    return column.mask(gone) if gone.any() else column
+    """Yield the frames of CSV files, all written as the first one."""
+    if len(files) == 1:
+        return csv_frames(files[0], rows, form)
+    form = csv_format(files[0], form)
+    return joined((file, csv_frames(file, rows, form)) for file in files)
 
 
 def _until(stop: int | None, frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:

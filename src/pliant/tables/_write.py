@@ -1,4 +1,4 @@
-"""Predictions as CSV that a spreadsheet can open without running a formula."""
+"""Predictions as CSV that a spreadsheet can open without running a formula, or as Parquet."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ import io
 import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
 from pliant.core.exceptions import TableError
 from pliant.core.files import replacing
-from pliant.core.text import quoted
+from pliant.core.text import printable, quoted
+from pliant.tables._names import require
 from pliant.tables._values import number
 
 if TYPE_CHECKING:
@@ -25,6 +26,12 @@ FORMULA_MARKS = (*("=", "+", "-", "@", "\t", "\r", "\n"), *"\uff1d\uff0b\uff0d\u
 """A spreadsheet takes a text that starts with one of these for a formula; the last four are the
 wide forms of the first four."""
 
+SEPARATORS = re.compile(r"([;|\t\n])")
+"""Where a spreadsheet may cut a row besides at commas: a quote inside of the row is no help."""
+
+OUTPUTS = (".csv", ".csv.gz", ".parquet")
+"""The endings of names of files that are written."""
+
 UNBOUNDED = ("low", "high")
 """Columns of ends of intervals, which are infinite where calibration samples are too few."""
 
@@ -33,28 +40,36 @@ CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 def write_predictions(path: str | os.PathLike[str], chunks: Iterable[pd.DataFrame]) -> None:
-    """Write frames one after the other as one CSV file, which appears when it is whole.
+    """Write frames one after the other as one file, which appears when it is whole.
 
     Parameters
     ----------
     path : path-like
-        A name that ends in ``.csv`` or ``.csv.gz``.
+        A name that ends in ``.csv``, ``.csv.gz`` or ``.parquet``.
     chunks : iterable of pandas.DataFrame
-        Frames with the same columns. Texts and column names that a spreadsheet would take for
-        a formula are prefixed with a single quote, control characters are left out; numbers
-        stay as they are, written as text too.
+        Frames with the same columns. In a CSV, texts and column names that a spreadsheet would
+        take for a formula are prefixed with a single quote, and control characters are left out;
+        numbers stay as they are, written as text too. In Parquet, each column has the type that
+        it has in the first frame.
 
     Raises
     ------
     TableError
         If the file cannot be written, a number is infinite (but in columns ``low`` and ``high``),
-        or there is no frame; then nothing is left behind.
+        a column changes its type, or there is no frame; then nothing is left behind.
     """
     name = os.fspath(path).lower()
-    if not name.endswith((".csv", ".csv.gz")):
-        raise TableError(f"{quoted(path, 200)}: expected a name that ends in .csv or .csv.gz")
-    with replacing(path, TableError) as draft, _opened(draft, name.endswith(".gz")) as file:
-        write_csv(file, chunks)
+    if not name.endswith(OUTPUTS):
+        raise TableError(
+            f"{quoted(path, 200)}: expected a name that ends in {', '.join(OUTPUTS[:-1])} or "
+            f"{OUTPUTS[-1]}"
+        )
+    with replacing(path, TableError) as draft:
+        if name.endswith(".parquet"):
+            _write_parquet(draft, chunks)
+            return
+        with _opened(draft, name.endswith(".gz")) as file:
+            write_csv(file, chunks)
 
 
 @contextmanager
@@ -75,6 +90,37 @@ def write_csv(file: TextIO, chunks: Iterable[pd.DataFrame]) -> None:
         rows, header = rows + len(chunk), False
     if header:
         raise TableError("there are no rows to write")
+
+
+def _write_parquet(path: Path, chunks: Iterable[pd.DataFrame]) -> None:
+    """Write frames with the same columns as one Parquet file."""
+    pyarrow, parquet = require("pyarrow"), require("pyarrow.parquet")
+    rows, schema = 0, None
+    with ExitStack() as stack:
+        for chunk in chunks:
+            _check_finite(chunk, rows)
+            names, frame = list(map(str, chunk)), chunk.set_axis(list(map(str, chunk)), axis=1)
+            if schema is None:
+                schema = pyarrow.schema([(name, _stored_type(frame[name])) for name in names])
+                writer = stack.enter_context(parquet.ParquetWriter(path, schema))
+            try:
+                table = pyarrow.Table.from_pandas(frame, schema=schema, preserve_index=False)
+            except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError) as error:
+                raise TableError(
+                    f"rows {rows + 1} to {rows + len(chunk)} do not have the types of the first "
+                    f"ones: {printable(error, 160)}"
+                ) from None
+            writer.write_table(table)
+            rows += len(chunk)
+    if schema is None:
+        raise TableError("there are no rows to write")
+
+
+def _stored_type(column: pd.Series) -> Any:
+    """Return the type of a column in Parquet; that of texts if it is empty so far."""
+    pyarrow = require("pyarrow")
+    kind = pyarrow.Array.from_pandas(column).type
+    return pyarrow.string() if pyarrow.types.is_null(kind) else kind
 
 
 def _check_finite(frame: pd.DataFrame, before: int) -> None:
@@ -105,13 +151,23 @@ def _disarmed(frame: pd.DataFrame) -> pd.DataFrame:
 def _safe(value: object) -> object:
     """Return a value; a text gets a single quote before a formula, and line feeds for returns.
 
-    A number that is written as text, such as ``-1``, is no formula. A carriage return would stand
-    unquoted in the file and start a new row for some readers. Halves of characters, which no file
-    can hold, are written as escapes.
+    The same after a separator inside of the text, at which a spreadsheet with other settings would
+    cut the row. A number that is written as text, such as ``-1``, is no formula. A carriage return
+    would stand unquoted in the file and start a new row for some readers. Halves of characters,
+    which no file can hold, are written as escapes.
     """
     if not isinstance(value, str):
         return value
     text = value.encode("utf-8", "backslashreplace").decode()
     text = CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     armed = text.startswith(FORMULA_MARKS) and not np.isfinite(number(text))
-    return f"'{text}" if armed else text
+    first, *rest = SEPARATORS.split(text)
+    parted = first + "".join(map(_disarmed_part, rest))
+    return f"'{parted}" if armed else parted
+
+
+def _disarmed_part(part: str) -> str:
+    """Return a separator, or what stands after one in a text, with a quote before a formula."""
+    opened = part.lstrip(' "')  # as a reader may cut a row inside of a quoted cell
+    armed = len(part) > 1 and opened.startswith(FORMULA_MARKS) and not np.isfinite(number(opened))
+    return f"'{part}" if armed else part

@@ -383,7 +383,7 @@ def test_the_solver_gets_the_limit(monkeypatch):
 
     monkeypatch.setitem(base.SOLVERS, "lowrank", solve)
     for limit in (-1, 7):
-        model = TKLClassifier(max_iter=limit)
+        model = TKLClassifier(max_iter=limit, prox=0.3)
         with pytest.raises(KeyboardInterrupt):
             model.fit(X, Y)
         with pytest.raises(NotFittedError):

@@ -25,7 +25,10 @@ from pliant.core.text import count, quoted
 def compare(
     tables: Annotated[
         list[Path],
-        typer.Argument(metavar="TABLE", help="CSV (also .gz, .tsv) or Parquet; one or more."),
+        typer.Argument(
+            metavar="TABLE",
+            help="CSV (also .gz, .tsv) or Parquet, or a folder of such; one or more.",
+        ),
     ],
     target: Annotated[str, typer.Option(metavar="COLUMN", help="The column to learn.")],
     methods: Annotated[

@@ -26,7 +26,10 @@ NO_PICTURE = "none"
 def embed(
     table: Annotated[
         Path,
-        typer.Argument(metavar="TABLE", help="CSV (also .gz, .tsv) or Parquet, with a header."),
+        typer.Argument(
+            metavar="TABLE",
+            help="CSV (also .gz, .tsv) or Parquet, with a header; a folder or 'pattern' of such.",
+        ),
     ],
     target: Annotated[
         str | None,

@@ -18,7 +18,10 @@ from pliant.cli.report import fit_report
 def fit(
     table: Annotated[
         Path,
-        typer.Argument(metavar="TABLE", help="CSV (also .gz, .tsv) or Parquet, with a header."),
+        typer.Argument(
+            metavar="TABLE",
+            help="CSV (also .gz, .tsv) or Parquet, with a header; a folder or 'pattern' of such.",
+        ),
     ],
     target: Annotated[str, typer.Option(metavar="COLUMN", help="The column to learn.")],
     method: Annotated[

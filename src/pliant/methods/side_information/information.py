@@ -349,6 +349,10 @@ class SupervisedGraph(ABC):
         """Return the q coordinates of B, shape (q, m), for B of shape (a, m)."""
 
     @abstractmethod
+    def root(self, B: Array) -> Array:
+        """Return S^{1/2} B for B of shape (a, m); the null vector of S is mapped to zero."""
+
+    @abstractmethod
     def quadratic(self, F: Array) -> Array:
         """Return F'S F, shape (m, m), for F of shape (a, m), in O(a m^2)."""
 
@@ -449,6 +453,17 @@ class PairGraph(SupervisedGraph):
     def coordinates(self, B: Array) -> Array:
         """Return B: the coordinates are the members themselves."""
         return B
+
+    @cached_property
+    def _square_root(self) -> Array:
+        values, vectors = np.linalg.eigh(self.reduced)
+        values = np.maximum(values, 0.0)
+        values[0] = 0.0  # that of the null vector; all weights are > 0, so that it is the only one
+        return np.asarray((vectors * np.sqrt(values)) @ vectors.T)
+
+    def root(self, B: Array) -> Array:
+        """Return S^{1/2} B for B of shape (a, m), in O(a^2 m), after O(a^3) once."""
+        return np.asarray(self._square_root @ B)
 
     def quadratic(self, F: Array) -> Array:
         """Return F'S F, shape (m, m), for F of shape (a, m), in O(a m^2 + n_pairs m)."""

@@ -32,6 +32,7 @@ from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import check_choice, check_flag, check_gram, check_points, check_real
 from pliant.methods.side_information.information import (
     GRAPHS,
+    PairGraph,
     SideInformation,
     SupervisedGraph,
     check_information,
@@ -43,6 +44,10 @@ TINY = 1e-4
 
 ROUNDING = 4.0 * np.finfo(np.float64).eps
 """Eigenvalues below this multiple of the largest are taken as zero."""
+
+
+STRONG = 1e5
+"""Above this gamma |K0| a singular K0 is taken as a product: differences lose half the digits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +153,13 @@ class Spectrum(NamedTuple):
         if 2 * kept.sum() < len(values):
             return cls(values[kept], np.ascontiguousarray(vectors[:, kept]))
         return cls(np.maximum(values, 0.0), vectors)
+
+    @property
+    def in_range(self) -> Mask:
+        """Which eigenvalues are above the rounding of a matrix of this size."""
+        size = len(self.vectors)
+        largest = float(self.values.max(initial=0.0))
+        return self.values > size * np.finfo(np.float64).eps * largest
 
     def resolvent(self, strength: float) -> Resolvent:
         """Return the resolvent for one gamma by matrix products, O(a^2 r)."""
@@ -340,6 +352,11 @@ class SCGLogDetPath:
     def _values(self, edges: SupervisedGraph, gamma: float, i: Indices, j: Indices) -> Array:
         """Return learned kernel values between points i and j."""
         every = np.arange(len(self._gram))
+        if STRONG < gamma * float(np.abs(self._gram).max()) * len(every) < np.inf:
+            kept = self._decomposed().in_range
+            # with pairs, not with labels, the null vector of S is known to rounding only
+            if kept.sum() < len(every) or isinstance(edges, PairGraph):
+                return self._in_range(kept, edges, gamma, i, j)
         left_out = np.setdiff1d(every, edges.members, assume_unique=True)
         if not len(left_out):
             return _solution(edges, self._resolvent_for(gamma), gamma).gram[np.ix_(i, j)]
@@ -352,13 +369,34 @@ class SCGLogDetPath:
         left, right = self._gram[np.ix_(i, edges.members)], self._gram[np.ix_(edges.members, j)]
         return self._gram[np.ix_(i, j)] + (left @ problem.solve().matrix) @ right
 
-    def _resolvent_for(self, gamma: float) -> Resolvent:
-        """Return R and M on all points for one gamma; the last pair is cached."""
+    def _decomposed(self) -> Spectrum:
         if self._spectrum is None:
             self._spectrum = Spectrum.of(self._gram)
+        return self._spectrum
+
+    def _resolvent_for(self, gamma: float) -> Resolvent:
+        """Return R and M on all points for one gamma; the last pair is cached."""
         if self._resolvent is None or self._resolvent[0] != gamma:
-            self._resolvent = gamma, self._spectrum.resolvent(gamma)
+            self._resolvent = gamma, self._decomposed().resolvent(gamma)
         return self._resolvent[1]
+
+    def _in_range(
+        self, kept: Mask, edges: SupervisedGraph, gamma: float, i: Indices, j: Indices
+    ) -> Array:
+        """Return K between points i and j from the range of a singular K0, without differences.
+
+        With K0 = B B', B of shape (n, r), and B_A its rows in the graph,
+        K = B (I + gamma B_A'S B_A)^{-1} B'. Rounding changes the singular values s of S^{1/2} B_A
+        by a multiple of |B|, and so 1 + gamma s^2 by a share of at most sqrt(gamma) |B| times that:
+        by 1e-10 where gamma |K0| is 1e12.
+        """
+        spectrum = self._decomposed()
+        B = spectrum.vectors[:, kept] * np.sqrt(spectrum.values[kept])
+        _, singular, right = np.linalg.svd(edges.root(B[edges.members]), full_matrices=True)
+        damped = np.ones(B.shape[1])
+        damped[: len(singular)] += gamma * singular**2
+        features = (B @ right.T) / np.sqrt(damped)
+        return np.asarray(features[i] @ features[j].T)
 
     def _without(
         self, out: Indices, edges: SupervisedGraph, gamma: float, i: Indices, j: Indices

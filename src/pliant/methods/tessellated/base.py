@@ -46,6 +46,7 @@ from pliant.methods.tessellated.solvers import (
     fixed_shape,
     frank_wolfe,
     hybrid,
+    interior,
     low_rank,
     primal_dual,
 )
@@ -155,10 +156,17 @@ class BaseGKL(BaseSVM):
             result = _exact(problem, result, tol)
             self._warn_if_open(result, result.status.advice)
             return result
+        few = len(task.target) <= interior.FEW_SAMPLES
+        if few and self.solver == "lowrank" and self.prox == "auto":
+            small = interior.solve(problem, tol=tol, max_iter=self.max_iter, callback=callback)
+            if small is not None and small.status is not Status.IDLE:
+                self._warn_if_open(small, small.status.advice)
+                return small
+            before = 0 if small is None else small.n_iter
         if self.solver == "lowrank" and len(task.target) > MANY_SAMPLES:
             part = self._problem(self._part(task, START_SAMPLES))
             first = self._solve(part, callback, tol=max(START_TOL, tol))
-            start, before = first.x, first.n_iter
+            start, before = first.x, before + first.n_iter
         result = self._solve(problem, callback, start=start, tol=tol)
         result = _exact(problem, replace(result, n_iter=result.n_iter + before), tol)
         self._warn_if_open(result, result.status.advice)

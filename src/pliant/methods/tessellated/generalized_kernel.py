@@ -16,7 +16,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import combinations_with_replacement, pairwise
 from math import comb
 from typing import Any, ClassVar, Self, TypeAlias
@@ -316,10 +316,21 @@ class MonomialBasis:
         if not self.z_sums.any():
             return np.ones((len(low), 1))
         moments = raw_moments(low.T, high.T, int(self.z_sums.max(initial=0)))
-        means = np.empty((len(self.z_sums), len(low)))
-        for g, mean in self.products(moments):
-            means[g] = mean
+        means: Array = np.ones((len(self.z_sums), len(low)))
+        for exponents, features in self._powers:
+            means *= moments[exponents, features]
         return means.T.copy()
+
+    @cached_property
+    def _powers(self) -> list[tuple[Indices, Indices]]:
+        """The factors z_f^p of each z^g: all first ones, all second ones, ..., as (p, f).
+
+        A z^g of fewer factors than others has z_f^0 = 1 for the rest.
+        """
+        used = np.argsort(self.z_sums == 0, axis=1, kind="stable")
+        most = int((self.z_sums > 0).sum(axis=1).max(initial=0))
+        rows = np.arange(len(self.z_sums))
+        return [(self.z_sums[rows, used[:, k]], used[:, k]) for k in range(most)]
 
     def pairs(self) -> Iterator[tuple[int, Indices, Indices, slice]]:
         """Yield, for each row g of `z_sums`, all pairs (i, j) with gamma_i + gamma_j = g.

@@ -237,7 +237,7 @@ class KernelLearning:
         if len(matrix) <= FEW:
             top = float(np.linalg.eigvalsh(matrix)[-1])
         else:
-            last = self.size - 1
+            last = len(matrix) - 1
             top = float(scipy.linalg.eigvalsh(matrix, subset_by_index=[last, last])[0])
         return self._lower(top, matrix, gain)
 

@@ -118,7 +118,8 @@ class TKLClassifier(BaseGKL, SVMClassifier):
         Least eigenvalue of P, 0 <= floor < 1, where the mean of the eigenvalues is 1. With any
         floor > 0 the kernel is universal (Theorem 15 of [1]_); without, P has a low rank.
     solver : {"lowrank", "frank-wolfe", "apd", "hybrid"}, default="lowrank"
-        "lowrank" is by far the fastest; the others are algorithms 2, 4 and 6 of [1]_.
+        "lowrank" is by far the fastest; the others are algorithms 2, 4 and 6 of [1]_. Classes of
+        up to 64 samples are solved by an interior-point method with "lowrank" and ``prox="auto"``.
     tol : float, default=1e-3
         Certified gap at which a fit stops, relative to the objective, > 0.
     max_iter : int, default=500
@@ -185,8 +186,9 @@ class TKLClassifier(BaseGKL, SVMClassifier):
     objective_history_, gap_history_ : arrays
         Upper bound and gap after each support vector machine on all samples.
     n_svm_solves_, n_iter_ : int
-        Number of support vector machines solved, on whichever samples; an array with one number
-        per pair for more than two classes.
+        Number of support vector machines solved, on whichever samples, where each step of an
+        interior-point method counts as one; an array with one number per pair for more than two
+        classes.
     estimators_ : list of TKLClassifier
         Only with more than two classes: one estimator per pair, in place of the attributes above
         from ``kernel_`` on (except the box).

@@ -285,6 +285,23 @@ class Search:
         self._update(factor, w, bound, Lower(lower, w, gain, matrix), largest)
         return Evaluation(w, value, bound.gap, matrix, vectors, values)
 
+    def add_bounds(self, upper: Certificate, lower: Lower) -> bool:
+        """Update the bounds by a step that solves no SVM but counts as one.
+
+        Returns whether the upper bound is the best one so far; its `factor` is then to be set.
+        """
+        self.n_svms += 1
+        self.idle += 1
+        if self.best_lower is None or lower.value > self.lower:
+            self.best_lower, self.idle = lower, 0
+        value = upper.value + upper.gap
+        better = value < self.upper
+        if better:
+            self.upper, self.best, self.idle = value, (lower.w, upper), 0
+        self.history.append(Progress(self.n_svms, self.upper, self.gap))
+        self._report(self.history[-1])
+        return better
+
     def _update(
         self, factor: Array, w: Array, bound: Certificate, lower: Lower, largest: float
     ) -> None:

@@ -1,0 +1,277 @@
+"""The file of a comparison: cut off, stale, foreign or damaged, it is completed or refused."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pliant.comparison.protocol import DEFAULT, SEARCHED, Cell
+from pliant.comparison.run import journal
+from pliant.comparison.run.baselines import named
+from pliant.comparison.run.journal import Journal, key_of, method_key
+from pliant.core.exceptions import TableError
+from tests.comparison.comparison_cases import record
+from tests.comparison.run.test_resume import CELLS, KEY, PROTOCOL, made
+
+
+def written(path):
+    """A file of three cells."""
+    with Journal(path, KEY, resume=False) as journal:
+        for each in CELLS:
+            journal.add("m", each)
+    return path.read_bytes()
+
+
+def test_a_file_cut_off_anywhere_goes_on_to_the_same_bytes(tmp_path):
+    path = tmp_path / "cells.jsonl"
+    content = written(path)
+    header = content.index(b"\n") + 1
+    for length in range(header, len(content) + 1, 7):
+        path.write_bytes(content[:length])
+        with Journal(path, KEY, resume=True) as journal:
+            cells = enumerate(CELLS)
+            left = [each for k, each in cells if not journal.find("m", Cell("dummy", 0, k))]
+            assert len(left) == 3 - content[header:length].count(b"\n")
+            for each in left:
+                journal.add("m", each)
+        assert path.read_bytes() == content
+
+
+def test_every_float_comes_back(tmp_path):
+    scores = {"r2": 0.1 + 0.2, "rmse": 5e-324, "mae": 1.7976931348623157e308}
+    Journal(tmp_path / "c", KEY, resume=False).add("m", record("svm", 0, 0, scores))
+    found = Journal(tmp_path / "c", KEY, resume=True).find("m", Cell("svm", 0, 0))
+    assert found["scores"] == scores
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        key_of(made(1), PROTOCOL),
+        key_of(replace(made(), feature_names=("a", "b", "c")), PROTOCOL),
+        key_of(replace(made(), groups=np.arange(45) % 9), PROTOCOL),
+        key_of(replace(made(), ordered=True), PROTOCOL),
+        key_of(made(), replace(PROTOCOL, seed=4)),
+        key_of(made(), replace(PROTOCOL, folds=4)),
+        key_of(made(), replace(PROTOCOL, metric="auc")),
+    ],
+)
+def test_a_stale_file_is_refused(other, tmp_path):
+    before = written(tmp_path / "cells.jsonl")
+    with pytest.raises(TableError, match="another table, other options or other versions"):
+        Journal(tmp_path / "cells.jsonl", other, resume=True)
+    assert (tmp_path / "cells.jsonl").read_bytes() == before
+
+
+def test_a_file_of_another_version_is_refused(tmp_path, monkeypatch):
+    written(tmp_path / "cells.jsonl")
+    monkeypatch.setattr("pliant.comparison.run.journal.__version__", "0.0.0")
+    with pytest.raises(TableError, match="other versions"):
+        Journal(tmp_path / "cells.jsonl", key_of(made(), PROTOCOL), resume=True)
+
+
+@pytest.mark.parametrize("resume", [True, False])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"a,b\n1,2\n",
+        b"\x00\xff\xfe\n",
+        b"[]\n",
+        b'{"format": "something else"}\n',
+        b"[" * 100_000 + b"\n",
+        b'{"format": "pliant comparison 1", "key": "',
+    ],
+    ids=["csv", "binary", "list", "format", "deep", "header cut off"],
+)
+def test_a_foreign_file_is_refused_and_left_alone(content, resume, tmp_path):
+    path = tmp_path / "cells.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(TableError, match=r"cells\.jsonl"):
+        Journal(path, KEY, resume=resume)
+    assert path.read_bytes() == content
+    assert [each.name for each in tmp_path.iterdir()] == ["cells.jsonl"]
+
+
+def sealed(record, key=KEY):
+    """The line of a record as somebody forges it who knows how the hash is made."""
+    content = {"method_key": "m", "record": record}
+    return json.dumps({"hash": journal._hash_of(key, content), **content})
+
+
+def spoiled(**changes):
+    return sealed({**CELLS[0], **changes})
+
+
+def without(name):
+    return sealed({k: v for k, v in CELLS[0].items() if k != name})
+
+
+PICTURE = {"title": "a", "alt": "b", "png": "iVBO"}
+
+HOSTILE = {
+    "no JSON": "{",
+    "no text": "\udcff",
+    "list": "[1, 2]",
+    "no record": '{"method_key": "m"}',
+    "no key": json.dumps({"record": CELLS[0]}),
+    "no hash": json.dumps({"method_key": "m", "record": CELLS[0]}),
+    "a record of something else": sealed([1]),
+    "changed": sealed(CELLS[0]).replace("2.0", "2.5"),
+    "of another journal": sealed(CELLS[0], "another key"),
+    "there twice": spoiled(scores={"accuracy": 0.9}),
+    "status": spoiled(status="fine"),
+    "status of a list": spoiled(status=[]),
+    "fold": spoiled(fold="0"),
+    "repeat": spoiled(repeat=True),
+    "negative": spoiled(fold=-1),
+    "huge": spoiled(fold=2**60),
+    "stage": spoiled(stage="half"),
+    "method": spoiled(method=["dummy"]),
+    "scores": spoiled(scores=[1]),
+    "no scores": spoiled(scores={}),
+    "score of text": spoiled(scores={"accuracy": "<script>alert(1)</script>"}),
+    "score of truth": spoiled(scores={"accuracy": True}),
+    "nan": spoiled(scores={"accuracy": float("nan")}),
+    "infinite": spoiled(scores={"accuracy": float("inf")}),
+    "overflow": spoiled(scores={"accuracy": 0.5}).replace("0.5", "1e999"),
+    "no rows": without("rows"),
+    "rows": spoiled(rows={"train": 0, "test": 1}),
+    "rows of text": spoiled(rows={"train": "80", "test": "20"}),
+    "no error": without("error"),
+    "no times": spoiled(seconds=None),
+    "times": spoiled(seconds={"fit": "long"}),
+    "unknown": spoiled(surprise=1),
+    "settings": spoiled(chosen={"C": [1]}),
+    "curve": spoiled(curve=[[10, None]]),
+    "predictions": spoiled(predictions={"rows": [0, 1], "values": [0]}),
+    "falling rows": spoiled(predictions={"rows": [1, 0], "values": [0, 0]}),
+    "picture": spoiled(pictures=[{**PICTURE, "png": '"><script>'}]),
+    "warnings": spoiled(warnings=[1]),
+    "memory": spoiled(memory_mb=-1.0),
+    "deep": '{"a":' * 50_000 + "1" + "}" * 50_000,
+    "rather deep": '{"hash": 1, "method_key": "m", "record":' + "[" * 900 + "]" * 900 + "}",
+}
+
+
+@pytest.mark.parametrize("line", HOSTILE.values(), ids=HOSTILE.keys())
+def test_a_damaged_line_is_refused_by_its_number(line, tmp_path):
+    path = tmp_path / "cells.jsonl"
+    written(path)
+    first, *rest = path.read_text().splitlines()
+    lines = "\n".join([first, rest[0], line, *rest[1:]]) + "\n"
+    path.write_text(lines, errors="surrogateescape")
+    before = path.read_bytes()
+    with pytest.raises(TableError, match="line 3"):
+        Journal(path, KEY, resume=True)
+    assert path.read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir()] == ["cells.jsonl"]
+
+
+HOLDER = """
+import sys, time
+from pliant.comparison.run.journal import Journal
+
+journal = Journal(sys.argv[1], "key", resume=True)
+print("held", flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_process_that_is_killed_releases_its_journal(tmp_path):
+    cache = tmp_path / "cells.jsonl"
+    command = [sys.executable, "-c", HOLDER, str(cache)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"held\n"
+        with pytest.raises(TableError, match=f"process {process.pid} on "):
+            Journal(cache, "key", resume=True)
+        process.kill()
+    assert (tmp_path / "cells.jsonl.lock").exists()
+    Journal(cache, "key", resume=True).close()
+    assert [each.name for each in tmp_path.iterdir()] == ["cells.jsonl"]
+
+
+def test_a_line_that_a_full_disk_cuts_off_is_taken_back(tmp_path, monkeypatch):
+    path = tmp_path / "cells.jsonl"
+    before = written(path)
+
+    class Full:
+        """A file on a disk that takes 10 more bytes."""
+
+        def __init__(self, file):
+            self.file, self.left = file, 10
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            self.file.close()
+
+        def write(self, data):
+            if not self.left:
+                raise OSError(28, "No space left on device")
+            taken, self.left = data[: self.left], 0
+            return self.file.write(taken)
+
+        def __getattr__(self, name):
+            return getattr(self.file, name)
+
+    opened = Path.open
+    with Journal(path, KEY, resume=True) as kept:
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "open", lambda *a, **k: Full(opened(*a, **k)))
+            with pytest.warns(UserWarning, match="any more: No space left on device"):
+                kept.add("other", CELLS[0])
+        kept.add("other", CELLS[1])
+        assert kept.find("other", Cell("dummy", 0, 0))
+    assert path.read_bytes() == before
+
+
+def test_a_file_of_an_earlier_version_is_refused_and_kept_as_the_old_one(tmp_path):
+    path = tmp_path / "cells.jsonl"
+    path.write_text('{"format": "pliant comparison 1", "key": "k"}\n')
+    before = path.read_text()
+    with pytest.raises(TableError, match=r"earlier version of pliant .* leave --resume out"):
+        Journal(path, KEY, resume=True)
+    assert path.read_text() == before
+    Journal(path, KEY, resume=False)
+    assert (tmp_path / "cells.jsonl.old").read_text() == before
+
+
+def test_stages_of_a_cell_are_kept_apart(tmp_path):
+    path = tmp_path / "cells.jsonl"
+    with Journal(path, KEY, resume=False) as journal:
+        for stage, score in ((DEFAULT, 0.5), (SEARCHED, 0.7)):
+            journal.add("m", record("svm", 0, 0, {"accuracy": score}, stage=stage))
+    again = Journal(path, KEY, resume=True)
+    for stage, score in ((DEFAULT, 0.5), (SEARCHED, 0.7)):
+        assert again.find("m", Cell("svm", 0, 0, stage))["scores"] == {"accuracy": score}
+
+
+def test_a_folder_is_refused(tmp_path):
+    for resume in (True, False):
+        with pytest.raises(TableError):
+            Journal(tmp_path, KEY, resume=resume)
+
+
+def test_control_characters_of_a_name_are_not_printed(tmp_path):
+    path = tmp_path / "cells\x1b[31m.jsonl"
+    path.write_text("no\n")
+    with pytest.raises(TableError) as caught:
+        Journal(path, KEY, resume=True)
+    assert "\x1b" not in str(caught.value)
+
+
+def test_methods_have_keys_of_their_own():
+    keys = {
+        method_key(named(name), "classification") for name in ("dummy", "linear", "svm", "dank")
+    }
+    assert len(keys) == 4
+    other = replace(named("svm"), grid={"C": (1.0,)})
+    assert method_key(other, "classification") != method_key(named("svm"), "classification")
+    assert method_key(named("svm"), "regression") != method_key(named("svm"), "classification")
