@@ -145,7 +145,7 @@ class BaseLearnedKernel(BaseEstimator):
         self.scale_ = unit_scale(gram) if self.unit_variance else 1.0
         gram *= self.scale_
         largest = float(np.abs(gram).max())
-        expected = f"expected a machine that can be fitted to kernel values up to {largest:.6g}"
+        expected = f"expected machine to take kernel values up to {largest:.6g}"
         with named_errors(machine, expected):
             self.machine_ = clone(machine).fit(gram, targets)
 
