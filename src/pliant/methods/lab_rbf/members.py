@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from typing import Any, NamedTuple, Self
 
@@ -17,13 +17,16 @@ from pliant.core.kernels.weighted_sum import WeightedSum
 from pliant.core.threads import blas_limited, threads_for
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_points, check_real, check_row_numbers
-from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel, Warp
+from pliant.methods.lab_rbf.kernel import LARGEST, PROFILES, LocalRBFKernel, Warp
 from pliant.methods.lab_rbf.objective import ridge_path
 from pliant.methods.lab_rbf.rows import Table, Target
 from pliant.methods.lab_rbf.trainer import Begun, Learned, Recipe
 
 TINY = float(np.finfo(np.float64).tiny)
 EPSILON = float(np.finfo(np.float64).eps)
+
+HUGE = 2.0**64
+"""Unit of an expansion whose terms may leave the range of floats where their sum does not."""
 
 MARGIN = 0.125
 """Share of a feature's range, on both sides of it, that predictions distinguish."""
@@ -162,10 +165,17 @@ class LABRBFMember(BaseEstimator):
         self.coef_ = a[m:] if self.linear_ else np.zeros((d, a.shape[1]))
 
     def expand(self, X: Array) -> Array:
-        """Return f of each point, shape (n_samples, n_outputs)."""
+        """Return f of each point, shape (n_samples, n_outputs), in the range of floats."""
         X = self.within(X)
-        f = self.kernel_.times(X, self.dual_coef_) + self.intercept_
-        return f + self.warp_(X) @ self.coef_ if self.linear_ else f
+        parts = (self.dual_coef_, self.intercept_, self.coef_)
+        largest = max(float(np.abs(part).max(initial=0.0)) for part in parts)
+        unit = HUGE if largest > LARGEST / HUGE else 1.0  # a power of two: products are exact
+        c, intercept, v = (part / unit for part in parts)
+        f = self.kernel_.times(X, c) + intercept
+        if self.linear_:
+            f = f + self.warp_(X) @ v
+        with np.errstate(over="ignore"):
+            return f if unit == 1.0 else clipped(unit * f)
 
     def linear_part(self) -> tuple[Array, Array]:
         """Return the coefficients of the features, (n_features, n_outputs), and the constant.
@@ -295,7 +305,21 @@ def limits_of(table: Table) -> Array:
 @blas_limited
 def _mean_of(members: list[LABRBFMember], X: Array) -> Array:
     points = np.asarray(X, dtype=np.float64)
-    return np.asarray(sum(member.expand(points) for member in members) / len(members))
+    return mean_over([member.expand(points) for member in members])
+
+
+def clipped(values: Array) -> Array:
+    """Return values, those beyond the range of floats as the largest float with their sign."""
+    return np.asarray(values.clip(-LARGEST, LARGEST))
+
+
+def mean_over(values: Sequence[Array] | Array) -> Array:
+    """Return the mean of arrays of one shape, also where their sum is beyond the largest float."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = np.asarray(sum(values) / len(values))
+    if np.isfinite(mean).all():
+        return mean
+    return np.asarray(sum(each / len(values) for each in values))
 
 
 def joined(parts: list[LocalRBFKernel]) -> LocalRBFKernel:

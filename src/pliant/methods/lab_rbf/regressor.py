@@ -33,7 +33,7 @@ from pliant.methods.lab_rbf.intervals import (
     powers_of_e,
 )
 from pliant.methods.lab_rbf.kernel import LARGEST, skewness
-from pliant.methods.lab_rbf.members import TINY
+from pliant.methods.lab_rbf.members import TINY, clipped
 from pliant.methods.lab_rbf.rows import Table
 
 SKEWED_TARGET = 0.9
@@ -410,7 +410,9 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
             with np.errstate(over="ignore"):
                 spread = unit * np.sqrt(sum(each**2 for each in apart) / len(z))
             return self._in_range(mean), self._shaped(np.minimum(spread, LARGEST))
-        return self._in_range(mean), self._shaped(scale * np.sqrt((z**2).mean(axis=0)))
+        with np.errstate(over="ignore"):
+            deviations = clipped(scale * np.sqrt((z**2).mean(axis=0)))
+        return self._in_range(mean), self._shaped(deviations)
 
     def _reserve(self, table: Table) -> tuple[Table, Table | None]:
         """Return the samples to learn from, and the calibration samples."""
