@@ -198,6 +198,8 @@ def _options(arguments: Sequence[str], known: Mapping[str, Study]) -> argparse.N
         names = [each.name for each in options.study.contestants]
         if unknown := sorted({*options.contestants, *options.again} - set(names)):
             parser.error(f"expected a contestant out of {', '.join(names)}, got {unknown[0]!r}")
+        if options.contestants and (rest := sorted(set(options.again) - set(options.contestants))):
+            parser.error(f"expected --contestant {rest[0]} with --again {rest[0]}, or neither")
         options.repeats = options.study.repeats if options.repeats is None else options.repeats
     for name in ("repeats", "jobs"):
         if (value := getattr(options, name, 1)) < 1:

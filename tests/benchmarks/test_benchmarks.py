@@ -92,6 +92,8 @@ def test_every_benchmark_is_registered_under_its_name():
         "threads",
         "threads-control",
         "first-minutes",
+        "collections",
+        "collections-large",
     ]
     assert all(name == benchmark.name for name, benchmark in BENCHMARKS.items())
 
@@ -115,3 +117,28 @@ def test_the_gram_matrix_is_exactly_symmetric():
     assert np.array_equal(gram, gram.T)
     expected = np.exp(-3.0 * np.sum((X[3] - X[17]) ** 2))
     assert gram[3, 17] == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_cluster_learns_what_the_same_rows_in_memory_give():
+    pytest.importorskip("distributed")
+    from benchmarks.collections import extrapolated
+
+    toy = {"rows": 2000, "features": 8, "workers": 2, "processes": False, "test_rows": 1000}
+    toy["options"] = {"n_support": 20, "n_members": 2, "max_iter": 2}
+    found = {
+        name: measure(
+            {"function": f"benchmarks.collections:{name}", "params": toy, "warm_up": None}
+        )["result"]
+        for name in ("in_memory", "on_a_cluster")
+    }
+    here, there = found["in_memory"], found["on_a_cluster"]
+    assert there["test R2"] == pytest.approx(here["test R2"], abs=1e-6)
+    assert there["partitions"] == 4
+    assert there["sample (MB)"] == 2000 * 9 * 8 / 1e6
+    assert there["fit (s)"] > there["learning (s)"] > 0
+    facts = {"learning": 10.0, "workers": 90.0}
+    facts = {f"processor, {name} (s)": seconds for name, seconds in facts.items()}
+    facts["equations of a partition (MB)"] = 0.0
+    seconds = [extrapolated(facts, 10**6, 10, workers) for workers in (1, 2, 100, 1000)]
+    assert seconds[0] > seconds[1] > seconds[2] == seconds[3]  # there are 100 partitions
+    assert seconds[2] == pytest.approx(10.0 + 9.0 + 0.6, abs=0.01)

@@ -2,13 +2,15 @@
 
 import io
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from pliant.cli.console import show
 from pliant.comparison.record import LEARNED, Entry
-from pliant.core.text import close_names, harmless, meant
-from pliant.kernels import Linear, On, WeightedSum
+from pliant.core.text import close_names, harmless, meant, one_line
+from pliant.core.validation import check_real
+from pliant.kernels import GeneralizedPolynomial, Linear, On, WeightedSum
 from pliant.tables import write_csv
 
 EVIL = "a\x1b[31m\u202eb\u200b\x00\u2028\ud800"
@@ -35,6 +37,16 @@ def test_errors_and_names_of_kernels_are_printable():
         On(Linear(), EVIL).resolved(["b", EVIL * 2], 2)
     assert str(caught.value).isprintable()
     assert repr(WeightedSum([On(Linear(), EVIL)], 1.0)).isprintable()
+
+
+def test_values_of_several_lines_are_quoted_in_one():
+    kernel = GeneralizedPolynomial(lower=np.float64(806003300940.4011), upper=1e16, degree=3)
+    assert "\n" in repr(kernel)
+    assert one_line(kernel) == " ".join(repr(kernel).split())
+    assert one_line("a  b\n") == repr("a  b\n")
+    assert len(one_line(np.eye(50))) <= 500
+    with pytest.raises(ValueError, match=r"got array\(\[\[1\., 0\.\], \[0\., 1\.\]\]\)$"):
+        check_real("C", np.eye(2), above=0)
 
 
 @pytest.mark.parametrize("mark", ["=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20"])

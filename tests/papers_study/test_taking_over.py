@@ -102,6 +102,9 @@ def test_one_contestant_is_measured_and_named_rightly(folder, tmp_path, capsys):
         with pytest.raises(SystemExit):
             made_up.run(both, folder, tmp_path, option, "odd")
         assert "expected a contestant out of old, new, got 'odd'" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        made_up.run(both, folder, tmp_path, "--contestant", "new", "--again", "old")
+    assert "expected --contestant old with --again old, or neither" in capsys.readouterr().err
 
 
 def test_without_an_earlier_document_all_is_measured(folder, tmp_path):

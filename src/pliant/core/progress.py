@@ -60,19 +60,19 @@ class FitProgress:
         self._begin = self._printed = time.monotonic()
         self._told = {"estimator": estimator, "X": X, "y": y}
         self._context = None
-        self._listened = False
+        self.listened = False
         if HAS_CALLBACKS:
             self._context = estimator._init_callback_context(max_subtasks=None)
             self._context.call_on_fit_task_begin(**self._told)
             # Without callbacks, slices of work would be registered for nobody, each some 30 us.
-            self._listened = bool(getattr(self._context, "_callbacks", True))
+            self.listened = bool(getattr(self._context, "_callbacks", True))
 
     def __call__(self, step: object = None) -> bool:
         """Report one slice of work."""
         if self._name is not None and time.monotonic() >= self._printed + EVERY:
             self._printed = time.monotonic()
             self._print(_facts(step))
-        if self._context is None or not self._listened:
+        if self._context is None or not self.listened:
             return False
         slice_of_work = self._context.subcontext(task_name="steps")
         slice_of_work.call_on_fit_task_begin(**self._told)

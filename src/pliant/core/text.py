@@ -179,6 +179,12 @@ def printable(text: object, limit: int = 80) -> str:
     return kept if whole else kept[: limit - 1] + "…"
 
 
+def one_line(value: object, limit: int = 500) -> str:
+    """Return the repr of an estimator, an array or any other value in one line of a message."""
+    text = " ".join(line.strip() for line in repr(value).splitlines())
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
 def quoted(text: object, limit: int = 80) -> str:
     """Return ``printable(text, limit)`` in single quotes."""
     return f"'{printable(text, limit)}'"

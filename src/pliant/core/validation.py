@@ -18,7 +18,7 @@ import sklearn.utils.validation
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 
-from pliant.core.text import close_names
+from pliant.core.text import close_names, one_line
 from pliant.core.typing import Array, Indices, Mask
 
 WRAPPERS = ("pliant.", "sklearn.", "joblib.")
@@ -60,7 +60,8 @@ def check_real(
     )
     if not fits:
         raise ValueError(
-            f"expected {name}{bound}, a {'' if infinite else 'finite '}number, got {plain(value)!r}"
+            f"expected {name}{bound}, a {'' if infinite else 'finite '}number, got "
+            f"{one_line(plain(value))}"
         )
     return number
 
@@ -82,9 +83,9 @@ def _is_boolean(value: object) -> bool:
 def check_integer(name: str, value: Any, *, least: int) -> int:
     """Return `value` as an int from `least` to `LARGEST_INTEGER`, or say what was expected."""
     if not isinstance(value, Integral) or _is_boolean(value) or value < least:
-        raise ValueError(f"expected {name} >= {least}, an integer, got {plain(value)!r}")
+        raise ValueError(f"expected {name} >= {least}, an integer, got {one_line(plain(value))}")
     if int(value) > LARGEST_INTEGER:
-        raise ValueError(f"expected {name} <= {LARGEST_INTEGER}, got {plain(value)!r}")
+        raise ValueError(f"expected {name} <= {LARGEST_INTEGER}, got {one_line(plain(value))}")
     return int(value)
 
 
@@ -94,13 +95,13 @@ def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
         return value
     close = close_names(str(value), choices)
     hint = f" (did you mean {close[0]!r}?)" if close else ""
-    raise ValueError(f"expected {name} in {sorted(choices)}, got {plain(value)!r}{hint}")
+    raise ValueError(f"expected {name} in {sorted(choices)}, got {one_line(plain(value))}{hint}")
 
 
 def check_flag(name: str, value: Any) -> bool:
     """Return `value` if it is True or False, or say so."""
     if not _is_boolean(value):
-        raise ValueError(f"expected {name} True or False, got {plain(value)!r}")
+        raise ValueError(f"expected {name} True or False, got {one_line(plain(value))}")
     return bool(value)
 
 
@@ -116,7 +117,7 @@ def check_job_count(name: str, value: Any) -> None:
     """Raise ValueError unless `value` is None, or an integer other than 0."""
     whole = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
     if value is not None and not (whole and value):
-        raise ValueError(f"expected {name} None or an integer other than 0, got {value!r}")
+        raise ValueError(f"expected {name} None or an integer other than 0, got {one_line(value)}")
 
 
 def check_share(name: str, value: Any) -> float:
@@ -232,6 +233,11 @@ def validate_data(estimator: BaseEstimator, *data: Any, **options: Any) -> Any:
         raise TypeError(f"expected X and y to hold numbers: {error}") from None
 
 
+def is_collection(X: object) -> bool:
+    """Return whether X is a Dask collection: an array, a data frame, or another one."""
+    return hasattr(X, "__dask_graph__")
+
+
 def check_random_state(seed: Any) -> np.random.RandomState:
     """Return scikit-learn's ``check_random_state``, or say which seeds there are."""
     try:
@@ -239,7 +245,7 @@ def check_random_state(seed: Any) -> np.random.RandomState:
     except (ValueError, TypeError):
         raise ValueError(
             "expected random_state None, a RandomState, or an integer from 0 to 2**32 - 1, got "
-            f"{plain(seed)!r}"
+            f"{one_line(plain(seed))}"
         ) from None
 
 

@@ -53,6 +53,14 @@ def test_control_characters_and_line_breaks_are_removed():
     assert lines[2] == "one twothree four five"
 
 
+def test_long_names_are_cut():
+    lines = text_table([{"x" * 10_000: "y" * 10_000, "n": 1.7e308}]).splitlines()
+    assert {len(line) for line in lines} == {350 + 2 + 313}
+    assert lines[0].startswith("x" * 349 + "…  ")
+    assert lines[2].startswith("y" * 349 + "…  1699999")
+    assert lines[2].endswith(".000")
+
+
 def test_a_table_without_columns_is_refused():
     with pytest.raises(ValueError, match="at least one column to show"):
         text_table([])

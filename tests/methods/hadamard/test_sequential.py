@@ -119,6 +119,17 @@ def test_an_inner_solver_that_goes_astray_does_no_harm():
     assert result.value == 0.0
 
 
+def test_steps_that_gain_next_to_nothing_are_a_stall():
+    def timid(model, start, *, tol, max_iter, callback):
+        result = exact(model, start, tol=tol, max_iter=max_iter, callback=callback)
+        return Result(start + 1e-6 * (result.x - start), *vars_after_x(result))
+
+    result = sequential.solve(Bowl(), np.zeros(6), inner=timid, tol=1e-8)
+    assert result.status is Status.STALLED
+    assert np.all(np.diff(result.objectives) > 0)  # each model is better than the last
+    assert len(result.history) <= sequential.LONGEST_PATIENCE + 2
+
+
 def vars_after_x(result):
     return result.value, result.gap, result.n_iter, result.status, result.history
 

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from pliant import LABRBFClassifier, LABRBFRegressor
 from pliant.kernels import Warp
-from pliant.methods.lab_rbf import base, members, regressor, rows
+from pliant.methods.lab_rbf import ensemble, members, regressor, rows
 from pliant.methods.lab_rbf.members import CHANGE_ROWS
 from pliant.methods.lab_rbf.rows import COMPARED, MOST_PAIRS, correlated_pairs
 from pliant.persistence import load_model, save_model
@@ -38,7 +38,7 @@ def fitted(kind="one", scales=("raw",), **options):
     cls, y = TARGETS[kind]
     model = cls(**{**QUICK, **options})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(base, "comparable_scales", lambda table, probe: list(scales))
+        patch.setattr(ensemble, "comparable_scales", lambda table, probe: list(scales))
         model.fit(X, y)
     model.averaged_[:] = True
     return model

@@ -23,6 +23,7 @@ from pliant import LABRBFRegressor
 from pliant.core.progress import HAS_CALLBACKS
 from pliant.kernels import LocalRBFKernel, Warp
 from pliant.methods.lab_rbf import members, regressor, step_capped
+from pliant.methods.lab_rbf.rows import Table
 
 QUICK = {"n_support": 8, "n_members": 2, "max_iter": 10, "random_state": 0}
 FIXED = {"transforms": None, "alpha": 0.01, "shrinkage": 0.01, "validation_fraction": 0}
@@ -222,7 +223,8 @@ def test_coefficients_for_new_samples_extend_the_limits():
 
 
 def test_the_largest_features_have_finite_limits():
-    limits = members.limits_of(np.array([[-1e308, 1.0], [1e308, 1.0]]))
+    points = np.array([[-1e308, 1.0], [1e308, 1.0]])
+    limits = members.limits_of(Table.of(points, np.zeros((2, 1)), None))
     assert np.isfinite(limits).all()
     np.testing.assert_array_equal(limits[:, 1], 1.0)
 

@@ -264,6 +264,26 @@ def test_the_largest_target():
     assert np.mean(np.sign(predicted) == np.sign(y)) > 0.8
 
 
+@pytest.mark.parametrize("seed", [None, 11, 15, 20])
+def test_targets_whose_terms_and_sums_are_beyond_the_range_of_floats(seed):
+    rng = np.random.default_rng(seed)
+    points, y = np.arange(6.0)[:, None], np.array([1.5e308, 1.7e308] * 3)
+    if seed is not None:
+        points, y = rng.standard_normal((3, 2)), 1.6e308 * np.sign(rng.uniform(-1.0, 1.0, 3))
+    model = LABRBFRegressor(random_state=0).fit(points, y)
+    small = LABRBFRegressor(random_state=0).fit(points, y / 2.0**1000)
+    predicted, deviations = model.predict(points, return_std=True)
+    np.testing.assert_allclose(predicted, 2.0**1000 * small.predict(points), rtol=1e-9)
+    np.testing.assert_array_equal(predicted, model.predict(points))
+    assert y.min() <= predicted.min()
+    assert predicted.max() <= y.max()
+    for values in (model.predict_interval(points), deviations):
+        assert np.isfinite(values).all()
+    calibrated = model.calibrate(points, 1.05 * y)
+    assert np.isfinite(calibrated.predict_quantile(points, 0.5)).all()
+    assert np.isfinite(calibrated.predict(points, return_std=True)[1]).all()
+
+
 def test_coefficients_beyond_the_range_of_floats_are_refused():
     y = np.where(np.arange(60) == 10, -1.7e308, Y)
     rare = np.column_stack([X[:, 0], 1e-3 * X[:, 0] ** 2])

@@ -266,7 +266,7 @@ def test_wrong_parameters_are_refused(name):
 
 def test_wrong_parameters_and_data_of_only_one_of_them_are_refused():
     X, y = classes()
-    for name, value in (("margin", -1.0), ("sigma_g", 0.0)):
+    for name, value in (("margin", -1.0), ("sigma_g", 0.0), ("sigma_g", 1e-160)):
         with pytest.raises(ValueError, match=f"expected {name} >"):
             BEMKLClassifier(**{name: value}).fit(X, y)
     with pytest.raises(ValueError, match="at least two classes"):

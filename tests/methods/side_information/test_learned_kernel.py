@@ -362,6 +362,27 @@ def test_parts_that_do_not_fit_are_refused(learner, machine, error, message):
         model.predict(X)
 
 
+@pytest.mark.parametrize("seed", [-1, np.array([1.0, 2.0]), "abc"])
+@pytest.mark.parametrize("kind", [LearnedKernelClassifier, LearnedKernelRegressor])
+@pytest.mark.parametrize("learner", [None, SVC(), OrderSpectralLearner()])
+def test_a_bad_random_state_is_refused_whatever_takes_it(kind, learner, seed):
+    X, y = data()
+    with pytest.raises(ValueError, match="expected random_state None, a RandomState, or an int"):
+        kind(learner, random_state=seed).fit(X, y)
+
+
+def test_an_error_of_an_estimator_from_elsewhere_names_it_and_the_values():
+    X, y = data()
+    message = r"learner that can be fitted .*, got SVC\(\), which raised ValueError: The "
+    with pytest.raises(ValueError, match=message):
+        LearnedKernelClassifier(SVC()).fit(X * 1e200, y)
+    learner, machine = SCGLogDetLearner("precomputed", strength=1.0), SVC(kernel="precomputed")
+    model = LearnedKernelClassifier(learner, machine, unit_variance=False)
+    message = r"to take kernel values up to \d.*e\+30\d, got SVC\(kernel=.*, which raised"
+    with pytest.raises(ValueError, match=message):
+        model.fit(1e304 * Gaussian(0.3)(X), y)
+
+
 def test_a_learner_that_is_a_machine_on_a_matrix_is_refused_in_plain_words():
     X, y = data()
     y = (y > 0).astype(int)

@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pliant import SCGLogDetLearner, SCGLogDetPath, SideInformation, scg_loss
+from pliant import (
+    KernelEmbedding,
+    LogDetLearner,
+    SCGLogDetLearner,
+    SCGLogDetPath,
+    SideInformation,
+    scg_loss,
+)
 from pliant.kernels import Gaussian
 from pliant.methods.side_information import scg_problem
 from tests.methods.side_information.test_scg import assert_close, data, known_of
@@ -125,6 +132,25 @@ def test_matrices_of_low_rank_and_with_equal_points(labelling, graph):
         for strength in (0.1, 100.0, 1e5):
             gram = path.gram(information_of(known), strength, graph=graph)
             assert_close(gram, fitted(K, known, strength, graph=graph), 1e-9)
+
+
+@pytest.mark.parametrize(
+    "fit",
+    [
+        lambda K, y: SCGLogDetLearner("precomputed", solver="cholesky").fit(K, y),
+        lambda K, y: SCGLogDetLearner("precomputed", solver="features").fit(K, y),
+        lambda K, y: LogDetLearner("precomputed").fit(K, y),
+        lambda K, y: KernelEmbedding(SCGLogDetLearner("precomputed")).fit(K, y),
+        lambda K, y: SCGLogDetPath(K).gram(SideInformation.from_labels(y), 1.0),
+        lambda K, y: SCGLogDetPath(-K).gram(SideInformation.from_labels(y), 1.0),
+    ],
+)
+def test_kernel_values_whose_sums_leave_the_range_of_floats_are_refused(fit):
+    _, y = data()
+    K = np.diag(np.where(np.arange(40) % 2, 1.7e308, 1e307))
+    message = r"whose sums are numbers of double precision, got k0\(x, x\) up to 1\.7e\+308"
+    with pytest.raises(ValueError, match=message):
+        fit(K, y)
 
 
 def test_the_matrix_is_decomposed_once(monkeypatch):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from pliant.kernels import TessellatedKernel
+from pliant.kernels import GeneralizedPolynomial, TessellatedKernel
 from pliant.methods.tessellated.generalized_kernel import TILE
 from tests.reference.naive_tessellated import (
     gram,
@@ -342,6 +342,13 @@ def test_no_points_give_an_empty_matrix():
     kernel = a_kernel(2, 1, "xz")
     assert kernel(X[:0], X).shape == (0, 4)
     assert kernel.gram(X[:1]).shape == (1, 1)
+
+
+@pytest.mark.parametrize("kernel", [TessellatedKernel(), GeneralizedPolynomial(degree=2)])
+def test_points_without_features_have_a_constant_kernel(kernel):
+    X = np.empty((3, 0))
+    np.testing.assert_allclose(kernel(X), np.ones((3, 3)), rtol=1e-12)
+    np.testing.assert_allclose(kernel.diag(X), np.ones(3), rtol=1e-12)
 
 
 @pytest.mark.parametrize(

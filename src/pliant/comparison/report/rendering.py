@@ -15,6 +15,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+LONGEST_CELL = 350
+"""Characters of a cell or a heading at most; the largest float has 313 with three decimals."""
+
 
 @dataclass(frozen=True)
 class Score:
@@ -83,8 +86,8 @@ def text_table(
     Returns
     -------
     str
-        Lines ending in a newline; columns of numbers are aligned to the right, and control
-        characters are removed.
+        Lines ending in a newline; columns of numbers are aligned to the right, control
+        characters are removed, and longer texts than `LONGEST_CELL` end in an ellipsis.
 
     Raises
     ------
@@ -159,5 +162,6 @@ def _align(cut: Sequence[tuple[str, ...]]) -> list[str]:
 
 
 def _clean(text: str) -> str:
-    """Turn runs of white space into single spaces and drop control and format characters."""
-    return "".join(c for c in " ".join(text.split()) if unicodedata.category(c)[0] != "C")
+    """Turn runs of white space into single spaces, drop control and format characters, and cut."""
+    kept = "".join(c for c in " ".join(text.split()) if unicodedata.category(c)[0] != "C")
+    return kept if len(kept) <= LONGEST_CELL else kept[: LONGEST_CELL - 1] + "…"

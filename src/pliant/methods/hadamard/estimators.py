@@ -27,6 +27,7 @@ from pliant.core.kernels.standard import (
 from pliant.core.linalg import negative_eigenvalue
 from pliant.core.progress import Deadline, Result, Status
 from pliant.core.summary import Convergence
+from pliant.core.text import one_line
 from pliant.core.typing import Array, Callback, Mask
 from pliant.core.validation import (
     Constraint,
@@ -159,9 +160,9 @@ class BaseHadamard(BaseSVM):
             raise ValueError(
                 f"expected a Gram matrix without negative eigenvalues, which "
                 f"{type(self).__name__} needs for a convex problem and its certificate, got "
-                f"{smallest:.3g} from {kernel!r}: choose a positive semi-definite kernel or other "
-                "parameters, or give the matrix as kernel='precomputed' for a fit without a "
-                "certificate"
+                f"{smallest:.3g} from {one_line(kernel)}: choose a positive semi-definite kernel "
+                "or other parameters, or give the matrix as kernel='precomputed' for a fit "
+                "without a certificate"
             )
         if smallest is not None:
             warnings.warn(
@@ -202,7 +203,7 @@ class BaseHadamard(BaseSVM):
         if not kernel.symmetric:
             raise ValueError(
                 f"expected a symmetric kernel, which {type(self).__name__} needs for a convex "
-                f"problem, got {kernel!r}"
+                f"problem, got {one_line(kernel)}"
             )
         return kernel
 
@@ -237,7 +238,8 @@ class BaseHadamard(BaseSVM):
         if remedy:
             raise ValueError(
                 f"expected a positive semi-definite kernel where the Gram matrix is not kept whole "
-                f"and cannot be tested, got {self.kernel!r}: {remedy}, or choose another kernel"
+                f"and cannot be tested, got {one_line(self.kernel)}: {remedy}, or choose another "
+                "kernel"
             )
 
     def _fits(self, n: int) -> bool:

@@ -50,6 +50,15 @@ PATIENCE = 4
 LONG_PATIENCE = 50
 """Models in a row without a better value or gap: then the run has stalled, too."""
 
+LONGEST_PATIENCE = 200
+"""Models in a row that together gain less than `PROGRESS`: then the run has stalled, too."""
+
+PROGRESS = 0.05
+"""Share of the smallest gap so far, by which the value has to rise or the gap to fall.
+
+At a slower pace, many thousands of models would be left to solve.
+"""
+
 
 class CertifiedSlope(Certified, Protocol):
     """What this solver reads from a certificate, beside value and gap."""
@@ -194,7 +203,10 @@ class _Run(Generic[P, M, Proof]):
         self.share = 1.0
         self.relative_gap = np.inf
         self.least = np.inf
+        self.best = -np.inf
+        self.mark = (-np.inf, np.inf)
         self.idle = 0
+        self.slow = 0
         self.stuck = 0
         self.n_iter = 0
         self.stopped = False
@@ -240,11 +252,16 @@ class _Run(Generic[P, M, Proof]):
         return certificate
 
     def _record(self, certificate: Proof) -> None:
-        """Add to the history; count the models that made neither value nor gap better."""
-        values = [step.objective for step in self.history]
-        better = not values or certificate.value > max(values) or certificate.slope < self.least
-        self.least = min(self.least, certificate.slope)
+        """Add to the history; count the models without any progress, and with little."""
+        better = certificate.value > self.best or certificate.slope < self.least
         self.idle = 0 if better else self.idle + 1
+        self.best = max(self.best, certificate.value)
+        self.least = min(self.least, certificate.slope)
+        value, gap = self.mark
+        if self.best - value > PROGRESS * self.least or self.least < (1.0 - PROGRESS) * gap:
+            self.mark, self.slow = (self.best, self.least), 0
+        else:
+            self.slow += 1
         self.history.append(Progress(self.n_iter, certificate.value, certificate.gap))
 
     def _status(self, tol: float) -> Status | None:
@@ -255,6 +272,7 @@ class _Run(Generic[P, M, Proof]):
         if self.n_iter >= self.limit:
             return Status.MAX_ITER
         stalled = self.stuck >= PATIENCE or self.idle >= LONG_PATIENCE
+        stalled |= self.slow >= LONGEST_PATIENCE
         return Status.STALLED if stalled else None
 
     def _precision(self, tol: float) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.kernels.base import Kernel
+from pliant.core.lazily import by_partition
 from pliant.core.progress import CallbackSupport, FitProgress, with_callbacks
 from pliant.core.summary import FunctionSummary, Summary
 from pliant.core.threads import blas_limited
@@ -21,17 +21,17 @@ from pliant.core.validation import (
     Constraint,
     check_integer,
     check_parameters,
-    check_random_state,
     fresh,
+    is_collection,
     validate_data,
 )
+from pliant.methods.lab_rbf.collection import Encode, draw
 from pliant.methods.lab_rbf.ensemble import (
-    PROBES,
     SLOPE_ROWS,
     EnsembleTrainer,
     Run,
     Watch,
-    comparable_scales,
+    learn_members,
 )
 from pliant.methods.lab_rbf.explain import LABRBFExplanation, explain, spread_over
 from pliant.methods.lab_rbf.kernel import LocalRBFKernel
@@ -48,12 +48,10 @@ from pliant.methods.lab_rbf.members import (
 )
 from pliant.methods.lab_rbf.parameters import CONSTRAINTS, check_begun, check_combinations
 from pliant.methods.lab_rbf.rows import Table, check_pairs, correlated_features, get_device
-from pliant.methods.lab_rbf.trainer import Layer, Recipe
+from pliant.methods.lab_rbf.trainer import Layer
 
 AVERAGED = 2.0
 """Members whose held-out loss is more than this times the median are left out."""
-
-LARGEST_SEED = np.iinfo(np.int32).max
 
 _FLOATS = (np.float64, np.float32)
 
@@ -107,7 +105,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Training points; dense, finite; may be a memory map.
+            Training points; dense, finite; may be a memory map, or a dask.array or dask.dataframe.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets, or labels of shape (n_samples,).
         sample_weight : array-like of shape (n_samples,), optional
@@ -128,13 +126,13 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         with fresh(self):
             check_parameters(self)
             device = get_device(self.device, self.dtype)
-            table, reserved = self._prepare(X, y, sample_weight)
+            table, reserved = self._prepared(X, y, sample_weight)
             if begun:
                 check_begun(begun, self)
             support = self.support
             if not isinstance(support, str):
-                n_samples = len(table if sample_weight is None else sample_weight)
-                support = table.places(support, n_samples)
+                given = table if sample_weight is None else sample_weight
+                support = table.places(support, len(table.whole or given))
             progress = FitProgress(self, X, y)
             trainer = EnsembleTrainer(
                 device,
@@ -146,7 +144,9 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
                 self._layer,
                 self.n_jobs,
             )
-            table, runs = self._train(trainer, table, support, begun)
+            table, runs = learn_members(
+                trainer, table, self.get_params(deep=False), support, begun, self._choose_target
+            )
             self._set_coefficients(table, runs)
             for run in runs:
                 run.member.measure(table.points(run.rows))
@@ -167,6 +167,22 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     @abstractmethod
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Table | None]:
         """Check the training data; return the rows of positive weight, and calibration rows."""
+
+    def _prepared(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Table | None]:
+        """Return the same of arrays, or of the sample of a Dask collection, all rows behind it."""
+        if not is_collection(X):
+            return self._prepare(X, y, sample_weight)
+        drawn = draw(self, X, y, sample_weight)
+        table, reserved = self._prepare(*drawn.arrays)
+        return self._extended(drawn.attached(table, reserved)), reserved
+
+    @abstractmethod
+    def _encoder(self, labels: list[Any]) -> Encode:
+        """Return what turns targets or labels, out of these, into the targets that are learned."""
+
+    def _extended(self, table: Table) -> Table:
+        """Store what was known of the sample of a collection alone, and is known of all rows."""
+        return table
 
     def _calibrate(self, X: Array, Y: Array) -> None:
         """Take the errors on calibration rows, where the model has any use for them."""
@@ -210,31 +226,6 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         """
         return table
 
-    def _train(
-        self,
-        trainer: EnsembleTrainer,
-        table: Table,
-        support: str | Indices,
-        begun: dict[str, Any],
-    ) -> tuple[Table, list[Run]]:
-        """Choose the scales of features and target, then learn the members."""
-        new_recipe = partial(
-            Recipe.of, self.get_params(deep=False), n_rows=len(table), weight=table.mean_weight
-        )
-        rng = check_random_state(self.random_state)
-        seeds = rng.randint(LARGEST_SEED, size=self.n_members + PROBES).astype(np.intp)
-        scales, members = ["raw"], begun.get("members_", [])
-        if members:
-            if begun.get("target_transform_") == "log":
-                table = table.with_logarithms()
-        elif self.transforms is not None and self.validation_fraction > 0:
-            recipe = new_recipe(0, "kmeans++")
-            probe = cache(partial(trainer.probe, recipe, seeds[self.n_members :]))
-            scales = comparable_scales(table, probe)
-            table = self._choose_target(table, lambda changed: probe(changed, scales[0]))
-        recipes = [new_recipe(k, support) for k in range(self.n_members)]
-        return table, trainer.train(table, recipes, scales, seeds, members)
-
     def _store(self, table: Table, runs: list[Run]) -> None:
         """Store what was learned."""
         members = [run.member for run in runs]
@@ -262,9 +253,14 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         self
         """
         check_is_fitted(self)
-        table = self._checked_again(X, y, sample_weight)
+        if is_collection(X):
+            drawn = draw(self, X, y, sample_weight)
+            table = drawn.attached(self._checked_again(*drawn.arrays), None)
+            table = self._extended(table)
+        else:
+            table = self._checked_again(X, y, sample_weight)
         some = table.points(np.arange(len(table))[:: max(1, len(table) // SLOPE_ROWS)])
-        (low, high), more = self.limits_, limits_of(table.X)
+        (low, high), more = self.limits_, limits_of(table)
         for member in self.members_:
             member.limits_ = np.stack([np.minimum(low, more[0]), np.maximum(high, more[1])])
         self._refit(table)
@@ -414,6 +410,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         slopes = np.vstack([member.support_slopes_ for member in self._used])
         return np.asarray(slopes / np.maximum(slopes.sum(axis=1, keepdims=True), TINY))
 
+    @by_partition
     @blas_limited
     def distance_to_support(self, X: npt.ArrayLike) -> Array:
         """Return the distance of each point from the nearest support point, in its bandwidths.

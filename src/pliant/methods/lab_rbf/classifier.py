@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,10 +12,12 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin
 
+from pliant.core.lazily import by_partition
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import Constraint, check_real, class_codes, one_of, plain, validate_data
 from pliant.methods.lab_rbf.base import BaseLABRBF
+from pliant.methods.lab_rbf.collection import Encode
 from pliant.methods.lab_rbf.ensemble import Run
 from pliant.methods.lab_rbf.logistic import (
     PENALTIES,
@@ -100,6 +103,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     n_jobs : int, optional
         Number of threads, over members and blocks of samples; None: all cores where the table is
         large enough for that to save time (one in a worker of joblib or another child process).
+        Members are learned in processes, or on a cluster, where ``joblib.parallel_config`` says so.
     warm_start : bool, default=False
         Whether `fit` goes on from the members of an earlier fit: they keep their support points,
         scales and penalties of the bandwidths, take up to `max_iter` more steps and get new
@@ -127,6 +131,12 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     See Also
     --------
     LABRBFRegressor : Regression; describes parameters and attributes in more detail.
+
+    Notes
+    -----
+    X and y may be Dask collections, as in `LABRBFRegressor`; the sample takes an equal share of
+    each class. Logistic coefficients are fitted to at most 20 000 rows of the sample, those with
+    ``loss="squared"`` to all rows.
 
     References
     ----------
@@ -212,7 +222,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, None]:
         X, y = validate_data(self, X, y, dtype=(np.float64, np.float32), ensure_min_samples=2)
         self.classes_, codes = class_codes(y)
-        table = Table.of(X, self._signs(codes), sample_weight)
+        table = Table.of(X, signs_of(codes, len(self.classes_)), sample_weight)
         seen = np.unique(codes[table.numbers])
         if len(seen) < 2:
             raise ValueError(
@@ -220,17 +230,15 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
             )
         return table, None
 
-    def _signs(self, codes: Indices) -> Array:
-        """Return +1 in the column of the class, -1 elsewhere; one column for two classes."""
-        signs = np.where(codes[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
-        return signs[:, 1:] if len(self.classes_) == 2 else signs
+    def _encoder(self, labels: list[Any]) -> Encode:
+        return partial(_encoded, self.classes_ if hasattr(self, "classes_") else np.array(labels))
 
     def _checked_again(self, X: Any, y: Any, sample_weight: Any) -> Table:
         X, y = validate_data(self, X, y, dtype=(np.float64, np.float32), reset=False)
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):
             raise ValueError(f"expected y out of {list(self.classes_)}, got {plain(unknown[0])!r}")
-        return Table.of(X, self._signs(np.searchsorted(self.classes_, y)), sample_weight)
+        return Table.of(X, _encoded(self.classes_, y), sample_weight)
 
     @property
     def _single_output(self) -> bool:
@@ -299,6 +307,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
             self.sharpness_ = _sharpness(scores, table.Y[rows], table.weights_of(rows))
         super()._store(table, runs)
 
+    @by_partition
     @blas_limited
     def decision_function(self, X: npt.ArrayLike) -> Array:
         """Return the scores of each point, whose softmax, times `sharpness_`, are probabilities.
@@ -317,11 +326,13 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         """
         return self._shaped(self._mean(X))
 
+    @by_partition
     @blas_limited
     def predict_log_proba(self, X: npt.ArrayLike) -> Array:
         """Return the logarithms of `predict_proba`, shape (n_samples, n_classes)."""
         return np.asarray(log_softmax(self._sharpened(X), axis=1))
 
+    @by_partition
     @blas_limited
     def predict_proba(self, X: npt.ArrayLike) -> Array:
         """Return the probability of each class: softmax(sharpness_ * scores).
@@ -344,6 +355,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         scores = columns(self._mean(X))  # checks first that the model is fitted
         return self.sharpness_ * scores
 
+    @by_partition
     @blas_limited
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Return the class of each point, shape (n_samples,).
@@ -362,6 +374,17 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
             raise ValueError(f"expected at least two different classes_, got {classes!r:.80}")
         super()._check_loaded()
         check_real("sharpness_", self.sharpness_, above=0)
+
+
+def signs_of(codes: Indices, n_classes: int) -> Array:
+    """Return +1 in the column of the class, -1 elsewhere; one column for two classes."""
+    signs = np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)
+    return signs[:, 1:] if n_classes == 2 else signs
+
+
+def _encoded(classes: npt.NDArray[Any], y: npt.NDArray[Any]) -> Array:
+    """Return the signs of labels out of some classes, which are sorted."""
+    return signs_of(np.searchsorted(classes, y), len(classes))
 
 
 def _fit_logistic(members: list[LABRBFMember], table: Table) -> None:

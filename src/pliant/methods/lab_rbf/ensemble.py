@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from functools import cache, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.random import RandomState
 
 from pliant.core.progress import Deadline
-from pliant.core.threads import blas_limited, threads_for
+from pliant.core.threads import blas_limited, in_processes, threads_for
 from pliant.core.typing import Array, Indices
+from pliant.core.validation import check_random_state
 from pliant.methods.lab_rbf.kernel import WARPS, Warp
 from pliant.methods.lab_rbf.members import TINY, WORTH_THREADS, LABRBFMember, limits_of
 from pliant.methods.lab_rbf.rows import Device, Table
@@ -39,21 +41,44 @@ SQUARED = 1e8
 """Squares of features times this must fit into the floating-point type of the products: it is the
 largest theta^2, with room for sums."""
 
+LARGEST_SEED = np.iinfo(np.int32).max
+
 Loss = Callable[[Table, Indices], Callable[[Array], float]]
 """(table, rows) -> the loss of scaled predictions of these rows."""
 
 
 class Watch(Deadline):
-    """A deadline that several threads may ask."""
+    """A deadline that several threads may ask; the copy in another process has its time alone."""
 
     def __init__(self, callback: Callable[..., object], seconds: float | None) -> None:
         super().__init__(callback, seconds)
         self._lock = threading.Lock()
 
+    @property
+    def listened(self) -> bool:
+        """Whether somebody may ask to stop before the time is up."""
+        return bool(getattr(self._callback, "listened", True))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how a worker makes its copy, without the callbacks."""
+        return _watch_until, (self.ends, self.stopped)
+
     def __call__(self, step: object = None) -> bool:
         """Return whether to stop; once True, always True."""
         with self._lock:
             return super().__call__(step)
+
+
+def _watch_until(ends: float | None, stopped: bool) -> Watch:
+    """Return a watch whose time is up at `ends`."""
+    watch = Watch(_nobody, None)
+    watch.ends, watch.stopped = ends, stopped
+    return watch
+
+
+def _nobody(step: object) -> bool:
+    """Never ask to stop."""
+    return False
 
 
 class Split(NamedTuple):
@@ -124,7 +149,7 @@ class EnsembleTrainer:
         Members take turns with the scales: member k gets scale k + k // len(scales), so that it
         does not always meet the same objective.
         """
-        limits = limits_of(table.X)
+        limits, table = limits_of(table), replace(table, whole=None)
         warps = list({member.warp_.key(): member.warp_ for member in begun}.values())
         warps = warps or [Warp.learn(table.X, scale, scale=self.scale) for scale in scales]
         # Members by evidence take longest: begun first, they leave no core waiting at the end.
@@ -146,7 +171,12 @@ class EnsembleTrainer:
         return [run for _, run in in_turn if run is not None]
 
     def _parallel(self, table: Table, recipe: Recipe) -> Parallel:
-        """Return what runs tasks in threads; in small ones, threads would wait for each other."""
+        """Return what runs tasks: threads, or the processes or cluster that joblib is set to.
+
+        In small tasks, threads would wait for each other. Only threads can ask callbacks.
+        """
+        if in_processes() and not self.watch.listened:
+            return Parallel(n_jobs=self.n_jobs)
         rows = min(len(table), self.max_bandwidth_rows)
         worth_it = rows * recipe.n_support >= WORTH_THREADS
         n_jobs = threads_for(self.n_jobs, worth_it=worth_it)
@@ -242,7 +272,7 @@ class EnsembleTrainer:
             max_iter=min(recipe.max_iter, PROBE_STEPS),
             shrinkages=PROBE_SHRINKAGES,
         )
-        warp = Warp.learn(table.X, scale, scale=self.scale)
+        warp, table = Warp.learn(table.X, scale, scale=self.scale), replace(table, whole=None)
         losses = self._parallel(table, recipe)(
             delayed(self._probed)(recipe, int(seed), table, warp) for seed in seeds
         )
@@ -291,3 +321,33 @@ def comparable_scales(table: Table, probe: Callable[[Table, str], float]) -> lis
     losses = {scale: probe(table, scale) for scale in ("raw", *others)}
     limit = COMPARABLE * min(losses.values())
     return sorted((s for s in losses if losses[s] <= limit), key=lambda s: losses[s])
+
+
+def learn_members(
+    trainer: EnsembleTrainer,
+    table: Table,
+    parameters: Mapping[str, Any],
+    support: str | Indices,
+    begun: Mapping[str, Any],
+    choose_target: Callable[[Table, Callable[[Table], float]], Table],
+) -> tuple[Table, list[Run]]:
+    """Choose the scales of features and target, then learn the members of a model.
+
+    `parameters` are those of the model, `support` is how support points are chosen, or their
+    places, and `begun` is what an earlier fit has learned. ``choose_target(table, probe)`` returns
+    the table with its target on the scale to learn.
+    """
+    new_recipe = partial(Recipe.of, parameters, n_rows=len(table), weight=table.mean_weight)
+    rng, n_members = check_random_state(parameters["random_state"]), parameters["n_members"]
+    seeds = rng.randint(LARGEST_SEED, size=n_members + PROBES).astype(np.intp)
+    scales, members = ["raw"], begun.get("members_", [])
+    if members:
+        if begun.get("target_transform_") == "log":
+            table = table.with_logarithms()
+    elif parameters["transforms"] is not None and trainer.validation_fraction > 0:
+        recipe = new_recipe(0, "kmeans++")
+        probe = cache(partial(trainer.probe, recipe, seeds[n_members:]))
+        scales = comparable_scales(table, probe)
+        table = choose_target(table, lambda changed: probe(changed, scales[0]))
+    recipes = [new_recipe(k, support) for k in range(n_members)]
+    return table, trainer.train(table, recipes, scales, seeds, members)

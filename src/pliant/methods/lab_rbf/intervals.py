@@ -30,12 +30,14 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from pliant.core.lazily import by_partition
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
-from pliant.core.validation import check_share, check_vector
+from pliant.core.validation import check_share, check_vector, is_collection
 from pliant.methods.lab_rbf.base import BaseLABRBF
+from pliant.methods.lab_rbf.collection import draw
 from pliant.methods.lab_rbf.ensemble import Run
-from pliant.methods.lab_rbf.members import TINY
+from pliant.methods.lab_rbf.members import TINY, clipped, mean_over
 from pliant.methods.lab_rbf.rows import Table
 
 FEWEST_PAIRS = 10
@@ -141,7 +143,8 @@ class LABRBFErrorModel(BaseEstimator):
 
     def scale(self, spread: Array) -> Array:
         """Return s at points with these spreads, shape (n_samples, n_outputs)."""
-        return np.hypot(self.noise * self.unit, self.ratio * spread)
+        with np.errstate(over="ignore"):
+            return clipped(np.hypot(self.noise * self.unit, self.ratio * spread))
 
     def quantile(self, probability: float) -> Array:
         """Return the quantile of z for each output.
@@ -247,6 +250,7 @@ class IntervalRegressor(BaseLABRBF):
         tails = ((1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0)
         return self.predict_quantile(X, tails)
 
+    @by_partition
     @blas_limited
     def predict_quantile(self, X: npt.ArrayLike, q: npt.ArrayLike = 0.5) -> Array:
         """Return quantiles of the distribution of each point's target.
@@ -270,7 +274,9 @@ class IntervalRegressor(BaseLABRBF):
         mean, spread = self._mean_and_spread(self._blocks(X), errors.unit)
         scale = errors.scale(spread)
         z = [errors.quantile(float(p)) for p in probabilities.ravel()]
-        quantiles = np.stack([mean + scale * each for each in z], axis=-1)
+        with np.errstate(over="ignore"):
+            ends = [np.where(np.isinf(each), each, clipped(mean + scale * each)) for each in z]
+        quantiles = np.stack(ends, axis=-1)
         if self.target_transform_ == "log":
             # A target that has no logarithm is below all others: it needs an infinite interval.
             quantiles = np.where(np.isinf(quantiles), quantiles, powers_of_e(quantiles))
@@ -295,6 +301,8 @@ class IntervalRegressor(BaseLABRBF):
         self
         """
         check_is_fitted(self)
+        if is_collection(X):
+            X, y, _ = draw(self, X, y, None).arrays
         X, Y = self._checked(X, y, reset=False)
         if Y.shape[1] != self.n_outputs_:
             raise ValueError(f"expected y with {self.n_outputs_} outputs, got {Y.shape[1]}")
@@ -333,7 +341,8 @@ class IntervalRegressor(BaseLABRBF):
             with np.errstate(divide="ignore"):
                 Y = np.log(np.maximum(Y, 0.0))
         mean, spread = self._mean_and_spread(self._checked_blocks(X), errors.unit)
-        self.error_model_ = errors.calibrated(Y - mean, spread)
+        with np.errstate(over="ignore"):
+            self.error_model_ = errors.calibrated(clipped(Y - mean), spread)
 
     def _checked_errors(self) -> LABRBFErrorModel:
         """Return the distribution of the errors, or raise ValueError if there is none."""
@@ -355,7 +364,7 @@ class IntervalRegressor(BaseLABRBF):
         used, means, spreads = self._used, [], []
         for block in blocks:
             each = np.stack([member.expand(block) for member in used])
-            means.append(sum(each) / len(used))  # as `predict` adds them up
+            means.append(mean_over(each))  # as `predict` adds them up
             spreads.append((each / unit).std(axis=0) * unit)
         return np.concatenate(means), np.concatenate(spreads)
 
@@ -411,7 +420,9 @@ def learn_errors(table: Table, runs: list[Run]) -> LABRBFErrorModel | None:
         held_out, scaled = mine[k], np.asarray(run.predicted)[:MOST_ROWS].clip(-1.0, 1.0)
         predicted[k, np.searchsorted(rows, held_out)] = scaled
     points, target = table.points(rows), (table.Y[rows] - table.middle) / table.spread
-    after = np.stack([(run.member.expand(points) - table.middle) / table.spread for run in runs])
+    with np.errstate(over="ignore"):
+        after = np.stack([clipped(run.member.expand(points) - table.middle) for run in runs])
+    after /= table.spread
     outputs = [
         HeldOut(target[:, j], predicted[:, :, j], after[:, :, j]) for j in range(target.shape[1])
     ]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import reduce
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -17,13 +17,16 @@ from pliant.core.kernels.weighted_sum import WeightedSum
 from pliant.core.threads import blas_limited, threads_for
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_points, check_real, check_row_numbers
-from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel, Warp
+from pliant.methods.lab_rbf.kernel import LARGEST, PROFILES, LocalRBFKernel, Warp
 from pliant.methods.lab_rbf.objective import ridge_path
-from pliant.methods.lab_rbf.rows import Table
+from pliant.methods.lab_rbf.rows import Table, Target
 from pliant.methods.lab_rbf.trainer import Begun, Learned, Recipe
 
 TINY = float(np.finfo(np.float64).tiny)
 EPSILON = float(np.finfo(np.float64).eps)
+
+HUGE = 2.0**64
+"""Unit of an expansion whose terms may leave the range of floats where their sum does not."""
 
 MARGIN = 0.125
 """Share of a feature's range, on both sides of it, that predictions distinguish."""
@@ -162,10 +165,17 @@ class LABRBFMember(BaseEstimator):
         self.coef_ = a[m:] if self.linear_ else np.zeros((d, a.shape[1]))
 
     def expand(self, X: Array) -> Array:
-        """Return f of each point, shape (n_samples, n_outputs)."""
+        """Return f of each point, shape (n_samples, n_outputs), in the range of floats."""
         X = self.within(X)
-        f = self.kernel_.times(X, self.dual_coef_) + self.intercept_
-        return f + self.warp_(X) @ self.coef_ if self.linear_ else f
+        parts = (self.dual_coef_, self.intercept_, self.coef_)
+        largest = max(float(np.abs(part).max(initial=0.0)) for part in parts)
+        unit = HUGE if largest > LARGEST / HUGE else 1.0  # a power of two: products are exact
+        c, intercept, v = (part / unit for part in parts)
+        f = self.kernel_.times(X, c) + intercept
+        if self.linear_:
+            f = f + self.warp_(X) @ v
+        with np.errstate(over="ignore"):
+            return f if unit == 1.0 else clipped(unit * f)
 
     def linear_part(self) -> tuple[Array, Array]:
         """Return the coefficients of the features, (n_features, n_outputs), and the constant.
@@ -280,9 +290,12 @@ def mean_of(members: list[LABRBFMember], X: Array, n_jobs: int | None) -> Array:
     return np.concatenate(parallel(delayed(_mean_of)(members, block) for block in blocks))
 
 
-def limits_of(X: Array) -> Array:
+def limits_of(table: Table) -> Array:
     """Return the range of each feature, a little extended on both sides, shape (2, n_features)."""
-    low, high = np.asarray(X.min(axis=0), float), np.asarray(X.max(axis=0), float)
+    ends: Any = (
+        (table.X.min(axis=0), table.X.max(axis=0)) if table.whole is None else table.whole.ends
+    )
+    low, high = (np.asarray(end, float) for end in ends)
     largest = np.finfo(np.float64).max
     with np.errstate(over="ignore"):
         margin = 2.0 * MARGIN * (high / 2 - low / 2)
@@ -292,7 +305,21 @@ def limits_of(X: Array) -> Array:
 @blas_limited
 def _mean_of(members: list[LABRBFMember], X: Array) -> Array:
     points = np.asarray(X, dtype=np.float64)
-    return np.asarray(sum(member.expand(points) for member in members) / len(members))
+    return mean_over([member.expand(points) for member in members])
+
+
+def clipped(values: Array) -> Array:
+    """Return values, those beyond the range of floats as the largest float with their sign."""
+    return np.asarray(values.clip(-LARGEST, LARGEST))
+
+
+def mean_over(values: Sequence[Array] | Array) -> Array:
+    """Return the mean of arrays of one shape, also where their sum is beyond the largest float."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = np.asarray(sum(values) / len(values))
+    if np.isfinite(mean).all():
+        return mean
+    return np.asarray(sum(each / len(values) for each in values))
 
 
 def joined(parts: list[LocalRBFKernel]) -> LocalRBFKernel:
@@ -340,36 +367,47 @@ def fit_coefficients(members: list[LABRBFMember], table: Table, n_jobs: int | No
     """Set c, v and b of members to their ridge fits on all rows, in one pass over them.
 
     The intercept is the weighted mean of Y, as it was while bandwidths were learned. Each of
-    `n_jobs` threads takes a block of rows at a time.
+    `n_jobs` threads takes a block of rows at a time; of a sample of a collection, all rows count,
+    partition by partition.
     """
-    mean = table.mean()
-    width = max(len(member.support_) for member in members) + table.X.shape[1]
-    threads = threads_for(n_jobs, worth_it=len(table) * width >= WORTH_THREADS)
-    parts = Parallel(n_jobs=threads, require="sharedmem", return_as="generator")(
-        delayed(_sums)(members, table, rows, mean) for rows in row_blocks(len(table), width)
-    )
-    sums = reduce(_added, parts)
+    target = table.target
+    if table.whole is None:
+        sums = _all_sums(members, table, target, n_jobs)
+    else:
+        sums = table.whole.sums(members, target, table.log_target)
     for member, (gram, right) in zip(members, sums, strict=True):
         a = ridge_path(gram, right, np.array([member.alpha_]))[0]
         with np.errstate(over="ignore"):
-            a = a * table.unit
+            a = a * target.unit
         if not np.isfinite(a).all():
             raise ValueError(
                 "expected targets whose coefficients are finite numbers, got inf for targets of "
-                f"up to {np.abs(table.Y).max():.3g}; scale the targets"
+                f"up to {target.largest:.3g}; scale the targets"
             )
-        member.set_coefficients(a, mean)
+        member.set_coefficients(a, target.mean)
 
 
 Sums = list[tuple[Array, Array]]
 """F'F and F'y of each member."""
 
 
+def _all_sums(
+    members: list[LABRBFMember], table: Table, target: Target, n_jobs: int | None
+) -> Sums:
+    """Return the normal equations of all rows of a table in memory."""
+    width = max(len(member.support_) for member in members) + table.X.shape[1]
+    threads = threads_for(n_jobs, worth_it=len(table) * width >= WORTH_THREADS)
+    parts = Parallel(n_jobs=threads, require="sharedmem", return_as="generator")(
+        delayed(sums_of)(members, table, rows, target) for rows in row_blocks(len(table), width)
+    )
+    return reduce(added, parts)
+
+
 @blas_limited
-def _sums(members: list[LABRBFMember], table: Table, rows: slice, mean: Array) -> Sums:
+def sums_of(members: list[LABRBFMember], table: Table, rows: slice, target: Target) -> Sums:
     """Return the normal equations of one block of rows, for targets divided by their unit."""
     X = np.asarray(table.X[rows], dtype=np.float64)
-    residual = table.Y[rows] / table.unit - mean / table.unit
+    residual = table.Y[rows] / target.unit - target.mean / target.unit
     weights = None if table.weights is None else table.weights[rows, None]
     sums: Sums = []
     for member in members:
@@ -379,7 +417,8 @@ def _sums(members: list[LABRBFMember], table: Table, rows: slice, mean: Array) -
     return sums
 
 
-def _added(one: Sums, other: Sums) -> Sums:
+def added(one: Sums, other: Sums) -> Sums:
+    """Return the sum of the normal equations of two blocks."""
     return [(A + C, b + d) for (A, b), (C, d) in zip(one, other, strict=True)]
 
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import scipy.sparse
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
+from pliant.core.lazily import by_partition
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
@@ -23,6 +24,7 @@ from pliant.core.validation import (
     plain,
     validate_data,
 )
+from pliant.methods.lab_rbf.collection import Encode, as_columns
 from pliant.methods.lab_rbf.ensemble import Run
 from pliant.methods.lab_rbf.intervals import (
     IntervalRegressor,
@@ -31,7 +33,7 @@ from pliant.methods.lab_rbf.intervals import (
     powers_of_e,
 )
 from pliant.methods.lab_rbf.kernel import LARGEST, skewness
-from pliant.methods.lab_rbf.members import TINY
+from pliant.methods.lab_rbf.members import TINY, clipped
 from pliant.methods.lab_rbf.rows import Table
 
 SKEWED_TARGET = 0.9
@@ -122,6 +124,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
     n_jobs : int, optional
         Number of threads, over members and blocks of samples; None: all cores where the table is
         large enough for that to save time (one in a worker of joblib or another child process).
+        Members are learned in processes, or on a cluster, where ``joblib.parallel_config`` says so.
     calibration : float, optional
         Share of the samples, in (0, 1), that nothing else sees and whose errors calibrate the
         prediction intervals, see `predict_interval`.
@@ -192,6 +195,12 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
     support points; a member takes some hundred of them. `sample_weight` multiplies squared errors;
     held-out samples are drawn without regard to weights, so that a weight of two is not the same
     as a sample given twice.
+
+    X and y may be Dask collections, whose rows need not fit into memory. Support points, bandwidths
+    and all else that a fit learns come from a seeded sample of at most 50 000 rows (or
+    `max_bandwidth_rows`, if that is more) of all partitions, coefficients from all rows.
+    Predictions of a collection are dask arrays, computed partition by partition when they are
+    asked for.
 
     The paper's own algorithm is the setting ``n_members=1, objective="interpolation",
     solver="adam", support="residual", transforms=None, linear=False, alpha=1e-3, shrinkage=0.0,
@@ -313,6 +322,15 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
             self.single_output_, self.n_outputs_ = Y.ndim == 1, Y[:1].size
         return X, Y.reshape(len(Y), -1)
 
+    def _encoder(self, labels: list[Any]) -> Encode:
+        return as_columns
+
+    def _extended(self, table: Table) -> Table:
+        if table.whole is not None:
+            extent = table.whole.extent
+            self.target_low_, self.target_high_ = extent.target_low, extent.target_high
+        return table
+
     def _checked_again(self, X: Any, y: Any, sample_weight: Any) -> Table:
         X, Y = self._checked(X, y, reset=False)
         if Y.shape[1] != self.n_outputs_:
@@ -334,7 +352,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
 
     def _choose_target(self, table: Table, probe: Callable[[Table], float]) -> Table:
         """Learn log y, if that lowers the held-out loss in the units of y enough."""
-        if len(table) < LEAST_ROWS or (table.Y <= 0).any():
+        if len(table) < LEAST_ROWS or (self.target_low_ <= 0).any():
             return table
         if not (skewness(table.Y) > SKEWED_TARGET).all():
             return table
@@ -363,6 +381,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
         used = [run for run, is_used in zip(runs, self.averaged_, strict=True) if is_used]
         self.error_model_ = learn_errors(table, used)
 
+    @by_partition
     @blas_limited
     def predict(self, X: npt.ArrayLike, return_std: bool = False) -> Any:
         """Return the predicted target of each point, in the units of y and within its range.
@@ -391,7 +410,9 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
             with np.errstate(over="ignore"):
                 spread = unit * np.sqrt(sum(each**2 for each in apart) / len(z))
             return self._in_range(mean), self._shaped(np.minimum(spread, LARGEST))
-        return self._in_range(mean), self._shaped(scale * np.sqrt((z**2).mean(axis=0)))
+        with np.errstate(over="ignore"):
+            deviations = clipped(scale * np.sqrt((z**2).mean(axis=0)))
+        return self._in_range(mean), self._shaped(deviations)
 
     def _reserve(self, table: Table) -> tuple[Table, Table | None]:
         """Return the samples to learn from, and the calibration samples."""

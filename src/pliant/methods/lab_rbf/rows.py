@@ -37,6 +37,24 @@ SAMPLED = 256
 """Number of rows that the diagonal is estimated from; up to as many, products are in float64."""
 
 
+class Target(NamedTuple):
+    """The targets of many rows: their weighted mean, shape (q,), and their size.
+
+    `unit` is a power of two about as large as they are, shape (q,), by which a division is exact,
+    and `largest` is the largest absolute one.
+    """
+
+    mean: Array
+    unit: Array
+    largest: float
+
+    @classmethod
+    def of(cls, mean: Array, low: Array, high: Array) -> Target:
+        """Return targets of this mean and range."""
+        sizes = np.maximum(np.abs(low), np.abs(high))
+        return cls(mean, np.ldexp(0.5, np.frexp(sizes)[1]), float(sizes.max()))
+
+
 @dataclass(frozen=True, eq=False)
 class Table:
     """Training data: n rows of positive weight.
@@ -44,6 +62,7 @@ class Table:
     X, shape (n, d), may be a memory map; only blocks and samples of it are ever copied. Y, shape
     (n, q), holds the targets on the scale that is learned: their logarithms if `log_target`.
     `numbers`, shape (n,), are the row numbers in the user's data. `weights` are None if all are 1.
+    `whole` is None, or the `collection.Whole` that these rows are a sample of.
     """
 
     X: Array
@@ -51,6 +70,7 @@ class Table:
     numbers: Indices
     weights: Array | None = None
     log_target: bool = False
+    whole: Any = None
 
     @classmethod
     def of(cls, X: Array, Y: Array, sample_weight: Any) -> Table:
@@ -95,6 +115,14 @@ class Table:
     def unit(self) -> Array:
         """A power of two about as large as the targets, shape (q,): to divide by it is exact."""
         return np.ldexp(0.5, np.frexp(np.abs(self.Y).max(axis=0))[1])
+
+    @property
+    def target(self) -> Target:
+        """The mean and the size of the targets that coefficients are fitted to."""
+        if self.whole is None:
+            return Target(self.mean(), self.unit, float(np.abs(self.Y).max()))
+        target: Target = self.whole.target(self.log_target)
+        return target
 
     def mean(self) -> Array:
         """Return the weighted mean of the targets, shape (q,)."""
@@ -194,6 +222,11 @@ class Device:
     xp: Any
     dtype: Any
     name: str | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how another process makes it: modules cannot be sent."""
+        name = "torch" if self.name == "cpu" else self.name or "cpu"
+        return get_device, (name, str(self.xp.finfo(self.dtype).dtype))
 
     def array(self, values: Any) -> Any:
         """Return `values` as an array on this device."""

@@ -28,6 +28,9 @@ from pliant.methods.mkl.bemkl_base import FLAT, BaseBEMKL, Outputs, check_prior
 from pliant.methods.mkl.grams import Grams
 from pliant.methods.svm.estimators import scaled_target
 
+SMALLEST_SIGMA = 1e-154
+"""Lower bound on ``sigma_g``, whose inverse square has to be a number of double precision."""
+
 LEAST_LOG = -1e300
 """In place of the logarithm of a probability of zero, whose differences would not be numbers."""
 
@@ -60,7 +63,7 @@ class BEMKLClassifier(ClassifierMixin, BaseBEMKL):
     margin : float, default=1.0
         Outputs of the training samples are at least this far on the side of their class, >= 0.
     sigma_g : float, default=0.1
-        Standard deviation of the latent features, > 0.
+        Standard deviation of the latent features, >= 1e-154.
     coef_prior, bias_prior, weights_prior : (float, float), default=(1.0, 1.0)
         Shape and scale, > 0, of the Gamma priors of the precisions of a, b and e. A small shape
         and a large scale, such as (1e-10, 1e10), for the weights make them sparse.
@@ -154,7 +157,7 @@ class BEMKLClassifier(ClassifierMixin, BaseBEMKL):
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **BaseBEMKL._constraints,
         "margin": real_number(least=0),
-        "sigma_g": real_number(above=0),
+        "sigma_g": real_number(least=SMALLEST_SIGMA),
     }
 
     def __init__(

@@ -19,6 +19,7 @@ from pliant.core.kernels.names import short_name
 from pliant.core.kernels.on import On
 from pliant.core.kernels.precomputed import Precomputed
 from pliant.core.kernels.standard import Gaussian, Polynomial, as_kernel
+from pliant.core.text import one_line
 from pliant.core.typing import Array
 from pliant.methods.mkl.grams import check_psd
 
@@ -96,7 +97,7 @@ def candidate_kernels(
             raise type(error)(f"kernels[{m}]: {error}") from None
         if not (kernel.symmetric and kernel.psd):
             raise ValueError(
-                f"expected symmetric positive semi-definite kernels, got {kernel!r} at {m}"
+                f"expected symmetric positive semi-definite kernels, got {one_line(kernel)} at {m}"
             )
         resolved.append(kernel)
     return resolved

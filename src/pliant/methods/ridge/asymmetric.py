@@ -15,6 +15,7 @@ from pliant.core.kernels.base import Kernel
 from pliant.core.kernels.standard import as_kernel
 from pliant.core.linalg import LUFactors, lu_factors, scale_rows
 from pliant.core.summary import FunctionSummary, Summary
+from pliant.core.text import one_line
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
 from pliant.core.validation import (
@@ -358,7 +359,8 @@ def _square(gram: Array) -> Array:
 def _finite(gram: Array, kernel: Kernel) -> Array:
     if not np.isfinite(gram).all():
         raise ValueError(
-            f"expected finite kernel values, got inf or NaN from {kernel!r}; scale the features"
+            f"expected finite kernel values, got inf or NaN from {one_line(kernel)}; scale the "
+            "features"
         )
     return gram
 

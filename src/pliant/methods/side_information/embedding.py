@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from pliant.core.blocks import in_blocks
 from pliant.core.kernels.base import Kernel
 from pliant.core.summary import Summary
+from pliant.core.text import one_line
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
 from pliant.core.validation import (
@@ -178,7 +179,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         if not isinstance(learner, KernelLearner):
             raise TypeError(
                 "expected learner to be an SCGLogDetLearner, OrderSpectralLearner or "
-                f"LogDetLearner, got {learner!r}"
+                f"LogDetLearner, got {one_line(learner)}"
             )
         for name, value in (("strengths", self.strengths), ("betas", self.betas)):
             if value is not None:

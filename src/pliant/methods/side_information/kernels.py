@@ -6,6 +6,7 @@ explicit features of k0 from landmarks (`LandmarkKernel`).
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -27,6 +28,7 @@ from pliant.core.kernels.standard import (
     as_kernel,
 )
 from pliant.core.linalg import negative_eigenvalue
+from pliant.core.text import one_line
 from pliant.core.typing import Array
 from pliant.core.validation import check_choice, check_gram, check_points, stack_level
 from pliant.methods.side_information.neighbor_graph import NeighborGraphKernel
@@ -65,7 +67,7 @@ def base_kernel(
     base = as_kernel(kernel, points, gamma, feature_names)
     for holds, meaning in ((base.symmetric, "symmetric"), (base.psd, "positive semi-definite")):
         if not holds:
-            raise ValueError(f"expected a kernel that is {meaning}, got {base!r}")
+            raise ValueError(f"expected a kernel that is {meaning}, got {one_line(base)}")
     return base
 
 
@@ -87,11 +89,11 @@ def checked_gram(base: Kernel, points: Array) -> tuple[Array, float | None]:
     """
     gram = base(points)
     if not np.isfinite(gram).all():
-        raise ValueError(f"expected finite kernel values, got inf or NaN from {base!r}")
+        raise ValueError(f"expected finite kernel values, got inf or NaN from {one_line(base)}")
     if isinstance(base, PSD_KERNELS):
         return gram, None
     check_gram(gram)
-    gram = 0.5 * (gram + gram.T)
+    gram = 0.5 * gram + 0.5 * gram.T
     value = negative_eigenvalue(gram, -NEGATIVE)
     if value is not None:
         warnings.warn(
@@ -101,6 +103,20 @@ def checked_gram(base: Kernel, points: Array) -> tuple[Array, float | None]:
             stacklevel=stack_level(),
         )
     return gram, value
+
+
+def trace_of(diagonal: Array) -> float:
+    """Return the sum of k0(x, x) over points.
+
+    Raises ValueError if it, or a squared kernel distance, may leave the range of floats.
+    """
+    largest = float(np.abs(diagonal).max(initial=0.0))
+    if not math.isfinite(max(4, len(diagonal)) * largest):
+        raise ValueError(
+            "expected kernel values whose sums are numbers of double precision, got k0(x, x) up "
+            f"to {largest:.6g}"
+        )
+    return float(diagonal.sum())
 
 
 class PSDPart(NamedTuple):
@@ -176,7 +192,7 @@ class LogDetKernel(Kernel):
         if not self.base.psd:
             return False
         gram = self(np.asarray(self.points))
-        return negative_eigenvalue(0.5 * (gram + gram.T)) is None
+        return negative_eigenvalue(0.5 * gram + 0.5 * gram.T) is None
 
     def _check_loaded(self) -> None:
         """Raise ValueError if the parameters, read from a file, are inconsistent."""
@@ -280,6 +296,6 @@ def nystroem(
         )
     projection = vectors[:, kept] / np.sqrt(values[kept])
     features = in_blocks(points, n_landmarks, lambda block: base(block, landmarks) @ projection)
-    trace = float(base.diag(points).sum())
+    trace = trace_of(base.diag(points))
     missing = 1.0 - float(np.vdot(features, features)) / trace
     return LandmarkKernel(base, landmarks, projection), features, max(0.0, missing)

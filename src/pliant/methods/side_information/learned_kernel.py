@@ -20,6 +20,7 @@ from pliant._version import __version__
 from pliant.core.blocks import in_blocks
 from pliant.core.kernels.base import Kernel, Scaled
 from pliant.core.summary import Summary, summarize
+from pliant.core.text import one_line
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import (
@@ -28,6 +29,7 @@ from pliant.core.validation import (
     check_labels,
     check_parameters,
     check_points,
+    check_random_state,
     check_real,
     check_targets,
     fresh,
@@ -37,7 +39,7 @@ from pliant.core.validation import (
     where_equal,
 )
 from pliant.methods.side_information.kernels import resolve_columns_of
-from pliant.methods.side_information.learner import KernelLearner
+from pliant.methods.side_information.learner import KernelLearner, named_errors
 from pliant.methods.side_information.scg import SCGLogDetLearner
 from pliant.methods.side_information.selection import unit_scale
 
@@ -98,6 +100,7 @@ class BaseLearnedKernel(BaseEstimator):
         """
         with fresh(self):
             check_parameters(self)
+            check_random_state(self.random_state)
             self._learn(X, y)
         return self
 
@@ -137,10 +140,14 @@ class BaseLearnedKernel(BaseEstimator):
         else:
             self.support_vectors_ = points[rows]
             every = np.arange(len(rows))
-            self.learner_, gram = learn(learner, points[rows], targets, every, __version__)
+            with named_errors(learner, "expected a learner that can be fitted to these data"):
+                self.learner_, gram = learn(learner, points[rows], targets, every, __version__)
         self.scale_ = unit_scale(gram) if self.unit_variance else 1.0
         gram *= self.scale_
-        self.machine_ = clone(machine).fit(gram, targets)
+        largest = float(np.abs(gram).max())
+        expected = f"expected machine to take kernel values up to {largest:.6g}"
+        with named_errors(machine, expected):
+            self.machine_ = clone(machine).fit(gram, targets)
 
     def _checked_machine(self) -> Any:
         """Return the estimator if it takes kernel values and predicts the right kind of target."""
@@ -149,11 +156,11 @@ class BaseLearnedKernel(BaseEstimator):
         if "metric" in names or not tags.input_tags.pairwise:
             raise TypeError(
                 'expected machine to take kernel values, with kernel="precomputed", got '
-                f"{machine!r}"
+                f"{one_line(machine)}"
             )
         if tags.estimator_type != self._estimator_type_of_machine:
             kind = self._estimator_type_of_machine
-            raise TypeError(f"expected machine to be a {kind}, got {machine!r}")
+            raise TypeError(f"expected machine to be a {kind}, got {one_line(machine)}")
         return machine
 
     @property
@@ -236,7 +243,7 @@ class BaseLearnedKernel(BaseEstimator):
 def _checked_estimator(name: str, value: Any) -> Any:
     """Return `value` if it is an estimator, and not a class."""
     if not hasattr(value, "fit") or isinstance(value, type):
-        raise TypeError(f"expected {name} to be an estimator, got {value!r}")
+        raise TypeError(f"expected {name} to be an estimator, got {one_line(value)}")
     return value
 
 
@@ -260,7 +267,7 @@ def learned_kernel(learner: Any) -> Kernel:
     if not isinstance(kernel, Kernel):
         raise TypeError(
             "expected learner to learn one kernel, as `kernel_`, got none from "
-            f"{learner!r}; an estimator with one kernel for each pair of classes has none"
+            f"{one_line(learner)}; an estimator with one kernel for each pair of classes has none"
         )
     return kernel
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from pliant.core.blocks import in_blocks
 from pliant.core.kernels.base import Kernel
 from pliant.core.summary import Summary
+from pliant.core.text import one_line
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import Constraint, check_gram, check_parameters, fresh, validate_data
@@ -229,3 +231,22 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         members = np.asarray(self._members())
         if members.dtype.kind not in "iu" or not ((members >= 0) & (members < shape[0])).all():
             raise ValueError(f"expected members_ to be row indices, 0 to {shape[0] - 1}")
+
+
+@contextmanager
+def named_errors(estimator: Any, expected: str) -> Iterator[None]:
+    """Name the estimator in an error that its fit raises, unless it is one of pliant's own.
+
+    Its arithmetic does not warn of values beyond the range of floats.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    except (ValueError, ArithmeticError) as error:
+        if type(estimator).__module__.partition(".")[0] == "pliant":
+            raise
+        reason = " ".join(str(error).split())
+        raise ValueError(
+            f"{expected}, got {one_line(estimator, 200)}, which raised {type(error).__name__}: "
+            f"{reason:.500}"
+        ) from error

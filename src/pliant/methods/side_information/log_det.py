@@ -26,7 +26,7 @@ from pliant.core.validation import (
 )
 from pliant.methods.side_information import bregman
 from pliant.methods.side_information.information import SideInformation
-from pliant.methods.side_information.kernels import LogDetKernel, PSDPart, base_kernel
+from pliant.methods.side_information.kernels import LogDetKernel, PSDPart, base_kernel, trace_of
 from pliant.methods.side_information.ldk_problem import (
     DistanceBounds,
     apart,
@@ -252,6 +252,7 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         self, gram: Array, pairs: Indices, signs: Array
     ) -> tuple[DistanceBounds, float, float]:
         """Return the problem of the pairs that k0 separates, and the bounds u and l."""
+        trace_of(gram.diagonal())  # distances are in the range of floats, too
         used = apart(gram, pairs)
         if not used.any():
             raise ValueError(

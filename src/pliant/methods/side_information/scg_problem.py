@@ -37,6 +37,7 @@ from pliant.methods.side_information.information import (
     SupervisedGraph,
     check_information,
 )
+from pliant.methods.side_information.kernels import trace_of
 
 TINY = 1e-4
 """Below this gamma |K0|, M = (I - R)/gamma loses more than four digits; K0 R is used instead."""
@@ -225,7 +226,7 @@ def graph_size(diagonal: Array) -> float:
 
     No eigenvalue of K0 is larger, so the norm of gamma K0 is at most the strength.
     """
-    total = float(diagonal.sum())
+    total = trace_of(diagonal)
     return total if total > 0 else float(len(diagonal))
 
 

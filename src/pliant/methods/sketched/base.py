@@ -28,6 +28,7 @@ from pliant.core.validation import (
     check_weights,
     fresh,
     integer,
+    is_collection,
     one_of,
     optional,
     real_number,
@@ -175,7 +176,7 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
 
     def _checked_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Samples, Any, Array]:
         """Return rows, targets as they were given, and weights."""
-        if _is_dask(X):
+        if is_collection(X):
             from pliant.methods.sketched.dask_rows import dask_samples
 
             return dask_samples(self, X, y, sample_weight)
@@ -326,7 +327,7 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
     def _outputs(self, X: Any) -> Any:
         """Return f at each point, shape (n_queries,) or (n_queries, t)."""
         check_is_fitted(self)
-        if _is_dask(X):
+        if is_collection(X):
             from pliant.methods.sketched.dask_rows import lazy_outputs
 
             return lazy_outputs(self, X)
@@ -394,12 +395,6 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
                 f"expected an intercept_ for each output, got shape {np.shape(self.intercept_)}"
             )
         check_finite(self, ("dual_coef_", "intercept_"))
-
-
-def _is_dask(X: Any) -> bool:
-    """Whether X is an array or a data frame of Dask."""
-    package = type(X).__module__.partition(".")[0]
-    return package == "dask" or package.startswith("dask_")
 
 
 def _usable(kernel: Kernel, given: Any) -> Kernel:

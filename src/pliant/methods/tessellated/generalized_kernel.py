@@ -370,7 +370,8 @@ def monomial_basis(n_features: int, degree: int, with_z: bool) -> MonomialBasis:
     z_sums = _exponents(n_features, 2 * degree if with_z else 0)
     # Many monomials share a gamma: look up the sums of the distinct ones only, then expand them.
     distinct, which = np.unique(gamma, axis=0, return_inverse=True)
-    sums = _positions((distinct[:, None] + distinct).reshape(-1, n_features), z_sums)
+    pairs = (distinct[:, None] + distinct).reshape(len(distinct) ** 2, n_features)
+    sums = _positions(pairs, z_sums)
     which = which.ravel()
     return MonomialBasis(
         n_features, degree, in_x, _positions(delta, in_x), gamma, z_sums,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from pliant.core.kernels.base import Kernel
+from pliant.core.text import one_line
 from pliant.core.typing import Array
 from pliant.core.validation import Constraint, optional
 from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor
@@ -19,7 +20,7 @@ def _check_family(_name: str, value: Any) -> None:
     if not isinstance(value, GeneralizedKernel):
         raise ValueError(
             f"expected a GeneralizedKernel, such as GeneralizedPolynomial() or "
-            f"QuadratureKernel(...), got {value!r}"
+            f"QuadratureKernel(...), got {one_line(value)}"
         )
 
 

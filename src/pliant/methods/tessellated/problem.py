@@ -35,6 +35,7 @@ import numpy.typing as npt
 import scipy.linalg
 
 from pliant.core.blocks import in_blocks
+from pliant.core.text import one_line
 from pliant.core.typing import Array
 from pliant.methods.svm.dual import Certificate, MarginDual
 from pliant.methods.svm.rows import CachedRows, DenseRows
@@ -143,7 +144,7 @@ class KernelLearning:
         if not finite:
             raise ValueError(
                 f"expected finite kernel values in {gram.dtype}, got inf or NaN from "
-                f"{self.kernel!r}; scale the features"
+                f"{one_line(self.kernel)}; scale the features"
             )
         return gram
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant.core.kernels.base import Kernel
+from pliant.core.text import one_line
 from pliant.core.typing import Array, Between, Columns, Indices
 from pliant.core.validation import check_points, check_real
 from pliant.methods.svm.rows.dense import Pause, add_both, add_rows, part, place, used_rows
@@ -191,14 +192,14 @@ class CachedRows:
         if not finite:
             raise ValueError(
                 f"expected finite kernel values in {self.dtype}, got inf or NaN from "
-                f"{self.kernel!r}; scale the features"
+                f"{one_line(self.kernel)}; scale the features"
             )
         return rounded
 
     def _check_symmetry(self) -> None:
         """Raise ValueError for a kernel that is not symmetric, by attribute or on some points."""
         if not self.kernel.symmetric:
-            raise ValueError(f"expected a symmetric kernel, got {self.kernel!r}")
+            raise ValueError(f"expected a symmetric kernel, got {one_line(self.kernel)}")
         some = np.unique(np.linspace(0, len(self) - 1, min(len(self), SAMPLE)).astype(np.intp))
         gram = self._values(some, some)
         skew = np.abs(gram - gram.T)

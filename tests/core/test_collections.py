@@ -1,0 +1,93 @@
+"""Rows of Dask collections: samples, reductions, and errors of the scheduler."""
+
+from concurrent.futures import CancelledError
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.utils.random import sample_without_replacement
+
+from pliant.core import collections
+from pliant.core.collections import LEAST_OF_CLASS, Rows, compute, reduced
+
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+
+
+@pytest.fixture(autouse=True)
+def _in_this_thread():
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+def drawn_slowly(labels, weights, size, seed):
+    """The row numbers of a sample, one label after the other."""
+    rng, numbers = np.random.RandomState(seed), []
+    counted = [row for row in range(len(labels)) if weights[row] > 0]
+    for label in sorted({labels[row] for row in counted}):
+        own = [row for row in counted if labels[row] == label]
+        if len(counted) <= size:
+            numbers += own
+            continue
+        count = min(len(own), max(LEAST_OF_CLASS, size * len(own) // len(counted)))
+        numbers += [own[k] for k in sample_without_replacement(len(own), count, random_state=rng)]
+    return sorted(numbers)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    n=st.integers(2, 80),
+    cuts=st.lists(st.integers(0, 80), max_size=4),
+    size=st.integers(1, 100),
+    seed=st.integers(0, 99),
+)
+def test_a_sample_is_that_of_a_slow_loop_however_rows_are_divided(n, cuts, size, seed):
+    rng = np.random.default_rng(seed)
+    X, weights = np.arange(2.0 * n).reshape(n, 2), rng.integers(0, 3, size=n).astype(float)
+    labels = rng.choice(np.array(["a", "b", "c"]), size=n, p=[0.8, 0.15, 0.05])
+    weights[:2], labels[:2] = 1.0, ["a", "b"]
+    ends = [0, *sorted(min(cut, n) for cut in cuts), n]
+    chunks = (tuple(np.diff(ends).tolist()), (2,))
+    rows = Rows.of(da.from_array(X, chunks=chunks), labels, weights, labelled=True)
+    places = rows.draw(rows.groups(), size, np.random.RandomState(seed))
+    sample = rows.take(places, np.zeros(0, dtype=np.intp), lambda block: block.X)
+    expected = drawn_slowly(labels, weights, size, seed)
+    np.testing.assert_array_equal(sample.numbers, expected)
+    for part, of_all in zip(sample.rows, (X, labels, weights), strict=True):
+        np.testing.assert_array_equal(part, of_all[expected])
+    others = np.setdiff1d(np.flatnonzero(weights), expected)
+    np.testing.assert_array_equal(np.concatenate(sample.rest), X[others])
+
+
+@pytest.mark.parametrize("count", [1, 2, 8, 9, 65, 100])
+def test_a_reduction_adds_up_all_tasks(count):
+    tasks = [dask.delayed(k) for k in range(count)]
+    seen = []
+
+    def combine(parts):
+        seen.append(len(parts))
+        return sum(parts)
+
+    assert reduced(tasks, combine) == count * (count - 1) // 2
+    assert max(seen, default=1) <= collections.BRANCHES
+
+
+def test_errors_of_partitions_stay_and_a_lost_scheduler_is_named(monkeypatch):
+    comm = pytest.importorskip("distributed.comm")
+
+    def absent():
+        raise FileNotFoundError("part-3.parquet")
+
+    with pytest.raises(FileNotFoundError, match="part-3"):
+        compute([dask.delayed(absent)()])
+    for error in (CancelledError("scheduler-connection-lost"), comm.CommClosedError("gone")):
+
+        def lost(*tasks, error=error):
+            raise error
+
+        monkeypatch.setattr(dask, "compute", lost)
+        with pytest.raises(RuntimeError, match="expected a Dask scheduler") as caught:
+            compute([])
+        assert str(error) in str(caught.value)
+        assert caught.value.__cause__ is error

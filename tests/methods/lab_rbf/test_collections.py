@@ -1,0 +1,386 @@
+"""LAB-RBF on Dask collections, computed in this process: beside fits in memory and a slow twin."""
+
+import pickle
+import re
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from pliant import LABRBFClassifier, LABRBFRegressor
+from pliant.methods.lab_rbf import collection
+from pliant.methods.lab_rbf.ensemble import Watch
+from pliant.persistence import load_model, save_model
+
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+
+QUICK = {
+    "n_support": 12,
+    "n_members": 2,
+    "max_iter": 4,
+    "random_state": 0,
+    "max_bandwidth_rows": 120,
+}
+SIZE = 200
+"""Rows of a sample, where the fit sees more."""
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-1, 1, size=(900, 3))
+Y = np.sin(3 * X[:, 0]) + X[:, 1] + 0.1 * RNG.normal(size=900)
+SKEWED = np.exp(3 * Y)
+LABELS = np.array(["high", "low", "middle"])[np.digitize(Y, [-0.8, 0.8])]
+WEIGHTS = RNG.integers(0, 3, size=900).astype(float)
+NEW = RNG.uniform(-1.5, 1.5, size=(50, 3))
+
+
+@pytest.fixture(autouse=True)
+def _in_this_thread():
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+@pytest.fixture
+def sampled(monkeypatch):
+    monkeypatch.setattr(collection, "SAMPLED", SIZE)
+
+
+def parted(array, *lengths):
+    """The array in partitions of these lengths, the last one for what is left."""
+    rest = len(array) - sum(lengths)
+    return da.from_array(array, chunks=((*lengths, rest), *((d,) for d in array.shape[1:])))
+
+
+def quick(**options):
+    return LABRBFRegressor(**{**QUICK, **options})
+
+
+def classifier(**options):
+    return LABRBFClassifier(**{**QUICK, **options})
+
+
+# Where all rows fit into the sample, a fit is that in memory
+
+
+@pytest.mark.parametrize(
+    ("model", "y", "weights"),
+    [
+        (quick(), Y, None),
+        (quick(dtype="float64", calibration=0.2), Y, None),
+        (quick(), np.column_stack([Y, Y**2]), WEIGHTS),
+        (quick(n_members=1), np.exp(2 * SKEWED / SKEWED.max()), WEIGHTS),
+        (quick(objective="interpolation"), Y, None),
+        (quick(support=np.array([700, 3, 500])), Y, 1 + WEIGHTS),
+        (quick(validation_fraction=0, alpha=1.0, shrinkage=0.1), Y, None),
+    ],
+    ids=["plain", "calibrated", "two outputs", "logarithm", "interpolation", "support", "all rows"],
+)
+def test_a_regression_that_fits_the_sample_is_the_one_in_memory(model, y, weights):
+    here = clone(model).fit(X, y, weights)
+    pieces = None if weights is None else parted(weights, 500)
+    there = clone(model).fit(parted(X, 100, 0, 350), parted(y, 450, 200), pieces)
+    np.testing.assert_array_equal(there.support_, here.support_)
+    np.testing.assert_allclose(there.limits_, here.limits_, rtol=1e-12)
+    new, atol = parted(NEW, 7, 0, 20), 1e-6 * np.abs(y).max()
+    names = ["predict"]
+    if here.error_model_ is not None:
+        names += ["predict_interval", "predict_quantile"]
+        std = there.predict(new, return_std=True)[1].compute()
+        np.testing.assert_allclose(std, here.predict(NEW, return_std=True)[1], rtol=1e-6)
+    for name in [*names, "distance_to_support"]:
+        expected, lazy = getattr(here, name)(NEW), getattr(there, name)(new)
+        assert isinstance(lazy, da.Array)
+        assert (lazy.dtype, lazy.shape) == (expected.dtype, expected.shape)
+        assert lazy.chunks[0] == (7, 0, 20, 23)
+        np.testing.assert_allclose(lazy.compute(), expected, rtol=1e-6, atol=atol)
+    here.refit_coefficients(X[::2], y[::2])
+    there.refit_coefficients(parted(X[::2], 50), parted(y[::2], 99, 100))
+    np.testing.assert_allclose(there.predict(NEW), here.predict(NEW), rtol=0, atol=atol)
+
+
+@pytest.mark.parametrize("y", [LABELS, (Y > 0).astype(int), Y > 1], ids=["text", "int", "bool"])
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
+def test_a_classification_that_fits_the_sample_is_the_one_in_memory(loss, y):
+    here = classifier(loss=loss).fit(X, y, WEIGHTS)
+    there = classifier(loss=loss).fit(parted(X, 1, 400), parted(y, 300, 0), parted(WEIGHTS, 9))
+    np.testing.assert_array_equal(there.classes_, here.classes_)
+    new = parted(NEW, 20)
+    for name in ("decision_function", "predict_proba", "predict_log_proba", "predict"):
+        expected, lazy = getattr(here, name)(NEW), getattr(there, name)(new)
+        assert (lazy.dtype, lazy.chunks[0]) == (expected.dtype, (20, 30))
+        if name == "predict":
+            np.testing.assert_array_equal(lazy.compute(), expected)
+        else:
+            np.testing.assert_allclose(lazy.compute(), expected, rtol=0, atol=1e-6)
+    unknown = parted(np.full(50, "zebra" if y is LABELS else 7), 20)
+    with pytest.raises(ValueError, match=r"expected y out of .* got ('zebra'|7)"):
+        there.refit_coefficients(new, unknown)
+
+
+def test_single_precision_and_a_frame_with_names(tmp_path):
+    frame = pd.DataFrame(X.astype(np.float32), columns=["a", "b", "c"])
+    here = quick().fit(frame, Y)
+    series = pd.Series(Y).convert_dtypes()  # a type of pandas, with its own missing values
+    pieces = dd.from_pandas(frame, npartitions=4), dd.from_pandas(series, npartitions=3)
+    there = quick().fit(*pieces)
+    assert there.feature_names_in_.tolist() == ["a", "b", "c"]
+    lazy = there.predict(pieces[0])
+    assert np.isnan(lazy.shape[0])  # as the lengths of the frame's partitions
+    np.testing.assert_allclose(lazy.compute(), here.predict(frame), rtol=0, atol=1e-6)
+    with pytest.raises(ValueError, match="feature names"):
+        there.predict(pieces[0].rename(columns={"a": "z"}))
+    save_model(there, tmp_path / "model.pliant")
+    loaded = load_model(tmp_path / "model.pliant").model
+    np.testing.assert_array_equal(loaded.predict(frame), there.predict(frame))
+    texts = dd.from_pandas(pd.Series(LABELS), npartitions=2)
+    np.testing.assert_array_equal(
+        classifier().fit(parted(X, 30), texts).predict(X), classifier().fit(X, LABELS).predict(X)
+    )
+
+
+# Beyond the sample: a slow twin, which fits in memory and sees all rows at the end
+
+
+def twin(model, rows, points, y, weights=None):
+    """The fit in memory to some rows, whose coefficients are then fitted to all of them."""
+
+    class Twin(type(model)):
+        def _set_coefficients(self, table, runs):
+            targets = np.log(y) if table.log_target else y
+            targets = targets.reshape(len(points), -1)
+            w = np.ones(len(points)) if weights is None else weights
+            low, high = points[w > 0].min(axis=0), points[w > 0].max(axis=0)
+            self.target_low_ = y[w > 0].min(axis=0, keepdims=True)
+            self.target_high_ = y[w > 0].max(axis=0, keepdims=True)
+            mean = w @ targets / w.sum()
+            for run in runs:
+                margin = (high - low) / 8
+                run.member.limits_ = np.stack([low - margin, high + margin])
+                F = run.member.features(points)
+                A = F.T @ (w[:, None] * F) + run.member.alpha_ * np.eye(F.shape[1])
+                a = np.linalg.solve(A, F.T @ (w[:, None] * (targets - mean)))
+                run.member.set_coefficients(a, mean)
+
+    some = None if weights is None else weights[rows]
+    return Twin(**model.get_params()).fit(points[rows], y[rows], some)
+
+
+@pytest.mark.usefixtures("sampled")
+@pytest.mark.parametrize(
+    ("y", "weights"), [(Y, None), (Y, 1 + WEIGHTS), (SKEWED, None)], ids=["plain", "weights", "log"]
+)
+def test_beyond_the_sample_a_fit_is_that_of_the_twin(y, weights, monkeypatch):
+    monkeypatch.setattr("pliant.methods.lab_rbf.regressor.LEAST_ROWS", 100)
+    pieces = None if weights is None else parted(weights, 500)
+    model = quick().fit(parted(X, 100, 350), parted(y, 600), pieces)
+    rows = collection.draw(quick(), parted(X, 9), parted(y, 600), pieces).sample.numbers
+    assert len(rows) == len(np.unique(rows)) == SIZE
+    slow = twin(quick(), rows, X, y, weights)
+    assert slow.target_transform_ == model.target_transform_ == ("log" if y is SKEWED else None)
+    np.testing.assert_array_equal(model.support_, rows[slow.support_])
+    for name in ("predict", "predict_interval"):
+        expected = getattr(slow, name)(NEW)
+        np.testing.assert_allclose(getattr(model, name)(NEW), expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.usefixtures("sampled")
+def test_signs_of_all_rows_and_calibration_rows_that_no_coefficient_sees():
+    y = np.where(Y > 0.3, 1, 0)
+    model = classifier(loss="squared").fit(parted(X, 450), parted(y, 600))
+    for member in model.members_:
+        F, signs = member.features(X), 2.0 * y - 1.0
+        A = F.T @ F + member.alpha_ * np.eye(F.shape[1])
+        a = np.linalg.solve(A, F.T @ (signs - signs.mean()))
+        np.testing.assert_allclose(member.dual_coef_[:, 0], a[: len(member.dual_coef_)], rtol=1e-6)
+    outliers = np.where(np.arange(900) % 2, Y, 100.0)
+    calibrated = quick(calibration=0.3).fit(parted(X, 450), parted(outliers, 600))
+    assert len(calibrated.error_model_.errors) == 0.3 * SIZE
+    drawn = collection.draw(quick(), parted(X, 450), parted(outliers, 600), None)
+    order = np.random.RandomState(0).permutation(SIZE)
+    kept = np.setdiff1d(np.arange(900), drawn.sample.numbers[order[: int(0.3 * SIZE)]])
+    for member in calibrated.members_:
+        np.testing.assert_allclose(member.intercept_, outliers[kept].mean(), rtol=1e-12)
+    again = quick().fit(X, Y).calibrate(parted(X, 450), parted(Y, 600))
+    assert again.error_model_.exact
+    assert len(again.error_model_.errors) == SIZE
+
+
+@pytest.mark.usefixtures("sampled")
+def test_the_sample_depends_on_the_rows_and_the_seed_alone():
+    rare = np.where(np.arange(900) >= 895, "rare", LABELS)
+
+    def drawn(model, lengths, y):
+        return collection.draw(model, parted(X, *lengths), parted(y, 20), None).sample
+
+    for model, y in ((quick(), Y), (classifier(), rare)):
+        one, two = (drawn(model, lengths, y) for lengths in ((450,), (0, 1, 300, 200)))
+        np.testing.assert_array_equal(one.numbers, two.numbers)
+        np.testing.assert_array_equal(one.rows.X, X[one.numbers])
+        np.testing.assert_array_equal(one.rows.y, y[one.numbers])
+        other = drawn(model.set_params(random_state=1), (450,), y)
+        assert not np.array_equal(other.numbers, one.numbers)
+    share = {label: np.mean(one.rows.y == label) for label in np.unique(rare)}
+    assert (one.rows.y == "rare").sum() == 5  # all of them
+    assert share["low"] == pytest.approx(np.mean(rare == "low"), abs=0.02)
+    chosen = quick(support=np.array([899, 0, 450])).fit(parted(X, 450), parted(Y, 600))
+    assert set(chosen.support_) == {899, 0, 450}
+    assert quick().fit(parted(X, 10), parted(Y, 600)).fit(parted(X, 450), Y).n_features_in_ == 3
+
+
+@pytest.mark.usefixtures("sampled")
+def test_a_low_target_beyond_the_sample_forbids_the_logarithm(monkeypatch):
+    monkeypatch.setattr("pliant.methods.lab_rbf.regressor.LEAST_ROWS", 100)
+    pieces = parted(X, 450)
+    low = SKEWED.copy()
+    beyond = np.setdiff1d(
+        np.arange(900), collection.draw(quick(), pieces, low, None).sample.numbers
+    )
+    low[beyond[0]] = -1.0
+    assert quick().fit(pieces, low).target_transform_ is None
+    model = quick().fit(pieces, SKEWED)
+    assert model.target_transform_ == "log"
+    with pytest.raises(
+        ValueError, match=r"expected y > 0, since its logarithm was learned, got -1"
+    ):
+        model.refit_coefficients(pieces, low)
+
+
+# Predictions are lazy
+
+
+def test_predictions_are_computed_when_they_are_asked_for():
+    model, calls = quick().fit(X, Y), []
+
+    def made(block):
+        calls.append(len(block))
+        return block
+
+    lazy = model.predict(parted(NEW, 20).map_blocks(made, dtype=float, meta=np.empty((0, 0))))
+    assert calls == []
+    lazy[:5].compute()
+    assert calls == [20]
+    assert model.score(parted(X, 450), parted(Y, 300)) == pytest.approx(model.score(X, Y))
+    halves = da.from_array(NEW, chunks=(20, 2))  # features of a row in two chunks
+    np.testing.assert_array_equal(model.predict(halves).compute(), model.predict(NEW))
+    unknown = halves[halves[:, 0] > 0]
+    expected = model.predict(NEW[NEW[:, 0] > 0])
+    np.testing.assert_allclose(model.predict(unknown).compute(), expected, rtol=1e-12)
+    with pytest.raises(ValueError, match="X has 2 features, but LABRBFRegressor is expecting 3"):
+        model.predict(halves[:, :2])
+    with pytest.raises(ValueError, match=r"partition 1: Input X contains NaN"):
+        model.predict(da.where(da.arange(50, chunks=20)[:, None] == 25, np.nan, halves)).compute()
+    with pytest.raises(NotFittedError):
+        quick().predict(halves)
+    with pytest.raises(ValueError, match="expected coverage < 1, got 2"):
+        model.predict_interval(halves, coverage=2.0)
+
+
+def test_unknown_lengths_are_computed():
+    points, y = parted(X, 450), parted(Y, 600)
+    some = X[:, 2] > 0.1
+    fitted = quick().fit(points[some], y[some])
+    np.testing.assert_allclose(fitted.predict(NEW), quick().fit(X[some], Y[some]).predict(NEW))
+
+
+# Faults
+
+
+def odd_dtype(block, block_info=None):
+    """Text, in the second partition, whatever the array announces."""
+    return block.astype(str) if block_info[0]["chunk-location"][0] == 1 else block
+
+
+def at(array, row, value):
+    changed = array.astype(np.result_type(array, type(value)))
+    changed[row] = value
+    return changed
+
+
+PIECES = {"X": X, "y": Y}
+MIXED = da.concatenate(
+    [da.from_array(np.array(["a"] * 450, object), chunks=450), da.from_array(np.arange(450))]
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"X": parted(at(X, (500, 1), np.nan), 450)},
+         "partition 1 (rows 450 to 899): expected finite numbers in X, got nan in row 500"),
+        ({"X": parted(at(X, (3, 2), -np.inf), 450)},
+         "partition 0 (rows 0 to 449): expected finite numbers in X, got -inf in row 3, column 2"),
+        ({"y": parted(at(Y, 600, np.inf), 450)},
+         "partition 1 (rows 450 to 899): expected finite numbers in y, got inf in row 600"),
+        ({"X": parted(X, 450).map_blocks(odd_dtype, dtype=float, meta=np.empty((0, 0)))},
+         "partition 1 (rows 450 to 899): expected numbers in X, got dtype <U"),
+        ({"X": parted(X.astype(str), 450)}, "expected X to hold numbers, got dtype <U"),
+        ({"y": parted(Y[:-1], 450)}, "expected as many rows in y as in X, 900, got 899"),
+        ({"sample_weight": da.ones(7)}, "as many rows in sample_weight as in X, 900, got 7"),
+        ({"sample_weight": da.from_array(at(WEIGHTS, 5, -2.0))}, ">= 0, got -2"),
+        ({"sample_weight": da.from_array(at(WEIGHTS, 5, np.nan))},
+         "expected finite numbers in sample_weight, got nan in row 5"),
+        ({"sample_weight": da.zeros(900)}, "expected some rows of positive weight, got none"),
+        ({"y": None}, "expected y, the targets of LABRBFRegressor, got None"),
+        ({"X": da.ones(900)}, "expected X of shape (n_samples, n_features), got (900,)"),
+        ({"X": parted(X[:1]), "y": Y[:1]}, "expected at least 2 rows in X, got 1"),
+        ({"y": da.ones((900, 1, 1))}, "expected y of 1 or 2 dimensions, got shape (900, 1, 1)"),
+        ({"y": da.ones(900)}, "expected a target that varies, got y = 1.0 in all 900 rows"),
+        ({"X": dd.from_pandas(pd.DataFrame({"a": Y, "town": LABELS}), npartitions=2)},
+         "expected columns of numbers in X, got dtype str"),
+        ({"X": dask.delayed(X)}, "expected X as a dask.array or a dask.dataframe, got DelayedLeaf"),
+        ({"y": dask.delayed(Y)}, "expected y as a dask.array or"),
+    ],
+)  # fmt: skip
+def test_a_fault_is_one_clear_error(changes, message):
+    model = quick()
+    with pytest.raises((ValueError, TypeError), match=re.escape(message)):
+        model.fit(**{"X": parted(X, 450), "y": parted(Y, 300), **changes})
+    assert not hasattr(model, "members_")
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (da.zeros(900), "expected at least two classes, got one class: 0.0"),
+        (MIXED, "labels of one type in all partitions of y, got 'a' and 0"),
+        (parted(Y, 450), "expected class labels, got the real number"),
+        (parted(at(Y.round(), 7, np.nan), 450), "expected finite labels, got nan in y at 7"),
+    ],
+)
+def test_faults_of_labels(y, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        classifier().fit(parted(X, 450), y)
+    one_class_each = np.sort(LABELS)  # partitions of one class only are fine
+    model = classifier().fit(parted(X, 300), parted(one_class_each, 200, 200))
+    assert model.classes_.tolist() == ["high", "low", "middle"]
+
+
+def test_dask_that_is_missing_is_named(monkeypatch):
+    from pliant.core import collections
+
+    def missing(name):
+        raise ImportError(f"No module named {name!r}")
+
+    monkeypatch.setattr(collections, "import_module", missing)
+    with pytest.raises(ImportError, match=re.escape("pip install 'pliant[dask]'")):
+        quick().fit(parted(X, 450), Y)
+
+
+# Members in other processes
+
+
+def test_a_worker_knows_the_time_that_is_left_but_no_callback():
+    asked = []
+    watch = Watch(lambda step: asked.append(step), 0.05)
+    copy = pickle.loads(pickle.dumps(watch))
+    assert watch.listened
+    assert not copy()
+    assert copy.ends == watch.ends
+    assert asked == []
+    time.sleep(0.06)
+    assert copy()
+    assert pickle.loads(pickle.dumps(copy)).stopped

@@ -1,0 +1,152 @@
+"""LAB-RBF on a Dask cluster of two processes, also where one of them dies, or all is lost."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import joblib
+import numpy as np
+import pytest
+
+from pliant import LABRBFClassifier, LABRBFRegressor
+from pliant.methods.lab_rbf import collection
+from pliant.methods.lab_rbf.ensemble import EnsembleTrainer
+
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+distributed = pytest.importorskip("distributed")
+
+pytestmark = pytest.mark.slow
+
+QUICK = {"n_support": 12, "n_members": 2, "max_iter": 4, "random_state": 0}
+ROWS, LENGTH = 1600, 200
+NEW = np.random.default_rng(1).uniform(-1, 1, size=(50, 3))
+
+
+@pytest.fixture(scope="module")
+def client():
+    place = {"host": "127.0.0.1", "dashboard_address": ":0", "memory_limit": "1GiB"}
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, **place) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def table(folder=None, kill_at=None, slow=0.0):
+    """A lazy table; its partition that is made as the `kill_at`-th one kills its worker, once."""
+    return da.map_blocks(
+        partition,
+        chunks=((LENGTH,) * (ROWS // LENGTH), (4,)),
+        dtype=float,
+        meta=np.empty((0, 0)),
+        folder=None if folder is None else str(folder),
+        kill_at=kill_at,
+        slow=slow,
+    )
+
+
+def partition(folder, kill_at, slow, block_info=None):
+    k = block_info[None]["chunk-location"][0]
+    if folder is not None:
+        open(os.path.join(folder, f"{k}-{time.monotonic_ns()}"), "x").close()
+        if len(os.listdir(folder)) == kill_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(slow)
+    rng = np.random.default_rng(k)
+    X = rng.uniform(-1, 1, size=(LENGTH, 3))
+    return np.column_stack([X, np.sin(3 * X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=LENGTH)])
+
+
+def quick(**options):
+    return LABRBFRegressor(**{**QUICK, **options})
+
+
+@pytest.mark.parametrize("phase", ["sample", "reduction", "prediction"])
+@pytest.mark.usefixtures("client")
+def test_a_worker_that_is_killed_changes_nothing(phase, tmp_path, monkeypatch):
+    monkeypatch.setattr(collection, "SAMPLED", 500)
+    kill_at = {"sample": 3, "reduction": ROWS // LENGTH + 4, "prediction": 3}[phase]
+    with dask.config.set(scheduler="synchronous"):
+        here = quick(max_bandwidth_rows=300).fit(table()[:, :3], table()[:, 3])
+        expected = here.predict(table()[:, :3]).compute()
+    rows = table(tmp_path, kill_at)
+    sound = table()
+    fitted_to = sound if phase == "prediction" else rows
+    model = quick(max_bandwidth_rows=300).fit(fitted_to[:, :3], fitted_to[:, 3])
+    predicted = model.predict((rows if phase == "prediction" else sound)[:, :3]).compute()
+    assert len(os.listdir(tmp_path)) > kill_at  # one was killed, and what it had was made again
+    np.testing.assert_allclose(predicted, expected, rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(model.bandwidths_, here.bandwidths_)
+
+
+@pytest.mark.usefixtures("client")
+def test_members_are_learned_on_the_workers(monkeypatch):
+    X, y = (np.asarray(part.compute()) for part in (table()[:, :3], table()[:, 3]))
+    labels = np.where(y > 0, "up", "down")
+    here = quick().fit(X, y), LABRBFClassifier(**QUICK).fit(X, labels)
+
+    def not_here(*args, **kwargs):
+        raise AssertionError("a member is learned in this process")
+
+    not_here.__name__ = not_here.__qualname__ = "_train_member"
+    monkeypatch.setattr(EnsembleTrainer, "_train_member", not_here)
+    with joblib.parallel_config(backend="dask"):
+        there = (
+            quick(max_seconds=600).fit(table()[:, :3], table()[:, 3]),
+            LABRBFClassifier(**QUICK).fit(X, labels),
+        )
+    np.testing.assert_array_equal(there[0].bandwidths_, here[0].bandwidths_)
+    np.testing.assert_allclose(there[0].predict(NEW), here[0].predict(NEW), rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(there[1].predict_proba(NEW), here[1].predict_proba(NEW))
+
+
+def test_a_lost_scheduler_is_one_clear_error(tmp_path):
+    address = tmp_path / "scheduler.json"
+    options = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
+    commands = {
+        "scheduler": [*options, "--scheduler-file", str(address)],
+        "worker": ["--scheduler-file", str(address), "--nthreads", "1", "--no-dashboard"],
+    }
+    running = []
+    try:
+        for name, arguments in commands.items():
+            command = [sys.executable, "-m", "dask", name, *arguments]
+            running.append(
+                subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            )
+            while not address.exists():
+                assert running[0].poll() is None
+                time.sleep(0.05)
+        with (
+            dask.config.set({"distributed.comm.timeouts.connect": "2s"}),
+            distributed.Client(scheduler_file=str(address), timeout="60s") as client,
+        ):
+            client.wait_for_workers(1, timeout=60)
+            rows = table(tmp_path, slow=0.2)
+
+            def stop():
+                while len(os.listdir(tmp_path)) < 3:
+                    time.sleep(0.05)
+                running[0].kill()
+
+            with (
+                joblib.parallel_config("threading"),
+                pytest.raises(
+                    RuntimeError, match=r"expected a Dask scheduler .*, but it was lost: got "
+                ),
+            ):
+                joblib.Parallel(n_jobs=2)(
+                    [joblib.delayed(stop)(), joblib.delayed(fit_with)(client, rows)]
+                )
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+
+
+def fit_with(client, rows):
+    with client.as_current():
+        return quick().fit(rows[:, :3], rows[:, 3])
