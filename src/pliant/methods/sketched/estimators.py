@@ -138,8 +138,8 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
 
     **Costs.** Time: O(m^3) for the factors; for each pass O(n m (d + t)) for d features and t
     outputs, or for "direct" O(n m^2) in all. Memory, in numbers: 2 m^2, a few times the block,
-    what is kept of the kernel values, and 3 n t for centred targets and weights. A million
-    samples of 20 features and 2000 centres: ``benchmarks/results/sketched.md``.
+    what is kept of the kernel values, and 4 n t for centred targets and weights. 50 000 samples
+    and 2000 centres beside scikit-learn: ``benchmarks/results/sketched.md``.
 
     **Dask.** X may be a Dask array or data frame: each pass is a sum over its partitions, by a
     tree, and `predict` then returns a Dask array. Targets and weights are computed, X is not.
