@@ -208,7 +208,7 @@ def _options(arguments: Sequence[str], known: Mapping[str, Study]) -> argparse.N
     if data is not None and not data.is_dir():
         parser.error(f"expected --data to be an existing folder, got {str(data)!r}")
     if options.command == "overview":
-        left_out = sorted(set(options.only) & {*profiles.OWN, *content.BENCHMARKS})
+        left_out = sorted(set(options.only) & {*profiles.LEFT_OUT, *content.BENCHMARKS})
         if options.profile == "quick" and left_out:
             parser.error(f"expected --profile full with --only {left_out[0]}: quick leaves it out")
         if unknown := sorted(set(options.only) - set(NAMES)):

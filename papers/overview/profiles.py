@@ -32,7 +32,13 @@ QUICK_FIGURES = ("dank-figure-1", "dank-figure-2", "knpl-figure-3", "lab-rbf-fig
 """Figures that are drawn in some seconds."""
 
 OWN = tuple(study.name for study in STUDIES.values() if not study.beside.printed)
-"""Studies without a number of a paper: the quick profile leaves them out."""
+"""Studies without a number of a paper."""
+
+SLOW = ("tkl-table-3-large",)
+"""Studies that take many minutes for a single split."""
+
+LEFT_OUT = (*OWN, *SLOW)
+"""Studies that the quick profile leaves out."""
 
 Paid = tuple[str, str, str]
 """A measurement: protocol, contestant, set; studies that share it pay for it once."""
@@ -90,7 +96,7 @@ def _costs(kept: Mapping[str, Document]) -> dict[tuple[str, str], dict[Paid, flo
     costs: dict[tuple[str, str], dict[Paid, float]] = {}
     for study in STUDIES.values():
         names = [study.name, *([study.beside.baseline_in] if study.beside.baseline_in else [])]
-        if study.name in OWN or study.name not in kept:
+        if study.name in LEFT_OUT or study.name not in kept:
             continue
         for result in (r for name in names if name in kept for r in kept[name]["results"]):
             key = (repr(study.protocol), result["contestant"], result["set"])
