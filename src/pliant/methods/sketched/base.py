@@ -324,19 +324,10 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         )
 
     @blas_limited
-    def _outputs(self, X: Any) -> Any:
+    def _outputs(self, X: Any) -> Array:
         """Return f at each point, shape (n_queries,) or (n_queries, t)."""
         check_is_fitted(self)
-        if is_collection(X):
-            from pliant.methods.sketched.dask_rows import lazy_outputs
-
-            return lazy_outputs(self, X)
         points = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
-        return self._block_outputs(points)
-
-    @blas_limited
-    def _block_outputs(self, points: Array) -> Array:
-        """Return f at checked points in memory."""
         device = self._prediction_device()
         values = KernelRows(self.kernel_, self.support_vectors_, device)
         coefficients = device.array(self.dual_coef_)

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.class_weight import compute_class_weight
 
+from pliant.core.lazily import by_partition
 from pliant.core.typing import Array
 from pliant.core.validation import check_targets, class_codes, plain
 from pliant.methods.sketched.base import BaseSketched
@@ -207,6 +207,7 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
     def _targets(self, y: Any, weights: Array) -> tuple[Array, Array]:
         return check_targets(y), weights
 
+    @by_partition
     def predict(self, X: Any) -> Any:
         """Return f at each point, shape (n_queries,) or (n_queries, n_outputs).
 
@@ -410,6 +411,7 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
             raise ValueError(f"expected finite class weights > 0, got {self.class_weight!r}")
         return np.asarray(factors, dtype=np.float64)
 
+    @by_partition
     def decision_function(self, X: Any) -> Any:
         """Return f at each point.
 
@@ -425,6 +427,7 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
         """
         return self._outputs(X)
 
+    @by_partition
     def predict(self, X: Any) -> Any:
         """Return the predicted classes, shape (n_queries,).
 
@@ -433,19 +436,8 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
         X : array-like of shape (n_queries, n_features), or a Dask array or data frame
             Of Dask, the result is a Dask array that is computed partition by partition.
         """
-        decision = self.decision_function(X)
-        if isinstance(decision, np.ndarray):
-            return self._classes(decision)
-        return decision.map_blocks(
-            self._classes,
-            drop_axis=[1] if decision.ndim == 2 else None,
-            dtype=self.classes_.dtype,
-            meta=self.classes_[:0],
-        )
-
-    def _classes(self, decision: Array) -> npt.NDArray[Any]:
-        """Return the classes for values of f."""
-        codes = (decision > 0).astype(np.intp) if decision.ndim == 1 else decision.argmax(axis=1)
+        f = self._outputs(X)
+        codes = (f > 0).astype(np.intp) if f.ndim == 1 else f.argmax(axis=1)
         return np.asarray(self.classes_[codes])
 
     def _check_loaded(self) -> None:
