@@ -99,7 +99,7 @@ def test_partitions_are_never_all_in_memory():
         (
             parts(np.where(X > 0.99, np.nan, X)),
             Y,
-            r"partition 2 .*numbers in X, got nan in row 266, column 1",
+            r"partition \d .*numbers in X, got nan in row \d+, column \d",
         ),
         (parts(X)[:1], Y[:1], "expected at least 2 rows in X, got 1"),
         (parts(X)[:, 0], Y, r"expected X of shape \(n_samples, n_features\), got \(400,\)"),
