@@ -158,6 +158,15 @@ CASES = [
         for rule in EXTENSIONS
         for between in ("one", "zero")
     ),
+    *(
+        Case(
+            f"partitioned and centred, {rule}",
+            PartitionedKernel(
+                Gaussian(0.5), TRAIN, BETA, LABELS, CENTRES, 2.0, rule, 3, centred=True
+            ),
+        )
+        for rule in EXTENSIONS
+    ),
     Case(
         "partitioned sum", PartitionedKernel(Laplacian() + Linear(), TRAIN, BETA, LABELS, CENTRES)
     ),

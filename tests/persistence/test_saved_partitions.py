@@ -6,7 +6,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from pliant import DANKClassifier, DANKRegressor, ModelFileError
+from pliant import DANKClassifier, DANKRegressor, KNPLRegressor, ModelFileError
 from pliant.datasets import make_clowns
 from pliant.kernels import (
     EXTENSIONS,
@@ -64,11 +64,12 @@ def test_its_adaptive_matrix_survives(tmp_path):
 
 
 @pytest.mark.parametrize("options", [{}, {"prediction": "whole"}, {"refine": True}], ids=str)
-@pytest.mark.parametrize("learner", [DANKClassifier, DANKRegressor])
+@pytest.mark.parametrize("learner", [DANKClassifier, DANKRegressor, KNPLRegressor])
 def test_a_loaded_machine_predicts_the_same(tmp_path, learner, options):
+    options = {} if learner is KNPLRegressor else options
     model = learner(**PARTED, **options).fit(X, Y)
     loaded = returned(tmp_path, model)
-    values = "predict" if learner is DANKRegressor else "decision_function"
+    values = "decision_function" if learner is DANKClassifier else "predict"
     np.testing.assert_array_equal(getattr(loaded, values)(Z), getattr(model, values)(Z))
     assert type(loaded.kernel_) is type(model.kernel_)
     for name in ("part_labels_", "part_centres_", "part_gaps_", "part_seconds_"):

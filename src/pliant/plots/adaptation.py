@@ -160,8 +160,7 @@ class AdaptationDisplay(Display):
         by = "target" if classes is None else "class"
         order = thinned(in_order(targets, kernel.beta[kernel.support], by))
         rows = kernel.support[order]
-        profiles = kernel.profiles(rows)
-        change = kernel.form.change(kernel.learned(rows, rows), profiles, profiles)
+        change = kernel.change_between(rows, rows)
         if classes is None:
             return cls(change, len(targets), targets=targets[order])
         first_class = int((targets[order] == classes[0]).sum())

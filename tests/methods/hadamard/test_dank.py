@@ -375,7 +375,7 @@ def test_an_interrupted_fit_leaves_an_unfitted_model(monkeypatch):
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pliant.methods.hadamard.estimators.smo.solve", interrupt)
+    monkeypatch.setattr("pliant.methods.hadamard.whole.smo.solve", interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     with pytest.raises(NotFittedError):

@@ -504,7 +504,7 @@ def test_an_interrupted_fit_leaves_an_unfitted_model(rule, monkeypatch):
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pliant.methods.hadamard.estimators.sequential.solve", interrupt)
+    monkeypatch.setattr("pliant.methods.hadamard.whole.sequential.solve", interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     with pytest.raises(NotFittedError):

@@ -50,7 +50,7 @@ class AdaptiveMatrix:
 
         O(n_support^3) unless the fit has computed it (tau > 0).
         """
-        rank = self.kernel.form.rank
+        rank: int | None = self.kernel.rank
         if rank is not None:
             return rank
         points, sizes = self._representatives
@@ -69,25 +69,24 @@ class AdaptiveMatrix:
 
     @cached_property
     def _representatives(self) -> tuple[Indices, Array]:
-        """The support points and one of the others, and how many points each stands for.
+        """The support points and one of the others in each group, and how many each stands for.
 
-        All points that are no support points have the same row of F.
+        All points of a group that are no support points have the same row of F.
         """
-        others = np.setdiff1d(np.arange(len(self)), self.kernel.support)
-        points = np.append(self.kernel.support, others[:1])
-        sizes = np.ones(len(points))
-        if others.size:
-            sizes[-1] = others.size
-        return points, sizes
+        support = self.kernel.support
+        others = np.setdiff1d(np.arange(len(self)), support)
+        _, first, counts = np.unique(
+            self.kernel.groups[others], return_index=True, return_counts=True
+        )
+        points = np.append(support, others[first])
+        return points, np.append(np.ones(len(support)), counts)
 
     def _check_loaded(self) -> None:
         """Raise ValueError if the kernel, read from a file, is none; drop cached values."""
-        if not hasattr(type(self.kernel), "form"):
+        if not hasattr(type(self.kernel), "change_between"):
             raise ValueError(f"expected a learned kernel, got {type(self.kernel).__name__}")
         for name in self._kept:
             self.__dict__.pop(name, None)
 
     def _change(self, rows: Indices, columns: Indices) -> Array:
-        learned = self.kernel.learned(rows, columns)
-        left, right = self.kernel.profiles(rows), self.kernel.profiles(columns)
-        return self.kernel.form.change(learned, left, right)
+        return np.asarray(self.kernel.change_between(rows, columns))

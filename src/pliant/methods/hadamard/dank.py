@@ -3,42 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, ClassVar
 
-from pliant.core.typing import Callback
 from pliant.core.validation import (
     Constraint,
     automatic,
     check_flag,
-    check_job_count,
-    integer,
-    one_of,
-    optional,
     real_number,
 )
 from pliant.methods.hadamard.estimators import ADAPTATION, BaseHadamard
-from pliant.methods.hadamard.parts.run import solve_in_parts
-from pliant.methods.hadamard.solution import Solution
 from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor
-from pliant.methods.svm.task import Task, WarmStart
-
-
-def _check_folder(name: str, value: Any) -> None:
-    """Raise TypeError unless `value` is None, or the path of a folder."""
-    if value is not None and not isinstance(value, str | Path):
-        raise TypeError(f"expected {name} to be a folder or None, got {value!r}")
-
 
 DANK: Mapping[str, Constraint] = {
     **ADAPTATION,
     "tau": automatic(real_number(least=0)),
-    "partition": optional(one_of(("kmeans",))),
-    "n_parts": automatic(integer(least=1)),
-    "prediction": one_of(("part", "whole")),
     "refine": check_flag,
-    "n_jobs": check_job_count,
-    "checkpoint": _check_folder,
 }
 """Constraints on the parameters of DANK, besides those of a support vector machine."""
 
@@ -261,11 +240,6 @@ class DANKClassifier(BaseHadamard, SVMClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _solve(self, task: Task, start: WarmStart | None, callback: Callback) -> Solution:
-        if self.partition is None:
-            return super()._solve(task, start, callback)
-        return solve_in_parts(self, task, callback)
-
 
 class DANKRegressor(BaseHadamard, SVMRegressor):
     r"""Epsilon-regression with a kernel that adapts to the data, entry by entry.
@@ -460,8 +434,3 @@ class DANKRegressor(BaseHadamard, SVMRegressor):
         self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose
-
-    def _solve(self, task: Task, start: WarmStart | None, callback: Callback) -> Solution:
-        if self.partition is None:
-            return super()._solve(task, start, callback)
-        return solve_in_parts(self, task, callback)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
-from typing import Any, ClassVar, TypeAlias
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from pliant.core.exceptions import FeatureScaleWarning, NonPSDWarning
 from pliant.core.kernels.base import FunctionKernel, Kernel, made_of
@@ -25,7 +23,7 @@ from pliant.core.kernels.standard import (
     as_kernel,
 )
 from pliant.core.linalg import negative_eigenvalue
-from pliant.core.progress import Deadline, Result, Status
+from pliant.core.progress import Deadline
 from pliant.core.summary import Convergence
 from pliant.core.text import one_line
 from pliant.core.typing import Array, Callback, Mask
@@ -33,6 +31,7 @@ from pliant.core.validation import (
     Constraint,
     automatic,
     check_gram,
+    check_job_count,
     check_real,
     integer,
     one_of,
@@ -41,19 +40,16 @@ from pliant.core.validation import (
     stack_level,
     unlike_features,
 )
-from pliant.methods.hadamard import sequential
 from pliant.methods.hadamard.adaptive_matrix import AdaptiveMatrix
 from pliant.methods.hadamard.gram_rows import PRECISIONS, SAMPLE, gram_rows
-from pliant.methods.hadamard.kernel import EXTENSIONS, HadamardKernel
+from pliant.methods.hadamard.kernel import EXTENSIONS
 from pliant.methods.hadamard.partitioned_kernel import PartitionedKernel
-from pliant.methods.hadamard.problem import adapted_dual, automatic_eta
+from pliant.methods.hadamard.parts.run import solve_in_parts
 from pliant.methods.hadamard.solution import Solution
-from pliant.methods.svm import smo
-from pliant.methods.svm.dual import Certificate, MarginDual, best_multiple, better_start
+from pliant.methods.hadamard.whole import solve_whole
 from pliant.methods.svm.estimators import BaseSVM, finite_gram
 from pliant.methods.svm.expansion import expansion
 from pliant.methods.svm.rows import DenseRows, Rows
-from pliant.methods.svm.smo.steps import project_box_hyperplane
 from pliant.methods.svm.task import Task, WarmStart
 
 DENSE_ROWS = 4000
@@ -66,6 +62,13 @@ ONE_WIDTH = (Gaussian, Laplacian, Linear, Matern, Polynomial, TL1)
 AUTOMATIC_TAU = 0.01
 """The paper's tau, for Gram matrices that are kept whole."""
 
+
+def _check_folder(name: str, value: Any) -> None:
+    """Raise TypeError unless `value` is None, or the path of a folder."""
+    if value is not None and not isinstance(value, str | Path):
+        raise TypeError(f"expected {name} to be a folder or None, got {value!r}")
+
+
 ADAPTATION: Mapping[str, Constraint] = {
     "eta": automatic(real_number(above=0, infinite=True)),
     "eta_scale": real_number(above=0),
@@ -74,11 +77,13 @@ ADAPTATION: Mapping[str, Constraint] = {
     "cache_mb": real_number(above=0),
     "dtype": one_of(PRECISIONS),
     "max_seconds": optional(real_number(above=0)),
+    "partition": optional(one_of(("kmeans",))),
+    "n_parts": automatic(integer(least=1)),
+    "prediction": one_of(("part", "whole")),
+    "n_jobs": check_job_count,
+    "checkpoint": _check_folder,
 }
 """Constraints on the parameters that DANK and KNPL share."""
-
-Ascend: TypeAlias = Callable[[MarginDual, WarmStart | None, str], Result[Certificate]]
-"""Solves a margin dual from a start; the text is its stage, "plain" or "adapted"."""
 
 
 class BaseHadamard(BaseSVM):
@@ -102,24 +107,22 @@ class BaseHadamard(BaseSVM):
     cache_mb: float
     dtype: str
     max_seconds: float | None
+    partition: str | None
+    checkpoint: Any
 
     # Parameters of DANK only, where _centred is False.
     tau: float | str
-    partition: str | None
     refine: bool
-    checkpoint: Any
 
     def _check_combinations(self) -> None:
-        if self._centred:
-            return
         if self.partition is not None:
-            if self.tau and self.tau != "auto":
+            if not self._centred and self.tau and self.tau != "auto":
                 raise ValueError(
                     f"expected tau = 0 or 'auto' with partition={self.partition!r}, as the trace "
                     f"of F couples all rows, got {self.tau!r}"
                 )
             return
-        if self.refine:
+        if not self._centred and self.refine:
             raise ValueError("expected refine=False without partition='kmeans', got refine=True")
         if self.checkpoint is not None:
             raise ValueError(
@@ -214,7 +217,7 @@ class BaseHadamard(BaseSVM):
             return True
         fits = self._fits(n)
         if self._centred:  # this rule and tau > 0 couple all samples: rows are read many times
-            return fits
+            return fits and self.partition is None
         coupled = bool(self.tau) and self.eta != np.inf
         if coupled and self.tau != "auto" and not fits:
             raise ValueError(
@@ -231,7 +234,7 @@ class BaseHadamard(BaseSVM):
         between new points may have any.
         """
         remedy = ""
-        if not self._centred and self.partition is not None:
+        if self.partition is not None:
             remedy = f"leave out partition={self.partition!r}"
         elif not self._fits(n):
             remedy = f"give cache_mb of {int(8.0 * n**2 / 2**20) + 1} or more"
@@ -276,6 +279,8 @@ class BaseHadamard(BaseSVM):
 
     def _solve(self, task: Task, start: WarmStart | None, callback: Callback) -> Solution:
         """Learn one function."""
+        if self.partition is not None:
+            return solve_in_parts(self, task, callback)
         if isinstance(task.kernel, Precomputed) and self.extension != "none":
             GramNeighbors(task.kernel, task.points)  # raises now what prediction would raise
         elif self.extension != "none" and made_of(task.kernel, Precomputed):
@@ -357,131 +362,3 @@ class BaseHadamard(BaseSVM):
             check_real("eta_", fitted.eta_, above=0, infinite=True)
             check_real("gap_unit_", fitted.gap_unit_, above=0)
             np.asarray(fitted.gap_history_, dtype=np.float64)  # numbers; nan is allowed
-
-
-def solve_whole(
-    estimator: BaseHadamard,
-    task: Task,
-    start: WarmStart | None,
-    callback: Callback,
-    ascend: Ascend | None = None,
-) -> Solution:
-    """Learn one function from all points together.
-
-    The parameters of the estimator are read; nothing is written to it. `start` is the solution for
-    another C. `callback` is called with a `Progress` between slices of work; returning True stops
-    the solver. `ascend` solves the margin duals, by default as `solve_dual` does.
-    """
-    if ascend is None:
-
-        def ascend(dual: MarginDual, start: WarmStart | None, stage: str) -> Result[Certificate]:
-            return solve_dual(estimator, dual, start, callback)
-
-    plain = estimator._margin(task)(estimator._rows(task))
-    if estimator.eta != "auto":
-        eta = float(estimator.eta) * estimator.eta_scale
-        return _solve_adapted(estimator, task, plain, eta, start, callback, ascend)
-    first = ascend(plain, start, "plain")
-    if first.status is Status.STOPPED:
-        return _solution(estimator, task, first, np.inf, plain.unit)
-    eta = automatic_eta(first.x) * estimator.eta_scale
-    begin = WarmStart(first.x)
-    adapted = _solve_adapted(estimator, task, plain, eta, begin, callback, ascend)
-    # The plain SVM of another C starts from the plain SVM of this one.
-    return replace(adapted, n_iter=first.n_iter + adapted.n_iter, path_start=first.x)
-
-
-def _solve_adapted(
-    estimator: BaseHadamard,
-    task: Task,
-    plain: MarginDual,
-    eta: float,
-    start: WarmStart | None,
-    callback: Callback,
-    ascend: Ascend,
-) -> Solution:
-    """Solve the problem for a given eta."""
-    problem, unit = adapted_dual(plain, eta, **estimator._rule(task)), plain.unit
-    if isinstance(problem, MarginDual):
-        return _solution(estimator, task, ascend(problem, start, "adapted"), eta, unit)
-    result = sequential.solve(
-        problem, _feasible(problem.quartic, start)[0], inner=partial(smo.solve, unit=unit),
-        tol=estimator.tol, max_iter=estimator.max_iter, callback=callback, unit=unit,
-    )  # fmt: skip
-    _warn_if_open(estimator, result, callback, unit)
-    return _solution(estimator, task, result, eta, unit, problem.constant)
-
-
-def solve_dual(
-    estimator: BaseHadamard,
-    dual: MarginDual,
-    start: WarmStart | None,
-    callback: Callback,
-    keep: Callable[[Array], object] | None = None,
-) -> Result[Certificate]:
-    """Solve a margin dual by two-coordinate ascent; parameters as in `pliant.methods.svm.smo`."""
-    beta, fields = _feasible(dual, start)
-    unit = dual.unit
-    result = smo.solve(
-        dual, beta, fields=fields, keep=keep, unit=unit,
-        tol=estimator.tol, max_iter=estimator.max_iter, callback=callback,
-    )  # fmt: skip
-    _warn_if_open(estimator, result, callback, unit)
-    return result
-
-
-def _feasible(
-    dual: MarginDual, start: WarmStart | None
-) -> tuple[Array, tuple[Array, Array] | None]:
-    """Return a feasible start, and its fields if they are known."""
-    if start is None:
-        return np.zeros_like(dual.linear), None
-    if start.growth == 1.0:
-        beta = project_box_hyperplane(start.beta, dual.lower, dual.upper)
-        return best_multiple(dual, beta)
-    beta = better_start(dual, start.beta, start.growth)
-    return project_box_hyperplane(beta, dual.lower, dual.upper), None
-
-
-def _solution(
-    estimator: BaseHadamard,
-    task: Task,
-    result: Result[Certificate],
-    eta: float,
-    unit: float,
-    constant: float = 0.0,
-) -> Solution:
-    """Return the solution for the coefficients of all points."""
-    assert result.certificate is not None
-    eta = eta if result.x.any() else np.inf
-    kernel = HadamardKernel(
-        task.kernel, task.points, result.x, eta, estimator.extension, estimator.n_neighbors,
-        **estimator._rule(task),
-    )  # fmt: skip
-    known = getattr(result.certificate, "spectrum", None)
-    kernel.prepare(known if _is_double(task.all_rows) else None)
-    constant = constant if np.isfinite(eta) else 0.0
-    intercept = result.certificate.intercept
-    return Solution(kernel, intercept, result, result.n_iter, result.x, unit, constant)
-
-
-def _is_double(rows: DenseRows | None) -> bool:
-    """Whether the Gram matrix is kept in the precision of predictions."""
-    return rows is not None and rows.gram.dtype == np.float64
-
-
-def _warn_if_open(
-    estimator: BaseHadamard, result: Result[Certificate], callback: Callback, unit: float
-) -> None:
-    """Warn if the gap is larger than was asked for."""
-    late = result.status is Status.STOPPED and getattr(callback, "expired", False)
-    if not late and result.status not in (Status.MAX_ITER, Status.STALLED):
-        return
-    asked = estimator.tol * (unit + abs(result.value))
-    advice = f"max_seconds = {estimator.max_seconds} came first" if late else result.status.advice
-    warnings.warn(
-        f"{type(estimator).__name__} stopped after {result.n_iter} steps with a gap of "
-        f"{result.gap:.3g}, where {asked:.3g} was asked for: {advice}",
-        ConvergenceWarning,
-        stacklevel=stack_level(),
-    )

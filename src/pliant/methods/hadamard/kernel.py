@@ -30,6 +30,7 @@ one training point i; "none" has F = 1. As each F is PSD, so is k_new if k is.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -96,6 +97,20 @@ class AdaptedKernel(Kernel):
     def support(self) -> Indices:
         """The numbers of the training points with beta != 0."""
         return np.flatnonzero(self.beta)
+
+    @property
+    @abstractmethod
+    def rank(self) -> int | None:
+        """The rank of F, where it is known."""
+
+    @property
+    @abstractmethod
+    def groups(self) -> Indices:
+        """A number for each training point; equal points without beta share their row of F."""
+
+    @abstractmethod
+    def change_between(self, rows: Indices, columns: Indices) -> Array:
+        """Return F - 1 between training points, shape (len(rows), len(columns))."""
 
     def adaptation(self) -> AdaptiveMatrix:
         """Return F on the training points; between different parts it is one."""
@@ -254,12 +269,8 @@ class HadamardKernel(AdaptedKernel):
 
     def _trained(self, indices: Indices) -> _Placed:
         """Return training points, with the coefficients that were learned."""
-        return _Placed(self.points[indices], self.beta[indices], self.profiles(indices))
-
-    def profiles(self, indices: Indices) -> Array:
-        """Return the profiles of training points, with the coefficients that were learned."""
         table, row_of = self._table
-        return table[row_of[indices]]
+        return _Placed(self.points[indices], self.beta[indices], table[row_of[indices]])
 
     @cached_property
     def _table(self) -> tuple[Array, Indices]:
@@ -292,9 +303,22 @@ class HadamardKernel(AdaptedKernel):
         """Return F - 1 between training points that may occur many times."""
         left, row_of = np.unique(rows, return_inverse=True)
         right, column_of = np.unique(columns, return_inverse=True)
-        gram = self._between(left, right)
-        change = self._change(gram, self._trained(left), self._trained(right))
-        return change[row_of[:, None], column_of]
+        return self.change_between(left, right)[row_of[:, None], column_of]
+
+    def change_between(self, rows: Indices, columns: Indices) -> Array:
+        """Return F - 1 between training points, with the coefficients that were learned."""
+        gram = self._between(rows, columns)
+        return self._change(gram, self._trained(rows), self._trained(columns))
+
+    @property
+    def rank(self) -> int | None:
+        """The rank of F, where it is known."""
+        return self.form.rank
+
+    @property
+    def groups(self) -> Indices:
+        """Zeros, shape (n,): all points without beta share one row of F."""
+        return np.zeros(len(self.points), dtype=np.intp)
 
     def in_places(self, X: Array, places: Indices) -> Array:
         """Return k(x, x_j) F(x~, x_j) for all support points x_j, shape (m, s).

@@ -44,9 +44,9 @@ class KNPLClassifier(BaseHadamard, SVMClassifier):
     n_neighbors : int, default=5
         Number of neighbours of a new point for "smooth", >= 1.
     max_iter : int, default=-1
-        Maximum number of two-coordinate steps, for the plain SVM and for KNPL separately; -1 for no
-        limit. Unscaled features, or a linear or polynomial kernel, with C of 1000 and more take
-        most. Newton steps, which take turns in long runs, do not count.
+        Maximum number of two-coordinate steps, for the plain SVM, for KNPL and for each part
+        separately; -1 for no limit. Unscaled features, or a linear or polynomial kernel, with C
+        of 1000 and more take most. Newton steps, which take turns in long runs, do not count.
     class_weight : dict or "balanced", optional
         Factors of C, each > 0.
     eta : float or "auto", default="auto"
@@ -57,15 +57,35 @@ class KNPLClassifier(BaseHadamard, SVMClassifier):
         Certified gap, > 0, relative to ``gap_unit_`` + abs(objective).
     max_seconds : float, optional
         Time limit, > 0. After it the fit keeps the best solution so far and warns of the
-        remaining gap.
+        remaining gap; parts that were not begun predict the intercept.
     cache_mb : float, default=2000
         Memory for the Gram matrix, > 0, in units of 2^20 bytes. If the matrix does not fit, its
         rows are computed on demand, again for each dual of the sequence.
     dtype : {"auto", "float32", "float64"}, default="auto"
         Precision of the Gram matrix; sums are float64. "auto" is float64 for matrices kept whole,
         and float32 for rows on demand if all k(x, x) are equal and the kernel is not flat.
+    partition : {"kmeans"}, optional
+        Divide the samples into parts by k-means and solve a problem of KNPL on each, without b and
+        y'alpha = 0: the rows of its F sum to the number of its samples. The parts together solve
+        the problem whose kernel is zero between parts, over these F; ``objective_`` and
+        ``dual_gap_`` belong to it. The time grows about linearly with n. Needs points with
+        coordinates.
+    n_parts : int or "auto", default="auto"
+        Number of parts, for each pair of classes; "auto" makes parts of about 4000 samples,
+        none of more than 8000.
+    prediction : {"part", "whole"}, default="part"
+        Predict by the part of the nearest centre, or by all parts, with F = 1 between them: slower,
+        and worse wherever parts overlap.
+    n_jobs : int, optional
+        Number of parts that are solved at once, in threads or on the backend of
+        `joblib.parallel_config`. Each worker may take ``cache_mb``. Callbacks are called after
+        each part.
+    checkpoint : str or Path, optional
+        A folder (with one for each pair of classes in it) where finished parts are kept. The next
+        fit with the same data and parameters continues from there; one with others raises an
+        error. Only with ``partition``.
     random_state : int, RandomState or None, default=None
-        Without effect, as nothing is random; accepted so that all learners take it.
+        Seed of the first centres of k-means. Without parts nothing is random.
     verbose : bool, default=False
         Whether to print a line about the progress of the fit every two seconds, to standard error.
 
@@ -91,6 +111,10 @@ class KNPLClassifier(BaseHadamard, SVMClassifier):
         The eta that was used; inf if no coefficient is needed.
     adaptation_ : AdaptiveMatrix
         F on the training points.
+    part_labels_, part_centres_ : arrays of shape (n_samples,) and (n_parts, n_features)
+        With ``partition``: the part of each training point of positive weight, and the centres.
+    part_gaps_, part_seconds_ : arrays of shape (n_parts,)
+        With ``partition``: the gap of each part, and the processor time of its last solution.
     n_iter_ : int
         Two-coordinate steps, of the plain SVM ("auto") and of KNPL together; with more than two
         classes an array, one number per pair.
@@ -98,7 +122,8 @@ class KNPLClassifier(BaseHadamard, SVMClassifier):
         Only with more than two classes: a fitted classifier for each pair, in place of the
         attributes above from ``kernel_`` on.
     kernel_ : HadamardKernel
-        The learned kernel, a function of two sets of points.
+        The learned kernel, a function of two sets of points; a `pliant.kernels.PartitionedKernel`
+        with parts, whose ``intercept_`` is 0.
     objective_ : float
         The dual objective, a lower bound of the optimum.
     objective_constant_ : float
@@ -148,6 +173,11 @@ class KNPLClassifier(BaseHadamard, SVMClassifier):
         max_seconds: float | None = None,
         cache_mb: float = 2000.0,
         dtype: str = "auto",
+        partition: str | None = None,
+        n_parts: int | str = "auto",
+        prediction: str = "part",
+        n_jobs: int | None = None,
+        checkpoint: Any = None,
         class_weight: Any = None,
         random_state: Any = None,
         verbose: bool = False,
@@ -164,6 +194,11 @@ class KNPLClassifier(BaseHadamard, SVMClassifier):
         self.max_seconds = max_seconds
         self.cache_mb = cache_mb
         self.dtype = dtype
+        self.partition = partition
+        self.n_parts = n_parts
+        self.prediction = prediction
+        self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
         self.class_weight = class_weight
         self.random_state = random_state
         self.verbose = verbose
@@ -207,20 +242,38 @@ class KNPLRegressor(BaseHadamard, SVMRegressor):
     tol : float, default=1e-4
         Certified gap, > 0, relative to ``gap_unit_`` + abs(objective).
     max_iter : int, default=-1
-        Maximum number of two-coordinate steps, for the plain SVM and for KNPL separately; -1 for no
-        limit. Unscaled features, or a linear or polynomial kernel, with C of 1000 and more take
-        most. Newton steps, which take turns in long runs, do not count.
+        Maximum number of two-coordinate steps, for the plain SVM, for KNPL and for each part
+        separately; -1 for no limit. Unscaled features, or a linear or polynomial kernel, with C
+        of 1000 and more take most. Newton steps, which take turns in long runs, do not count.
     random_state : int, RandomState or None, default=None
-        Without effect, as nothing is random; accepted so that all learners take it.
+        Seed of the first centres of k-means. Without parts nothing is random.
     max_seconds : float, optional
         Time limit, > 0. After it the fit keeps the best solution so far and warns of the
-        remaining gap.
+        remaining gap; parts that were not begun predict the intercept.
     cache_mb : float, default=2000
         Memory for the Gram matrix, > 0, in units of 2^20 bytes. If the matrix does not fit, its
         rows are computed on demand, again for each dual of the sequence.
     dtype : {"auto", "float32", "float64"}, default="auto"
         Precision of the Gram matrix; sums are float64. "auto" is float64 for matrices kept whole,
         and float32 for rows on demand if all k(x, x) are equal and the kernel is not flat.
+    partition : {"kmeans"}, optional
+        Divide the samples into parts by k-means and solve a problem of KNPL on each, without b and
+        1'beta = 0, with the mean of y for b: the rows of its F sum to the number of its samples.
+        The parts together solve the problem whose kernel is zero between parts, over these F;
+        ``objective_`` and ``dual_gap_`` belong to it. The time grows about linearly with n. Needs
+        points with coordinates.
+    n_parts : int or "auto", default="auto"
+        Number of parts; "auto" makes parts of about 4000 samples, none of more than 8000.
+    prediction : {"part", "whole"}, default="part"
+        Predict by the part of the nearest centre, or by all parts, with F = 1 between them: slower,
+        and worse wherever parts overlap.
+    n_jobs : int, optional
+        Number of parts that are solved at once, in threads or on the backend of
+        `joblib.parallel_config`. Each worker may take ``cache_mb``. Callbacks are called after
+        each part.
+    checkpoint : str or Path, optional
+        A folder where finished parts are kept. The next fit with the same data and parameters
+        continues from there; one with others raises an error. Only with ``partition``.
     epsilon : float, default=0.1
         Errors up to this size cost nothing, >= 0, in units of the scaled target.
     scale_target : bool, default=True
@@ -232,7 +285,8 @@ class KNPLRegressor(BaseHadamard, SVMRegressor):
     Attributes
     ----------
     kernel_ : HadamardKernel
-        The learned kernel, a function of two sets of points.
+        The learned kernel, a function of two sets of points; a `pliant.kernels.PartitionedKernel`
+        with parts, whose ``intercept_`` is the mean of y.
     support_ : array of shape (n_support,)
         Row numbers of the training samples with beta != 0.
     support_vectors_ : array of shape (n_support, n_features)
@@ -241,6 +295,10 @@ class KNPLRegressor(BaseHadamard, SVMRegressor):
         The eta that was used; inf if no coefficient is needed.
     adaptation_ : AdaptiveMatrix
         F on the training points.
+    part_labels_, part_centres_ : arrays of shape (n_samples,) and (n_parts, n_features)
+        With ``partition``: the part of each training point of positive weight, and the centres.
+    part_gaps_, part_seconds_ : arrays of shape (n_parts,)
+        With ``partition``: the gap of each part, and the processor time of its last solution.
     n_iter_ : int
         Two-coordinate steps, of the plain SVM ("auto") and of KNPL together.
     objective_history_, gap_history_, step_history_ : arrays of shape (n_checks,)
@@ -295,6 +353,11 @@ class KNPLRegressor(BaseHadamard, SVMRegressor):
         max_seconds: float | None = None,
         cache_mb: float = 2000.0,
         dtype: str = "auto",
+        partition: str | None = None,
+        n_parts: int | str = "auto",
+        prediction: str = "part",
+        n_jobs: int | None = None,
+        checkpoint: Any = None,
         random_state: Any = None,
         verbose: bool = False,
     ) -> None:
@@ -312,5 +375,10 @@ class KNPLRegressor(BaseHadamard, SVMRegressor):
         self.max_seconds = max_seconds
         self.cache_mb = cache_mb
         self.dtype = dtype
+        self.partition = partition
+        self.n_parts = n_parts
+        self.prediction = prediction
+        self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose

@@ -10,12 +10,15 @@ centre. Each part p has its own adaptive matrix F_p, in the quartic form of
 
 The first choice is the minimiser F = 1 between parts of the block problem (Liu et al. 2020,
 problem (20)); the second makes each part a model of its own, and is what the paper prints as the
-block-diagonal F. Both are PSD if k is: F - 11' is block-diagonal and PSD.
+block-diagonal F. Both are PSD if k is: F - 11' is block-diagonal and PSD. For KNPL each block of
+F - 11' is centred by itself, so that the rows of F sum to n_p within a part of n_p points and, with
+F = 1 between parts, to n.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +26,6 @@ from pliant.core.kernels.base import Kernel
 from pliant.core.linalg import nearest_rows
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import check_choice, check_points
-from pliant.methods.hadamard.forms import QuarticForm
 from pliant.methods.hadamard.kernel import AdaptedKernel, HadamardKernel
 
 BETWEEN = ("one", "zero")
@@ -31,7 +33,7 @@ BETWEEN = ("one", "zero")
 
 
 class PartitionedKernel(AdaptedKernel):
-    """The kernel that DANK learns part by part: k(x, y) F(x, y).
+    """The kernel that DANK or KNPL learns part by part: k(x, y) F(x, y).
 
     Parameters
     ----------
@@ -53,9 +55,12 @@ class PartitionedKernel(AdaptedKernel):
         >= 1, for "smooth".
     between : {"one", "zero"}
         F between different parts.
+    centred : bool
+        Whether the rows of F sum to the number of points within each part (KNPL).
     """
 
-    _cached = ("parts", "support")
+    _cached = ("parts", "support", "_within")
+    _kept = ("support_sums",)
 
     def __init__(
         self,
@@ -68,6 +73,7 @@ class PartitionedKernel(AdaptedKernel):
         extension: str = "smooth",
         n_neighbors: int = 5,
         between: str = "one",
+        centred: bool = False,
     ) -> None:
         self.base = base
         self.points = points
@@ -78,6 +84,7 @@ class PartitionedKernel(AdaptedKernel):
         self.extension = extension
         self.n_neighbors = n_neighbors
         self.between = between
+        self.centred = centred
 
     def place(self, X: Array) -> Indices:
         """Return the part of each row of X, shape (m,): that of the nearest centre."""
@@ -89,8 +96,35 @@ class PartitionedKernel(AdaptedKernel):
         return [self._part(self.labels == p) for p in range(len(self.centres))]
 
     def _part(self, mine: Mask) -> HadamardKernel:
-        points, beta = self.points[mine], self.beta[mine]
-        return HadamardKernel(self.base, points, beta, self.eta, self.extension, self.n_neighbors)
+        part = HadamardKernel(
+            self.base, self.points[mine], self.beta[mine], self.eta, self.extension,
+            self.n_neighbors, centred=self.centred,
+        )  # fmt: skip
+        if "support_sums" in vars(self):
+            part.__dict__["support_sums"] = self.support_sums[mine[self.support]]
+        return part
+
+    @cached_property
+    def support_sums(self) -> Array:
+        """K beta at the support points, summed within their parts, shape (s,), for KNPL."""
+        sums, owners = np.zeros(len(self.support)), self.labels[self.support]
+        for p, part in enumerate(self.parts):
+            sums[owners == p] = part.support_sums
+        return sums
+
+    def prepare(self) -> None:
+        """Compute now what takes long, so that the first prediction need not."""
+        if self.centred and self.extension != "none" and self.support.size and self.quartic:
+            _ = self.support_sums
+
+    @cached_property
+    def _within(self) -> Indices:
+        """The number of each training point within its part, shape (n,)."""
+        within = np.empty(len(self.points), dtype=np.intp)
+        for p in range(len(self.centres)):
+            mine = np.flatnonzero(self.labels == p)
+            within[mine] = np.arange(len(mine))
+        return within
 
     def _gram(self, X: Array, Y: Array) -> Array:
         if check_choice("between", self.between, BETWEEN) == "one":
@@ -113,19 +147,25 @@ class PartitionedKernel(AdaptedKernel):
         return diagonal
 
     @property
-    def form(self) -> QuarticForm:
-        """The closed form of F within a part."""
-        return QuarticForm(self.quartic)
+    def rank(self) -> None:
+        """Unknown, without a decomposition of F."""
+        return None
 
-    def learned(self, rows: Indices, columns: Indices) -> Array:
-        """Return A_ij = beta_i K_ij beta_j within parts, zero between them."""
-        gram = self.base._gram(self.points[rows], self.points[columns])
-        gram *= self.labels[rows, None] == self.labels[columns]
-        return np.asarray(self.beta[rows, None] * gram * self.beta[columns])
+    @property
+    def groups(self) -> Indices:
+        """The part of each point, shape (n,): those of one part without beta share a row of F."""
+        return self.labels
 
-    def profiles(self, indices: Indices) -> Array:
-        """Return empty profiles: the quartic form needs none."""
-        return np.empty((len(indices), 0))
+    def change_between(self, rows: Indices, columns: Indices) -> Array:
+        """Return F - 1 between training points: zero between parts, whatever `between` is."""
+        change = np.zeros((len(rows), len(columns)))
+        left, right = self.labels[rows], self.labels[columns]
+        for p in np.intersect1d(left, right):
+            mine, others = np.flatnonzero(left == p), np.flatnonzero(right == p)
+            change[np.ix_(mine, others)] = self.parts[p].change_between(
+                self._within[rows[mine]], self._within[columns[others]]
+            )
+        return change
 
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes, read from a file, do not belong together."""
@@ -143,6 +183,18 @@ class PartitionedKernel(AdaptedKernel):
             raise ValueError(f"expected labels from 0 to {len(centres) - 1}, got {wrong[0]}")
         check_choice("between", self.between, BETWEEN)
         whole = HadamardKernel(
-            self.base, self.points, self.beta, self.eta, self.extension, self.n_neighbors
-        )
+            self.base, self.points, self.beta, self.eta, self.extension, self.n_neighbors,
+            centred=self.centred,
+        )  # fmt: skip
         whole._check_loaded()
+        if "support_sums" in vars(self):
+            self._check_sums(vars(self)["support_sums"])
+
+    def _check_sums(self, sums: Any) -> None:
+        """Raise ValueError unless `sums`, read from a file, are right at some support points."""
+        sums, owners = np.asarray(sums), self.labels[self.support]
+        if sums.shape != owners.shape:
+            raise ValueError(f"expected {len(owners)} support_sums, got shape {sums.shape}")
+        for p, part in enumerate(self.parts):
+            part._check_sums(sums[owners == p])
+        self._forget(self.__dict__, self._cached)

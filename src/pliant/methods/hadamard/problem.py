@@ -65,7 +65,12 @@ def automatic_eta(beta: Array) -> float:
 
 
 def adapted_dual(
-    plain: MarginDual, eta: float, *, tau: float = 0.0, centred: bool = False
+    plain: MarginDual,
+    eta: float,
+    *,
+    tau: float = 0.0,
+    centred: bool = False,
+    n_points: int | None = None,
 ) -> MarginDual | AdaptedDual:
     """Return the problem for the dual of a plain SVM and one of the three rules.
 
@@ -78,6 +83,9 @@ def adapted_dual(
         >= 0, < 2n. 0 is the quartic rule, > 0 the threshold rule (DANK).
     centred : bool
         The centred rule (KNPL); then tau = 0.
+    n_points : int, optional
+        For the centred rule, the number of points that F has a row for, where `plain` has one more
+        coordinate (see `pliant.methods.svm.dual.without_intercept`).
 
     Raises
     ------
@@ -92,7 +100,8 @@ def adapted_dual(
         )
     if c == 0.0 or not (tau or centred):
         return plain.with_quartic(c)
-    return AdaptedDual(plain, CentredRule(c) if centred else ThresholdRule(c, tau))
+    rule = CentredRule(c, n_points or n) if centred else ThresholdRule(c, tau)
+    return AdaptedDual(plain, rule)
 
 
 class Point(NamedTuple):
@@ -216,9 +225,10 @@ class Inner(NamedTuple):
 
 @dataclass(frozen=True)
 class CentredRule:
-    """The rule of KNPL: penalty |F|^2, and the rows of F sum to n."""
+    """The rule of KNPL: penalty |F|^2, and the rows of F sum to n, the number of points."""
 
     c: float
+    n: int
 
     def constant(self, n: int) -> float:
         """Return zero."""
@@ -232,7 +242,7 @@ class CentredRule:
         A1 = beta o u with u = K beta, and |PAP|^2 = |A|^2 - (2/n) |A1|^2 + (1'A1)^2/n^2.
         """
         u, v = fields
-        n = len(beta)
+        n = self.n
         mean = beta * u / n
         total = mean.sum() / n
         size = (beta**2) @ v - 2.0 * n * (mean @ mean) + (n * total) ** 2

@@ -36,6 +36,7 @@ def open_store(estimator: Any, task: Task) -> Store | None:
     if estimator.checkpoint is None:
         return None
     parameters = {name: _plain(getattr(estimator, name, None)) for name in FITTED}
+    parameters["method"] = "KNPL" if estimator._centred else "DANK"
     parameters |= _identity(task.kernel, task.points)
     return Store(
         Path(estimator.checkpoint) / task.name,

@@ -1,20 +1,30 @@
-"""One part of a training set: the problem without intercept, solved by any worker."""
+"""One part of a training set: the problem without intercept, solved by any worker.
+
+A part of n_p points is a problem of the family by itself, over F with a row for each of its points.
+For KNPL that means F1 = n_p 1. So the parts together solve KNPL's problem for a kernel that is zero
+between parts, over the F whose rows sum to n_p within their part; with F = 1 between parts they
+sum to n, and F is one that the problem on all points admits, too. (A block-diagonal A does not make
+P A P block-diagonal: the rows of the best F on all points sum to n, but not to n_p within a part.)
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pliant.core.kernels.base import Kernel
-from pliant.core.progress import Status, is_over
+from pliant.core.progress import Progress, Result, Status, is_over
 from pliant.core.typing import Array
+from pliant.methods.hadamard import sequential
 from pliant.methods.hadamard.gram_rows import gram_rows
 from pliant.methods.hadamard.parts.divide import Partition
 from pliant.methods.hadamard.parts.parallel import halted
 from pliant.methods.hadamard.parts.store import PartResult
+from pliant.methods.hadamard.problem import adapted_dual
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import MarginDual, without_intercept
 from pliant.methods.svm.rows import DenseRows, Rows
@@ -29,7 +39,8 @@ class PartOptions(NamedTuple):
 
     `tol` and `max_iter` are those of `pliant.methods.svm.smo.solve`, `cache_mb` and `dtype` those
     of `pliant.methods.hadamard.gram_rows.gram_rows`. `ends` is when to stop with the best solution
-    so far, by the clock `time.time`; None for never.
+    so far, by the clock `time.time`; None for never. `centred` is whether the rows of F sum to the
+    number of points, as for KNPL.
     """
 
     tol: float
@@ -37,37 +48,51 @@ class PartOptions(NamedTuple):
     ends: float | None
     cache_mb: float
     dtype: str
+    centred: bool = False
 
 
 def solve_part(
     kernel: Kernel,
     points: Array,
     margin: Callable[[Rows], MarginDual],
-    quartic: float,
+    eta: float,
     start: Array,
     options: PartOptions,
 ) -> PartResult:
-    """Maximise the dual of some points without its equality constraint (problem (19)).
+    """Maximise the problem of some points without its equality constraint (problem (19)).
 
-    `margin` makes the dual of the Gram matrix of the base kernel on the points, shape (m, d). The
-    weight of its quartic term is `quartic`, c = 1/(4 eta). `start`, shape (m,), is where to begin.
+    `margin` makes the dual of the Gram matrix of the base kernel on the points, shape (m, d).
+    `eta` is the weight of the penalty of F, inf for the plain SVM. `start`, shape (m,), is where to
+    begin.
     """
-    tol, max_iter, ends, cache_mb, dtype = options
-    if is_over(ends) or halted():
+    if is_over(options.ends) or halted():
         return _untouched(margin)
-    rows = gram_rows(kernel, points, cache_mb=cache_mb, dtype=dtype, whole=SMALL_PART)
-    dual = margin(rows).with_quartic(quartic)
-    result = smo.solve(
-        without_intercept(dual),
-        np.append(start, -start.sum()),
-        tol=tol,
-        max_iter=max_iter,
-        callback=lambda _: is_over(ends) or halted(),
-        unit=dual.unit,
+    plain = margin(_rows(kernel, points, options))
+    unit = plain.unit
+    problem = adapted_dual(
+        without_intercept(plain), eta, centred=options.centred, n_points=len(points)
     )
-    return PartResult(
-        result.x[:-1], result.value, result.gap, result.n_iter, result.status.name
-    )  # fmt: skip
+    begin = np.append(start, -start.sum())
+    limits: dict[str, Any] = {"tol": options.tol, "max_iter": options.max_iter, "unit": unit}
+    result: Result[Any]
+    if isinstance(problem, MarginDual):
+        result = smo.solve(problem, begin, callback=_ended(options), **limits)
+    else:
+        inner = partial(smo.solve, unit=unit)
+        result = sequential.solve(problem, begin, inner=inner, callback=_ended(options), **limits)
+    return PartResult(result.x[:-1], result.value, result.gap, result.n_iter, result.status.name)
+
+
+def _rows(kernel: Kernel, points: Array, options: PartOptions) -> Rows:
+    """Return the Gram matrix of a part: whole where it is small, or read many times and fits."""
+    fits = 8.0 * len(points) ** 2 <= options.cache_mb * 2.0**20
+    whole = len(points) if options.centred and fits else SMALL_PART
+    return gram_rows(kernel, points, cache_mb=options.cache_mb, dtype=options.dtype, whole=whole)
+
+
+def _ended(options: PartOptions) -> Callable[[Progress], bool]:
+    """Return a callback that asks whether the time is up or nobody needs the part any more."""
+    return lambda _: is_over(options.ends) or halted()
 
 
 def _untouched(margin: Callable[[Rows], MarginDual]) -> PartResult:
@@ -88,7 +113,7 @@ class PartTasks(Sequence[tuple[Any, ...]]):
     task: Task
     partition: Partition
     margin: Callable[[Task], Callable[[Rows], MarginDual]]
-    quartic: float
+    eta: float
     start: Array
     options: PartOptions
 
@@ -101,7 +126,7 @@ class PartTasks(Sequence[tuple[Any, ...]]):
         mine = self.partition.members(part)
         some = self.task.subset(mine)
         start = self.start[mine]
-        return some.kernel, some.points, self.margin(some), self.quartic, start, self.options
+        return some.kernel, some.points, self.margin(some), self.eta, start, self.options
 
     def untouched(self, part: int) -> PartResult:
         """Return the result for a part that was not begun."""

@@ -18,7 +18,6 @@ from pliant.core.validation import (
     check_random_state,
     stack_level,
 )
-from pliant.methods.hadamard.estimators import solve_dual, solve_whole
 from pliant.methods.hadamard.gram_rows import gram_rows
 from pliant.methods.hadamard.partitioned_kernel import PartitionedKernel
 from pliant.methods.hadamard.parts.checkpoint import Keeper, open_store
@@ -28,6 +27,7 @@ from pliant.methods.hadamard.parts.part import SMALL_PART, PartOptions, PartTask
 from pliant.methods.hadamard.parts.store import PartResult, Store
 from pliant.methods.hadamard.problem import automatic_eta
 from pliant.methods.hadamard.solution import Solution
+from pliant.methods.hadamard.whole import solve_dual, solve_whole
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import Certificate, MarginDual
 from pliant.methods.svm.rows import DenseRows
@@ -38,9 +38,9 @@ COARSE = 1e-3
 
 
 def solve_in_parts(estimator: Any, task: Task, callback: Callback) -> Solution:
-    """Learn one function in parts, and from all points together if ``refine``.
+    """Learn one function in parts, and from all points together if ``refine`` (DANK).
 
-    The parameters of the `DANKClassifier` or `DANKRegressor` are read; nothing is written to it.
+    The parameters of the estimator of DANK or KNPL are read; nothing is written to it.
     `callback` is called with a `Progress` or None between slices of work; returning True stops.
     """
     if made_of(task.kernel, Precomputed):
@@ -55,7 +55,7 @@ def solve_in_parts(estimator: Any, task: Task, callback: Callback) -> Solution:
     eta = np.inf if automatic else float(estimator.eta) * estimator.eta_scale
     start = np.zeros(len(task.target))
     beta, results = run.solve("plain" if automatic else "adapted", eta, start)
-    if estimator.refine:
+    if not estimator._centred and estimator.refine:
         solution = run.refine(beta)
     else:
         steps = 0
@@ -97,10 +97,10 @@ class _Run:
         estimator, callback = self.estimator, self.callback
         ends = callback.ends if isinstance(callback, Deadline) else None
         options = PartOptions(
-            estimator.tol, estimator.max_iter, ends, estimator.cache_mb, estimator.dtype
-        )
-        quartic = 1.0 / (4.0 * eta)
-        parts = PartTasks(self.task, self.partition, estimator._margin, quartic, start, options)
+            estimator.tol, estimator.max_iter, ends, estimator.cache_mb, estimator.dtype,
+            estimator._centred,
+        )  # fmt: skip
+        parts = PartTasks(self.task, self.partition, estimator._margin, eta, start, options)
         solved = run_parts(
             solve_part,
             parts,
@@ -137,7 +137,9 @@ class _Run:
             estimator.extension,
             estimator.n_neighbors,
             "one" if estimator.prediction == "whole" else "zero",
+            estimator._centred,
         )
+        kernel.prepare()
         done = _total_steps(results)
         whole: Result[Certificate] = Result(
             beta, value, gap, done, status, [Progress(done, value, gap)]
