@@ -39,6 +39,10 @@ def dual(kind, rows_of, n, C, seed=0, quartic=0.0):
     return svr_dual(rows_of(X), y, C, 0.05, quartic=quartic)
 
 
+def drawn():
+    return np.random.default_rng(0)
+
+
 def dense(X):
     return DenseRows(KERNEL(X))
 
@@ -141,7 +145,7 @@ def test_no_more_than_the_room_is_asked_for_and_the_worst_pair_is_always_in_it()
     assert len(seen) > 3
     assert all(2 <= len(np.unique(part)) == len(part) <= 50 for part in problem.rows.squares)
     block = Block(problem, beta, problem.fields(beta))
-    assert np.array_equal(problem.rows.squares[0], working_set(block, 0.0, 50))
+    assert np.array_equal(problem.rows.squares[0], working_set(block, 50, drawn()))
 
 
 @kinds
@@ -152,7 +156,7 @@ def test_a_working_set_holds_the_worst_pair_and_fits(kind, room):
         at = smo.solve(problem, max_iter=steps)
         block = Block(problem, at.x, problem.fields(at.x))
         rise, fall = block.rates()
-        chosen = working_set(block, at.certificate.intercept, room)
+        chosen = working_set(block, room, drawn())
         assert len(np.unique(chosen)) == len(chosen) <= room
         assert rise[chosen].max() == rise.max()
         assert fall[chosen].min() == fall.min()
@@ -163,13 +167,27 @@ def test_a_working_set_has_both_directions_and_free_coordinates():
     at = smo.solve(problem, max_iter=250)
     block = Block(problem, at.x, problem.fields(at.x))
     rise, fall = block.rates()
-    chosen = working_set(block, at.certificate.intercept, 100)
+    chosen = working_set(block, 100, drawn())
     pairs = (rise > fall.min()) | (fall < rise.max())
     assert pairs.sum() > 100
     assert (rise[chosen] > fall.min()).sum() >= 25
     assert (fall[chosen] < rise.max()).sum() >= 25
     free = np.flatnonzero((at.x != 0) & (problem.lower < at.x) & (at.x < problem.upper))
     assert np.isin(free, chosen).sum() >= min(free.size, 50)
+
+
+@pytest.mark.parametrize(("kind", "C", "blocks"), [("svc", 1e4, 400), ("svr", 100.0, 800)])
+def test_few_blocks_suffice_where_free_coordinates_do_not_fit(kind, C, blocks):
+    """With the worst of them in place of random ones it takes 823, and more than 10 000."""
+    whole = smo.solve(dual(kind, dense, 600, C), tol=1e-3)
+    problem = dual(kind, lambda X: Recorder(dense(X), 80), 600, C)
+    found, again = (smo.solve(problem, tol=1e-3) for _ in range(2))
+    free = (found.x != 0) & (problem.lower < found.x) & (found.x < problem.upper)
+    assert free.sum() > 80
+    assert found.status is Status.CONVERGED
+    assert found.value == pytest.approx(whole.value, rel=2e-3)
+    assert len(found.history) < blocks
+    np.testing.assert_array_equal(again.x, found.x)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +197,7 @@ def test_at_the_start_a_set_is_a_tenth_of_the_rows_then_a_smaller_share(n, size)
     signs = np.where(np.arange(n) % 3 == 0, 1.0, -1.0)
     nothing = (np.zeros(n), np.zeros(n))
     problem = svc_dual(OnlyDiagonal(n), signs, 1.0)
-    assert working_set(Block(problem, np.zeros(n), nothing), 0.0, n).size == size
+    assert working_set(Block(problem, np.zeros(n), nothing), n, drawn()).size == size
 
 
 class OnlyDiagonal:
@@ -197,7 +215,7 @@ def test_where_no_pair_violates_the_conditions_the_run_is_over_without_rows():
     assert result.gap == 0.0
     assert not problem.rows.squares
     nothing = Block(problem, np.zeros(50), problem.fields(np.zeros(50)))
-    assert working_set(nothing, 0.0, 10).size <= 2
+    assert working_set(nothing, 10, drawn()).size <= 2
 
 
 def test_the_order_of_the_rows_does_not_hide_a_class_at_the_start():

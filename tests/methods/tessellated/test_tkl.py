@@ -2,7 +2,9 @@
 
 import contextlib
 import gc
+import math
 import pickle
+import tracemalloc
 import warnings
 import weakref
 
@@ -493,6 +495,35 @@ def test_rows_on_demand_give_the_predictions_of_a_whole_gram(estimator, dtype):
     np.testing.assert_allclose(rows.shape_matrix_, whole.shape_matrix_, atol=1e-6)
     assert rows.objective_ == pytest.approx(whole.objective_, rel=1e-3)
     np.testing.assert_allclose(decisions(rows, points), decisions(whole, points), atol=0.02)
+
+
+@open_gap
+def test_a_regressor_stays_within_its_cache(monkeypatch):
+    """Most samples are free, many more than the cache has room for; bounds hold as in memory."""
+    monkeypatch.setattr("pliant.methods.svm.rows.cached.BLOCK_ENTRIES", 20_000)
+    monkeypatch.setattr("pliant.core.blocks.BLOCK_ENTRIES", 20_000)
+    r = np.random.default_rng(0)
+    points = r.random((800, 2))
+    y = np.sin(6 * points[:, 0]) + points[:, 1] ** 2 + 0.02 * r.standard_normal(800)
+    options = {"C": 10.0, "epsilon": 0.01, "subsample": 100, "tol": 1e-3, "random_state": 0}
+    fits, peaks = {}, {}
+    for mb in (2000.0, 0.5):
+        tracemalloc.start()
+        fits[mb] = TKLRegressor(cache_mb=mb, **options).fit(points, y)
+        peaks[mb] = tracemalloc.get_traced_memory()[1] / 2**20
+        tracemalloc.stop()
+    whole, rows = fits.values()
+    gram, room = 8 * 800**2 / 2**20, math.isqrt(int(0.75 * 2**16))
+    free = np.abs(rows.dual_coef_) < 10.0 * y.std() * (1 - 1e-9)
+    assert free.sum() > room
+    assert peaks[0.5] < 0.5 * gram < gram < peaks[2000.0]
+    np.testing.assert_allclose(rows.shape_matrix_, whole.shape_matrix_, atol=1e-6)
+    # Both solve the same SVM to a tenth of tol.
+    assert rows.objective_ == pytest.approx(whole.objective_, rel=3e-4)
+    spread = np.abs(rows.predict(points) - whole.predict(points)).max()
+    assert spread <= 0.02 * y.std()
+    assert rows.lower_bound_ <= whole.objective_ * (1 + 1e-9)
+    assert whole.lower_bound_ <= rows.objective_ * (1 + 1e-9)
 
 
 def test_single_precision_changes_little():

@@ -10,8 +10,9 @@ largest second-order gain (Fan, Chen and Lin 2005, with the curvature of the qua
 Between rounds, coordinates that are in no violating pair are set aside, and if few are left, their
 square Gram is copied into a compact block, where a step is cheaper; every round ends with a check
 of all coordinates and a certificate. Where the Gram is not kept whole, there are only blocks: the
-worst violators and free coordinates, as many as `rows.room` allows. The pair of the largest
-violation is always among them, so the first step of a block is as good as one on all coordinates.
+worst violators and free coordinates, as many as `rows.room` allows, drawn at random if there is no
+room for all. The pair of the largest violation is always among them, so the first step of a block
+is as good as one on all coordinates.
 The path depends on the data only, never on the clock.
 Cost: O(n) a step and some tens of steps a support vector, so between n^2 and n^3.
 """
@@ -213,13 +214,13 @@ class Block:
         )  # fmt: skip
 
 
-def working_set(everything: Block, intercept: float, room: int) -> Indices:
+def working_set(everything: Block, room: int, rng: np.random.Generator) -> Indices:
     """Return up to `room` >= 2 coordinates, among them the pair of the largest violation.
 
     If the coordinates in violating pairs are too many, they are the worst violators upwards and
-    downwards, as many of each, and free coordinates, first those that violate the optimality
-    conditions at `intercept` most. Ties are broken in a shuffled order: at the start, all
-    coordinates of a class are tied.
+    downwards, as many of each, and free coordinates; if these are too many, random ones. (The worst
+    of them are neighbours: one block would undo what the last one did, in fifty times more blocks.)
+    Ties are broken in a shuffled order: at the start, all coordinates of a class are tied.
     """
     rise, fall = everything.rates()
     least, most = float(fall.min()), float(rise.max())
@@ -234,8 +235,9 @@ def working_set(everything: Block, intercept: float, room: int) -> Indices:
     side = max(1, (size - min(free.size, int(FREE_SHARE * size))) // 2)
     worst = np.union1d(_first(rise, side, least), _first(-fall, side, -most))
     others = np.setdiff1d(free, worst)
-    violation = np.maximum(rise[others] - intercept, intercept - fall[others])
-    return np.union1d(worst, others[_first(violation, size - worst.size, -np.inf)])
+    if others.size > size - worst.size:
+        others = rng.choice(others, size - worst.size, replace=False)
+    return np.union1d(worst, others)
 
 
 def _first(rates: Array, number: int, bound: float) -> Indices:
@@ -269,6 +271,7 @@ class Run(Generic[Proof]):
         self.n_iter = 0
         self.work = 0.0
         self.turns: newton.Turns | None = None
+        self.rng = np.random.default_rng(0)
         self.idle_rounds = 0
         self.rounds_since_fresh = 0
         self.intercept = 0.0
@@ -309,7 +312,7 @@ class Run(Generic[Proof]):
         """Return the coordinates of the next block; None for all of them."""
         room = self.problem.rows.room
         if room is not None:
-            return working_set(self.everything, self.intercept, room)
+            return working_set(self.everything, room, self.rng)
         if self.idle_rounds:
             return None
         return self.everything.active(self.intercept, int(WORTH_COPYING * self.beta.size))
