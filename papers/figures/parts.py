@@ -19,10 +19,10 @@ from papers.theory.screening import (
 )
 from pliant.core.typing import Array, Indices, Mask
 from pliant.kernels import Gaussian
-from pliant.methods.hadamard.parts import kmeans_partition
 from pliant.methods.hadamard.problem import automatic_eta
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import MarginDual, svc_dual, without_intercept
+from pliant.methods.svm.parts import kmeans_partition
 from pliant.methods.svm.rows import DenseRows
 
 TOL = 1e-9

@@ -19,7 +19,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from pliant import DANKClassifier, DANKRegressor
-from pliant.methods.hadamard.parts.store import SEAL, SEAL_LENGTH, Store
+from pliant.methods.svm.parts.store import SEAL, SEAL_LENGTH, Store
 from tests.fuzz.refusals import content_of, fault_of_refusal
 
 KINDS = ("bytes", "arrays", "sealed", "place", "manifest", "foreign")

@@ -18,8 +18,9 @@ from pliant import DANKClassifier, DANKRegressor
 from pliant.comparison.run.pipeline import last_step
 from pliant.datasets import make_clowns
 from pliant.kernels import HadamardKernel, PartitionedKernel
-from pliant.methods.hadamard.parts import Store, run
+from pliant.methods.hadamard.parts import run
 from pliant.methods.hadamard.parts.part import solve_part
+from pliant.methods.svm.parts import Store
 from pliant.persistence import load_model
 from pliant.registry import METHODS
 from pliant.tables import TableSchema

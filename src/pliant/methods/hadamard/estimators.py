@@ -31,7 +31,6 @@ from pliant.core.validation import (
     Constraint,
     automatic,
     check_gram,
-    check_job_count,
     check_real,
     integer,
     one_of,
@@ -49,6 +48,7 @@ from pliant.methods.hadamard.solution import Solution
 from pliant.methods.hadamard.whole import solve_whole
 from pliant.methods.svm.estimators import BaseSVM, finite_gram
 from pliant.methods.svm.expansion import expansion
+from pliant.methods.svm.parts import DIVISION
 from pliant.methods.svm.rows import DenseRows, Rows
 from pliant.methods.svm.task import Task, WarmStart
 
@@ -77,10 +77,8 @@ ADAPTATION: Mapping[str, Constraint] = {
     "cache_mb": real_number(above=0),
     "dtype": one_of(PRECISIONS),
     "max_seconds": optional(real_number(above=0)),
-    "partition": optional(one_of(("kmeans",))),
-    "n_parts": automatic(integer(least=1)),
+    **DIVISION,
     "prediction": one_of(("part", "whole")),
-    "n_jobs": check_job_count,
     "checkpoint": _check_folder,
 }
 """Constraints on the parameters that DANK and KNPL share."""

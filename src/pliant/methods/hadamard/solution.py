@@ -13,8 +13,8 @@ from pliant.methods.svm.dual import Certificate
 if TYPE_CHECKING:
     from pliant.methods.hadamard.kernel import HadamardKernel
     from pliant.methods.hadamard.partitioned_kernel import PartitionedKernel
-    from pliant.methods.hadamard.parts.divide import Partition
-    from pliant.methods.hadamard.parts.store import PartResult
+    from pliant.methods.svm.parts.divide import Partition
+    from pliant.methods.svm.parts.store import PartResult
 
 
 @dataclass(frozen=True, eq=False)

@@ -280,7 +280,7 @@ class BaseSVM(CallbackSupport, BaseEstimator):
                     f"expected {len(vectors)} coefficients, got shape {coefficients.shape}"
                 )
             check_row_numbers("support_", fitted.support_)
-            if not np.isfinite([*coefficients, fitted.intercept_]).all():
+            if not np.isfinite(np.append(coefficients, fitted.intercept_)).all():
                 raise ValueError("expected finite coefficients")
             if not isinstance(fitted.kernel_, Kernel):
                 raise ValueError(f"expected a kernel, got {type(fitted.kernel_).__name__}")

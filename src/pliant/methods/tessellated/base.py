@@ -17,6 +17,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from pliant.core.kernels.base import Kernel, Rescaled
+from pliant.core.linalg import nearest_rows
 from pliant.core.progress import Progress, Result, Status
 from pliant.core.summary import Convergence
 from pliant.core.typing import Array, Callback, Indices, Mask
@@ -33,6 +34,8 @@ from pliant.core.validation import (
     stack_level,
 )
 from pliant.methods.svm.estimators import BaseSVM
+from pliant.methods.svm.expansion import expansion
+from pliant.methods.svm.parts import divided
 from pliant.methods.svm.task import Task, WarmStart
 from pliant.methods.tessellated.generalized_kernel import (
     LARGEST_SHAPE,
@@ -41,6 +44,7 @@ from pliant.methods.tessellated.generalized_kernel import (
     check_shape_size,
 )
 from pliant.methods.tessellated.integrals import IntegralTable
+from pliant.methods.tessellated.parts import PartTasks, solve_parts
 from pliant.methods.tessellated.problem import KernelLearning
 from pliant.methods.tessellated.solvers import (
     fixed_shape,
@@ -110,6 +114,14 @@ class BaseGKL(BaseSVM):
     dtype: str
     random_state: Any
 
+    partition: str | None = None
+    """How samples are divided; of TKL only, with the two that follow."""
+
+    n_parts: int | str
+    n_jobs: int | None
+
+    intercept_: Any
+
     @abstractmethod
     def _kernel_to_learn(self, X: Array) -> Kernel:
         """Return the kernel whose P is to be learned, for points like the rows of X."""
@@ -129,6 +141,8 @@ class BaseGKL(BaseSVM):
 
     def _learn(self, task: Task, start: WarmStart | None, callback: Callback) -> Array:
         problem = self._problem(task)
+        if self.partition is not None:
+            return self._learn_in_parts(task, problem, callback)
         count = self.subsample or (len(task.target) if problem.fits else SUBSET)
         if count >= len(task.target):
             result = self._learn_on_all(task, problem, callback)
@@ -188,6 +202,50 @@ class BaseGKL(BaseSVM):
             "subsample, or cache_mb so that the Gram matrix of all rows fits",
         )
         return result
+
+    def _learn_in_parts(self, task: Task, problem: KernelLearning, callback: Any) -> Array:
+        """Learn P on some samples, then solve an SVM on each part; set the fitted attributes."""
+        part = self._part(task, self.subsample or SUBSET)
+        if part is task:
+            first = self._learn_on_all(task, problem, callback)
+        else:
+            first = self._solve(self._problem(part), callback, tol=float(self.tol))
+            rows = f"{len(part.target)} of {len(task.target)} rows"
+            self._warn_if_open(first, f"P was learned on {rows}; {first.status.advice}")
+        shared = replace(task, all_rows=None)
+        partition = divided(problem.points, self.n_parts, self.random_state)
+        factor = problem.scaled(first.x)
+        tasks = PartTasks(
+            lambda rows: self._problem(shared.subset(rows)), partition, factor, float(self.tol)
+        )
+        parted = solve_parts(tasks, self.n_jobs, callback)
+        result = parted.result(factor, first.n_iter)
+        self._warn_if_open(result, f"parts stopped early; {result.status.advice}")
+        w = self._store(task, result)
+        self.intercept_ = task.centre + task.scale * parted.intercepts
+        self.support_parts_ = partition.labels[np.flatnonzero(w)]
+        self.part_labels_, self.part_centres_ = partition.labels, partition.centres
+        self.part_gaps_ = np.array([each.gap for each in parted.results])
+        self.part_seconds_ = np.array([each.seconds for each in parted.results])
+        return w
+
+    def _expand(self, X: Array) -> Array:
+        if "part_centres_" in vars(self):
+            return self._expand_in_parts(X)
+        return super()._expand(X)
+
+    def _expand_in_parts(self, X: Array) -> Array:
+        """Return the value of each point by the SVM of the part of the nearest centre, (m,)."""
+        points = self.kernel_.rescale(X) if isinstance(self.kernel_, Rescaled) else X
+        box: Any = unscaled(self.kernel_)
+        place = nearest_rows(np.clip(points, box.lower, box.upper), self.part_centres_)
+        values = np.asarray(self.intercept_[place])
+        for p in np.unique(place):
+            rows, mine = np.flatnonzero(place == p), self.support_parts_ == p
+            if mine.any():
+                vectors, coefficients = self.support_vectors_[mine], self.dual_coef_[mine]
+                values[rows] += expansion(self.kernel_, X[rows], vectors, coefficients)
+        return values
 
     def _solve(self, problem: KernelLearning, callback: Any, **options: Any) -> Result[Saddle]:
         if self.solver == "lowrank":
@@ -265,7 +323,8 @@ class BaseGKL(BaseSVM):
         return float(self.dual_gap_ / abs(self.objective_)) if self.dual_gap_ else 0.0
 
     def _details(self) -> Mapping[str, Any]:
-        return {"rank": self.rank_}
+        parts = {"parts": len(self.part_centres_)} if "part_centres_" in vars(self) else {}
+        return {"rank": self.rank_, **parts}
 
     def _convergence(self) -> Convergence:
         gaps, objectives = self.gap_history_, np.abs(self.objective_history_)
@@ -285,6 +344,26 @@ class BaseGKL(BaseSVM):
             if size > LARGEST_SHAPE or unscaled(kernel).shape_size(vectors.shape[1]) != size:
                 raise ValueError(f"expected n_P <= {LARGEST_SHAPE} as of the kernel, got {size}")
             kernel(vectors[:1])  # raises if kernel, factor and points do not fit together
+            estimator._check_parts(vectors)
+
+    def _check_parts(self, vectors: Array) -> None:
+        """Raise ValueError if the parts, read from a file, do not fit the rest."""
+        shape = np.shape(self.intercept_)
+        if "part_centres_" not in vars(self):
+            if shape:
+                raise ValueError(f"expected intercept_ to be one number, got shape {shape}")
+            return
+        centres = check_points(self.part_centres_, "part_centres_", n_features=vectors.shape[1])
+        if shape != (len(centres),):
+            raise ValueError(f"expected intercept_ of {len(centres)} parts, got shape {shape}")
+        owners = np.asarray(self.support_parts_)
+        fits = owners.shape == (len(vectors),) and np.issubdtype(owners.dtype, np.integer)
+        if not fits or ((owners < 0) | (owners >= len(centres))).any():
+            raise ValueError(
+                f"expected for each of {len(vectors)} support points a part from 0 to "
+                f"{len(centres) - 1} in support_parts_, got an array of shape {owners.shape} and "
+                f"type {owners.dtype}"
+            )
 
 
 def unscaled(kernel: Kernel) -> GeneralizedKernel:

@@ -11,6 +11,7 @@ from pliant.core.kernels.base import Kernel, Rescaled
 from pliant.core.typing import Array
 from pliant.core.validation import Constraint, check_flag, check_vector, one_of
 from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor
+from pliant.methods.svm.parts import DIVISION
 from pliant.methods.tessellated.base import BaseGKL, unscaled
 from pliant.methods.tessellated.tessellated_kernel import BASES, TessellatedKernel, check_degree
 
@@ -133,6 +134,19 @@ class TKLClassifier(BaseGKL, SVMClassifier):
     subsample : int, optional
         Learn P on this number of random samples, >= 2, with C increased so that they represent
         all; then solve one support vector machine on all samples, and certify its gap on all.
+    partition : {"kmeans"}, optional
+        Divide the samples into parts by k-means on the scaled features. P is learned on
+        ``subsample`` samples, 2000 by default, and a support vector machine with the learned
+        kernel is solved on each part, with an intercept of its own; a point is predicted by the
+        part of the nearest centre. ``objective_``, ``lower_bound_`` and ``dual_gap_`` are then
+        sums over the parts for the P that was learned. The time grows about linearly with the
+        number of samples.
+    n_parts : int or "auto", default="auto"
+        Number of parts, for each pair of classes; "auto" makes parts of about 4000 samples, none of
+        more than 8000.
+    n_jobs : int, optional
+        Number of parts that are solved at once, in threads or on the backend of
+        `joblib.parallel_config`. Each may take ``cache_mb``. Callbacks are called after each part.
     scale : bool, default=True
         Scale the features to [0, 1] first (a constant one to 0). If False, they must lie in
         [0 - delta, 1 + delta].
@@ -149,8 +163,8 @@ class TKLClassifier(BaseGKL, SVMClassifier):
     class_weight : dict or "balanced", optional
         Factors of C, each > 0.
     random_state : int, RandomState or None, default=None
-        Draws the samples of ``subsample``, and those of the start of "lowrank" for more than 2000
-        samples.
+        Draws the samples of ``subsample``, those of the start of "lowrank" for more than 2000
+        samples, and the first centres of k-means.
     verbose : bool, default=False
         Whether to print a line about the progress of the fit every two seconds, to standard error.
 
@@ -176,13 +190,21 @@ class TKLClassifier(BaseGKL, SVMClassifier):
     dual_coef_ : array of shape (n_support,)
         Their coefficients beta = alpha y.
     intercept_ : float
-        The b of f(x) = kernel_(x, support_vectors_) @ dual_coef_ + intercept_.
+        The b of f(x) = kernel_(x, support_vectors_) @ dual_coef_ + intercept_; with ``partition``
+        an array of shape (n_parts,), and the sum is over the support points of the part of x.
     objective_ : float
         The primal objective of the support vector machine at P, an upper bound of the optimum.
     lower_bound_ : float
         A lower bound of the optimum over all P.
     dual_gap_ : float
         Their difference.
+    part_labels_, part_centres_ : arrays of shape (n_samples,) and (n_parts, n_features)
+        With ``partition``: the part of each training sample of positive weight, and the centres, on
+        the scaled features.
+    support_parts_ : array of shape (n_support,)
+        With ``partition``: the part of each support point.
+    part_gaps_, part_seconds_ : arrays of shape (n_parts,)
+        With ``partition``: the gap and the processor time of each part.
     objective_history_, gap_history_ : arrays
         Upper bound and gap after each support vector machine on all samples.
     n_svm_solves_, n_iter_ : int
@@ -225,6 +247,7 @@ class TKLClassifier(BaseGKL, SVMClassifier):
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **BaseGKL._constraints,
         **KERNEL_CONSTRAINTS,
+        **DIVISION,
     }
     _drawings = BaseGKL._drawings | {"tessellation"}
 
@@ -245,6 +268,9 @@ class TKLClassifier(BaseGKL, SVMClassifier):
         max_iter: int = 500,
         prox: float | str = "auto",
         subsample: int | None = None,
+        partition: str | None = None,
+        n_parts: int | str = "auto",
+        n_jobs: int | None = None,
         scale: bool = True,
         normalize_measure: bool = True,
         cache_mb: float = 2000.0,
@@ -263,6 +289,9 @@ class TKLClassifier(BaseGKL, SVMClassifier):
         self.max_iter = max_iter
         self.prox = prox
         self.subsample = subsample
+        self.partition = partition
+        self.n_parts = n_parts
+        self.n_jobs = n_jobs
         self.scale = scale
         self.normalize_measure = normalize_measure
         self.cache_mb = cache_mb
@@ -316,6 +345,19 @@ class TKLRegressor(BaseGKL, SVMRegressor):
     subsample : int, optional
         Learn P on this number of random samples, >= 2, with C increased so that they represent
         all; then solve one support vector machine on all samples, and certify its gap on all.
+    partition : {"kmeans"}, optional
+        Divide the samples into parts by k-means on the scaled features. P is learned on
+        ``subsample`` samples, 2000 by default, and a support vector machine with the learned
+        kernel is solved on each part, with an intercept of its own; a point is predicted by the
+        part of the nearest centre. ``objective_``, ``lower_bound_`` and ``dual_gap_`` are then
+        sums over the parts for the P that was learned. The time grows about linearly with the
+        number of samples.
+    n_parts : int or "auto", default="auto"
+        Number of parts; "auto" makes parts of about 4000 samples, none of
+        more than 8000.
+    n_jobs : int, optional
+        Number of parts that are solved at once, in threads or on the backend of
+        `joblib.parallel_config`. Each may take ``cache_mb``. Callbacks are called after each part.
     scale : bool, default=True
         Scale the features to [0, 1] first (a constant one to 0). If False, they must lie in
         [0 - delta, 1 + delta].
@@ -330,8 +372,8 @@ class TKLRegressor(BaseGKL, SVMRegressor):
         unrounded kernel in any case; where rounding leaves the gap open (large C, many samples),
         a warning reports it.
     random_state : int, RandomState or None, default=None
-        Draws the samples of ``subsample``, and those of the start of "lowrank" for more than 2000
-        samples.
+        Draws the samples of ``subsample``, those of the start of "lowrank" for more than 2000
+        samples, and the first centres of k-means.
     epsilon : float, default=0.1
         Errors up to this size are not penalised, >= 0, in units of the scaled target.
     scale_target : bool, default=True
@@ -359,13 +401,21 @@ class TKLRegressor(BaseGKL, SVMRegressor):
         These samples.
     n_svm_solves_, n_iter_ : int
         Number of support vector machines solved, on whichever samples.
+    part_labels_, part_centres_ : arrays of shape (n_samples,) and (n_parts, n_features)
+        With ``partition``: the part of each training sample of positive weight, and the centres, on
+        the scaled features.
+    support_parts_ : array of shape (n_support,)
+        With ``partition``: the part of each support point.
+    part_gaps_, part_seconds_ : arrays of shape (n_parts,)
+        With ``partition``: the gap and the processor time of each part.
     objective_history_, gap_history_ : arrays
         Upper bound and gap after each support vector machine on all samples.
     dual_coef_ : array of shape (n_support,)
         Coefficients in the units of y: kernel_(X, support_vectors_) @ dual_coef_ + intercept_ is
         the prediction.
     intercept_ : float
-        In the units of y.
+        In the units of y; with ``partition`` an array of shape (n_parts,), and a prediction sums
+        over the support points of the part of x.
     objective_ : float
         The primal objective of the support vector machine at P, an upper bound of the optimum,
         in units of the scaled target.
@@ -393,6 +443,7 @@ class TKLRegressor(BaseGKL, SVMRegressor):
         **BaseGKL._constraints,
         **SVMRegressor._constraints,
         **KERNEL_CONSTRAINTS,
+        **DIVISION,
     }
     _drawings = BaseGKL._drawings | {"tessellation"}
 
@@ -414,6 +465,9 @@ class TKLRegressor(BaseGKL, SVMRegressor):
         max_iter: int = 500,
         prox: float | str = "auto",
         subsample: int | None = None,
+        partition: str | None = None,
+        n_parts: int | str = "auto",
+        n_jobs: int | None = None,
         scale: bool = True,
         scale_target: bool = True,
         normalize_measure: bool = True,
@@ -433,6 +487,9 @@ class TKLRegressor(BaseGKL, SVMRegressor):
         self.max_iter = max_iter
         self.prox = prox
         self.subsample = subsample
+        self.partition = partition
+        self.n_parts = n_parts
+        self.n_jobs = n_jobs
         self.scale = scale
         self.scale_target = scale_target
         self.normalize_measure = normalize_measure

@@ -26,8 +26,8 @@ from pliant.kernels import (
     Laplacian,
     PartitionedKernel,
 )
-from pliant.methods.hadamard.parts import kmeans_partition
 from pliant.methods.svm import smo
+from pliant.methods.svm.parts import kmeans_partition
 from pliant.persistence import load_model, save_model
 from tests.reference import conic
 from tests.reference import naive_box as naive
@@ -322,7 +322,7 @@ def test_with_the_same_parts_the_order_of_the_rows_does_not_matter(kind, seed, m
     order = np.random.default_rng(seed).permutation(len(y))
     partition = type(kmeans_partition(X, 2, random_state=0))
     monkeypatch.setattr(
-        "pliant.methods.hadamard.parts.run.kmeans_partition",
+        "pliant.methods.svm.parts.divide.kmeans_partition",
         lambda *args, **kwargs: partition(model.part_labels_[order], model.part_centres_),
     )
     turned = clone(model).fit(X[order], y[order])
@@ -332,8 +332,7 @@ def test_with_the_same_parts_the_order_of_the_rows_does_not_matter(kind, seed, m
 
 
 def test_auto_makes_more_parts_of_more_rows(monkeypatch):
-    monkeypatch.setattr("pliant.methods.hadamard.parts.divide.AUTO_SIZE", 50)
-    monkeypatch.setattr("pliant.methods.hadamard.parts.run.AUTO_SIZE", 50)
+    monkeypatch.setattr("pliant.methods.svm.parts.divide.AUTO_SIZE", 50)
     X, y = classification(420)
     sizes = np.bincount(classifier(n_parts="auto").fit(X, y).part_labels_)
     assert len(sizes) >= 9

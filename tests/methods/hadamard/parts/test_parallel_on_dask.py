@@ -8,7 +8,7 @@ import pytest
 
 from pliant import DANKClassifier
 from pliant.datasets import make_clowns
-from pliant.methods.hadamard.parts import PartResult, Store, fingerprint, halted, run_parts
+from pliant.methods.svm.parts import PartResult, Store, fingerprint, halted, run_parts
 from tests.methods.hadamard.parts.test_dank_parts import (
     assert_same_bytes,
     by_backend,

@@ -10,9 +10,9 @@ import numpy as np
 
 from pliant.core.kernels.base import Kernel
 from pliant.core.typing import Array
-from pliant.methods.hadamard.parts.folder import fingerprint
-from pliant.methods.hadamard.parts.store import Store
 from pliant.methods.svm.estimators import finite_gram
+from pliant.methods.svm.parts.folder import fingerprint
+from pliant.methods.svm.parts.store import Store
 from pliant.methods.svm.task import Task
 
 SAVE_SECONDS = 30.0

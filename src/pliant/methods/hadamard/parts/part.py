@@ -21,12 +21,12 @@ from pliant.core.progress import Progress, Result, Status, is_over
 from pliant.core.typing import Array
 from pliant.methods.hadamard import sequential
 from pliant.methods.hadamard.gram_rows import gram_rows
-from pliant.methods.hadamard.parts.divide import Partition
-from pliant.methods.hadamard.parts.parallel import halted
-from pliant.methods.hadamard.parts.store import PartResult
 from pliant.methods.hadamard.problem import adapted_dual
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import MarginDual, without_intercept
+from pliant.methods.svm.parts.divide import Partition
+from pliant.methods.svm.parts.parallel import halted
+from pliant.methods.svm.parts.store import PartResult
 from pliant.methods.svm.rows import DenseRows, Rows
 from pliant.methods.svm.task import Task
 

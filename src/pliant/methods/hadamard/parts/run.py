@@ -15,21 +15,20 @@ from pliant.core.kernels.precomputed import Precomputed
 from pliant.core.progress import Deadline, Progress, Result, Status
 from pliant.core.typing import Array, Callback
 from pliant.core.validation import (
-    check_random_state,
     stack_level,
 )
 from pliant.methods.hadamard.gram_rows import gram_rows
 from pliant.methods.hadamard.partitioned_kernel import PartitionedKernel
 from pliant.methods.hadamard.parts.checkpoint import Keeper, open_store
-from pliant.methods.hadamard.parts.divide import AUTO_SIZE, Partition, kmeans_partition
-from pliant.methods.hadamard.parts.parallel import run_parts
 from pliant.methods.hadamard.parts.part import SMALL_PART, PartOptions, PartTasks, solve_part
-from pliant.methods.hadamard.parts.store import PartResult, Store
 from pliant.methods.hadamard.problem import automatic_eta
 from pliant.methods.hadamard.solution import Solution
 from pliant.methods.hadamard.whole import solve_dual, solve_whole
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import Certificate, MarginDual
+from pliant.methods.svm.parts.divide import Partition, divided
+from pliant.methods.svm.parts.parallel import run_parts
+from pliant.methods.svm.parts.store import PartResult, Store
 from pliant.methods.svm.rows import DenseRows
 from pliant.methods.svm.task import Task, WarmStart
 
@@ -72,11 +71,7 @@ def _divide(estimator: Any, points: Array, store: Store | None) -> Partition:
     stored = None if store is None else store.load_partition(points)
     if stored is not None:
         return stored
-    rng = check_random_state(estimator.random_state)
-    if estimator.n_parts == "auto":
-        partition = kmeans_partition(points, largest=2 * AUTO_SIZE, random_state=rng)
-    else:  # plain k-means, as in the paper
-        partition = kmeans_partition(points, estimator.n_parts, spread=np.inf, random_state=rng)
+    partition = divided(points, estimator.n_parts, estimator.random_state)
     if store is not None:
         store.save_partition(partition)
     return partition

@@ -1,7 +1,7 @@
 import pytest
 
-from pliant.methods.hadamard.parts import Store
-from tests.methods.hadamard.parts.store_cases import MADE, RESULT, part_file
+from pliant.methods.svm.parts import Store
+from tests.methods.svm.parts.store_cases import MADE, RESULT, part_file
 
 
 @pytest.fixture

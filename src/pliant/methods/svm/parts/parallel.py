@@ -16,7 +16,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from pliant.core.threads import blas_limited
-from pliant.methods.hadamard.parts.store import PartResult, Store
+from pliant.methods.svm.parts.store import PartResult, Store
 
 UNFINISHED = "STOPPED"
 """The status of a result that is not stored, because the time limit came first."""

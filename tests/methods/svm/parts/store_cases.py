@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pliant.methods.hadamard.parts import PartResult, fingerprint
+from pliant.methods.svm.parts import PartResult, fingerprint
 
 X = np.random.default_rng(0).normal(size=(30, 3))
 Y = np.sign(X[:, 0])

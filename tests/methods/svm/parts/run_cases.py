@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pliant.methods.hadamard.parts import PartResult, Store, fingerprint
+from pliant.methods.svm.parts import PartResult, Store, fingerprint
 
 SIZES = [3, 40, 5, 17, 40, 8]
 BACKENDS = ["sequential", "threading", "loky", "multiprocessing"]

@@ -14,8 +14,8 @@ import joblib
 import numpy as np
 import pytest
 
-from pliant.methods.hadamard.parts import PartResult, halted, run_parts
-from tests.methods.hadamard.parts.run_cases import (
+from pliant.methods.svm.parts import PartResult, halted, run_parts
+from tests.methods.svm.parts.run_cases import (
     BACKENDS,
     SIZES,
     Lazy,
@@ -105,7 +105,7 @@ def test_an_interrupt_leaves_the_finished_parts_and_nothing_half_written(tmp_pat
 KILLED = """
 import sys, time
 import numpy as np
-from pliant.methods.hadamard.parts import PartResult, Store, fingerprint, run_parts
+from pliant.methods.svm.parts import PartResult, Store, fingerprint, run_parts
 
 def work(size):
     if size == 5:

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pliant.methods.hadamard.parts import Store, kmeans_partition
-from tests.methods.hadamard.parts.store_cases import MADE, RESULT, X, part_file, unchanged
+from pliant.methods.svm.parts import Store, kmeans_partition
+from tests.methods.svm.parts.store_cases import MADE, RESULT, X, part_file, unchanged
 
 
 def npz(**contents):
@@ -154,7 +154,7 @@ def test_an_archive_that_would_unpack_to_much_more_is_not_unpacked(store, monkey
     zeros = [(name, b"\0" * 10_000_000) for name, _ in members(like(RESULT))]
     part_file(store.folder).write_bytes(packed(zeros, zipfile.ZIP_DEFLATED))
     monkeypatch.setattr(
-        "pliant.methods.hadamard.parts.npz.OVERHEAD", 1 << 20
+        "pliant.methods.svm.parts.npz.OVERHEAD", 1 << 20
     )  # as if the file were small enough
     monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_: pytest.fail("unpacked"))
     expect_missing(store, "uncompressed")

@@ -20,7 +20,7 @@ from pliant._version import __version__
 from pliant.core.files import replacing
 from pliant.core.text import printable, quoted
 from pliant.core.validation import plain
-from pliant.methods.hadamard.parts.npz import Damaged, read_bytes
+from pliant.methods.svm.parts.npz import Damaged, read_bytes
 
 MANIFEST = "manifest.json"
 FORMAT = "pliant checkpoint 2"

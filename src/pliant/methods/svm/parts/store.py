@@ -18,9 +18,9 @@ from pliant.core.progress import Status
 from pliant.core.text import quoted
 from pliant.core.typing import Array
 from pliant.core.validation import stack_level
-from pliant.methods.hadamard.parts.divide import Partition
-from pliant.methods.hadamard.parts.folder import open_folder
-from pliant.methods.hadamard.parts.npz import Damaged, Layout, read_arrays, write_arrays
+from pliant.methods.svm.parts.divide import Partition
+from pliant.methods.svm.parts.folder import open_folder
+from pliant.methods.svm.parts.npz import Damaged, Layout, read_arrays, write_arrays
 
 STATUS_LENGTH = 32
 
@@ -55,6 +55,8 @@ class PartResult(NamedTuple):
     seconds : float
         Processor time of the thread that ran the part, set by `run_parts`. Other threads of a
         BLAS are not counted.
+    intercept : float
+        The b of the part's decision function; 0 for problems without one.
     """
 
     beta: Array
@@ -63,6 +65,7 @@ class PartResult(NamedTuple):
     n_iter: int
     status: str
     seconds: float = 0.0
+    intercept: float = 0.0
 
 
 class Store:
@@ -128,6 +131,7 @@ class Store:
             int(arrays["n_iter"]),
             str(arrays["status"]),
             float(arrays["seconds"]),
+            float(arrays["intercept"]),
         )
 
     def save_state(self, name: str, **arrays: npt.ArrayLike) -> None:
@@ -223,6 +227,7 @@ def _layout(size: int) -> Layout:
         "n_iter": ("<i8", ()),
         "status": (f"<U{STATUS_LENGTH}", ()),
         "seconds": ("<f8", ()),
+        "intercept": ("<f8", ()),
     }
 
 

@@ -13,7 +13,7 @@ from sklearn.cluster import KMeans, kmeans_plusplus
 from threadpoolctl import threadpool_limits
 
 from pliant.core import linalg
-from pliant.methods.hadamard.parts import AUTO_SIZE, Partition, divide, kmeans_partition
+from pliant.methods.svm.parts import AUTO_SIZE, Partition, divide, kmeans_partition
 
 tables = st.tuples(st.integers(1, 40), st.integers(1, 3)).flatmap(
     lambda shape: arrays(float, shape, elements=st.integers(-3, 3).map(float))

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from pliant.methods.hadamard.parts import PartResult, Store, kmeans_partition, npz
-from tests.methods.hadamard.parts.store_cases import MADE, RESULT, X, unchanged
+from pliant.methods.svm.parts import PartResult, Store, kmeans_partition, npz
+from tests.methods.svm.parts.store_cases import MADE, RESULT, X, unchanged
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +15,25 @@ from sklearn.cluster import kmeans_plusplus
 from pliant.core.linalg import nearest_rows
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import (
+    Constraint,
+    automatic,
     check_integer,
+    check_job_count,
     check_points,
     check_random_state,
     check_real,
+    integer,
+    one_of,
+    optional,
     plain,
 )
+
+DIVISION: Mapping[str, Constraint] = {
+    "partition": optional(one_of(("kmeans",))),
+    "n_parts": automatic(integer(least=1)),
+    "n_jobs": check_job_count,
+}
+"""Constraints on the parameters of estimators that learn in parts."""
 
 AUTO_SIZE = 4000
 """Mean number of rows of a part for ``n_parts="auto"``."""
@@ -83,6 +97,18 @@ class Partition:
     def place(self, X: npt.ArrayLike) -> Indices:
         """Return the part of each row of X: that of the nearest centre, the first of equals."""
         return nearest_rows(check_points(X, n_features=self.centres.shape[1]), self.centres)
+
+
+def divided(points: Array, n_parts: int | str, random_state: Any) -> Partition:
+    """Return the parts that an estimator asks for by ``n_parts`` and ``random_state``.
+
+    "auto" makes parts of similar sizes, of about `AUTO_SIZE` rows and none of more than twice as
+    many; a number makes as many parts by plain k-means, as in the DANK paper.
+    """
+    rng = check_random_state(random_state)
+    if n_parts == "auto":
+        return kmeans_partition(points, largest=2 * AUTO_SIZE, random_state=rng)
+    return kmeans_partition(points, int(n_parts), spread=np.inf, random_state=rng)
 
 
 def kmeans_partition(

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from pliant._version import __version__
-from pliant.methods.hadamard.parts import Store, fingerprint
-from tests.methods.hadamard.parts.store_cases import MADE, X, Y, unchanged
+from pliant.methods.svm.parts import Store, fingerprint
+from tests.methods.svm.parts.store_cases import MADE, X, Y, unchanged
 
 
 def test_the_same_run_may_open_the_folder_again(store, saved):
@@ -73,7 +73,7 @@ def test_another_version_of_pliant_is_another_run(store):
 def test_the_layout_in_memory_does_not_matter(monkeypatch):
     for same in (np.asfortranarray(X), np.repeat(X, 2, axis=0)[::2], X.tolist()):
         assert fingerprint(same, Y, None, {})["X"] == MADE["X"]
-    monkeypatch.setattr("pliant.methods.hadamard.parts.folder.BLOCK_BYTES", 100)
+    monkeypatch.setattr("pliant.methods.svm.parts.folder.BLOCK_BYTES", 100)
     assert fingerprint(X, Y, None, {})["X"] == MADE["X"]
 
 

@@ -8,8 +8,8 @@ import joblib
 import numpy as np
 import pytest
 
-from pliant.methods.hadamard.parts import parallel, run_parts
-from tests.methods.hadamard.parts.run_cases import (
+from pliant.methods.svm.parts import parallel, run_parts
+from tests.methods.svm.parts.run_cases import (
     BACKENDS,
     SIZES,
     Lazy,
