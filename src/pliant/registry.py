@@ -281,7 +281,7 @@ METHODS: dict[str, Method] = {
         classifier=KNPLClassifier,
         regressor=KNPLRegressor,
         grid=SVM_GRID,
-        max_rows=200_000,
+        max_rows=100_000,
         summary="a base kernel times a matrix that adapts each entry and keeps its row sums",
         many_rows="with partition=kmeans from 20000 on",
         many=(20_000, {"partition": "kmeans"}),

@@ -32,6 +32,7 @@ ESTIMATORS = [
     DANKClassifier(partition="kmeans", n_parts=2, random_state=0),
     DANKRegressor(),
     KNPLClassifier(),
+    KNPLClassifier(partition="kmeans", n_parts=2, random_state=0),
     AsymmetricKernelRidge(),
     SketchedKernelRidge(n_centers=20, random_state=0),
     SCGLogDetLearner(random_state=0),

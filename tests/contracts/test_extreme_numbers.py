@@ -79,6 +79,7 @@ def test_objects_that_are_no_floats_are_refused(kind, odd, error, words):
     [
         AlignedRandomFeatures(5),
         DANKClassifier(partition="kmeans", n_parts=2),
+        KNPLClassifier(partition="kmeans", n_parts=2),
         MKLClassifier(weights="performance"),
         SketchedKernelRidge(),
     ],

@@ -213,6 +213,16 @@ def test_a_checkpoint_continues_and_belongs_to_one_method(tmp_path, monkeypatch)
         dank.fit(X, y)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("C", [1e-300, 1e100])
+def test_a_penalty_of_any_size(C):
+    r = np.random.default_rng(0)
+    X = r.normal(size=(60, 3))
+    y = X[:, 0] + X[:, 1] ** 2 + 0.3 * r.normal(size=60) > 0
+    model = KNPLClassifier(C=C, partition="kmeans", n_parts=3, random_state=0).fit(X, y)
+    assert np.isfinite(model.decision_function(2.0 * X)).all()
+
+
 @pytest.mark.parametrize("prediction", ["part", "whole"])
 def test_a_model_file_keeps_what_the_first_prediction_needs(tmp_path, prediction, monkeypatch):
     model, X, y = machine_and_data("classification", prediction=prediction)

@@ -53,6 +53,9 @@ violation."""
 FULL_STEPS = 5
 """Steps to the maximum of one face at most; rounding hides the rest."""
 
+HALVINGS = 2000
+"""Most steps of a search along a direction: halving the range of floats takes 1100."""
+
 
 class Face(Protocol):
     """What this module needs of a block: see `pliant.methods.svm.smo.solver.Block`."""
@@ -273,7 +276,7 @@ class _Moving:
 
         t, inside = end, slope(end) < 0.0
         if inside:
-            t = float(brentq(slope, 0.0, end)) if c else rise / bend
+            t = float(brentq(slope, 0.0, end, maxiter=HALVINGS)) if c else rise / bend
         block.g += c * block.beta * block.v - t * du
         block.v += t * (v_1 + t * v_2)
         block.beta[some] = np.clip(old + t * d, block.lower[some], block.upper[some])
