@@ -145,6 +145,13 @@ class Kernel(GaussianProcessInterface, BaseEstimator, ABC):
             if not isinstance(value, wanted):
                 raise ValueError(f"expected {name} to be a kernel, got {type(value).__name__}")
 
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """Return scikit-learn's text, its lines of at most ``N_CHAR_MAX`` characters."""
+        lines = super().__repr__(N_CHAR_MAX).split("\n")
+        return "\n".join(
+            line if len(line) <= N_CHAR_MAX else line[: N_CHAR_MAX - 1] + "…" for line in lines
+        )
+
     def __add__(self, other: Kernel) -> Sum:
         """Return the kernel k + other."""
         if not isinstance(other, Kernel):
