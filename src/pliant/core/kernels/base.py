@@ -96,10 +96,10 @@ class Kernel(GaussianProcessInterface, BaseEstimator, ABC):
         with np.errstate(over="ignore", invalid="ignore"):
             result = values(*points)
             if not np.isfinite(result.sum()) and not np.isfinite(result).all():
+                size = max(np.abs(X).max(initial=0.0) for X in points)
                 raise ValueError(
                     f"expected finite kernel values, got inf or NaN from {type(self).__name__} for "
-                    f"features of a size up to {max(np.abs(X).max() for X in points):.3g}; scale "
-                    "the features"
+                    f"features of a size up to {size:.3g}; scale the features"
                 )
         return result
 
@@ -144,13 +144,6 @@ class Kernel(GaussianProcessInterface, BaseEstimator, ABC):
             wanted = Kernel if name in ("kernel", "left", "right", "base") else object
             if not isinstance(value, wanted):
                 raise ValueError(f"expected {name} to be a kernel, got {type(value).__name__}")
-
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        """Return scikit-learn's text, its lines of at most ``N_CHAR_MAX`` characters."""
-        lines = super().__repr__(N_CHAR_MAX).split("\n")
-        return "\n".join(
-            line if len(line) <= N_CHAR_MAX else line[: N_CHAR_MAX - 1] + "…" for line in lines
-        )
 
     def __add__(self, other: Kernel) -> Sum:
         """Return the kernel k + other."""
