@@ -20,6 +20,7 @@ Cost: O(n) a step and some tens of steps a support vector, so between n^2 and n^
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar
@@ -299,7 +300,15 @@ class Run(Generic[Proof]):
             return certificate, Status.STOPPED
         if self.n_iter >= self.limit:
             return certificate, Status.MAX_ITER
-        return certificate, Status.STALLED if self.idle_rounds >= PATIENCE else None
+        return certificate, Status.STALLED if self.idle_rounds >= self._patience else None
+
+    @property
+    def _patience(self) -> int:
+        """Idle rounds until the run has stalled: each free coordinate needs a place in a block."""
+        room = self.problem.rows.room
+        if room is None:
+            return PATIENCE
+        return PATIENCE * max(1, math.ceil(np.count_nonzero(self.everything.free) / room))
 
     def improve(self, floor: float) -> None:
         """Step on the coordinates that may move, then bring all fields up to date."""
