@@ -33,7 +33,10 @@ from tests.cli.conftest import captured, patients, write
 dask = pytest.importorskip("dask", reason="needs Dask")
 distributed = pytest.importorskip("distributed", reason="needs Dask's distributed scheduler")
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.name == "nt", reason="a process cannot send these signals to others"),
+]
 
 PROTOCOL = Protocol(folds=3, repeats=1, inner_folds=2, candidates=3, seed=3)
 COSTS = ("seconds", "memory_mb", "size_bytes")
@@ -320,9 +323,12 @@ def test_a_cluster_without_workers_and_a_missing_package(monkeypatch):
     place = {"host": "127.0.0.1", "dashboard_address": ":0", "protocol": "tcp://", "n_workers": 0}
     with distributed.LocalCluster(**place, processes=False) as workers:
         address = workers.scheduler_address
-        message = f"at least one worker at the scheduler {address}, got none in 0.2 s: start one"
-        with pytest.raises(ConnectionError, match=message):
-            compare(X, y, methods=["dummy"], scheduler=address)
+        with distributed.Client(address, set_as_default=False) as alone:
+            message = f"one worker at the scheduler {address}, got none in 0.2 s: start one"
+            with pytest.raises(ConnectionError, match=message):
+                compare(X, y, methods=["dummy"], scheduler=alone)
+        with pytest.raises(ConnectionError, match="a connected client, got one that is closed"):
+            compare(X, y, methods=["dummy"], scheduler=alone)
 
     def missing(name):
         raise ImportError(f"No module named {name!r}")

@@ -11,7 +11,10 @@ from tests.methods.dask_cases import LENGTH, ROWS, table
 dask = pytest.importorskip("dask", reason="needs Dask")
 pytest.importorskip("distributed", reason="needs Dask's distributed scheduler")
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.name == "nt", reason="a process cannot send this signal to itself"),
+]
 
 
 @pytest.mark.usefixtures("on_dask_workers")

@@ -72,7 +72,7 @@ def connected(scheduler: Any) -> Iterator[Any]:
     TypeError
         If it is anything else.
     ConnectionError
-        If there is no answer, or no worker.
+        If there is no answer, no worker, or the client is closed.
     ImportError
         If a worker has other versions of pliant, Python or the packages that decide scores, or
         Dask is missing here.
@@ -94,6 +94,8 @@ def connected(scheduler: Any) -> Iterator[Any]:
             )
         if client.asynchronous:
             raise ValueError("expected a distributed.Client(asynchronous=False), got True")
+        if client.status != "running":
+            raise ConnectionError(f"expected a connected client, got one that is {client.status}")
         _check_workers(client)
         yield client
 
@@ -224,15 +226,18 @@ class Cluster:
                 return crashed(cell, f"{type(error).__name__}: {error}")
         return crashed(cell, _death(MOST_LOSSES))
 
-    def close(self, key: str) -> None:
-        """Cancel cells that still run, whose processes end, and drop the table of a key."""
+    def stop(self) -> None:
+        """Cancel all cells; their processes on the workers end."""
         self._stopped = True
         with self._lock:
             running = [*self._running]
         with suppress(OSError, RuntimeError):  # the scheduler may be gone
-            if self._client.status == "running":
-                self._client.cancel(running)
-                self._client.run(forget_table, key, on_error="ignore")
+            self._client.cancel(running)
+
+    def forget(self, key: str) -> None:
+        """Let the workers drop the table of a key, after all cells."""
+        with suppress(OSError, RuntimeError):
+            self._client.run(forget_table, key, on_error="ignore")
 
     def _performed(self, packed: bytes, cell: Cell, key: str, ends: float | None) -> Record:
         """Return the record of a cell; a worker that does not have the table gets it."""

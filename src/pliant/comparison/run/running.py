@@ -153,14 +153,16 @@ class Run:
             while self._begin(threads, ended):
                 self._look()
                 self._take(self._wait(ended))
+            if self._cluster is not None:
+                self._cluster.forget(self._journal.key)
         except BaseException as stop:
+            if self._cluster is not None:
+                self._cluster.stop()
             close_all()
             self.interrupted = True
             if not isinstance(stop, KeyboardInterrupt):
                 raise
         finally:
-            if self._cluster is not None:
-                self._cluster.close(self._journal.key)
             threads.shutdown()
         self._look()
 
