@@ -391,6 +391,11 @@ def _core(
         inner += 1.0
     core[s, :s] = core[:s, s] = np.sqrt(n - s)
     core[s, s] = n - s
+    if not (np.isfinite(core.min()) and np.isfinite(core.max())):
+        raise ValueError(
+            "expected coefficients whose products over 4 eta are finite, got up to "
+            f"{np.abs(beta).max():.3g}; lower C or the weights, or scale the features and y"
+        )
     return core
 
 
