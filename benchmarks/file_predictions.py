@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -31,8 +33,9 @@ LEARNED = 10_000
 
 def predicted(params: Params) -> Prepared:
     """Prepare a call of `pliant predict` from a folder of Parquet files to a Parquet file."""
-    folder = tempfile.TemporaryDirectory(prefix="predictions")
-    place, rows, features = Path(folder.name), params["rows"], params["features"]
+    place = Path(tempfile.mkdtemp(prefix="predictions"))
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    rows, features = params["rows"], params["features"]
     saved, out = place / "model.pliant", place / "predictions.parquet"
     X, y = generated(params.get("learned", LEARNED), features, seed=0)
     frame = pd.DataFrame(X, columns=_names(features)).assign(target=y)
@@ -54,14 +57,12 @@ def predicted(params: Params) -> Prepared:
 
     def describe(facts: dict[str, Any]) -> dict[str, Any]:
         size = sum(path.stat().st_size for path in (place / "rows").iterdir())
-        difference = _difference(out, known)
-        folder.cleanup()
         return {
             "read (MB)": size / 1e6,
             "written (MB)": out.stat().st_size / 1e6,
             "support points": sum(len(member.dual_coef_) for member in learner.members_),
             **facts,
-            "largest difference": difference,
+            "largest difference": _difference(out, known),
             "load": (load_average() or (None,))[0],
         }
 

@@ -386,8 +386,9 @@ def _core(
     for rows in row_blocks(s, s):
         inner = core[rows, :s]
         inner[:] = between(support[rows], support)
-        inner *= (c * beta[rows])[:, None]
-        inner *= beta
+        with np.errstate(over="ignore", invalid="ignore"):
+            inner *= (c * beta[rows])[:, None]
+            inner *= beta
         inner += 1.0
     core[s, :s] = core[:s, s] = np.sqrt(n - s)
     core[s, s] = n - s
