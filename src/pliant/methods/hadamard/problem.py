@@ -216,12 +216,12 @@ class AdaptedDual:
     def share(self, old: Point, new: Point) -> float:
         """Return the share, as in `model`, with the curvature that h has between two points."""
         step = new.beta - old.beta
-        plain = step @ (new.fields[0] - old.fields[0])
-        quartic = self.rule.c * (step @ (new.beta * new.fields[1] - old.beta * old.fields[1]))
-        actual = step @ (new.f - old.f)
+        plain = float(step @ (new.fields[0] - old.fields[0]))
+        change = new.beta * new.fields[1] - old.beta * old.fields[1]
+        quartic, actual = self.rule.c * float(step @ change), float(step @ (new.f - old.f))
         if actual < plain:
-            return float(max(actual / plain, FLATTEST)) - 1.0 if plain > 0.0 else 0.0
-        return float(min((actual - plain) / quartic, 1.0)) if quartic > 0.0 else 1.0
+            return max(actual / plain, FLATTEST) - 1.0 if plain > 0.0 else 0.0
+        return min((actual - plain) / quartic, 1.0) if quartic > 0.0 else 1.0
 
 
 class Inner(NamedTuple):
