@@ -94,8 +94,18 @@ def test_every_benchmark_is_registered_under_its_name():
         "first-minutes",
         "collections",
         "collections-large",
+        "file-predictions",
     ]
     assert all(name == benchmark.name for name, benchmark in BENCHMARKS.items())
+
+
+def test_predictions_of_files_are_those_in_memory():
+    toy = {"rows": 900, "features": 3, "learned": 200, "options": {"n_support": 10, "max_iter": 2}}
+    found = measure(
+        {"function": "benchmarks.file_predictions:predicted", "params": toy, "warm_up": None}
+    )
+    assert found["result"]["largest difference"] <= 1e-12
+    assert found["result"]["peak of the process (MB)"] > 50
 
 
 def test_two_classes_takes_a_seeded_share_of_a_set(tmp_path, monkeypatch):

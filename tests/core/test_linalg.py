@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from scipy.linalg import LinAlgWarning
 
 from pliant.core.linalg import (
+    eigenvalue,
+    last_eigenpairs,
     lu_factors,
     nearest_rows,
     negative_eigenvalue,
@@ -122,3 +124,21 @@ def test_the_nearest_of_centres_is_found_for_points_of_any_size():
     for size in (1.0, 1e100, 1e160, 1.7e308):
         points = np.array([[size, 0.0], [-size, 0.1], [0.0, size], [-size, -size]])
         np.testing.assert_array_equal(nearest_rows(points, centres), [0, 1, 2, 1])
+
+
+@pytest.mark.parametrize("seed", [535, 2355, 3794, 6488, 12492])
+def test_eigenpairs_of_equal_eigenvalues_are_complete(seed):
+    """LAPACK's bisection returns fewer pairs than asked for of some of these matrices."""
+    rng = np.random.default_rng(seed)
+    groups = rng.integers(2, 5)
+    labels = rng.integers(0, groups, int(rng.integers(5, 40)))
+    blocks = rng.standard_normal((groups, groups))
+    matrix = (blocks @ blocks.T)[np.ix_(labels, labels)] + np.diag(rng.random(groups)[labels])
+    matrix -= matrix.mean(axis=0) + matrix.mean(axis=1)[:, None] - matrix.mean()
+    matrix = 0.5 * (matrix + matrix.T)
+    expected = np.linalg.eigvalsh(matrix)
+    for k in (1, 2, 3):
+        values, vectors = last_eigenpairs(matrix, k)
+        np.testing.assert_allclose(values, expected[-k:], atol=1e-12 * expected[-1])
+        np.testing.assert_allclose(matrix @ vectors, vectors * values, atol=1e-11 * expected[-1])
+        assert eigenvalue(matrix, len(matrix) - k) == pytest.approx(expected[-k], abs=1e-11)

@@ -33,6 +33,7 @@ from pliant.cli.report import fit_report
 from pliant.comparison import ComparisonResult, text_table
 from pliant.comparison.report import report_html
 from pliant.core.text import INVISIBLE, listed, meant, quoted
+from pliant.core.text import one_line as value_in_one_line
 from pliant.kernels import Gaussian, Linear, On, WeightedSum
 from pliant.tables._names import check_present, check_unique
 from pliant.tables._write import FORMULA_MARKS, write_csv
@@ -257,7 +258,10 @@ def _logs(names: Sequence[str], rng: Rng) -> str | None:
 
 def _reprs(names: Sequence[str], rng: Rng) -> str | None:
     kernel = On(Gaussian(), [names[0]]) + On(Linear(), names[1])
-    shown = [repr(kernel), repr(WeightedSum([On(Linear(), n) for n in names], 1.0))]
+    # scikit-learn shortens lists, and no texts; messages hold `one_line` of it
+    shown = [value_in_one_line(kernel), repr(WeightedSum([On(Linear(), n) for n in names], 1.0))]
+    if any(unicodedata.category(c) in INVISIBLE and c != "\n" for c in repr(kernel)):
+        return "terminal: an invisible character in the text of a kernel"
     try:
         On(Linear(), names[0]).resolved(names[1:], 3)
     except ValueError as error:

@@ -4,6 +4,7 @@ import copy
 
 import numpy as np
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier, DummyRegressor
@@ -14,6 +15,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from sklearn.isotonic import IsotonicRegression
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
@@ -203,6 +205,28 @@ def test_forged_trees_are_refused(tmp_path, forge):
         TREE_FORGERIES[forge](saved)
         with pytest.raises(ModelFileError, match=r"expected|lacks"):
             save_model(saved, tmp_path / "n.pliant")
+
+
+@pytest.mark.parametrize(
+    ("forge", "expected"),
+    [
+        (changed("X_max_", 1e5), "within the thresholds"),
+        (changed("X_min_", np.nan), "within the thresholds"),
+        (changed("X_thresholds_", lambda a: a[::-1].copy()), "increasing thresholds"),
+        (changed("y_thresholds_", lambda a: a[1:].copy()), "equal in length"),
+    ],
+)
+def test_forged_isotonic_regressions_are_refused(tmp_path, forge, expected):
+    model = again(IsotonicRegression(out_of_bounds="clip").fit(X[:, 0], NUMBERS), tmp_path)
+    forge(model)
+    with pytest.raises(ModelFileError, match=expected):
+        save_model(model, tmp_path / "n.pliant")
+
+
+def test_a_part_of_a_model_is_no_model(tmp_path):
+    whole = CalibratedClassifierCV(LogisticRegression(max_iter=500), cv=2).fit(X, NAMES)
+    with pytest.raises(ModelFileError, match=r"as the model, got _SigmoidCalibration"):
+        save_model(whole.calibrated_classifiers_[0].calibrators[0], tmp_path / "m.pliant")
 
 
 @pytest.mark.parametrize(

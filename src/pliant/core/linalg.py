@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -46,7 +46,7 @@ def negative_eigenvalue(matrix: Array, tol: float = 1e-8) -> float | None:
     if not place:
         return None
     del shifted
-    smallest = float(scipy.linalg.eigvalsh(matrix, subset_by_index=[0, 0])[0])
+    smallest = eigenvalue(matrix, 0)
     return smallest if smallest < -shift else None
 
 
@@ -65,8 +65,36 @@ def top_eigenpairs(matrix: Array, k: int) -> tuple[Array, Array]:
         else:
             order = np.argsort(values)[::-1]
             return values[order], vectors[:, order]
-    values, vectors = scipy.linalg.eigh(matrix, subset_by_index=[n - k, n - 1])
-    return values[::-1], vectors[:, ::-1]
+    rising = last_eigenpairs(matrix, k)
+    return rising[0][::-1], rising[1][:, ::-1]
+
+
+def last_eigenpairs(matrix: Array, k: int) -> tuple[Array, Array]:
+    """Return the k largest eigenvalues of a symmetric matrix, rising, and their vectors. O(n^3).
+
+    LAPACK computes a part of the eigenvalues by bisection. Among several equal ones it may fail, or
+    return fewer than k without an error; then all are computed.
+    """
+    n = len(matrix)
+    values: Any
+    vectors: Any
+    try:
+        values, vectors = scipy.linalg.eigh(matrix, subset_by_index=[n - k, n - 1])
+    except np.linalg.LinAlgError:
+        values = np.empty(0)
+    if len(values) < k:
+        values, vectors = np.linalg.eigh(matrix)
+    return values[-k:], vectors[:, -k:]
+
+
+def eigenvalue(matrix: Array, number: int) -> float:
+    """Return one eigenvalue of a symmetric matrix, 0 the smallest, n - 1 the largest. O(n^3)."""
+    values: Any
+    try:
+        values = scipy.linalg.eigvalsh(matrix, subset_by_index=[number, number])
+    except np.linalg.LinAlgError:
+        values = np.empty(0)
+    return float(values[0] if len(values) else np.linalg.eigvalsh(matrix)[number])
 
 
 def spd_inverse(matrix: Array) -> tuple[Array, float]:

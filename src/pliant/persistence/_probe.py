@@ -60,11 +60,18 @@ def check_predictions(model: Any) -> None:
         warnings.simplefilter("ignore")
         if isinstance(model, Kernel):
             _check_kernel(model)
-        elif any(hasattr(type(model), name) for name in METHODS):
-            _check_estimator(model)
-        elif not type(model).__module__.startswith("pliant."):
+        elif _is_part(model):
             got = type(model).__name__
             raise ValueError(f"expected an estimator or a kernel as the model, got {got}")
+        elif any(hasattr(type(model), name) for name in METHODS):
+            _check_estimator(model)
+
+
+def _is_part(model: Any) -> bool:
+    """Return whether an object only ever stands inside of a model, such as a calibrator."""
+    predicts = any(hasattr(type(model), name) for name in METHODS)
+    ours = type(model).__module__.startswith("pliant.")
+    return type(model).__name__.startswith("_") or not (predicts or ours)
 
 
 def _check_estimator(model: Any) -> None:

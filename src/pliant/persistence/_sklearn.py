@@ -142,6 +142,23 @@ def _check_calibrated(model: Any) -> None:
                 raise ValueError(f"expected out_of_bounds='clip', got {each.out_of_bounds!r:.80}")
 
 
+def _check_isotonic(model: Any) -> None:
+    """Raise ValueError unless inputs are clipped to a range in which the steps are known.
+
+    Beyond the outermost thresholds scikit-learn's interpolation is NaN.
+    """
+    if "X_thresholds_" not in vars(model):
+        return  # not fitted
+    known = _array("X_thresholds_", model.X_thresholds_, ndim=1)
+    if not len(known) or not (known[1:] > known[:-1]).all():
+        raise ValueError("expected increasing thresholds")
+    if not known[0] <= model.X_min_ <= model.X_max_ <= known[-1]:
+        raise ValueError(
+            f"expected X_min_ and X_max_ within the thresholds {known[0]:g} to {known[-1]:g}, "
+            f"got {model.X_min_:g} and {model.X_max_:g}"
+        )
+
+
 def _check_columns(transformer: Any) -> None:
     """Raise ValueError unless the parts are triples of a name, a transformer and columns."""
     parts = [*transformer.transformers, *transformer.transformers_]
@@ -164,6 +181,7 @@ def _check_pipeline(pipeline: Any) -> None:
 CHECKS: Mapping[type, Callable[[Any], None]] = {
     CalibratedClassifierCV: _check_calibrated,
     ColumnTransformer: _check_columns,
+    IsotonicRegression: _check_isotonic,
     OneHotEncoder: _check_one_hot,
     OneVsRestClassifier: _check_one_vs_rest,
     OrdinalEncoder: _check_categories,

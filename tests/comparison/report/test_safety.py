@@ -130,6 +130,7 @@ def test_tags_escape_text_and_attributes():
     assert tag("p", "<b>", title='"') == '<p title="&quot;">&lt;b&gt;</p>'
     assert tag("p", Markup("<b></b>"), None, ["&", 1.5]) == "<p><b></b>&amp;1.5</p>"
     assert joined("a ", tag("br"), " \u202eb\x00") == "a <br> b"
+    assert [joined(text) for text in ("\r", "\t\x85", " ", "\x00", "")] == [" ", " ", " ", "", ""]
     assert tag("td", data_value=None, hidden=True, draggable=False) == "<td hidden></td>"
 
 

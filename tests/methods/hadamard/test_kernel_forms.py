@@ -393,3 +393,9 @@ def test_a_large_kernel_takes_lanczos_and_agrees_with_the_definition():
     b, cross = smooth_values(new, points, beta), base(new, points)
     expected = naive_hadamard.smooth_dank(K, cross, cross, b, b, beta, 20.0, 0.4)
     np.testing.assert_allclose(kernel(new), expected * base(new), rtol=0, atol=1e-11)
+
+
+def test_coefficients_without_a_finite_spectrum_are_refused():
+    beta = np.array([1e200, -1e200, 0.0])
+    with pytest.raises(ValueError, match=r"over 4 eta are finite, got up to 1e\+200; lower C"):
+        spectrum_of(np.eye(3), beta, 1.0, 0.5)

@@ -108,3 +108,24 @@ def test_a_callback_stops_newton_steps():
     block.ascend(0.0, 500)
     newton.ascend(block, 0.0, 1e12, lambda: seen.append(block.beta.copy()) or len(seen) == 3)
     assert len(seen) == 3
+
+
+def test_where_c_hides_every_gap_the_run_stalls():
+    X = np.array([[-1.0, 16383.0], [0.0, 16383.0], [-1.0, -32768.0]])
+    problem = svc_dual(DenseRows(rbf_kernel(X, gamma=1e-9)), np.array([-1.0, 1.0, 1.0]), 1e20)
+    result = smo.solve(problem, max_iter=10_000)  # it drifted upwards by rounding errors for ever
+    assert result.status is Status.STALLED
+    assert result.n_iter < 1000
+
+
+@pytest.mark.parametrize("root", [1e-300, 3e-9, 0.7, 1e200])
+def test_the_end_of_a_step_is_known_whatever_its_size(root):
+    """The zero of 1 - t / root - (t / root)^3, up to a bound that may be infinite."""
+    expected = 0.6823278038280193 * root
+
+    def slope(t):
+        with np.errstate(over="ignore"):
+            return 1.0 - t / root - np.power(t / root, 3)
+
+    for end in (np.inf, 1e308, root, 0.7 * root):
+        assert newton._root(slope, end) == pytest.approx(expected, rel=1e-10)

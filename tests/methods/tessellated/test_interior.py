@@ -149,3 +149,9 @@ def test_many_features_and_few_samples_close_the_gap(Model):
     assert 0 <= model.dual_gap_ <= 1e-3 * model.objective_
     assert model.n_iter_ <= 60
     assert model.rank_ <= 5
+
+
+@pytest.mark.parametrize("scale", [1e120, 1e77])
+def test_numbers_beyond_the_range_of_floats_are_left_to_the_other_solver(scale):
+    problem = problem_of("polynomial", C=1.0)
+    assert interior.solve(replace(problem, points=scale * problem.points)) is None

@@ -12,6 +12,8 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC, SVR
 
 from pliant.kernels import (
+    TL1,
+    Exponential,
     Gaussian,
     GeneralizedPolynomial,
     Precomputed,
@@ -279,3 +281,13 @@ def test_a_precomputed_gram_is_read_by_row_number(learned):
     rows = np.arange(40.0)[:, None]
     K = Precomputed(kernel.gram(X))(rows, rows[:5])
     assert_close(K, kernel(X, X[:5]))
+
+
+def test_a_huge_degree_is_refused_before_any_memory_is_taken():
+    with pytest.raises(ValueError, match=r"expected n_P <= 10000, got n_P = \d+.* for 3 features"):
+        GeneralizedPolynomial(degree=2**40)(np.ones((2, 3)), np.ones((2, 3)))
+
+
+def test_points_without_features_have_no_size():
+    with pytest.raises(ValueError, match="features of a size up to 0;"):
+        Exponential(TL1(1e160))(np.ones((2, 0)), np.ones((3, 0)))

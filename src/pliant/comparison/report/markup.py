@@ -81,7 +81,7 @@ def _spaced(content: object) -> str:
     """Clean text, but keep one space at either end: pieces of a sentence stand side by side."""
     text = str(content)
     ends = (" " if text[:1].isspace() else ""), (" " if text[-1:].isspace() else "")
-    return f"{ends[0]}{clean(text)}{ends[1]}" if text.strip() else text[:1]
+    return f"{ends[0]}{clean(text)}{ends[1]}" if text.strip() else ends[0]
 
 
 def _attributes(attributes: dict[str, object]) -> Iterator[str]:

@@ -96,10 +96,10 @@ class Kernel(GaussianProcessInterface, BaseEstimator, ABC):
         with np.errstate(over="ignore", invalid="ignore"):
             result = values(*points)
             if not np.isfinite(result.sum()) and not np.isfinite(result).all():
+                size = max(np.abs(X).max(initial=0.0) for X in points)
                 raise ValueError(
                     f"expected finite kernel values, got inf or NaN from {type(self).__name__} for "
-                    f"features of a size up to {max(np.abs(X).max() for X in points):.3g}; scale "
-                    "the features"
+                    f"features of a size up to {size:.3g}; scale the features"
                 )
         return result
 

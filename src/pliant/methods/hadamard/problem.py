@@ -406,11 +406,17 @@ def _core(
     for rows in row_blocks(s, s):
         inner = core[rows, :s]
         inner[:] = between(support[rows], support)
-        inner *= (c * beta[rows])[:, None]
-        inner *= beta
+        with np.errstate(over="ignore", invalid="ignore"):
+            inner *= (c * beta[rows])[:, None]
+            inner *= beta
         inner += 1.0
     core[s, :s] = core[:s, s] = np.sqrt(n - s)
     core[s, s] = n - s
+    if not (np.isfinite(core.min()) and np.isfinite(core.max())):
+        raise ValueError(
+            "expected coefficients whose products over 4 eta are finite, got up to "
+            f"{np.abs(beta).max():.3g}; lower C or the weights, or scale the features and y"
+        )
     return core
 
 

@@ -15,7 +15,6 @@ from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
@@ -23,6 +22,7 @@ from scipy.spatial.distance import cdist
 
 from pliant.core.kernels.base import Kernel
 from pliant.core.kernels.extension import CoordinateNeighbors, row_parts
+from pliant.core.linalg import last_eigenpairs
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import check_integer, check_points, check_real, check_vector
 
@@ -134,10 +134,9 @@ class NeighborGraph:
 
 def _by_lapack(similarity: scipy.sparse.csr_array, null: Array, r: int) -> tuple[Array, Array]:
     """Return the r largest eigenvalues of I - L and their vectors, apart from the null vector."""
-    m = len(null)
     # eigenvalues of I - L are >= -1; the null vector's eigenvalue 1 becomes 1 - 3 = -2
     matrix = similarity.toarray() - 3.0 * np.outer(null, null)
-    return scipy.linalg.eigh(matrix, subset_by_index=(m - r, m - 1), overwrite_a=True)
+    return last_eigenpairs(matrix, r)
 
 
 def _by_lanczos(

@@ -26,6 +26,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from pliant.core.kernels.base import Kernel
+from pliant.core.text import printable
 from pliant.core.typing import Array, Between, Columns, Indices
 from pliant.core.validation import check_points, check_vector
 
@@ -182,9 +183,10 @@ class GeneralizedKernel(Kernel):
 def check_shape_size(size: int, n_features: int) -> None:
     """Raise ValueError if P of this order is too large to learn."""
     if size > LARGEST_SHAPE:
+        most = min(size, 10**100)  # a larger number is no float
         raise ValueError(
-            f"expected n_P <= {LARGEST_SHAPE}, got n_P = {size} for {n_features} features: P "
-            f"would take {8e-9 * size**2:.3g} GB; lower the degree, or choose features"
+            f"expected n_P <= {LARGEST_SHAPE}, got n_P = {printable(size, 40)} for {n_features} "
+            f"features: P would take {8e-9 * most**2:.3g} GB; lower the degree, or choose features"
         )
 
 

@@ -32,9 +32,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
 
 from pliant.core.blocks import in_blocks
+from pliant.core.linalg import eigenvalue, last_eigenpairs
 from pliant.core.text import one_line
 from pliant.core.typing import Array
 from pliant.methods.svm.dual import Certificate, MarginDual
@@ -205,8 +205,7 @@ class KernelLearning:
             The number of eigenvectors to return.
         """
         matrix = self.quadratic(w)
-        first = max(0, self.size - count)
-        values, vectors = scipy.linalg.eigh(matrix, subset_by_index=[first, self.size - 1])
+        values, vectors = last_eigenpairs(matrix, min(count, self.size))
         lower = self._lower(float(values[-1]), matrix, gain)
         return Oracle(matrix, vectors[:, ::-1], values[::-1], lower)
 
@@ -237,8 +236,7 @@ class KernelLearning:
         if len(matrix) <= FEW:
             top = float(np.linalg.eigvalsh(matrix)[-1])
         else:
-            last = len(matrix) - 1
-            top = float(scipy.linalg.eigvalsh(matrix, subset_by_index=[last, last])[0])
+            top = eigenvalue(matrix, len(matrix) - 1)
         return self._lower(top, matrix, gain)
 
     def _lower(self, top: float, matrix: Array, gain: float) -> float:

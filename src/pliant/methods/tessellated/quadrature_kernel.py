@@ -14,6 +14,7 @@ from pliant.methods.tessellated.generalized_kernel import (
     GeneralizedKernel,
     MonomialBasis,
     Side,
+    check_shape_size,
     monomial_basis,
 )
 
@@ -151,7 +152,8 @@ class GeneralizedPolynomial(_FiniteRank):
         return comb(2 * n_features + degree, degree)
 
     def _basis(self, n_features: int) -> MonomialBasis:
-        return monomial_basis(n_features, check_integer("degree", self.degree, least=0), True)
+        check_shape_size(self.shape_size(n_features), n_features)
+        return monomial_basis(n_features, self.degree, True)
 
     def _means(self, basis: MonomialBasis) -> Array:
         """Return G_ij(x, y) / (x^delta_i y^delta_j), shape (n_P, n_P)."""

@@ -50,6 +50,14 @@ EVEN = 0.1
 """A coordinate is set free where the slopes of the free ones differ by less than this share of its
 violation."""
 
+SMALLER = 1e-8
+"""Factor by which the bound of a step is lowered as long as the maximum lies below it."""
+
+XTOL = 1e-23
+"""Accuracy of the length of a step, a share of its bound, which is up to 1e8 times larger."""
+
+LARGEST, TINY = float(np.finfo(np.float64).max), float(np.finfo(np.float64).tiny)
+
 FULL_STEPS = 5
 """Steps to the maximum of one face at most; rounding hides the rest."""
 
@@ -271,9 +279,10 @@ class _Moving:
         def slope(t: float) -> float:
             return rise - t * (bend + t * (second + t * third))
 
-        t, inside = end, slope(end) < 0.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            t, inside = end, not slope(end) >= 0.0
         if inside:
-            t = float(brentq(slope, 0.0, end)) if c else rise / bend
+            t = _root(slope, end) if c else rise / bend
         block.g += c * block.beta * block.v - t * du
         block.v += t * (v_1 + t * v_2)
         block.beta[some] = np.clip(old + t * d, block.lower[some], block.upper[some])
@@ -294,6 +303,24 @@ class _Moving:
             if factor is not None:
                 identity = np.eye(self.numbers.size)
                 self.inverse = scipy.linalg.cho_solve(factor, identity, check_finite=False)
+
+
+def _root(slope: Callable[[float], float], end: float) -> float:
+    """Return where a slope, positive at 0, negative at `end` and decreasing, is zero.
+
+    The root may be smaller than `end` by hundreds of powers of ten: first find its size. Where the
+    terms of a slope leave the range of floats, it is negative.
+    """
+
+    def known(t: float) -> float:
+        value = slope(t)
+        return max(value, -LARGEST) if value == value else -LARGEST
+
+    end = min(end, LARGEST)
+    while end > 0.0 and known(SMALLER * end) < 0.0:
+        end *= SMALLER
+    found = brentq(known, 0.0, end, xtol=XTOL * end + TINY, full_output=True, disp=False)
+    return float(found[0])
 
 
 def _factor(bend: Array, ridge: float) -> tuple[Array, bool] | None:

@@ -43,6 +43,9 @@ STALE = 8
 PATIENCE = 5
 """Rounds without a better value or gap after which the run counts as stalled."""
 
+IDLE = 1e-8
+"""Share of the gap that a round closes at least if it counts as better."""
+
 SHORT_SLICE = 1e6
 """The same in long runs, where Newton steps take turns with these; or one step a coordinate."""
 
@@ -270,6 +273,7 @@ class Run(Generic[Proof]):
         self.work = 0.0
         self.turns: newton.Turns | None = None
         self.idle_rounds = 0
+        self.best = -np.inf, np.inf  # the largest value, and the smallest gap
         self.rounds_since_fresh = 0
         self.intercept = 0.0
         self.stopped = False
@@ -345,10 +349,16 @@ class Run(Generic[Proof]):
         return certificate.gap <= tol * (self.unit + abs(certificate.value))
 
     def _record(self, certificate: Proof) -> None:
-        """Add to the history; count the rounds in which neither value nor gap got better."""
-        values = [step.objective for step in self.history]
-        gaps = [step.gap for step in self.history]
-        better = not values or certificate.value > max(values) or certificate.gap < min(gaps)
+        """Add to the history; count the rounds in which neither value nor gap got better.
+
+        A round that closes so little of the gap that hundreds of millions would be needed is idle:
+        where C is 1e20, the gap is C times the rounding errors of the decision values.
+        """
+        value, gap = certificate.value, certificate.gap
+        best, least = self.best
+        rise = IDLE * abs(gap) if np.isfinite(gap) else 0.0
+        better = not self.history or value > best + rise or gap < (1.0 - IDLE) * least
+        self.best = max(value, best), min(gap, least)
         self.idle_rounds = 0 if better else self.idle_rounds + 1
         self.history.append(Progress(self.n_iter, certificate.value, certificate.gap))
 

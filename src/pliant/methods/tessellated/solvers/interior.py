@@ -164,7 +164,11 @@ def solve(problem: SmallProblem, **options: Any) -> Result[Saddle] | None:
         return None
     search = Search(problem, **options)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        _Steps(problem, dual, integrals, search).advance()
+        steps = _Steps(problem, dual, integrals, search)
+        start = steps.start()
+        if start is None:
+            return None
+        steps.advance(start)
     return search.result() if search.best is not None else None
 
 
@@ -188,10 +192,9 @@ class _Steps:
         self.m, self.rank = len(dual.linear), self.basis.shape[1]
         self.identity: Array = np.eye(self.rank)
 
-    def advance(self) -> None:
+    def advance(self, here: _Point | None) -> None:
         """Take steps until the gap is closed or the search is over; then reduce the rank of P."""
         search = self.search
-        here: _Point | None = self._start()
         best = self.identity
         for _ in range(MOST_STEPS):
             if here is None:
@@ -207,28 +210,34 @@ class _Steps:
         if search.status is Status.CONVERGED:
             self._reduce(best)
 
-    @property
-    def _closed(self) -> bool:
-        """Whether the gap is small enough to end the steps."""
-        search = self.search
-        return search.gap <= SHARE * search.tol * abs(search.upper)
+    def start(self) -> _Point | None:
+        """Return the best multiple of a balanced w, a t, and the multipliers of S Z = mu I.
 
-    def _start(self) -> _Point:
-        """Return the best multiple of a balanced w, a t, and the multipliers of S Z = mu I."""
+        None where numbers of these sizes leave the range of floats.
+        """
         dual, size = self.dual, self.dual.upper - self.dual.lower
         positive = dual.upper > 0.0
         sums = size[positive].sum(), size[~positive].sum()
         w = 0.5 * min(sums) * np.where(positive, size / sums[0], -size / sums[1])
         D = self._quadratic(w)
-        top = float(np.linalg.eigvalsh(D)[-1])
         gain, trace = dual.gain(w), self.problem.size
-        share = min(1.0, gain / max(trace * max(top, 0.0), gain))
-        w, half = share * w, 0.5 * share**2 * top
-        t = half + max(half, 0.1 * share * gain / trace)
-        inverse = np.linalg.inv(t * self.identity - 0.5 * share**2 * D)
+        try:
+            top = float(np.linalg.eigvalsh(D)[-1])
+            share = min(1.0, gain / max(trace * max(top, 0.0), gain))
+            w, half = share * w, 0.5 * share**2 * top
+            t = half + max(half, 0.1 * share * gain / trace)
+            inverse = np.linalg.inv(t * self.identity - 0.5 * share**2 * D)
+        except np.linalg.LinAlgError:  # of infinite entries, or where all of Z is rounding
+            return None
         mu = trace / inverse.trace()  # S = mu Z^-1 has the trace n_P
         S = 0.5 * mu * (inverse + inverse.T)
         return _Point(w, t, S, mu / (w - dual.lower), mu / (dual.upper - w))
+
+    @property
+    def _closed(self) -> bool:
+        """Whether the gap is small enough to end the steps."""
+        search = self.search
+        return search.gap <= SHARE * search.tol * abs(search.upper)
 
     def _halves(self, w: Array) -> Array:
         """Return the M_k, half of the derivatives of D(w), shape (m, r, r)."""
