@@ -6,6 +6,7 @@ import os
 import platform
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from importlib.metadata import version
 from typing import Any
 
@@ -20,6 +21,7 @@ from pliant.comparison.protocol import DEFAULT, SEARCHED, Cell, Protocol
 from pliant.comparison.record import BASELINE, LEARNED, Entry, Record, stage_of
 from pliant.comparison.result import ComparisonResult
 from pliant.comparison.run.baselines import BASELINES, available
+from pliant.comparison.run.cluster import Cluster, connected
 from pliant.comparison.run.folds import check_folds, outer_split, settled
 from pliant.comparison.run.given import is_given, methods_of
 from pliant.comparison.run.journal import PACKAGES, Journal, JournalLock, key_of
@@ -52,6 +54,7 @@ def compare(
     resume: bool = False,
     feature_names: Sequence[str] | None = None,
     progress: Progress | None = None,
+    scheduler: Any = None,
 ) -> ComparisonResult:
     """Compare methods by nested cross-validation: all on the same outer folds.
 
@@ -104,6 +107,10 @@ def compare(
     progress : callable, optional
         Called after each cell with its record, the number of cells done, and how many there will
         be by what is known so far.
+    scheduler : str or distributed.Client, optional
+        Run the cells on the workers of a Dask cluster, at an address such as
+        ``"tcp://127.0.0.1:8786"`` or with a client (extra ``pliant[dask]``). The scores are the
+        same. `n_jobs` is by default the number of threads of all workers.
 
     Returns
     -------
@@ -120,6 +127,10 @@ def compare(
     TableError
         If a column cannot be used, or `cache` belongs to another comparison, is in use by another
         process, was changed, or cannot be written.
+    ConnectionError
+        If the scheduler or all of its workers are lost; finished cells are in `cache`.
+    ImportError
+        If a worker has other versions of pliant, Python or NumPy than this process, for example.
 
     Notes
     -----
@@ -154,6 +165,7 @@ def compare(
         resume=resume,
         progress=progress,
         schema=schema,
+        scheduler=scheduler,
     )
 
 
@@ -171,13 +183,14 @@ def compare_sample(
     command: str | None = None,
     schema: TableSchema | None = None,
     lock: JournalLock | None = None,
+    scheduler: Any = None,
 ) -> ComparisonResult:
     """Compare methods on a table; see `compare`.
 
     Parameters
     ----------
     sample : Sample
-    methods, budget, n_jobs, cache, resume, progress
+    methods, budget, n_jobs, cache, resume, progress, scheduler
         As in `compare`.
     protocol : Protocol, optional
     watch : callable, optional
@@ -201,7 +214,12 @@ def compare_sample(
     least = min(len(outer_split(sample, protocol, *place)[0]) for place in protocol.places())
     refused = {method.name: _refusal(method, sample, least) for method in chosen}
     key = key_of(sample, protocol)
-    with Journal(cache, key, resume=resume, lock=lock) as journal:
+    with ExitStack() as held:
+        cluster = None
+        if scheduler is not None:
+            client = held.enter_context(connected(scheduler))
+            cluster = Cluster(client, sample, protocol)
+        journal = held.enter_context(Journal(cache, key, resume=resume, lock=lock))
         run = Run(
             sample,
             protocol,
@@ -211,6 +229,7 @@ def compare_sample(
             n_jobs=n_jobs,
             progress=progress,
             watch=watch,
+            cluster=cluster,
         )
         run()
     in_order = [

@@ -33,14 +33,12 @@ LEAST_OF_CLASS = 10
 """Number of rows of each class, where there are as many, that a sample has at least."""
 
 
-def load(module: str = "dask") -> Any:
-    """Import Dask or a module of it, or say how to install it."""
+def load(module: str = "dask", users: str = "Dask collections") -> Any:
+    """Import Dask or a module of it, or say what needs it and how to install it."""
     try:
         return import_module(module)
     except ImportError as error:
-        raise ImportError(
-            f"Dask collections need {module} ({error}): pip install 'pliant[dask]'"
-        ) from error
+        raise ImportError(f"{users} need {module} ({error}): pip install 'pliant[dask]'") from error
 
 
 def compute(tasks: Sequence[Any]) -> list[Any]:

@@ -1,7 +1,6 @@
 """LAB-RBF on a Dask cluster of two processes, also where one of them dies, or all is lost."""
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -13,51 +12,16 @@ import pytest
 from pliant import LABRBFClassifier, LABRBFRegressor
 from pliant.methods.lab_rbf import collection
 from pliant.methods.lab_rbf.ensemble import EnsembleTrainer
+from tests.methods.dask_cases import LENGTH, ROWS, table
 
 dask = pytest.importorskip("dask")
-da = pytest.importorskip("dask.array")
+pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 
 pytestmark = pytest.mark.slow
 
 QUICK = {"n_support": 12, "n_members": 2, "max_iter": 4, "random_state": 0}
-ROWS, LENGTH = 1600, 200
 NEW = np.random.default_rng(1).uniform(-1, 1, size=(50, 3))
-
-
-@pytest.fixture(scope="module")
-def client():
-    place = {"host": "127.0.0.1", "dashboard_address": ":0", "memory_limit": "1GiB"}
-    with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, **place) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
-
-
-def table(folder=None, kill_at=None, slow=0.0):
-    """A lazy table; its partition that is made as the `kill_at`-th one kills its worker, once."""
-    return da.map_blocks(
-        partition,
-        chunks=((LENGTH,) * (ROWS // LENGTH), (4,)),
-        dtype=float,
-        meta=np.empty((0, 0)),
-        folder=None if folder is None else str(folder),
-        kill_at=kill_at,
-        slow=slow,
-    )
-
-
-def partition(folder, kill_at, slow, block_info=None):
-    k = block_info[None]["chunk-location"][0]
-    if folder is not None:
-        open(os.path.join(folder, f"{k}-{time.monotonic_ns()}"), "x").close()
-        if len(os.listdir(folder)) == kill_at:
-            os.kill(os.getpid(), signal.SIGKILL)
-    time.sleep(slow)
-    rng = np.random.default_rng(k)
-    X = rng.uniform(-1, 1, size=(LENGTH, 3))
-    return np.column_stack([X, np.sin(3 * X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=LENGTH)])
 
 
 def quick(**options):
@@ -65,7 +29,7 @@ def quick(**options):
 
 
 @pytest.mark.parametrize("phase", ["sample", "reduction", "prediction"])
-@pytest.mark.usefixtures("client")
+@pytest.mark.usefixtures("on_dask_workers")
 def test_a_worker_that_is_killed_changes_nothing(phase, tmp_path, monkeypatch):
     monkeypatch.setattr(collection, "SAMPLED", 500)
     kill_at = {"sample": 3, "reduction": ROWS // LENGTH + 4, "prediction": 3}[phase]
@@ -82,7 +46,7 @@ def test_a_worker_that_is_killed_changes_nothing(phase, tmp_path, monkeypatch):
     np.testing.assert_array_equal(model.bandwidths_, here.bandwidths_)
 
 
-@pytest.mark.usefixtures("client")
+@pytest.mark.usefixtures("on_dask_workers")
 def test_members_are_learned_on_the_workers(monkeypatch):
     X, y = (np.asarray(part.compute()) for part in (table()[:, :3], table()[:, 3]))
     labels = np.where(y > 0, "up", "down")

@@ -91,6 +91,56 @@ def test_partitions_are_never_all_in_memory():
     assert len(held) >= 4 * model.n_passes_
 
 
+def unlike(block, block_info=None):
+    """Float32, integers and float64 in turn, whatever the array announces."""
+    return block.astype([np.float32, np.int64, np.float64][block_info[0]["chunk-location"][0] % 3])
+
+
+def test_partitions_that_are_empty_or_of_unlike_types():
+    whole = np.round(X * 8)  # the same numbers in all types
+    chunks = ((0, 150, 0, 90, 160, 0), (3,))
+    lazy = da.from_array(whole, chunks=chunks).map_blocks(
+        unlike, dtype=float, meta=np.zeros((0, 0))
+    )
+    model = SketchedKernelRidge(n_centers=40, random_state=0, tol=1e-9)
+    expected = model.fit(whole, Y, WEIGHTS).predict(whole)
+    model.fit(lazy, da.from_array(Y, chunks=130), WEIGHTS)
+    predicted = model.predict(lazy)
+    assert predicted.chunks == (chunks[0],)
+    np.testing.assert_allclose(predicted.compute(), expected, atol=1e-6)
+
+
+def test_partitions_of_one_class_only():
+    order = np.argsort(Y > 0, kind="stable")
+    points, labels = X[order], np.where(Y[order] > 0, "up", "down")
+    model = SketchedKernelRidgeClassifier(n_centers=40, random_state=0)
+    expected = model.fit(points, labels).decision_function(NEW)
+    first = int((labels == "down").sum())
+    both = da.from_array(points, chunks=((first, 400 - first), (3,)))
+    model.fit(both, da.from_array(labels, chunks=first))
+    np.testing.assert_allclose(model.decision_function(NEW), expected, atol=1e-6)
+    with pytest.raises(ValueError, match="expected at least two classes, got one class: 'down'"):
+        model.fit(both[:first], labels[:first])
+
+
+def test_nan_where_numbers_are_missing():
+    """Of fits the message names partition and row; of predictions, the partition."""
+    missing = np.where(np.arange(400) == 250, np.nan, Y)
+    frame = pd.DataFrame(X, columns=["u", "v", "w"])
+    frame.loc[250, "v"] = np.nan
+    model = SketchedKernelRidge(n_centers=40, random_state=0, gamma=1.0)
+    nullable = dd.from_pandas(frame.convert_dtypes(), npartitions=4)
+    message = r"partition 2 \(rows 200 to 299\): expected finite numbers in X, got nan in row 250"
+    for points in (nullable, da.from_array(frame.to_numpy(), chunks=(100, 3))):
+        with pytest.raises(ValueError, match=message):
+            model.fit(points, Y)
+    with pytest.raises(ValueError, match="expected finite numbers in y, got nan"):
+        model.fit(parts(X), da.from_array(missing, chunks=100))
+    lazy = model.fit(parts(X), Y).predict(da.from_array(frame.to_numpy(), chunks=(100, 3)))
+    with pytest.raises(ValueError, match="partition 2: Input X contains NaN"):
+        lazy.compute()
+
+
 @pytest.mark.parametrize(
     ("points", "y", "message"),
     [

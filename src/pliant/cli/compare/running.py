@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from joblib import cpu_count
 
@@ -20,12 +21,13 @@ from pliant.comparison.comparing import check_metric, compare_sample
 from pliant.comparison.metrics import METRICS, metrics_of
 from pliant.comparison.reading import read_sample
 from pliant.comparison.result import ComparisonResult
+from pliant.comparison.run.cluster import connected
 from pliant.comparison.run.folds import check_folds, settled
 from pliant.comparison.run.isolation import close_all, warm_up
 from pliant.comparison.run.journal import JournalLock, key_of, read_journal
 from pliant.comparison.sample import Sample
 from pliant.core.exceptions import TableError
-from pliant.core.text import printable, quoted
+from pliant.core.text import count, printable, quoted
 
 LEAST = 1e-3
 """Seconds for a table when all of the budget is spent: its cells are then listed as cut."""
@@ -41,7 +43,7 @@ def run_plan(plan: Plan) -> list[ComparisonResult]:
     _check(plan)
     with ExitStack() as held:
         locks = [held.enter_context(JournalLock(cache)) for cache in plan.caches]
-        warm_up(plan.jobs or cpu_count())  # processes start while the tables are read
+        client = held.enter_context(_place(plan))
         try:
             samples = _samples(plan)
             _prepare(plan, samples)
@@ -51,10 +53,26 @@ def run_plan(plan: Plan) -> list[ComparisonResult]:
         results: list[ComparisonResult] = []
         for sample, cache, lock in zip(samples, plan.caches, locks, strict=True):
             share = (ends - time.monotonic()) / (len(samples) - len(results))
-            results.append(_compared(plan, sample, cache, budget and max(share, LEAST), lock))
+            results.append(
+                _compared(plan, sample, cache, budget and max(share, LEAST), lock, client)
+            )
             if results[-1].interrupted:
                 break
     return results
+
+
+@contextmanager
+def _place(plan: Plan) -> Iterator[Any]:
+    """Prepare where cells run while the tables are read; lend the client of a cluster, or None."""
+    if plan.scheduler is None:
+        warm_up(plan.jobs or cpu_count())
+        yield None
+        return
+    with connected(plan.scheduler) as client:
+        threads = client.nthreads()
+        size = f"{count(len(threads), 'worker')}, {count(sum(threads.values()), 'thread')}"
+        tell(f"Note: cells run on the Dask cluster {plan.scheduler}: {size}")
+        yield client
 
 
 def _check(plan: Plan) -> None:
@@ -118,7 +136,7 @@ def _prepare(plan: Plan, samples: Sequence[Sample]) -> None:
 
 
 def _compared(
-    plan: Plan, sample: Sample, cache: Path, budget: float | None, lock: JournalLock
+    plan: Plan, sample: Sample, cache: Path, budget: float | None, lock: JournalLock, client: Any
 ) -> ComparisonResult:
     """Compare methods on one table, and show what runs."""
     title = f"Comparing on {printable(sample.name, 40)}"
@@ -135,4 +153,5 @@ def _compared(
             watch=watch,
             command=plan.command,
             lock=lock,
+            scheduler=client,
         )

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeAlias
 
 from joblib.externals.loky import ProcessPoolExecutor, process_executor
 from joblib.externals.loky.process_executor import TerminatedWorkerError
@@ -33,8 +33,18 @@ MOST_GROWTH = 2 * 10**9
 IDLE = 60.0
 """Seconds after which a process without work ends."""
 
+GUARDED = 0.2
+"""Seconds between two calls of a `Guard`."""
+
+Guard: TypeAlias = Callable[[int], str]
+"""Called several times a second with the id of a cell's process; a text is why to end it."""
+
 _KEPT: dict[str, tuple[Sample, Protocol]] = {}
 """In a process that serves cells: the table and the protocol."""
+
+
+class _Refused(Exception):
+    """A guard ends the process of a cell, for a reason."""
 
 
 class _Server:
@@ -49,6 +59,7 @@ class _Server:
             initargs=(os.getpid(),),
         )
         self.ends: float | None = None
+        self.guard: Guard | None = None
 
     def serve(
         self, sample: Sample, protocol: Protocol, key: str, method: Method, cell: Cell
@@ -65,8 +76,19 @@ class _Server:
         raise RuntimeError("a process lost its table twice")
 
     def _ask(self, task: Callable[..., Any], *arguments: Any) -> Any:
-        left = None if self.ends is None else max(0.0, self.ends - time.time())
-        return self.executor.submit(task, *arguments).result(timeout=left)
+        if self.guard is None:
+            return self.executor.submit(task, *arguments).result(timeout=self._left())
+        process = self.executor.submit(os.getpid).result(timeout=self._left())
+        future = self.executor.submit(task, *arguments)
+        while (left := self._left()) is None or left > 0:
+            with suppress(TimeoutError):
+                return future.result(timeout=GUARDED if left is None else min(GUARDED, left))
+            if reason := self.guard(process):
+                raise _Refused(reason)
+        raise TimeoutError
+
+    def _left(self) -> float | None:
+        return None if self.ends is None else max(0.0, self.ends - time.time())
 
     def kill(self) -> None:
         """End the process at once."""
@@ -89,6 +111,7 @@ def perform_apart(
     cell: Cell,
     key: str,
     ends: float | None = None,
+    guard: Guard | None = None,
 ) -> Record:
     """Perform a cell in another process.
 
@@ -98,6 +121,8 @@ def perform_apart(
         Names the sample and the protocol: a process that has served this key has them.
     ends : float or None
         When to kill it, by ``time.time``.
+    guard : callable, optional
+        See `Guard`; the cell fails for the reason that it gives.
 
     Returns
     -------
@@ -110,24 +135,27 @@ def perform_apart(
         return cut(cell)
     server = _borrowed()
     try:
-        server.ends = ends
+        server.ends, server.guard = ends, guard
         record = server.serve(sample, protocol, key, method, cell)
     except TimeoutError:
         _drop(server)
         return cut(cell)
     except TerminatedWorkerError:
         _drop(server)
-        return _crashed(cell, "the process died: out of memory, or a crash")
+        return crashed(cell, "the process died: out of memory, or a crash")
+    except _Refused as reason:
+        _drop(server)
+        return crashed(cell, str(reason))
     except Exception as error:  # such as a method that cannot be sent, or no memory for a process
         _drop(server)
-        return _crashed(cell, f"{type(error).__name__}: {error}")
+        return crashed(cell, f"{type(error).__name__}: {error}")
     with _LOCK:
         _BUSY.discard(server)
         _FREE.append(server)
     return record
 
 
-def _crashed(cell: Cell, error: str) -> Record:
+def crashed(cell: Cell, error: str) -> Record:
     """Return the record of a cell that may succeed another time."""
     return failed(cell, error) | {"crashed": True}
 

@@ -319,8 +319,8 @@ def _root(slope: Callable[[float], float], end: float) -> float:
     end = min(end, LARGEST)
     while end > 0.0 and known(SMALLER * end) < 0.0:
         end *= SMALLER
-    found = brentq(known, 0.0, end, xtol=XTOL * end + TINY, full_output=True, disp=False)
-    return float(found[0])
+    root = brentq(known, 0.0, end, xtol=XTOL * end + TINY, full_output=True, disp=False)
+    return float(root[0])
 
 
 def _factor(bend: Array, ridge: float) -> tuple[Array, bool] | None:
