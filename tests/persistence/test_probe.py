@@ -12,7 +12,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 from pliant import AsymmetricKernelRidge, DANKClassifier, LABRBFRegressor, ModelFileError
 from pliant.kernels import (
@@ -237,3 +237,13 @@ def test_a_kernel_of_scikit_learn_is_no_model(tmp_path):
     )
     with pytest.raises(ModelFileError):
         load_model(tmp_path / "m.pliant")
+
+
+@pytest.mark.parametrize("scaler", [StandardScaler, RobustScaler])
+def test_a_model_of_tiny_numbers_loads(tmp_path, scaler):
+    """A cube of 1 in units of 1e-120 would be infinite; the model predicts what it was made for."""
+    model = make_pipeline(scaler(), DANKClassifier(kernel="polynomial"))
+    model.fit(1e-120 * X, LABELS == 1)
+    save_model(model, tmp_path / "m.pliant")
+    loaded = load_model(tmp_path / "m.pliant").model
+    np.testing.assert_array_equal(loaded.predict(1e-120 * X), model.predict(1e-120 * X))

@@ -26,6 +26,11 @@ MOST_STRANGE = 4
 NUMBER_LIKE = re.compile(r"[-+$€£]?\d[\d.,']*(e[-+]?\d+)?[%$€£]?", re.IGNORECASE)
 """What a person would read as a number, spaces aside: ``0,5``, ``1,250.00``, ``3%``."""
 
+TWO_NUMBERS = re.compile(r"(\d{1,2})[-/.](\d{1,2})[-/.]\d")
+"""The first two numbers of a date that does not begin with the year."""
+
+LAST_MONTH = 12
+
 TEXT_WIDTH = 512
 """Columns that the words of a text, and parts of words, are hashed into."""
 
@@ -40,7 +45,8 @@ class TextCounts:
     `counts` has how often each of the first `MOST_TEXTS` occurs, in the order of their first rows,
     and `places` the index and the position of these rows. `present` counts all cells with a text,
     `words` the words in them and `like_numbers` those that look like a number; `strange` has the
-    first texts that are none, with their places.
+    first texts that are none, with their places. `days` has the places, 0 or 1, of the numbers that
+    are too large for a month among texts beyond the first.
     """
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -50,6 +56,7 @@ class TextCounts:
     words: int = 0
     like_numbers: int = 0
     overflow: bool = False
+    days: set[int] = field(default_factory=set)
 
     def add(self, column: pd.Series) -> None:
         """Count the texts of a column, or of the next chunk of one."""
@@ -77,6 +84,20 @@ class TextCounts:
             self.places[cell] = place
         else:
             self.overflow = True
+            if self._shows_the_order(cell):
+                self.counts[cell] = count
+                self.places[cell] = place
+
+    def _shows_the_order(self, cell: str) -> bool:
+        """Whether a text is the first date whose numbers show which of them is the day.
+
+        A log of a year has more than `MOST_TEXTS` different times before its 13th day.
+        """
+        match = TWO_NUMBERS.match(cell)
+        places = {k for k in (0, 1) if match and int(match[k + 1]) > LAST_MONTH}
+        fresh = places - self.days
+        self.days |= places
+        return bool(fresh)
 
     def merged(self, same: Callable[[str], str]) -> TextCounts:
         """Return the counts of texts of which those that `same` makes equal are one."""

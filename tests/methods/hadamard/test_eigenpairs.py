@@ -69,6 +69,20 @@ def test_lanczos_is_used_where_few_are_wanted(monkeypatch):
     assert called == []
 
 
+def test_lapack_computes_some_pairs_only_where_they_are_few(monkeypatch):
+    levels = []
+
+    def eigh(matrix, **options):
+        levels.append(options["subset_by_value"])
+        return whole(matrix, **options)
+
+    whole = scipy.linalg.eigh
+    monkeypatch.setattr(problem.scipy.linalg, "eigh", eigh)
+    for guess in (LARGE // 8, LARGE // 2):
+        eigenpairs_above(large_matrix(40).copy(), 1.5, guess)
+    assert levels == [(1.5, np.inf), None]
+
+
 eigsh = problem.eigsh
 
 

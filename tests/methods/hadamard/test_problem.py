@@ -150,21 +150,22 @@ def test_lower_and_upper_bounds_enclose_the_optimum(plain, rule, eta):
 
 @every_plain
 @every_rule
-@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("share", [-0.99, -0.4, 0.0, 0.3, 1.0])
 def test_a_model_touches_with_the_same_gradient(plain, rule, share):
     problem = adapted_dual(plain, 0.5, **rule)
     for seed in range(4):
         point = problem.at(points(plain, seed))
         model = problem.model(point, share)
         assert isinstance(model, MarginDual)
+        flat = min(1.0, 1.0 + share)
         scale = 1 + np.abs(point.f).max()
         np.testing.assert_allclose(
-            model.gradient(point.beta), plain.linear - point.f, rtol=0, atol=1e-12 * scale
+            flat * model.gradient(point.beta), plain.linear - point.f, rtol=0, atol=1e-12 * scale
         )
         np.testing.assert_array_equal(model.lower, plain.lower)
         np.testing.assert_array_equal(model.upper, plain.upper)
-        assert model.epsilon == plain.epsilon
-        assert model.quartic == pytest.approx(share * 0.5)
+        assert flat * model.epsilon == pytest.approx(plain.epsilon)
+        assert model.quartic == pytest.approx(max(share, 0.0) * 0.5)
 
 
 @given(
@@ -196,8 +197,9 @@ def test_the_cautious_model_of_the_threshold_rule_lies_below(name, eta, tau, see
 def test_shares_are_shares(rule, name, eta, seed, other):
     problem = adapted_dual(PLAIN[name], eta, **rule)
     here, there = (problem.at(points(PLAIN[name], s)) for s in (seed, other))
-    assert 0.0 <= problem.share(here, there) <= 1.0
-    assert 0.0 <= problem.share(here, here) <= 1.0
+    least = -1.0 if "tau" in rule else -1e-9  # only F - 11' that is not PSD makes h flatter
+    assert least < problem.share(here, there) <= 1.0
+    assert problem.share(here, here) == 1.0
 
 
 @every_rule

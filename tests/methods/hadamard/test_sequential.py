@@ -214,6 +214,35 @@ def test_every_point_on_the_way_is_feasible_and_bounded_by_its_gap(rule, seed, e
     assert late.history[-1] == (late.n_iter, late.value, late.gap)
 
 
+@pytest.mark.parametrize(("make", "most"), [(classification, 15), (regression, 60)])
+@pytest.mark.parametrize("below", [0.1, 1e-2, 1e-3, 1e-6])
+def test_a_tau_near_its_limit_takes_few_models(make, most, below):
+    """F is then `below` times the matrix of ones, nearly, and h as much flatter than the SVM.
+
+    A model with the curvature of the SVM needs 32 to 78 and 97 to 7121 of them.
+    """
+    result = solve(adapted_dual(make(), 10.0, tau=60.0 * (1.0 - below)), tol=1e-6)
+    assert result.status is Status.CONVERGED
+    assert len(result.history) <= most
+
+
+def test_a_search_on_the_way_asks_the_callback_after_each_point():
+    problem, points = Bowl(), []
+
+    def far(model, start, *, tol, max_iter, callback):
+        return Result(start + 1e4 * model[1], *vars_after_x(exact(model, start, tol=tol,
+                      max_iter=max_iter, callback=lambda _: None)))  # fmt: skip
+
+    def stop(_):
+        points.append(len(problem.certain))
+        return len(points) == 2
+
+    result = sequential.solve(problem, np.zeros(6), inner=far, callback=stop)
+    assert result.status is Status.STOPPED
+    assert points == [2, 3]  # the start and the far end; a point between them
+    assert len(problem.certain) == 4  # no other point but the last one, with certainty
+
+
 @every_rule
 def test_an_iteration_limit_is_respected_and_named(rule):
     result = solve(adapted_dual(classification(), 1.0, **rule), tol=1e-9, max_iter=7)

@@ -8,7 +8,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from pliant import SCGLogDetPath, SideInformation
+from pliant import SCGLogDetLearner, SCGLogDetPath, SideInformation
 from pliant.kernels import Gaussian
 from pliant.methods.side_information import scg_problem
 
@@ -85,3 +85,15 @@ def test_the_square_root_of_the_laplacian(information):
     half = edges.root(np.eye(len(edges)))
     assert np.allclose(half @ half, edges.toarray(), atol=1e-14)
     assert np.abs(edges.root(edges.null_vector[:, None])).max() <= 1e-15
+
+
+@pytest.mark.parametrize("labelled", [6, 11])
+def test_the_kernel_of_the_learner_has_digits_on_new_points_at_every_strength(labelled):
+    """The difference from k0 is rounded to 1e-16 of k0; the form without a range had none left."""
+    X, y = points(), np.arange(14) % 3
+    known = SideInformation.from_labels(np.where(np.arange(14) < labelled, y, -1))
+    for strength, accuracy in ((1e6, 1e-9), (1e9, 1e-6), (1e12, 1e-3)):
+        learner = SCGLogDetLearner(kernel="linear", strength=strength)
+        learned = learner.fit(X[:labelled], y[:labelled]).kernel_(X)
+        expected = exact(X @ X.T, known, strength, "labeled", 1.0)
+        assert np.abs(learned - expected).max() <= accuracy * np.abs(expected).max()

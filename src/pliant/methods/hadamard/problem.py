@@ -43,6 +43,9 @@ LEEWAY = 1e-6
 The objective is then too high by at most eta (LEEWAY tau/2)^2 each, which is below rounding.
 """
 
+FLATTEST = 1e-6
+"""Smallest weight of K in a model; F is about 1 - tau/(2n) times the matrix of ones."""
+
 BLOCK_ENTRIES = 500_000
 """Entries of a matrix that are held at once where only sums over them are needed."""
 
@@ -54,6 +57,13 @@ FEW_PAIRS = 64
 
 FEW = 0.03
 """Largest share of the eigenvectors for which Lanczos iterations are used."""
+
+SOME = 0.2
+"""Largest share of the eigenvectors for which LAPACK computes only some of them.
+
+It then makes each orthogonal to all others, which for nearly all eigenvectors of a matrix of order
+1900 takes 8 s, where all of them take 1.3 s in another way.
+"""
 
 
 def automatic_eta(beta: Array) -> float:
@@ -184,15 +194,23 @@ class AdaptedDual:
         return AdaptedCertificate(**vars(bound), spectrum=point.spectrum)
 
     def model(self, point: Point, share: float) -> MarginDual:
-        """Return a margin dual that has the gradient of h at `point`.
+        """Return a margin dual that has the gradient of h at `point`, divided by min(1, 1 + share).
 
-        Its quartic term has `share` times the weight of the quartic rule. For the threshold rule
-        and share = 1 it differs from h at the point by a constant, and lies below elsewhere.
+        A share in [0, 1] is that of the weight of the quartic rule that the quartic term has. A
+        share in (-1, 0) is for an h that is flatter than the plain SVM, as where tau is near 2n:
+        there is no quartic term, and K has the weight 1 + share, or 1 after the division. For the
+        threshold rule and share = 1 the model differs from h at the point by a constant, and lies
+        below elsewhere.
         """
-        quartic = share * self.rule.c
+        quartic, flat = max(share, 0.0) * self.rule.c, min(1.0, 1.0 + share)
         u, v = point.fields
-        shift = u + quartic * point.beta * v - point.f
-        return replace(self.plain, linear=self.plain.linear + shift, quartic=quartic)
+        gradient = (self.plain.linear - point.f) / flat
+        return replace(
+            self.plain,
+            linear=gradient + (u + quartic * point.beta * v),
+            epsilon=self.plain.epsilon / flat,
+            quartic=quartic,
+        )
 
     def predicted_gain(self, at: Point, old: Point, new: Point) -> float:
         """Return the gain from `old` to `new`, with the other part of h linear as at `at`.
@@ -205,12 +223,14 @@ class AdaptedDual:
         return float((self.plain.linear - at.f) @ step - (self.plain.epsilon * tube).sum())
 
     def share(self, old: Point, new: Point) -> float:
-        """Return the share of the quartic term's curvature that h has between two points."""
+        """Return the share, as in `model`, with the curvature that h has between two points."""
         step = new.beta - old.beta
-        plain = step @ (new.fields[0] - old.fields[0])
-        quartic = self.rule.c * (step @ (new.beta * new.fields[1] - old.beta * old.fields[1]))
-        actual = step @ (new.f - old.f) - plain
-        return float(np.clip(actual / quartic, 0.0, 1.0)) if quartic > 0.0 else 1.0
+        plain = float(step @ (new.fields[0] - old.fields[0]))
+        change = new.beta * new.fields[1] - old.beta * old.fields[1]
+        quartic, actual = self.rule.c * float(step @ change), float(step @ (new.f - old.f))
+        if actual < plain:
+            return max(actual / plain, FLATTEST) - 1.0 if plain > 0.0 else 0.0
+        return min((actual - plain) / quartic, 1.0) if quartic > 0.0 else 1.0
 
 
 class Inner(NamedTuple):
@@ -448,7 +468,8 @@ def eigenpairs_above(matrix: Array, level: float, guess: int = 8) -> Eigenpairs:
         return _descending(*np.linalg.eigh(matrix), level, complete=True)
     diagonal = matrix.diagonal().copy()
     try:
-        pairs = scipy.linalg.eigh(matrix.T, subset_by_value=(level, np.inf), overwrite_a=True)
+        level_and_up = (level, np.inf) if FEW * n < guess <= SOME * n else None
+        pairs = scipy.linalg.eigh(matrix.T, subset_by_value=level_and_up, overwrite_a=True)
     except np.linalg.LinAlgError:  # clustered eigenvalues; the upper triangle is overwritten
         matrix[np.diag_indices_from(matrix)] = diagonal
         pairs = np.linalg.eigh(matrix, UPLO="L")

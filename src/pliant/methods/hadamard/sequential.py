@@ -241,7 +241,7 @@ class _Run(Generic[P, M, Proof]):
             self.share = 1.0
             return
         self.stuck = 0
-        predicted = result.value - result.history[0].objective
+        predicted = min(1.0, 1.0 + self.share) * (result.value - result.history[0].objective)
         kept = new.value - old.value >= ENOUGH * predicted
         self.share = self.problem.share(old, new) if kept else 1.0
         self.point = new
@@ -289,7 +289,7 @@ class _Run(Generic[P, M, Proof]):
         new = end
         for _ in range(SEARCHES):
             rise, final = (self.problem.predicted_gain(at, old, new) for at in (old, new))
-            if rise <= 0.0 or final >= -OVERSHOOT * rise:
+            if rise <= 0.0 or final >= -OVERSHOOT * rise or self._report_steps(0):
                 break
             share = np.clip(rise / (rise - final), SHORTEST, 1.0)
             new = self.problem.at(old.beta + share * (new.beta - old.beta), old)
@@ -306,8 +306,11 @@ class _Run(Generic[P, M, Proof]):
         return after < before
 
     def _report(self, progress: Progress) -> bool:
-        if self.callback is None:
-            return False
-        total = self.history[-1]._replace(n_iter=self.n_iter + progress.n_iter)
-        self.stopped = self.callback(total) is True
+        return self._report_steps(progress.n_iter)
+
+    def _report_steps(self, more: int) -> bool:
+        """Report `more` steps than were counted; return whether the callback asks to stop."""
+        if self.callback is not None and not self.stopped:
+            total = self.history[-1]._replace(n_iter=self.n_iter + more)
+            self.stopped = self.callback(total) is True
         return self.stopped

@@ -268,7 +268,9 @@ class SCGLogDetLearner(KernelLearner):
         )
         problem = SCGLogDet(part.gram, graph, gamma)
         optimum = problem.solve("eigh" if self.solver == "eigh" else "cholesky")
-        learned = LogDetKernel(kernel, members, part.extend(optimum.matrix))
+        within = problem.matrix_within_range() if kernel.psd else None
+        extension = part.extend(optimum.matrix if within is None else within)
+        learned = LogDetKernel(kernel, members, extension)
 
         def matrix(rows: Indices) -> Array:
             if np.array_equal(rows, graph.members):

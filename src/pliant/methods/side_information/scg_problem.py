@@ -49,6 +49,9 @@ ROUNDING = 4.0 * np.finfo(np.float64).eps
 STRONG = 1e5
 """Above this gamma |K0| a singular K0 is taken as a product: differences lose half the digits."""
 
+CLEAR = 1e-8
+"""A K0 whose eigenvalues are above this share of the largest, or rounding, has a clear rank."""
+
 
 @dataclass(frozen=True, eq=False)
 class SCGLogDet:
@@ -85,6 +88,28 @@ class SCGLogDet:
             slower and can be shared by several strengths.
         """
         return _solution(self.graph, self._resolvent(solver), self.strength)
+
+    def matrix_within_range(self) -> Array | None:
+        """Return Q within the range of K0 where the strength leaves no digit outside; else None.
+
+        K0 = B B' has a clear rank. With the singular value decomposition U s V' of S^{1/2} B this
+        is -(B^+)' V diag(gamma s^2 / (1 + gamma s^2)) V' B^+. Q differs from it outside of the
+        range, where it is of size gamma, and multiplies only the rounding of k0(x, P), whose exact
+        values are in the range for a k0 that is positive semi-definite.
+        """
+        if not STRONG < self.strength * float(np.abs(self.gram).max()) * len(self.gram) < np.inf:
+            return None
+        spectrum = Spectrum.of(self.gram)
+        kept = spectrum.in_range
+        values, vectors = spectrum.values[kept], spectrum.vectors[:, kept]
+        if len(values) == len(self.gram) or values.min() <= CLEAR * values.max():
+            return None
+        scale = np.sqrt(values)
+        _, singular, right = np.linalg.svd(self.graph.root(vectors * scale), full_matrices=True)
+        weights = np.zeros(len(scale))
+        weights[: len(singular)] = self.strength * singular**2
+        inverse = (vectors / scale) @ right.T
+        return _symmetric((inverse * (-weights / (1.0 + weights))) @ inverse.T)
 
     def _resolvent(self, solver: str) -> Resolvent:
         if solver == "cholesky":
