@@ -41,7 +41,7 @@ def arguments():
     scope="module", params=["threads", pytest.param("processes", marks=pytest.mark.slow)]
 )
 def client(request):
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     place = {"host": "127.0.0.1", "protocol": "tcp://"}
     inside = request.param == "threads"
     with (
