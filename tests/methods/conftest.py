@@ -19,5 +19,6 @@ def on_dask_workers(dask_workers):
     """Compute Dask collections on the cluster during a test."""
     import dask
 
+    dask_workers.wait_for_workers(2, timeout=120)  # one that another test killed starts again
     with dask_workers.as_current(), dask.config.set(scheduler="dask.distributed"):
         yield dask_workers
