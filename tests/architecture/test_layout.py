@@ -28,9 +28,8 @@ FILES_OF_A_FIT = {
 }
 """Own files that a default fit may enter, those of the core included, `EVERYWHERE` not."""
 
-EVERYWHERE = {"/core/threads.py", "/core/exponential.py", "/core/linalg.py"}
-"""A decorator of every fit, an elementary function, and functions as in `scipy.linalg`: nobody
-follows a fit into these."""
+EVERYWHERE = {"/core/threads.py", "/core/exponential.py"}
+"""A decorator of every fit, and an elementary function: nobody follows a fit into these."""
 
 OWN_CLASSES, OWN_FILES = 4, 3
 """Own classes in the method resolution order of an estimator at most, and files that hold them."""

@@ -36,10 +36,15 @@ def _limited(kind, limit, words, report):
 
 
 def limited(kind, limit, *words):
-    """Run a command in a process of its own under a limit; return its code, stdout and stderr."""
-    context = multiprocessing.get_context("fork")
+    """Run a command in another process under a limit; return its code, stdout and stderr."""
+    return _report_of("fork", _limited, kind, limit, words)
+
+
+def _report_of(method, target, *arguments):
+    """Start a process that reports once, and return its report."""
+    context = multiprocessing.get_context(method)
     ends, report = context.Pipe(duplex=False)
-    process = context.Process(target=_limited, args=(kind, limit, words, report), daemon=True)
+    process = context.Process(target=target, args=(*arguments, report), daemon=True)
     process.start()
     report.close()
     try:
@@ -126,16 +131,7 @@ def lacking_memory(more, *words):
 
     A new process runs it, which holds what the command needs and nothing of earlier tests.
     """
-    context = multiprocessing.get_context("spawn")
-    ends, report = context.Pipe(duplex=False)
-    arguments = (os.getcwd(), more, words, report)
-    process = context.Process(target=_lacking_memory, args=arguments, daemon=True)
-    process.start()
-    report.close()
-    try:
-        return ends.recv()
-    finally:
-        process.join()
+    return _report_of("spawn", _lacking_memory, os.getcwd(), more, words)
 
 
 @pytest.fixture
