@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from pliant.core.lbfgs import InverseHessian
+from pliant.core.linalg import InverseHessian
 from pliant.core.progress import Progress, Result, Status
 from pliant.core.typing import Array
 

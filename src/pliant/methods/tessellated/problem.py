@@ -205,10 +205,7 @@ class KernelLearning:
             The number of eigenvectors to return.
         """
         matrix = self.quadratic(w)
-        if self.size <= FEW:  # all pairs of a small matrix take no longer than some
-            values, vectors = (part[..., -count:] for part in np.linalg.eigh(matrix))
-        else:
-            values, vectors = last_eigenpairs(matrix, min(count, self.size))
+        values, vectors = last_eigenpairs(matrix, min(count, self.size))
         lower = self._lower(float(values[-1]), matrix, gain)
         return Oracle(matrix, vectors[:, ::-1], values[::-1], lower)
 

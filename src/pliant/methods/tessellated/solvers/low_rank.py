@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pliant.core.lbfgs import InverseHessian
+from pliant.core.linalg import InverseHessian
 from pliant.core.progress import Result
 from pliant.core.typing import Array
 from pliant.methods.tessellated.generalized_kernel import blended
