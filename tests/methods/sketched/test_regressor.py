@@ -147,6 +147,8 @@ def test_the_gap_bounds_what_the_optimum_is_below_and_predictions_are_as_near(
     assert -slack <= value <= model.gap_ + slack
     assert model.converged_
     assert model.gap_ <= (tol * y.std()) ** 2 * len(y) * (1 + 1e-9)
+    assert model.certified_error_ == pytest.approx(np.sqrt(model.gap_ / len(y)) / y.std())
+    assert model.certified_error_ <= tol
     distance = np.square(model.predict(Z) - best(Z)).sum()
     assert distance <= model.gap_ + slack
 
@@ -187,6 +189,7 @@ def test_a_large_penalty_leaves_the_weighted_mean():
     constant = SketchedKernelRidge().fit(X, np.full(len(X), 7.0))
     np.testing.assert_allclose(constant.predict(NEW), 7.0, rtol=1e-15)
     assert (constant.n_iter_, constant.gap_, constant.residual_) == (0, 0.0, 0.0)
+    assert constant.certified_error_ == 0.0
 
 
 def test_duplicates_among_the_centres_are_left_out():
@@ -224,6 +227,7 @@ def test_a_limit_and_rounding_are_warnings_with_what_is_certified():
     assert not model.converged_
     assert model.n_iter_ == 2
     assert model.gap_ > 1e-12 * len(Y) * Y.var()
+    assert f"within {model.certified_error_:.3g} standard deviations" in str(seen[0].message)
     hopeless = SketchedKernelRidge(Gaussian(0.01), alpha=1e-30, n_centers=50, random_state=0)
     with pytest.warns(ConvergenceWarning, match="rounding errors hide the rest; raise alpha"):
         hopeless.fit(X, Y)
@@ -395,6 +399,7 @@ def test_the_summary_and_a_fit_that_failed():
     (function,) = summary.functions
     assert function.n_support == summary.n_support == 20
     assert (function.gap, function.objective) == (model.gap_, model.objective_)
+    assert function.relative_gap == model.certified_error_
     assert function.details == {"passes": model.n_passes_}
     assert summary.kernel is model.kernel_
     with pytest.raises(ValueError, match="alpha"):

@@ -219,7 +219,7 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
             self._keep(task, problem, result, y.ndim == 1)
         learned = ("dual_coef_", "intercept_")
         check_finite(self, learned, "scale the targets or the features, or raise alpha")
-        self._warn_if_open(result, float(targets.weights.sum()) * targets.largest_weight)
+        self._warn_if_open(result)
 
     def _centres(self, samples: Samples, kernel: Kernel, weights: Array, alpha: float) -> Centres:
         """Return the centres, given or drawn."""
@@ -303,22 +303,24 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         largest = np.linalg.norm(problem.right, axis=0)
         left = np.linalg.norm(certificate.gradient, axis=0)
         self.residual_ = float(np.divide(left, largest, out=left * 0.0, where=largest > 0).max())
+        squares: Any = targets.squares
+        shares = np.divide(certificate.gaps, squares, out=left * 0.0, where=squares > 0)
+        self.certified_error_ = float(np.sqrt(shares.max()))
         self.n_iter_ = result.n_iter
         self.n_passes_ = problem.n_passes
         self.converged_ = result.status is Status.CONVERGED
 
-    def _warn_if_open(self, result: Result[Any], total_weight: float) -> None:
+    def _warn_if_open(self, result: Result[Any]) -> None:
         """Warn if the accuracy that was asked for is not certified."""
         if result.status in (Status.CONVERGED, Status.STOPPED):
             return
         why = f"max_iter = {self.max_iter} came first; raise it"
         if result.status is Status.STALLED:
             why = "rounding errors hide the rest; raise alpha"
-        error = np.sqrt(result.gap / total_weight)
         warnings.warn(
             f"{type(self).__name__} certifies that predictions for the training rows are within "
-            f"{error:.3g} of the optimum (root mean square), which is more than tol = {self.tol:g} "
-            f"standard deviations of the target: {why}, or raise tol",
+            f"{self.certified_error_:.3g} standard deviations of the target of the optimum (root "
+            f"mean square), which is more than tol = {self.tol:g}: {why}, or raise tol",
             ConvergenceWarning,
             stacklevel=stack_level(),
         )
@@ -362,6 +364,7 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
             n_iter=self.n_iter_,
             objective=self.objective_,
             gap=self.gap_,
+            relative_gap=self.certified_error_,
             details={"passes": self.n_passes_},
         )
         return Summary(
