@@ -25,11 +25,10 @@ def sketched(params: Params) -> Prepared:
     )
 
     def facts(fitted: Any) -> dict[str, Any]:
-        error = np.sqrt(fitted.gap_ / params["rows"]) / training.y.std()
         return {
             "iterations": fitted.n_iter_,
             "passes": fitted.n_passes_,
-            "certified error": f"{error:.1e}",
+            "certified error": f"{fitted.certified_error_:.1e}",
         }
 
     return _described(model, training, params, facts)
