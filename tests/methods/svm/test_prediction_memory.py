@@ -32,7 +32,7 @@ def held(call):
 def test_memory_does_not_grow_with_the_rows(monkeypatch, way, extension):
     monkeypatch.setattr("pliant.core.blocks.BLOCK_ENTRIES", 2000)
     monkeypatch.setattr("pliant.core.linalg.BLOCK_ENTRIES", 2000)
-    few = np.random.default_rng(0).normal(size=(250, 2))
+    few = np.random.default_rng(0).normal(size=(500, 2))
     many = np.tile(few, (3, 1))
     for learner, name in ((DANKClassifier, "decision_function"), (DANKRegressor, "predict")):
         predict = getattr(learner(extension=extension, **WAYS[way]).fit(X, Y), name)
@@ -40,4 +40,4 @@ def test_memory_does_not_grow_with_the_rows(monkeypatch, way, extension):
         grown = held(lambda predict=predict: predict(many)) - held(
             lambda predict=predict: predict(few)
         )
-        assert grown < 500 * 8 * 12  # some numbers a row, where a Gram matrix has 600
+        assert grown < 1000 * 8 * 12  # some numbers a row, where a Gram matrix has 600
