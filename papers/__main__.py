@@ -58,14 +58,18 @@ def main(arguments: Sequence[str] | None = None, known: Mapping[str, Study] = ST
 
 
 def _run(options: argparse.Namespace) -> int:
-    """Measure a study, print its page, and write it."""
+    """Measure a study, print its page, and write it; what was measured is kept in any case."""
     study: Study = options.study
     earlier = content.kept_documents(options.results, options.speed) if options.add else {}
     document = measure(
         study, options.sets, options.repeats, options.data, options.out, options.jobs,
         _without(earlier.get(study.name), options.again), options.contestants,
     )  # fmt: skip
-    text = page(study, document)
+    try:
+        text = page(study, document)
+    except KeyError as missing:  # such as ("heart", "svm"), which the others are compared with
+        _log(f"measured; the page of {study.name} needs {missing} too: --contestant, or --add")
+        return 1
     folders = [options.out, *([options.results] if options.keep else [])]
     print(text)
     _tell_written([path for f in folders for path in profiles.write(study.name, document, text, f)])

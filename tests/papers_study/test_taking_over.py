@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from papers import __main__ as command_line
 from papers.beside import Beside
 from papers.contestants.hadamard import CONTESTANTS, Tuning
 from papers.studies import STUDIES
@@ -105,6 +106,21 @@ def test_one_contestant_is_measured_and_named_rightly(folder, tmp_path, capsys):
     with pytest.raises(SystemExit):
         made_up.run(both, folder, tmp_path, "--contestant", "new", "--again", "old")
     assert "expected --contestant old with --again old, or neither" in capsys.readouterr().err
+
+
+def test_a_page_that_needs_another_contestant_says_so(folder, tmp_path, capsys):
+    def compared(study, results):
+        return [str(results.group("heart", "old")["repeat"])]
+
+    both = study(Constant("old", "Old"), Constant("new", "New"))
+    both = replace(both, sections=compared)
+    words = ("run", both.name, "--data", str(folder), "--out", str(tmp_path / "o"))
+    known = {both.name: both}
+    assert command_line.main([*words, "--contestant", "new"], known) == 1
+    assert "needs ('heart', 'old') too: --contestant, or --add" in capsys.readouterr().err
+    SEEN.clear()
+    assert command_line.main([*words], known) == 0
+    assert SEEN == ["old", "old"]  # the other is not measured again
 
 
 def test_without_an_earlier_document_all_is_measured(folder, tmp_path):
