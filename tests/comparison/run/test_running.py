@@ -12,6 +12,7 @@ from sklearn.dummy import DummyClassifier
 
 from pliant.comparison.comparing import compare_sample
 from pliant.comparison.protocol import DEFAULT, SAMPLED, SEARCHED, Cell, Protocol
+from pliant.comparison.run import cells as cell_module
 from pliant.comparison.run import isolation
 from pliant.comparison.run.cells import cut, perform
 from pliant.comparison.run.folds import CellFold, cell_seed, some_rows
@@ -106,6 +107,8 @@ def here(monkeypatch):
         clock.now = max(clock.now, ends)
         return cut(cell)
 
+    monkeypatch.setattr(cell_module, "figures", lambda *model: [])
+    monkeypatch.setattr(cell_module, "reset_peak_memory", lambda: None)
     monkeypatch.setattr("pliant.comparison.run.running.perform_apart", perform_here)
     monkeypatch.setattr("pliant.comparison.run.running.time", clock)
     return clock
