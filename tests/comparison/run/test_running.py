@@ -304,4 +304,4 @@ def test_what_cannot_be_used_is_refused_before_anything_runs(sample, monkeypatch
 def test_a_search_is_asked_for_a_metric_that_its_classes_allow():
     X, y = np.arange(60.0)[:, None], np.arange(60) % 3
     with pytest.raises(ValueError, match="out of accuracy, balanced_accuracy, log_loss to"):
-        compare_sample(Sample.of(X, y), protocol=Protocol(metric="auc"))
+        compare_sample(Sample.of(X, y), ["dummy"], Protocol(metric="auc"))
