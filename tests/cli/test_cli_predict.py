@@ -1,8 +1,6 @@
 """``pliant predict``: by name, in chunks, whole or not at all."""
 
 import io
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -184,29 +182,3 @@ def test_an_interrupted_file_is_not_there(pliant, folder, models, monkeypatch):
     assert done.err.endswith("interrupted\n")
     assert calls == [10_000, 10_000]
     assert sorted(p.name for p in folder.iterdir()) == ["long.csv", "patients.csv"]
-
-
-PEAK = """
-import resource, sys
-from pliant.cli import main
-for table in sys.argv[2:]:
-    code = main(["predict", sys.argv[1], table, "--out", f"{table}.csv"])
-    print(code, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-"""
-"""Predict for one table after the other, and print the most memory so far."""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="the resource module is POSIX only")
-def test_memory_does_not_grow_with_the_table(folder, models):
-    lines = Path("patients.csv").read_text(encoding="utf-8").splitlines()
-    for name, repeats in (("few.csv", 500), ("many.csv", 2500)):  # 30 000 and 150 000 rows
-        with open(name, "w", encoding="utf-8") as file:
-            file.write(lines[0] + "\n")
-            file.writelines(["\n".join([*lines[1:], ""])] * repeats)
-    command = [sys.executable, "-c", PEAK, str(models["sick"]), "few.csv", "many.csv"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    code, few, other_code, many = map(int, done.stdout.split())
-    assert code == other_code == 0
-    assert many < 1.05 * few
-    assert Path("many.csv.csv").read_bytes().count(b"\n") == 150_001

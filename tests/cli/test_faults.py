@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 from pliant.cli import main
+from pliant.registry import METHODS
 from pliant.tables import temporary_map
 
 resource = pytest.importorskip("resource")
@@ -27,12 +29,17 @@ OLD = "what was there before"
 MEGABYTE = 10**6
 
 
-def _limited(kind, limit, words, report):
-    resource.setrlimit(kind, (limit, limit))
+def _told(kind, limit, words):
+    """Run a command under a limit; return its code, stdout and stderr."""
+    resource.setrlimit(kind, (limit, resource.getrlimit(kind)[1]))
     out, err = StringIO(), StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         code = main([str(word) for word in words])
-    report.send((code, out.getvalue(), err.getvalue()))
+    return code, out.getvalue(), err.getvalue()
+
+
+def _limited(kind, limit, words, report):
+    report.send(_told(kind, limit, words))
 
 
 def limited(kind, limit, *words):
@@ -116,22 +123,25 @@ def address_space():
     return int(re.search(r"VmSize:\s+(\d+)", Path("/proc/self/status").read_text())[1]) * 1024
 
 
-def _lacking_memory(folder, more, words, report):
+def _lacking_memory(folder, commands, report):
     os.chdir(folder)
+    METHODS["dank"] = replace(METHODS["dank"], grid={})  # no search, so the first fit takes most
     with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
         for command in ((*FIT, "--cv", 0), (*COMPARE, *PLAIN)):  # imports, which take memory too
-            if command[0] in (words[0], "fit"):
-                assert main([str(word) for word in command]) == 0
-    Path("patients.compare.jsonl").unlink(missing_ok=True)
-    _limited(resource.RLIMIT_AS, address_space() + more, words, report)
+            assert main([str(word) for word in command]) == 0
+    Path("patients.compare.jsonl").unlink()
+    told = []
+    for more, words in commands:
+        told.append((*_told(resource.RLIMIT_AS, address_space() + more, words), os.listdir()))
+    report.send(told)
 
 
-def lacking_memory(more, *words):
-    """Run a command where `more` bytes are left; return its code, stdout and stderr.
+def lacking_memory(*commands):
+    """Run commands, each where some bytes are left; return codes, stdout, stderr and files.
 
-    A new process runs it, which holds what the command needs and nothing of earlier tests.
+    A new process runs them, which holds what the commands need and nothing of earlier tests.
     """
-    return _report_of("spawn", _lacking_memory, os.getcwd(), more, words)
+    return _report_of("spawn", _lacking_memory, os.getcwd(), commands)
 
 
 @pytest.fixture
@@ -148,17 +158,16 @@ SHORT = (
 )
 
 
-def test_a_fit_that_lacks_memory_says_how_much(long_table):
-    words = ("fit", "long.csv", "--target", "y", "--method", "dank", "--cv", 0, "--out", "m.pliant")
-    code, out, err = lacking_memory(150 * MEGABYTE, *words)
+def test_a_fit_and_a_cell_that_lack_memory_say_how_much(long_table):
+    words = ("long.csv", "--target", "y")
+    fit = ("fit", *words, "--method", "dank", "--cv", 0, "--out", "m.pliant")
+    compare = ("compare", *words, "--methods", "dummy,dank", *PLAIN, "--json", "r.json")
+    fitted, compared = lacking_memory((150 * MEGABYTE, fit), (60 * MEGABYTE, compare))
+    code, out, err, files = fitted
     assert (code, out) == (1, "")
     assert re.search(rf"\nError: {SHORT}\n$", "\n" + err)
-    assert sorted(os.listdir()) == ["long.csv", "patients.csv"]
-
-
-def test_a_cell_that_lacks_memory_says_how_much(long_table):
-    words = ("compare", "long.csv", "--target", "y", "--methods", "dummy,dank", *PLAIN)
-    code, out, _ = lacking_memory(60 * MEGABYTE, *words, "--json", "r.json")
+    assert sorted(files) == ["long.csv", "patients.csv"]
+    code, out, _, _ = compared
     assert code == 0
     assert "not enough memory: " in Path("r.json").read_text()
     assert "DANK failed" in " ".join(out.split())

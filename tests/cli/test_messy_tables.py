@@ -66,9 +66,9 @@ def dates(rng):
 
 
 def categories(rng):
-    """3 000 towns with an effect of their own; integers that look like codes."""
-    effects = rng.normal(size=3_000)
-    town = np.concatenate([rng.permutation(3_000), rng.integers(0, 3_000, 3_600)])
+    """1 000 towns with an effect of their own; integers that look like codes."""
+    effects = rng.normal(size=1_000)
+    town = np.concatenate([rng.permutation(1_000), rng.integers(0, 1_000, 1_200)])
     y = effects[town] + rng.normal(0, 0.5, len(town))
     columns = {
         "town": [f"town {k}" for k in town],

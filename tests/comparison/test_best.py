@@ -16,6 +16,7 @@ from pliant.comparison.metrics import METRICS, metric_name
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.record import Entry
 from pliant.comparison.result import ComparisonResult
+from pliant.comparison.run import cells as cell_module
 from pliant.comparison.run.cells import perform
 from pliant.comparison.run.given import methods_of
 from pliant.comparison.run.search import search
@@ -30,7 +31,9 @@ OPTIONS = {"folds": 2, "repeats": 1, "budget": None, "n_jobs": 1}
 
 @pytest.fixture(autouse=True)
 def _here(monkeypatch):
-    """Cells run in this process."""
+    """Cells run in this process, without what takes time and changes no score."""
+    monkeypatch.setattr(cell_module, "figures", lambda *model: [])
+    monkeypatch.setattr(cell_module, "reset_peak_memory", lambda: None)
     monkeypatch.setattr(
         "pliant.comparison.run.running.perform_apart",
         lambda sample, protocol, method, cell, *_: perform(sample, protocol, method, cell),

@@ -31,7 +31,8 @@ SMALL = {
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    """Collecting garbage takes longer than these cells."""
+    """Collecting garbage and pictures take longer than these cells."""
+    monkeypatch.setattr(cell_module, "figures", lambda *model: [])
     monkeypatch.setattr(cell_module, "reset_peak_memory", lambda: None)
 
 

@@ -14,11 +14,15 @@ from pathlib import Path
 import pytest
 
 from pliant.comparison import ComparisonResult
+from pliant.comparison.run.cells import perform
+from pliant.registry import METHODS as REGISTERED
 from tests.cli.conftest import captured, patients, write
 from tests.comparison.report.report_cases import METHODS, result
 
 NAMES = ("<script>alert(1)</script>", "=cmd()\x1b[2J", "colour", "sick")
 METHOD_NAMES = ("dummy", "linear", "dank")
+FEW = {"C": (1.0, 10.0)}
+"""What is searched: few fits are enough here."""
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +39,13 @@ def run(tmp_path_factory):
     words += ["--folds", 2, "--repeats", 1, "--budget", "none", "--jobs", 1]
     words += ["--cache", files["cells.jsonl"]]
     written = ["--report", files["report.html"], "--json", files["r.json"]]
-    return words, captured(*words, *written), files
+    with pytest.MonkeyPatch.context() as patch:  # in this process, which is quicker
+        patch.setattr(
+            "pliant.comparison.run.running.perform_apart", lambda *cell: perform(*cell[:4])
+        )
+        patch.setattr("pliant.cli.compare.running.warm_up", lambda n: None)
+        patch.setitem(REGISTERED, "dank", replace(REGISTERED["dank"], grid=FEW))
+        yield words, captured(*words, *written), files
 
 
 def test_a_comparison_is_told(run):

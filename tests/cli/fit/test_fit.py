@@ -13,11 +13,13 @@ from sklearn.preprocessing import StandardScaler
 
 from pliant import DANKClassifier, DANKRegressor
 from pliant.comparison import Protocol, Sample, compare_sample, read_sample
+from pliant.comparison.run import running
+from pliant.comparison.run.cells import perform
 from pliant.comparison.run.validation import Tuned, cross_validate
 from pliant.persistence import load_model
 from pliant.registry import METHODS
 from pliant.tables import TableSchema, read_table
-from tests.cli.conftest import write
+from tests.cli.conftest import patients, write
 
 DANK = ("--method", "dank")
 FIT = ("fit", "patients.csv", "--target", "sick", "--drop", "grade", "--drop", "amount", *DANK)
@@ -57,7 +59,8 @@ def test_the_report(pliant, folder):
 
 
 def test_the_report_of_a_method_that_learns_a_shape(pliant, folder):
-    done = pliant(*FIT, "--method", "tkl", "--out", "m.pliant", "--json", "result.json")
+    words = ("--method", "tkl", "--cv", 0, "--out", "m.pliant", "--json", "result.json")
+    done = pliant(*FIT, *words)
     assert done.code == 0, done.err
     (function,) = json.loads(Path("result.json").read_text(encoding="utf-8"))["fit"]["functions"]
     machine = load_model("m.pliant").model[-1]
@@ -68,7 +71,8 @@ def test_the_report_of_a_method_that_learns_a_shape(pliant, folder):
 
 
 def test_the_report_of_a_sum_of_kernels_names_the_largest_weights(pliant, folder):
-    done = pliant(*FIT, "--method", "mkl", "--out", "m.pliant", "--json", "result.json")
+    words = ("--method", "mkl", "--cv", 0, "--out", "m.pliant", "--json", "result.json")
+    done = pliant(*FIT, *words)
     assert done.code == 0, done.err
     fit = json.loads(Path("result.json").read_text(encoding="utf-8"))["fit"]
     machine = load_model("m.pliant").model[-1]
@@ -85,7 +89,8 @@ def test_the_report_of_a_sum_of_kernels_names_the_largest_weights(pliant, folder
 
 
 def test_the_report_of_equal_weights_and_of_pairs_of_classes(pliant, folder):
-    words = ["fit", "patients.csv", "--target", "grade", "--cv", 0, "--drop", "sick", "--out", "m"]
+    write("few.csv", *patients(30))
+    words = ["fit", "few.csv", "--target", "grade", "--cv", 0, "--drop", "sick", "--out", "m"]
     done = pliant(*words, "--method", "mkl-uniform")
     assert done.code == 0, done.err
     kernels = len(load_model("m").model[-1].kernels_)
@@ -159,8 +164,12 @@ def test_json_on_stdout_stands_alone(pliant, folder):
     assert done.err == "Learning from 60 rows: 1 fit\n"
 
 
-def test_tuning_chooses_from_the_grid(result):
-    found = result("--tune", "--param", "gamma=0.25", "--cv", 2)
+def test_tuning_chooses_from_the_grid_and_counts_its_fits(pliant, folder):
+    done = pliant(*FIT, "--tune", "--param", "gamma=0.25", "--cv", 2, "--json", "result.json")
+    assert done.err == "Learning from 60 rows: 123 fits\n"  # 3 times (8 settings by 5 folds, and 1)
+    assert "2 folds, tuned in each" in done.out
+    assert "(chosen)" in done.out
+    found = json.loads(Path("result.json").read_text(encoding="utf-8"))
     assert list(found["tuned"]) == ["C"]
     assert found["tuned"]["C"] == found["parameters"]["C"]
     assert found["tuned"]["C"] in METHODS["dank"].grid["C"]
@@ -176,13 +185,6 @@ def test_tuning_chooses_further_parameters_if_asked_to(result):
         assert value in METHODS["dank"].further[name]
 
 
-def test_tuning_counts_its_fits(pliant, folder):
-    done = pliant(*FIT, "--tune", "--param", "gamma=0.25", "--cv", 2)
-    assert done.err == "Learning from 60 rows: 123 fits\n"  # 3 times (8 settings by 5 folds, and 1)
-    assert "2 folds, tuned in each" in done.out
-    assert "(chosen)" in done.out
-
-
 def test_the_number_of_fits_is_the_number_of_ticks():
     r = np.random.default_rng(0)
     X, y = r.normal(size=(500, 2)), np.repeat(["a", "b"], 250)
@@ -195,12 +197,21 @@ def test_the_number_of_fits_is_the_number_of_ticks():
     assert sum(ticks) == 2 + tuned.count_fits(sample, [0, 1, None])
 
 
-def test_tuned_scores_are_those_of_a_comparison(result):
+@pytest.fixture
+def few_settings(monkeypatch):
+    """DANK with three settings to search."""
+    method = replace(METHODS["dank"], grid={"C": (0.1, 1.0, 10.0)})
+    monkeypatch.setitem(METHODS, "dank", method)
+    return method
+
+
+def test_tuned_scores_are_those_of_a_comparison(result, few_settings, monkeypatch):
     """The same folds, searches, seeds and preprocessing, gaps and texts included."""
     words = ("--tune", "--cv", 2, "--seed", 4, "--missing", "impute", "--param", "gamma=0.25")
     words += ("--metric", "roc_auc")
     found = result(*words)["cross_validation"]["scores"]
-    method = replace(METHODS["dank"], grid={"C": METHODS["dank"].grid["C"]}, given={"gamma": 0.25})
+    method = replace(few_settings, given={"gamma": 0.25})
+    monkeypatch.setattr(running, "perform_apart", lambda *cell: perform(*cell[:4]))
     sample = read_sample("patients.csv", "sick", drop=["grade", "amount"])
     protocol = Protocol(folds=2, repeats=1, metric="auc", seed=4)
     compared = compare_sample(sample, [method], protocol, budget=None, n_jobs=1)
@@ -209,6 +220,7 @@ def test_tuned_scores_are_those_of_a_comparison(result):
         assert found[title]["folds"] == expected
 
 
+@pytest.mark.usefixtures("few_settings")
 def test_a_tuned_regression_scales_its_target(pliant, folder):
     """So the model does not depend on the unit of the target, and is saved with its scale."""
     lines = Path("patients.csv").read_text(encoding="utf-8").splitlines()

@@ -225,39 +225,45 @@ def test_the_list_of_methods_says_what_helps_with_many_rows(pliant):
 
 
 PEAK = """
-import resource, sys
+import sys
 from pliant.cli import main
-for table in sys.argv[2:]:
-    code = main(["predict", sys.argv[1], table, "--out", f"{table}.csv"])
-    print(code, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+from pliant.comparison.run.memory import peak_memory, reset_peak_memory
+for model, table in zip(sys.argv[1::2], sys.argv[2::2]):
+    reset_peak_memory()
+    code = main(["predict", model, table, "--out", f"{table}.csv"])
+    print(code, peak_memory())
 """
-"""Predict for one table after the other, and print the most memory so far."""
+"""Predict for one table after the other, and print the most memory of each."""
 
 FEW, MANY, FEATURES = 20_000, 80_000, 20
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="the resource module is POSIX only")
-@pytest.mark.parametrize(
-    ("way", "kind"), [((), "csv"), (PARTED, "parquet")], ids=["exact", "parts"]
-)
-def test_memory_does_not_grow_with_the_rows_to_predict(pliant, folder, way, kind):
-    clowns(500, features=FEATURES).to_parquet("train.parquet")
-    words = ("--target", "side", "--drop", "height", "--cv", 0, "--out", "m.pliant")
-    assert pliant("fit", "train.parquet", *words, *DANK, "--param", "tau=0", *way).code == 0
-    assert len(load_model("m.pliant").model[-1].support_) > 100
-    frame = clowns(FEW // 2, seed=1, features=FEATURES)
-    tables = {rows: f"{rows}.{kind}" for rows in (FEW, MANY)}
-    for rows, table in tables.items():
+def test_memory_does_not_grow_with_the_rows_to_predict(pliant, folder):
+    """Of CSV by an exact model, with a column of texts, and of Parquet by parts."""
+
+    def table(n, seed):
+        frame = clowns(n // 2, seed=seed, features=FEATURES)
+        return frame.assign(colour=np.where(frame.x1 > 0, "red", "blue"))
+
+    table(600, 0).to_parquet("train.parquet")
+    words = ("--target", "side", "--drop", "height", "--cv", 0, *DANK, "--param", "tau=0")
+    for name, way in (("exact", ()), ("parts", PARTED)):
+        assert pliant("fit", "train.parquet", *words, *way, "--out", name).code == 0
+        assert len(load_model(name).model[-1].support_) > 100
+    frame, asked = table(FEW, 1), []
+    for rows in (FEW, MANY):
         whole = pd.concat([frame] * (rows // FEW), ignore_index=True)
-        if kind == "csv":
-            whole.to_csv(table, index=False)
-        else:
-            whole.to_parquet(table)  # one group of rows
-    command = [sys.executable, "-c", PEAK, "m.pliant", *tables.values()]
+        whole.to_csv(f"{rows}.csv", index=False)
+        whole.to_parquet(f"{rows}.parquet")  # one group of rows
+        asked += [("exact", f"{rows}.csv", rows), ("parts", f"{rows}.parquet", rows)]
+    words = [word for model, name, _ in sorted(asked) for word in (model, name)]
+    command = [sys.executable, "-c", PEAK, *words]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    code, few, other_code, many = map(int, done.stdout.split())
-    assert code == other_code == 0
-    assert many < 1.05 * few
-    for rows, table in tables.items():
-        assert Path(f"{table}.csv").read_bytes().count(b"\n") == rows + 1
+    codes, peaks = zip(*(map(int, line.split()) for line in done.stdout.splitlines()), strict=True)
+    assert codes == (0, 0, 0, 0)
+    for few, many in (peaks[:2], peaks[2:]):
+        assert many < 1.05 * few
+    for _, name, rows in asked:
+        assert Path(f"{name}.csv").read_bytes().count(b"\n") == rows + 1

@@ -1,6 +1,7 @@
 """``pliant fit`` for a method that takes a memory map: a table need not fit into memory."""
 
 import json
+import shutil
 import tempfile
 import tracemalloc
 from dataclasses import replace
@@ -38,11 +39,19 @@ def houses(n, seed=0):
     return frame
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """A folder with a table as CSV and as Parquet."""
+    place = tmp_path_factory.mktemp("houses")
+    houses(ROWS).to_csv(place / "t.csv", index=False)
+    read_table(place / "t.csv").to_parquet(place / "t.parquet", row_group_size=4000)
+    return place
+
+
 @pytest.fixture
-def table(folder):
+def table(folder, written):
     """The names of a table as CSV and as Parquet."""
-    houses(ROWS).to_csv("t.csv", index=False)
-    read_table("t.csv").to_parquet("t.parquet", row_group_size=4000)
+    shutil.copytree(written, folder, dirs_exist_ok=True)
     return {"csv": "t.csv", "parquet": "t.parquet"}
 
 

@@ -38,12 +38,19 @@ pytestmark = [
     pytest.mark.skipif(os.name == "nt", reason="a process cannot send these signals to others"),
 ]
 
-PROTOCOL = Protocol(folds=3, repeats=1, inner_folds=2, candidates=3, seed=3)
+PROTOCOL = Protocol(folds=2, repeats=1, inner_folds=2, candidates=3, seed=3)
 COSTS = ("seconds", "memory_mb", "size_bytes")
 """How names of what two runs do not share begin; a pickle is larger where its parts were sent."""
 
 LIMIT = 1 << 30
 """Bytes of memory of a worker."""
+
+QUICK_START = """
+from distributed.utils import get_mp_context
+imported = ["distributed", "pliant.comparison.run.on_worker"]
+get_mp_context().set_forkserver_preload(imported)
+"""
+"""Workers begin as forks of a process that has imported what they need: they start again often."""
 
 
 def tables():
@@ -117,14 +124,16 @@ def servers():
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     address = f"tcp://127.0.0.1:{port}"
+    each = ("--nthreads", "1", "--memory-limit", str(LIMIT), "--preload-nanny", QUICK_START)
     commands = (
         ["scheduler", "--host", "127.0.0.1", "--port", str(port)],
-        ["worker", address, "--nworkers", "2", "--nthreads", "1", "--memory-limit", str(LIMIT)],
+        ["worker", address, "--nworkers", "2", *each],
     )
     env = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([os.getcwd(), *sys.path]),
         "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1",
+        "DASK_DISTRIBUTED__WORKER__MULTIPROCESSING_METHOD": "forkserver",
     }
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     started = [
@@ -392,7 +401,7 @@ def test_a_table_that_is_lost_again_and_again_fails_the_cell(client, sample, mon
 
 
 WORDS = ("compare", "patients.csv", "--target", "sick", "--methods", "dummy,linear")
-WORDS += ("--folds", 3, "--repeats", 1, "--budget", "none", "--jobs", 1, "--json", "-")
+WORDS += ("--folds", 2, "--repeats", 1, "--budget", "none", "--jobs", 1, "--json", "-")
 
 
 def test_a_lost_scheduler_is_one_clear_error_and_the_run_resumes(

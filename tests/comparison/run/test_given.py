@@ -16,6 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from pliant.comparison.comparing import compare_sample
 from pliant.comparison.protocol import Cell, Protocol
+from pliant.comparison.run import cells as cell_module
 from pliant.comparison.run.cells import perform
 from pliant.comparison.run.described import described
 from pliant.comparison.run.folds import outer_split
@@ -117,6 +118,8 @@ def test_the_key_of_the_journal_has_every_setting(sample, tmp_path, monkeypatch)
     assert len(set(keys)) == 4
     assert keys == [method_key(one(("m", SVC(**each))), "classification") for each in settings]
     cache = tmp_path / "cells.jsonl"
+    monkeypatch.setattr(cell_module, "figures", lambda *model: [])
+    monkeypatch.setattr(cell_module, "reset_peak_memory", lambda: None)
     monkeypatch.setattr(
         "pliant.comparison.run.running.perform_apart",
         lambda sample, protocol, method, cell, *_: perform(sample, protocol, method, cell),

@@ -12,6 +12,7 @@ from sklearn.dummy import DummyClassifier
 
 from pliant.comparison.comparing import compare_sample
 from pliant.comparison.protocol import DEFAULT, SAMPLED, SEARCHED, Cell, Protocol
+from pliant.comparison.run import cells as cell_module
 from pliant.comparison.run import isolation
 from pliant.comparison.run.cells import cut, perform
 from pliant.comparison.run.folds import CellFold, cell_seed, some_rows
@@ -106,6 +107,8 @@ def here(monkeypatch):
         clock.now = max(clock.now, ends)
         return cut(cell)
 
+    monkeypatch.setattr(cell_module, "figures", lambda *model: [])
+    monkeypatch.setattr(cell_module, "reset_peak_memory", lambda: None)
     monkeypatch.setattr("pliant.comparison.run.running.perform_apart", perform_here)
     monkeypatch.setattr("pliant.comparison.run.running.time", clock)
     return clock
@@ -301,4 +304,4 @@ def test_what_cannot_be_used_is_refused_before_anything_runs(sample, monkeypatch
 def test_a_search_is_asked_for_a_metric_that_its_classes_allow():
     X, y = np.arange(60.0)[:, None], np.arange(60) % 3
     with pytest.raises(ValueError, match="out of accuracy, balanced_accuracy, log_loss to"):
-        compare_sample(Sample.of(X, y), protocol=Protocol(metric="auc"))
+        compare_sample(Sample.of(X, y), ["dummy"], Protocol(metric="auc"))
