@@ -27,13 +27,22 @@ def run_here(command, *, input, env, **_):
 
 @pytest.fixture(scope="module")
 def in_process():
-    """Measure in the process of the tests; the processes have tests of their own."""
+    """Measure in the process of the tests; the processes have tests of their own.
+
+    The value has the command of each process that would have been started.
+    """
+    commands = []
+
+    def run(command, **options):
+        commands.append(command)
+        return run_here(command, **options)
+
     stand_in = SimpleNamespace(
-        run=run_here,
+        run=run,
         DEVNULL=None,
         PIPE=None,
         TimeoutExpired=measuring.subprocess.TimeoutExpired,
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measuring, "subprocess", stand_in)
-        yield
+        yield commands
