@@ -12,6 +12,7 @@ from unittest import mock
 import pytest
 
 from benchmarks.harness import measuring, worker
+from tests.benchmarks.computed import threads_found_once
 
 
 def run_here(command, *, input, env, **_):
@@ -45,4 +46,5 @@ def in_process():
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measuring, "subprocess", stand_in)
+        patch.setattr(worker, "threadpool_info", threads_found_once)
         yield commands

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -74,8 +76,14 @@ def test_the_peer_keeps_its_limits(limits, reason, iterations):
     assert (peer.stopped, peer.n_iter) == (reason, iterations)
 
 
+@pytest.fixture
+def few_iterations(monkeypatch):
+    """Let the peer of a benchmark stop after 20 iterations, so 200 support vector machines."""
+    monkeypatch.setattr(tessellated, "Algorithm2", partial(Algorithm2, max_iter=20))
+
+
 @pytest.mark.parametrize("problem", ["pima_diabetes", "airfoil"])
-def test_contestants_of_the_speed_benchmark_solve_one_problem(problem):
+def test_contestants_of_the_speed_benchmark_solve_one_problem(problem, few_iterations):
     (case,) = (c for c in BENCHMARKS["tessellated"].cases(False) if c.params["problem"] == problem)
     found = [computed(c, {**TOY, "problem": problem}) for c in case.contestants]
     assert len(found) == 4
@@ -141,12 +149,12 @@ def test_large_fits_are_judged_on_rows_they_have_not_seen():
     assert (len(training), len(test)) == (8000, 1568)
 
 
-def test_the_semidefinite_program_has_the_same_optimum():
+def test_the_semidefinite_program_has_the_same_optimum(few_iterations):
     program, peer, pliant = BENCHMARKS["tessellated-sdp"].cases(False)[0].contestants
     params = {**TOY, "problem": "liver_disorders", "rows": 10}
     best = computed(program, params)["objective"]
-    assert (1 - 1e-3) * computed(pliant, params)["objective"] <= best
-    assert best <= computed(pliant, params)["objective"] * (1 + 1e-7)
+    reached = computed(pliant, params)["objective"]
+    assert (1 - 1e-3) * reached <= best <= reached * (1 + 1e-7)
     assert best <= computed(peer, params)["objective"] * (1 + 1e-7)
 
 
