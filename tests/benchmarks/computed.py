@@ -10,10 +10,9 @@ from threadpoolctl import threadpool_info
 
 from benchmarks.harness.spec import Contestant
 from benchmarks.harness.worker import prepared
-from pliant.comparison.run.memory import reset_peak_memory
 
 threads_found_once = cache(threadpool_info)
-"""What each measurement tells of the threads of this process; to ask takes a third of a second."""
+"""What each measurement tells of the threads of this process, which to find takes time."""
 
 
 def computed(contestant: Contestant, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -22,5 +21,4 @@ def computed(contestant: Contestant, params: Mapping[str, Any]) -> dict[str, Any
     The contestant's own parameters win over `params`, as they do in a measurement.
     """
     call, describe = prepared(contestant.function, {**params, **contestant.params})
-    reset_peak_memory()
     return describe(call())

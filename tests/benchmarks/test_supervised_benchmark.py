@@ -12,6 +12,7 @@ from benchmarks import supervised_closed, supervised_large
 from benchmarks.registry import BENCHMARKS
 from benchmarks.supervised_sets import UNKNOWN, adult, generated, random_pairs, some_known
 from pliant import SCGLogDetLearner
+from pliant.comparison.run.memory import reset_peak_memory
 from tests.benchmarks.computed import computed
 from tests.reference.naive_supervision import by_inverses, laplacian, target_of_labels
 
@@ -53,6 +54,7 @@ def test_sizes_and_labels_of_the_closed_form_grow_one_at_a_time():
 
 
 def test_large_fits_tell_time_memory_and_what_is_missed():
+    reset_peak_memory()  # what other tests held is not theirs
     case = cases_of("supervised-large")["100000 points, 256 landmarks"]
     assert case.params["rows"] == 100_000
     assert case.params["pairs"] == 200_000

@@ -36,6 +36,7 @@ def in_threads(monkeypatch):
 
     monkeypatch.setattr(threads, "_process", thread)
     monkeypatch.setattr(worker, "threadpool_info", threads_found_once)
+    monkeypatch.setattr(worker, "reset_peak_memory", lambda: None)  # it collects all garbage
     return started
 
 
