@@ -74,6 +74,7 @@ def test_every_benchmark_is_registered_under_its_name():
         "local-fit",
         "local-large",
         "local-costs",
+        "parts",
         "sketched",
         "sketched-large",
         "log-det",
