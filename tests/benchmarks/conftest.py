@@ -12,6 +12,7 @@ from unittest import mock
 import pytest
 
 from benchmarks.harness import measuring, worker
+from tests.benchmarks.computed import threads_found_once
 
 
 def run_here(command, *, input, env, **_):
@@ -27,13 +28,24 @@ def run_here(command, *, input, env, **_):
 
 @pytest.fixture(scope="module")
 def in_process():
-    """Measure in the process of the tests; the processes have tests of their own."""
+    """Measure in the process of the tests; the processes have tests of their own.
+
+    The value has the command of each process that would have been started.
+    """
+    commands = []
+
+    def run(command, **options):
+        commands.append(command)
+        return run_here(command, **options)
+
     stand_in = SimpleNamespace(
-        run=run_here,
+        run=run,
         DEVNULL=None,
         PIPE=None,
         TimeoutExpired=measuring.subprocess.TimeoutExpired,
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measuring, "subprocess", stand_in)
-        yield
+        patch.setattr(worker, "threadpool_info", threads_found_once)
+        patch.setattr(worker, "reset_peak_memory", lambda: None)  # it collects all garbage
+        yield commands

@@ -13,10 +13,26 @@ def count(params):
     return lambda: sum(range(params["n"])), lambda total: {"total": total, "n": params["n"]}
 
 
+NAMES = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "PLIANT_DATA")
+
+
 def threads(params):
     """Tell what the environment says of threads and data."""
-    names = ["OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "PLIANT_DATA"]
-    return lambda: None, lambda _: {name: os.environ.get(name) for name in names}
+    return lambda: None, lambda _: {name: os.environ.get(name) for name in NAMES}
+
+
+def witness(params):
+    """Hold a block of memory, print, and tell the environment and what only numpy knows."""
+
+    def call():
+        print("hello")
+        return len(b"x" * params["bytes"])
+
+    def describe(size):
+        numbers = {"value": np.float32(0.5), "count": np.int64(size)}
+        return numbers | {name: os.environ.get(name) for name in NAMES}
+
+    return call, describe
 
 
 def limit(params):
@@ -28,16 +44,6 @@ def calls(params):
     """Tell how often the measured call ran."""
     seen = []
     return lambda: seen.append(1), lambda _: {"calls": len(seen)}
-
-
-def large(params):
-    """Hold a block of memory for a moment."""
-    return lambda: len(b"x" * params["bytes"]), lambda size: {"size": size}
-
-
-def talkative(params):
-    """Print to standard output, and return what only numpy knows."""
-    return lambda: print("hello"), lambda _: {"value": np.float32(0.5), "count": np.int64(2)}
 
 
 def undefined(params):

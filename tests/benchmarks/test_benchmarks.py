@@ -7,23 +7,21 @@ import gzip
 import numpy as np
 import pytest
 
-from benchmarks.harness.worker import measure
+from benchmarks.harness.spec import Contestant
 from benchmarks.problems import SPEED, gaussian_gram, two_classes
 from benchmarks.registry import BENCHMARKS
+from tests.benchmarks.computed import computed
 
 TOY = {"problem": SPEED, "rows": 80, "seed": 0, "gamma": 3.0, "C": 8.0, "violation": 1e-3}
 
 
-def results(contestants, **more):
-    return {
-        c.name: measure({"function": c.function, "params": {**TOY, **c.params}, "warm_up": None})
-        for c in contestants
-    }
+def results(benchmark):
+    case = BENCHMARKS[benchmark].cases(False)[0]
+    return {c.name: computed(c, TOY) for c in case.contestants}
 
 
 def test_every_contestant_of_speed_solves_its_problem():
-    case = BENCHMARKS["speed"].cases(False)[0]
-    found = {name: m["result"] for name, m in results(case.contestants).items()}
+    found = results("speed")
     assert len(found) == 4
     assert found["pliant SVM"]["objective"] == pytest.approx(
         found["scikit-learn SVC"]["objective"], rel=1e-5
@@ -38,8 +36,7 @@ def test_every_contestant_of_speed_solves_its_problem():
 
 
 def test_every_contestant_fits_a_given_matrix():
-    case = BENCHMARKS["precomputed"].cases(False)[0]
-    found = {name: m["result"] for name, m in results(case.contestants).items()}
+    found = results("precomputed")
     assert len(found) == 5
     for name in ("plain SVM, ", "DANK, tau=0"):
         proved, assumed = (result for key, result in found.items() if key.startswith(name))
@@ -47,8 +44,7 @@ def test_every_contestant_fits_a_given_matrix():
 
 
 def test_warm_paths_end_where_cold_ones_do():
-    case = BENCHMARKS["paths"].cases(False)[0]
-    found = {name: m["result"] for name, m in results(case.contestants).items()}
+    found = results("paths")
     for label in ("C path", "gamma path"):
         cold, warm = found[f"{label}, cold"], found[f"{label}, warm"]
         assert warm["sum of objectives"] == pytest.approx(cold["sum of objectives"], rel=1e-4)
@@ -102,11 +98,9 @@ def test_every_benchmark_is_registered_under_its_name():
 
 def test_predictions_of_files_are_those_in_memory():
     toy = {"rows": 900, "features": 3, "learned": 200, "options": {"n_support": 10, "max_iter": 2}}
-    found = measure(
-        {"function": "benchmarks.file_predictions:predicted", "params": toy, "warm_up": None}
-    )
-    assert found["result"]["largest difference"] <= 1e-12
-    assert found["result"]["peak of the process (MB)"] > 50
+    found = computed(Contestant("files", "benchmarks.file_predictions:predicted"), toy)
+    assert found["largest difference"] <= 1e-12
+    assert found["peak of the process (MB)"] > 50
 
 
 def test_two_classes_takes_a_seeded_share_of_a_set(tmp_path, monkeypatch):
@@ -137,9 +131,7 @@ def test_a_cluster_learns_what_the_same_rows_in_memory_give():
     toy = {"rows": 2000, "features": 8, "workers": 2, "processes": False, "test_rows": 1000}
     toy["options"] = {"n_support": 20, "n_members": 2, "max_iter": 2}
     found = {
-        name: measure(
-            {"function": f"benchmarks.collections:{name}", "params": toy, "warm_up": None}
-        )["result"]
+        name: computed(Contestant(name, f"benchmarks.collections:{name}"), toy)
         for name in ("in_memory", "on_a_cluster")
     }
     here, there = found["in_memory"], found["on_a_cluster"]

@@ -8,24 +8,15 @@ import numpy as np
 import pytest
 
 from benchmarks import log_det
-from benchmarks.harness.worker import measure
 from benchmarks.registry import BENCHMARKS
+from tests.benchmarks.computed import computed
 
 TOY = {"set": "heart_statlog", "data": False, "labels": 25, "pairs": 200}
 
 
-def results(case, params):
-    return {
-        c.name: measure(
-            {"function": c.function, "params": {**params, **c.params}, "warm_up": None}
-        )["result"]
-        for c in case.contestants
-    }
-
-
 def test_every_contestant_solves_the_same_problem():
-    found = results(BENCHMARKS["log-det"].cases(False)[0], TOY)
-    plain, full, ldk, *closed = found.values()
+    found = [computed(c, TOY) for c in BENCHMARKS["log-det"].cases(False)[0].contestants]
+    plain, full, ldk, *closed = found
     assert closed == [{}, {}]
     assert ldk["objective"] == pytest.approx(full["objective"], rel=1e-10)
     assert ldk["sweeps"] == full["sweeps"] <= 20

@@ -10,10 +10,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
 from benchmarks import scale
-from benchmarks.harness.worker import measure
 from benchmarks.registry import BENCHMARKS
 from benchmarks.scale import DECOMPOSED, EXACT, LIBSVM, REFINED, contestants
 from benchmarks.scale_sets import GENERATED, N_TEST, SETS, generated, prepared
+from tests.benchmarks.computed import computed
 
 TOY = {"set": GENERATED, "rows": 400, "seed": 0, "splits": 1}
 
@@ -32,9 +32,7 @@ def eeg(tmp_path, monkeypatch):
 
 
 def outcome(contestant, **params):
-    given = {**TOY, **params, **contestant.params}
-    found = measure({"function": contestant.function, "params": given, "warm_up": None})
-    return found["result"]
+    return computed(contestant, {**TOY, **params})
 
 
 def test_the_generated_set_is_what_its_description_says():
@@ -131,12 +129,13 @@ def test_exponents_are_slopes_between_the_logarithms():
 
 
 @pytest.mark.slow
-def test_growth_is_measured_in_processes_of_their_own():
+def test_growth_is_measured_in_processes_of_their_own(in_process):
     (case,) = BENCHMARKS["scale-growth"].cases(False)
     decomposed = next(c for c in case.contestants if c.name == DECOMPOSED)
     params = {**case.params, **decomposed.params, "sizes": (300, 600)}
     call, describe = scale.fits(params)
     result = describe(call())
+    assert len(in_process) == 2
     assert result["300 rows (s)"] > 0.0
     assert 70.0 < result["600 rows (%)"] <= 100.0
     assert np.isfinite(result["exponent of time"])

@@ -2,19 +2,15 @@
 
 import pytest
 
-from benchmarks.harness.worker import measure
 from benchmarks.registry import BENCHMARKS
+from tests.benchmarks.computed import computed
 
 
 @pytest.mark.parametrize("method", ["osk", "scg-ldk"])
 def test_both_searches_find_the_same(method):
     name = f"{method}, generated, 300 rows"
     case = next(case for case in BENCHMARKS["search-sharing"].cases(False) if case.name == name)
-    found = [
-        measure({"function": c.function, "params": {**case.warm_up, **c.params}, "warm_up": None})
-        for c in case.contestants
-    ]
-    alone, shared = (each["result"] for each in found)
+    alone, shared = (computed(each, case.warm_up) for each in case.contestants)
     assert alone == shared
     assert 0.5 < alone["score"] <= 1.0
     assert 15 <= alone["candidates"] <= 32

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.harness.worker import measure
 from benchmarks.registry import BENCHMARKS
+from tests.benchmarks.computed import computed
 
 
 @pytest.mark.parametrize("name", ["sketched", "sketched-large"])
 def test_every_contestant_solves_the_same_problem(name):
     case = BENCHMARKS[name].cases(False)[0]
     small = {**case.params, "rows": 400, "centres": 30, "features": 3, "alpha": 0.1}
-    found = {
-        each.name: measure(
-            {"function": each.function, "params": {**small, **each.params}, "warm_up": None}
-        )["result"]
-        for each in case.contestants
-    }
+    found = {each.name: computed(each, small) for each in case.contestants}
     assert len(found) == {"sketched": 5, "sketched-large": 1}[name]
     scores = [result["test R2"] for result in found.values()]
     assert max(scores) - min(scores) < 1e-6

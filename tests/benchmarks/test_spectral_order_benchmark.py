@@ -3,15 +3,15 @@
 import pytest
 
 from benchmarks import spectral_order
-from benchmarks.harness.worker import measure
 from benchmarks.registry import BENCHMARKS
+from tests.benchmarks.computed import computed
 
 
 def test_the_contestants_agree(monkeypatch):
     monkeypatch.setattr(spectral_order, "TIMES", 2)
     params = {"components": 6, "labels": 40}
     found = {
-        c.name: measure({"function": c.function, "params": params, "warm_up": None})["result"]
+        c.name: computed(c, params)
         for c in BENCHMARKS["spectral-order"].cases(False)[0].contestants
     }
     assert list(found) == ["QCQP", "least squares", "linear program", "closed form"]

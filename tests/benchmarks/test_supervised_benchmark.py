@@ -9,16 +9,12 @@ import numpy as np
 import pytest
 
 from benchmarks import supervised_closed, supervised_large
-from benchmarks.harness.worker import measure
 from benchmarks.registry import BENCHMARKS
 from benchmarks.supervised_sets import UNKNOWN, adult, generated, random_pairs, some_known
 from pliant import SCGLogDetLearner
+from pliant.comparison.run.memory import reset_peak_memory
+from tests.benchmarks.computed import computed
 from tests.reference.naive_supervision import by_inverses, laplacian, target_of_labels
-
-
-def result(contestant, params):
-    params = {**params, **contestant.params}
-    return measure({"function": contestant.function, "params": params, "warm_up": None})["result"]
 
 
 def cases_of(name):
@@ -38,7 +34,7 @@ def test_the_peer_of_the_closed_form_is_the_paper_s():
 def test_contestants_of_the_closed_form_learn_one_kernel():
     case = cases_of("supervised-closed")["1605 points, 200 labels, generated"]
     params = {**case.params, "rows": 60, "labels": 20, "times": 1}
-    found = {c.name: result(c, params) for c in case.contestants}
+    found = {c.name: computed(c, params) for c in case.contestants}
     losses = [each["loss <K, S>"] for each in found.values() if "loss <K, S>" in each]
     assert losses == pytest.approx([losses[0]] * 4, rel=1e-6)
     assert float(found["pliant"]["K0 + K0 Q K0 off K by"]) < 1e-12
@@ -58,11 +54,12 @@ def test_sizes_and_labels_of_the_closed_form_grow_one_at_a_time():
 
 
 def test_large_fits_tell_time_memory_and_what_is_missed():
+    reset_peak_memory()  # what other tests held is not theirs
     case = cases_of("supervised-large")["100000 points, 256 landmarks"]
     assert case.params["rows"] == 100_000
     assert case.params["pairs"] == 200_000
     params = {**case.params, "rows": 400, "landmarks": 30, "pairs": 500}
-    found = {c.name: result(c, params) for c in case.contestants}
+    found = {c.name: computed(c, params) for c in case.contestants}
     assert len(found) == 5
     for each in found.values():
         assert 0.05 < each["whole process (GiB)"] < 4
@@ -76,7 +73,7 @@ def test_growth_is_the_exponent_of_all_sizes(case):
     unit = "s" if case.name == "fit" else "us"
     names = [f"{size} points ({unit})" for size in (130, 260)]
     for contestant in case.contestants:
-        found = result(contestant, params)
+        found = computed(contestant, params)
         assert list(found) == ["exponent", *names]
         few, many = (found[name] for name in names)
         assert found["exponent"] == pytest.approx(np.log2(many / few))
@@ -93,7 +90,7 @@ def test_all_points_as_landmarks_miss_nothing():
     case = cases_of("supervised-large")["3000 points, strength 100"]
     contestant = replace(case.contestants[1], params={})
     params = {**case.params, "rows": 60}
-    every, some = (result(contestant, {**params, "landmarks": m}) for m in (60, 20))
+    every, some = (computed(contestant, {**params, "landmarks": m}) for m in (60, 20))
     assert every["error of K"] < 1e-8
     assert 1e-3 < some["error of K0"] < 1
     assert some["amplified by"] == pytest.approx(some["error of K"] / some["error of K0"])

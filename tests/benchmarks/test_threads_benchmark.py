@@ -12,9 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 import pliant
 import pliant.core.threads as limits
 from benchmarks import threads
+from benchmarks.harness import worker
 from benchmarks.harness.measuring import Settings
 from benchmarks.harness.spec import Case, Contestant
 from benchmarks.registry import BENCHMARKS
+from tests.benchmarks.computed import threads_found_once
 
 HERE = "tests.benchmarks.contestants"
 ONE, UNSET = {"threads": 1}, {"threads": threads.UNSET}
@@ -33,6 +35,8 @@ def in_threads(monkeypatch):
         yield
 
     monkeypatch.setattr(threads, "_process", thread)
+    monkeypatch.setattr(worker, "threadpool_info", threads_found_once)
+    monkeypatch.setattr(worker, "reset_peak_memory", lambda: None)  # it collects all garbage
     return started
 
 
@@ -74,7 +78,9 @@ def test_a_worker_that_takes_too_long_is_not_asked_again(in_threads):
 def test_a_process_has_no_variable_of_this_one(monkeypatch):
     monkeypatch.setenv("NUMBA_NUM_THREADS", "1")
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
-    (found,) = measured(Contestant("unset", f"{HERE}:threads", UNSET), repeats=1)
+    unset = Contestant("unset", f"{HERE}:threads", UNSET)
+    with threads._worker(unset, Case("case", [unset])) as asked:
+        found = threads._ask(asked, timeout=60.0)
     assert found["result"]["OMP_NUM_THREADS"] is None
     assert found["result"]["NUMBA_NUM_THREADS"] is None
     assert os.environ["OMP_NUM_THREADS"] == "7"

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+from contextlib import contextmanager, nullcontext
+from unittest import mock
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
+import papers.study
 from papers.__main__ import main
 from papers.sample import Sample
 
@@ -21,10 +25,18 @@ def write_sets(folder, tables):
     return folder
 
 
+@contextmanager
+def one_thread():
+    """Hold libraries to one thread at once, not for each of a hundred runs that take no time."""
+    with threadpool_limits(1), mock.patch.object(papers.study, "threadpool_limits", nullcontext):
+        yield
+
+
 def run(study, folder, out, *more, repeats=3):
     """Run the command line for a study; return its page and its document."""
     arguments = ["run", study.name, "--data", str(folder), "--out", str(out)]
-    assert main([*arguments, "--repeats", str(repeats), *more], {study.name: study}) == 0
+    with one_thread():
+        assert main([*arguments, "--repeats", str(repeats), *more], {study.name: study}) == 0
     text = (out / f"{study.name}.md").read_text(encoding="utf-8")
     return text, json.loads((out / f"{study.name}.json").read_text(encoding="utf-8"))
 

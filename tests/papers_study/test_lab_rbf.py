@@ -113,8 +113,8 @@ def folder(tmp_path_factory):
     return made_up.write_sets(tmp_path_factory.mktemp("sets"), tables)
 
 
-def run(study, folder, out, *more):
-    return made_up.run(study, folder, out, *more)
+def run(study, folder, out, *more, repeats=3):
+    return made_up.run(study, folder, out, *more, repeats=repeats)
 
 
 def split(name, folder, repeat=0, *, held=HeldOut(), **options):  # noqa: B008 (it is frozen)
@@ -429,7 +429,7 @@ def test_the_tables_show_paper_and_measured(folder, tmp_path):
 
 
 def test_what_is_not_installed_is_said(folder, tmp_path):
-    text, found = run(quick(DEFAULTS), folder, tmp_path)
+    text, found = run(quick(DEFAULTS), folder, tmp_path, repeats=1)
     assert {r["contestant"] for r in found["results"]}.isdisjoint({"xrfm", "tuned-xrfm"})
     row = next(line for line in text.split("## Test R2")[1].splitlines() if "abalone" in line)
     assert row.count("not installed") == 2
@@ -438,7 +438,7 @@ def test_what_is_not_installed_is_said(folder, tmp_path):
 
 
 def test_classification_has_a_table_of_the_log_loss(folder, tmp_path):
-    text, _ = run(quick(CLASSIFICATION), folder, tmp_path)
+    text, _ = run(quick(CLASSIFICATION), folder, tmp_path, repeats=1)
     losses = text.split("## Log loss")[1].split("##")[0]
     assert all(name in losses for name in CLASSIFICATION.sets)
     assert "Of the log loss" in text
@@ -446,7 +446,7 @@ def test_classification_has_a_table_of_the_log_loss(folder, tmp_path):
 
 
 def test_some_sets_alone_are_measured_without_bars(folder, tmp_path):
-    text, _ = run(quick(DEFAULTS), folder, tmp_path, "--sets", "yacht,ccpp")
+    text, _ = run(quick(DEFAULTS), folder, tmp_path, "--sets", "yacht,ccpp", repeats=1)
     assert "What was asked for" not in text
     assert "Not measured in this run: boston_housing, tecator" in text
 

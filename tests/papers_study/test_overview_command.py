@@ -92,7 +92,8 @@ def test_pages_are_written_from_kept_results(tmp_path):
     assert main(["pages", "--results", str(folder), "--speed", speed]) == 0
     for name in (*STUDIES, "overview", "decisions"):
         kept = (RESULTS / f"{name}.md").read_text("utf-8")
-        assert (folder / f"{name}.md").read_text("utf-8") == kept
+        written = (folder / f"{name}.md").read_text("utf-8")
+        assert written == kept, "python -m papers pages writes it again"
     assert {each: each.read_bytes() for each in before} == before
 
 

@@ -22,7 +22,6 @@ from papers.overview.overview import (
     kept_documents,
     kept_figures,
 )
-from papers.page import page as study_page
 from papers.studies import STUDIES
 
 ROOT = Path(__file__).parents[2]
@@ -49,13 +48,6 @@ def test_the_kept_page_is_that_of_the_kept_results(overview):
     assert (RESULTS / "overview.md").read_text("utf-8") == markdown(overview), REFRESH
     data = json.loads((RESULTS / "overview.json").read_text("utf-8"))
     assert data == json.loads(json.dumps(overview.to_dict())), REFRESH
-
-
-@pytest.mark.parametrize("name", STUDIES)
-def test_the_kept_pages_of_studies_are_those_of_the_kept_results(name):
-    document = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
-    text = (RESULTS / f"{name}.md").read_text("utf-8")
-    assert text == study_page(STUDIES[name], document), REFRESH
 
 
 def test_the_kept_advice_is_that_of_the_kept_results():
