@@ -130,7 +130,7 @@ def test_some_cells_are_those_of_the_pages(found):
         ("dank-table-4", "Table 4", "covtype", "accuracy", "DANK scalable"):
             ("97.1", "", "", NOT_RERUN),
         ("lab-rbf-defaults", "our study of the defaults", "ccpp", "R2", "LAB-RBF, defaults"):
-            ("", "0.9618±0.0031", "0.9682", OURS),
+            ("", "0.9620±0.0036", "0.9682", OURS),
     }  # fmt: skip
     by_key = {each.key: each for each in found}
     for key, expected in wanted.items():
