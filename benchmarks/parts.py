@@ -1,4 +1,4 @@
-"""Machines in parts by k-means, beside the same machine on all samples."""
+"""Estimators fitted in parts by k-means, beside the same estimator fitted to all samples."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from benchmarks.harness.spec import Params, Prepared
 from benchmarks.scale_sets import generated as labelled
 from pliant import KNPLClassifier, TKLClassifier
 
-MACHINES: dict[str, Any] = {
+ESTIMATORS: dict[str, Any] = {
     "KNPL": KNPLClassifier(C=10.0, gamma=2.0),
     "TKL": TKLClassifier(C=10.0),
 }
@@ -17,15 +17,15 @@ MACHINES: dict[str, Any] = {
 N_TEST = 20_000
 
 
-def machine(params: Params) -> Prepared:
-    """Prepare a fit: ``machine`` and its ``options``, to ``rows`` generated samples.
+def fit(params: Params) -> Prepared:
+    """Prepare a fit: ``method`` and its ``options``, to ``rows`` generated samples.
 
     TKL gets the first four features, as its cost doubles with each.
     """
-    few = slice(None, 4 if params["machine"] == "TKL" else None)
+    few = slice(None, 4 if params["method"] == "TKL" else None)
     X, y = labelled(params["rows"], 0)
     X_test, y_test = labelled(N_TEST, 1)
-    model = MACHINES[params["machine"]].set_params(**params["options"])
+    model = ESTIMATORS[params["method"]].set_params(**params["options"])
 
     def describe(fitted: Any) -> dict[str, Any]:
         memory = whole_process("MB")  # before the predictions below

@@ -1,4 +1,4 @@
-"""The benchmark of machines in parts, on a problem of toy size."""
+"""The benchmark of estimators in parts, on a problem of toy size."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from benchmarks.harness.worker import measure
 from benchmarks.registry import BENCHMARKS
 
 
-@pytest.mark.parametrize("machine", ["KNPL", "TKL"])
-def test_parts_are_nearly_as_good_as_all_samples(machine):
+@pytest.mark.parametrize("method", ["KNPL", "TKL"])
+def test_parts_are_nearly_as_good_as_all_samples(method):
     cases = BENCHMARKS["parts"].cases(False)
-    case = next(each for each in cases if each.params["machine"] == machine)
+    case = next(each for each in cases if each.params["method"] == method)
     seen = []
     for each in case.contestants:
         params = {**case.params, **each.params, "rows": 400}
