@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
@@ -65,6 +65,7 @@ def test_the_rows_of_f_sum_to_n_and_f_is_psd(make, eta_scale):
 
 
 @given(seed=st.integers(0, 10**6), eta=st.sampled_from([0.01, 1.0, 100.0]), C=st.floats(0.1, 30))
+@example(seed=638, eta=0.01, C=13.0)  # the last gains are smaller than the rounding of the values
 @settings(max_examples=15, deadline=None)
 def test_less_freedom_gives_no_smaller_optimum(seed, eta, C):
     """F1 = n1 is one constraint more than DANK's; its penalty is the same but for eta n^2."""

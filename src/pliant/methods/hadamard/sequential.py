@@ -296,11 +296,15 @@ class _Run(Generic[P, M, Proof]):
         return new if self._is_better(new, old) else old
 
     def _is_better(self, new: P, old: P) -> bool:
-        """Whether h is larger, by its values or slopes, or else, by rounding, the gap smaller."""
+        """Whether h is larger, by its values or slopes, or else, by rounding, the gap smaller.
+
+        The mean of the slopes at both ends tells gains that are too small for the values.
+        """
         gain, noise = new.value - old.value, ROUNDING * (self.unit + abs(old.value))
         if np.array_equal(new.beta, old.beta) or gain < -noise:
             return False
-        if gain > noise or self.problem.predicted_gain(new, old, new) > 0.0:
+        slopes = sum(self.problem.predicted_gain(at, old, new) for at in (old, new))
+        if gain > noise or slopes > 0.0:
             return True
         before, after = (self.problem.certificate(point).slope for point in (old, new))
         return after < before

@@ -1,0 +1,93 @@
+"""The compiled two-coordinate steps, beside the same steps as plain loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from pliant.methods.svm.smo import steps
+
+
+@given(
+    arrays(np.float64, st.integers(1, 40), elements=st.sampled_from([-np.inf, -1.0, 0.0, 2.0, 3.0]))
+)
+@settings(max_examples=200)
+def test_the_largest_is_the_first_of_equals(values):
+    assert steps._largest(values) == np.argmax(values)
+
+
+def state(seed, n, epsilon, c):
+    """Return the arguments of `ascend` at a feasible point, some of it at the bounds."""
+    rng = np.random.default_rng(seed)
+    factor = rng.normal(size=(n, n + 5))
+    gram = factor @ factor.T
+    upper, lower = rng.uniform(0.5, 2.0, n), np.where(rng.random(n) < 0.5, 0.0, -1.0)
+    beta = np.where(rng.random(n) < 0.3, upper, np.where(rng.random(n) < 0.5, lower, 0.0))
+    v = gram**2 @ beta**2 if c else np.zeros(n)
+    g = rng.normal(size=n) - gram @ beta - c * beta * v
+    return [gram, gram.diagonal().copy(), lower, upper, np.full(n, epsilon), c, beta, g, v]
+
+
+def plain_step(gram, diagonal, lower, upper, epsilon, c, beta, g, v, goal):
+    """Take one step on the pair of the largest gain to second order; return whether it moved."""
+    growth, least, gains = [], [], []
+    for s in range(len(beta)):
+        up = np.inf if beta[s] >= upper[s] else epsilon[s] if beta[s] >= 0 else -epsilon[s]
+        down = -np.inf if beta[s] <= lower[s] else epsilon[s] if beta[s] > 0 else -epsilon[s]
+        growth.append(g[s] - up)
+        least.append(g[s] - down)
+    i = int(np.argmax(growth))
+    if growth[i] - min(least) <= goal:
+        return False
+    bends = diagonal + c * (v + 2.0 * (beta * diagonal) ** 2)
+    for s in range(len(beta)):
+        cross = gram[i, s] * (2.0 + 4.0 * c * beta[i] * beta[s] * gram[i, s])
+        bend = max(bends[i] + bends[s] - cross, steps.FLAT)
+        gains.append(max(growth[i] - least[s], 0.0) ** 2 / bend)
+    j = int(np.argmax(gains))
+    room = min(upper[i] - beta[i], beta[j] - lower[j])
+    pair = steps.Pair(
+        beta[i], beta[j], diagonal[i], diagonal[j], gram[i, j], v[i], v[j], c
+    )  # fmt: skip
+    t = steps._line_search(pair, growth[i] - least[j], epsilon[i], epsilon[j], room)
+    p = g + gram @ beta + c * beta * v
+    beta[i] = upper[i] if t >= upper[i] - beta[i] else beta[i] + t
+    beta[j] = lower[j] if t >= beta[j] - lower[j] else beta[j] - t
+    v[:] = gram**2 @ beta**2 if c else 0.0
+    g[:] = p - gram @ beta - c * beta * v
+    return True
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1])
+@pytest.mark.parametrize("c", [0.0, 0.02])
+@pytest.mark.parametrize("n", [2, 7, 8, 30])
+def test_steps_are_those_of_the_plain_loop(n, c, epsilon):
+    fast = state(n, n, epsilon, c)
+    for _ in range(25):  # from the same point each: rounding decides ties
+        slow = [*fast[:6], *(each.copy() for each in fast[6:])]
+        moved = steps.ascend(*fast, 1e-9, 1)
+        assert moved == plain_step(*slow, 1e-9)
+        for seen, expected in zip(fast[6:], slow[6:], strict=True):
+            np.testing.assert_allclose(seen, expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("scale", [1e-250, 1e200])
+def test_rates_whose_squares_are_out_of_range_still_move(scale):
+    model = state(0, 10, 0.0, 0.0)
+    model[6][:] = 0.0
+    model[2][:] = -1.0
+    model[7][:] = scale * np.arange(10.0)
+    assert steps.ascend(*model, 0.0, 1) == 1
+    assert np.count_nonzero(model[6]) == 2
+    assert model[6].sum() == 0.0
+
+
+def test_rates_that_are_not_numbers_end_the_steps():
+    model = state(0, 10, 0.0, 0.0)
+    model[7][:] = np.nan
+    before = model[6].copy()
+    assert steps.ascend(*model, 0.0, 5) == 0
+    np.testing.assert_array_equal(model[6], before)
