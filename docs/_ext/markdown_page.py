@@ -3,6 +3,10 @@
     .. markdown:: ../benchmarks/results/*.md
        :missing: what to say where there is no such file
 
+With ``:inside:`` the title of a file is left out, and with ``:start:`` its sections. With
+``:only: NAME``, what stays is the section NAME without its title, and the sections whose title
+goes on after NAME with "," or ":".
+
 It reads what these files use and no more: headings, paragraphs, bullet lists, tables with pipes,
 images, code, emphasis and links. A cell of a table with a verdict in bold, such as **worse**, gets
 a class of that name, for its colour.
@@ -109,9 +113,22 @@ def document(text, prefix, folder="."):
     return root.children
 
 
+def about(node, name):
+    """Return what a section called `name` holds, or a section whose title begins with it."""
+    title = node.children[0].astext() if isinstance(node, nodes.section) else ""
+    if title == name:
+        return node.children[1:]
+    return [node] if title.startswith((f"{name},", f"{name}:")) else []
+
+
 class Markdown(SphinxDirective):
     required_arguments = 1
-    option_spec: ClassVar = {"missing": directives.unchanged, "inside": directives.flag}
+    option_spec: ClassVar = {
+        "missing": directives.unchanged,
+        "inside": directives.flag,
+        "start": directives.flag,
+        "only": directives.unchanged_required,
+    }
 
     def run(self):
         here = Path(self.env.doc2path(self.env.docname)).parent
@@ -125,6 +142,10 @@ class Markdown(SphinxDirective):
             found += document(file.read_text(encoding="utf-8"), file.stem, folder)
         if "inside" in self.options:  # the page has a title of its own: drop the file's
             found = [child for section in found for child in section.children[1:]]
+        if "start" in self.options:
+            found = [node for node in found if not isinstance(node, nodes.section)]
+        if "only" in self.options:
+            found = [kept for node in found for kept in about(node, self.options["only"])]
         return found
 
 

@@ -55,6 +55,14 @@ def test_a_benchmark_page_becomes_sections_and_tables(markdown):
     assert entries == ["a", "n", "x | y", "1.0"]
 
 
+def test_a_part_of_a_page_is_found_by_its_title(markdown):
+    text = "## A\n\n### A, one\n\ntext\n\n## A: two\n\n## AB\n\nother\n"
+    sections = markdown.document(text, "page")
+    kept = [each.astext() for node in sections for each in markdown.about(node, "A")]
+    assert kept == ["A, one\n\ntext", "A: two"]
+    assert [markdown.about(node, "C") for node in sections] == [[], [], []]
+
+
 def test_a_changelog_becomes_nested_sections_and_lists(markdown):
     text = (
         "# Log\nWhat [changed](https://x.org).\n## 1.0\n- one `a_b`\n  and more\n- two\n## 0.9\n- 3"
