@@ -298,7 +298,7 @@ class _Run(Generic[P, M, Proof]):
     def _is_better(self, new: P, old: P) -> bool:
         """Whether h is larger, by its values or slopes, or else, by rounding, the gap smaller.
 
-        The mean of the slopes at both ends tells gains that are too small for the values.
+        The mean of the slopes at both ends shows gains that are too small for the values.
         """
         gain, noise = new.value - old.value, ROUNDING * (self.unit + abs(old.value))
         if np.array_equal(new.beta, old.beta) or gain < -noise:
