@@ -14,9 +14,9 @@ def options(name):
     """Return (usage, help) for each argument and option of a command of ``pliant``."""
     from typer.main import get_command
 
-    from pliant.cli.app import app
+    from pliant.cli.app import application
 
-    command = get_command(app).commands[name]
+    command = get_command(application()).commands[name]
     return [usage(each) for each in command.params if each.name not in HIDDEN]
 
 

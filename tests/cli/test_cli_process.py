@@ -9,9 +9,11 @@ import time
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
 from pliant._version import __version__
 from pliant.cli import main
+from pliant.cli.app import COMMANDS, application
 from tests.cli.conftest import NOTE, patients, write
 
 PLIANT = [sys.executable, "-m", "pliant.cli"]
@@ -47,6 +49,30 @@ def test_help(pliant):
         assert done.code == 0
         assert all(name in done.out for name in ("fit", "predict", "info", "methods", "demo"))
     assert "--target" in pliant("fit", "--help").out
+
+
+def test_the_help_lists_each_command_as_its_own_help_begins(pliant):
+    commands = get_command(application()).commands
+    summaries = {name: summary for name, (_, summary) in COMMANDS.items()}
+    assert summaries == {
+        name: " ".join(command.help.split("\n\n")[0].split()) for name, command in commands.items()
+    }
+    assert pliant("--", "info", "no.pliant").err == (
+        "Error: cannot read 'no.pliant': No such file or directory\n"
+    )
+
+
+def test_the_help_waits_for_no_large_package():
+    large = ("numba", "pandas", "pliant.methods", "scipy", "sklearn")
+    done = finished(
+        [
+            sys.executable,
+            "-c",
+            "import sys; from pliant.cli import main; code = main(['--help']); "
+            f"print(code, [name for name in {large} if name in sys.modules])",
+        ]
+    )
+    assert done.stdout.splitlines()[-1] == "0 []"
 
 
 @pytest.mark.parametrize("missing", [["typer"], ["rich"], ["typer", "rich"]])

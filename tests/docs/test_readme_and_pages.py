@@ -43,13 +43,17 @@ def test_a_page_runs(page, tmp_path, monkeypatch):
 def test_the_commands_of_the_readme_exist():
     from typer.main import get_command
 
-    from pliant.cli.app import app
+    from pliant.cli.app import application
 
     text = (ROOT / "README.md").read_text("utf-8")
     shown = set(re.findall(r"^\$ pliant (\w+)", text, re.MULTILINE))
-    assert {"compare", "fit", "predict", "info"} <= shown <= set(get_command(app).commands)
+    assert (
+        {"compare", "fit", "predict", "info"} <= shown <= set(get_command(application()).commands)
+    )
     reference = (ROOT / "docs" / "command_line.rst").read_text("utf-8")
-    assert set(COMMAND_OPTIONS.findall(reference)) | {"methods"} == set(get_command(app).commands)
+    assert set(COMMAND_OPTIONS.findall(reference)) | {"methods"} == set(
+        get_command(application()).commands
+    )
 
 
 COMMAND_OPTIONS = re.compile(r"^\.\. command-options:: (\w+)$", re.MULTILINE)
@@ -60,9 +64,9 @@ COMMAND = re.compile(r"^   \$ pliant (\w+)(.*(?:\\\n.*)*)", re.MULTILINE)
 def test_the_options_that_pages_show_exist():
     from typer.main import get_command
 
-    from pliant.cli.app import app
+    from pliant.cli.app import application
 
-    commands = get_command(app).commands
+    commands = get_command(application()).commands
     shown = [
         (name, option)
         for page in (ROOT / "docs").rglob("*.rst")

@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if obeys:
         signal.signal(signal.SIGINT, _leave)
     try:
-        _import_all()
+        _import_all(sys.argv[1:])
         if obeys:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, _terminate)
@@ -70,7 +70,7 @@ def _run(argv: Sequence[str]) -> int:
             hint = "pip install 'pliant[cli]'"
             print(f"Error: the command line needs {needed}: {hint}", file=sys.stderr)
             return FAILED
-        if error := _import_all():
+        if error := _import_all(argv):
             print(f"Error: pliant cannot start: {error}", file=sys.stderr)
             return FAILED
         from pliant.cli.app import run
@@ -83,10 +83,12 @@ def _run(argv: Sequence[str]) -> int:
         return INTERRUPTED
 
 
-def _import_all() -> str:
-    """Import what all commands need, most of the first second; return why that fails, or ""."""
+def _import_all(argv: Sequence[str]) -> str:
+    """Import what a command needs, most of the first seconds; return why that fails, or ""."""
     try:
-        import pliant.cli.app  # noqa: F401
+        from pliant.cli.app import import_command
+
+        import_command(argv)
     except (ImportError, MemoryError, OSError) as error:
         first: BaseException = error
         while earlier := first.__cause__ or first.__context__:

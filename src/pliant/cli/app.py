@@ -6,35 +6,84 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from importlib import import_module
 from typing import Annotated
 
 import typer
 from typer.main import get_command
 
 from pliant._version import __version__
-from pliant.cli.compare.command import compare
 from pliant.cli.console import diagnostics, tell
-from pliant.cli.demo.command import demo
-from pliant.cli.embed.command import embed
 from pliant.cli.errors import exit_code, one_line
 from pliant.cli.exit_codes import READER_GONE
-from pliant.cli.fit.command import fit
-from pliant.cli.info import info
-from pliant.cli.methods import methods
-from pliant.cli.predict import predict
 
 DISK = (errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC))
 """Errors of a disk that is full or broken."""
 
-app = typer.Typer(
-    name="pliant",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-for command in (fit, predict, info, embed, compare, methods, demo):
-    app.command()(command)
+COMMANDS = {
+    "fit": ("pliant.cli.fit.command", "Learn a model from a table."),
+    "predict": (
+        "pliant.cli.predict",
+        "Predict the target for each row of a table, in the order of its rows.",
+    ),
+    "info": (
+        "pliant.cli.info",
+        "Show what a model learned from which columns, and how good it is.",
+    ),
+    "embed": (
+        "pliant.cli.embed.command",
+        "Map the rows of a table to a plane in which classes or similar rows lie together.",
+    ),
+    "compare": (
+        "pliant.cli.compare.command",
+        "Compare methods on one table or several, by nested cross-validation.",
+    ),
+    "methods": (
+        "pliant.cli.methods",
+        "List the methods, with their tasks, limits, tuning grids and papers.",
+    ),
+    "demo": (
+        "pliant.cli.demo.command",
+        "Test LAB-RBF beside a tuned SVM, boosting and a forest; write a page with the results.",
+    ),
+}
+"""The module of each command, and the first sentence of its help."""
+
+
+def application(wanted: Container[str] = COMMANDS) -> typer.Typer:
+    """Return the commands put together; those that are not wanted are listed and cannot run.
+
+    Importing what a command needs takes seconds.
+    """
+    app = typer.Typer(
+        name="pliant",
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    for name, (module, summary) in COMMANDS.items():
+        if name in wanted:
+            app.command(name)(getattr(import_module(module), name))
+        else:
+            app.command(name, help=summary)(_listed)
+    app.callback()(pliant)
+    return app
+
+
+def _listed() -> None:
+    """Stand for a command that is not run."""
+
+
+def import_command(argv: Sequence[str]) -> None:
+    """Import what the command of a command line needs."""
+    for name in named(argv):
+        import_module(COMMANDS[name][0])
+
+
+def named(argv: Sequence[str]) -> list[str]:
+    """Return the commands that a command line may be about: all that are among its words."""
+    return [name for name in COMMANDS if name in argv]
 
 
 def _show_version(wanted: bool) -> None:
@@ -43,7 +92,6 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit()
 
 
-@app.callback()
 def pliant(
     version: Annotated[
         bool,
@@ -78,7 +126,7 @@ def run(argv: Sequence[str]) -> int:
 
 def _invoke(argv: list[str]) -> int:
     """Parse and run; the parser's own errors come out as exceptions."""
-    command, code = get_command(app), 0
+    command, code = get_command(application(named(argv))), 0
     try:
         with command.make_context("pliant", argv) as context:
             command.invoke(context)

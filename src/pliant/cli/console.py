@@ -7,11 +7,12 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from sklearn.exceptions import ConvergenceWarning
-
-from pliant.comparison.run.search import Tick
 from pliant.core.text import harmless, printable
+
+if TYPE_CHECKING:
+    from pliant.comparison.run.search import Tick
 
 
 def tell(text: str) -> None:
@@ -57,6 +58,8 @@ def _each_once() -> Callable[..., None]:
     shown: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *_: object) -> None:
+        from sklearn.exceptions import ConvergenceWarning
+
         text = printable(" ".join(str(message).split()), 600)
         key = category.__name__ if issubclass(category, ConvergenceWarning) else text
         if key not in shown:
