@@ -47,7 +47,7 @@ def measure(
     chosen = [each for each in study.entries if not only or each.contestant.name in only]
     part = replace(study, entries=tuple(chosen))
     complete(part, sets, repeats, cache, str(data), jobs=jobs, log=_log)
-    splits = max([repeats, *(run.repeat + 1 for _, run in taken)])
+    splits = max(repeats, (earlier or {}).get("repeats", 0))
     kept = [cache.get(each, study.protocol, run) for each, run in study.runs(sets, splits)]
     whole = document(study, sets, splits, [record for record in kept if record is not None])
     if earlier is not None and taken:

@@ -93,6 +93,15 @@ def test_only_what_is_missing_is_measured(folder, tmp_path):
     assert [part["contestants"] for part in again["earlier"]] == [["new"], ["third"]]
 
 
+def test_fewer_repeats_leave_out_nothing_that_was_measured_here(folder, tmp_path):
+    old, new = Constant("old", "The old one"), Constant("new", "The new one", 0.75)
+    keep = ("--keep", "--results", str(tmp_path / "kept"))
+    made_up.run(study(old, new), folder, tmp_path / "a", *keep, "--contestant", "old", repeats=3)
+    _, second = made_up.run(study(old, new), folder, tmp_path / "a", *keep, "--add", repeats=1)
+    assert groups(second)["old"]["repeat"] == [0, 1, 2]
+    assert groups(second)["new"]["repeat"] == [0]
+
+
 def test_one_contestant_is_measured_and_named_rightly(folder, tmp_path, capsys):
     both = study(Constant("old", "The old one"), Constant("new", "The new one"))
     SEEN.clear()
