@@ -42,10 +42,21 @@ def load(module: str = "dask", users: str = "Dask collections") -> Any:
 
 
 def compute(tasks: Sequence[Any]) -> list[Any]:
-    """Return the results of tasks, from Dask's scheduler; a lost scheduler is one clear error."""
+    """Return the results of tasks, from Dask's scheduler.
+
+    A scheduler that is lost, or workers that die again and again, are one clear error.
+    """
     try:
         return list(load().compute(*tasks))
-    except (CancelledError, Abandoned, OSError) as error:
+    except Exception as error:
+        if type(error).__name__ == "KilledWorker":  # its class needs dask.distributed
+            raise RuntimeError(
+                "expected workers that live until they have computed a partition, but "
+                f"{error.allowed_failures + 1} died at one: where they had more than their "  # type: ignore[attr-defined]
+                "memory limit, make partitions smaller (rechunk, repartition), or the limit larger"
+            ) from error
+        if not isinstance(error, CancelledError | Abandoned | OSError):
+            raise
         if isinstance(error, OSError) and not _is_lost(error):
             raise  # of a partition: a file that is not there, for example
         raise RuntimeError(
