@@ -25,6 +25,9 @@ VERDICTS = {
 
 STANDARD_ERRORS = 2.0
 
+FAR = 20.0
+"""Tolerances beyond which numbers never agree, however wide the spread: .2 of R2, for example."""
+
 
 @dataclass(frozen=True)
 class Quantity:
@@ -44,12 +47,12 @@ class Quantity:
     kind: str = "new rows"
     """What is counted together: scores on new rows, on training rows, ranks, times."""
 
-    def allows(self, printed: float, measured: float) -> bool:
-        """Return whether the tolerance covers the difference."""
+    def allows(self, printed: float, measured: float, times: float = 1.0) -> bool:
+        """Return whether the tolerance, or some times of it, covers the difference."""
         if self.factor:
             low, high = sorted((printed, measured))
             return high <= self.tolerance * low
-        most = self.tolerance * (printed if self.relative else 1.0)
+        most = times * self.tolerance * (printed if self.relative else 1.0)
         return abs(measured - printed) <= most
 
 
@@ -107,16 +110,17 @@ class Agreement:
 def verdict(printed: Estimate | None, measured: Estimate | None, quantity: Quantity) -> str:
     """Judge by the numbers alone.
 
-    They agree if the tolerance covers their difference, or if it is at most two standard errors:
-    those of both means over their splits, combined. Both are means over random splits of the same
-    table, so the plain standard error is the right one. A printed number without a spread counts as
-    exact; one split of ours has the paper's spread.
+    They agree if the tolerance covers their difference, or if it is at most two standard errors,
+    those of both means over their splits, combined, and at most `FAR` tolerances. Both are means
+    over random splits of the same table, so the plain standard error is the right one. A printed
+    number without a spread counts as exact; one split of ours has the paper's spread.
     """
     if printed is None or measured is None:
         return OURS if printed is None else NOT_RERUN
     gain = measured.mean - printed.mean
     error = hypot(printed.error(), measured.error(printed.spread or 0.0))
     near = not quantity.factor and abs(gain) <= STANDARD_ERRORS * error
+    near &= quantity.allows(printed.mean, measured.mean, FAR)
     if near or quantity.allows(printed.mean, measured.mean):
         return AGREES
     if quantity.sign == 0:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from papers.agreement import QUANTITIES, STANDARD_ERRORS, VERDICTS, Agreement, explained
+from papers.agreement import FAR, QUANTITIES, STANDARD_ERRORS, VERDICTS, Agreement, explained
 from papers.beside import cells as study_cells
 from papers.beside import timing_cells
 from papers.data import text, toml
@@ -48,7 +48,9 @@ TOLERANCES = {
 READ = text("overview", "read")
 """How to read a cell."""
 
-RULE = text("overview", "rule", errors=STANDARD_ERRORS, tolerances=", ".join(TOLERANCES.values()))
+RULE = text(
+    "overview", "rule", errors=STANDARD_ERRORS, far=FAR, tolerances=", ".join(TOLERANCES.values())
+)
 """When numbers agree."""
 
 

@@ -80,6 +80,9 @@ def test_a_cell_without_a_number_is_none(text):
         ((80.0, 1.0), (81.1, 1.0), "accuracy", BETTER),  # 2.5 standard errors of .45
         ((80.0, 3.0), (82.0, 3.0), "accuracy", AGREES),  # 1.5 of 1.34
         ((80.0, 1.0), (77.0, 1.0), "accuracy", WORSE),
+        ((80.0, 1.0), (65.0, 40.0), "accuracy", AGREES),  # 15 points, with any spread
+        ((80.0, 1.0), (59.0, 40.0), "accuracy", WORSE),
+        ((0.90, 0.01), (0.65, 0.90), "R2", WORSE),
         ((0.30, 0.01), (0.35, 0.01), "1 - R2", WORSE),
         ((0.30, 0.01), (0.25, 0.01), "1 - R2", BETTER),
         ((0.950, 0.001), (0.959, 0.001), "R2", AGREES),
