@@ -28,10 +28,7 @@ if TYPE_CHECKING:
         UniformWeightsWarning,
     )
     from pliant.methods import (
-        AlignedRandomFeatures,
         AsymmetricKernelRidge,
-        BEMKLClassifier,
-        BEMKLRegressor,
         C_path,
         DANKClassifier,
         DANKRegressor,
@@ -46,7 +43,6 @@ if TYPE_CHECKING:
         LearnedKernelRegressor,
         LogDetLearner,
         MKLClassifier,
-        MKLOneClass,
         MKLRegressor,
         OrderSpectralLearner,
         SCGLogDetLearner,
@@ -63,10 +59,7 @@ if TYPE_CHECKING:
     from pliant.metrics import kernel_alignment
 
 __all__ = [
-    "AlignedRandomFeatures",
     "AsymmetricKernelRidge",
-    "BEMKLClassifier",
-    "BEMKLRegressor",
     "C_path",
     "DANKClassifier",
     "DANKRegressor",
@@ -82,7 +75,6 @@ __all__ = [
     "LearnedKernelRegressor",
     "LogDetLearner",
     "MKLClassifier",
-    "MKLOneClass",
     "MKLRegressor",
     "ModelFileError",
     "NonPSDWarning",

@@ -1,19 +1,16 @@
-"""Measures of kernels: losses on labels or pairs, margin, radius, dimensions, scores of pairs.
+"""Measures of kernels: losses on labels or pairs, dimensions, scores of pairs.
 
 Those of kernels take a Gram matrix K of shape (n, n), with K_ij = k(x_i, x_j).
 """
 
 from __future__ import annotations
 
-import math
-import warnings
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
-from sklearn.exceptions import ConvergenceWarning
 
 from pliant.core.linalg import negative_eigenvalue
 from pliant.core.threads import blas_limited
@@ -24,7 +21,6 @@ from pliant.core.validation import (
     check_labels,
     check_points,
     has_fractions,
-    stack_level,
 )
 from pliant.methods.side_information.information import SideInformation
 from pliant.methods.side_information.losses import (
@@ -44,28 +40,22 @@ from pliant.methods.side_information.pair_scores import (
     pair_threshold,
     triplet_score,
 )
-from pliant.methods.svm.hulls import closest_hulls, smallest_ball
 
 __all__ = [
     "PairScore",
     "centered_polarization",
     "cross_validate_pairs",
     "effective_rank",
-    "enclosing_radius",
     "fisher_score",
     "hsic",
     "kernel_alignment",
     "kernel_loss",
-    "kernel_margin",
     "pair_distances",
     "pair_score",
     "pair_threshold",
     "spectral_ratio",
     "triplet_score",
 ]
-
-ACCURACY = 1e-6
-"""Relative gap of a squared distance from which on a warning is raised; 1e-9 is aimed at."""
 
 NOTHING_LEFT = 1e-12
 """Largest entry of a centred matrix, relative to the matrix, that counts as a rounding error."""
@@ -213,121 +203,6 @@ def kernel_loss(gram: npt.ArrayLike, target: Target, loss: str = "scg") -> float
 
 
 @blas_limited
-def kernel_margin(gram: npt.ArrayLike, y: npt.ArrayLike) -> float:
-    r"""Return the distance between the convex hulls of two classes in feature space.
-
-    .. math::
-
-        \min_g \sqrt{g'YKYg}, \quad g \ge 0, \; \sum_{y_i = 1} g_i = \sum_{y_i = -1} g_i = 1
-
-    It is twice the distance 1/|w| between the plane of a support vector machine without slack and
-    the nearest samples.
-
-    Parameters
-    ----------
-    gram : array-like of shape (n_samples, n_samples)
-        Symmetric positive semi-definite kernel values K.
-    y : array-like of shape (n_samples,)
-        Labels of two classes.
-
-    Returns
-    -------
-    float
-        0.0 where no plane separates the classes, to working precision: squared distances below
-        about 1e-14 of the largest kernel value cannot be distinguished from 0.
-
-    Raises
-    ------
-    ValueError
-        For a matrix that is not square, symmetric, finite and positive semi-definite, or other
-        than two classes.
-
-    Warns
-    -----
-    sklearn.exceptions.ConvergenceWarning
-        The squared distance is certified to less than 1e-6, relative; the bounds are quoted.
-
-    See Also
-    --------
-    pliant.methods.svm.hulls.closest_hulls : The two points and the certificate, without checks.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pliant.metrics import kernel_margin
-    >>> X = np.array([[0.0, 0.0], [0.0, 2.0], [3.0, 1.0]])
-    >>> round(kernel_margin(X @ X.T, ["a", "a", "b"]), 6)
-    3.0
-    >>> kernel_margin(np.ones((2, 2)), [0, 1])
-    0.0
-    """
-    K = _psd(gram)
-    labels = check_labels(y)
-    if labels.shape != (len(K),):
-        raise ValueError(f"expected y of shape ({len(K)},), as gram, got {labels.shape}")
-    classes = np.unique(labels)
-    if classes.size != 2:
-        raise ValueError(f"expected two classes in y, got {classes.size}")
-    K, unit = _in_units(K)
-    hulls = closest_hulls(K, np.where(labels == classes[1], 1.0, -1.0))
-    lower = hulls.value - hulls.gap
-    if lower == 0.0 and hulls.value <= NOTHING_LEFT * float(K.diagonal().max()):
-        return 0.0
-    _warn("distance between the hulls", unit, lower, hulls.value)
-    return unit * float(np.sqrt(hulls.value))
-
-
-@blas_limited
-def enclosing_radius(gram: npt.ArrayLike) -> float:
-    r"""Return the radius of the smallest ball in feature space that holds all samples.
-
-    .. math::
-
-        R = \min_c \max_i \|\phi(x_i) - c\|, \qquad
-        R^2 = \max_g \sum_i g_i K_{ii} - g'Kg, \quad g \ge 0, \; \sum_i g_i = 1
-
-    Parameters
-    ----------
-    gram : array-like of shape (n_samples, n_samples)
-        Symmetric positive semi-definite kernel values K.
-
-    Returns
-    -------
-    float
-        0.0 for a constant matrix.
-
-    Raises
-    ------
-    ValueError
-        For a matrix that is not square, symmetric, finite and positive semi-definite.
-
-    Warns
-    -----
-    sklearn.exceptions.ConvergenceWarning
-        The squared radius is certified to less than 1e-6, relative; the bounds are quoted.
-
-    See Also
-    --------
-    pliant.methods.svm.hulls.smallest_ball : The centre and the certificate, without checks.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pliant.metrics import enclosing_radius
-    >>> X = np.array([[0.0, 0.0], [2.0, 0.0], [1.0, 0.5]])
-    >>> round(enclosing_radius(X @ X.T), 6)
-    1.0
-    """
-    K, unit = _in_units(_psd(gram))
-    ball = smallest_ball(K)
-    upper = ball.radius2 + ball.gap
-    if upper <= NOTHING_LEFT * float(K.diagonal().max()):
-        return 0.0
-    _warn("radius", unit, ball.radius2, upper)
-    return unit * float(np.sqrt(upper))
-
-
-@blas_limited
 def spectral_ratio(gram: npt.ArrayLike) -> float:
     r"""Return the nuclear norm of a kernel matrix over its Frobenius norm.
 
@@ -434,27 +309,6 @@ def _unit(K: Array) -> Array:
     if largest == 0.0:
         raise ValueError("expected gram with some value other than 0, got zeros only")
     return K / largest
-
-
-def _in_units(K: Array) -> tuple[Array, float]:
-    """Return a matrix whose largest entry is from 1 to 4, and the unit of distances.
-
-    The unit is a power of two, and kernel values are divided by its square: exactly, unless they
-    are subnormal numbers.
-    """
-    exponent = (math.frexp(float(np.abs(K).max()))[1] - 1) // 2
-    return np.ldexp(K, -2 * exponent), math.ldexp(1.0, exponent)
-
-
-def _warn(name: str, unit: float, lower: float, upper: float) -> None:
-    """Warn if the bounds of a squared distance are far apart."""
-    if upper - lower > ACCURACY * upper:
-        warnings.warn(
-            f"rounding errors leave the {name} between {unit * np.sqrt(lower):.6g} and "
-            f"{unit * np.sqrt(upper):.6g}; the latter is returned",
-            ConvergenceWarning,
-            stacklevel=stack_level(),
-        )
 
 
 def _target_gram(target: npt.ArrayLike) -> Array:

@@ -11,8 +11,6 @@ import zipfile
 import pliant
 
 QUICK = {
-    "BEMKLClassifier": {"max_iter": 10},
-    "BEMKLRegressor": {"max_iter": 10},
     "KernelEmbedding": {"strengths": [100.0], "betas": [1.0]},
     "LABRBFClassifier": {"n_members": 2, "max_iter": 5},
     "LABRBFRegressor": {"n_members": 2, "max_iter": 5},

@@ -13,7 +13,6 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.svm import SVC, SVR, OneClassSVM
 
 from pliant import (
-    BEMKLClassifier,
     DANKClassifier,
     DANKRegressor,
     GKLClassifier,
@@ -62,7 +61,6 @@ LEARNED = {
     "tkl": TKLClassifier(tol=0.1),
     "gkl": GKLClassifier(tol=0.1),
     "mkl": MKLClassifier(["rbf", "laplacian"]),
-    "bemkl": BEMKLClassifier(["rbf", "poly"], tol=0.1),
     "scg": SCGLogDetLearner(strength=10.0),
     "scg, graph": SCGLogDetLearner("graph", strength=10.0),
     "ldk": LogDetLearner(),

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from pliant import (
-    BEMKLRegressor,
     DANKClassifier,
     KNPLRegressor,
     LABRBFClassifier,
@@ -21,7 +20,6 @@ X = np.random.default_rng(0).uniform(-1, 1, (40, 3))
 Y = (np.sin(3 * X[:, 0]) > X[:, 1]).astype(int)
 
 LEARNERS = [
-    BEMKLRegressor(["gaussian"], tol=0.1),
     DANKClassifier(),
     KNPLRegressor(),
     LABRBFClassifier(5, n_members=1, max_iter=3, random_state=0),

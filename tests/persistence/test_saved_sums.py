@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pliant import MKLClassifier, MKLOneClass, MKLRegressor, ModelFileError
+from pliant import MKLClassifier, MKLRegressor, ModelFileError
 from pliant.kernels import (
     Gaussian,
     Linear,
@@ -55,10 +55,8 @@ MODELS = [
     (MKLClassifier(GIVEN, C=5.0, norm=2.0), Y),
     (MKLClassifier(["gaussian", "linear"], weights="uniform"), Y),
     (MKLClassifier([Gaussian(), *GIVEN], normalize=False), THIRDS),
-    (MKLClassifier(C=10.0, shared_weights=False), THIRDS),
     (MKLRegressor(C=10.0), F),
     (MKLRegressor(GIVEN, weights="uniform", epsilon=10.0), F),
-    (MKLOneClass(GIVEN, weights="simple", norm=2.0), None),
 ]
 
 

@@ -8,7 +8,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pliant import (
-    AlignedRandomFeatures,
     DANKClassifier,
     DANKRegressor,
     GKLClassifier,
@@ -55,14 +54,6 @@ def test_pipelines_many_classes_composed_kernels_and_regressors_survive(tmp_path
     np.testing.assert_array_equal(
         load_model(tmp_path / "line.skops").model.predict(X), line.predict(X)
     )
-
-
-def test_random_features_survive(tmp_path):
-    X, y = load_iris(return_X_y=True)
-    model = make_pipeline(AlignedRandomFeatures(20, random_state=0), DANKClassifier("linear"))
-    save_model(model.fit(X, y), tmp_path / "features.skops")
-    loaded = load_model(tmp_path / "features.skops").model
-    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
 
 
 def test_precomputed_machines_survive(tmp_path):

@@ -8,10 +8,7 @@ from pliant.methods.lab_rbf.classifier import LABRBFClassifier
 from pliant.methods.lab_rbf.intervals import LABRBFErrorModel
 from pliant.methods.lab_rbf.members import LABRBFMember
 from pliant.methods.lab_rbf.regressor import LABRBFRegressor
-from pliant.methods.mkl.bemkl_estimators import BEMKLClassifier, BEMKLRegressor
 from pliant.methods.mkl.estimators import MKLClassifier, MKLRegressor
-from pliant.methods.mkl.one_class import MKLOneClass
-from pliant.methods.mkl.random_features import AlignedRandomFeatures
 from pliant.methods.ridge.asymmetric import AsymmetricKernelRidge
 from pliant.methods.side_information.components import Components
 from pliant.methods.side_information.embedding import KernelEmbedding
@@ -32,10 +29,7 @@ from pliant.methods.tessellated.gkl import GKLClassifier, GKLRegressor
 from pliant.methods.tessellated.tkl import TKLClassifier, TKLRegressor
 
 __all__ = [
-    "AlignedRandomFeatures",
     "AsymmetricKernelRidge",
-    "BEMKLClassifier",
-    "BEMKLRegressor",
     "C_path",
     "Components",
     "DANKClassifier",
@@ -53,7 +47,6 @@ __all__ = [
     "LearnedKernelRegressor",
     "LogDetLearner",
     "MKLClassifier",
-    "MKLOneClass",
     "MKLRegressor",
     "OrderSpectralLearner",
     "SCGLogDetLearner",

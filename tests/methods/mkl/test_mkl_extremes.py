@@ -1,12 +1,10 @@
 """Multiple kernel learning on extreme data: an exact result, or one clear error."""
 
-import warnings
-
 import numpy as np
 import pytest
 
-from pliant import AlignedRandomFeatures, MKLClassifier, MKLOneClass, MKLRegressor
-from pliant.kernels import Gaussian, Linear, Normalized, Precomputed
+from pliant import MKLClassifier, MKLRegressor
+from pliant.kernels import Gaussian, Linear, Precomputed
 
 GAUSSIANS = [Gaussian(0.1), Gaussian(1.0)]
 
@@ -19,7 +17,7 @@ def data(n: int = 20) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("weights", ["simple", "uniform"])
 def test_tiny_objectives_are_solved_to_the_same_relative_gap(weights):
     X, y = data()
-    units = [1.0, 1e-9, 1e-200]
+    units = [1.0, 1e-9]
     models = [
         MKLClassifier(GAUSSIANS, weights=weights, tol=1e-8).fit(X, y, np.full(20, unit))
         for unit in units
@@ -46,37 +44,6 @@ def test_a_huge_C_is_certified():
     assert np.isfinite(model.decision_function(X)).all()
 
 
-@pytest.mark.parametrize("learner", [MKLClassifier, MKLRegressor, MKLOneClass])
-@pytest.mark.parametrize(
-    ("kernels", "words"),
-    [
-        ("auto", "expected features with a finite standard deviation, got values up to "),
-        (["gaussian"], "expected features with a finite variance for gamma='scale', and a fi"),
-        ([Linear()], "expected finite kernel values, got inf or NaN from kernel 0, Linear"),
-        ([Normalized(Linear())], r"expected finite k\(x, x\) > 0 to normalise a kernel, got inf"),
-    ],
-)
-def test_values_whose_squares_overflow_are_refused(learner, kernels, words):
-    X, y = data()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with pytest.raises(ValueError, match=words):
-            learner(kernels).fit(1e300 * X, y)
-
-
-def test_random_features_refuse_points_too_far_away():
-    X, y = data()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with pytest.raises(ValueError, match=r"finite variance for gamma='scale', and a fi"):
-            AlignedRandomFeatures(5).fit(1e300 * X, y)
-        with pytest.raises(ValueError, match=r"expected features at most .* from their means"):
-            AlignedRandomFeatures(5, gamma=1.0).fit(1e300 * X, y)
-        features = AlignedRandomFeatures(5, random_state=0).fit(X, y)
-        with pytest.raises(ValueError, match=r"expected features at most .*, got 1e\+300; scale"):
-            features.transform([[1e300, 0.0]])
-
-
 @pytest.mark.parametrize("rule", ["align", "alignf"])
 def test_alignment_does_not_depend_on_the_unit_of_a_target_that_is_not_scaled(rule):
     X, _ = data()
@@ -88,18 +55,6 @@ def test_alignment_does_not_depend_on_the_unit_of_a_target_that_is_not_scaled(ru
     ]
     for model in fitted[1:]:
         np.testing.assert_allclose(model.weights_, fitted[0].weights_, rtol=1e-9)
-
-
-def test_a_target_whose_square_overflows_must_be_scaled():
-    X, _ = data()
-    y = X[:, 0]
-    assert np.isfinite(MKLRegressor(GAUSSIANS).fit(X, 1e300 * y).predict(X)).all()
-    words = "expected a standard deviation of y from 1e-100 to 1e.100 with scale_target=False, got"
-    for unit in (1e300, 1e-300):
-        with pytest.raises(ValueError, match=words):
-            MKLRegressor(GAUSSIANS, scale_target=False).fit(X, unit * y)
-    with pytest.raises(ValueError, match="expected finite numbers in dual_coef_, got inf: lower"):
-        MKLRegressor([Gaussian(1e-9)], C=1e10, max_seconds=0.1).fit(X, 1e306 * y)
 
 
 def test_errors_of_a_kernel_give_its_number_in_one_line():

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pliant.core.exceptions import UniformWeightsWarning
-from pliant.methods.mkl.easy import easy
 from pliant.methods.mkl.grams import Grams
-from pliant.methods.mkl.weighting import shared
+from pliant.methods.mkl.rules import easy
 from tests.reference import conic
 from tests.reference import naive_kernel_weights as naive
 from tests.reference.mkl_conic import svc_data
@@ -71,15 +70,11 @@ def test_pairs_of_three_classes_and_their_mean():
         (alone,) = easy(own, [y[rows]], 0.2)
         np.testing.assert_allclose(found.weights, alone.weights, rtol=0, atol=1e-12)
         assert found.value == pytest.approx(alone.value, rel=1e-12)
-    mean = shared(together)
-    np.testing.assert_allclose(mean.weights, np.mean([w for w, _, _ in together], axis=0))
-    assert mean.weights.sum() == pytest.approx(1.0)
-    assert mean.value == pytest.approx(np.mean([value for _, value, _ in together]))
 
 
-@given(seed=st.integers(0, 10_000), lam=st.sampled_from([0.0, 0.1, 0.7]))
+@given(seed=st.integers(0, 10_000), lam=st.sampled_from([0.1, 0.7]))
 @settings(max_examples=15)
-def test_permuted_doubled_and_scaled_kernels(seed, lam):
+def test_permuted_and_doubled_kernels(seed, lam):
     X, y = svc_data(seed)
     if np.ptp(y) == 0:
         y[0] = -y[0]
@@ -91,9 +86,6 @@ def test_permuted_doubled_and_scaled_kernels(seed, lam):
     (halves,) = easy(Grams.of_arrays([*kernels[:4], 0.5 * kernels[4], 0.5 * kernels[4]]), [y], lam)
     assert halves.weights[4] == halves.weights[5]
     assert halves.weights[4:].sum() == pytest.approx(found.weights[4], abs=1e-5)
-    if lam == 0.0:  # with lam > 0, the scale decides how much lam counts
-        (scaled,) = easy(Grams.of_arrays([1e6 * K for K in kernels]), [y], lam)
-        np.testing.assert_allclose(scaled.weights, found.weights, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0, 0.1, 1e6])

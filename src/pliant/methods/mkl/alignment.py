@@ -13,7 +13,7 @@ H = I - 1 s'/(sum s). With S = diag(sqrt(s)) and the unit vector u along sqrt(s)
 
     <G_K, G_Y>,    G_K = P S K S P,    P = I - u u',
 
-so that weights cost nothing. Without centring P = I.
+so that weights cost nothing.
 
 Journal of Machine Learning Research 13, 795-828: the definition and that the best weights solve a
 quadratic program are in its abstract; the section numbers below are unverified.
@@ -22,15 +22,17 @@ quadratic program are in its abstract; the section numbers below are unverified.
 from __future__ import annotations
 
 import math
+import warnings
 from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
 from scipy.optimize import nnls
 
+from pliant.core.exceptions import UniformWeightsWarning
 from pliant.core.typing import Array
+from pliant.core.validation import stack_level
 from pliant.methods.mkl.grams import Grams
-from pliant.methods.mkl.weighting import Weighting, normalised
 
 SLAB_ENTRIES = 8_000_000
 """Kernel values of all kernels that are centred at once, 64 MB."""
@@ -39,6 +41,24 @@ NEGLIGIBLE = 100.0
 """A centred matrix is zero if its norm is this many roundings of the uncentred one."""
 
 NOTHING_ALIGNED = "no kernel is aligned with the target"
+
+
+class Weighting(NamedTuple):
+    """Weights of M kernels.
+
+    Attributes
+    ----------
+    weights : array of shape (M,)
+        Each >= 0; their sum is 1.
+    value : float
+        The objective of the rule, as its function states it.
+    gap : float
+        A bound on the distance of the value from the optimum; 0 where the weights have a formula.
+    """
+
+    weights: Array
+    value: float
+    gap: float
 
 
 class Alignments(NamedTuple):
@@ -64,9 +84,7 @@ class Alignments(NamedTuple):
         return float(weights @ self.targets) / norm if norm > 0.0 else 0.0
 
 
-def align(
-    grams: Grams, target: Array, sample_weight: Array | None = None, *, center: bool = True
-) -> Weighting:
+def align(grams: Grams, target: Array, sample_weight: Array | None = None) -> Weighting:
     """Return weights proportional to the alignment of each kernel: d_m ~ max(0, <G_m, Y>)/|G_m|.
 
     Cortes et al. 2012, the rule "align" (section 4.1).
@@ -78,8 +96,6 @@ def align(
         T of the module's first lines.
     sample_weight : array of shape (n,), optional
         Each >= 0.
-    center : bool
-        Whether to centre.
 
     Returns
     -------
@@ -88,15 +104,14 @@ def align(
         constant after centring get zero; if all are, or none is aligned with the target, all get
         the same weight, with a UniformWeightsWarning.
     """
-    roots, factor = _factor(grams, target, sample_weight, center)
+    roots, factor = _factor(grams, target, sample_weight)
     cosines = np.zeros(len(grams))
     target_norm = _norm(factor.T @ factor)
     for m in range(len(grams)):
         gram = grams[m]
         centred = roots[:, None] * np.asarray(gram, dtype=np.float64) * roots
         tiny = NEGLIGIBLE * float(np.finfo(gram.dtype).eps) * _norm(centred)
-        if center:
-            _centre(centred, roots)
+        _centre(centred, roots)
         norm = _norm(centred)
         if norm > tiny:
             cosines[m] = max(0.0, float((factor * (centred @ factor)).sum()) / norm)
@@ -104,9 +119,7 @@ def align(
     return Weighting(normalised(cosines, NOTHING_ALIGNED), float(best), 0.0)
 
 
-def alignf(
-    grams: Grams, target: Array, sample_weight: Array | None = None, *, center: bool = True
-) -> Weighting:
+def alignf(grams: Grams, target: Array, sample_weight: Array | None = None) -> Weighting:
     """Return the weights d >= 0 that maximise the alignment of sum_m d_m K_m with the target.
 
     They are proportional to the v >= 0 that minimises v'Mv - 2 v'a, with M_mk = <G_m, G_k> and
@@ -119,8 +132,6 @@ def alignf(
         T of the module's first lines.
     sample_weight : array of shape (n,), optional
         Each >= 0.
-    center : bool
-        Whether to centre.
 
     Returns
     -------
@@ -130,7 +141,28 @@ def alignf(
         Cauchy and Schwarz a'w <= t v'Mw <= t sqrt(v'Mv) sqrt(w'Mw) for every w >= 0. The gap is
         the difference. If no kernel is aligned, uniform weights and a UniformWeightsWarning.
     """
-    return best_aligned(alignments(grams, target, sample_weight, center=center))
+    return best_aligned(alignments(grams, target, sample_weight))
+
+
+def normalised(raw: Array, reason: str) -> Array:
+    """Return `raw` >= 0 divided by its sum; where all are zero, uniform weights and a warning.
+
+    Parameters
+    ----------
+    raw : array of shape (M,)
+    reason : str
+        The reason for weights of zero, for the message.
+    """
+    largest = raw.max()
+    if largest > 0.0:
+        scaled = raw / largest  # the sum of tiny numbers could be zero
+        return np.asarray(scaled / scaled.sum())
+    warnings.warn(
+        f"{reason}: all kernels get the same weight",
+        UniformWeightsWarning,
+        stacklevel=stack_level(),
+    )
+    return np.full(len(raw), 1.0 / len(raw))
 
 
 def best_aligned(inner: Alignments) -> Weighting:
@@ -148,18 +180,16 @@ def best_aligned(inner: Alignments) -> Weighting:
     return Weighting(weights, value, max(0.0, _bound(inner, weights) - value))
 
 
-def alignments(
-    grams: Grams, target: Array, sample_weight: Array | None = None, *, center: bool = True
-) -> Alignments:
+def alignments(grams: Grams, target: Array, sample_weight: Array | None = None) -> Alignments:
     """Return the inner products of all centred Gram matrices with each other and the target.
 
     Each kernel is read twice, for its row means and its values. M^2 n^2 / 2 multiplications, as
     products of matrices. Parameters as in `align`.
     """
-    roots, factor = _factor(grams, target, sample_weight, center)
+    roots, factor = _factor(grams, target, sample_weight)
     count, n = len(grams), grams.n
     unit = _unit(roots)
-    shifts = _shifts(grams, roots, unit) if center else np.zeros((count, n))
+    shifts = _shifts(grams, roots, unit)
     products, targets, sizes = np.zeros((count, count)), np.zeros(count), np.zeros(count)
     low = 0
     while low < n:
@@ -168,9 +198,8 @@ def alignments(
         # each product of entries off the diagonal block stands for two
         slab *= roots[low:high, None] * roots[low:]
         sizes += _squares(slab, high - low)
-        if center:
-            slab -= unit[low:high, None] * shifts[:, None, low:]
-            slab -= shifts[:, low:high, None] * unit[low:]
+        slab -= unit[low:high, None] * shifts[:, None, low:]
+        slab -= shifts[:, low:high, None] * unit[low:]
         slab[:, :, high - low :] *= np.sqrt(2.0)
         pair = factor[low:high] @ factor[low:].T
         pair[:, high - low :] *= np.sqrt(2.0)
@@ -184,15 +213,12 @@ def alignments(
     return Alignments(products, targets, _norm(factor.T @ factor))
 
 
-def _factor(
-    grams: Grams, target: Array, sample_weight: Array | None, center: bool
-) -> tuple[Array, Array]:
+def _factor(grams: Grams, target: Array, sample_weight: Array | None) -> tuple[Array, Array]:
     """Return sqrt(s), shape (n,), and the factor P S T of G_Y, shape (n, q)."""
     roots = np.ones(grams.n) if sample_weight is None else np.sqrt(sample_weight)
     factor = roots[:, None] * np.asarray(target, dtype=np.float64).reshape(grams.n, -1)
-    if center:
-        unit = _unit(roots)
-        factor -= np.outer(unit, unit @ factor)
+    unit = _unit(roots)
+    factor -= np.outer(unit, unit @ factor)
     return roots, factor
 
 

@@ -2,17 +2,243 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
-from pliant.core.typing import Array
-from pliant.core.validation import Constraint, check_flag, one_of
-from pliant.methods.mkl.base import BaseMKL
+from pliant.core.kernels.base import Kernel
+from pliant.core.kernels.names import short_names
+from pliant.core.kernels.weighted_sum import WeightedSum
+from pliant.core.progress import Deadline, Result, Status
+from pliant.core.summary import Convergence, KernelWeights, Summary
+from pliant.core.typing import Array, Callback, Indices, Mask
+from pliant.core.validation import (
+    Constraint,
+    check_flag,
+    check_job_count,
+    one_of,
+    optional,
+    real_number,
+    stack_level,
+)
+from pliant.methods.mkl import newton
+from pliant.methods.mkl.candidates import candidate_kernels, normalized_kernels
+from pliant.methods.mkl.grams import Grams
+from pliant.methods.mkl.problem import WeightLearning
 from pliant.methods.mkl.rules import CLASSIFICATION_RULES, RULES
-from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor
+from pliant.methods.svm.estimators import BaseSVM, SVMClassifier, SVMRegressor
 from pliant.methods.svm.expansion import expansion
+from pliant.methods.svm.task import Task, WarmStart
+
+START_SAMPLES, START_TOL, MOST_STARTING = 500, 0.03, 30
+"""Where not all Gram matrices are kept, weights are learned on this number of samples first, to
+this relative gap and with this number of steps at most: steps on all samples cost minutes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Kernels and their Gram matrices on the training samples of positive weight, `samples`."""
+
+    kernels: list[Kernel]
+    grams: Grams
+    samples: Indices
+
+
+class BaseMKL(BaseSVM):
+    """A support vector machine with a weighted sum of kernels."""
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **BaseSVM._constraints,
+        "norm": real_number(least=1),
+        "normalize": check_flag,
+        "cache_mb": real_number(above=0),
+        "max_seconds": optional(real_number(above=0)),
+        "n_jobs": check_job_count,
+    }
+    _drawings = frozenset({"gram", "weights"})
+    _finite = (
+        "weights_", "objective_", "lower_bound_", "dual_gap_", "objective_history_", "gap_history_",
+    )  # fmt: skip
+
+    kernels: Any
+    weights: str
+    norm: float
+    normalize: bool
+    cache_mb: float
+    max_seconds: float | None
+    n_jobs: int | None
+
+    def _check_combinations(self) -> None:
+        if self.norm != 1.0 and self.weights != "simple":
+            raise ValueError(
+                f"expected norm=1 with weights={self.weights!r}, as only 'simple' has another, got "
+                f"{self.norm!r}"
+            )
+
+    def _common(self, X: Array, used: Mask) -> tuple[Kernel, Any, bool]:
+        points = X[used]
+        names = getattr(self, "feature_names_in_", None)
+        given = candidate_kernels(self.kernels, points, names)
+        kernels = normalized_kernels(given, points, bool(self.normalize))
+        grams = Grams(kernels, points, float(self.cache_mb), self.n_jobs)
+        equal = WeightedSum(kernels, np.full(len(kernels), 1.0 / len(kernels)))
+        return equal, Candidates(kernels, grams, np.flatnonzero(used)), True
+
+    def _complete(
+        self, tasks: list[Task], starts: Sequence[WarmStart | None], callback: Callback
+    ) -> list[Array]:
+        watch = Deadline(callback, self.max_seconds)
+        result = self._learn_weights(tasks, watch)
+        self.kernels_ = tasks[0].all_rows.kernels
+        self.kernel_names_ = short_names(self.kernels_, getattr(self, "feature_names_in_", None))
+        self._warn_if_open(result, late=watch.expired)
+        self._set_weights(result)
+        if len(tasks) == 1:
+            self._set_function(tasks[0], result, 0)
+        else:
+            fitted = [self._for_pair(pair) for pair in combinations(self.classes_, 2)]
+            for t, (task, each) in enumerate(zip(tasks, fitted, strict=True)):
+                each.kernels_, each.kernel_names_ = self.kernels_, self.kernel_names_
+                each._set_weights(result)
+                each._set_function(task, result, t)
+            self.estimators_ = fitted
+            self.n_iter_ = np.array([each.n_iter_ for each in fitted])
+        return list(_proof(result).solutions)
+
+    def _learn_weights(self, tasks: list[Task], callback: Callback) -> Result[newton.Weights]:
+        """Return the weights that some functions share, with the functions."""
+        candidates: Candidates = tasks[0].all_rows
+        problem = self._problem(candidates, tasks)
+        tol, max_iter = float(self.tol), int(self.max_iter)
+        if self.weights == "simple":
+            start = self._start(candidates, tasks, callback)
+            return newton.solve(problem, start, tol=tol, max_iter=max_iter, callback=callback)
+        weights = RULES[self.weights](problem, tasks, hasattr(self, "classes_"))
+        return newton.solve_at(problem, weights, tol=tol, callback=callback)
+
+    def _problem(self, candidates: Candidates, tasks: list[Task]) -> WeightLearning:
+        """Return the problem of the weights that some functions share."""
+        places = [np.searchsorted(candidates.samples, task.members) for task in tasks]
+        margins = [self._margin(task) for task in tasks]
+        return WeightLearning(candidates.grams, places, margins, float(self.norm))
+
+    def _start(self, candidates: Candidates, tasks: list[Task], callback: Callback) -> Array | None:
+        """Return weights of some samples to start from, where not all Gram matrices are kept.
+
+        The samples are spread evenly over those of each class; None if that makes no sense.
+        """
+        n = len(candidates.samples)
+        if candidates.grams.whole or n < 2 * START_SAMPLES:
+            return None
+        step = n / START_SAMPLES
+        parts = []
+        for task in tasks:
+            order = np.argsort(task.target, kind="stable")  # classes, or targets, one after another
+            chosen = np.sort(order[np.arange(0.0, len(order), step).astype(np.intp)])
+            part = task.subset(chosen)
+            parts.append(replace(part, weights=part.weights * step))
+        if any(len(np.unique(np.sign(part.target))) < 2 for part in parts):
+            return None
+        members = np.unique(np.concatenate([part.members for part in parts]))
+        points = candidates.grams.points[np.searchsorted(candidates.samples, members)]
+        grams = Grams(candidates.kernels, points, float(self.cache_mb), self.n_jobs)
+        problem = self._problem(Candidates(candidates.kernels, grams, members), parts)
+        result = newton.solve(problem, tol=START_TOL, max_iter=MOST_STARTING, callback=callback)
+        return result.x
+
+    def _set_weights(self, result: Result[newton.Weights]) -> None:
+        """Set the attributes about the weights and the objective."""
+        chosen = np.flatnonzero(result.x)
+        self.weights_ = result.x
+        self.kernel_ = WeightedSum([self.kernels_[m] for m in chosen], result.x[chosen])
+        self.objective_ = float(result.value)
+        self.lower_bound_ = float(_proof(result).lower)
+        self.dual_gap_ = float(result.gap)
+        self.n_iter_ = len(result.history)
+        self.objective_history_ = result.objectives
+        self.gap_history_ = result.gaps
+
+    def _set_function(self, task: Task, result: Result[newton.Weights], t: int) -> None:
+        """Set the coefficients of one function, in the user's units."""
+        proof = _proof(result)
+        b, intercept = proof.solutions[t], proof.intercepts[t]
+        support = np.flatnonzero(b)
+        self.support_ = task.members[support]
+        self.support_vectors_ = task.points[support]
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.dual_coef_ = task.scale * b[support]
+            self.intercept_ = task.centre + task.scale * intercept
+
+    def _learn(self, task: Task, start: WarmStart | None, callback: Callback) -> Array:
+        return self._complete([task], [start], callback)[0]
+
+    @property
+    def relative_gap_(self) -> float:
+        """dual_gap_ as ``tol`` measures it: relative to the objective."""
+        return float(self.dual_gap_ / abs(self.objective_)) if self.dual_gap_ else 0.0
+
+    def summary(self) -> Summary:
+        """Return what the fitted estimator has learned.
+
+        Returns
+        -------
+        Summary
+            With ``weights``, and one function for two classes or a regression, one for each pair
+            of more classes. The detail ``kernels`` is the number of kernels with weight, and
+            ``mean_objective`` marks objectives and gaps that are those of the mean over pairs.
+            The convergence counts the weights that were tried.
+        """
+        summary = super().summary()
+        weights = KernelWeights(self.kernels_, self.weights_[None])
+        functions = summary.functions
+        if len(functions) > 1:
+            mean = {"mean_objective": True}
+            functions = tuple(replace(f, details={**f.details, **mean}) for f in functions)
+        return replace(summary, functions=functions, kernel=self.kernel_, weights=weights)
+
+    def _details(self) -> Mapping[str, Any]:
+        return {"kernels": int(np.count_nonzero(self.weights_))}
+
+    def _convergence(self) -> Convergence:
+        gaps, objectives = self.gap_history_, np.abs(self.objective_history_)
+        relative = np.divide(gaps, objectives, out=np.zeros_like(gaps), where=gaps != 0)
+        return Convergence(
+            np.arange(1.0, len(gaps) + 1), relative, float(self.tol),
+            unit="weights tried", scale="|objective|",
+        )  # fmt: skip
+
+    def _warn_if_open(self, result: Result[newton.Weights], *, late: bool) -> None:
+        """Warn of a gap that is larger than ``tol``."""
+        stopped = result.status is Status.STOPPED and not late
+        if result.gap <= self.tol * abs(result.value) or stopped:
+            return
+        advice = result.status.advice
+        if _proof(result).exhausted:
+            advice = "SVMs reached their largest number of steps; raise tol, or lower C"
+        if late:
+            advice = f"max_seconds = {self.max_seconds} came first"
+        warnings.warn(
+            f"{type(self).__name__} stopped after {len(result.history)} weights with a relative "
+            f"gap of {result.gap / abs(result.value):.3g}, where tol = {self.tol:g} was asked for: "
+            f"{advice}",
+            ConvergenceWarning,
+            stacklevel=stack_level(),
+        )
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        _check_kernels(self.kernels_, self.kernel_names_)
+        for fitted in [self, *getattr(self, "estimators_", [])]:
+            if fitted.kernel_names_ != self.kernel_names_:
+                raise ValueError("expected the same kernels for all pairs of classes")
+            _check_sum(fitted.kernel_, fitted.weights_, len(self.kernels_))
+        for fitted in getattr(self, "estimators_", [self]):
+            fitted.kernel_(fitted.support_vectors_[:1])
 
 
 class MKLClassifier(BaseMKL, SVMClassifier):
@@ -41,26 +267,18 @@ class MKLClassifier(BaseMKL, SVMClassifier):
 
         - "simple": they minimise the objective of the SVM; ``norm`` is p above.
         - "uniform": equal weights, which are hard to beat where most kernels are useful.
-        - "performance": by the cross-validated accuracy of an SVM with each kernel alone [3]_.
-        - "align": by the alignment of each kernel with the labels [4]_.
-        - "alignf": those of the sum that is best aligned with the labels [4]_.
-        - "easy": EasyMKL, by the margin of the sum of all kernels [5]_.
-        - "radius-margin": they minimise the ratio of the radius of the smallest enclosing ball to
-          the margin; the classes must be separable.
+        - "align": by the alignment of each kernel with the labels [3]_.
+        - "alignf": those of the sum that is best aligned with the labels [3]_.
+        - "easy": EasyMKL, by the margin of the sum of all kernels [4]_.
     norm : float, default=1.0
         p >= 1 for "simple". With p > 1 all kernels have weight.
     C : float, default=1.0
         Penalty parameter, > 0. Multiplied by class and sample weights. Choose it by
         cross-validation.
-    center : bool, default=True
-        Whether "align" and "alignf" centre the kernels. The SVM does not depend on it.
     normalize : bool, default=True
         Scale kernels to k(x, x) = 1, and Gram matrices to a mean diagonal of 1: weights of kernels
         on different scales mean nothing. A kernel with k(x, x) = 0 for a sample, also one to
         predict, raises an error.
-    shared_weights : bool, default=True
-        With more than two classes, learn one set of weights for all pairs of classes, which
-        minimises the mean of their objectives; else one set for each pair.
     tol : float, default=1e-3
         Certified gap at which a fit stops, relative to the objective, > 0.
     max_iter : int, default=100
@@ -76,8 +294,6 @@ class MKLClassifier(BaseMKL, SVMClassifier):
         Factors of C, each > 0.
     n_jobs : int, optional
         Number of threads that compute Gram matrices; None for one, -1 for all cores.
-    random_state : int, RandomState or None, default=None
-        Draws the folds of "performance".
     verbose : bool, default=False
         Whether to print a line about the progress of the fit every two seconds, to standard error.
 
@@ -90,8 +306,7 @@ class MKLClassifier(BaseMKL, SVMClassifier):
     kernel_names_ : list of str
         Short names of these, such as "Gaussian(gamma=0.5) of petal length".
     weights_ : array of shape (n_kernels,)
-        Their weights d. With ``shared_weights=False`` and more than two classes, each of
-        ``estimators_`` has its own.
+        Their weights d, the same for all pairs of classes: they minimise the mean objective.
     kernel_ : WeightedSum
         The learned kernel, a function of two sets of points.
     support_ : array of shape (n_support,)
@@ -133,11 +348,9 @@ class MKLClassifier(BaseMKL, SVMClassifier):
        Learning Research 9 (2008).
     .. [2] M. Kloft, U. Brefeld, S. Sonnenburg, A. Zien. lp-Norm Multiple Kernel Learning. Journal
        of Machine Learning Research 12 (2011).
-    .. [3] H. Tanabe, T. B. Ho, C. H. Nguyen, S. Kawasaki. Simple but Effective Methods for
-       Combining Kernels in Computational Biology. RIVF (2008).
-    .. [4] C. Cortes, M. Mohri, A. Rostamizadeh. Algorithms for Learning Kernels Based on Centered
+    .. [3] C. Cortes, M. Mohri, A. Rostamizadeh. Algorithms for Learning Kernels Based on Centered
        Alignment. Journal of Machine Learning Research 13 (2012).
-    .. [5] F. Aiolli, M. Donini. EasyMKL: a scalable multiple kernel learning algorithm.
+    .. [4] F. Aiolli, M. Donini. EasyMKL: a scalable multiple kernel learning algorithm.
        Neurocomputing 169 (2015).
 
     Examples
@@ -153,7 +366,6 @@ class MKLClassifier(BaseMKL, SVMClassifier):
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **BaseMKL._constraints,
         "weights": one_of(("simple", *RULES)),
-        "shared_weights": check_flag,
     }
 
     def __init__(
@@ -163,37 +375,29 @@ class MKLClassifier(BaseMKL, SVMClassifier):
         weights: str = "simple",
         norm: float = 1.0,
         C: float = 1.0,
-        center: bool = True,
         normalize: bool = True,
-        shared_weights: bool = True,
         tol: float = 1e-3,
         max_iter: int = 100,
         max_seconds: float | None = None,
         cache_mb: float = 2000.0,
         class_weight: Any = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
         verbose: bool = False,
     ) -> None:
         self.kernels = kernels
         self.weights = weights
         self.norm = norm
         self.C = C
-        self.center = center
         self.normalize = normalize
-        self.shared_weights = shared_weights
         self.tol = tol
         self.max_iter = max_iter
         self.max_seconds = max_seconds
         self.cache_mb = cache_mb
         self.class_weight = class_weight
         self.n_jobs = n_jobs
-        self.random_state = random_state
         self.verbose = verbose
 
     def _pair_decisions(self, points: Array) -> Sequence[Array]:
-        if "kernel_" not in vars(self):
-            return super()._pair_decisions(points)
         # The pairs share a kernel: its values with a sample are computed once for all of them.
         pairs = self.estimators_
         support = np.concatenate([each.support_ for each in pairs])
@@ -231,8 +435,6 @@ class MKLRegressor(BaseMKL, SVMRegressor):
     C : float, default=1.0
         Penalty parameter, > 0. Multiplied by sample weights. Choose it by
         cross-validation.
-    center : bool, default=True
-        Whether "align" and "alignf" centre the kernels. The SVM does not depend on it.
     normalize : bool, default=True
         Scale kernels to k(x, x) = 1, and Gram matrices to a mean diagonal of 1: weights of kernels
         on different scales mean nothing. A kernel with k(x, x) = 0 for a sample, also one to
@@ -250,16 +452,13 @@ class MKLRegressor(BaseMKL, SVMRegressor):
         at each step. One of them in float64 must fit.
     n_jobs : int, optional
         Number of threads that compute Gram matrices; None for one, -1 for all cores.
-    random_state : int, RandomState or None, default=None
-        Draws the folds of "performance".
-    weights : {"simple", "uniform", "performance", "align", "alignf"}, default="simple"
+    weights : {"simple", "uniform", "align", "alignf"}, default="simple"
         How the weights are found:
 
         - "simple": they minimise the objective of the SVM; ``norm`` is p above.
         - "uniform": equal weights, which are hard to beat where most kernels are useful.
-        - "performance": by the cross-validated R^2 of an SVM with each kernel alone [3]_.
-        - "align": by the alignment of each kernel with the target [4]_.
-        - "alignf": those of the sum that is best aligned with the target [4]_.
+        - "align": by the alignment of each kernel with the target [3]_.
+        - "alignf": those of the sum that is best aligned with the target [3]_.
     epsilon : float, default=0.1
         Errors up to this size are not penalised, >= 0, in units of the scaled target.
     scale_target : bool, default=True
@@ -306,9 +505,7 @@ class MKLRegressor(BaseMKL, SVMRegressor):
        Learning Research 9 (2008).
     .. [2] M. Kloft, U. Brefeld, S. Sonnenburg, A. Zien. lp-Norm Multiple Kernel Learning. Journal
        of Machine Learning Research 12 (2011).
-    .. [3] H. Tanabe, T. B. Ho, C. H. Nguyen, S. Kawasaki. Simple but Effective Methods for
-       Combining Kernels in Computational Biology. RIVF (2008).
-    .. [4] C. Cortes, M. Mohri, A. Rostamizadeh. Algorithms for Learning Kernels Based on Centered
+    .. [3] C. Cortes, M. Mohri, A. Rostamizadeh. Algorithms for Learning Kernels Based on Centered
        Alignment. Journal of Machine Learning Research 13 (2012).
 
     Examples
@@ -326,7 +523,6 @@ class MKLRegressor(BaseMKL, SVMRegressor):
         **SVMRegressor._constraints,
         "weights": one_of(tuple(w for w in ("simple", *RULES) if w not in CLASSIFICATION_RULES)),
     }
-    shared_weights = True
 
     def __init__(
         self,
@@ -336,7 +532,6 @@ class MKLRegressor(BaseMKL, SVMRegressor):
         norm: float = 1.0,
         C: float = 1.0,
         epsilon: float = 0.1,
-        center: bool = True,
         normalize: bool = True,
         scale_target: bool = True,
         tol: float = 1e-3,
@@ -344,7 +539,6 @@ class MKLRegressor(BaseMKL, SVMRegressor):
         max_seconds: float | None = None,
         cache_mb: float = 2000.0,
         n_jobs: int | None = None,
-        random_state: Any = None,
         verbose: bool = False,
     ) -> None:
         self.kernels = kernels
@@ -352,7 +546,6 @@ class MKLRegressor(BaseMKL, SVMRegressor):
         self.norm = norm
         self.C = C
         self.epsilon = epsilon
-        self.center = center
         self.normalize = normalize
         self.scale_target = scale_target
         self.tol = tol
@@ -360,5 +553,31 @@ class MKLRegressor(BaseMKL, SVMRegressor):
         self.max_seconds = max_seconds
         self.cache_mb = cache_mb
         self.n_jobs = n_jobs
-        self.random_state = random_state
         self.verbose = verbose
+
+
+def _check_kernels(kernels: Any, names: Any) -> None:
+    """Raise ValueError unless these, from a file, are kernels and their names."""
+    if not isinstance(kernels, list) or not all(isinstance(each, Kernel) for each in kernels):
+        raise ValueError(f"expected kernels_ to be a list of kernels, got {kernels!r:.200}")
+    if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
+        raise ValueError(f"expected kernel_names_ to be a list of texts, got {names!r:.200}")
+    if len(kernels) != len(names):
+        raise ValueError(f"expected a name for each of {len(kernels)} kernels, got {len(names)}")
+
+
+def _check_sum(kernel: Any, weights: Any, count: int) -> None:
+    """Raise ValueError unless a kernel, from a file, is a sum with the weights of `count` ones."""
+    if np.shape(weights) != (count,):
+        raise ValueError(
+            f"expected a weight for each of {count} kernels, got the shape {np.shape(weights)}"
+        )
+    if not isinstance(kernel, WeightedSum):
+        raise ValueError(f"expected a weighted sum, got {type(kernel).__name__}")
+    if not np.array_equal(kernel.weights, weights[np.flatnonzero(weights)]):
+        raise ValueError("expected kernel_ to have the weights in weights_ that are not zero")
+
+
+def _proof(result: Result[newton.Weights]) -> newton.Weights:
+    assert result.certificate is not None
+    return result.certificate

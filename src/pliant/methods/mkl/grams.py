@@ -117,10 +117,6 @@ class Grams:
                 _add_rows(result[place], self._kept[m], used, values)  # sums in float64
         return result
 
-    def inner(self, target: Array) -> Array:
-        """Return <K_m, target>, the sum of entrywise products with a matrix, shape (M,)."""
-        return np.array([_inner(self[m], target) for m in range(len(self))])
-
     def quadratics(self, vectors: Array) -> Array:
         """Return b'K_m b for each column b of `vectors`, shape (n, k); the result: (M, k)."""
         supports = [np.flatnonzero(b) for b in vectors.T]
@@ -195,18 +191,6 @@ def _add_rows(total: Array, gram: Array, used: Indices, values: Array) -> None:
     for a in range(used.size):
         for j in range(gram.shape[1]):
             total[j] += values[a] * gram[used[a], j]
-
-
-@compiled
-def _inner(gram: Array, target: Array) -> float:
-    """Return the sum of the entrywise products of two matrices."""
-    total = 0.0
-    for i in range(gram.shape[0]):
-        row = 0.0
-        for j in range(gram.shape[1]):
-            row += gram[i, j] * target[i, j]
-        total += row
-    return total
 
 
 @compiled

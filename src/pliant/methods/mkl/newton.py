@@ -149,13 +149,12 @@ class _Run:
 
     def _measure(self, objective: float) -> None:
         """Set the unit of gaps: `smo.solve` takes them relative to 1 + its objective."""
-        if self.problem.scalable:
-            self.unit = max(TINIEST, min(1.0, objective))
+        self.unit = max(TINIEST, min(1.0, objective))
 
     def _solved(self, d: Array, starts: Sequence[Array | None]) -> Point:
         gram = self.problem.grams.combined(d)
         duals = self.problem.duals(gram)
-        if starts[0] is None and self.problem.scalable:
+        if starts[0] is None:
             self._measure(_mean(dual.loss(dual.linear).sum() for dual in duals))  # b = 0
         solutions, certificates = [], []
         for dual, start in zip(duals, starts, strict=True):

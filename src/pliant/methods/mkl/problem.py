@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -37,13 +37,6 @@ RIDGE = 1e-10
 """What the diagonal of K(d) is increased by before it is factorised, relative to its mean."""
 
 
-class Bounds(NamedTuple):
-    """Two bounds of the optimum."""
-
-    upper: float
-    lower: float
-
-
 @dataclass(frozen=True, eq=False)
 class WeightLearning:
     """The problem of the module docstring.
@@ -58,16 +51,12 @@ class WeightLearning:
         For each SVM, rows -> MarginDual: its dual with a Gram matrix of its points.
     norm : float
         p >= 1.
-    scalable : bool
-        Whether multiples s b, 0 <= s <= 1, of feasible b are feasible: not where b has a sum
-        other than zero.
     """
 
     grams: Grams
     places: Sequence[Indices]
     margins: Sequence[Callable[[Any], MarginDual]]
     norm: float = 1.0
-    scalable: bool = True
 
     def start(self) -> Array:
         """Return equal weights, shape (M,)."""
@@ -103,8 +92,6 @@ class WeightLearning:
         It is the largest s gain - s^2/2 |q|, 0 <= s <= 1.
         """
         cost = self.dual_norm(np.maximum(q, 0.0))
-        if not self.scalable:
-            return gain - 0.5 * cost
         share = 0.0 if gain <= 0.0 else min(1.0, gain / max(cost, gain))
         return share * gain - 0.5 * share**2 * cost
 
