@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from pliant import BEMKLRegressor, C_path, MKLClassifier, MKLOneClass, MKLRegressor
+from pliant import C_path, MKLClassifier, MKLRegressor
 from pliant.kernels import Gaussian, Linear, On, Precomputed
 from pliant.plots import WeightsDisplay
 
@@ -23,11 +23,6 @@ THIRDS = np.digitize(F, [-0.5, 0.5])
 @pytest.fixture(scope="module")
 def fitted():
     return MKLClassifier(C=10.0).fit(X, F > 0)
-
-
-@pytest.fixture(scope="module")
-def of_pairs():
-    return MKLClassifier(C=10.0, shared_weights=False).fit(X, THIRDS)
 
 
 def widths(display):
@@ -73,20 +68,6 @@ def test_equal_weights_and_no_weight_at_all():
     assert len(WeightsDisplay([0.0, 0.0]).plot().bars_) == 1
 
 
-def test_each_pair_of_classes_is_a_dot(of_pairs):
-    display = WeightsDisplay.from_estimator(of_pairs, most_kernels=4)
-    weights = np.array([each.weights_ for each in of_pairs.estimators_])
-    assert display.weights.shape == weights.shape == (3, 52)
-    shown = np.argsort(-weights.mean(axis=0), kind="stable")[:4]
-    np.testing.assert_allclose(widths(display), weights.mean(axis=0)[shown])
-    dots = np.asarray(display.points_.get_offsets())
-    np.testing.assert_allclose(dots[:, 0], weights[:, shown].ravel())
-    np.testing.assert_array_equal(dots[:, 1], np.tile(np.arange(4), 3))
-    assert display.ax_.get_xlabel().startswith("weight; dots: 3 pairs of classes\n")
-    (pair,) = (WeightsDisplay.from_estimator(of_pairs.estimators_[0]).weights,)
-    np.testing.assert_array_equal(pair[0], weights[0])
-
-
 def test_shared_weights_of_several_classes_are_one_set():
     model = MKLClassifier(["gaussian", "linear"], C=10.0).fit(X, THIRDS)
     display = WeightsDisplay.from_estimator(model)
@@ -115,17 +96,6 @@ def test_a_path_has_a_line_for_each_kernel():
     assert note[1] == f"and {left} {kernels} with at most {most:.1%} of the weight"
     assert note[2] == f"and {never} kernels of weight 0 at each C"
     assert display.bars_ is None
-
-
-def test_a_path_takes_pipelines_pairs_and_other_values(of_pairs):
-    pipeline = make_pipeline(StandardScaler(), MKLClassifier(C=3.0)).fit(X, F > 0)
-    display = WeightsDisplay.from_path([pipeline, of_pairs])
-    np.testing.assert_array_equal(display.Cs, [3.0, 10.0])
-    mean = np.mean([each.weights_ for each in of_pairs.estimators_], axis=0)
-    np.testing.assert_array_equal(display.weights[1], mean)
-    other = WeightsDisplay.from_path([pipeline, of_pairs], [5, 7], linewidth=3.0)
-    np.testing.assert_array_equal(other.Cs, [5.0, 7.0])
-    assert {line.get_linewidth() for line in other.lines_} == {3.0}
 
 
 def test_names_come_from_the_table_the_user_or_the_place():
@@ -165,20 +135,6 @@ def test_negative_weights_and_their_spread():
     ends = np.array(segments)[:, :, 0]
     np.testing.assert_allclose(ends, [[-0.9, -0.5], [0.1, 0.3]])
     assert display.ax_.get_xlim()[0] < -0.9
-
-
-def test_a_posterior_has_error_bars():
-    model = BEMKLRegressor(["gaussian", "linear"]).fit(X, F)
-    display = WeightsDisplay.from_estimator(model)
-    (segments,) = (bars.get_segments() for bars in display.bars_.errorbar[2])
-    spreads = np.diff(np.array(segments)[:, :, 0], axis=1)[:, 0] / 2
-    np.testing.assert_allclose(spreads, model.weights_std_[display.order])
-    np.testing.assert_array_equal(widths(display), model.weights_[display.order])
-
-
-def test_one_class():
-    model = MKLOneClass(["gaussian", "linear"], weights="simple", norm=2.0).fit(X + 2.0)
-    np.testing.assert_array_equal(WeightsDisplay.from_estimator(model).weights, [model.weights_])
 
 
 def test_axes_and_style(fitted):

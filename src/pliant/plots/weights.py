@@ -112,7 +112,7 @@ class WeightsDisplay(Display):
         Parameters
         ----------
         model : fitted estimator
-            `MKLClassifier`, `BEMKLRegressor` or another estimator of multiple kernel learning, or a
+            `MKLClassifier` or `MKLRegressor`, or a
             pipeline that ends in one.
         kernel_names : sequence of str, optional
             Names of the kernels; by default those of the model.

@@ -88,7 +88,7 @@ def test_the_report_of_a_sum_of_kernels_names_the_largest_weights(pliant, folder
     assert max(map(len, done.out.splitlines())) < 80
 
 
-def test_the_report_of_equal_weights_and_of_pairs_of_classes(pliant, folder):
+def test_the_report_of_equal_weights(pliant, folder):
     write("few.csv", *patients(30))
     words = ["fit", "few.csv", "--target", "grade", "--cv", 0, "--drop", "sick", "--out", "m"]
     done = pliant(*words, "--method", "mkl-uniform")
@@ -98,11 +98,6 @@ def test_the_report_of_equal_weights_and_of_pairs_of_classes(pliant, folder):
     assert f"each weight     {1 / kernels:.4g}\n" in done.out
     assert "relative, of their mean objective: <= " in done.out
     assert pliant("info", "m").out.startswith("method          mkl-uniform: ")
-    done = pliant(*words, "--method", "mkl", "--param", "shared_weights=False")
-    assert done.code == 0, done.err
-    assert "have weight; mean over 3 pairs of classes\n" in done.out
-    assert "relative, in each: <= " in done.out
-    assert pliant("info", "m").out.startswith("method          mkl: ")
 
 
 def test_the_model_is_what_python_would_learn(result):

@@ -163,18 +163,6 @@ def test_weights_are_named_by_the_columns(data):
     assert alt.endswith(f"; {positive} of {len(weights)} kernels have weight")
 
 
-@pytest.mark.parametrize("shared", [True, False])
-def test_weights_of_several_classes(shared):
-    iris = load_iris()
-    model = MKLClassifier(["gaussian", "linear"], shared_weights=shared)
-    model = fitted(model, iris.data, iris.target_names[iris.target])
-    pictures = drawn(model, iris.data, iris.target_names[iris.target], iris.feature_names)
-    pair = "(setosa against versicolor, the first of 3 pairs)"
-    titles = [ALONE, WEIGHTS, CONVERGENCE] if shared else [ALONE, WEIGHTS, BOUNDARY, CONVERGENCE]
-    expected = titles if shared else [f"{title} {pair}" for title in titles]
-    assert [picture["title"] for picture in pictures] == expected
-
-
 def test_intervals_are_those_of_test_rows_in_the_units_of_the_target(data):
     X, y = data
     model = Pipeline([("machine", LABRBFRegressor(**LAB))]).fit(X, 1000 * y)

@@ -84,25 +84,26 @@ class Alignments(NamedTuple):
         return float(weights @ self.targets) / norm if norm > 0.0 else 0.0
 
 
+def normalised(raw: Array, reason: str) -> Array:
+    """Return `raw` >= 0 divided by its sum; uniform weights, with a warning, if all are zero."""
+    largest = raw.max()
+    if largest > 0.0:
+        scaled = raw / largest  # the sum of tiny numbers could be zero
+        return np.asarray(scaled / scaled.sum())
+    warnings.warn(
+        f"{reason}: all kernels get the same weight",
+        UniformWeightsWarning,
+        stacklevel=stack_level(),
+    )
+    return np.full(len(raw), 1.0 / len(raw))
+
+
 def align(grams: Grams, target: Array, sample_weight: Array | None = None) -> Weighting:
     """Return weights proportional to the alignment of each kernel: d_m ~ max(0, <G_m, Y>)/|G_m|.
 
-    Cortes et al. 2012, the rule "align" (section 4.1).
-
-    Parameters
-    ----------
-    grams : Grams
-    target : array of shape (n,) or (n, q)
-        T of the module's first lines.
-    sample_weight : array of shape (n,), optional
-        Each >= 0.
-
-    Returns
-    -------
-    Weighting
-        The value is the alignment of the *best single* kernel, the gap 0. Kernels that are
-        constant after centring get zero; if all are, or none is aligned with the target, all get
-        the same weight, with a UniformWeightsWarning.
+    Cortes et al. 2012, the rule "align" (section 4.1), with a target T of shape (n,) or (n, q). The
+    value is the alignment of the *best single* kernel. Kernels that are constant after centring get
+    zero; without an aligned kernel all get the same weight, with a UniformWeightsWarning.
     """
     roots, factor = _factor(grams, target, sample_weight)
     cosines = np.zeros(len(grams))
@@ -123,50 +124,10 @@ def alignf(grams: Grams, target: Array, sample_weight: Array | None = None) -> W
     """Return the weights d >= 0 that maximise the alignment of sum_m d_m K_m with the target.
 
     They are proportional to the v >= 0 that minimises v'Mv - 2 v'a, with M_mk = <G_m, G_k> and
-    a_m = <G_m, G_Y> (Cortes et al. 2012, the rule "alignf", Proposition 9).
-
-    Parameters
-    ----------
-    grams : Grams
-    target : array of shape (n,) or (n, q)
-        T of the module's first lines.
-    sample_weight : array of shape (n,), optional
-        Each >= 0.
-
-    Returns
-    -------
-    Weighting
-        The value is the alignment. As entries of M are not negative for positive semi-definite
-        kernels, t M v >= a for some t proves that no alignment exceeds t sqrt(v'Mv)/|G_Y|: by
-        Cauchy and Schwarz a'w <= t v'Mw <= t sqrt(v'Mv) sqrt(w'Mw) for every w >= 0. The gap is
-        the difference. If no kernel is aligned, uniform weights and a UniformWeightsWarning.
+    a_m = <G_m, G_Y> (Cortes et al. 2012, the rule "alignf", Proposition 9). The value is the
+    alignment; the gap is the distance to the bound of `_bound`.
     """
-    return best_aligned(alignments(grams, target, sample_weight))
-
-
-def normalised(raw: Array, reason: str) -> Array:
-    """Return `raw` >= 0 divided by its sum; where all are zero, uniform weights and a warning.
-
-    Parameters
-    ----------
-    raw : array of shape (M,)
-    reason : str
-        The reason for weights of zero, for the message.
-    """
-    largest = raw.max()
-    if largest > 0.0:
-        scaled = raw / largest  # the sum of tiny numbers could be zero
-        return np.asarray(scaled / scaled.sum())
-    warnings.warn(
-        f"{reason}: all kernels get the same weight",
-        UniformWeightsWarning,
-        stacklevel=stack_level(),
-    )
-    return np.full(len(raw), 1.0 / len(raw))
-
-
-def best_aligned(inner: Alignments) -> Weighting:
-    """Return the weights of `alignf` from its inner products."""
+    inner = alignments(grams, target, sample_weight)
     sizes = np.sqrt(inner.products.diagonal())
     used = np.flatnonzero((sizes > 0.0) & (inner.targets > 0.0))
     # a kernel with <G_m, G_Y> <= 0 never helps: <G_m, G_k> >= 0
@@ -181,10 +142,9 @@ def best_aligned(inner: Alignments) -> Weighting:
 
 
 def alignments(grams: Grams, target: Array, sample_weight: Array | None = None) -> Alignments:
-    """Return the inner products of all centred Gram matrices with each other and the target.
+    """Compute the inner products of all centred Gram matrices with each other and the target.
 
-    Each kernel is read twice, for its row means and its values. M^2 n^2 / 2 multiplications, as
-    products of matrices. Parameters as in `align`.
+    Each kernel is read twice, for its row means and its values; the cost is M^2 n^2 / 2.
     """
     roots, factor = _factor(grams, target, sample_weight)
     count, n = len(grams), grams.n
@@ -254,7 +214,12 @@ def _norm(matrix: Array) -> float:
 
 
 def _bound(inner: Alignments, weights: Array) -> float:
-    """Return what no alignment exceeds: the bound of `alignf`."""
+    """Return an upper bound of all alignments with weights >= 0.
+
+    Entries of M are not negative for positive semi-definite kernels. So t M v >= a for some t
+    proves that no alignment exceeds t sqrt(v'Mv)/|G_Y|: by Cauchy and Schwarz
+    a'w <= t v'Mw <= t sqrt(v'Mv) sqrt(w'Mw) for every w >= 0.
+    """
     aligned = inner.targets > 0.0
     if not aligned.any():
         return 0.0

@@ -55,20 +55,9 @@ def default_kernels(X: Array) -> list[Kernel]:
 def candidate_kernels(
     kernels: Any, X: Array, feature_names: Sequence[str] | None = None
 ) -> list[Kernel]:
-    """Return the kernels that a user's parameter ``kernels`` stands for.
+    """Build the kernels of the parameter ``kernels`` for training points X.
 
-    Parameters
-    ----------
-    kernels : "auto", or an iterable of str, Kernel or callable
-    X : array of shape (n_samples, n_features)
-        The training points.
-    feature_names : sequence of str, optional
-        What `On` may name columns by.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For no kernel, or something that is none.
+    `feature_names` are the names of columns that `On` may use.
     """
     if isinstance(kernels, str) and kernels == "auto":
         return default_kernels(X)
@@ -97,15 +86,10 @@ def candidate_kernels(
 
 
 def normalized_kernels(kernels: Sequence[Kernel], X: Array, normalize: bool) -> list[Kernel]:
-    """Return the kernels, scaled so that their weights can be compared, if `normalize`.
+    """Check kernels that users compute, and scale all to comparable weights if `normalize`.
 
     Kernels of points get k(x, x) = 1. Gram matrices get a mean diagonal of 1 on the training
     points, since k(x, x) of new points is not known.
-
-    Raises
-    ------
-    ValueError
-        If a kernel that a user computed is not positive semi-definite, or its scale is zero.
     """
     scaled = []
     for m, kernel in enumerate(kernels):
@@ -118,8 +102,7 @@ def normalized_kernels(kernels: Sequence[Kernel], X: Array, normalize: bool) -> 
         if not normalize:
             scaled.append(kernel)
             continue
-        with np.errstate(over="ignore", invalid="ignore"):
-            diagonal = kernel._diagonal(X)
+        diagonal = kernel._diagonal(X)
         if not np.isfinite(diagonal).all():
             raise ValueError(
                 f"expected finite kernel values, got inf or NaN from kernel {m}, "

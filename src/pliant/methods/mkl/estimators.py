@@ -170,9 +170,8 @@ class BaseMKL(BaseSVM):
         support = np.flatnonzero(b)
         self.support_ = task.members[support]
         self.support_vectors_ = task.points[support]
-        with np.errstate(over="ignore", invalid="ignore"):
-            self.dual_coef_ = task.scale * b[support]
-            self.intercept_ = task.centre + task.scale * intercept
+        self.dual_coef_ = task.scale * b[support]
+        self.intercept_ = task.centre + task.scale * intercept
 
     def _learn(self, task: Task, start: WarmStart | None, callback: Callback) -> Array:
         return self._complete([task], [start], callback)[0]
@@ -232,11 +231,19 @@ class BaseMKL(BaseSVM):
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
-        _check_kernels(self.kernels_, self.kernel_names_)
+        kernels, names = self.kernels_, self.kernel_names_
+        if not isinstance(kernels, list) or not isinstance(names, list):
+            raise ValueError("expected kernels_ and kernel_names_ to be lists")
+        texts = all(isinstance(name, str) for name in names) and len(names) == len(kernels)
+        if not texts or not all(isinstance(each, Kernel) for each in kernels):
+            raise ValueError(f"expected {len(kernels)} kernels and a name for each of them")
         for fitted in [self, *getattr(self, "estimators_", [])]:
-            if fitted.kernel_names_ != self.kernel_names_:
-                raise ValueError("expected the same kernels for all pairs of classes")
-            _check_sum(fitted.kernel_, fitted.weights_, len(self.kernels_))
+            given, kernel = np.asarray(fitted.weights_), fitted.kernel_
+            if fitted.kernel_names_ != names or given.shape != (len(kernels),):
+                raise ValueError(f"expected a weight for each of {len(kernels)} kernels")
+            summed = kernel.weights if isinstance(kernel, WeightedSum) else np.empty(0)
+            if not np.array_equal(summed, given[given != 0.0]):
+                raise ValueError("expected kernel_ to be the sum with the weights in weights_")
         for fitted in getattr(self, "estimators_", [self]):
             fitted.kernel_(fitted.support_vectors_[:1])
 
@@ -554,28 +561,6 @@ class MKLRegressor(BaseMKL, SVMRegressor):
         self.cache_mb = cache_mb
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-
-def _check_kernels(kernels: Any, names: Any) -> None:
-    """Raise ValueError unless these, from a file, are kernels and their names."""
-    if not isinstance(kernels, list) or not all(isinstance(each, Kernel) for each in kernels):
-        raise ValueError(f"expected kernels_ to be a list of kernels, got {kernels!r:.200}")
-    if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
-        raise ValueError(f"expected kernel_names_ to be a list of texts, got {names!r:.200}")
-    if len(kernels) != len(names):
-        raise ValueError(f"expected a name for each of {len(kernels)} kernels, got {len(names)}")
-
-
-def _check_sum(kernel: Any, weights: Any, count: int) -> None:
-    """Raise ValueError unless a kernel, from a file, is a sum with the weights of `count` ones."""
-    if np.shape(weights) != (count,):
-        raise ValueError(
-            f"expected a weight for each of {count} kernels, got the shape {np.shape(weights)}"
-        )
-    if not isinstance(kernel, WeightedSum):
-        raise ValueError(f"expected a weighted sum, got {type(kernel).__name__}")
-    if not np.array_equal(kernel.weights, weights[np.flatnonzero(weights)]):
-        raise ValueError("expected kernel_ to have the weights in weights_ that are not zero")
 
 
 def _proof(result: Result[newton.Weights]) -> newton.Weights:

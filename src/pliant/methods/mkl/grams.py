@@ -151,10 +151,8 @@ class Grams:
     def _computed(self, m: int) -> Array:
         """Return K_m if it is a Gram matrix of finite numbers."""
         kernel = self.kernels[m]
-        with np.errstate(over="ignore", invalid="ignore"):
-            gram = kernel._gram(self.points, self.points)
-            finite = np.isfinite(gram.sum())
-        if not finite:
+        gram = kernel._gram(self.points, self.points)
+        if not np.isfinite(gram.sum()):
             raise ValueError(
                 f"expected finite kernel values, got inf or NaN from kernel {m}, "
                 f"{short_name(kernel)}; scale the features"
