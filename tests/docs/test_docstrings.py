@@ -5,6 +5,8 @@ import importlib
 import inspect
 import pkgutil
 import re
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -26,14 +28,23 @@ CLASSES = {
 """Classes whose ``__module__`` is their public path, not the file that defines them."""
 
 
-@pytest.mark.parametrize("name", MODULES)
+WITH_EXAMPLES = [
+    name for name in MODULES if ">>>" in Path(find_spec(name).origin).read_text("utf-8")
+]
+
+
+@pytest.mark.parametrize("name", WITH_EXAMPLES)
 def test_examples_in_docstrings_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     module = importlib.import_module(name)
     assert doctest.testmod(module, optionflags=doctest.ELLIPSIS).failed == 0
 
 
-@pytest.mark.parametrize("item", sorted(CLASSES, key=repr), ids=lambda item: item.__name__)
+@pytest.mark.parametrize(
+    "item",
+    sorted((c for c in CLASSES if ">>>" in (c.__doc__ or "")), key=repr),
+    ids=lambda item: item.__name__,
+)
 def test_examples_of_exported_classes_run(item, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
@@ -42,20 +53,15 @@ def test_examples_of_exported_classes_run(item, tmp_path, monkeypatch):
     assert runner.summarize(verbose=False).failed == 0
 
 
-@pytest.mark.parametrize("name", ["pliant", *(m for m in MODULES if "._" not in m)])
-def test_public_names_exist_and_are_documented(name):
-    module = importlib.import_module(name)
-    for public in getattr(module, "__all__", []):
-        item = getattr(module, public)
-        if callable(item) and getattr(item, "__module__", "").startswith("pliant"):
-            assert item.__doc__, f"{name}.{public} has no docstring"
-
-
-@pytest.mark.parametrize("name", ["pliant", "pliant.kernels"])
-def test_parameters_and_attributes_are_described_where_they_stand(name):
-    module = importlib.import_module(name)
-    elsewhere = [n for n in module.__all__ if "    As in `" in (getattr(module, n).__doc__ or "")]
-    assert elsewhere == []
+def test_public_names_exist_and_are_documented():
+    for name in ["pliant", *(m for m in MODULES if "._" not in m)]:
+        module = importlib.import_module(name)
+        listed = getattr(module, "__all__", [])
+        assert len(set(listed)) == len(listed), name
+        for public in listed:
+            item = getattr(module, public)
+            if callable(item) and getattr(item, "__module__", "").startswith("pliant"):
+                assert item.__doc__, f"{name}.{public} has no docstring"
 
 
 HEADER = re.compile(r"^([\w, ]+)(?: :.*)?$", re.MULTILINE)
@@ -76,9 +82,3 @@ def test_every_parameter_of_a_public_class_is_described(name):
         and parameter not in re.split(r"[,\s]+", " ".join(HEADER.findall(inspect.getdoc(item))))
     }
     assert missing == set()
-
-
-def test_the_estimators_show_an_example():
-    finder = doctest.DocTestFinder(exclude_empty=True)
-    for item in (pliant.DANKClassifier, pliant.DANKRegressor):
-        assert any(test.examples for test in finder.find(item, module=False))

@@ -1,0 +1,46 @@
+"""Each parameter refuses values out of its range, by the table of constraints of its estimator."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from pliant.core.validation import check_integer, check_real
+from tests.contracts.discovery import ESTIMATORS
+
+X = np.random.default_rng(0).normal(size=(12, 2))
+Y = np.arange(12) % 2
+
+ELSEWHERE = {"kernel", "kernels", "learner", "machine", "centers", "unlabeled", "random_state"}
+"""Parameters that hold kernels, estimators, points, labels or seeds, with errors of their own."""
+
+PARAMETERS = [
+    (kind, name) for kind in ESTIMATORS for name in sorted({*kind().get_params(False)} - ELSEWHERE)
+]
+
+
+def label(value):
+    return value.__name__ if isinstance(value, type) else str(value)
+
+
+def wrong_values(constraint):
+    """Values that no parameter takes, and those beyond the bounds that a constraint states."""
+    yield complex(1, 2)
+    if isinstance(constraint, partial) and constraint.func in (check_real, check_integer):
+        yield np.nan
+        bounds = constraint.keywords
+        if bounds.get("above") is not None:
+            yield bounds["above"]
+        if bounds.get("least") is not None:
+            yield bounds["least"] - 1
+
+
+@pytest.mark.parametrize(("kind", "name"), PARAMETERS, ids=label)
+def test_values_out_of_range_are_quoted(kind, name):
+    for value in wrong_values(kind._constraints.get(name)):
+        estimator = kind().set_params(**{name: value})
+        with pytest.raises((TypeError, ValueError), match=rf"(?s)\b{name}\b") as caught:
+            estimator.fit(X, Y)
+        said = str(caught.value)
+        assert any(form in said for form in (repr(value), f"{value}", f"{value:g}"))
+        assert not [each for each in vars(estimator) if each.endswith("_")]
