@@ -3,8 +3,7 @@
 ``cost`` (DANK against rows and features), ``features`` (many rows, against features) and ``tuning``
 (a grid search over all parameters, which needs the data folder) write docs/numbers/NAME.csv. Times
 are those of one thread. More features are copies of the 14 of the speed problem, scaled so that the
-Gram matrix, and with it the problem, stays the same. ``random-features`` (errors with aligned
-random features, see `benchmarks.random_features`) needs the data folder too.
+Gram matrix, and with it the problem, stays the same.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ from threadpoolctl import threadpool_limits
 from benchmarks.datasets import load_local
 from benchmarks.harness.calls import processor_seconds
 from benchmarks.harness.measuring import ROOT
-from benchmarks.random_features import random_features
 from pliant import DANKClassifier, KNPLClassifier
 from pliant.core.typing import Array
 from pliant.datasets import make_speed_problem
@@ -114,7 +112,7 @@ def tuning() -> Iterator[list[Any]]:
 
 
 TABLES: dict[str, Callable[[], Iterator[list[Any]]]] = {
-    "cost": cost, "features": features, "tuning": tuning, "random-features": random_features,
+    "cost": cost, "features": features, "tuning": tuning,
 }  # fmt: skip
 
 

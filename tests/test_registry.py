@@ -32,26 +32,6 @@ def test_a_learner_does_its_task(method, task):
 
 
 @pytest.mark.parametrize(("method", "task"), TASKS)
-def test_a_learner_takes_each_further_value(method, task):
-    assert set(method.further).isdisjoint(method.grid)
-    for name, values in method.further.items():
-        for value in values:
-            learner = method.learner(task)(**{name: value}).fit(X[:12], TARGETS[task][:12])
-            assert learner.predict(X).shape == (len(X),)
-
-
-def test_a_grid_is_widened_by_some_parameters_or_all():
-    dank = METHODS["dank"]
-    assert list(dank.widened("tau").grid) == [*dank.grid, "tau"]
-    assert dank.widened().grid == {**dank.grid, **dank.further}
-    assert dank.widened("tau").param_grid(3, "regression")["tau"] == list(dank.further["tau"])
-    with pytest.raises(ValueError, match=r"of scg-ldk to tune \(learner__beta\), got 'beta'"):
-        METHODS["scg-ldk"].widened("beta")
-    with pytest.raises(ValueError, match=r"of mkl to tune \(it has none\), got 'C'"):
-        METHODS["mkl"].widened("C")
-
-
-@pytest.mark.parametrize(("method", "task"), TASKS)
 def test_a_learner_takes_each_setting_of_the_grid(method, task):
     for settings in ParameterGrid(method.param_grid(X.shape[1])):
         learner = method.learner(task)(**settings).fit(X[:12], TARGETS[task][:12])

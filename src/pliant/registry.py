@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
-from pliant.core.text import meant, quoted
+from pliant.core.text import meant
 from pliant.methods import (
     DANKClassifier,
     DANKRegressor,
@@ -76,11 +76,6 @@ class Method:
     searched : bool, default=True
         Whether a comparison searches the grid. False for a method whose default settings were
         chosen for tables of all kinds, so that a search costs more than it gains.
-    further : mapping of str to tuple, optional
-        Values of parameters that the paper or its page here tunes as well, and that `grid` leaves
-        out: see `widened`. On seven small tables for each method a search over them gained -1.0 to
-        +.4 points of accuracy or R2 with 32 candidates, and -.8 to +.7 with 96, never more than
-        twice the standard error (``python -m benchmarks.grids``).
     """
 
     name: str
@@ -98,7 +93,6 @@ class Method:
     given: Mapping[str, Any] = field(default_factory=dict)
     per_row: tuple[str, ...] = ()
     searched: bool = True
-    further: Mapping[str, tuple[float | str, ...]] = field(default_factory=dict)
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -143,24 +137,6 @@ class Method:
         many = settings if n_rows >= fewest else {}
         searched = self.rough if rough else {}
         return made.set_params(**{**seeds, **many, **searched, **self.given})
-
-    def widened(self, *names: str) -> Method:
-        """Return the method with some parameters of `further` in its grid; without names, all.
-
-        Raises
-        ------
-        ValueError
-            For a parameter that `further` has not.
-        """
-        for name in names:
-            if name not in self.further:
-                known = ", ".join(self.further) or "it has none"
-                raise ValueError(
-                    f"expected a further parameter of {self.name} to tune ({known}), "
-                    f"got {quoted(name)}"
-                )
-        chosen = {name: self.further[name] for name in names or self.further}
-        return replace(self, grid={**self.grid, **chosen})
 
     def param_grid(self, n_features: int, task: str | None = None) -> dict[str, list[Any]]:
         """Return what to search with d = n_features: `grid`, with ``gamma`` as numbers.
@@ -241,9 +217,6 @@ PENALTIES = {"machine__C": tuple(2.0**power for power in range(-3, 10, 3))}
 NEIGHBORS = {"learner__n_neighbors": (3, 5, 10)}
 """Values to search for a kernel learner and for the support vector machine on its kernel."""
 
-ADAPTATIONS = {"eta_scale": (0.1, 1.0, 10.0)}
-"""The values of ``eta_scale`` that the studies of the papers' tables choose from."""
-
 SUM_PENALTIES = tuple(2.0**power for power in range(-4, 11, 2))
 """Values of C to search for sums of normalised kernels. On eight tables the best one was between
 0.1 and 100, the larger ones for equal weights; beyond, almost nothing changes."""
@@ -267,11 +240,6 @@ METHODS: dict[str, Method] = {
         many_rows="with partition=kmeans from 20000 on",
         many=(20_000, {"partition": "kmeans"}),
         rough={"tau": 0.0, "tol": 1e-3},
-        further={
-            **ADAPTATIONS,
-            "extension": ("smooth", "none", "nearest"),
-            "tau": (0.0, 0.01, 0.1),
-        },
     ),
     "knpl": Method(
         name="knpl",
@@ -286,7 +254,6 @@ METHODS: dict[str, Method] = {
         many_rows="with partition=kmeans from 20000 on",
         many=(20_000, {"partition": "kmeans"}),
         rough={"tol": 1e-3},
-        further=ADAPTATIONS,
     ),
     "tkl": Method(
         name="tkl",
@@ -348,7 +315,6 @@ METHODS: dict[str, Method] = {
         grid={**WIDTHS, "learner__strength": (1.0, 100.0, 10_000.0), **PENALTIES},
         max_rows=8_000,
         summary="a kernel near a given one, smooth over the graph of labels; then an SVM",
-        further={"learner__beta": (1.0, 2.0, 4.0)},
     ),
     "scg-osk": Method(
         name="scg-osk",
@@ -384,7 +350,6 @@ METHODS: dict[str, Method] = {
         max_rows=8_000,
         summary="the kernel nearest to a given one that keeps bounds on distances of pairs; then "
         "an SVM",
-        further={"learner__slack": (0.1, 1.0, 10.0, 100.0)},
     ),
 }
 """All methods, by name."""

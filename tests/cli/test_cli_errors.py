@@ -115,8 +115,6 @@ OPTIONS = {
     ("--drop", "agee"): "the table lacks the column 'agee'; did you mean 'age'?",
     ("--param", "C=1", "--param", "C=2"): "--param 'C' is given twice",
     ("--param", "C=1", "--param", "gamma=1", "--tune"): "--tune has nothing to choose",
-    ("--tune-also", "tau"): "--tune-also adds to what --tune chooses: add --tune, or leave",
-    ("--tune", "--tune-also", "eta"): "parameter of dank to tune (eta_scale, extension, tau), got",
     ("--metric", "auc"): "--metric is what --tune chooses by: add --tune, or leave --metric out",
     ("--metric", "aux", "--tune"): "unknown metric 'aux'; did you mean 'auc'?",
     ("--metric", "r2", "--tune"): "expected a metric out of accuracy, balanced_accuracy, log_loss,",

@@ -24,8 +24,6 @@ def _facts(method: Method) -> list[tuple[str, str]]:
         ("  rows", _rows(method)),
         ("  --tune", _grid(method.grid) or "nothing to choose"),
     ]
-    if method.further:
-        known.append(("  --tune-also", _grid(method.further)))
     if method.name not in BASELINES:
         return [*known, ("  paper", method.paper)]
     absent = "" if available(method) else f" (not installed: pip install {method.paper})"

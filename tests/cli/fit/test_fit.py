@@ -171,15 +171,6 @@ def test_tuning_chooses_from_the_grid_and_counts_its_fits(pliant, folder):
     assert found["parameters"]["gamma"] == 0.25
 
 
-def test_tuning_chooses_further_parameters_if_asked_to(result):
-    words = ("--tune", "--param", "gamma=0.25", "--param", "C=2", "--cv", 0)
-    found = result(*words, "--tune-also", "eta_scale", "--tune-also", "extension")
-    assert list(found["tuned"]) == ["eta_scale", "extension"]
-    for name, value in found["tuned"].items():
-        assert value == found["parameters"][name]
-        assert value in METHODS["dank"].further[name]
-
-
 def test_the_number_of_fits_is_the_number_of_ticks():
     r = np.random.default_rng(0)
     X, y = r.normal(size=(500, 2)), np.repeat(["a", "b"], 250)

@@ -61,13 +61,6 @@ def fit(
             "--tune", help="Choose settings from the method's grid, as in pliant compare."
         ),
     ] = False,
-    tune_also: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Let --tune choose this parameter, too: see pliant methods; repeatable.",
-        ),
-    ] = None,
     metric: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="What --tune chooses by: accuracy, r2, ..."),
@@ -103,7 +96,6 @@ def fit(
         words=tuple(param or ()),
         cv=cv,
         tune=tune,
-        also=tuple(tune_also or ()),
         metric=metric,
         seed=seed,
     )

@@ -61,8 +61,7 @@ class Order:
 
     Without `method` it is `DEFAULT_METHOD`. `words` are parameters, each NAME=VALUE; `cv` is the
     number of folds, 0 for no scores; `tune` chooses the settings that `words` leaves open, by
-    `metric`, those of the further parameters `also` included. `task` and `table` say how the table
-    is read.
+    `metric`. `task` and `table` say how the table is read.
     """
 
     method: str | None
@@ -72,7 +71,6 @@ class Order:
     words: tuple[str, ...] = ()
     cv: int = 5
     tune: bool = False
-    also: tuple[str, ...] = ()
     metric: str | None = None
     seed: int = 0
 
@@ -80,7 +78,7 @@ class Order:
 def train(table: Path, order: Order, out: Path | None) -> dict[str, Any]:
     """Tune, test, fit and save a model; return the full result as plain data."""
     given = parse_parameters(order.words)
-    method = _widened(named(order.method or _default_method(given)), order)
+    method = named(order.method or _default_method(given))
     check_method(method, out)
     data = FitTable.read(table, order.target, method, task=order.task, **order.table.choices)
     for note in data.notes:
@@ -142,17 +140,6 @@ def _learner(method: Method, order: Order, given: dict[str, Any], data: FitTable
         if chosen := [f"{name}={value}" for name, value in many.items() if name not in given]:
             tell(f"Note: {', '.join(chosen)} is set for {method.name} from {fewest} rows on")
     return replace(method, given=given).machine(data.task, seed=order.seed, n_rows=n_rows)
-
-
-def _widened(method: Method, order: Order) -> Method:
-    """Return the method with the further parameters that are to be tuned in its grid."""
-    if not order.also:
-        return method
-    if not order.tune:
-        raise ValueError(
-            "--tune-also adds to what --tune chooses: add --tune, or leave --tune-also out"
-        )
-    return method.widened(*order.also)
 
 
 def _default_method(given: Mapping[str, Any]) -> str:
