@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import resource
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from time import perf_counter, process_time
 from typing import Any
 
@@ -22,16 +21,6 @@ PARTITION, LEAST_PARTITIONS = 100_000, 4
 
 N_TEST = 200_000
 """Rows that R2 is computed on, of partitions that no fit has."""
-
-MODELLED = ((1, 1), (1, 2), (1, 100), (10, 2), (10, 100))
-"""How many times the rows, and how many workers, the model computes the time of a fit for."""
-
-PER_TASK, PER_MESSAGE, BANDWIDTH = 1e-3, 1e-3, 1.25e9
-"""Assumptions of the model: seconds of the scheduler for a task, seconds until a message arrives,
-and bytes a second between workers (10 Gbit/s)."""
-
-BRANCHES = 8
-"""Results that a task of the reduction adds up (`pliant.core.collections.BRANCHES`)."""
 
 
 class Timed(LABRBFRegressor):
@@ -75,9 +64,10 @@ def on_a_cluster(params: Params) -> Prepared:
                 "processor, learning (s)": model.busy_,
                 "processor, workers (s)": busy,
                 "peak of a worker (GiB)": max(client.run(_peak).values()),
-                **volume(model, X.numblocks[0], total(client, _sent) - before),
+                "partitions": X.numblocks[0],
+                "sample (MB)": 8e-6 * model.sampled_ * (model.n_features_in_ + 1),
+                "moved (MB)": 1e-6 * (total(client, _sent) - before),
             }
-            facts |= modelled(facts, params["rows"])
             facts |= whole_process("GiB") | {"test R2": r_squared(model, params)}
         return facts
 
@@ -125,47 +115,6 @@ def r_squared(model: Any, params: Params) -> float:
     X, y = collection(params.get("test_rows", N_TEST), params["features"], seed=1)
     errors = ((model.predict(X) - y) ** 2).mean() / y.var()
     return 1.0 - float(errors.compute())
-
-
-def volume(model: Any, partitions: int, sent: float) -> dict[str, float]:
-    """Return megabytes of the sample and of the equations of a partition, and what was moved."""
-    equations = equations_size(model)
-    sample = 8 * model.sampled_ * (model.n_features_in_ + 1)
-    return {
-        "partitions": partitions,
-        "sample (MB)": sample / 1e6,
-        "equations of a partition (MB)": equations / 1e6,
-        "moved (MB)": sent / 1e6,
-    }
-
-
-def equations_size(model: Any) -> int:
-    """Return the bytes of F'F, its upper triangle alone, and F'y of all members, of one target."""
-    sizes = (len(m.dual_coef_) + (len(m.coef_) if m.linear_ else 0) for m in model.members_)
-    return sum(4 * p * (p + 1) + 8 * p for p in sizes)
-
-
-def modelled(facts: Mapping[str, float], rows: int) -> dict[str, float]:
-    """Return the seconds by the model, of these rows and of more, on some numbers of workers."""
-    return {
-        f"model: {times} x rows, {workers} workers (s)": extrapolated(facts, rows, times, workers)
-        for times, workers in MODELLED
-    }
-
-
-def extrapolated(facts: Mapping[str, float], rows: int, times: int, workers: int) -> float:
-    """Return the seconds of a fit to `times` as many rows, each worker with a core of its own.
-
-    The processor time of the workers grows with the rows and is divided among as many of them as
-    have partitions; that of the learning is the same. The scheduler takes `PER_TASK` for each task,
-    three for a partition and pass. In each level of the tree, a worker receives the equations of
-    `BRANCHES` partial sums.
-    """
-    partitions = max(LEAST_PARTITIONS, times * rows // PARTITION)
-    busy = times * facts["processor, workers (s)"] / min(workers, partitions)
-    message = BRANCHES * 1e6 * facts["equations of a partition (MB)"] / BANDWIDTH
-    tree = math.ceil(math.log(partitions, BRANCHES)) * (PER_MESSAGE + message)
-    return facts["processor, learning (s)"] + busy + 6 * PER_TASK * partitions + tree
 
 
 def total(client: Any, count: Callable[..., float]) -> float:

@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.harness.calls import fitting, repeated
+from benchmarks.harness.calls import repeated
 from benchmarks.harness.spec import Params, Prepared
-from benchmarks.local_sets import generated, r_squared
-from pliant import LABRBFRegressor
+from benchmarks.local_sets import generated
 from pliant.core.typing import Array
 from pliant.methods.lab_rbf.kernel import PROFILES
 from pliant.methods.lab_rbf.objective import Interpolation, Objective, Ridge
@@ -60,26 +59,6 @@ def autograd(params: Params) -> Prepared:
     torch_threads()
     evaluate = autograd_objective(problem, params["objective"], params["dtype"])
     return _compared(evaluate, problem, params)
-
-
-def evaluation(params: Params) -> Prepared:
-    """Prepare evaluations of the ridge objective's value and gradient."""
-    problem = given(params)
-    objective = library_objective(problem, params)
-    call = repeated(lambda: objective.at(problem.log_squares, 0.0), params["evaluations"])
-    return call, lambda _: {}
-
-
-def fit(params: Params) -> Prepared:
-    """Prepare a fit of one member with this many support points, without transforms."""
-    training, test = (
-        generated(rows, params["features"], seed) for seed, rows in ((0, params["rows"]), (1, 5000))
-    )
-    return fitting(
-        LABRBFRegressor(params["support"], n_members=1, transforms=None, random_state=0),
-        *training,
-        describe=lambda fitted: {"steps": fitted.n_iter_, "test R2": r_squared(fitted, test)},
-    )
 
 
 def torch_threads() -> Any:

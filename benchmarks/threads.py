@@ -6,7 +6,7 @@ import multiprocessing
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing.connection import Connection
 from types import MappingProxyType
 from typing import Any
@@ -17,7 +17,6 @@ from sklearn.base import is_regressor
 from sklearn.datasets import make_friedman1
 
 import pliant
-import pliant.core.threads as limits
 from benchmarks.harness.calls import fitting
 from benchmarks.harness.machine import load_average
 from benchmarks.harness.measuring import THREAD_VARIABLES, Measurement, Settings, turns
@@ -34,9 +33,7 @@ _processes = multiprocessing.get_context("spawn")
 
 
 def default_fit(params: Params) -> Prepared:
-    """Prepare a fit with all defaults but the seed; without pliant's limit if not `limited`."""
-    if not params.get("limited", True):
-        limits.one_blas_thread = nullcontext  # in this process, which fits nothing else
+    """Prepare a fit with all defaults but the seed."""
     model = getattr(pliant, params["estimator"])()
     if "random_state" in model.get_params():
         model.set_params(random_state=0)

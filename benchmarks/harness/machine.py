@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import platform
 import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -30,6 +32,22 @@ def load_average() -> list[float] | None:
         return [round(load, 2) for load in os.getloadavg()]
     except (AttributeError, OSError):
         return None
+
+
+def computer(report: Mapping[str, Any]) -> str:
+    """Say on which computer, with which packages and when a report was measured."""
+    machine, load = report["machine"], report["load_average"]
+    packages = ", ".join(f"{name} {v}" for name, v in machine["packages"].items() if v)
+    return (
+        f"{machine['cpu']}, {machine['cores']} cores, {machine['system']}, "
+        f"{machine['python']}, {packages}; load average at the start "
+        f"{'unknown' if load is None else load[0]}; {report['date']}."
+    )
+
+
+def now() -> str:
+    """Return the date and time of UTC."""
+    return f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def _cpu() -> str:

@@ -6,20 +6,22 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness.machine import describe_machine, load_average
+from benchmarks.harness.machine import computer, describe_machine, load_average, now
 from benchmarks.harness.measuring import Settings, measure_case
 from benchmarks.harness.spec import MANNER, Benchmark, Case
 from benchmarks.harness.summary import goal_met, overall, summarise
+from benchmarks.lines import rounded, write_text
 from benchmarks.markdown import markdown_table
 from pliant.comparison.report.rendering import Cell, Column
-from pliant.core.files import replacing
 
 FORMAT = 1
 """The version of the JSON document's layout."""
+
+DIGITS = 10
+"""Significant digits of kept numbers: those that pages show, of numbers up to a million."""
 
 Report = dict[str, Any]
 
@@ -32,7 +34,7 @@ def run(
     That is the benchmark, the computer, its load at the start, the settings, and for each case
     every measurement and the summary. The folder of the data is not named.
     """
-    start = {"date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC", "load_average": load_average()}
+    start = {"date": now(), "load_average": load_average()}
     cases = [
         _run_case(case, benchmark, settings, log) for case in benchmark.cases(bool(settings.data))
     ]
@@ -64,19 +66,16 @@ def has_failures(report: Report) -> bool:
 
 
 def write(report: Report, folder: Path) -> list[Path]:
-    """Write NAME.json and NAME.md into `folder`, made if need be, and return their paths."""
+    """Write NAME.json and NAME.md into `folder`, made if need be, and return their paths.
+
+    JSON holds what the page shows: summaries, without single measurements.
+    """
     table, page = (folder / f"{report['benchmark']}.{kind}" for kind in ("json", "md"))
-    text = json.dumps(report, indent=1, allow_nan=False) + "\n"
-    return write_texts({table: text, page: to_markdown(report)})
-
-
-def write_texts(texts: Mapping[Path, str]) -> list[Path]:
-    """Write text files atomically, into folders made if need be; return their paths."""
-    for path, text in texts.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as draft:
-            draft.write_text(text, encoding="utf-8", newline="\n")
-    return list(texts)
+    cases = [{"name": c["name"], "summary": rounded(c["summary"], DIGITS)} for c in report["cases"]]
+    kept = {**report, "cases": cases}
+    write_text(table, json.dumps(kept, separators=(",", ":"), allow_nan=False) + "\n")
+    write_text(page, to_markdown(kept))
+    return [table, page]
 
 
 def to_markdown(report: Report) -> str:
@@ -157,17 +156,6 @@ def _provenance(report: Report) -> str:
     settings = report["settings"]
     manner = report.get("manner", MANNER).format(threads=settings["threads"])
     return f"Medians of {settings['repeats']} measurements, {manner}. {computer(report)}\n"
-
-
-def computer(report: Mapping[str, Any]) -> str:
-    """Say on which computer, with which packages and when a report was measured."""
-    machine, load = report["machine"], report["load_average"]
-    packages = ", ".join(f"{name} {v}" for name, v in machine["packages"].items() if v)
-    return (
-        f"{machine['cpu']}, {machine['cores']} cores, {machine['system']}, "
-        f"{machine['python']}, {packages}; load average at the start "
-        f"{'unknown' if load is None else load[0]}; {report['date']}."
-    )
 
 
 def _finite(value: Any) -> Any:

@@ -16,7 +16,7 @@ def summarise(
 ) -> list[dict[str, Any]]:
     """Summarise the measurements of a case, one dictionary for each contestant.
 
-    It has the median, least and largest ``seconds``, the median ``clock_seconds`` (where the
+    It has the median ``seconds``, the median ``clock_seconds`` (where the
     seconds are the processor's) and ``peak_bytes``, the last ``result``, the first ``error`` and
     the number of failures; against the baseline its median seconds, the ``ratio_of_medians`` and
     the ``median_ratio`` of measurements in the same repeat. What cannot be computed is None.
@@ -75,8 +75,6 @@ def _describe(
         "baseline": contestant.baseline,
         "goal": contestant.goal,
         "seconds": _or_none(median, seconds),
-        "least_seconds": _or_none(min, seconds),
-        "largest_seconds": _or_none(max, seconds),
         "clock_seconds": _or_none(median, clock),
         "peak_bytes": _or_none(median, peaks),
         "result": done[max(done)]["result"] if done else {},

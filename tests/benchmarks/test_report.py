@@ -35,7 +35,7 @@ def measurements(**seconds):
 
 def test_summary_has_medians_and_paired_ratios():
     base, other = summarise(CASE, measurements(base=[1, 2, 9], other=[3, 2, 18]), "time ratio")
-    assert (base["seconds"], base["least_seconds"], base["largest_seconds"]) == (2, 1, 9)
+    assert base["seconds"] == 2
     assert (base["baseline_seconds"], base["ratio_of_medians"], base["median_ratio"]) == (None,) * 3
     assert (other["seconds"], other["baseline_seconds"]) == (3, 2)
     assert (other["ratio_of_medians"], other["median_ratio"]) == (1.5, 2.0)
@@ -121,8 +121,9 @@ def test_the_report_says_how_it_was_made(report):
 
 def test_the_report_survives_json(report, tmp_path):
     path, page = write(report, tmp_path / "new" / "folder")
-    assert json.loads(path.read_text(encoding="utf-8")) == report
-    assert page.read_text(encoding="utf-8") == to_markdown(report)
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    assert page.read_text(encoding="utf-8") == to_markdown(kept)
+    assert [set(case) for case in kept["cases"]] == [{"name", "summary"}]
     assert sorted(p.name for p in path.parent.iterdir()) == ["tiny.json", "tiny.md"]
     odd = report["cases"][0]["summary"][3]
     assert odd["result"] == {"gap": None, "bound": None}

@@ -1,4 +1,4 @@
-"""SimpleMKL as its paper has it, around scikit-learn's SVC and SVR.
+"""SimpleMKL as its paper has it, around scikit-learn's SVC.
 
     minimise over the simplex   J(d), the optimum of the dual SVM with K(d) = sum_m d_m K_m
 
@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
-from sklearn.svm import SVC, SVR
+from sklearn.svm import SVC
 
 from pliant.core.typing import Array
 
@@ -57,7 +57,7 @@ class Solved:
     coef: Array
     intercept: float
     linear: float
-    """kappa: sum |b| for classes, y'b - epsilon sum |b| in regression."""
+    """kappa: sum |b|."""
     objective: float
 
 
@@ -82,7 +82,6 @@ def simple_mkl(
     y: Array,
     C: float,
     *,
-    epsilon: float | None = None,
     tol: float = 1e-2,
     seconds: float = np.inf,
 ) -> Solution:
@@ -92,23 +91,19 @@ def simple_mkl(
     ----------
     grams : array of shape (M, n, n)
     y : array of shape (n,)
-        Labels -1 and 1, or targets if there is an `epsilon`.
+        Labels -1 and 1.
     C : float
-    epsilon : float, optional
-        Width of the tube of an SVR; None for classes.
     tol : float
         The relative duality gap at which to stop.
     seconds : float
         Time limit, looked at between two SVMs.
     """
-    return _Descent(grams, y, C, epsilon, tol, seconds).run()
+    return _Descent(grams, y, C, tol, seconds).run()
 
 
 class _Descent:
-    def __init__(
-        self, grams: Array, y: Array, C: float, epsilon: float | None, tol: float, seconds: float
-    ) -> None:
-        self.grams, self.y, self.C, self.epsilon, self.tol = grams, y, C, epsilon, tol
+    def __init__(self, grams: Array, y: Array, C: float, tol: float, seconds: float) -> None:
+        self.grams, self.y, self.C, self.tol = grams, y, C, tol
         self.n_kernels, self.n = grams.shape[:2]
         self.svm_tol = min(1e-3, SVM_SHARE * tol)
         self.deadline = perf_counter() + seconds
@@ -206,12 +201,9 @@ class _Descent:
             raise OutOfTimeError
         self.n_svms += 1
         settings = {"kernel": "precomputed", "C": self.C, "tol": self.svm_tol, "cache_size": 1000}
-        model = SVC(**settings) if self.epsilon is None else SVR(epsilon=self.epsilon, **settings)
-        model.fit(gram, self.y)
+        model = SVC(**settings).fit(gram, self.y)
         coef, support = model.dual_coef_[0], model.support_
         linear = np.abs(coef).sum()
-        if self.epsilon is not None:
-            linear = self.y[support] @ coef - self.epsilon * linear
         quadratic = coef @ gram[np.ix_(support, support)] @ coef
         every = np.zeros(self.n)
         every[support] = coef

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from benchmarks.tables.contestants import CONTESTANTS
+from benchmarks.table_contestants import CONTESTANTS
 from pliant.core.typing import Array
 
 Intervals: TypeAlias = Callable[[Array, float], Array]

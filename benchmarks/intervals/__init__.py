@@ -1,1 +1,0 @@
-"""Prediction intervals and probabilities of LAB-RBF and of other methods, on many tables."""

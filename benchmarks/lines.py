@@ -1,0 +1,77 @@
+"""Files of results that grow: a line of JSON for each fit, which is measured once."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness.machine import computer, describe_machine, load_average, now
+from pliant.core.files import replacing
+
+Line = dict[str, Any]
+
+
+def read(path: Path) -> list[Line]:
+    """Return the lines of a file of results; none if there is no file."""
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+
+
+def extend(
+    path: Path, keys: Iterable[Mapping[str, Any]], measure: Callable[..., Mapping[str, Any]]
+) -> None:
+    """Measure the keys, such as method, table and seed, that the file lacks; add their lines."""
+    lines = read(path)
+    for key in keys:
+        if any(line.items() >= key.items() for line in lines):
+            continue
+        line = {**key, **rounded(dict(measure(**key)))}
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line, allow_nan=False) + "\n")
+        print(", ".join(str(value) for value in key.values()), flush=True)
+
+
+def rounded(value: Any, digits: int = 6) -> Any:
+    """Return the value with few digits of each number."""
+    if isinstance(value, float):
+        return float(f"{value:.{digits}g}") if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: rounded(each, digits) for key, each in value.items()}
+    return [rounded(each, digits) for each in value] if isinstance(value, list | tuple) else value
+
+
+def provenance() -> Line:
+    """Return the computer, its load and the date, for a document of results."""
+    return {"date": now(), "load_average": load_average(), "machine": describe_machine()}
+
+
+def write_json(path: Path, head: Mapping[str, Any], **lists: Iterable[Line]) -> None:
+    """Write a document with lists of lines, a line of the file for each."""
+    parts = [json.dumps(head, indent=1, allow_nan=False)[:-2]]
+    for name, lines in lists.items():
+        body = ",\n".join(json.dumps(line, separators=(",", ":")) for line in lines)
+        parts.append(f' "{name}": [\n{body}\n ]')
+    write_text(path, ",\n".join(parts) + "\n}\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file atomically, into a folder made if need be."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as draft:
+        draft.write_text(text, encoding="utf-8", newline="\n")
+
+
+def write_picture(path: Path, figure: Any) -> None:
+    """Write a figure of matplotlib as a small PNG."""
+    with replacing(path) as draft:
+        figure.savefig(draft, format="png", dpi=100, pil_kwargs={"optimize": True})
+
+
+__all__ = [
+    "Line", "computer", "extend", "provenance", "read", "rounded", "write_json", "write_picture",
+    "write_text",
+]  # fmt: skip

@@ -1,1 +1,0 @@
-"""Multiple kernel learning of pliant, beside a textbook SimpleMKL and MKLpy."""

@@ -1,0 +1,136 @@
+"""``feature_relevance_`` beside permutation importance, on many tables.
+
+``python -m benchmarks.relevance --data DIR`` fits LAB-RBF with default settings to the training
+rows of one split of each table. It compares the order of the features by relevance with the order
+by scikit-learn's permutation importance on the test rows: the loss of R2 (or, for classes, the gain
+of the log loss) with one feature permuted, the mean of five permutations.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import spearmanr
+from sklearn.inspection import permutation_importance
+
+from benchmarks.harness.measuring import ROOT
+from benchmarks.lines import computer, provenance, rounded, write_json, write_text
+from benchmarks.markdown import markdown_table
+from benchmarks.tables import TASKS, split
+from pliant import LABRBFClassifier, LABRBFRegressor
+from pliant.comparison.report.rendering import Column
+
+FEWEST, MOST = 3, 100
+"""Numbers of features of a table: a rank correlation of two is 1 or -1."""
+
+REPEATS = 5
+"""Permutations of each feature."""
+
+LEAST = 0.01
+"""Features of at least this share are relevant."""
+
+COLUMNS = [
+    Column("table"),
+    Column("task"),
+    Column("rows"),
+    Column("features"),
+    Column("score", digits=3),
+    Column("correlation", "rank correlation", 2),
+    Column("same", "same first feature"),
+    Column("pairs", "correlated pairs"),
+]
+
+
+def compare(table: str, seed: int, folder: Path) -> dict[str, Any]:
+    """Return how relevance and permutation importance agree on a table."""
+    train, y_train, test, y_test = split(table, seed, folder)
+    classification = TASKS[table] == "classification"
+    kind = LABRBFClassifier if classification else LABRBFRegressor
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = kind(random_state=seed).fit(train, y_train)
+        importance = permutation_importance(
+            model, test, y_test, scoring="neg_log_loss" if classification else "r2",
+            n_repeats=REPEATS, random_state=seed,
+        ).importances_mean  # fmt: skip
+    relevance = model.feature_relevance_
+    likely = model.correlated_features_[(relevance[model.correlated_features_] >= LEAST).any(1)]
+    return {
+        "table": table,
+        "task": TASKS[table],
+        "rows": len(train),
+        "features": train.shape[1],
+        "score": float(model.score(test, y_test)),
+        "correlation": float(spearmanr(relevance, importance).statistic),
+        "same": bool(np.argmax(relevance) == np.argmax(importance)),
+        "pairs": len(likely),
+    }
+
+
+def to_markdown(report: Mapping[str, Any]) -> str:
+    """Return the page of a report."""
+    tables = pd.DataFrame(report["tables"])
+    groups = {
+        "regression": tables["task"] == "regression",
+        "classification": tables["task"] == "classification",
+        "no correlated features": tables["pairs"] == 0,
+        "correlated features": tables["pairs"] > 0,
+        "all": tables["pairs"] >= 0,
+    }
+    medians = [
+        {
+            "tables": name,
+            "number": int(chosen.sum()),
+            "lowest": tables["correlation"][chosen].min(),
+            "median": tables["correlation"][chosen].median(),
+            "same first": tables["same"][chosen].mean(),
+        }
+        for name, chosen in groups.items()
+        if chosen.any()
+    ]
+    rows = [{**t, "same": "yes" if t["same"] else "no"} for t in report["tables"]]
+    return (
+        "# Relevance beside permutation importance\n\n"
+        "Spearman's correlation between feature_relevance_ and scikit-learn's permutation "
+        f"importance on test rows ({REPEATS} repeats; by R2, or by the log loss for classes), with "
+        f"default settings, on one split of each table with {FEWEST} to {MOST} features (seed "
+        f"{report['seed']}, 70 % of the rows and at most 3000 to learn from). The score is R2 or "
+        "the accuracy on the test rows. Correlated pairs are those of correlated_features_ with a "
+        f"feature of relevance {LEAST:g} or more.\n\n"
+        f"{markdown_table(rows, COLUMNS)}\nThe lowest and the median rank correlation, and the "
+        "share of the tables with the same first feature:\n\n"
+        f"{markdown_table(medians)}\n{computer(report)}\n"
+    )
+
+
+def main(words: list[str] | None = None) -> None:
+    """Measure what the arguments name, and write JSON and Markdown."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.relevance")
+    parser.add_argument("--data", type=Path, default=os.environ.get("PLIANT_DATA"))
+    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
+    parser.add_argument("--seed", type=int, default=100)
+    parser.add_argument("--tables", nargs="*", default=list(TASKS), help="names, by default all")
+    given = parser.parse_args(words)
+    if given.data is None:
+        parser.error("expected --data DIR, or the variable PLIANT_DATA")
+    folder = Path(given.data)
+    wanted = [
+        table
+        for table in given.tables
+        if FEWEST <= split(table, given.seed, folder)[0].shape[1] <= MOST
+    ]
+    head = {"seed": given.seed, **provenance()}
+    tables = [rounded(compare(table, given.seed, folder)) for table in wanted]
+    write_json(given.out / "relevance.json", head, tables=tables)
+    write_text(given.out / "relevance.md", to_markdown({**head, "tables": tables}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,1 +1,0 @@
-"""LAB-RBF and other methods, with default settings, on many tables."""
