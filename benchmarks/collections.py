@@ -31,7 +31,7 @@ PER_TASK, PER_MESSAGE, BANDWIDTH = 1e-3, 1e-3, 1.25e9
 and bytes a second between workers (10 Gbit/s)."""
 
 BRANCHES = 8
-"""Results that a task of the reduction adds up (`pliant.core.collections.BRANCHES`)."""
+"""Results that a task of the reduction adds up (`pliant.core.dask.BRANCHES`)."""
 
 
 class Timed(LABRBFRegressor):

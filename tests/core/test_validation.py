@@ -255,8 +255,8 @@ class TestWeights:
             ([1, 1], "expected sample_weight of shape (3,), got (2,)"),
             ([[1], [1], [1]], "expected sample_weight of shape (3,), got (3, 1)"),
             (2.0, "expected sample_weight of shape (3,), got ()"),
-            ([1, np.nan, 1], "expected finite sample_weight, got nan at row 1"),
-            ([1, 1, np.inf], "expected finite sample_weight, got inf at row 2"),
+            ([1, np.nan, 1], "expected finite numbers, got nan in sample_weight at row 1"),
+            ([1, 1, np.inf], "expected finite numbers, got inf in sample_weight at row 2"),
             (["1", "2", "3"], "expected sample_weight to hold numbers: got an array of <U1"),
         ],
     )

@@ -97,7 +97,7 @@ def test_a_shortlist_is_not_trusted_where_points_are_equally_near(monkeypatch, k
 
 
 @SHORTLISTED
-@pytest.mark.parametrize("far", [1e4, 1e8, 1e12, 1e150])
+@pytest.mark.parametrize("far", [1e4, 1e8, 1e12, 1e99])
 def test_a_shortlist_is_not_trusted_where_rounding_hides_the_order(monkeypatch, far, k):
     r = np.random.default_rng(2)
     points = r.uniform(size=(200, 4))

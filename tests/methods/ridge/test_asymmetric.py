@@ -328,12 +328,10 @@ def test_values_that_overflow_are_refused():
         AsymmetricKernelRidge(Huge()).fit(*data())
 
 
-def test_coefficients_and_weights_that_overflow_are_refused():
+def test_coefficients_that_overflow_are_refused():
     X, y = data()
-    with pytest.raises(ValueError, match=r"targets of up to 1e\+308; scale the targets"):
-        AsymmetricKernelRidge(alpha=1e-6).fit(X, np.where(y == y.max(), 1e308, -1e308))
-    with pytest.raises(ValueError, match=r"weights of up to 1e\+308; scale the features or"):
-        AsymmetricKernelRidge("linear").fit(1e10 * X, y, np.full(len(X), 1e308))
+    with pytest.raises(ValueError, match=r"targets of up to 1e\+100; scale the features or"):
+        AsymmetricKernelRidge("linear", alpha=1e-300).fit(0.0 * X, 1e100 * np.sign(y))
 
 
 def spoiled(values, bad):

@@ -130,11 +130,11 @@ def test_nan_where_numbers_are_missing():
     frame.loc[250, "v"] = np.nan
     model = SketchedKernelRidge(n_centers=40, random_state=0, gamma=1.0)
     nullable = dd.from_pandas(frame.convert_dtypes(), npartitions=4)
-    message = r"partition 2 \(rows 200 to 299\): expected finite numbers in X, got nan in row 250"
+    message = r"partition 2 \(rows 200 to 299\): expected finite numbers, got nan in X at row 250"
     for points in (nullable, da.from_array(frame.to_numpy(), chunks=(100, 3))):
         with pytest.raises(ValueError, match=message):
             model.fit(points, Y)
-    with pytest.raises(ValueError, match="expected finite numbers in y, got nan"):
+    with pytest.raises(ValueError, match="expected finite numbers, got nan in y"):
         model.fit(parts(X), da.from_array(missing, chunks=100))
     lazy = model.fit(parts(X), Y).predict(da.from_array(frame.to_numpy(), chunks=(100, 3)))
     with pytest.raises(ValueError, match="partition 2: Input X contains NaN"):
@@ -145,11 +145,11 @@ def test_nan_where_numbers_are_missing():
     ("points", "y", "message"),
     [
         (parts(X), Y[:-1], r"expected y with the 400 rows of X, got shape \(399,\)"),
-        (parts(X), np.where(Y > 2, np.nan, Y) * np.nan, "expected finite numbers in y, got nan"),
+        (parts(X), np.where(Y > 2, np.nan, Y) * np.nan, "expected finite numbers, got nan in y"),
         (
             parts(np.where(X > 0.99, np.nan, X)),
             Y,
-            r"partition \d .*numbers in X, got nan in row \d+, column \d",
+            r"partition \d .*numbers, got nan in X at row \d+, column \d",
         ),
         (parts(X)[:1], Y[:1], "expected at least 2 rows in X, got 1"),
         (parts(X)[:, 0], Y, r"expected X of shape \(n_samples, n_features\), got \(400,\)"),

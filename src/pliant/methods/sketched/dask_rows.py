@@ -7,17 +7,17 @@ Targets and weights are computed: they are a few numbers for each row.
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 
-from pliant.core.collections import Block, Rows, compute, reduced
+from pliant.core.dask import Rows, compute, reduced
 from pliant.core.kernels.base import Kernel
 from pliant.core.kernels.standard import as_kernel
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import check_points, check_weights, is_collection
+from pliant.core.validation import check_points, check_weights
 from pliant.methods.sketched.kernel_rows import KernelRows
 from pliant.methods.sketched.rows import MemoryRows, Terms, Total
 
@@ -69,22 +69,21 @@ class DaskRows:
     def __init__(
         self, rows: Rows, targets: Array, weights: Array, kernel_rows: KernelRows, block_mb: float
     ) -> None:
-        self._rows, self._kernel_rows, self._block_mb = rows, kernel_rows, block_mb
-        self._apart = [
-            (targets[low:high], weights[low:high]) for low, high in pairwise(rows.offsets)
-        ]
+        self._rows = replace(rows, y=targets, weights=weights)
+        self._kernel_rows, self._block_mb = kernel_rows, block_mb
 
     def total(self, sums: Total, *arguments: Any) -> Terms:
         """Return `sums(blocks, *arguments)` for the blocks of all rows."""
         shared = self._kernel_rows, self._block_mb, sums, arguments
-        return reduced(self._rows.each(_part_sums, shared, apart=self._apart), _added)
+        return reduced(self._rows.each(_part_sums, shared), _added)
 
 
 @blas_limited
-def _part_sums(block: Block, shared: Any, apart: tuple[Array, Array]) -> Terms:
+def _part_sums(block: Any, shared: Any) -> Terms:
     """Return the sums over one partition, in blocks."""
+    X, targets, weights = block
     kernel_rows, block_mb, sums, arguments = shared
-    return MemoryRows(block.X, *apart, kernel_rows, block_mb).total(sums, *arguments)
+    return MemoryRows(X, targets, weights, kernel_rows, block_mb).total(sums, *arguments)
 
 
 def _added(terms: list[Terms]) -> Terms:
@@ -94,17 +93,11 @@ def _added(terms: list[Terms]) -> Terms:
 
 def dask_samples(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Array]:
     """Return the rows of X, computed targets and checked weights; set the names of features."""
-    rows = Rows.of(X, None, None, labelled=False)
+    rows = Rows.of(X, y, sample_weight, labelled=is_classifier(estimator))
     lengths = tuple(length for length in rows.X.chunks[0] if length)  # sums need a row in each
     rows = replace(rows, X=rows.X.rechunk({0: lengths}))
     estimator.n_features_in_ = int(rows.X.shape[1])
     if rows.columns is not None:
         estimator.feature_names_in_ = np.array(rows.columns, dtype=object)
-    n = len(rows)
-    y, weights = (compute([v])[0] if is_collection(v) else v for v in (y, sample_weight))
-    y = np.asarray(y)
-    if y.ndim not in (1, 2) or len(y) != n:
-        raise ValueError(f"expected y with the {n} rows of X, got shape {y.shape}")
-    if y.dtype.kind in "fc" and not np.isfinite(y).all():
-        raise ValueError(f"expected finite numbers in y, got {y[~np.isfinite(y)][0]}")
-    return DaskSamples(rows), y, check_weights(weights, np.broadcast_to(0.0, (n, 1)))
+    weights = check_weights(rows.weights, np.broadcast_to(0.0, (len(rows), 1)))
+    return DaskSamples(rows), rows.y, weights

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.class_weight import compute_class_weight
 
-from pliant.core.lazily import by_partition
+from pliant.core.dask import by_partition
 from pliant.core.typing import Array
 from pliant.core.validation import check_targets, class_codes, plain
 from pliant.methods.sketched.base import BaseSketched
