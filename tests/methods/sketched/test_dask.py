@@ -21,8 +21,8 @@ def parts(values, size=90):
 
 OPTIONS = [
     {},
-    {"solver": "direct", "block_mb": 0.01},
-    {"dtype": "float32", "centers": "leverage"},
+    {"solver": "direct"},
+    {"dtype": "float32"},
     {"kernel": "laplacian", "fit_intercept": False, "gamma": "auto"},
     {"kernel": "linear"},
 ]
