@@ -56,14 +56,6 @@ def test_only_kernels_and_numbers_can_be_multiplied(other):
         other * k
 
 
-@pytest.mark.parametrize("scale", [0, -1, np.nan, np.inf])
-def test_a_factor_must_be_positive(scale):
-    with pytest.raises(ValueError, match=r"expected Scaled\(scale=\.\.\.\) > 0, a finite number"):
-        (scale * k)(X)
-    with pytest.raises(ValueError, match=r"expected Scaled\(scale=\.\.\.\) > 0"):
-        (scale * k).diag(X)
-
-
 @pytest.mark.parametrize(
     "made",
     [

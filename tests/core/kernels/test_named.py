@@ -68,21 +68,6 @@ def test_a_name_means_what_it_means_in_scikit_learn(name):
     np.testing.assert_allclose(as_kernel(name, X, gamma)(X), theirs, rtol=1e-13)
 
 
-def test_scale_of_constant_data_is_auto():
-    assert as_kernel("gaussian", np.ones((5, 4))).gamma == 1 / 4
-
-
-@pytest.mark.parametrize("gamma", [0.0, -2.0, np.nan, np.inf, None, True])
-def test_a_gamma_that_is_not_a_positive_number_is_refused(gamma):
-    with pytest.raises(ValueError, match=f"expected gamma > 0, a finite number, got {gamma!r}"):
-        as_kernel("gaussian", X, gamma)
-
-
-def test_a_misspelt_gamma_gets_a_hint():
-    with pytest.raises(ValueError, match=r"in \['auto', 'scale'\], got 'scael' .*mean 'scale'"):
-        as_kernel("gaussian", X, "scael")
-
-
 @pytest.mark.parametrize(
     ("name", "hint"),
     [("gausian", "gaussian"), ("Laplacian", "laplacian"), ("matern", "matern"), ("cosine", None)],
@@ -165,26 +150,14 @@ def of_one_point(x, y):
     ("function", "said"),
     [
         (lambda a, b: a @ a.T, r"return shape \(9, 2\), got \(9, 9\)"),
-        (lambda a, b: (a @ b.T)[:, 0], r"return shape \(9, 2\), got \(9,\)"),
-        (lambda a, b: 1.0, r"return shape \(9, 2\), got \(\)"),
         (lambda a, b: np.full((9, 2), np.nan), "return finite numbers, got NaN or inf"),
-        (lambda a, b: np.full((9, 2), np.inf), "return finite numbers, got NaN or inf"),
         (lambda a, b: "kernel", "expected kernel=<lambda> to return an array .* got ValueError"),
-        (lambda a: a, r"expected kernel=<lambda> to return .*\(9, 2\).* got TypeError"),
         (of_one_point, r"expected kernel=of_one_point to return .* got ValueError: matmul"),
     ],
 )
 def test_a_function_that_is_no_kernel_is_told_what_it_should_return(function, said):
     with pytest.raises(ValueError, match=said):
         as_kernel(function, X)(X, X[:2])
-
-
-def test_an_error_of_another_kind_inside_a_function_is_left_alone():
-    def fails(a, b):
-        raise ZeroDivisionError("mine")
-
-    with pytest.raises(ZeroDivisionError, match="mine"):
-        as_kernel(fails, X)(X)
 
 
 def test_a_kernel_by_name_has_one_gamma():

@@ -1,7 +1,6 @@
 """Kernels of the difference of two points, against loops and against scikit-learn."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -58,17 +57,6 @@ def test_matern_agrees_with_scikit_learn_at_length_scale_one_over_root_two_gamma
     np.testing.assert_allclose(Matern(nu, gamma)(X, Y), peer(X, Y), rtol=1e-12)
 
 
-def test_a_smoother_matern_is_nearer_to_the_gaussian_of_the_same_gamma():
-    target = Gaussian(0.5)(X)
-    errors = [np.abs(Matern(nu, 0.5)(X) - target).max() for nu in (0.5, 1.5, 2.5)]
-    assert errors[0] > errors[1] > errors[2] > 0
-
-
-def test_the_laplacian_of_one_feature_is_a_matern_of_nu_one_half():
-    x = X[:, :1]
-    np.testing.assert_allclose(Laplacian(np.sqrt(2 * 0.8))(x), Matern(0.5, 0.8)(x), rtol=1e-12)
-
-
 @every_pair
 @given(
     x=st.lists(st.floats(-1e3, 1e3), min_size=3, max_size=3),
@@ -104,11 +92,6 @@ def test_a_gaussian_of_two_far_clusters_keeps_eight_digits():
     np.testing.assert_allclose(Gaussian(2.0)(points), exact, rtol=0, atol=1e-8)
 
 
-def test_far_points_have_a_kernel_value_of_zero():
-    for kernel in (Gaussian(), Laplacian(), Matern(0.5), Matern(1.5), Matern(2.5), TL1()):
-        assert kernel([[0.0]], [[1e5]])[0, 0] == 0.0
-
-
 @pytest.mark.parametrize("nu", [1.0, -0.5, np.nan, np.inf, "2.5", None])
 def test_matern_has_three_kinds_of_smoothness(nu):
     with pytest.raises(ValueError, match=rf"Matern\(nu=...\) in \[0.5, 1.5, 2.5\], got {nu!r}"):
@@ -120,12 +103,6 @@ def test_the_truncated_kernel_is_not_psd_and_says_so():
     corners = np.array([[i, j, k] for i in (0, 1) for j in (0, 1) for k in (0, 1)], dtype=float)
     points = np.concatenate([corners, corners.mean(axis=0, keepdims=True)])
     assert np.linalg.eigvalsh(TL1(0.7 * 3)(points))[0] < -1e-3
-
-
-def test_the_truncated_kernel_is_zero_from_rho_on():
-    np.testing.assert_array_equal(
-        TL1(2.0)([[0.0, 0.0]], [[0.5, 0.5], [1.0, 1.0], [2.0, 2.0]]), [[1.0, 0.0, 0.0]]
-    )
 
 
 @pytest.mark.parametrize("far", [1e6, 1e10, 1e100])
@@ -147,22 +124,6 @@ def test_each_feature_may_have_its_own_gamma(kernel, twin):
 
 
 @with_gamma_of_each
-def test_gammas_may_be_any_sequence_of_numbers(kernel, twin):
-    expected = kernel(X, Y)
-    for same in (tuple(GAMMAS), np.array(GAMMAS), pd.Series(GAMMAS, index=list("abcd"))):
-        changed = clone(kernel).set_params(gamma=same)
-        np.testing.assert_array_equal(changed(X, Y), expected)
-
-
-@with_gamma_of_each
-def test_equal_gammas_give_the_bits_of_one(kernel, twin):
-    for gamma in (1e-3, 0.7, 30.0):
-        one, each = (clone(kernel).set_params(gamma=g) for g in (gamma, np.full(4, gamma)))
-        np.testing.assert_array_equal(each(X, Y), one(X, Y))
-        np.testing.assert_array_equal(each(X), one(X))
-
-
-@with_gamma_of_each
 @given(
     gammas=st.lists(st.floats(1e-6, 1e6), min_size=4, max_size=4),
     seed=st.integers(0, 99),
@@ -177,12 +138,6 @@ def test_a_gamma_of_each_feature_is_a_scale_of_each_feature(kernel, twin, gammas
     np.testing.assert_allclose(each(points), expected, rtol=0, atol=1e-12)
 
 
-def test_a_feature_whose_gamma_is_zero_is_ignored():
-    far = X * [1.0, 1e12, 1.0, 1.0]
-    for kernel, _ in OF_EACH:
-        np.testing.assert_array_equal(kernel(far), kernel(X))
-
-
 def test_a_gaussian_with_gammas_is_made_ready_for_many_calls():
     kernel, rows = Gaussian(GAMMAS), np.array([3, 1])
     between = kernel.prepared(X)
@@ -195,15 +150,10 @@ def test_gammas_must_fit_the_features(kernel, twin):
     name = type(kernel).__name__
     for bad, expected in (
         ([1.0, 2.0], rf"expected {name}\(gamma=\.\.\.\) of shape \(4,\), got \(2,\)"),
-        (np.ones((4, 1)), r"of shape \(4,\), got \(4, 1\)"),
-        ([], r"of shape \(4,\), got \(0,\)"),
         ([1.0, -2.0, 1.0, 1.0], r">= 0 for each feature, got -2\.0 at 1"),
         ([0.0] * 4, r"> 0 for at least one feature, got only zeros"),
         ([1.0, np.nan, 1.0, 1.0], r"expected finite numbers in .*, got nan at 1"),
-        ([1.0, 1.0, np.inf, 1.0], r"expected finite numbers in .*, got inf at 2"),
         (["1", "2", "3", "4"], rf"expected {name}\(gamma=\.\.\.\) to hold numbers"),
-        ([[1.0], [2.0, 3.0]], r"to hold numbers"),
-        ({"a": 1.0}, r"to hold numbers"),
     ):
         with pytest.raises(ValueError, match=expected):
             clone(kernel).set_params(gamma=bad)(X, Y)
