@@ -1,54 +1,46 @@
-"""Support vector machines and kernel weights on numbers at the ends of the range of floats.
-
-Each fit gives finite predictions or an error of one sentence, and no warning of NumPy.
-"""
+"""Numbers at the ends of the range of floats: finite predictions or an error of one sentence."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from pliant import (
-    AlignedRandomFeatures,
-    BEMKLClassifier,
-    BEMKLRegressor,
-    C_path,
-    DANKClassifier,
-    DANKRegressor,
-    KNPLClassifier,
-    KNPLRegressor,
-    MKLClassifier,
-    MKLOneClass,
-    MKLRegressor,
-    SketchedKernelRidge,
-    SketchedKernelRidgeClassifier,
-)
+import pliant
+from pliant import C_path, DANKClassifier, KNPLClassifier, MKLClassifier, SketchedKernelRidge
 from pliant.kernels import Gaussian, Linear
 
 X = np.random.default_rng(0).normal(size=(12, 2))
 Y = np.arange(12) % 2
 TARGET = np.sin(X[:, 0])
-CLASSIFIERS = [
-    DANKClassifier,
-    KNPLClassifier,
-    MKLClassifier,
-    BEMKLClassifier,
-    SketchedKernelRidgeClassifier,
-]
-REGRESSORS = [DANKRegressor, KNPLRegressor, MKLRegressor, BEMKLRegressor, SketchedKernelRidge]
+CLASSIFIERS, REGRESSORS = (
+    [
+        getattr(pliant, name)
+        for name in pliant.__all__
+        if getattr(getattr(pliant, name), "_estimator_type", kind) == kind and name.endswith(ending)
+    ]
+    for kind, ending in (("classifier", "Classifier"), ("regressor", ("Regressor", "Ridge")))
+)
+
+
+@pytest.mark.parametrize("kind", [*CLASSIFIERS, *REGRESSORS])
+def test_features_targets_and_weights_beyond_1e100_are_refused(kind):
+    large, y = X.copy(), Y if kind in CLASSIFIERS else TARGET
+    large[3, 1] = -1e160
+    with pytest.raises(ValueError, match=r"features of at most 1e100 .* -1e\+160 in X at row 3"):
+        kind().fit(large, y)
+    if kind in REGRESSORS:
+        with pytest.raises(ValueError, match=r"targets of at most 1e100 .* in y at row \d+"):
+            kind().fit(X, 1e200 * y)
+    if "sample_weight" in kind.fit.__code__.co_varnames:
+        with pytest.raises(ValueError, match="weights of at most 1e100"):
+            kind().fit(X, y, sample_weight=np.full(12, 1e150))
 
 
 @pytest.mark.parametrize("kind", CLASSIFIERS)
-def test_labels_of_any_size_are_classes(kind):
-    model = kind().fit(X, Y * -7e18)
-    assert set(model.predict(X)) <= {0.0, -7e18}
+def test_labels_are_classes_of_one_type(kind):
     with pytest.raises(ValueError, match="Unknown label type: continuous"):  # scikit-learn's rule
-        kind().fit(X, Y * 1e300)
-
-
-@pytest.mark.parametrize("kind", CLASSIFIERS)
-def test_labels_that_cannot_be_sorted_are_refused(kind):
-    with pytest.raises(ValueError, match="expected labels of one type in y: '<' not supported"):
+        kind().fit(X, Y * 0.5)
+    with pytest.raises(ValueError, match="expected labels of one type"):
         kind().fit(X, np.array(["b", 1] * 6, dtype=object))
 
 
@@ -58,7 +50,7 @@ def test_text_is_no_target(kind):
         kind().fit(X, np.array(["a", "b"] * 6))
 
 
-@pytest.mark.parametrize("kind", [*CLASSIFIERS, *REGRESSORS, MKLOneClass, AlignedRandomFeatures])
+@pytest.mark.parametrize("kind", [*CLASSIFIERS, *REGRESSORS])
 @pytest.mark.parametrize(
     ("odd", "error", "words"),
     [
@@ -77,10 +69,8 @@ def test_objects_that_are_no_floats_are_refused(kind, odd, error, words):
 @pytest.mark.parametrize(
     "model",
     [
-        AlignedRandomFeatures(5),
         DANKClassifier(partition="kmeans", n_parts=2),
         KNPLClassifier(partition="kmeans", n_parts=2),
-        MKLClassifier(weights="performance"),
         SketchedKernelRidge(),
     ],
 )
@@ -110,45 +100,3 @@ def test_a_penalty_of_any_size(kind, size):
 def test_a_path_over_penalties_of_any_size():
     models = C_path(DANKClassifier(max_iter=20), X, Y, [1e-300, 1e-5, 1e5, 1e100])
     assert all(np.isfinite(model.decision_function(X)).all() for model in models)
-
-
-@pytest.mark.parametrize("kind", [DANKRegressor, MKLRegressor, BEMKLRegressor, SketchedKernelRidge])
-def test_predictions_beyond_the_range_of_floats_are_refused(kind):
-    one = kind in (DANKRegressor, SketchedKernelRidge)
-    given = {"kernel": Linear()} if one else {"kernels": [Linear()], "normalize": False}
-    model = kind(**given).fit(X, 1e200 * TARGET)
-    assert np.isfinite(model.predict(1e50 * X)).all()
-    with pytest.raises(ValueError, match="expected finite outputs, got inf or NaN for row 0 of X"):
-        model.predict(1e200 * X)
-
-
-@pytest.mark.parametrize("target", [1e308, 1e-308, 5e-324])
-def test_random_features_of_targets_of_any_size(target):
-    y = np.where(TARGET > 0, target, -target) * np.where(Y, 1.0, 0.5)
-    features = AlignedRandomFeatures(5, target="real", random_state=0).fit(X, y)
-    assert np.isfinite(features.transform(X)).all()
-
-
-def test_random_features_refuse_frequencies_beyond_float32():
-    with pytest.raises(
-        ValueError, match=r"expected frequencies up to 1e\+37, got .* scale the fea"
-    ):
-        AlignedRandomFeatures(5, gamma=1e80, random_state=0).fit(np.ones((12, 2)), Y)
-
-
-def test_one_class_refuses_weights_whose_squares_overflow():
-    for size in (1e-250, 1e250):
-        with pytest.raises(ValueError, match=r"root of the mean of k\(x, x\), from 1e-100 to 1e"):
-            MKLOneClass().fit(X, sample_weight=np.full(12, size))
-
-
-def test_probabilities_with_a_margin_of_any_size():
-    for margin in (1e-300, 1e300):
-        try:
-            model = BEMKLClassifier(margin=margin).fit(X, Y)
-        except ValueError as error:
-            assert str(error).startswith("expected a finite lower bound, got")  # noqa: PT017
-            continue
-        np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0, rtol=1e-12)
-    model = BEMKLClassifier().fit(X, Y).set_params(margin=1e300)
-    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0, rtol=1e-12)

@@ -103,7 +103,11 @@ def test_what_is_no_choice_is_refused_with_the_choices_and_a_hint(bad, message):
 
 
 def test_a_flag_is_true_or_false():
-    assert [check_flag("centred", value) for value in (True, False, np.True_)] == [True, False, True]
+    assert [check_flag("centred", value) for value in (True, False, np.True_)] == [
+        True,
+        False,
+        True,
+    ]
     for value in (0, None, "yes", [True]):
         with pytest.raises(ValueError, match="expected centred True or False, got "):
             check_flag("centred", value)
@@ -170,7 +174,7 @@ def test_numbers_beyond_1e100_are_refused():
         validate_data(BaseEstimator(), np.ones((4, 2)), y)
     with refuses(ValueError, targets):
         check_targets(y)
-    with pytest.raises(ValueError, match="weights of at most 1e100 .* in sample_weight at row 3"):
+    with pytest.raises(ValueError, match=r"weights of at most 1e100 .* in sample_weight at row 3"):
         check_weights(X[:, 0], X)
 
 

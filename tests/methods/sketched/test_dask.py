@@ -139,32 +139,3 @@ def test_nan_where_numbers_are_missing():
     lazy = model.fit(parts(X), Y).predict(da.from_array(frame.to_numpy(), chunks=(100, 3)))
     with pytest.raises(ValueError, match="partition 2: Input X contains NaN"):
         lazy.compute()
-
-
-@pytest.mark.parametrize(
-    ("points", "y", "message"),
-    [
-        (parts(X), Y[:-1], r"expected y with the 400 rows of X, got shape \(399,\)"),
-        (parts(X), np.where(Y > 2, np.nan, Y) * np.nan, "expected finite numbers, got nan in y"),
-        (
-            parts(np.where(X > 0.99, np.nan, X)),
-            Y,
-            r"partition \d .*numbers, got nan in X at row \d+, column \d",
-        ),
-        (parts(X)[:1], Y[:1], "expected at least 2 rows in X, got 1"),
-        (parts(X)[:, 0], Y, r"expected X of shape \(n_samples, n_features\), got \(400,\)"),
-        (parts(X).astype(str), Y, "expected X to hold numbers, got dtype <U"),
-    ],
-)
-def test_data_that_cannot_be_learned_from(points, y, message):
-    model = SketchedKernelRidge(kernel="gaussian", gamma=1.0, n_centers=20, random_state=0)
-    with pytest.raises(ValueError, match=message):
-        model.fit(points, y)
-
-
-def test_features_that_were_not_learned_from():
-    model = SketchedKernelRidge(n_centers=20, random_state=0).fit(X, Y)
-    with pytest.raises(
-        ValueError, match="X has 2 features, but SketchedKernelRidge is expecting 3"
-    ):
-        model.predict(parts(NEW)[:, :2])

@@ -13,17 +13,14 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge, RidgeClassifier
 
 from pliant import (
-    DANKClassifier,
     LABRBFRegressor,
     MKLRegressor,
     ModelFileError,
-    SCGLogDetLearner,
     SketchedKernelRidge,
     SketchedKernelRidgeClassifier,
-    TKLRegressor,
 )
 from pliant.core import progress
-from pliant.kernels import FunctionKernel, Gaussian, Laplacian, Linear, Precomputed, WeightedSum
+from pliant.kernels import Gaussian, Laplacian
 from pliant.methods.sketched import rows
 from pliant.persistence import load_model, save_model
 from tests.methods.sketched.sketched_cases import BOTH, NEW, WEIGHTS, X, Y, objective, twin
@@ -93,13 +90,10 @@ def test_any_kernel_has_the_predictions_of_the_dense_problem(name):
 
 
 LEARNERS = {
-    "TKL": lambda: TKLRegressor(tol=0.1, random_state=0).fit(X[:60], Y[:60]).kernel_,
     "MKL": lambda: MKLRegressor(["gaussian", "poly"]).fit(X[:60], Y[:60]).kernel_,
     "LAB-RBF": lambda: (
         LABRBFRegressor(n_members=1, max_iter=5, random_state=0).fit(X, Y).symmetric_kernel_
     ),
-    "SCG-LDK": lambda: SCGLogDetLearner(strength=10.0).fit(X[:60], Y[:60] > 0).kernel_,
-    "DANK": lambda: DANKClassifier().fit(X[:60], Y[:60] > 0).kernel_,
 }
 
 
@@ -330,28 +324,6 @@ def test_a_gpu_has_the_predictions_of_the_cpu():
             np.testing.assert_allclose(model.predict(NEW), expected, rtol=0, atol=1e-5)
 
 
-def test_precomputed_values_by_row_numbers():
-    kernel = Precomputed(Gaussian(1.0)(np.vstack([X, NEW])))
-    numbers = np.arange(len(X) + len(NEW), dtype=float)[:, None]
-    model = SketchedKernelRidge(kernel, n_centers=30, random_state=0).fit(numbers[: len(X)], Y)
-    plain = SketchedKernelRidge(Gaussian(1.0), n_centers=30, random_state=0).fit(X, Y)
-    np.testing.assert_allclose(model.predict(numbers[len(X) :]), plain.predict(NEW), atol=1e-6)
-
-
-def test_what_a_function_returns_is_left_as_it_is():
-    kept = {}
-
-    def cached(A, B):
-        key = A.tobytes(), B.tobytes()
-        return kept.setdefault(key, A @ B.T + 1.0)
-
-    kernel = WeightedSum([FunctionKernel(cached), Linear()], [3.0, 2.0])
-    SketchedKernelRidge(kernel, n_centers=30, random_state=0).fit(X, Y)
-    for (first, second), values in kept.items():
-        A, B = (np.frombuffer(each).reshape(-1, 3) for each in (first, second))
-        np.testing.assert_allclose(values, A @ B.T + 1.0, atol=1e-12)
-
-
 def test_a_model_survives_a_file_and_a_forged_one_is_refused(tmp_path):
     model = SketchedKernelRidge(n_centers=20, random_state=0).fit(X, BOTH)
     save_model(model, tmp_path / "m.pliant")
@@ -412,12 +384,6 @@ def test_decisions_are_those_of_a_ridge_classifier_on_features(labels, class_wei
     np.testing.assert_array_equal(model.predict(NEW), peer.predict(features.transform(NEW)))
     np.testing.assert_array_equal(model.classes_, peer.classes_)
     assert not hasattr(model, "predict_proba")
-
-
-def test_weights_of_classes_by_name():
-    weighted = SketchedKernelRidgeClassifier(class_weight={"up": 3.0, "down": 1.0}).fit(X, TWO)
-    by_rows = SketchedKernelRidgeClassifier().fit(X, TWO, np.where(TWO == "up", 3.0, 1.0))
-    np.testing.assert_allclose(weighted.decision_function(NEW), by_rows.decision_function(NEW))
 
 
 @pytest.mark.parametrize(
