@@ -92,7 +92,7 @@ ESTIMATORS = [
     SCGLogDetLearner("precomputed", strength=10.0),
     SCGLogDetLearner("graph", strength=10.0),
     SketchedKernelRidge(),
-    SketchedKernelRidge(gamma=0.1, alpha=0.1, n_centers=40, centers="leverage", random_state=0),
+    SketchedKernelRidge(gamma=0.1, alpha=0.1, n_centers=40, random_state=0),
     SketchedKernelRidgeClassifier(gamma=0.1, solver="direct", dtype="float32", cache_mb=0.0),
     LearnedKernelClassifier(),
     LearnedKernelClassifier(

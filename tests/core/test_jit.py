@@ -10,19 +10,10 @@ import numpy as np
 import pytest
 
 from pliant.core import jit
-from pliant.methods.svm.rows import dense
 
 GRAM = np.random.default_rng(0).uniform(size=(6, 6))
 WEIGHTS = np.array([1.5, -2.0, 0.25])
 USED = np.array([0, 3, 5])
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_part_of_a_gram_is_what_its_python_says(dtype):
-    gram = GRAM.astype(dtype)
-    compiled, written = dense.part(gram, USED, USED), dense.part.py_func(gram, USED, USED)
-    assert compiled.dtype == written.dtype == dtype
-    np.testing.assert_array_equal(compiled, written)
 
 
 SESSION = """

@@ -88,15 +88,6 @@ def test_a_shortlist_gives_the_nearest_points_to_the_bit(monkeypatch, d, offset,
 
 
 @SHORTLISTED
-def test_a_shortlist_is_not_trusted_where_points_are_equally_near(monkeypatch, k):
-    grid = np.stack(np.meshgrid(*2 * [np.arange(12.0)]), axis=-1).reshape(-1, 2)
-    points = np.random.default_rng(0).permutation(np.concatenate([grid, grid, grid[:30]]))
-    new = np.random.default_rng(1).integers(-2, 26, size=(200, 2)) / 2.0
-    assert_shortlist_is_right(monkeypatch, points, new, k)
-    assert_shortlist_is_right(monkeypatch, np.ones((100, 3)), np.zeros((4, 3)), k)
-
-
-@SHORTLISTED
 @pytest.mark.parametrize("far", [1e4, 1e8, 1e12, 1e99])
 def test_a_shortlist_is_not_trusted_where_rounding_hides_the_order(monkeypatch, far, k):
     r = np.random.default_rng(2)
@@ -136,17 +127,6 @@ def test_ties_go_to_the_nearer_then_to_the_first_point(points, new):
     np.testing.assert_array_equal(
         reciprocal(neighbors, new), [naive.reciprocal(x, points) for x in new]
     )
-
-
-@ties
-@settings(max_examples=100, deadline=None)
-def test_smooth_takes_the_first_of_equally_near_points(points, new):
-    values = np.arange(1.0, len(points) + 1) ** 2
-    for k in (1, 3, 20):
-        expected = [naive.smooth(x, points, values, k) for x in new]
-        np.testing.assert_allclose(
-            smooth(CoordinateNeighbors(points), new, values, k), expected, rtol=1e-12
-        )
 
 
 @ties

@@ -11,7 +11,6 @@ from pliant.kernels import (
     Linear,
     Normalized,
     On,
-    Precomputed,
     Rescaled,
     WeightedSum,
     as_kernel,
@@ -111,23 +110,6 @@ def test_names_are_found_within_kernels_made_of_kernels(made):
         resolve_columns(made(On(Gaussian(), ["ages"])), NAMES, 4)
     with pytest.raises(ValueError, match=r"from -4 to 3, as there are 4 features, got 4"):
         resolve_columns(made(On(Gaussian(), [4])), NAMES, 4)
-
-
-def test_a_row_number_may_stand_among_the_columns():
-    gram = Gaussian()(X)
-    rows = np.arange(6.0)[:, None]
-    joint = np.hstack([rows, Y[[0, 1, 2, 3, 4, 0]]])
-    kernel = On(Precomputed(gram), 0) * On(Linear(), slice(1, None))
-    expected = gram * (joint[:, 1:] @ joint[:, 1:].T)
-    np.testing.assert_allclose(kernel(joint), expected, rtol=1e-14)
-
-
-def test_the_kernel_is_made_ready_for_many_calls_on_its_columns():
-    rows = np.array([4, 0])
-    between = On(Gaussian([0.5, 2.0]), [3, 1]).prepared(X)
-    expected = Gaussian([0.5, 2.0])(X[rows][:, [3, 1]], X[:, [3, 1]])
-    np.testing.assert_allclose(between(rows, slice(None)), expected, rtol=1e-13)
-    assert On(Linear(), 0).prepared(X) is None
 
 
 def test_a_kernel_for_an_estimator_has_positions():

@@ -30,11 +30,6 @@ def test_row_numbers_stand_for_training_points():
     np.testing.assert_array_equal(kernel.diag(numbers(3, 1)), GRAM.diagonal()[[3, 1]])
 
 
-def test_kernel_rows_stand_for_new_points():
-    np.testing.assert_array_equal(kernel(ROWS, numbers(2, 0)), ROWS[:, [2, 0]])
-    np.testing.assert_array_equal(kernel(numbers(2, 0), ROWS), ROWS[:, [2, 0]].T)
-
-
 def test_two_new_points_have_no_kernel_value():
     for call in (lambda: kernel(ROWS), lambda: kernel(ROWS, ROWS)):
         with pytest.raises(ValueError, match="no value between new points"):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.svm import SVC
 
 from pliant.kernels import (
     TL1,
@@ -15,7 +14,6 @@ from pliant.kernels import (
     Linear,
     On,
     Polynomial,
-    Precomputed,
     WeightedSum,
 )
 from tests.reference import naive_kernels as naive
@@ -69,21 +67,6 @@ def test_it_is_psd_if_all_kernels_are_and_no_weight_is_negative():
     assert not WeightedSum([Gaussian(), TL1()], 1.0).psd
     assert WeightedSum([Gaussian(), TL1()], 1.0).symmetric
     assert not WeightedSum([Gaussian(), OneSided()], 1.0).symmetric
-
-
-def test_matrices_from_elsewhere_are_summed_by_row_numbers():
-    rng = np.random.default_rng(0)
-    grams = [Gaussian(g)(rng.uniform(size=(30, 2))) for g in (0.5, 4.0)]
-    y = np.where(rng.uniform(size=30) > 0.5, 1, -1)
-    kernel = WeightedSum([Precomputed(gram) for gram in grams], [0.3, 0.7])
-    whole = 0.3 * grams[0] + 0.7 * grams[1]
-    rows = np.arange(30.0)[:, None]
-    train, test = rows[:20], rows[20:]
-    expected = SVC(kernel="precomputed").fit(whole[:20, :20], y[:20])
-    actual = SVC(kernel=kernel).fit(train, y[:20])
-    np.testing.assert_allclose(
-        actual.decision_function(test), expected.decision_function(whole[20:, :20]), atol=1e-12
-    )
 
 
 def test_the_name_shows_the_largest_weights():

