@@ -1,7 +1,6 @@
 """The public door to all kernels, given and learned: functions of two sets of points."""
 
 from pliant.core.kernels.base import (
-    Centered,
     Exponential,
     FunctionKernel,
     Kernel,
@@ -43,7 +42,6 @@ __all__ = [
     "KERNEL_NAMES",
     "TL1",
     "AdaptiveMatrix",
-    "Centered",
     "Exponential",
     "FunctionKernel",
     "Gaussian",

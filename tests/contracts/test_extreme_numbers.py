@@ -1,49 +1,44 @@
-"""Support vector machines and kernel weights on numbers at the ends of the range of floats.
-
-Each fit gives finite predictions or an error of one sentence, and no warning of NumPy.
-"""
+"""Numbers at the ends of the range of floats: finite predictions or an error of one sentence."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.exceptions import ConvergenceWarning
 
-from pliant import (
-    C_path,
-    DANKClassifier,
-    DANKRegressor,
-    KNPLClassifier,
-    KNPLRegressor,
-    MKLClassifier,
-    MKLRegressor,
-    SketchedKernelRidge,
-    SketchedKernelRidgeClassifier,
-)
-from pliant.kernels import Gaussian, Linear
+import pliant
+from pliant import DANKClassifier, KNPLClassifier, SketchedKernelRidge
 
 X = np.random.default_rng(0).normal(size=(12, 2))
 Y = np.arange(12) % 2
 TARGET = np.sin(X[:, 0])
-CLASSIFIERS = [
-    DANKClassifier,
-    KNPLClassifier,
-    MKLClassifier,
-    SketchedKernelRidgeClassifier,
-]
-REGRESSORS = [DANKRegressor, KNPLRegressor, MKLRegressor, SketchedKernelRidge]
+CLASSIFIERS, REGRESSORS = (
+    [
+        getattr(pliant, name)
+        for name in pliant.__all__
+        if getattr(getattr(pliant, name), "_estimator_type", kind) == kind and name.endswith(ending)
+    ]
+    for kind, ending in (("classifier", "Classifier"), ("regressor", ("Regressor", "Ridge")))
+)
+
+
+@pytest.mark.parametrize("kind", [*CLASSIFIERS, *REGRESSORS])
+def test_features_targets_and_weights_beyond_1e100_are_refused(kind):
+    large, y = X.copy(), Y if kind in CLASSIFIERS else TARGET
+    large[3, 1] = -1e160
+    with pytest.raises(ValueError, match=r"features of at most 1e100 .* -1e\+160 in X at row 3"):
+        kind().fit(large, y)
+    if kind in REGRESSORS:
+        with pytest.raises(ValueError, match=r"targets of at most 1e100 .* in y at row \d+"):
+            kind().fit(X, 1e200 * y)
+    if "sample_weight" in kind.fit.__code__.co_varnames:
+        with pytest.raises(ValueError, match="weights of at most 1e100"):
+            kind().fit(X, y, sample_weight=np.full(12, 1e150))
 
 
 @pytest.mark.parametrize("kind", CLASSIFIERS)
-def test_labels_of_any_size_are_classes(kind):
-    model = kind().fit(X, Y * -7e18)
-    assert set(model.predict(X)) <= {0.0, -7e18}
+def test_labels_are_classes_of_one_type(kind):
     with pytest.raises(ValueError, match="Unknown label type: continuous"):  # scikit-learn's rule
-        kind().fit(X, Y * 1e300)
-
-
-@pytest.mark.parametrize("kind", CLASSIFIERS)
-def test_labels_that_cannot_be_sorted_are_refused(kind):
-    with pytest.raises(ValueError, match="expected labels of one type in y: '<' not supported"):
+        kind().fit(X, Y * 0.5)
+    with pytest.raises(ValueError, match="expected labels of one type"):
         kind().fit(X, np.array(["b", 1] * 6, dtype=object))
 
 
@@ -80,36 +75,3 @@ def test_objects_that_are_no_floats_are_refused(kind, odd, error, words):
 def test_seeds_out_of_range_are_quoted(model, seed):
     with pytest.raises(ValueError, match=rf"integer from 0 to 2\*\*32 - 1, got {seed!r}"):
         model.set_params(random_state=seed).fit(X, Y)
-
-
-@pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.ConvergenceWarning")
-@pytest.mark.parametrize("size", [1e-300, 1e100, 1e160, 1e300])
-@pytest.mark.parametrize("kind", [DANKClassifier, KNPLClassifier, MKLClassifier])
-def test_a_penalty_of_any_size(kind, size):
-    for kernel in (Gaussian(1.0), Linear()):
-        given = {"kernel": kernel}
-        if kind is MKLClassifier:
-            given = {"kernels": [kernel], "max_seconds": 0.1}
-        try:
-            model = kind(C=size, max_iter=20, **given).fit(X, Y)
-        except ValueError as error:
-            assert str(error).startswith("expected finite")  # noqa: PT017
-        else:
-            assert np.isfinite(model.decision_function(X)).all()
-            assert np.isfinite(model.objective_)
-
-
-@pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.ConvergenceWarning")
-def test_a_path_over_penalties_of_any_size():
-    models = C_path(DANKClassifier(max_iter=20), X, Y, [1e-300, 1e-5, 1e5, 1e100])
-    assert all(np.isfinite(model.decision_function(X)).all() for model in models)
-
-
-@pytest.mark.parametrize("kind", [DANKRegressor, MKLRegressor, SketchedKernelRidge])
-def test_predictions_beyond_the_range_of_floats_are_refused(kind):
-    one = kind in (DANKRegressor, SketchedKernelRidge)
-    given = {"kernel": Linear()} if one else {"kernels": [Linear()], "normalize": False}
-    model = kind(**given).fit(X, 1e200 * TARGET)
-    assert np.isfinite(model.predict(1e50 * X)).all()
-    with pytest.raises(ValueError, match="expected finite outputs, got inf or NaN for row 0 of X"):
-        model.predict(1e200 * X)

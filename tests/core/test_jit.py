@@ -10,48 +10,10 @@ import numpy as np
 import pytest
 
 from pliant.core import jit
-from pliant.methods.svm.rows import dense
-from pliant.methods.tessellated import tessellated_kernel as _tessellation
 
 GRAM = np.random.default_rng(0).uniform(size=(6, 6))
 WEIGHTS = np.array([1.5, -2.0, 0.25])
 USED = np.array([0, 3, 5])
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_part_of_a_gram_is_what_its_python_says(dtype):
-    gram = GRAM.astype(dtype)
-    compiled, written = dense.part(gram, USED, USED), dense.part.py_func(gram, USED, USED)
-    assert compiled.dtype == written.dtype == dtype
-    np.testing.assert_array_equal(compiled, written)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(
-    ("loop", "weights"),
-    [(dense.add_rows, [WEIGHTS]), (dense.add_both, [WEIGHTS, WEIGHTS**2])],
-    ids=["add_rows", "add_both"],
-)
-def test_sums_over_a_gram_are_what_their_python_says(loop, weights, dtype):
-    compiled, written = np.ones((len(weights), 6)), np.ones((len(weights), 6))
-    loop(*compiled, GRAM.astype(dtype), USED, *weights)
-    loop.py_func(*written, GRAM.astype(dtype), USED, *weights)
-    np.testing.assert_allclose(compiled, written, rtol=1e-6)
-    assert (compiled != 1.0).all()
-
-
-def test_overlaps_of_boxes_are_what_their_python_says():
-    upper, inverse = np.full(3, 1.5), np.full(3, 0.5)
-    arguments = (GRAM[:, :3].copy(), np.ascontiguousarray(GRAM[:4, 3:].T), upper, inverse)
-    tile = _tessellation.overlap(*arguments)
-    expected = np.prod((1.5 - np.maximum(GRAM[:, None, :3], GRAM[None, :4, 3:])) * 0.5, axis=2)
-    np.testing.assert_allclose(tile, expected, rtol=1e-14)
-
-
-def test_loops_are_compiled_without_the_lock_and_in_the_written_order():
-    options = dense.add_rows.targetoptions
-    assert options["nogil"]
-    assert not options["fastmath"]
 
 
 SESSION = """
@@ -170,8 +132,6 @@ def test_processes_that_compile_at_once_leave_a_sound_cache(cached, tmp_path):
         process.join()
     again = cached()
     assert [again(value) for value in (21, 0.25, 1 + 2j, np.float32(1.5))] == expected
-    assert hits(again) == 4
-    assert len(files(tmp_path, "nbc")) == 4
 
 
 def test_a_cache_that_cannot_be_written_is_reported_once_and_stops_nothing(
@@ -187,7 +147,3 @@ def test_a_cache_that_cannot_be_written_is_reported_once_and_stops_nothing(
     assert str(tmp_path) in report
     assert "(No space left on device)" in report
     assert not files(tmp_path, "nb?")
-
-
-def test_a_loop_is_cached_where_a_cache_can_be_written():
-    assert dense.add_rows._cache.cache_path

@@ -1,4 +1,4 @@
-"""Checks of what users hand in: what is taken, and the words with which the rest is refused."""
+"""Checks of what users hand in; each error quotes the value and the expectation."""
 
 import decimal
 import fractions
@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import BaseEstimator
 
 from pliant.core.validation import (
     check_choice,
@@ -19,258 +20,205 @@ from pliant.core.validation import (
     check_integer,
     check_points,
     check_real,
+    check_targets,
     check_weights,
     plain,
+    validate_data,
 )
 
 
-def refuses(kind, said):
-    return pytest.raises(kind, match=f"^{re.escape(said)}$")
+def refuses(kind, message):
+    return pytest.raises(kind, match=f"^{re.escape(message)}$")
 
 
-class TestReal:
-    @pytest.mark.parametrize(
-        "number", [2, 2.0, np.float32(2), np.int64(2), np.float64(2), fractions.Fraction(4, 2)]
-    )
-    def test_every_real_number_becomes_a_float(self, number):
-        checked = check_real("C", number, above=0)
-        assert checked == 2.0
-        assert type(checked) is float
-
-    @pytest.mark.parametrize(
-        "bad", ["2", None, True, np.True_, 2j, [2.0], np.array(2.0), decimal.Decimal(2), np.nan]
-    )
-    def test_anything_else_is_refused(self, bad):
-        with refuses(ValueError, f"expected C > 0, a finite number, got {plain(bad)!r}"):
-            check_real("C", bad, above=0)
-
-    @pytest.mark.parametrize(
-        ("bounds", "value", "said"),
-        [
-            ({"above": 0}, -1.0, "expected C > 0, a finite number, got -1.0"),
-            ({"above": 0}, 0, "expected C > 0, a finite number, got 0"),
-            ({"least": 0}, -1e-9, "expected C >= 0, a finite number, got -1e-09"),
-            ({"least": 0.5}, 0.25, "expected C >= 0.5, a finite number, got 0.25"),
-            ({}, np.inf, "expected C, a finite number, got inf"),
-            ({"above": 0}, np.inf, "expected C > 0, a finite number, got inf"),
-            ({"above": 0, "infinite": True}, -np.inf, "expected C > 0, a number, got -inf"),
-            ({"above": 0, "infinite": True}, np.nan, "expected C > 0, a number, got nan"),
-        ],
-    )
-    def test_bounds_are_quoted_with_the_value(self, bounds, value, said):
-        with refuses(ValueError, said):
-            check_real("C", value, **bounds)
-
-    @pytest.mark.parametrize("huge", [10**400, -(10**400)])
-    @pytest.mark.parametrize("infinite", [False, True])
-    def test_a_number_too_large_for_a_float_is_refused(self, huge, infinite):
-        with pytest.raises(ValueError, match=r"expected C, a .*number, got -?1000000"):
-            check_real("C", huge, infinite=infinite)
-
-    def test_bounds_and_infinity_are_taken_where_they_are_allowed(self):
-        assert check_real("C", 0, least=0) == 0.0
-        assert check_real("eta", np.inf, above=0, infinite=True) == np.inf
-        assert check_real("shift", -3) == -3.0
+@pytest.mark.parametrize(
+    "number", [2, 2.0, np.float32(2), np.int64(2), np.float64(2), fractions.Fraction(4, 2)]
+)
+def test_every_real_number_becomes_a_float(number):
+    checked = check_real("C", number, above=0)
+    assert (checked, type(checked)) == (2.0, float)
 
 
-class TestInteger:
-    @pytest.mark.parametrize("number", [3, np.int8(3), np.uint64(3)])
-    def test_every_whole_number_becomes_an_int(self, number):
-        checked = check_integer("k", number, least=1)
-        assert checked == 3
-        assert type(checked) is int
-
-    @pytest.mark.parametrize("bad", [0, -3, 3.0, "3", None, True, np.True_, np.float64(3), [3]])
-    def test_anything_else_is_refused(self, bad):
-        with refuses(ValueError, f"expected k >= 1, an integer, got {plain(bad)!r}"):
-            check_integer("k", bad, least=1)
-
-    @pytest.mark.parametrize("huge", [2**53 + 1, 2**70, 10**400, np.uint64(2**64 - 1)])
-    def test_an_integer_that_is_no_float_is_refused(self, huge):
-        assert check_integer("k", 2**53, least=1) == 2**53
-        with refuses(ValueError, f"expected k <= {2**53}, got {plain(huge)!r}"):
-            check_integer("k", huge, least=1)
+@pytest.mark.parametrize(
+    "bad", ["2", None, True, np.True_, 2j, [2.0], np.array(2.0), decimal.Decimal(2), np.nan, -1.0]
+)
+def test_what_is_no_positive_number(bad):
+    with refuses(ValueError, f"expected C > 0, a finite number, got {plain(bad)!r}"):
+        check_real("C", bad, above=0)
 
 
-class TestChoice:
-    def test_a_choice_is_returned(self):
-        assert check_choice("rule", "b", ("a", "b")) == "b"
-        assert check_choice("rule", np.str_("b"), {"a": 1, "b": 2}) == "b"
-
-    @pytest.mark.parametrize(
-        ("bad", "said"),
-        [
-            ("smoth", "got 'smoth' (did you mean 'smooth'?)"),
-            ("SMOOTH", "got 'SMOOTH' (did you mean 'smooth'?)"),
-            ("xyz", "got 'xyz'"),
-            ("a\nb", r"got 'a\nb'"),
-            (None, "got None (did you mean 'none'?)"),
-            (["none"], "got ['none'] (did you mean 'none'?)"),
-            (3, "got 3"),
-        ],
-    )
-    def test_anything_else_is_refused_with_the_choices_and_a_hint(self, bad, said):
-        with refuses(ValueError, f"expected rule in ['nearest', 'none', 'smooth'], {said}"):
-            check_choice("rule", bad, ("smooth", "nearest", "none"))
+@pytest.mark.parametrize(
+    ("bounds", "value", "message"),
+    [
+        ({"above": 0}, 0, "expected C > 0, a finite number, got 0"),
+        ({"least": 0.5}, 0.25, "expected C >= 0.5, a finite number, got 0.25"),
+        ({}, np.inf, "expected C, a finite number, got inf"),
+        ({"above": 0, "infinite": True}, -np.inf, "expected C > 0, a number, got -inf"),
+        ({"infinite": True}, 10**400, f"expected C, a number, got {10**400}"),
+    ],
+)
+def test_bounds_are_quoted_with_the_value(bounds, value, message):
+    with refuses(ValueError, message):
+        check_real("C", value, **bounds)
 
 
-class TestPoints:
-    @pytest.mark.parametrize(
-        "X",
-        [
-            [[1, 2], [3, 4]],
-            ((1.0, 2.0), (3.0, 4.0)),
-            np.array([[1, 2], [3, 4]], dtype=np.int8),
-            np.array([[1, 2], [3, 4]], dtype=np.float32, order="F"),
-            np.array([[1, 2], [3, 4]], dtype=object),
-            pd.DataFrame({"a": [1, 3], "b": [2.0, 4.0]}),
-            pd.DataFrame({"a": [1, 3], "b": [2, 4]}, dtype="Int64"),
-        ],
-    )
-    def test_dense_numbers_become_float64(self, X):
-        points = check_points(X)
-        assert points.dtype == np.float64
-        np.testing.assert_array_equal(points, [[1.0, 2.0], [3.0, 4.0]])
-
-    def test_float64_points_are_not_copied(self):
-        X = np.ones((3, 2))
-        assert check_points(X) is X
-
-    def test_booleans_are_zeros_and_ones(self):
-        np.testing.assert_array_equal(check_points([[True, False]]), [[1.0, 0.0]])
-
-    @pytest.mark.parametrize("form", [scipy.sparse.csr_array, scipy.sparse.coo_matrix])
-    def test_sparse_points_are_refused(self, form):
-        said = "expected Z to be a dense array, got a sparse one; use Z.toarray()"
-        with refuses(TypeError, said):
-            check_points(form(np.eye(2)), "Z")
-
-    @pytest.mark.parametrize("X", [[1.0, 2.0], 3.0, np.ones((2, 2, 2))])
-    def test_points_have_two_dimensions(self, X):
-        said = f"expected X of shape (n_samples, n_features), got {np.shape(X)}"
-        with refuses(ValueError, said):
-            check_points(X)
-
-    def test_the_number_of_features_is_checked_if_it_is_known(self):
-        assert check_points(np.ones((3, 2)), n_features=2).shape == (3, 2)
-        with refuses(ValueError, "expected X with 4 features, got 2"):
-            check_points(np.ones((3, 2)), n_features=4)
-
-    @pytest.mark.parametrize(
-        "X",
-        [
-            [["a", "b"]],
-            [["1", "2"]],
-            np.array([[b"1"]]),
-            np.array([["1.5"]], dtype=object).astype("U"),
-            np.array([["2020-01-01"]], dtype="datetime64[D]"),
-            np.array([[1]], dtype="timedelta64[s]"),
-            np.array([[1 + 2j]]),
-            [[1 + 2j]],
-            [[1, 2], [3]],
-            [[{}]],
-            [[10**400]],
-        ],
-        ids=lambda X: repr(X)[:30].replace("\n", " "),
-    )
-    def test_what_is_not_a_matrix_of_real_numbers_is_refused(self, X):
-        with pytest.raises(ValueError, match=r"^expected X to hold numbers: .+"):
-            check_points(X)
-
-    @given(row=st.integers(0, 3), column=st.integers(0, 2), bad=st.sampled_from([np.nan, np.inf]))
-    def test_the_first_number_that_is_not_finite_is_named(self, row, column, bad):
-        X = np.zeros((5, 4))
-        X[row, column] = bad
-        X[row + 1 :, :] = np.inf
-        said = f"expected finite numbers, got {bad} in X at row {row}, column {column}"
-        with refuses(ValueError, said):
-            check_points(X)
-
-    def test_none_is_a_missing_number(self):
-        with refuses(ValueError, "expected finite numbers, got nan in X at row 0, column 1"):
-            check_points([[1.0, None]])
+def test_bounds_and_infinity_are_taken_where_they_are_allowed():
+    assert check_real("C", 0, least=0) == 0.0
+    assert check_real("eta", np.inf, above=0, infinite=True) == np.inf
+    assert check_real("shift", -3) == -3.0
 
 
-class TestGram:
-    def test_a_symmetric_matrix_is_returned(self):
-        gram = np.array([[2.0, 1.0], [1.0 + 1e-9, 2.0]])
-        assert check_gram(gram) is gram
-
-    def test_a_matrix_that_is_not_square_is_refused(self):
-        said = "expected a square Gram matrix of shape (n, n), got (2, 3)"
-        with refuses(ValueError, said):
-            check_gram(np.ones((2, 3)))
-
-    def test_the_most_asymmetric_entry_is_quoted(self):
-        gram = np.eye(4)
-        gram[0, 1], gram[3, 2] = 1e-3, 0.25
-        said = "expected a symmetric Gram matrix, got 0 at (2, 3) but 0.25 at (3, 2)"
-        with refuses(ValueError, said):
-            check_gram(gram)
-
-    def test_a_large_matrix_is_looked_through_without_copying_it(self):
-        gram = np.eye(2500)
-        tracemalloc.start()
-        assert check_gram(gram) is gram
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        assert peak < 1.5 * gram.nbytes
-        gram[2400, 2300] = 0.25
-        said = "expected a symmetric Gram matrix, got 0 at (2300, 2400) but 0.25 at (2400, 2300)"
-        with refuses(ValueError, said):
-            check_gram(gram)
-
-    def test_the_tolerance_grows_with_the_entries(self):
-        gram = np.full((2, 2), 1e6)
-        gram[0, 1] += 1e-3
-        assert check_gram(gram) is gram
-        with pytest.raises(ValueError, match="expected a symmetric Gram matrix"):
-            check_gram(gram, tol=1e-10)
-        small = np.eye(2)
-        small[0, 1] = 2e-8
-        with pytest.raises(ValueError, match="expected a symmetric Gram matrix"):
-            check_gram(small)
+@pytest.mark.parametrize("number", [3, np.int8(3), np.uint64(3)])
+def test_every_integer_becomes_an_int(number):
+    checked = check_integer("k", number, least=1)
+    assert (checked, type(checked)) == (3, int)
 
 
-class TestWeights:
+@pytest.mark.parametrize("bad", [0, -3, 3.0, "3", None, True, np.True_, np.float64(3), [3]])
+def test_what_is_no_integer(bad):
+    with refuses(ValueError, f"expected k >= 1, an integer, got {plain(bad)!r}"):
+        check_integer("k", bad, least=1)
+
+
+def test_an_integer_that_is_no_float():
+    assert check_integer("k", 2**53, least=1) == 2**53
+    with refuses(ValueError, f"expected k <= {2**53}, got {2**53 + 1}"):
+        check_integer("k", 2**53 + 1, least=1)
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ("smoth", "got 'smoth' (did you mean 'smooth'?)"),
+        ("xyz", "got 'xyz'"),
+        ("a\nb", r"got 'a\nb'"),
+        (None, "got None (did you mean 'none'?)"),
+        (3, "got 3"),
+    ],
+)
+def test_what_is_no_choice_is_refused_with_the_choices_and_a_hint(bad, message):
+    assert check_choice("rule", np.str_("b"), {"a": 1, "b": 2}) == "b"
+    with refuses(ValueError, f"expected rule in ['nearest', 'none', 'smooth'], {message}"):
+        check_choice("rule", bad, ("smooth", "nearest", "none"))
+
+
+def test_a_flag_is_true_or_false():
+    assert [check_flag("centred", value) for value in (True, False, np.True_)] == [
+        True,
+        False,
+        True,
+    ]
+    for value in (0, None, "yes", [True]):
+        with pytest.raises(ValueError, match="expected centred True or False, got "):
+            check_flag("centred", value)
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        [[1, 2], [3, 4]],
+        np.array([[1, 2], [3, 4]], dtype=np.float32, order="F"),
+        np.array([[1, 2], [3, 4]], dtype=object),
+        pd.DataFrame({"a": [1, 3], "b": [2, 4]}, dtype="Int64"),
+    ],
+)
+def test_dense_numbers_become_float64(X):
+    points = check_points(X)
+    assert points.dtype == np.float64
+    np.testing.assert_array_equal(points, [[1.0, 2.0], [3.0, 4.0]])
+    assert check_points(points) is points
+
+
+@pytest.mark.parametrize(
+    "X", [[["1", "2"]], np.array([["2020-01-01"]], dtype="datetime64[D]"), [[1 + 2j]],
+          [[1, 2], [3]], [[{}]], [[10**400]]],
+    ids=lambda X: repr(X)[:30],
+)  # fmt: skip
+def test_what_is_no_matrix_of_real_numbers(X):
+    with pytest.raises(ValueError, match=r"^expected X to hold numbers: .+"):
+        check_points(X)
+
+
+def test_points_are_dense_and_have_two_dimensions():
+    with refuses(TypeError, "expected Z to be a dense array, got a sparse one; use Z.toarray()"):
+        check_points(scipy.sparse.csr_array(np.eye(2)), "Z")
+    with refuses(ValueError, "expected X of shape (n_samples, n_features), got (2,)"):
+        check_points([1.0, 2.0])
+    with refuses(ValueError, "expected X with 4 features, got 2"):
+        check_points(np.ones((3, 2)), n_features=4)
+
+
+@given(row=st.integers(0, 3), column=st.integers(0, 2), bad=st.sampled_from([np.nan, np.inf]))
+def test_the_first_number_that_is_not_finite_is_named(row, column, bad):
+    X = np.zeros((5, 4))
+    X[row, column] = bad
+    X[row + 1 :, :] = np.inf
+    message = f"expected finite numbers, got {bad} in X at row {row}, column {column}"
+    with refuses(ValueError, message):
+        check_points(X)
+
+
+def test_numbers_beyond_1e100_are_refused():
+    """In features, targets and weights; 1e100 itself is taken."""
+    X, y = np.full((4, 2), 1e100), np.full(4, -1e100)
+    assert check_points(X) is X
+    assert validate_data(BaseEstimator(), X, y)[0] is X
+    X[3, 0], y[1] = 1e160, -1e101
+    features = "expected features of at most 1e100 in absolute value, got 1e+160 in X at row 3, "
+    targets = "expected targets of at most 1e100 in absolute value, got -1e+101 in y at row 1"
+    with refuses(ValueError, features + "column 0"):
+        check_points(X)
+    with refuses(ValueError, features + "column 0"):
+        validate_data(BaseEstimator(), X)
+    with refuses(ValueError, targets):
+        validate_data(BaseEstimator(), np.ones((4, 2)), y)
+    with refuses(ValueError, targets):
+        check_targets(y)
+    with pytest.raises(ValueError, match=r"weights of at most 1e100 .* in sample_weight at row 3"):
+        check_weights(X[:, 0], X)
+
+
+def test_an_asymmetric_gram_matrix():
+    with refuses(ValueError, "expected a square Gram matrix of shape (n, n), got (2, 3)"):
+        check_gram(np.ones((2, 3)))
+    gram = np.eye(4)
+    gram[0, 1], gram[3, 2] = 1e-3, 0.25
+    message = "expected a symmetric Gram matrix, got 0 at (2, 3) but 0.25 at (3, 2)"
+    with refuses(ValueError, message):
+        check_gram(gram)
+    large = np.full((2, 2), 1e6)
+    large[0, 1] += 1e-3
+    assert check_gram(large) is large
+    with pytest.raises(ValueError, match="expected a symmetric Gram matrix"):
+        check_gram(large, tol=1e-10)
+
+
+def test_a_large_matrix_is_checked_without_copying_it():
+    gram = np.eye(2500)
+    tracemalloc.start()
+    assert check_gram(gram) is gram
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.5 * gram.nbytes
+    gram[2400, 2300] = 0.25
+    with pytest.raises(ValueError, match=r"got 0 at \(2300, 2400\) but 0.25 at \(2400, 2300\)"):
+        check_gram(gram)
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ([1, 1], "expected sample_weight of shape (3,), got (2,)"),
+        ([[1], [1], [1]], "expected sample_weight of shape (3,), got (3, 1)"),
+        ([1, np.nan, 1], "expected finite numbers, got nan in sample_weight at row 1"),
+        (["1", "2", "3"], "expected sample_weight to hold numbers: got an array of <U1"),
+        ([1.0, -2.5, -1.0], "expected sample_weight >= 0, got -2.5"),
+        ([0, 0, 0], "expected some sample_weight > 0, got only zeros"),
+    ],
+)
+def test_weights_that_do_not_fit(bad, message):
     X = np.zeros((3, 2))
-
-    def test_missing_weights_are_ones(self):
-        weights = check_weights(None, self.X)
-        assert weights.dtype == np.float64
-        np.testing.assert_array_equal(weights, np.ones(3))
-
-    def test_zeros_are_taken_as_long_as_something_counts(self):
-        np.testing.assert_array_equal(check_weights([0, 2, 1], self.X), [0.0, 2.0, 1.0])
-        with refuses(ValueError, "expected some sample_weight > 0, got only zeros"):
-            check_weights([0, 0, 0], self.X)
-
-    def test_negative_weights_are_refused(self):
-        with refuses(ValueError, "expected sample_weight >= 0, got -2.5"):
-            check_weights([1.0, -2.5, -1.0], self.X)
-
-    @pytest.mark.parametrize(
-        ("bad", "said"),
-        [
-            ([1, 1], "expected sample_weight of shape (3,), got (2,)"),
-            ([[1], [1], [1]], "expected sample_weight of shape (3,), got (3, 1)"),
-            (2.0, "expected sample_weight of shape (3,), got ()"),
-            ([1, np.nan, 1], "expected finite sample_weight, got nan at row 1"),
-            ([1, 1, np.inf], "expected finite sample_weight, got inf at row 2"),
-            (["1", "2", "3"], "expected sample_weight to hold numbers: got an array of <U1"),
-        ],
-    )
-    def test_weights_that_do_not_fit_are_refused(self, bad, said):
-        with refuses(ValueError, said):
-            check_weights(bad, self.X)
-
-
-@pytest.mark.parametrize("value", [True, False, np.True_])
-def test_a_flag_is_true_or_false(value):
-    assert check_flag("centred", value) is bool(value)
-
-
-@pytest.mark.parametrize("value", [0, 1, None, "yes", [True]])
-def test_what_is_no_flag_is_quoted(value):
-    with pytest.raises(ValueError, match="expected centred True or False, got "):
-        check_flag("centred", value)
+    np.testing.assert_array_equal(check_weights(None, X), np.ones(3))
+    np.testing.assert_array_equal(check_weights([0, 2, 1], X), [0.0, 2.0, 1.0])
+    with refuses(ValueError, message):
+        check_weights(bad, X)

@@ -48,11 +48,11 @@ def test_clowns_are_an_arch_over_a_cloud():
 
 
 def test_empty_problems_are_refused():
-    with pytest.raises(ValueError, match="n >= 2, got 1"):
+    with pytest.raises(ValueError, match="n >= 2, an integer, got 1"):
         make_speed_problem(1)
-    with pytest.raises(ValueError, match="n_per_class >= 1, got 0"):
+    with pytest.raises(ValueError, match="n_per_class >= 1, an integer, got 0"):
         make_clowns(0)
-    with pytest.raises(ValueError, match="n_samples >= 1, got 0"):
+    with pytest.raises(ValueError, match="n_samples >= 1, an integer, got 0"):
         make_terrain(0)
 
 
@@ -96,5 +96,5 @@ def test_terrain_samples_are_elevations_with_noise():
 
 @pytest.mark.parametrize("noise", [-1.0, np.nan])
 def test_noise_has_a_size(noise):
-    with pytest.raises(ValueError, match="noise >= 0, got"):
+    with pytest.raises(ValueError, match="noise >= 0, a finite number, got"):
         make_terrain(noise=noise)

@@ -26,5 +26,5 @@ def test_the_table_is_untidy_in_every_way_and_the_same_for_a_seed(tmp_path):
 
 
 def test_a_table_without_rows_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="expected n_rows >= 1, got 0"):
+    with pytest.raises(ValueError, match="expected n_rows >= 1, an integer, got 0"):
         write_rentals(tmp_path / "a.csv", 0)

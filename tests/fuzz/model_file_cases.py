@@ -195,7 +195,6 @@ MODELS: dict[str, Callable[[], Any]] = {
     "saved isotonic regression": lambda: IsotonicRegression(out_of_bounds="clip").fit(X[:, 0], Y),
     "table": lambda: _table(pliant.DANKRegressor()).fit(FRAME, Y),
     "coded": lambda: _coded().fit(CODED, Y),
-    "kernel Centered": lambda: k.Centered(k.Gaussian(0.5), X),
     "kernel Exponential": lambda: k.Exponential(k.Gaussian(0.5), 2.0),
     "kernel Gaussian": lambda: k.Gaussian([0.5, 0.0, 2.0]),
     "kernel Hadamard": lambda: k.HadamardKernel(k.Gaussian(2.0), X, BETA, eta=0.5),

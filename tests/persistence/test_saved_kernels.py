@@ -7,7 +7,6 @@ from sklearn.base import clone
 from pliant import DANKClassifier, ModelFileError, SCGLogDetLearner
 from pliant.kernels import (
     TL1,
-    Centered,
     Exponential,
     FunctionKernel,
     Gaussian,
@@ -33,7 +32,7 @@ X, Y = np.random.default_rng(0).uniform(size=(2, 7, 3))
         Polynomial(),
         2.0 * Laplacian(0.3) + Matern(1.5, 0.7) * Linear(),
         Normalized(TL1(2.0)),
-        Centered(Gaussian(np.float64(1.5)), X),
+        Normalized(Gaussian(np.float64(1.5)) + Linear()),
         Exponential(Gaussian(0.5) + Linear(), np.float64(2.0)),
         Gaussian([0.5, 0.0, 2.0]),
         Laplacian((0.5, 0.1, 2.0)),

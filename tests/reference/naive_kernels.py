@@ -82,17 +82,6 @@ def normalized(kernel):
     return lambda x, y: kernel(x, y) / math.sqrt(kernel(x, x) * kernel(y, y))
 
 
-def centered(kernel, points):
-    def centred(x, y):
-        n = len(points)
-        towards_y = sum(kernel(p, y) for p in points) / n
-        towards_x = sum(kernel(x, p) for p in points) / n
-        centre = sum(kernel(p, q) for p in points for q in points) / n**2
-        return kernel(x, y) - towards_y - towards_x + centre
-
-    return centred
-
-
 def adaptive_matrix(kernel, points, beta, eta):
     """F = 11' + D K D / (4 eta), with D the diagonal matrix of beta."""
     D = np.diag(beta)

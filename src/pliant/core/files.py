@@ -29,14 +29,11 @@ def plain_data(value: Any) -> Any:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], error: type[Exception] = OSError) -> Iterator[Path]:
-    """Write a file so that its name shows either the old content or the whole new one.
+    """Write a file atomically: yield a temporary file, which is renamed to ``path`` at the end.
 
-    Yields an empty file in the same folder and with the same suffix. What is written there takes
-    the name ``path`` when the block ends, and is removed when the block raises. Who may read and
-    write the file stays as it was.
-
-    Raises `error`, with one line of text, if ``path`` is a folder or a device, its folder does not
-    exist, or the system refuses.
+    It lies in the same folder, has the same suffix, and is removed when the block raises.
+    Permissions stay as they were. Raises `error`, with one line of text, if ``path`` is a folder or
+    a device, its folder does not exist, or the system refuses.
     """
     try:
         target = _checked(path)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-import warnings
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.linalg
-from scipy.linalg.lapack import dgecon, dgetrf, dgetrs, dpotrf, dpotri
+from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.sparse.linalg import ArpackError, eigsh
 from scipy.spatial.distance import cdist
 
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import stack_level
 
 BLOCK_ENTRIES = 2_000_000
 """Numbers that are held at once where blocks are enough."""
@@ -23,15 +21,6 @@ SMALL = 300
 
 FEW = 0.03
 """Lanczos is left where more than this share of the eigenvectors is wanted."""
-
-FAR = 1e150
-"""Coordinates up to this have squares in the range of floats."""
-
-SINGULAR = 1.0 / (10.0 * np.finfo(np.float64).eps)
-"""From this condition number on, 4.5e14, a solution has no digit to rely on."""
-
-ILL_CONDITIONED = 1e12
-"""From this condition number on, it has about four digits at most."""
 
 CURVED = 1e-12
 """L-BFGS pairs with s'y below this share of |s| |y| carry no curvature and are dropped."""
@@ -128,50 +117,6 @@ def mirror(matrix: Array) -> None:
         matrix[low:high, low:high] = block + np.tril(block, -1).T
 
 
-class LUFactors(NamedTuple):
-    """A square matrix A as a product of triangles, and its condition number |A| |A^{-1}|.
-
-    The norms are those of the largest column sum; the second is LAPACK's estimate from below,
-    seldom off by more than a factor of 3.
-    """
-
-    lu: Array
-    pivots: Indices
-    condition: float
-
-    def solve(self, right: Array, *, transposed: bool = False) -> Array:
-        """Return A^{-1} right, or A'^{-1} right; `right` has shape (n,) or (n, k)."""
-        solution: Array = dgetrs(self.lu, self.pivots, right, trans=int(transposed))[0]
-        return solution
-
-
-def lu_factors(matrix: Array, name: str = "the matrix", hint: str = "") -> LUFactors:
-    """Return the triangular factors of a square matrix, symmetric or not. O(n^3).
-
-    The matrix is finite, and overwritten where it is float64 and in Fortran order. Messages name it
-    by `name`, and advise `hint`. A LinAlgError, which is a ValueError, reports a matrix that is
-    singular to working precision; a LinAlgWarning reports a condition number of 1e12 or more, with
-    which few digits of a solution are right.
-    """
-    norm = float(np.linalg.norm(matrix, 1))
-    lu, pivots, zero_pivot = dgetrf(matrix, overwrite_a=True)
-    reciprocal = 0.0 if zero_pivot else float(dgecon(lu, norm, norm="1")[0])
-    condition = 1.0 / reciprocal if reciprocal > 0.0 else np.inf
-    if condition >= SINGULAR:
-        raise np.linalg.LinAlgError(
-            f"expected {name} to be invertible, got a condition number of {condition:.1e}, "
-            f"beyond {SINGULAR:.1e}{hint and '; ' + hint}"
-        )
-    if condition >= ILL_CONDITIONED:
-        warnings.warn(
-            f"{name} has a condition number of {condition:.1e}, beyond {ILL_CONDITIONED:.1e}: "
-            f"few digits of the solution are right{hint and '; ' + hint}",
-            scipy.linalg.LinAlgWarning,
-            stacklevel=stack_level(),
-        )
-    return LUFactors(lu, pivots, condition)
-
-
 def scale_rows(factors: Array, rows: Array) -> Array:
     """Return each row of a matrix, or each entry of a vector, times its factor."""
     return np.asarray((rows.T * factors).T)
@@ -180,9 +125,9 @@ def scale_rows(factors: Array, rows: Array) -> Array:
 def nearest_rows(points: Array, centres: Array) -> Indices:
     """Return the number of the centre nearest to each point, the first of equals, shape (m,).
 
-    The m points, shape (m, d), are taken in blocks. Where a product of matrices cannot distinguish
-    two of the centres, shape (v, d), for rounding, the distances of that point are summed up one by
-    one, so that a point has the same centre whatever the others are.
+    The m points, shape (m, d), are taken in blocks. Where rounding keeps a product of matrices from
+    distinguishing two of the centres, shape (v, d), the distances of that point are summed up, so
+    that a point has the same centre whatever the others are.
     """
     labels = np.empty(len(points), dtype=np.intp)
     first = np.sort(np.unique(centres, axis=0, return_index=True)[1])
@@ -191,11 +136,10 @@ def nearest_rows(points: Array, centres: Array) -> Indices:
     moved = (centres[first] - origin) / scale
     step = max(1, BLOCK_ENTRIES // (len(centres) + points.shape[1]))
     for low in range(0, len(points), step):
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             block = points[low : low + step] - origin
             block /= scale
-        np.clip(block, -FAR, FAR, out=block)  # the products with centres stay finite
-        labels[low : low + step] = first[_nearest(block, moved)]
+            labels[low : low + step] = first[_nearest(block, moved)]
     return labels
 
 
@@ -228,14 +172,6 @@ def project_simplex(point: Array, total: float = 1.0) -> Array:
     return np.maximum(point - thresholds[kept], 0.0)
 
 
-def project_psd(matrix: Array) -> Array:
-    """Return the nearest positive semi-definite matrix to a symmetric `matrix`."""
-    values, vectors = scipy.linalg.eigh(matrix)
-    kept = values > 0
-    half = vectors[:, kept] * np.sqrt(values[kept])
-    return half @ half.T
-
-
 def project_spectraplex(matrix: Array, trace: float = 1.0) -> Array:
     """Return the nearest PSD matrix of trace `trace` > 0 to a symmetric `matrix`.
 
@@ -247,9 +183,8 @@ def project_spectraplex(matrix: Array, trace: float = 1.0) -> Array:
 
 
 class InverseHessian:
-    """The limited-memory BFGS approximation of an inverse Hessian (Nocedal 1980).
-
-    It keeps `memory` pairs of steps and gradient changes.
+    """The BFGS approximation of an inverse Hessian from `memory` pairs of steps and gradient
+    changes (Nocedal 1980).
     """
 
     def __init__(self, memory: int = 10) -> None:

@@ -1,8 +1,7 @@
-"""Progress and results: callbacks of a fit, deadlines, and what a solver returns.
+"""Progress and results: callbacks of a fit, deadlines, and results of solvers.
 
-Callbacks are scikit-learn's, where the installed version has them.
-
-scikit-learn 1.9 gave estimators ``set_callbacks``; with an older version fits run silently.
+Callbacks are those of scikit-learn 1.9 (``set_callbacks``); with an older version fits run
+silently.
 """
 
 from __future__ import annotations
@@ -48,10 +47,9 @@ EVERY = 2.0
 
 
 class FitProgress:
-    """Reports to the callbacks of an estimator that its fit begins, advances and ends.
+    """Reports to the callbacks of an estimator that its fit on X and y begins, advances and ends.
 
-    `estimator` is the one whose ``fit`` runs on X and y, under `with_callbacks`. Called as a
-    function after each slice of work, a progress returns True if a callback asks to stop. With
+    Called after each slice of work, it returns True if a callback asks to stop. With
     ``verbose=True`` it prints a line every two seconds, to standard error.
     """
 
@@ -71,7 +69,12 @@ class FitProgress:
         """Report one slice of work."""
         if self._name is not None and time.monotonic() >= self._printed + EVERY:
             self._printed = time.monotonic()
-            self._print(_facts(step))
+            facts = ["running"]
+            if isinstance(step, Progress):
+                known = {"objective": step.objective, "gap": step.gap}
+                facts = [f"{name} {v:.6g}" for name, v in known.items() if np.isfinite(v)]
+                facts.insert(0, f"step {step.n_iter}")
+            self._print(", ".join(facts))
         if self._context is None or not self.listened:
             return False
         slice_of_work = self._context.subcontext(task_name="steps")
@@ -90,20 +93,8 @@ class FitProgress:
         print(f"{self._name}: {seconds:.1f} s, {facts}", file=sys.stderr, flush=True)
 
 
-def _facts(step: object) -> str:
-    """Return what is known of the state of a fit."""
-    if not isinstance(step, Progress):
-        return "running"
-    known = {"objective": step.objective, "gap": step.gap}
-    facts = [f"{name} {value:.6g}" for name, value in known.items() if np.isfinite(value)]
-    return ", ".join([f"step {step.n_iter}", *facts])
-
-
 class Deadline:
-    """A callback that asks to stop when its time is up, or when another callback asks to.
-
-    The time is `seconds` from now on; None for no limit.
-    """
+    """A callback that asks to stop `seconds` from now (None: never), or when another one asks."""
 
     def __init__(self, callback: Callable[..., object], seconds: float | None) -> None:
         self._callback = callback

@@ -1,8 +1,4 @@
-"""What a fitted estimator has learned, in one form for all methods.
-
-Every estimator of pliant has ``summary()``. The command line, the comparison and the displays ask
-`summarize`, which also takes the estimators of other libraries.
-"""
+"""Summaries of fitted estimators, in one form for all methods and for other libraries."""
 
 from __future__ import annotations
 
@@ -134,10 +130,7 @@ class Summary:
 
 
 def summarize(estimator: Any) -> Summary:
-    """Return the summary of a fitted estimator; of one of another library, what is known of it.
-
-    The support points of scikit-learn's support vector machines are known.
-    """
+    """Return the summary of a fitted estimator; of another library's, its support points if any."""
     if hasattr(estimator, "summary"):
         summary: Summary = estimator.summary()
         return summary

@@ -1,8 +1,6 @@
 """Numbers, lists and names in messages: few digits, units, "A, B and C", "did you mean".
 
 Names come from outside: `printable`, `quoted` and `harmless` make them fit for a message.
-
-Each is written in one place, so that tables, reports and the command line agree.
 """
 
 from __future__ import annotations
@@ -20,8 +18,8 @@ MINUS = "−"
 INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 """Unicode's categories of control characters, formatting, and line and paragraph separators."""
 
-MOST_COMPARED = 200
-"""Characters of names that are compared with each other."""
+MOST_COMPARED, MOST_LISTED = 200, 40
+"""Characters of names that are compared with each other, and names that a message lists."""
 
 
 def known(value: float | None) -> TypeGuard[float]:
@@ -99,13 +97,7 @@ def _two_units(number: int, large: str, small: str) -> str:
 
 
 def bytes_of(value: float | None) -> str:
-    """Write a number of bytes in a unit with two or three digits before the point at most.
-
-    Examples
-    --------
-    >>> bytes_of(512), bytes_of(20_480), bytes_of(3.2e6)
-    ('512 B', '20 kB', '3.2 MB')
-    """
+    """Write a number of bytes with a unit: "512 B", "20 kB", "3.2 MB"."""
     if not known(value):
         return MISSING
     units = ["B", "kB", "MB", "GB", "TB"]
@@ -128,25 +120,13 @@ def _power(value: float) -> str:
 
 
 def count(number: int, noun: str, nouns: str | None = None) -> str:
-    """Write a number with its noun.
-
-    Examples
-    --------
-    >>> count(1, "fold"), count(12345, "row")
-    ('1 fold', '12 345 rows')
-    """
+    """Write a number with its noun: "1 fold", "12 345 rows"."""
     written = f"{number:,}".replace(",", " ") if abs(number) > 9999 else str(number)
     return f"{written} {noun if number == 1 else nouns or noun + 's'}"
 
 
 def share_text(value: float, spread: float) -> str:
-    """Write a share with its standard deviation, if that is known.
-
-    Examples
-    --------
-    >>> share_text(0.4, 0.031), share_text(0.4, float("nan"))
-    ('40% ± 3%', '40%')
-    """
+    """Write a share with its standard deviation, if that is known: "40% ± 3%"."""
     return f"{value:.0%} ± {spread:.0%}" if isfinite(spread) else f"{value:.0%}"
 
 
@@ -156,22 +136,15 @@ def setting(value: object) -> str:
 
 
 def listed(names: Sequence[str], most: int = 3) -> str:
-    """Write names as "A, B and C"; of more than `most`, the first and the number of the others.
-
-    Examples
-    --------
-    >>> listed(["DANK", "TKL"]), listed("ABCDE")
-    ('DANK and TKL', 'A, B, C and 2 more')
-    """
+    """Write names as "A, B and C"; of more than `most`, "A, B, C and 2 more"."""
     shown = [*names[:most], f"{len(names) - most} more"] if len(names) > most else list(names)
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
 def printable(text: object, limit: int = 80) -> str:
-    """Return ``text`` fit for a message: one line, no control characters, at most ``limit`` long.
+    """Return ``str(text)`` in one line of at most ``limit`` characters, a longer one with "…".
 
-    Anything but text goes through ``str``. Invisible formatting, such as the marks that turn the
-    direction of text, is left out too. A longer text ends in an ellipsis.
+    Control characters and invisible formatting are left out.
     """
     raw = str(text)
     kept = "".join(c for c in raw[: 4 * limit] if c.isprintable())
@@ -209,7 +182,10 @@ def _compared(name: str) -> str:
 
 
 def meant(name: str, names: Iterable[str]) -> str:
-    """Write "did you mean 'A' or 'B'?" for a name that is not among ``names``, or list them all."""
+    """Write "did you mean 'A' or 'B'?" for a name that is not among ``names``, or list them."""
     known = list(names)
     close = " or ".join(map(quoted, close_names(name, known)))
-    return f"did you mean {close}?" if close else f"there are: {', '.join(map(printable, known))}"
+    if close:
+        return f"did you mean {close}?"
+    rest = f" and {len(known) - MOST_LISTED} more" if len(known) > MOST_LISTED else ""
+    return f"there are: {', '.join(map(printable, known[:MOST_LISTED]))}{rest}"

@@ -1,13 +1,11 @@
 """The threads of BLAS while pliant computes.
 
-A fit multiplies many small matrices. OpenBLAS and MKL share each product among as many threads as
-the computer has cores, which wait for each other in busy loops: where other programs run as well,
-a fit of one second can take a minute. The last digits of a product also depend on how it is shared.
-Methods of the public classes, and kernels, therefore hold BLAS to one thread with `blas_limited`:
-the same seed gives the same bytes, whatever OMP_NUM_THREADS is. What pays in parallel runs in
-workers of its own (joblib, `n_jobs`), each of which calls BLAS in one thread. Their tasks are
-limited as well: a worker may be another process, and some builds of BLAS (those on OpenMP) have a
-limit for each thread.
+A fit multiplies many small matrices. BLAS shares each product among threads that wait for each
+other in busy loops: where other programs run as well, a fit of one second can take a minute. The
+last digits of a product also depend on how it is shared. Methods of the public classes, and
+kernels, therefore hold BLAS to one thread with `blas_limited`. What pays in parallel runs in
+workers of joblib (`n_jobs`), whose tasks are limited as well: a worker may be another process, and
+builds of BLAS on OpenMP have a limit for each thread.
 """
 
 from __future__ import annotations
@@ -29,11 +27,9 @@ R = TypeVar("R")
 
 
 class _Limit:
-    """The limit of a process, shared by all Python threads that compute at the same time.
+    """The limit of a process: the first Python thread that enters sets it, the last restores it.
 
-    Most libraries have one number of threads for the whole process. If each Python thread set and
-    restored it by itself, the last one to leave could restore the limit of another. Here, the first
-    one that enters sets it, and the last one that leaves restores it.
+    If each thread did both, the last one to leave could restore the limit of another.
     """
 
     def __init__(self) -> None:
@@ -76,10 +72,9 @@ class _Limit:
 
 
 def _take_control() -> None:
-    """Let any thread change the number of threads of OpenBLAS again.
+    """Let any thread change the number of threads of OpenBLAS, not only the one that has set it.
 
-    From threadpoolctl 3.8 on, only the thread that has set it may do so, which is perhaps not the
-    one that leaves last.
+    threadpoolctl 3.8 and later forbid it to others.
     """
     library: Any = getattr(threadpoolctl, "OpenBLASController", None)
     if hasattr(library, "clear_controlling_thread"):
@@ -122,10 +117,7 @@ def blas_limited(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def in_processes() -> bool:
-    """Return whether joblib is set to a backend whose workers share no memory with this process.
-
-    In a worker of joblib, and in any other child process, it counts as set to none.
-    """
+    """Return whether joblib is set to workers in other processes; False in a child process."""
     backend, _ = get_active_backend(prefer="threads")
     alone = backend.nesting_level == 0 and parent_process() is None
     return alone and not getattr(backend, "supports_sharedmem", False)
@@ -134,8 +126,7 @@ def in_processes() -> bool:
 def threads_for(n_jobs: int | None, *, worth_it: bool) -> int | None:
     """Return the number of threads for joblib: `n_jobs`, or else all cores if that is worth it.
 
-    What `joblib.parallel_config` sets counts as given. A worker of joblib, and any other child
-    process, takes one thread: the other workers use the other cores.
+    What `joblib.parallel_config` sets counts as given. A child process takes one thread.
     """
     if n_jobs is not None:
         return n_jobs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, TypeAlias
@@ -24,9 +24,11 @@ from pliant.core.typing import Array, Indices, Mask
 WRAPPERS = ("pliant.", "sklearn.", "joblib.")
 """Packages whose frames stand between a user's call and a warning."""
 
-
 LARGEST_INTEGER = 2**53
 """Up to here, an integer is a float without rounding, and counts do not overflow."""
+
+LARGEST = 1e100
+"""Largest absolute value of features, targets and weights: products of three are finite."""
 
 
 def check_real(
@@ -37,21 +39,12 @@ def check_real(
     least: float | None = None,
     infinite: bool = False,
 ) -> float:
-    """Return `value` as a float, or say what was expected of it.
-
-    Parameters
-    ----------
-    name : str
-        The parameter's name, for the message.
-    value : object
-        What the user gave.
-    above, least : float, optional
-        An open or a closed lower bound.
-    infinite : bool
-        Whether inf is allowed.
-    """
+    """Return `value` as a float > `above` or >= `least`; `infinite` allows inf."""
     bound = f" > {above:g}" if above is not None else f" >= {least:g}" if least is not None else ""
-    number = _as_float(value)
+    number = math.nan
+    if isinstance(value, Real) and not _is_boolean(value):
+        with suppress(OverflowError):
+            number = float(value)
     fits = (
         not math.isnan(number)
         and (infinite or math.isfinite(number))
@@ -64,16 +57,6 @@ def check_real(
             f"{one_line(plain(value))}"
         )
     return number
-
-
-def _as_float(value: Any) -> float:
-    """Return `value` as a float; nan for what is no number, or one too large for a float."""
-    if not isinstance(value, Real) or _is_boolean(value):
-        return math.nan
-    try:
-        return float(value)
-    except OverflowError:
-        return math.nan
 
 
 def _is_boolean(value: object) -> bool:
@@ -106,16 +89,13 @@ def check_flag(name: str, value: Any) -> bool:
 
 
 Constraint: TypeAlias = Callable[[str, Any], object]
-"""What a parameter must be; tables of them stand beside the signature of an estimator.
-
-Called with the name and the value, it raises an error that quotes the value and the expectation,
-unless the value fits.
-"""
+"""Called with the name and the value of a parameter, raises an error unless the value fits; tables
+of constraints stand beside the signature of an estimator."""
 
 
 def check_job_count(name: str, value: Any) -> None:
     """Raise ValueError unless `value` is None, or an integer other than 0."""
-    whole = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+    whole = isinstance(value, Integral) and not _is_boolean(value)
     if value is not None and not (whole and value):
         raise ValueError(f"expected {name} None or an integer other than 0, got {one_line(value)}")
 
@@ -153,8 +133,7 @@ def optional(constraint: Constraint) -> Constraint:
 def automatic(constraint: Constraint, *, named: bool = False) -> Constraint:
     """Ask for the word "auto", or what another constraint asks for.
 
-    Other text is an error that lists the words, unless `named`: then errors speak of
-    ``name = 'auto' or`` the other constraint.
+    If `named`, errors for other text name both: ``name = 'auto' or`` the other constraint.
     """
 
     def check(name: str, value: Any) -> object:
@@ -166,10 +145,9 @@ def automatic(constraint: Constraint, *, named: bool = False) -> Constraint:
 
 
 def check_parameters(estimator: Any) -> None:
-    """Raise for the first parameter that is out of range, or does not go with another.
+    """Raise for the first parameter that does not meet its entry of the table `_constraints`.
 
-    The constraints are the table `_constraints` of the estimator, in its order; what goes together
-    is checked by its method `_check_combinations`, if it has one.
+    The method `_check_combinations`, if there is one, checks which parameters go together.
     """
     for name, constraint in estimator._constraints.items():
         constraint(name, getattr(estimator, name))
@@ -178,14 +156,14 @@ def check_parameters(estimator: Any) -> None:
 
 
 def check_points(X: npt.ArrayLike, name: str = "X", n_features: int | None = None) -> Array:
-    """Return points as a finite float64 array of shape (n, d).
+    """Return points as a float64 array of shape (n, d) of numbers up to `LARGEST`.
 
     Raises
     ------
     TypeError
         For sparse input.
     ValueError
-        For text, a wrong number of dimensions or features, NaN or infinity.
+        For text, a wrong number of dimensions or features, NaN, infinity or too large numbers.
     """
     if scipy.sparse.issparse(X):
         raise TypeError(
@@ -196,13 +174,32 @@ def check_points(X: npt.ArrayLike, name: str = "X", n_features: int | None = Non
         raise ValueError(f"expected {name} of shape (n_samples, n_features), got {points.shape}")
     if n_features is not None and points.shape[1] != n_features:
         raise ValueError(f"expected {name} with {n_features} features, got {points.shape[1]}")
-    if not np.isfinite(points).all():
-        row, column = np.argwhere(~np.isfinite(points))[0]
-        raise ValueError(
-            f"expected finite numbers, got {points[row, column]} in {name} at row {row}, "
-            f"column {column}"
-        )
+    check_numbers(points, name)
     return points
+
+
+NOUNS = {"X": "features", "y": "targets", "sample_weight": "weights"}
+
+
+def check_numbers(values: npt.NDArray[Any], name: str, first_row: int = 0) -> None:
+    """Raise ValueError for the first number that is not finite, or beyond `LARGEST`.
+
+    `first_row` is the number of the first row.
+    """
+    if not values.size:
+        return
+    if float(values.max()) <= LARGEST and float(values.min()) >= -LARGEST:  # False for NaN
+        return
+    place = np.argwhere(~(np.abs(values, dtype=np.float64) <= LARGEST))[0].tolist()
+    value = values[tuple(place)]
+    where = f"{name} at row {first_row + place[0]}" if place else name
+    where += f", column {place[1]}" if len(place) > 1 else ""
+    if not np.isfinite(value):
+        raise ValueError(f"expected finite numbers, got {value} in {where}")
+    raise ValueError(
+        f"expected {NOUNS.get(name, 'numbers')} of at most 1e100 in absolute value, got "
+        f"{value:.3g} in {where}"
+    )
 
 
 def _as_numbers(values: npt.ArrayLike, name: str) -> Array:
@@ -217,20 +214,25 @@ def _as_numbers(values: npt.ArrayLike, name: str) -> Array:
 
 
 def validate_data(estimator: BaseEstimator, *data: Any, **options: Any) -> Any:
-    """Return what scikit-learn's ``validate_data`` returns, for numbers of any size.
+    """Return what scikit-learn's ``validate_data`` returns, for numbers up to `LARGEST`.
 
-    Sums that overflow while it looks for NaN give no warnings, and an integer that is too large for
-    a float gives a ValueError. An object that is no number gives a TypeError, as in scikit-learn.
+    An integer that is too large for a float is a ValueError, an object that is no number a
+    TypeError, as in scikit-learn.
     """
     try:
-        with np.errstate(over="ignore", invalid="ignore"):
-            return sklearn.utils.validation.validate_data(estimator, *data, **options)
+        with np.errstate(over="ignore", invalid="ignore"):  # in sums that look for NaN
+            checked = sklearn.utils.validation.validate_data(estimator, *data, **options)
     except OverflowError as error:
         raise ValueError(f"expected numbers in the range of floats: {error}") from None
     except TypeError as error:
         if not str(error).startswith("float() argument"):  # else of Python, not of scikit-learn
             raise
         raise TypeError(f"expected X and y to hold numbers: {error}") from None
+    parts = checked if isinstance(checked, tuple) else (checked,)
+    for name, part in zip(("X", "y"), parts, strict=False):
+        if isinstance(part, np.ndarray) and part.dtype == np.float64:
+            check_numbers(part, name)
+    return checked
 
 
 def is_collection(X: object) -> bool:
@@ -266,12 +268,8 @@ def class_codes(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Indices]:
 
 
 def plain(value: object) -> object:
-    """Return a NumPy scalar as Python's, so that messages show 1.0 and not np.float64(1.0)."""
+    """Return a NumPy scalar as Python's, whose repr is shorter."""
     return value.item() if isinstance(value, np.generic) else value
-
-
-TILE = 128
-"""Rows and columns of a matrix that are compared at once."""
 
 
 def check_gram(gram: Array, *, tol: float = 1e-8) -> Array:
@@ -282,16 +280,19 @@ def check_gram(gram: Array, *, tol: float = 1e-8) -> Array:
     for low in range(0, len(gram), TILE):  # in tiles, which the processor's cache holds
         for left in range(low, len(gram), TILE):
             rows, columns = slice(low, low + TILE), slice(left, left + TILE)
-            with np.errstate(over="ignore"):  # then it is not symmetric
-                skew = np.abs(gram[rows, columns] - gram[columns, rows].T)
+            skew = np.abs(gram[rows, columns] - gram[columns, rows].T)
             if skew.max() > limit:
-                i, j = np.unravel_index(int(np.argmax(skew)), skew.shape)
-                i, j = low + i, left + j
+                place = np.unravel_index(int(np.argmax(skew)), skew.shape)
+                i, j = low + place[0], left + place[1]
                 raise ValueError(
                     f"expected a symmetric Gram matrix, got {gram[i, j]:.6g} at "
                     f"({i}, {j}) but {gram[j, i]:.6g} at ({j}, {i})"
                 )
     return gram
+
+
+TILE = 128
+"""Rows and columns of a matrix that are compared at once."""
 
 
 def check_vector(name: str, values: npt.ArrayLike, length: int) -> Array:
@@ -316,10 +317,12 @@ def check_row_numbers(name: str, values: npt.ArrayLike) -> None:
 
 
 def check_targets(y: npt.ArrayLike) -> Array:
-    """Return real targets, float64, of any shape, or say what was expected."""
+    """Return real targets of any shape, float64, up to `LARGEST`."""
     if scipy.sparse.issparse(y):
         raise TypeError("expected y to be a dense array, got a sparse one; use y.toarray()")
-    return _as_numbers(y, "y")
+    targets = _as_numbers(y, "y")
+    check_numbers(targets, "y")
+    return targets
 
 
 def has_fractions(values: npt.NDArray[Any]) -> bool:
@@ -382,15 +385,13 @@ def check_finite(owner: object, names: Iterable[str], advice: str = "") -> None:
 
 
 def check_weights(sample_weight: npt.ArrayLike | None, X: Array) -> Array:
-    """Return one finite weight >= 0 per row of X, float64; ones if none are given."""
+    """Return one weight from 0 to `LARGEST` per row of X, float64; ones if none are given."""
     if sample_weight is None:
         return np.ones(len(X))
     weights = _as_numbers(sample_weight, "sample_weight")
     if weights.shape != (len(X),):
         raise ValueError(f"expected sample_weight of shape ({len(X)},), got {weights.shape}")
-    if not np.isfinite(weights).all():
-        row = int(np.argmin(np.isfinite(weights)))
-        raise ValueError(f"expected finite sample_weight, got {weights[row]} at row {row}")
+    check_numbers(weights, "sample_weight")
     if (weights < 0).any():
         raise ValueError(f"expected sample_weight >= 0, got {weights.min():g}")
     if not (weights > 0).any():
@@ -415,28 +416,22 @@ def unlike_features(X: Array) -> tuple[int, int, float] | None:
     They are the number of the larger, of the smaller, and the ratio of their standard deviations.
     Both the standard deviations and the ranges differ by more than `UNLIKE`: rare indicators
     (one-hot columns) and pixels near the edge of images vary little, but in the units of the
-    others. Constant features do not count. Takes a few passes over X.
+    others. Constant features do not count.
     """
-    with np.errstate(over="ignore", invalid="ignore"):
-        lowest, highest = X.min(axis=0), X.max(axis=0)
-        widths, spreads = highest - lowest, X.std(axis=0)
-        varying = widths > ROUNDING * np.maximum(np.abs(lowest), np.abs(highest))
-        large = int(np.argmax(np.where(varying, spreads, -1.0)))
-        unlike = varying & (widths[large] > UNLIKE * widths) & (spreads[large] > UNLIKE * spreads)
+    lowest, highest = X.min(axis=0), X.max(axis=0)
+    widths, spreads = highest - lowest, X.std(axis=0)
+    varying = widths > ROUNDING * np.maximum(np.abs(lowest), np.abs(highest))
+    large = int(np.argmax(np.where(varying, spreads, -1.0)))
+    unlike = varying & (widths[large] > UNLIKE * widths) & (spreads[large] > UNLIKE * spreads)
     if not unlike.any():
         return None
     small = int(np.argmin(np.where(unlike, spreads, np.inf)))
     with np.errstate(over="ignore", divide="ignore"):
-        ratio = float(spreads[large] / spreads[small])
-    return large, small, min(ratio, sys.float_info.max)
+        return large, small, float(spreads[large] / spreads[small])
 
 
 def stack_level() -> int:
-    """Return the `stacklevel` with which a warning points at the caller of pliant.
-
-    That is the nearest frame outside pliant, scikit-learn and joblib, which wrap methods and call
-    them in pipelines, searches and caches.
-    """
+    """Return the `stacklevel` of the nearest frame outside pliant, scikit-learn and joblib."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back and frame.f_globals.get("__name__", "").startswith(WRAPPERS):
         level, frame = level + 1, frame.f_back
@@ -445,10 +440,7 @@ def stack_level() -> int:
 
 @contextmanager
 def fresh(estimator: BaseEstimator) -> Iterator[None]:
-    """Drop the fitted attributes of an estimator; again, if what is done then does not end well.
-
-    So a fit that fails, or is broken off, leaves an estimator that is not fitted.
-    """
+    """Drop the fitted attributes of an estimator now, and again if the fit inside fails."""
     forget(estimator)
     try:
         yield

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,44 +13,30 @@ from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_choice, check_integer, check_points, check_real
 
 
-@dataclass(frozen=True)
-class _TestFunction:
-    """A function of points, shape (n, d), on the cube [low, high]^d."""
-
-    values: Callable[[Array], Array]
-    low: float
-    high: float
-    n_features: int
-
-
-def _f1(X: Array) -> Array:
-    u, v = X.T
+def _f1(u: Array, v: Array) -> Array:
     return np.asarray((1 + np.sin(2 * u + 3 * v)) / (3.5 + np.sin(u - v)))
 
 
-def _f2(X: Array) -> Array:
-    x = X.T
-    return np.asarray(
-        10 * np.sin(np.pi * x[0] * x[1]) + 20 * (x[2] - 0.5) ** 2 + 5 * x[3] + 10 * x[4]
-    )
+def _f2(a: Array, b: Array, c: Array, d: Array, e: Array, f: Array) -> Array:
+    return np.asarray(10 * np.sin(np.pi * a * b) + 20 * (c - 0.5) ** 2 + 5 * d + 10 * e)
 
 
-def _f3(X: Array) -> Array:
-    x = X.T
-    return np.asarray(np.exp(2 * np.pi * x[0] * np.sin(x[3]) + np.sin(x[1] * x[2])))
+def _f3(a: Array, b: Array, c: Array, d: Array) -> Array:
+    return np.asarray(np.exp(2 * np.pi * a * np.sin(d) + np.sin(b * c)))
 
 
-def _surface(X: Array) -> Array:
-    p, q = X.T - 0.5
+def _surface(u: Array, v: Array) -> Array:
+    p, q = u - 0.5, v - 0.5
     return np.asarray(42.659 * (0.1 + p * (p**4 - 10 * p**2 * q**2 + 5 * q**4 + 0.05)))
 
 
-_FUNCTIONS = {
-    "f1": _TestFunction(_f1, -2.0, 2.0, 2),
-    "f2": _TestFunction(_f2, -1.0, 1.0, 6),
-    "f3": _TestFunction(_f3, -0.25, 0.25, 4),
-    "surface": _TestFunction(_surface, -0.5, 0.5, 2),
+_FUNCTIONS: dict[str, tuple[Callable[..., Array], float, int]] = {
+    "f1": (_f1, 2.0, 2),
+    "f2": (_f2, 1.0, 6),
+    "f3": (_f3, 0.25, 4),
+    "surface": (_surface, 0.5, 2),
 }
+"""Each function, the size c of its domain [-c, c]^d, and d."""
 
 
 def cherkassky_function(X: npt.ArrayLike, function: str = "f1") -> Array:
@@ -80,11 +65,6 @@ def cherkassky_function(X: npt.ArrayLike, function: str = "f1") -> Array:
     -------
     ndarray of shape (n_samples,)
 
-    Raises
-    ------
-    ValueError
-        If there is no such function, or X has another number of features.
-
     References
     ----------
     .. [1] F. He, M. He, L. Shi, X. Huang, J. A. K. Suykens. Enhancing Kernel Flexibility via
@@ -99,8 +79,8 @@ def cherkassky_function(X: npt.ArrayLike, function: str = "f1") -> Array:
     array([25.])
     """
     check_choice("function", function, _FUNCTIONS)
-    chosen = _FUNCTIONS[function]
-    return chosen.values(check_points(X, "X", n_features=chosen.n_features))
+    values, _, d = _FUNCTIONS[function]
+    return values(*check_points(X, "X", n_features=d).T)
 
 
 def make_cherkassky(
@@ -119,8 +99,7 @@ def make_cherkassky(
     Parameters
     ----------
     n_samples : int, default=200
-        Number of points. The LAB-RBF paper trains on 200 and tests on 800, the DANK paper draws
-        400.
+        Number of points, >= 1. The LAB-RBF paper trains on 200, the DANK paper draws 400.
     function : {"f1", "f2", "f3", "surface"}, default="f1"
         Which function: see `cherkassky_function`.
     noise : float, default=0.0
@@ -135,11 +114,6 @@ def make_cherkassky(
     y : ndarray of shape (n_samples,)
         Values, with errors.
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-
     Examples
     --------
     >>> from pliant.datasets import make_cherkassky
@@ -150,9 +124,9 @@ def make_cherkassky(
     check_integer("n_samples", n_samples, least=1)
     check_choice("function", function, _FUNCTIONS)
     check_real("noise", noise, least=0)
-    chosen, rng = _FUNCTIONS[function], _generator(random_state)
-    X = rng.uniform(chosen.low, chosen.high, (n_samples, chosen.n_features))
-    y = chosen.values(X)
+    (values, size, d), rng = _FUNCTIONS[function], _generator(random_state)
+    X = rng.uniform(-size, size, (n_samples, d))
+    y = values(*X.T)
     return X, y + np.sqrt(noise * np.var(y)) * rng.standard_normal(n_samples)
 
 
@@ -185,11 +159,6 @@ def step_function(
     -------
     ndarray of the shape of x
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-
     Examples
     --------
     >>> from pliant.datasets import step_function
@@ -219,7 +188,7 @@ def make_sandwich(
     Parameters
     ----------
     n_per_class : int, default=100
-        Number of points in each class.
+        Number of points in each class, >= 1.
     random_state : int, numpy.random.Generator or None
         Seed of the draw.
 
@@ -229,11 +198,6 @@ def make_sandwich(
         The points of class +1, then those of class -1.
     y : ndarray of shape (2 n_per_class,)
         Labels +1 and -1.
-
-    Raises
-    ------
-    ValueError
-        If n_per_class < 1.
 
     References
     ----------
@@ -274,7 +238,7 @@ def make_bimodal(
     Parameters
     ----------
     n_per_class : int, default=100
-        Number of points in each class.
+        Number of points in each class, >= 1.
     deviation : float, default=0.4
         >= 0: standard deviation of each Gaussian, along each axis.
     random_state : int, numpy.random.Generator or None
@@ -287,11 +251,6 @@ def make_bimodal(
         to different corners.
     y : ndarray of shape (2 n_per_class,)
         Labels 0 and 1.
-
-    Raises
-    ------
-    ValueError
-        If n_per_class < 1 or deviation < 0.
 
     References
     ----------

@@ -9,7 +9,7 @@ from sklearn.preprocessing import minmax_scale
 from sklearn.utils import check_random_state
 
 from pliant.core.typing import Array
-from pliant.core.validation import check_points
+from pliant.core.validation import check_integer, check_points, check_real
 
 FROM_RIVER = (0.0, 0.03, 0.05, 0.14, 0.16, 0.24, 0.26, 1.5)
 """Distances from a river at which the slope of its canyon changes."""
@@ -31,7 +31,7 @@ def make_speed_problem(n: int, random_state: int = 0) -> tuple[Array, Array]:
     Parameters
     ----------
     n : int
-        Number of points.
+        Number of points, >= 2.
     random_state : int
         The seed.
 
@@ -41,14 +41,8 @@ def make_speed_problem(n: int, random_state: int = 0) -> tuple[Array, Array]:
         Scaled to [0, 1] in every feature.
     y : ndarray of shape (n,)
         Labels -1 and +1.
-
-    Raises
-    ------
-    ValueError
-        If n < 2.
     """
-    if n < 2:
-        raise ValueError(f"expected n >= 2, got {n}")
+    check_integer("n", n, least=2)
     X, y = make_classification(
         n, 14, n_informative=8, n_clusters_per_class=6, flip_y=0.05, random_state=random_state
     )
@@ -68,7 +62,7 @@ def make_clowns(
     Parameters
     ----------
     n_per_class : int
-        Number of points in each class.
+        Number of points in each class, >= 1.
     random_state : int, RandomState or None
         Seed of the draw.
 
@@ -78,14 +72,8 @@ def make_clowns(
         The arch's points, then the cloud's.
     y : ndarray of shape (2 n_per_class,)
         Labels +1 and -1.
-
-    Raises
-    ------
-    ValueError
-        If n_per_class < 1.
     """
-    if n_per_class < 1:
-        raise ValueError(f"expected n_per_class >= 1, got {n_per_class}")
+    check_integer("n_per_class", n_per_class, least=1)
     rng = check_random_state(random_state)
     x = rng.uniform(-3, 3, n_per_class)
     arch = np.column_stack([x, 6 - x**2 + rng.standard_normal(n_per_class)])
@@ -120,18 +108,14 @@ def terrain_elevation(X: npt.ArrayLike, angle: float = 0.0) -> Array:
     >>> terrain_elevation([[0.2, 0.4], [0.2, 0.64], [0.2, 0.66]])
     array([ 800., 1850., 2400.])
     """
-    east, north = _turned(check_points(X, "X", n_features=2), np.deg2rad(angle)).T
+    points, turn = check_points(X, "X", n_features=2), np.deg2rad(angle)
+    cosine, sine = np.cos(turn), np.sin(turn)
+    east, north = ((points - 0.5) @ np.array([[cosine, -sine], [sine, cosine]]) + 0.5).T
     from_main, from_tributary = north - 0.4, np.abs(east - 0.65)
     south = np.interp(-from_main, FROM_RIVER, SOUTH)
     main = np.interp(from_main, FROM_RIVER, NORTH)
     tributary = np.interp(from_tributary, FROM_RIVER, TRIBUTARY)
     return np.where(from_main > 0, np.minimum(main, tributary), south)
-
-
-def _turned(X: Array, angle: float) -> Array:
-    """Return where the points lie on the map before the canyon is turned."""
-    cosine, sine = np.cos(angle), np.sin(angle)
-    return (X - 0.5) @ np.array([[cosine, -sine], [sine, cosine]]) + 0.5
 
 
 def make_terrain(
@@ -146,7 +130,7 @@ def make_terrain(
     Parameters
     ----------
     n_samples : int, default=750
-        Number of points, uniform in the unit square.
+        Number of points, >= 1, uniform in the unit square.
     angle : float, default=0.0
         Degrees by which the canyon is turned; see `terrain_elevation`, which has the elevation
         of any point, without noise.
@@ -161,16 +145,9 @@ def make_terrain(
         East and north, in [0, 1].
     y : ndarray of shape (n_samples,)
         Elevation in metres.
-
-    Raises
-    ------
-    ValueError
-        If n_samples < 1 or noise < 0.
     """
-    if n_samples < 1:
-        raise ValueError(f"expected n_samples >= 1, got {n_samples}")
-    if not noise >= 0:
-        raise ValueError(f"expected noise >= 0, got {noise}")
+    check_integer("n_samples", n_samples, least=1)
+    check_real("noise", noise, least=0)
     rng = check_random_state(random_state)
     X = rng.uniform(size=(n_samples, 2))
     return X, terrain_elevation(X, angle) + noise * rng.standard_normal(n_samples)

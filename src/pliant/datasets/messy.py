@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 
 from pliant.core.files import replacing
 from pliant.core.typing import Array
+from pliant.core.validation import check_integer
 
 STATIONS = ("Harbour", "Market", "Museum", "Old Town", "Park", "River", "Station", "University")
 WEATHER = ("clear", "cloudy", "rain", "snow")
@@ -53,8 +54,6 @@ def write_rentals(
 
     Raises
     ------
-    ValueError
-        If n_rows < 1.
     OSError
         If the file cannot be written.
 
@@ -65,8 +64,7 @@ def write_rentals(
     >>> len(lines), lines[0]
     (601, 'rental_id;date;station;area_code;weather;temperature;humidity;wind;currency;revenue')
     """
-    if n_rows < 1:
-        raise ValueError(f"expected n_rows >= 1, got {n_rows}")
+    check_integer("n_rows", n_rows, least=1)
     lines = [";".join(COLUMNS), *_rows(n_rows, check_random_state(random_state))]
     with replacing(path) as draft:
         draft.write_text("\n".join(lines) + "\n", "utf-8")

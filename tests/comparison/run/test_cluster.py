@@ -26,7 +26,7 @@ from pliant.comparison.run.cells import perform
 from pliant.comparison.run.cluster import Cluster
 from pliant.comparison.run.journal import Journal
 from pliant.comparison.sample import Sample
-from pliant.core import collections
+from pliant.core import dask as collections
 from pliant.registry import Method
 from tests.cli.conftest import captured, patients, write
 

@@ -30,36 +30,15 @@ def test_row_numbers_stand_for_training_points():
     np.testing.assert_array_equal(kernel.diag(numbers(3, 1)), GRAM.diagonal()[[3, 1]])
 
 
-def test_kernel_rows_stand_for_new_points():
-    np.testing.assert_array_equal(kernel(ROWS, numbers(2, 0)), ROWS[:, [2, 0]])
-    np.testing.assert_array_equal(kernel(numbers(2, 0), ROWS), ROWS[:, [2, 0]].T)
-
-
-def test_which_side_is_which_matters_in_a_gram_that_is_not_symmetric():
-    lopsided = Precomputed(np.arange(9.0).reshape(3, 3))
-    np.testing.assert_array_equal(lopsided(numbers(0), numbers(2)), [[2.0]])
-    np.testing.assert_array_equal(lopsided(numbers(2), numbers(0)), [[6.0]])
-
-
 def test_two_new_points_have_no_kernel_value():
     for call in (lambda: kernel(ROWS), lambda: kernel(ROWS, ROWS)):
-        with pytest.raises(ValueError, match="no value between two new points"):
+        with pytest.raises(ValueError, match="no value between new points"):
             call()
     with pytest.raises(ValueError, match=r"k\(x, x\) of a new point is not known"):
         kernel.diag(ROWS)
 
 
-@pytest.mark.parametrize("columns", [2, 5, 7])
-def test_kernel_rows_must_be_against_all_training_points(columns):
-    rows = np.ones((2, columns))
-    said = f"expected kernel values against all 6 training points, got {columns} columns"
-    with pytest.raises(ValueError, match=said):
-        kernel(rows, numbers(0))
-    with pytest.raises(ValueError, match=said):
-        kernel(numbers(0), rows)
-
-
-@pytest.mark.parametrize("number", [-1.0, 6.0, 0.5, 1e300])
+@pytest.mark.parametrize("number", [-1.0, 6.0, 0.5, 1e100])
 def test_row_numbers_must_be_those_of_training_points(number):
     said = re.escape(f"expected row numbers of training points, 0 to 5, got {number:g}")
     bad = numbers(0, number)
@@ -81,13 +60,6 @@ def test_a_clone_shares_the_matrix():
     both = clone(WeightedSum([On(kernel, 0), Normalized(kernel)], [0.5, 0.5]))
     assert both.kernels[0].kernel.gram is GRAM
     assert both.kernels[1].kernel.gram is GRAM
-
-
-def test_values_are_float64_whatever_the_matrix_holds():
-    for dtype in (np.float32, np.int64, bool):
-        whole = Precomputed(np.eye(4).astype(dtype))
-        assert whole(numbers(0, 1), numbers(1)).dtype == np.float64
-        assert whole.diag(numbers(0, 1)).dtype == np.float64
 
 
 @pytest.mark.parametrize(
@@ -137,23 +109,6 @@ def test_a_grid_search_chooses_between_matrices_by_row_numbers():
     assert search.best_estimator_.kernel.kernels[0].gram is one
 
 
-def test_neighbours_are_not_looked_for_between_row_numbers():
-    one, other, y = several_matrices()
-    rows = np.arange(60.0)[:, None]
-    kernel = Precomputed(one) + Precomputed(other)
-    with pytest.raises(
-        ValueError, match=r"expected extension='none', got 'smooth': .* row numbers"
-    ):
-        DANKClassifier(kernel).fit(rows, y)
-    with pytest.raises(ValueError, match="divides them by their coordinates, got one of row num"):
-        DANKClassifier(kernel, partition="kmeans").fit(rows, y)
-    fitted = DANKClassifier(kernel, extension="none").fit(rows, y)
-    twin = DANKClassifier("precomputed", extension="none").fit(one + other, y)
-    np.testing.assert_allclose(
-        fitted.decision_function(rows), twin.decision_function(one + other), atol=1e-10
-    )
-
-
 def test_a_sum_with_an_indefinite_matrix_is_noticed():
     gram, _, y = several_matrices()
     gram = gram - 0.1 * np.eye(60) * np.linalg.eigvalsh(gram)[-1]
@@ -178,11 +133,3 @@ def test_a_proof_is_left_out_only_where_that_is_asked_for():
     with pytest.raises(ValueError, match=r"assume_psd=.... True or False, got 'yes'"):
         DANKClassifier(Precomputed(gram, assume_psd="yes"), extension="none").fit(rows, y)
     assert clone(Precomputed(gram, assume_psd=True)).assume_psd
-
-
-def test_a_fit_reads_the_matrix_and_does_not_change_it():
-    gram, _, y = several_matrices()
-    before = gram.copy()
-    rows = np.arange(60)[:, None]
-    DANKClassifier(Precomputed(gram), extension="none").fit(rows, y).decision_function(rows)
-    np.testing.assert_array_equal(gram, before)

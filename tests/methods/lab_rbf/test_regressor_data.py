@@ -423,7 +423,7 @@ def test_points_that_are_refused(points, message):
     ("weights", "message"),
     [
         (np.r_[np.ones(59), -1], "expected sample_weight >= 0, got -1"),
-        (np.r_[np.ones(59), np.nan], "expected finite sample_weight, got nan at row 59"),
+        (np.r_[np.ones(59), np.nan], "expected finite numbers, got nan in sample_weight at row 59"),
         (np.zeros(60), "expected some sample_weight > 0"),
         (np.ones(5), r"expected sample_weight of shape \(60,\), got \(5,\)"),
         (1.0, r"expected sample_weight of shape \(60,\)"),

@@ -1,7 +1,5 @@
 """Asymmetric kernel ridge regression: its two models, its corners, its errors."""
 
-import re
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,7 +13,6 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import KernelCenterer
 
 from pliant import AsymmetricKernelRidge, ModelFileError
-from pliant.core import blocks
 from pliant.kernels import Gaussian, Kernel
 from pliant.persistence import load_model, save_model
 from tests.reference.naive_asymmetric import augmented, objective
@@ -73,18 +70,6 @@ def test_both_models_are_those_of_equation_6(n_outputs):
     assert exact / 10 < model.condition_ < exact * 1.001
 
 
-def test_the_fitted_attributes_give_the_predictions():
-    X, y = data()
-    model = AsymmetricKernelRidge(Widening()).fit(X, y)
-    k, points = model.kernel_, model.support_vectors_
-    np.testing.assert_allclose(
-        k(NEW, points) @ model.dual_coef_ + model.intercept_, model.predict(NEW), atol=1e-14
-    )
-    np.testing.assert_allclose(
-        k(points, NEW).T @ model.second_dual_coef_, model.predict_second(NEW), atol=1e-14
-    )
-
-
 def test_a_function_an_object_and_a_matrix_are_the_same():
     X, y = data()
     model = AsymmetricKernelRidge(Widening()).fit(X, y)
@@ -99,14 +84,6 @@ def test_a_function_an_object_and_a_matrix_are_the_same():
     np.testing.assert_allclose(
         matrix.predict_second(widening(X, NEW).T), model.predict_second(NEW), rtol=0, atol=1e-14
     )
-
-
-def test_kernels_by_name_take_gamma():
-    X, y = data()
-    named = AsymmetricKernelRidge("gaussian", 0.5, gamma=0.7).fit(X, y)
-    theirs = KernelRidge(alpha=0.5, kernel="rbf", gamma=0.7).fit(X, y)
-    np.testing.assert_allclose(named.predict(NEW), theirs.predict(NEW), atol=1e-12)
-    assert AsymmetricKernelRidge().fit(X, y).kernel_.gamma == pytest.approx(1 / (2 * X.var()))
 
 
 def test_the_twin_with_intercepts_is_a_stationary_point():
@@ -212,15 +189,6 @@ def test_residuals_and_multipliers_with_weights():
     assert not model.dual_coef_[3].any()
 
 
-def test_prediction_in_blocks_is_prediction_at_once(monkeypatch):
-    X, y = data(n_outputs=2)
-    model = AsymmetricKernelRidge(Widening()).fit(X, y)
-    once = model.predict(NEW), model.predict_second(NEW)
-    monkeypatch.setattr(blocks, "BLOCK_ENTRIES", 2 * len(X) + 1)
-    np.testing.assert_allclose(model.predict(NEW), once[0], rtol=0, atol=1e-14)
-    np.testing.assert_allclose(model.predict_second(NEW), once[1], rtol=0, atol=1e-14)
-
-
 def test_a_kernel_of_fixed_second_points_has_no_second_model_elsewhere():
     X, y = data()
     model = AsymmetricKernelRidge(Fixed(X)).fit(X, y)
@@ -239,21 +207,6 @@ def test_cross_validation_slices_a_matrix_on_both_sides():
     np.testing.assert_allclose(
         by_matrix.cv_results_["mean_test_score"], by_points.cv_results_["mean_test_score"]
     )
-
-
-def test_what_is_given_is_neither_changed_nor_kept():
-    X, y = data()
-    gram, target = widening(X, X), y.copy()
-    before = gram.copy()
-    AsymmetricKernelRidge("precomputed").fit(gram, y, sample_weight=np.full(len(y), 2.0))
-    np.testing.assert_array_equal(gram, before)
-    np.testing.assert_array_equal(y, target)
-    points = X.copy()
-    model = AsymmetricKernelRidge(Widening()).fit(points, y)
-    expected = model.predict(NEW)
-    points[:] = 0.0
-    np.testing.assert_array_equal(model.predict(NEW), expected)
-    np.testing.assert_array_equal(model.set_params(alpha=9.0).predict(NEW), expected)
 
 
 def test_a_singular_matrix_is_an_error():
@@ -284,80 +237,10 @@ def test_an_ill_conditioned_matrix_is_a_warning_that_points_here():
     assert model.condition_ == pytest.approx(2e13, rel=1e-2)
 
 
-@pytest.mark.parametrize("alpha", [0, -1.0, np.nan, np.inf, "1", None, True])
-def test_alpha_is_a_number_above_zero(alpha):
-    with pytest.raises(
-        ValueError, match=re.escape(f"expected alpha > 0, a finite number, got {alpha!r}")
-    ):
-        AsymmetricKernelRidge(alpha=alpha).fit(*data())
-
-
-def test_fit_intercept_is_true_or_false():
-    with pytest.raises(ValueError, match="expected fit_intercept True or False, got 1"):
-        AsymmetricKernelRidge(fit_intercept=1).fit(*data())
-
-
-@pytest.mark.parametrize(
-    ("kernel", "gamma", "message"),
-    [
-        ("rfb", "scale", "did you mean 'rbf'"),
-        ("precomputed", 0.5, "gamma"),
-        (Gaussian(1.0), 0.5, "gamma belongs to kernels given by name"),
-        ("gaussian", -1.0, "expected gamma > 0"),
-        (lambda X, Y: np.ones((2, 2)), "scale", "to return shape"),
-        (lambda X, Y: np.full((20, 20), np.nan), "scale", "finite"),
-    ],
-)
-def test_kernels_that_cannot_be_used(kernel, gamma, message):
-    with pytest.raises(ValueError, match=message):
-        AsymmetricKernelRidge(kernel, gamma=gamma).fit(*data())
-
-
-@pytest.mark.parametrize("kernel", [3, Gaussian, None])
-def test_what_is_no_kernel(kernel):
-    with pytest.raises(TypeError, match="expected kernel to be a name"):
-        AsymmetricKernelRidge(kernel).fit(*data())
-
-
-def test_values_that_overflow_are_refused():
-    class Huge(Widening):
-        def _gram(self, X, Y):
-            return np.full((len(X), len(Y)), np.inf)
-
-    with pytest.raises(ValueError, match="expected finite kernel values"):
-        AsymmetricKernelRidge(Huge()).fit(*data())
-
-
-def test_coefficients_and_weights_that_overflow_are_refused():
+def test_coefficients_that_overflow_are_refused():
     X, y = data()
-    with pytest.raises(ValueError, match=r"targets of up to 1e\+308; scale the targets"):
-        AsymmetricKernelRidge(alpha=1e-6).fit(X, np.where(y == y.max(), 1e308, -1e308))
-    with pytest.raises(ValueError, match=r"weights of up to 1e\+308; scale the features or"):
-        AsymmetricKernelRidge("linear").fit(1e10 * X, y, np.full(len(X), 1e308))
-
-
-def spoiled(values, bad):
-    values.flat[0] = bad
-    return values
-
-
-@pytest.mark.parametrize(
-    ("X", "y", "message"),
-    [
-        (spoiled(data()[0], np.nan), data()[1], "NaN"),
-        (data()[0], spoiled(data()[1], np.nan), "NaN"),
-        (data()[0], spoiled(data()[1], np.inf), "infinity"),
-        (data()[0], data()[1][:-1], "inconsistent numbers of samples"),
-        (data()[0][0], data()[1], "2D"),
-        (data()[0][:1], data()[1][:1], "minimum of 2"),
-        (data()[0], data()[1][:, None, None], "dim"),
-        (np.array([["a", "b"], ["c", "d"]]), [0.0, 1.0], "convert"),
-        (data()[0], ["a"] * 20, "expected y to hold numbers"),
-    ],
-)
-def test_data_that_cannot_be_learned_from(X, y, message):
-    with pytest.raises(ValueError, match=message):
-        AsymmetricKernelRidge().fit(X, y)
+    with pytest.raises(ValueError, match=r"targets of up to 1e\+100; scale the features or"):
+        AsymmetricKernelRidge("linear", alpha=1e-300).fit(0.0 * X, 1e100 * np.sign(y))
 
 
 def test_a_matrix_that_is_not_square():
@@ -368,18 +251,6 @@ def test_a_matrix_that_is_not_square():
     for method in (model.predict, model.predict_second):
         with pytest.raises(ValueError, match="7 features"):
             method(widening(NEW, NEW))
-
-
-@pytest.mark.parametrize("weights", [np.zeros(20), -np.ones(20), np.ones(19), ["a"] * 20])
-def test_weights_that_cannot_be_used(weights):
-    with pytest.raises(ValueError, match="sample_weight"):
-        AsymmetricKernelRidge().fit(*data(), sample_weight=weights)
-
-
-def test_prediction_needs_a_fit():
-    for method in ("predict", "predict_second"):
-        with pytest.raises(NotFittedError):
-            getattr(AsymmetricKernelRidge(), method)(NEW)
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", Gaussian(0.5) + 0.1 * Gaussian(3.0), "precomputed"])
@@ -397,14 +268,9 @@ def test_a_fitted_model_survives_a_file(tmp_path, kernel):
     ("name", "value"),
     [
         ("dual_coef_", np.ones(19)),
-        ("dual_coef_", np.full(20, np.nan)),
-        ("second_dual_coef_", np.ones((20, 2))),
-        ("intercept_", np.zeros(2)),
         ("second_intercept_", np.nan),
         ("support_vectors_", np.ones((20, 3))),
-        ("support_vectors_", None),
         ("kernel_", "gaussian"),
-        ("kernel_", None),
     ],
 )
 def test_a_forged_file_is_refused(tmp_path, name, value):

@@ -1,5 +1,6 @@
 """Factor, rows, centres and solver of sketched ridge regression, one by one."""
 
+import pickle
 import tracemalloc
 
 import numpy as np
@@ -8,49 +9,44 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pliant import SketchedKernelRidge
+from pliant.core.device import get_device
 from pliant.core.progress import Status
-from pliant.kernels import Gaussian, Linear, On, Product, Rescaled, Scaled, Sum, WeightedSum
-from pliant.methods.sketched import costs
-from pliant.methods.sketched.centres import leverage_scores, uniform_centres
-from pliant.methods.sketched.conjugate_gradients import Stops, solve
-from pliant.methods.sketched.factor import Preconditioner, factor_of
-from pliant.methods.sketched.kernel_rows import Device, KernelRows
-from pliant.methods.sketched.rows import MemoryRows, column_sums, normal_matrix, product, residual
+from pliant.kernels import Gaussian, Laplacian, Scaled
+from pliant.methods.sketched import rows as blocks
+from pliant.methods.sketched.centres import Preconditioner, drawn_centres, factor_of
+from pliant.methods.sketched.conjugate_gradients import patience, solve
+from pliant.methods.sketched.rows import (
+    KernelValues,
+    MemoryRows,
+    column_sums,
+    normal_matrix,
+    product,
+    residual,
+)
 from tests.methods.sketched.sketched_cases import RNG, WEIGHTS, X, Y
 
-DOUBLE, SINGLE = Device(np, "float64"), Device(np, "float32")
-
-MADE_OF_GAUSSIANS = [
-    Gaussian(0.7),
-    Gaussian([1.0, 0.0, 3.0]),
-    On(Gaussian(2.0), [2, 0]),
-    Rescaled(Gaussian(1.0), 0.3, [1.0, 2.0, 3.0]),
-    Scaled(Gaussian(1.0), 5.0),
-    Sum(Gaussian(1.0), On(Gaussian(0.2), [1])),
-    Product(Gaussian(1.0), Scaled(Gaussian(0.1), 2.0)),
-    WeightedSum([Gaussian(1.0), Rescaled(Gaussian(2.0), 1.0, 2.0)], [0.25, 3.0]),
-]
+DOUBLE, SINGLE = get_device("cpu", "float64"), get_device("cpu", "float32")
 
 
-@pytest.mark.parametrize("kernel", MADE_OF_GAUSSIANS, ids=lambda k: type(k).__name__)
+@pytest.mark.parametrize("kernel", [Gaussian(0.7), Gaussian([1.0, 0.0, 3.0]), Laplacian(0.5)])
 @pytest.mark.parametrize("where", ["numpy", "torch"])
 def test_kernel_values_are_the_kernels_own(kernel, where):
     devices = [DOUBLE, SINGLE]
     if where == "torch":
-        torch = pytest.importorskip("torch", reason="needs PyTorch")
-        devices = [Device(torch, dtype, "cpu") for dtype in ("float64", "float32")]
+        pytest.importorskip("torch", reason="needs PyTorch")
+        devices = [get_device("torch", dtype) for dtype in ("float64", "float32")]
     for device, tolerance in zip(devices, (1e-12, 1e-5), strict=True):
-        values = KernelRows(kernel, X[:30], device)(X[:50])
+        values = pickle.loads(pickle.dumps(KernelValues(kernel, X[:30], device)))(X[:50])
         np.testing.assert_allclose(device.numpy(values), kernel(X[:50], X[:30]), atol=tolerance)
 
 
 def test_points_far_out_keep_their_digits():
     far = 1e7 + X[:20]
     for device, tolerance in ((DOUBLE, 1e-8), (SINGLE, 1e-6)):
-        values = KernelRows(Gaussian(1.0), far, device)(far.copy())
+        values = KernelValues(Gaussian(1.0), far, device)(far.copy())
         np.testing.assert_allclose(values, Gaussian(1.0)(X[:20]), atol=tolerance)
         spread = np.vstack([X[:10], 1e5 * X[:10]])
-        values = KernelRows(Gaussian(1.0), spread, device)(spread)
+        values = KernelValues(Gaussian(1.0), spread, device)(spread)
         np.testing.assert_allclose(values, Gaussian(1.0)(spread), atol=tolerance)
 
 
@@ -84,9 +80,10 @@ def test_a_preconditioner_of_a_singular_matrix_is_finite():
 
 
 @pytest.mark.parametrize("cache_mb", [0.0, 0.04, 10.0])
-def test_sums_over_blocks_are_those_over_all_rows(cache_mb):
+def test_sums_over_blocks_are_those_over_all_rows(cache_mb, monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_MB", 0.01)
     kernel, centres, y = Gaussian(1.0), X[:20], np.column_stack([Y, -2 * Y])
-    rows = MemoryRows(X, y, WEIGHTS, KernelRows(kernel, centres, DOUBLE), 0.01, cache_mb)
+    rows = MemoryRows(X, y, WEIGHTS, KernelValues(kernel, centres, DOUBLE), cache_mb)
     K, S = kernel(X, centres), np.diag(WEIGHTS)
     a, c = RNG.normal(size=(20, 2)), np.array([0.3, -1.0])
     assert rows.n_kept == {0.0: 0, 0.04: 260, 10.0: 400}[cache_mb]
@@ -106,14 +103,15 @@ def test_sums_over_blocks_are_those_over_all_rows(cache_mb):
         np.testing.assert_allclose(np.triu(matrix), np.triu(Z.T @ S @ Z), atol=1e-9)
 
 
-def test_kernel_values_are_kept_and_not_computed_again():
+def test_kernel_values_are_kept_and_not_computed_again(monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_MB", 0.02)
     calls = []
 
     def counted(A, B):
         calls.append(len(A))
         return A @ B.T
 
-    model = SketchedKernelRidge(counted, n_centers=30, random_state=0, solver="cg", block_mb=0.02)
+    model = SketchedKernelRidge(counted, n_centers=30, random_state=0, solver="cg")
     model.fit(X, Y)
     assert sum(calls) - 30 < 2 * len(X)  # the centres, all rows once, and few checked centres
     calls.clear()
@@ -123,12 +121,13 @@ def test_kernel_values_are_kept_and_not_computed_again():
 
 @pytest.mark.parametrize("solver", ["cg", "direct"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_memory_is_that_of_the_formula(solver, dtype):
+def test_memory_is_that_of_the_formula(solver, dtype, monkeypatch):
     rng = np.random.default_rng(0)
     n, m, block = 20_000, 300, 0.5
+    monkeypatch.setattr(blocks, "BLOCK_MB", block)
     Z, y = rng.normal(size=(n, 2)), rng.normal(size=n)
     model = SketchedKernelRidge(
-        Gaussian(2.0), 100.0, n_centers=m, block_mb=block, cache_mb=4.0, solver=solver, dtype=dtype,
+        Gaussian(2.0), 100.0, n_centers=m, cache_mb=4.0, solver=solver, dtype=dtype,
         random_state=0, tol=1e-2,
     )  # fmt: skip
     model.fit(Z[:2000], y[:2000])  # compiles
@@ -141,24 +140,15 @@ def test_memory_is_that_of_the_formula(solver, dtype):
     assert peak < 8 * n * m / 4  # the matrix of kernel values is never held
 
 
-def test_leverage_scores_with_all_rows_as_pilots_are_exact():
-    kernel, points = Gaussian(0.8), X[:70]
-    K = kernel(points)
-    for alpha in (1e-2, 1.0):
-        exact = np.diag(K @ np.linalg.inv(K + alpha * np.eye(70)))
-        scores = leverage_scores(kernel, points, points, alpha, 70.0)
-        np.testing.assert_allclose(scores, exact / exact.max(), rtol=1e-6)
-
-
-def test_uniform_centres_are_rows_of_positive_weight_without_repetition():
+def test_drawn_centres_are_rows_of_positive_weight_without_repetition():
     weights = np.where(np.arange(400) % 4 == 0, 0.0, 1.0 + np.arange(400) % 3)
     draw = np.random.RandomState(0)
-    centres = uniform_centres(lambda rows: X[rows], weights, 100, draw)
+    centres = drawn_centres(X, weights, 100, draw)
     assert len({*centres.rows}) == 100
     assert (np.diff(centres.rows) > 0).all()
     assert (weights[centres.rows] > 0).all()
     assert centres.weights.sum() == pytest.approx(weights.sum())
-    every = uniform_centres(lambda rows: X[rows], weights, 300, draw)
+    every = drawn_centres(X, weights, 300, draw)
     np.testing.assert_array_equal(every.rows, np.flatnonzero(weights))
     np.testing.assert_array_equal(every.weights, weights[weights > 0])
 
@@ -187,6 +177,10 @@ class Certificate:
         self.gradient, self.gaps, self.value, self.gap = gradient, gaps, value, float(gaps.sum())
 
 
+def quietly(step):
+    return None
+
+
 def dense(seed=0, n=30, spread=3.0):
     rng = np.random.default_rng(seed)
     Q = np.linalg.qr(rng.normal(size=(n, n)))[0]
@@ -196,46 +190,40 @@ def dense(seed=0, n=30, spread=3.0):
 
 def test_conjugate_gradients_solve_each_right_hand_side_to_its_gap():
     problem = dense()
-    stops = Stops(np.array([1e-10, 1e-2, 0.0]), 500, lambda step: None)
-    result = solve(problem, lambda: np.copy, stops)
+    gaps = np.array([1e-10, 1e-2, 0.0])
+    result = solve(problem, lambda: np.copy, gaps, 500, quietly)
     assert result.status is Status.CONVERGED
     best = np.linalg.solve(problem.matrix, problem.right)
     excess = np.einsum("ij,ij->j", result.x - best, problem.matrix @ (result.x - best))
-    assert (excess <= stops.gaps).all()
+    assert (excess <= gaps).all()
     np.testing.assert_array_equal(result.x[:, 2], 0.0)
-    exact = solve(dense(), lambda: Preconditioner(np.asfortranarray(problem.matrix), 1e-12), stops)
+    inverse = Preconditioner(np.asfortranarray(problem.matrix), 1e-12)
+    exact = solve(dense(), lambda: inverse, gaps, 500, quietly)
     assert exact.n_iter <= 2
 
 
 def test_after_its_patience_it_solves_at_once():
     problem = dense(spread=8.0)
-    stops = Stops(np.full(3, 1e-6), 500, lambda step: None)
-    made = []
+    gaps, made = np.full(3, 1e-6), []
 
     def exact():
         made.append(problem.products)
         inverse = np.linalg.inv(problem.matrix)
         return lambda r: inverse @ r
 
-    result = solve(problem, lambda: np.copy, stops, patience=7, exact=exact)
+    result = solve(problem, lambda: np.copy, gaps, 500, quietly, patience=7, exact=exact)
     assert made == [7]
     assert result.status is Status.CONVERGED
     assert 8 <= result.n_iter <= 10
-    limited = solve(dense(spread=8.0), lambda: np.copy, Stops(np.full(3, 1e-6), 7, stops.callback))
+    limited = solve(dense(spread=8.0), lambda: np.copy, gaps, 7, quietly)
     assert limited.status is Status.MAX_ITER
     assert limited.n_iter == 7
 
 
 def test_patience_is_the_cost_of_the_matrix_in_iterations():
-    value = costs.value_cost(Gaussian(), 10)
-    few = costs.patience(value=value, n_centres=20, n_targets=1, kept=0.0)
-    many = costs.patience(value=value, n_centres=2000, n_targets=1, kept=0.0)
-    kept = costs.patience(value=value, n_centres=2000, n_targets=1, kept=1.0)
-    targets = costs.patience(value=value, n_centres=2000, n_targets=400, kept=1.0)
+    few = patience(value=2.1, n_centres=20, n_targets=1, kept=0.0)
+    many = patience(value=2.1, n_centres=2000, n_targets=1, kept=0.0)
+    kept = patience(value=2.1, n_centres=2000, n_targets=1, kept=1.0)
+    targets = patience(value=2.1, n_centres=2000, n_targets=400, kept=1.0)
     assert few == targets == 0
     assert 30 < many < kept < 200
-    for kernel in MADE_OF_GAUSSIANS[2:5]:
-        assert costs.value_cost(kernel, 10) == value
-    for kernel in MADE_OF_GAUSSIANS[5:]:
-        assert costs.value_cost(kernel, 10) == 2 * value
-    assert costs.value_cost(Scaled(Linear(), 2.0), 10) == costs.OTHER

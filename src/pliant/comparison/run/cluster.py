@@ -32,7 +32,7 @@ from pliant.comparison.run.on_worker import (
     versions,
 )
 from pliant.comparison.sample import Sample
-from pliant.core.collections import load
+from pliant.core.dask import load
 from pliant.core.progress import is_over
 from pliant.core.text import bytes_of, printable, quoted
 from pliant.registry import Method

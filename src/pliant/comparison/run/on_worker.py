@@ -24,7 +24,7 @@ from pliant.comparison.run.isolation import close_all, perform_apart
 from pliant.comparison.run.journal import PACKAGES
 from pliant.comparison.run.memory import ADVICE
 from pliant.comparison.sample import Sample
-from pliant.core.collections import load
+from pliant.core.dask import load
 from pliant.core.text import bytes_of, count, quoted
 
 NEEDS = "comparisons on a cluster"

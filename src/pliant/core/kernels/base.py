@@ -7,20 +7,19 @@ from collections.abc import Callable
 from functools import cache
 from itertools import chain
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
 
-from pliant.core.kernels.gaussian_process import GaussianProcessInterface
 from pliant.core.threads import blas_limited, one_blas_thread
 from pliant.core.typing import Array, Between
 from pliant.core.validation import check_points, check_real, check_vector
 
 
-class Kernel(GaussianProcessInterface, BaseEstimator, ABC):
+class Kernel(BaseEstimator, ABC):
     """A function k(x, y) of two points, evaluated on two sets of points at once.
 
     A subclass keeps its hyper-parameters under the names of its ``__init__`` and implements
@@ -28,7 +27,8 @@ class Kernel(GaussianProcessInterface, BaseEstimator, ABC):
     ``*`` with kernels, ``*`` with positive numbers, and works wherever scikit-learn takes a
     callable kernel: ``SVC(kernel=k)``, ``KernelPCA(kernel=k)``, ``KernelRidge(kernel=k)``,
     ``Nystroem(kernel=k)``, ``SpectralClustering(affinity=k)``, ``pairwise_kernels(X, metric=k)``
-    and ``GaussianProcessRegressor(kernel=k)``.
+    and ``GaussianProcessRegressor(kernel=k)``, which tunes none of its hyper-parameters
+    (``ConstantKernel() * k + WhiteKernel()`` tunes a scale and the noise).
 
     Attributes
     ----------
@@ -43,6 +43,10 @@ class Kernel(GaussianProcessInterface, BaseEstimator, ABC):
 
     _bounded: ClassVar[bool] = False
     """Whether values are finite for all finite points."""
+
+    requires_vector_input: ClassVar[bool] = True
+    n_dims: ClassVar[int] = 0
+    """For scikit-learn's Gaussian processes: points are rows of numbers, no hyper-parameters."""
 
     def __call__(
         self, X: npt.ArrayLike, Y: npt.ArrayLike | None = None, *, eval_gradient: bool = False
@@ -68,12 +72,12 @@ class Kernel(GaussianProcessInterface, BaseEstimator, ABC):
         Raises
         ------
         TypeError, ValueError
-            If the points are sparse, not finite numbers, of another shape, or differ in d; if Y
-            is None, or X itself, and the kernel is not symmetric; or if a value would not be a
-            finite number.
+            If the points are sparse, not numbers up to 1e100, of another shape, or differ in d; if
+            Y is None, or X itself, and the kernel is not symmetric; or if a value is not finite.
         """
         if Y is not None and _is_point(X) and _is_point(Y):
-            return float(self._between_sets(_as_row(X, "X"), _as_row(Y, "Y"))[0, 0])
+            x, y = check_points(np.asarray(X)[None], "X"), check_points(np.asarray(Y)[None], "Y")
+            return float(self._between_sets(x, y)[0, 0])
         if (Y is None or Y is X) and not self.symmetric:
             self._refuse_one_set()
         X = check_points(X, "X")
@@ -104,11 +108,10 @@ class Kernel(GaussianProcessInterface, BaseEstimator, ABC):
         return result
 
     def _refuse_one_set(self) -> None:
-        """Raise ValueError: the values between one set of points are no symmetric matrix."""
+        """Raise ValueError: values of an asymmetric kernel among one set are no Gram matrix."""
         raise ValueError(
             "expected a symmetric kernel for one set of points, as scikit-learn's kernel methods "
-            f"need it, got {type(self).__name__}, which is not symmetric; call k(X, Y) with two "
-            "sets (k(X, X.copy()) for the values of X among themselves), or use a symmetric kernel"
+            f"need it, got {type(self).__name__}, which is not symmetric; call k(X, X.copy())"
         )
 
     def _check_pair(self, X: Array, Y: Array) -> None:
@@ -161,8 +164,32 @@ class Kernel(GaussianProcessInterface, BaseEstimator, ABC):
             return NotImplemented
         return Scaled(self, other)
 
+    hyperparameters: ClassVar[list[Any]] = []
+    bounds: ClassVar[Array] = np.empty((0, 2))
+    """Hyper-parameters that a Gaussian process tunes, and their bounds: none."""
 
-GaussianProcessKernel.register(Kernel)
+    @property
+    def theta(self) -> Array:
+        """The values of hyper-parameters that a Gaussian process tunes, shape (0,)."""
+        return np.empty(0)
+
+    @theta.setter
+    def theta(self, theta: npt.ArrayLike) -> None:
+        if np.size(theta):
+            raise ValueError(f"expected theta of shape (0,), got {np.shape(theta)}")
+
+    def clone_with_theta(self, theta: npt.ArrayLike) -> Self:
+        """Return a copy; theta has shape (0,)."""
+        copy: Self = clone(self)
+        copy.theta = np.asarray(theta)
+        return copy
+
+    def is_stationary(self) -> bool:
+        """Return whether k depends on x - y alone; not known, so False."""
+        return False
+
+
+GaussianProcessKernel.register(Kernel)  # accepted by its kernels, and by `pairwise_kernels`
 
 
 def _is_point(X: npt.ArrayLike) -> bool:
@@ -171,11 +198,6 @@ def _is_point(X: npt.ArrayLike) -> bool:
         return np.ndim(X) == 1
     except ValueError:  # rows of different lengths, which `check_points` explains
         return False
-
-
-def _as_row(point: npt.ArrayLike, name: str) -> Array:
-    """Return one point as a checked array of shape (1, d)."""
-    return check_points(np.asarray(point)[None], name)
 
 
 class FunctionKernel(Kernel):
@@ -210,35 +232,40 @@ class FunctionKernel(Kernel):
         return gram
 
 
-class _Pair(Kernel):
-    """Two kernels; symmetric and PSD if both are."""
+class _Wrapped(Kernel):
+    """A kernel made of others, the parameters `_parts`; symmetric and PSD if all of them are."""
 
-    def __init__(self, left: Kernel, right: Kernel) -> None:
-        self.left = left
-        self.right = right
+    kernel: Kernel
+    _parts: ClassVar[tuple[str, ...]] = ("kernel",)
 
     @property
     def symmetric(self) -> bool:  # type: ignore[override]
-        """Whether both are symmetric."""
-        return self.left.symmetric and self.right.symmetric
+        """Whether all inner kernels are symmetric."""
+        return all(getattr(self, part).symmetric for part in self._parts)
 
     @property
     def psd(self) -> bool:  # type: ignore[override]
-        """Whether both are positive semi-definite."""
-        return self.left.psd and self.right.psd
+        """Whether all inner kernels are positive semi-definite."""
+        return all(getattr(self, part).psd for part in self._parts)
 
     def _check_pair(self, X: Array, Y: Array) -> None:
-        self.left._check_pair(X, Y)
-        self.right._check_pair(X, Y)
+        for part in self._parts:
+            getattr(self, part)._check_pair(X, Y)
 
 
-class Sum(_Pair):
+class Sum(_Wrapped):
     """k(x, y) = left(x, y) + right(x, y).
 
     Parameters
     ----------
     left, right : Kernel
     """
+
+    _parts = ("left", "right")
+
+    def __init__(self, left: Kernel, right: Kernel) -> None:
+        self.left = left
+        self.right = right
 
     def _gram(self, X: Array, Y: Array) -> Array:
         return self.left._gram(X, Y) + self.right._gram(X, Y)
@@ -247,7 +274,7 @@ class Sum(_Pair):
         return self.left._diagonal(X) + self.right._diagonal(X)
 
 
-class Product(_Pair):
+class Product(_Wrapped):
     """k(x, y) = left(x, y) right(x, y).
 
     Parameters
@@ -255,30 +282,17 @@ class Product(_Pair):
     left, right : Kernel
     """
 
+    _parts = ("left", "right")
+
+    def __init__(self, left: Kernel, right: Kernel) -> None:
+        self.left = left
+        self.right = right
+
     def _gram(self, X: Array, Y: Array) -> Array:
         return self.left._gram(X, Y) * self.right._gram(X, Y)
 
     def _diagonal(self, X: Array) -> Array:
         return self.left._diagonal(X) * self.right._diagonal(X)
-
-
-class _Wrapped(Kernel):
-    """One kernel; symmetric and PSD if it is."""
-
-    kernel: Kernel
-
-    @property
-    def symmetric(self) -> bool:  # type: ignore[override]
-        """Whether the inner kernel is symmetric."""
-        return self.kernel.symmetric
-
-    @property
-    def psd(self) -> bool:  # type: ignore[override]
-        """Whether the inner kernel is positive semi-definite."""
-        return self.kernel.psd
-
-    def _check_pair(self, X: Array, Y: Array) -> None:
-        self.kernel._check_pair(X, Y)
 
 
 class Scaled(_Wrapped):
@@ -321,8 +335,7 @@ class Normalized(_Wrapped):
         return self.kernel._diagonal(X) / self._length(X) ** 2
 
     def _length(self, X: Array) -> Array:
-        with np.errstate(over="ignore", invalid="ignore"):
-            diagonal = self.kernel._diagonal(X)
+        diagonal = self.kernel._diagonal(X)
         if not (np.isfinite(diagonal) & (diagonal > 0)).all():
             row = int(np.argmin(np.where(np.isfinite(diagonal), diagonal, -np.inf)))
             raise ValueError(
@@ -375,39 +388,6 @@ class Exponential(_Wrapped):
         return np.exp(values, out=values)
 
 
-class Centered(_Wrapped):
-    """The kernel of the feature vectors minus their mean over given points.
-
-    k(x, y) = kernel(x, y) - mean_i kernel(p_i, y) - mean_j kernel(x, p_j)
-              + mean_ij kernel(p_i, p_j).
-
-    Parameters
-    ----------
-    kernel : Kernel
-    points : array of shape (n, d)
-        The p_i, usually the training points.
-    """
-
-    def __init__(self, kernel: Kernel, points: npt.ArrayLike) -> None:
-        self.kernel = kernel
-        self.points = points
-
-    def _gram(self, X: Array, Y: Array) -> Array:
-        towards_x, towards_y, centre = self._means(X, Y)
-        return self.kernel._gram(X, Y) - towards_y - towards_x[:, None] + centre
-
-    def _diagonal(self, X: Array) -> Array:
-        towards_x, towards_y, centre = self._means(X, X)
-        return self.kernel._diagonal(X) - towards_y - towards_x + centre
-
-    def _means(self, X: Array, Y: Array) -> tuple[Array, Array, Any]:
-        """Return the means over the given points: of k(x, p_j), k(p_i, y) and k(p_i, p_j)."""
-        points = check_points(self.points, "points", n_features=X.shape[1])
-        towards_y = self.kernel._gram(points, Y).mean(axis=0)
-        towards_x = self.kernel._gram(X, points).mean(axis=1)
-        return towards_x, towards_y, self.kernel._gram(points, points).mean()
-
-
 class Rescaled(_Wrapped):
     """k((x - offset)/width, (y - offset)/width).
 
@@ -429,8 +409,7 @@ class Rescaled(_Wrapped):
         width = check_vector("width", self.width, X.shape[1])
         if (width == 0).any():
             raise ValueError(f"expected width != 0, got 0 for feature {int(np.argmin(width != 0))}")
-        with np.errstate(over="ignore"):
-            return np.clip((X - offset) / width, -_LARGEST, _LARGEST)
+        return np.asarray((X - offset) / width)
 
     def _gram(self, X: Array, Y: Array) -> Array:
         left = self.rescale(X)
@@ -438,9 +417,6 @@ class Rescaled(_Wrapped):
 
     def _diagonal(self, X: Array) -> Array:
         return self.kernel._diagonal(self.rescale(X))
-
-
-_LARGEST = float(np.finfo(np.float64).max)
 
 
 def parameters(kernel: Kernel) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a new point inherits from the training points: rules for one new point at a time.
+"""Rules by which a new point inherits a value of the training points, one point at a time.
 
 The adaptive matrix of DANK is learned for pairs of training points only. A new point x gets its
 share by one of three rules (Liu et al. 2020, section 2.3, and its smooth counterpart):
@@ -12,9 +12,8 @@ share by one of three rules (Liu et al. 2020, section 2.3, and its smooth counte
 
 Each one is exact at the training points (where several are equal, the smooth rule takes the mean
 of their values, the others the first of them). Of equally near training points the first one is
-the nearer. The paper ranks a new point among the other new
-points, so that a prediction depends on its batch: `batch_reciprocal_neighbors` is that rule,
-as a function of its own.
+the nearer. The paper ranks a new point among the other new points, so that a prediction depends on
+its batch: `batch_reciprocal_neighbors`.
 """
 
 from __future__ import annotations
@@ -45,8 +44,7 @@ ROUNDING = 1e-14
 class CoordinateNeighbors:
     """Training points by their coordinates, shape (n, d); Euclidean distance.
 
-    A point that equals a training point bit for bit is recognised as it, at distance zero, without
-    a search. Of equal training points the first one is taken.
+    A new point that equals one bit for bit is at distance zero of the first that it equals.
     """
 
     def __init__(self, points: npt.ArrayLike) -> None:
@@ -242,16 +240,13 @@ def _reciprocal_of_all(neighbors: Neighbors, X: Array) -> Indices:
 def smooth(neighbors: Neighbors, X: Array, pooled: Array, k: int) -> Array:
     """Return the inverse-distance mean of values over the k nearest training points, (m,).
 
-    It is zero where all of them are infinitely far.
-
     `pooled` are the values at the training points, as `neighbors.pool` returns them.
     """
     distances, indices = neighbors.query(X, min(k, len(neighbors)))
     here = distances == 0.0
     with np.errstate(divide="ignore"):
         weights = np.where(here.any(axis=1, keepdims=True), here, 1.0 / distances)
-    total = weights.sum(axis=1, keepdims=True)
-    weights = np.divide(weights, total, out=np.zeros_like(weights), where=total > 0.0)
+    weights = weights / weights.sum(axis=1, keepdims=True)
     return np.asarray((weights * pooled[indices]).sum(axis=1))
 
 

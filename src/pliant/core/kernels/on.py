@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pliant.core.kernels.base import Kernel, _Wrapped, parameters
-from pliant.core.text import close_names, listed, printable, quoted
+from pliant.core.text import meant, quoted
 from pliant.core.typing import Array, Between, Indices
 from pliant.core.validation import plain
 
@@ -16,9 +16,8 @@ from pliant.core.validation import plain
 class On(_Wrapped):
     """A kernel of some columns: k(x, y) = kernel(x[columns], y[columns]).
 
-    Estimators that take ``kernel=`` look names up in the columns of the data frame that they are
-    fitted on; what they learn holds positions. `resolved` does the same by hand. Elsewhere names
-    have no meaning, and a call raises a ValueError.
+    Estimators look names up in the columns of the data frame that they are fitted on; what they
+    learn holds positions. `resolved` does the same by hand. Elsewhere a name is a ValueError.
 
     Parameters
     ----------
@@ -195,14 +194,13 @@ def _place(name: str, n_features: int, names: list[str] | None) -> int:
             f"not known here, got {quoted(name)}; fit an estimator on a data frame, or use "
             "On.resolved"
         )
-    if names.count(name) == 1:
-        return names.index(name)
-    if name in names:
+    if names.count(name) > 1:
         raise ValueError(
             f"expected On(columns=...) as names that stand once, got {quoted(name)}, the name "
             f"of {names.count(name)} features"
         )
-    close = " or ".join(map(quoted, close_names(name, names)))
-    known = listed([printable(each) for each in names], 10)
-    hint = f"did you mean {close}?" if close else f"there are: {known}"
-    raise ValueError(f"expected On(columns=...) among the features, got {quoted(name)}; {hint}")
+    if name not in names:
+        raise ValueError(
+            f"expected On(columns=...) among the features, got {quoted(name)}; {meant(name, names)}"
+        )
+    return names.index(name)

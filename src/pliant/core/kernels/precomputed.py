@@ -18,10 +18,9 @@ class Precomputed(Kernel):
     written as the row of its kernel values against all n points of the matrix. Two new points have
     no kernel value.
 
-    The matrix may hold more points than an estimator is fitted on: with the kernel values of all
-    samples, training and test samples are both row numbers. So cross-validation works on matrices
-    from elsewhere, of graphs or texts: ``X = np.arange(n)[:, None]``, and a split of X chooses rows
-    and columns of the matrix.
+    The matrix may hold more points than an estimator is fitted on. So cross-validation works on
+    matrices from elsewhere, of graphs or texts: with ``X = np.arange(n)[:, None]`` a split of X
+    chooses rows and columns of the matrix.
 
     Parameters
     ----------
@@ -29,10 +28,9 @@ class Precomputed(Kernel):
         The Gram matrix, n >= 2. It is shared, not copied, by `sklearn.base.clone` and by the
         estimators that are fitted with this kernel: do not change it afterwards.
     assume_psd : bool, default=False
-        Whether to take your word that the matrix is positive semi-definite. Otherwise a fit proves
-        it by a Cholesky factorisation, O(n^3), which can take longer than all the rest of the fit.
-        If the assumption is wrong, the certified gap bounds nothing. That the matrix is symmetric
-        is checked in either case.
+        Whether to skip the proof that the matrix is positive semi-definite, a Cholesky
+        factorisation, O(n^3), which can take longer than the rest of the fit. If the assumption is
+        wrong, the certified gap bounds nothing. Symmetry is checked in either case.
 
     Examples
     --------
@@ -79,9 +77,8 @@ class Precomputed(Kernel):
         if X.shape[1] == 1:
             return self._against_all(Y)[:, self._numbers(X)].T
         raise ValueError(
-            "expected one side to name training points by their row numbers, got two sets of "
-            "kernel rows: a precomputed kernel has no value between two new points; give the "
-            "training points as one column, np.arange(n)[:, None]"
+            "expected one side to name training points by their row numbers, np.arange(n)[:, None],"
+            " got two sets of kernel rows: a precomputed kernel has no value between new points"
         )
 
     def _diagonal(self, X: Array) -> Array:

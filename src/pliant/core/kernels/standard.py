@@ -25,9 +25,6 @@ from pliant.core.validation import check_choice, check_integer, check_real, chec
 FARTHEST = 1e-10 / np.finfo(np.float64).eps
 """Exponents gamma |x|^2 up to this have an absolute error of about 1e-10 at most."""
 
-FAR = 1e100
-"""Sizes of features up to this, and down to its inverse, have squares in the range of floats."""
-
 TILE_ROWS, TILE_ENTRIES = 128, 100_000
 """Values computed at once: they should stay in a processor's second cache."""
 
@@ -41,11 +38,7 @@ class _Stationary(Kernel):
     """A feature times c has the distances of one whose gamma is times c^(1/power)."""
 
     def _isotropic(self, X: Array, Y: Array) -> tuple[Array, Array, float]:
-        """Return points that have these kernel values with one gamma, and that gamma.
-
-        The largest gamma is the one, so that no number overflows, and points whose features have
-        equal ones are left as they are.
-        """
+        """Return points with these kernel values for one gamma, and that gamma, the largest."""
         gamma, shares = self._shares(X.shape[1])
         if shares is None:
             return X, Y, gamma
@@ -163,17 +156,12 @@ class Matern(_Stationary):
         X, Y, gamma = self._isotropic(X, Y)
         r = cdist(X, Y, "euclidean")
         r *= np.sqrt(4.0 * self.nu * gamma)
-        np.minimum(r, FAR, out=r)  # the exponential is zero long before; its factor stays finite
-        factor = self._factor(r)
+        factor: Any = 1.0  # the polynomial in r that smooths exp(-r)
+        if self.nu > 0.5:
+            factor = 1.0 + r if self.nu == 1.5 else 1.0 + r * (1.0 + r / 3.0)
         gram = exponentials(r, -1.0)
         gram *= factor
         return gram
-
-    def _factor(self, r: Array) -> Array | float:
-        """Return the polynomial in r that smooths exp(-r)."""
-        if self.nu == 0.5:
-            return 1.0
-        return 1.0 + r if self.nu == 1.5 else 1.0 + r * (1.0 + r / 3.0)
 
 
 class TL1(Kernel):
@@ -207,7 +195,7 @@ class _Exponents:
         (y, 1, -b), with the origin moved to a centre and b = gamma |y|^2.
     gamma : float
     reach : float
-        The largest b; inf or nan where it overflows.
+        The largest b.
     """
 
     right: Array
@@ -220,8 +208,7 @@ class _Exponents:
         n, d = points.shape
         right = np.ones((n, d + 2))
         np.subtract(points, centre, out=right[:, :d])
-        with np.errstate(over="ignore"):
-            sizes = gamma * np.einsum("ij,ij->i", right[:, :d], right[:, :d])
+        sizes = gamma * np.einsum("ij,ij->i", right[:, :d], right[:, :d])
         np.negative(sizes, out=right[:, -1])
         return cls(right, gamma, float(sizes.max(initial=0.0)))
 
@@ -412,21 +399,12 @@ def as_kernel(
 
 
 def _total_range(X: Array) -> float:
-    """Return the sum of the ranges of the features, or their number where all points are equal.
-
-    Raises ValueError if that sum leaves the range of floats.
-    """
-    with np.errstate(over="ignore"):
-        total = float(np.ptp(X, axis=0).sum())
-    if not total < np.inf:
-        raise ValueError(
-            "expected features whose ranges have a finite sum for kernel='tl1', got values up to "
-            f"{np.abs(X).max():.3g}; scale the features"
-        )
-    return total or float(X.shape[1])
+    """Return the sum of the ranges of the features, or their number where all points are equal."""
+    return float(np.ptp(X, axis=0).sum()) or float(X.shape[1])
 
 
 def _refuse_gamma(gamma: float | str, why: str) -> None:
+    """Raise ValueError unless gamma has its default."""
     if not (isinstance(gamma, str) and gamma == "scale"):
         raise ValueError(f"expected gamma='scale' (its default), got {gamma!r}: {why}")
 
@@ -446,20 +424,13 @@ def _gamma_value(gamma: float | str, X: Array) -> float:
 def scaled_gamma(X: Array) -> float:
     """Return 1/(n_features var(X)), or 1/n_features where all numbers are equal but for rounding.
 
-    Raises
-    ------
-    ValueError
-        If that number leaves the range of floats.
+    Raises ValueError for features so small that their variance underflows.
     """
     largest, d = float(np.abs(X).max(initial=0.0)), X.shape[1]
-    unit = 1.0 if 1.0 / FAR < largest < FAR or largest == 0.0 else largest
-    spread = float((X if unit == 1.0 else X / unit).var(dtype=np.float64))
-    if not spread > (1e-12 * largest / unit) ** 2:
-        return 1.0 / d
-    gamma = 1.0 / (d * spread) / unit / unit
-    if not np.finfo(np.float64).tiny <= gamma < np.inf:
+    spread = float(X.var(dtype=np.float64))
+    if spread < 1e-300 and np.ptp(X) > 0:
         raise ValueError(
-            "expected features with a finite variance for gamma='scale', and a finite inverse of "
-            f"it, got values up to {largest:.3g}; scale the features"
+            "expected features whose variance does not underflow for gamma='scale', got values of "
+            f"up to {largest:.3g}; scale the features"
         )
-    return gamma
+    return 1.0 / (d * spread) if spread > (1e-12 * largest) ** 2 else 1.0 / d

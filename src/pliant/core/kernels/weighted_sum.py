@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from pliant.core.kernels.base import Kernel
 from pliant.core.kernels.names import short_name
+from pliant.core.text import one_line
 from pliant.core.typing import Array
 from pliant.core.validation import check_vector
 
@@ -66,9 +67,9 @@ class WeightedSum(Kernel):
             )
         for place, kernel in enumerate(kernels):
             if not isinstance(kernel, Kernel):
-                got = " ".join(repr(kernel).split())
                 raise ValueError(
-                    f"expected WeightedSum(kernels=...) to hold kernels, got {got:.200} at {place}"
+                    "expected WeightedSum(kernels=...) to hold kernels, got "
+                    f"{one_line(kernel, 200)} at {place}"
                 )
         weights = check_vector("WeightedSum(weights=...)", self.weights, len(kernels))
         return list(zip(kernels, weights.tolist(), strict=True))

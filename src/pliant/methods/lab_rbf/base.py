@@ -11,8 +11,8 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from pliant.core.dask import by_partition
 from pliant.core.kernels.base import Kernel
-from pliant.core.lazily import by_partition
 from pliant.core.progress import CallbackSupport, FitProgress, with_callbacks
 from pliant.core.summary import FunctionSummary, Summary
 from pliant.core.threads import blas_limited

@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin
 
-from pliant.core.lazily import by_partition
+from pliant.core.dask import by_partition
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import Constraint, check_real, class_codes, one_of, plain, validate_data

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import is_classifier
 
-from pliant.core.collections import Block, Rows, Sample, load, reduced
+from pliant.core.dask import Block, Rows, Sample, load, reduced
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_random_state
@@ -161,14 +161,15 @@ def draw(model: Any, X: Any, y: Any, sample_weight: Any) -> Drawn:
     """Draw the sample that a model is learned from, by its parameters."""
     if y is None:
         raise ValueError(f"expected y, the targets of {type(model).__name__}, got None")
-    rows = Rows.of(X, y, sample_weight, labelled=is_classifier(model))
-    groups = rows.groups()
-    encode = model._encoder([group.label for group in groups])
+    labelled = is_classifier(model)
+    rows = Rows.of(X, y, sample_weight, labelled=labelled)
+    used = rows.y if rows.weights is None else rows.y[rows.weights > 0]
+    encode = model._encoder(np.unique(used).tolist() if labelled else [])
     most = max(SAMPLED, model.max_bandwidth_rows)
-    places = rows.draw(groups, most, check_random_state(model.random_state))
-    support = [] if isinstance(model.support, str) else model.support
-    also = np.asarray(support, dtype=np.intp)
-    return Drawn(rows.take(places, also, partial(_extent, encode)), rows, encode)
+    numbers = rows.draw(most, check_random_state(model.random_state), labelled=labelled)
+    if not isinstance(model.support, str):
+        numbers = np.union1d(numbers, np.intersect1d(model.support, np.arange(len(rows))))
+    return Drawn(rows.take(numbers, partial(_extent, encode)), rows, encode)
 
 
 def as_columns(y: npt.NDArray[Any]) -> Array:

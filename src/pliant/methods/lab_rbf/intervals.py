@@ -30,7 +30,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from pliant.core.lazily import by_partition
+from pliant.core.dask import by_partition
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
 from pliant.core.validation import check_share, check_vector, is_collection

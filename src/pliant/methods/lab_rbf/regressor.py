@@ -10,7 +10,7 @@ import numpy.typing as npt
 import scipy.sparse
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from pliant.core.lazily import by_partition
+from pliant.core.dask import by_partition
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import (

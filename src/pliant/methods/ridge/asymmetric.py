@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import LinAlgWarning, lu_solve
+from scipy.linalg.lapack import dgecon, dgetrf
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.blocks import in_blocks
 from pliant.core.kernels.base import Kernel
 from pliant.core.kernels.standard import as_kernel
-from pliant.core.linalg import LUFactors, lu_factors, scale_rows
+from pliant.core.linalg import scale_rows
 from pliant.core.summary import FunctionSummary, Summary
-from pliant.core.text import one_line
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
 from pliant.core.validation import (
     Constraint,
+    check_finite,
     check_flag,
     check_parameters,
     check_points,
     check_targets,
     check_weights,
     real_number,
+    stack_level,
     validate_data,
 )
 
@@ -189,24 +193,14 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         weights = check_weights(sample_weight, points)
         names = getattr(self, "feature_names_in_", None)
         kernel = as_kernel(self.kernel, points, self.gamma, names)
-        if self._precomputed:
-            gram = _square(points)
-        else:
-            gram = _finite(kernel._between_sets(points, points), kernel)
+        gram = _square(points) if self._precomputed else kernel._between_sets(points, points)
         solution = _solved(gram, targets, weights, alpha, self.fit_intercept)
-        first, second = solution.coefficients
-        residuals, multipliers = solution.residuals, (alpha * second, alpha * first)
-        if not np.isfinite([*residuals, *multipliers, first, second]).all():
-            raise ValueError(
-                f"expected finite coefficients, got inf or NaN with alpha = {alpha:g} and targets "
-                f"of up to {np.abs(targets).max():.3g}; scale the targets, or change alpha"
-            )
         self.kernel_ = None if self._precomputed else kernel
         self.support_vectors_: Any = None if self._precomputed else points.copy()
-        self.dual_coef_, self.second_dual_coef_ = first, second
+        first, second = self.dual_coef_, self.second_dual_coef_ = solution.coefficients
         self.intercept_, self.second_intercept_ = solution.intercepts
-        self.residuals_, self.second_residuals_ = residuals
-        self.multipliers_, self.second_multipliers_ = multipliers
+        self.residuals_, self.second_residuals_ = solution.residuals
+        self.multipliers_, self.second_multipliers_ = alpha * second, alpha * first
         self.condition_ = solution.condition
         return self
 
@@ -220,7 +214,13 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
             New points t; for kernel="precomputed", k(t_i, x_j) in row i, column j.
         """
         check_is_fitted(self)
-        return self._expand(X, self._values, self.dual_coef_, self.intercept_)
+        points = validate_data(self, X, reset=False, dtype=np.float64)
+        return in_blocks(points, len(self.dual_coef_), self._first)
+
+    def _first(self, X: Array) -> Array:
+        """Return f1 of checked points."""
+        values = X if self.kernel_ is None else self.kernel_(X, self.support_vectors_)
+        return np.asarray(values @ self.dual_coef_ + self.intercept_)
 
     @blas_limited
     def predict_second(self, X: npt.ArrayLike) -> Array:
@@ -238,28 +238,13 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
             If the kernel has no value at new points as its second argument.
         """
         check_is_fitted(self)
-        return self._expand(X, self._second_values, self.second_dual_coef_, self.second_intercept_)
-
-    def _expand(
-        self,
-        X: npt.ArrayLike,
-        values: Callable[[Array], Array],
-        coefficients: Array,
-        intercept: float | Array,
-    ) -> Array:
-        """Return values(X) @ coefficients + intercept, in blocks of rows."""
         points = validate_data(self, X, reset=False, dtype=np.float64)
-        return in_blocks(
-            points, len(coefficients), lambda block: values(block) @ coefficients + intercept
-        )
+        return in_blocks(points, len(self.dual_coef_), self._second)
 
-    def _values(self, X: Array) -> Array:
-        """Return k(X, X_train)."""
-        return X if self.kernel_ is None else self.kernel_(X, self.support_vectors_)
-
-    def _second_values(self, X: Array) -> Array:
-        """Return k(X_train, X)'."""
-        return X if self.kernel_ is None else self.kernel_(self.support_vectors_, X).T
+    def _second(self, X: Array) -> Array:
+        """Return f2 of checked points."""
+        values = X if self.kernel_ is None else self.kernel_(self.support_vectors_, X).T
+        return np.asarray(values @ self.second_dual_coef_ + self.second_intercept_)
 
     def summary(self) -> Summary:
         """Return what the model has learned, in the form that all methods share.
@@ -303,12 +288,10 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
             coefficients = np.asarray(getattr(self, name))
             if coefficients.shape != shape or coefficients.ndim > 2:
                 raise ValueError(f"expected {rows} rows in {name}, got shape {coefficients.shape}")
-            if not np.isfinite(coefficients).all():
-                raise ValueError(f"expected finite numbers in {name}")
         for name in ("intercept_", "second_intercept_"):
-            intercept = np.asarray(getattr(self, name))
-            if intercept.shape not in ((), shape[1:]) or not np.isfinite(intercept).all():
-                raise ValueError(f"expected a finite number for each output in {name}")
+            if np.shape(getattr(self, name)) not in ((), shape[1:]):
+                raise ValueError(f"expected a number for each output in {name}")
+        check_finite(self, ("dual_coef_", "second_dual_coef_", "intercept_", "second_intercept_"))
 
 
 class _Centring:
@@ -343,25 +326,15 @@ class _Centring:
         The constant acts on q alone, which all solutions are orthogonal to. It replaces the
         eigenvalue alpha there, which a small alpha would make the condition number of.
         """
-        with np.errstate(over="ignore", invalid="ignore"):
-            centred = gram - self._shares @ gram
-            centred -= (centred @ self._shares)[:, None]
-            size = np.abs(np.einsum("ii->i", centred)).mean()
-            return centred + size / len(gram)
+        centred = gram - self._shares @ gram
+        centred -= (centred @ self._shares)[:, None]
+        size = np.abs(np.einsum("ii->i", centred)).mean()
+        return np.asarray(centred + size / len(gram))
 
 
 def _square(gram: Array) -> Array:
     if gram.shape[0] != gram.shape[1]:
         raise ValueError(f"expected a square Gram matrix of shape (n, n), got {gram.shape}")
-    return gram
-
-
-def _finite(gram: Array, kernel: Kernel) -> Array:
-    if not np.isfinite(gram).all():
-        raise ValueError(
-            f"expected finite kernel values, got inf or NaN from {one_line(kernel)}; scale the "
-            "features"
-        )
     return gram
 
 
@@ -375,43 +348,59 @@ class _Solution(NamedTuple):
 
 
 def _solved(gram: Array, y: Array, weights: Array, alpha: float, fit_intercept: bool) -> _Solution:
-    """Return the stationary point, with or without intercepts; numbers may overflow."""
+    """Return the stationary point, with or without intercepts."""
     centring = _Centring(weights) if fit_intercept else None
     root = np.sqrt(weights)
-    factors = _factors(centring.gram(gram) if centring else gram, root, alpha)
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):  # in products with unbounded kernels
+        lu, condition = _factors(centring.gram(gram) if centring else gram, root, alpha)
         targets = scale_rows(root, centring.targets(y) if centring else y)
         first, second = (
-            scale_rows(root, factors.solve(targets, transposed=transposed))
-            for transposed in (False, True)
+            scale_rows(root, lu_solve(lu, targets, trans=trans, check_finite=False))
+            for trans in (0, 1)
         )
         e, r = y - gram @ first, y - gram.T @ second
-        if centring is None:
-            return _Solution((first, second), (0.0, 0.0), (e, r), factors.condition)
-        # The errors of each model, times the weights, sum to 0: its intercept is their mean.
-        b, c = centring.mean(e), centring.mean(r)
-        return _Solution((first, second), (b, c), (e - b, r - c), factors.condition)
-
-
-def _factors(gram: Array, root: Array, alpha: float) -> LUFactors:
-    """Return the LU factors of S^{1/2} K S^{1/2} + alpha I; `root` is the diagonal of S^{1/2}."""
-    matrix = np.array(gram, order="F")
-    with np.errstate(over="ignore", invalid="ignore"):
-        matrix *= root[:, None]
-        matrix *= root
-        matrix[np.diag_indices_from(matrix)] += alpha
-        size = float(np.abs(matrix).sum(axis=0).max())
-    if not np.isfinite(size):
+    if not (np.isfinite([e, r]).all() and np.isfinite([first, second]).all()):
         raise ValueError(
-            "expected kernel values times weights with finite sums, got kernel values of up to "
-            f"{np.abs(gram).max():.3g} and weights of up to {float(root.max()) ** 2:.3g}; scale "
-            "the features or divide the weights by their mean"
+            f"expected finite coefficients, got inf or NaN with alpha = {alpha:g} and targets "
+            f"of up to {np.abs(y).max():.3g}; scale the features or the targets"
         )
-    try:
-        return lu_factors(
-            matrix,
-            f"K + alpha I with alpha = {alpha:g}",
-            "K has an eigenvalue near -alpha, try another alpha",
+    if centring is None:
+        return _Solution((first, second), (0.0, 0.0), (e, r), condition)
+    # The errors of each model, times the weights, sum to 0: its intercept is their mean.
+    b, c = centring.mean(e), centring.mean(r)
+    return _Solution((first, second), (b, c), (e - b, r - c), condition)
+
+
+SINGULAR, ILL_CONDITIONED = 1.0 / (10.0 * np.finfo(np.float64).eps), 1e12
+"""Condition numbers from which on a solution has no right digit, 4.5e14, and about four at most."""
+
+
+def _factors(gram: Array, root: Array, alpha: float) -> tuple[Any, float]:
+    """Return the LU factors of S^{1/2} K S^{1/2} + alpha I, and its estimated condition number.
+
+    `root` is the diagonal of S^{1/2}. The condition number is |A| |A^{-1}| for the norm of the
+    largest column sum; LAPACK's estimate from below is seldom off by more than a factor of 3.
+    """
+    matrix = np.array(gram, order="F")
+    matrix *= root[:, None]
+    matrix *= root
+    matrix[np.diag_indices_from(matrix)] += alpha
+    norm = float(np.linalg.norm(matrix, 1))
+    lu, pivots, zero_pivot = dgetrf(matrix, overwrite_a=True)
+    reciprocal = 0.0 if zero_pivot else float(dgecon(lu, norm, norm="1")[0])
+    condition = 1.0 / reciprocal if reciprocal > 0.0 else np.inf
+    name = f"K + alpha I with alpha = {alpha:g}"
+    hint = "K has an eigenvalue near -alpha, try another alpha"
+    if condition >= SINGULAR:
+        raise ValueError(
+            f"expected {name} to be invertible, got a condition number of {condition:.1e}, beyond "
+            f"{SINGULAR:.1e}; {hint}"
         )
-    except np.linalg.LinAlgError as error:
-        raise ValueError(str(error)) from None
+    if condition >= ILL_CONDITIONED:
+        warnings.warn(
+            f"{name} has a condition number of {condition:.1e}, beyond {ILL_CONDITIONED:.1e}: few "
+            f"digits of the solution are right; {hint}",
+            LinAlgWarning,
+            stacklevel=stack_level(),
+        )
+    return (lu, pivots), condition

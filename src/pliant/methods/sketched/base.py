@@ -1,11 +1,13 @@
-"""What sketched kernel ridge regression and classification share: the fit and the prediction."""
+"""Fit and prediction of sketched kernel ridge regression and classification."""
 
 from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple, Self
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -13,7 +15,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.blocks import in_blocks
+from pliant.core.dask import Rows
+from pliant.core.device import Device, get_device
 from pliant.core.kernels.base import Kernel
+from pliant.core.kernels.standard import Gaussian, as_kernel
 from pliant.core.progress import CallbackSupport, FitProgress, Result, Status, with_callbacks
 from pliant.core.summary import FunctionSummary, Summary
 from pliant.core.threads import blas_limited
@@ -30,84 +35,39 @@ from pliant.core.validation import (
     integer,
     is_collection,
     one_of,
-    optional,
     real_number,
     stack_level,
     validate_data,
 )
-from pliant.methods.sketched.centres import Centres, leverage_centres, uniform_centres
-from pliant.methods.sketched.conjugate_gradients import Precondition, Stops, solve
-from pliant.methods.sketched.costs import patience, value_cost
-from pliant.methods.sketched.factor import CentreFactor, Preconditioner, factor_of
-from pliant.methods.sketched.kernel_rows import Device, KernelRows, get_device
-from pliant.methods.sketched.problem import NormalEquations
-from pliant.methods.sketched.samples import MemorySamples, Samples
+from pliant.methods.sketched.centres import (
+    CentreFactor,
+    Centres,
+    Preconditioner,
+    drawn_centres,
+    factor_of,
+)
+from pliant.methods.sketched.conjugate_gradients import Precondition, patience, solve
+from pliant.methods.sketched.problem import NormalEquations, Targets
+from pliant.methods.sketched.rows import (
+    DaskRows,
+    Data,
+    KernelValues,
+    MemoryRows,
+    dask_data,
+    points_for_kernel,
+)
 
-CHOICES = ("uniform", "leverage")
+FEATURE, GAUSSIAN, OTHER = 0.06, 1.5, 10.0
+"""Nanoseconds of a Gaussian's value for each feature, and besides; and of another kernel's: from 1
+for a linear one to 40 for those of SCG-LDK and DANK."""
 
 
 def check_centres(name: str, value: Any) -> None:
-    """Raise ValueError unless `value` names a way to choose centres, or is an array of points."""
+    """Raise ValueError unless `value` is "uniform" or an array of points."""
     if isinstance(value, str):
-        one_of(CHOICES)(name, value)
+        one_of(("uniform",))(name, value)
     elif len(check_points(value, name)) == 0:
-        raise ValueError(f"expected {name} in {list(CHOICES)} or points, got an array of none")
-
-
-class Targets(NamedTuple):
-    """Centred targets in units of their size, for weights of at most 1.
-
-    Attributes
-    ----------
-    values : array of shape (n, t)
-    means : array of shape (t,)
-        What was subtracted, in these units; zeros without an intercept.
-    units : array of shape (t,)
-        Powers of two.
-    weights : array of shape (n,)
-    largest_weight : float
-        What the weights were divided by.
-    """
-
-    values: Array
-    means: Array
-    units: Array
-    weights: Array
-    largest_weight: float
-
-    @property
-    def squares(self) -> Array:
-        """The weighted sums of the squares, shape (t,)."""
-        return np.asarray(self.weights @ self.values**2)
-
-    @classmethod
-    def of(cls, y: Array, weights: Array, centred: bool) -> Targets:
-        """Return the targets of shape (n, t) in this form."""
-        units = np.ldexp(1.0, np.frexp(np.abs(y).max(axis=0))[1] - 1)
-        values = y / units
-        largest = float(weights.max())
-        weights = weights / largest
-        means = np.zeros(y.shape[1])
-        if centred:
-            means = weights @ values / weights.sum()
-            values -= means
-        return cls(values, means, units, weights, largest)
-
-
-class Task(NamedTuple):
-    """What is to be solved: rows, kernel, targets, and centres with the factor of their matrix."""
-
-    samples: Samples
-    kernel: Kernel
-    targets: Targets
-    centres: Centres
-    factor: CentreFactor
-    ridge: float
-
-    @property
-    def kept(self) -> Array:
-        """The centres that are kept, in the order of the factor."""
-        return self.centres.points[self.factor.order[: self.factor.rank]]
+        raise ValueError(f"expected {name} 'uniform' or points, got an array of none")
 
 
 class BaseSketched(CallbackSupport, BaseEstimator, ABC):
@@ -119,11 +79,9 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         "centers": check_centres,
         "fit_intercept": check_flag,
         "solver": one_of(("auto", "cg", "direct")),
-        "preconditioner": optional(one_of(("falkon",))),
         "tol": real_number(above=0),
         "max_iter": integer(least=1),
         "dtype": one_of(("float32", "float64")),
-        "block_mb": real_number(above=0),
         "cache_mb": real_number(least=0),
         "verbose": check_flag,
     }
@@ -165,30 +123,35 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         with fresh(self):
             check_parameters(self)
             device = get_device(self.device, self.dtype)
-            samples, y, weights = self._checked_data(X, y, sample_weight)
+            data, y, weights = self._checked_data(X, y, sample_weight)
             y, weights = self._targets(y, weights)
             progress = FitProgress(self, X, y)
-            names = getattr(self, "feature_names_in_", None)
-            kernel = _usable(samples.kernel(self.kernel, self.gamma, names), self.kernel)
-            self._learn(samples, kernel, y, weights, device, progress)
+            self._learn(data, self._made_kernel(data), y, weights, device, progress)
             progress.end()
         return self
 
-    def _checked_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Samples, Any, Array]:
-        """Return rows, targets as they were given, and weights."""
+    def _checked_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Data, Any, Array]:
+        """Return points, targets as they were given, and weights."""
         if is_collection(X):
-            from pliant.methods.sketched.dask_rows import dask_samples
+            return dask_data(self, X, y, sample_weight)
+        options = {"dtype": (np.float64, np.float32), "ensure_min_samples": 2}
+        points, y = validate_data(self, X, y, **options, **self._target_options)
+        return points, y, check_weights(sample_weight, points)
 
-            return dask_samples(self, X, y, sample_weight)
-        points, y = validate_data(
-            self,
-            X,
-            y,
-            dtype=(np.float64, np.float32),
-            ensure_min_samples=2,
-            **self._target_options,
+    def _made_kernel(self, data: Data) -> Kernel:
+        """Return the kernel, if it has values between all points, symmetric ones."""
+        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+            raise ValueError(
+                "expected a kernel that can be evaluated, got kernel='precomputed', which needs "
+                "the values of all pairs of rows; use sklearn.kernel_ridge.KernelRidge for it"
+            )
+        points = points_for_kernel(data, self.kernel, self.gamma)
+        kernel = as_kernel(
+            self.kernel, points, self.gamma, getattr(self, "feature_names_in_", None)
         )
-        return MemorySamples(points), y, check_weights(sample_weight, points)
+        if not kernel.symmetric:
+            kernel._refuse_one_set()
+        return kernel
 
     _target_options: ClassVar[Mapping[str, Any]] = {}
     """What scikit-learn's validation is to know of y."""
@@ -199,7 +162,7 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
 
     def _learn(
         self,
-        samples: Samples,
+        data: Data,
         kernel: Kernel,
         y: Array,
         weights: Array,
@@ -207,93 +170,93 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         progress: Callback,
     ) -> None:
         """Choose centres, solve the normal equations, and set the fitted attributes."""
-        targets = Targets.of(y.reshape(len(y), -1), weights, bool(self.fit_intercept))
+        centred = bool(self.fit_intercept)
+        targets = Targets.of(y.reshape(len(y), -1), weights, centred)
         alpha = float(self.alpha) / targets.largest_weight
         with np.errstate(over="ignore", invalid="ignore"):
-            centres = self._centres(samples, kernel, targets.weights, alpha)
+            centres = self._chosen_centres(data, targets.weights)
             factor = factor_of(kernel, centres.points)
-            ridge = _ridge(alpha, factor.scale, float(self.alpha))
-            task = Task(samples, kernel, targets, centres, factor, ridge)
-            problem, patient = self._problem(task, device)
-            result = self._solved(task, problem, patient, progress)
-            self._keep(task, problem, result, y.ndim == 1)
+            ridge = alpha / factor.scale
+            if not np.finfo(np.float64).tiny <= ridge < np.inf:
+                raise ValueError(
+                    "expected alpha of a size like the kernel values times the weights, got alpha "
+                    f"= {self.alpha:g} for kernel values of about {factor.scale:.3g} and "
+                    f"alpha/weight = {alpha:.3g}"
+                )
+            kept = centres.points[factor.order[: factor.rank]]
+            values = KernelValues(kernel, kept, device)
+            rows = exact = self._rows(data, targets, values, float(self.cache_mb))
+            if device.single:
+                double = replace(device, dtype=device.xp.float64)
+                exact = self._rows(data, targets, KernelValues(kernel, kept, double), 0.0)
+            problem = NormalEquations(rows, exact, factor, ridge, targets, centred)
+            patient = self._patience(kernel, len(kept), targets, rows.n_kept)
+
+            def approximate() -> Precondition:
+                if patient == 0:
+                    return np.copy
+                return Preconditioner(factor.covariance(centres.weights, centred), ridge)
+
+            result = solve(
+                problem,
+                approximate,
+                min(float(self.tol), 1e100) ** 2 * targets.squares,
+                int(self.max_iter),
+                progress,
+                patience=patient,
+                exact=lambda: Preconditioner(problem.matrix(), ridge),
+            )
+            self._store(kernel, centres, factor, targets, problem, result, y.ndim == 1)
         learned = ("dual_coef_", "intercept_")
         check_finite(self, learned, "scale the targets or the features, or raise alpha")
         self._warn_if_open(result)
 
-    def _centres(self, samples: Samples, kernel: Kernel, weights: Array, alpha: float) -> Centres:
+    def _chosen_centres(self, data: Data, weights: Array) -> Centres:
         """Return the centres, given or drawn."""
-        if not isinstance(self.centers, str):
-            points = check_points(self.centers, "centers", samples.n_features).copy()
-            share = float(weights.sum()) / len(points)
-            return Centres(points, None, np.full(len(points), share))
-        draw, count = check_random_state(self.random_state), int(self.n_centers)
-        if self.centers == "uniform":
-            return uniform_centres(samples.take, weights, count, draw)
-        return leverage_centres(samples.take, weights, count, draw, kernel=kernel, alpha=alpha)
+        if isinstance(self.centers, str):
+            draw = check_random_state(self.random_state)
+            return drawn_centres(data, weights, int(self.n_centers), draw)
+        points = check_points(self.centers, "centers", self.n_features_in_).copy()
+        return Centres(points, None, np.full(len(points), float(weights.sum()) / len(points)))
 
-    def _problem(self, task: Task, device: Device) -> tuple[NormalEquations, int | None]:
-        """Return the normal equations, and how many iterations to try on them; None for all."""
-        memory = float(self.block_mb), float(self.cache_mb)
-        targets, kept = task.targets, task.kept
-        data = targets.values, targets.weights
-        rows = task.samples.rows(*data, KernelRows(task.kernel, kept, device), *memory)
-        exact = rows
-        if device.dtype == "float32":
-            double = KernelRows(task.kernel, kept, Device(device.xp, "float64", device.name))
-            exact = task.samples.rows(*data, double, memory[0], 0.0)
-        problem = NormalEquations(
-            rows,
-            exact,
-            task.factor,
-            task.ridge,
-            total_weight=float(targets.weights.sum()),
-            centred=bool(self.fit_intercept),
-            squares=targets.squares,
-            units=targets.units**2 * targets.largest_weight,
-        )
-        return problem, self._patience(task, getattr(rows, "n_kept", 0) / len(task.samples))
+    @staticmethod
+    def _rows(
+        data: Data, targets: Targets, values: KernelValues, cache_mb: float
+    ) -> MemoryRows | DaskRows:
+        """Return the rows with targets, weights and kernel values."""
+        if isinstance(data, Rows):
+            return DaskRows(data, targets.values, targets.weights, values)
+        return MemoryRows(data, targets.values, targets.weights, values, cache_mb)
 
-    def _patience(self, task: Task, kept: float) -> int | None:
+    def _patience(self, kernel: Kernel, rank: int, targets: Targets, n_kept: int) -> int | None:
         """Return how many iterations to try; None for all."""
         if self.solver != "auto":
             return None if self.solver == "cg" else 0
-        value = value_cost(task.kernel, task.samples.n_features)
-        n_targets = task.targets.values.shape[1]
-        return patience(value=value, n_centres=task.factor.rank, n_targets=n_targets, kept=kept)
+        value = OTHER
+        if isinstance(kernel, Gaussian):
+            value = GAUSSIAN + FEATURE * self.n_features_in_
+        n, t = targets.values.shape
+        return patience(value=value, n_centres=rank, n_targets=t, kept=n_kept / n)
 
-    def _solved(
-        self, task: Task, problem: NormalEquations, patient: int | None, progress: Callback
-    ) -> Result[Any]:
-        """Return the solution of the normal equations."""
-
-        def approximate() -> Precondition:
-            if self.preconditioner is None or patient == 0:
-                return np.copy
-            centred = bool(self.fit_intercept)
-            return Preconditioner(task.factor.covariance(task.centres.weights, centred), task.ridge)
-
-        tol = min(float(self.tol), 1e100)  # its square is finite
-        stops = Stops(tol**2 * task.targets.squares, int(self.max_iter), progress)
-        return solve(
-            problem,
-            approximate,
-            stops,
-            patience=patient,
-            exact=lambda: Preconditioner(problem.matrix(), problem.ridge),
-        )
-
-    def _keep(self, task: Task, problem: NormalEquations, result: Result[Any], flat: bool) -> None:
+    def _store(
+        self,
+        kernel: Kernel,
+        centres: Centres,
+        factor: CentreFactor,
+        targets: Targets,
+        problem: NormalEquations,
+        result: Result[Any],
+        flat: bool,
+    ) -> None:
         """Set the fitted attributes, in the units of y and in the order of the centres."""
-        factor, targets, rows = task.factor, task.targets, task.centres.rows
         chosen = factor.order[: factor.rank]
         order = np.argsort(chosen)
         coefficients = factor.coefficients(result.x) / factor.scale
         intercept = (targets.means - problem.means @ coefficients) * targets.units
         coefficients = (coefficients * targets.units)[order]
-        self.kernel_ = task.kernel
-        self.support_vectors_ = task.kept[order]
-        self.support_ = None if rows is None else rows[chosen[order]]
+        self.kernel_ = kernel
+        self.support_vectors_ = centres.points[chosen[order]]
+        self.support_ = None if centres.rows is None else centres.rows[chosen[order]]
         self.dual_coef_: Any = coefficients[:, 0].copy() if flat else coefficients
         self.intercept_: Any = 0.0
         if self.fit_intercept:
@@ -330,8 +293,11 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         """Return f at each point, shape (n_queries,) or (n_queries, t)."""
         check_is_fitted(self)
         points = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
-        device = self._prediction_device()
-        values = KernelRows(self.kernel_, self.support_vectors_, device)
+        device = Device(np, np.float64)
+        if str(self.device).startswith("cuda"):
+            with suppress(ImportError, ValueError):  # loaded where there is no GPU
+                device = get_device(self.device, "float64")
+        values = KernelValues(self.kernel_, self.support_vectors_, device)
         coefficients = device.array(self.dual_coef_)
         outputs: Array = in_blocks(
             points,
@@ -339,12 +305,6 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
             lambda block: device.numpy(values(block) @ coefficients) + self.intercept_,
         )
         return outputs
-
-    def _prediction_device(self) -> Device:
-        """Return the GPU if one was asked for and is there, else the CPU."""
-        if str(self.device).startswith("cuda") or self.device == "auto":
-            return get_device("auto", "float64")
-        return Device(np, "float64")
 
     def summary(self) -> Summary:
         """Return what the model has learned, in the form that all methods share.
@@ -389,26 +349,3 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
                 f"expected an intercept_ for each output, got shape {np.shape(self.intercept_)}"
             )
         check_finite(self, ("dual_coef_", "intercept_"))
-
-
-def _usable(kernel: Kernel, given: Any) -> Kernel:
-    """Return a kernel that has values between all points, symmetric ones."""
-    if isinstance(given, str) and given == "precomputed":
-        raise ValueError(
-            "expected a kernel that can be evaluated, got kernel='precomputed', which needs the "
-            "values of all pairs of rows; use sklearn.kernel_ridge.KernelRidge for it"
-        )
-    if not kernel.symmetric:
-        kernel._refuse_one_set()
-    return kernel
-
-
-def _ridge(alpha: float, scale: float, given: float) -> float:
-    """Return alpha / scale, if it is a normal number."""
-    ridge = alpha / scale
-    if not np.finfo(np.float64).tiny <= ridge < np.inf:
-        raise ValueError(
-            f"expected alpha of a size like the kernel values times the weights, got alpha = "
-            f"{given:g} for kernel values of about {scale:.3g} and alpha/weight = {alpha:.3g}"
-        )
-    return ridge

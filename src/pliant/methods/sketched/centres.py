@@ -1,25 +1,32 @@
-"""The choice of centres among the rows: uniformly, or by approximate leverage scores."""
+"""The choice of centres, the factor of their kernel matrix, and preconditioners made of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg.lapack import dtrtrs
+from scipy.linalg.blas import dsyrk
+from scipy.linalg.lapack import dpotrf, dpotrs, dpstrf, dtrtrs
 
 from pliant.core.kernels.base import Kernel
+from pliant.core.linalg import mirror
 from pliant.core.typing import Array, Indices
-from pliant.methods.sketched.factor import CHUNK, Preconditioner, factor_of
+from pliant.methods.sketched.rows import Data, take
 
-PILOTS = 1000
-"""Centres at most that leverage scores are approximated by."""
+ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
+"""Pivots below this share of the largest one, times the number of centres, are rounding errors."""
 
-CANDIDATES = 20
-"""Rows for each centre that leverage scores are computed of, at most."""
+INDEFINITE = 1e-6
+"""Where what the factor leaves of a kernel matrix exceeds this share of its largest entry, the
+matrix is not positive semi-definite."""
 
-LEAST = 1e-12
-"""Smallest leverage score, relative to the largest: every row can be drawn."""
+CHECKED = 256
+"""Centres left out of which that is checked."""
+
+CHUNK = 256
+"""Columns of the factor that are copied at once."""
 
 
 class Centres(NamedTuple):
@@ -30,91 +37,156 @@ class Centres(NamedTuple):
     weights: Array
 
 
-Take = Callable[[Indices], Array]
-"""Returns some rows of X, by their numbers in increasing order."""
+def drawn_centres(X: Data, weights: Array, count: int, draw: np.random.RandomState) -> Centres:
+    """Return different rows, in increasing order, drawn with probabilities as their weights.
 
-
-def uniform_centres(take: Take, weights: Array, count: int, draw: np.random.RandomState) -> Centres:
-    """Return rows drawn without replacement, with probabilities as their weights.
-
-    All rows of weight > 0, if there are no more than `count` of them. Rows are in increasing order.
+    All rows of weight > 0, if there are no more than `count` of them.
     """
-    rows = _drawn(weights, count, draw)
-    total = float(weights.sum())
-    if len(rows) == np.count_nonzero(weights):
-        return Centres(take(rows), rows, weights[rows])
-    return Centres(take(rows), rows, np.full(len(rows), total / len(rows)))
+    rows = np.flatnonzero(weights)
+    if len(rows) <= count:
+        return Centres(take(X, rows), rows, weights[rows])
+    shares = None
+    if weights[rows].min() < weights[rows].max():
+        shares = weights[rows] / weights[rows].sum()
+    rows = np.sort(rows[draw.choice(len(rows), count, replace=False, p=shares)])
+    return Centres(take(X, rows), rows, np.full(count, float(weights.sum()) / count))
 
 
-def leverage_centres(
-    take: Take,
-    weights: Array,
-    count: int,
-    draw: np.random.RandomState,
-    *,
-    kernel: Kernel,
-    alpha: float,
-) -> Centres:
-    r"""Return rows drawn with probabilities as their weights times approximate leverage scores.
+@dataclass(frozen=True, eq=False)
+class CentreFactor:
+    """P'K P / scale = U'U for the kernel matrix K of the centres.
 
-    The ridge leverage score of row i is the i-th diagonal entry of K (K + alpha I)^{-1}. With a
-    uniform pilot sample J it is approximated by (Rudi, Calandriello, Carratino, Rosasco 2018)
-
-    .. math::
-
-        l_i = (k(x_i, x_i) - k_{iJ} (K_{JJ} + \alpha |J|/W \, I)^{-1} k_{Ji}) / \alpha,
-
-    with W the sum of the weights. Scores are computed of at most 20 rows for each centre, drawn
-    uniformly; the pilot sample has at most 1000.
+    Attributes
+    ----------
+    upper : array of shape (r, m), in Fortran order
+        U: upper triangular in its first r columns. r is the rank of K to rounding.
+    order : array of shape (m,)
+        The centres in the order of the columns of U. The first r of them span all.
+    scale : float
+        The power of two below the largest diagonal entry of K: no product overflows.
     """
-    if np.count_nonzero(weights) <= count:
-        return uniform_centres(take, weights, count, draw)
-    pilots = uniform_centres(take, weights, min(count, PILOTS), draw)
-    rows = _drawn(weights, CANDIDATES * count, draw)
-    points = take(rows)
-    scores = leverage_scores(kernel, points, pilots.points, alpha, float(weights.sum()))
-    scores *= weights[rows] / weights[rows].mean()
-    chosen = np.sort(draw.choice(len(rows), count, replace=False, p=scores / scores.sum()))
-    stands_for = weights[rows][chosen] / scores[chosen]
-    stands_for *= weights.sum() / stands_for.sum()
-    return Centres(points[chosen], rows[chosen], stands_for)
+
+    upper: Array
+    order: Indices
+    scale: float
+
+    @property
+    def rank(self) -> int:
+        """The number of centres that are kept."""
+        return len(self.upper)
+
+    @property
+    def triangle(self) -> Array:
+        """The first r columns of U; below the diagonal stands anything."""
+        return self.upper[:, : self.rank]
+
+    def coefficients(self, w: Array) -> Array:
+        """Return U^{-1} w: coefficients of the kept centres, times `scale`."""
+        return np.asarray(dtrtrs(self.triangle, w)[0])
+
+    def features(self, sums: Array) -> Array:
+        """Return U^{-T} sums."""
+        return np.asarray(dtrtrs(self.triangle, sums, trans=1)[0])
+
+    def covariance(self, weights: Array, centred: bool) -> Array:
+        """Return V diag(weights) V' for the features of the centres, the columns V of U.
+
+        Parameters
+        ----------
+        weights : array of shape (m,)
+            One for each centre, in the order in which they were given.
+        centred : bool
+            Whether the weighted mean of the features is subtracted first.
+
+        Returns
+        -------
+        array of shape (r, r), in Fortran order; the upper triangle counts
+        """
+        weights = weights[self.order]
+        r, m = self.upper.shape
+        means = np.zeros(r)
+        if centred:
+            for low in range(0, m, CHUNK):
+                means += self._columns(low) @ weights[low : low + CHUNK]
+            means /= weights.sum()
+        total = np.zeros((r, r), order="F")
+        for low in range(0, m, CHUNK):
+            features = self._columns(low)
+            features -= means[:, None]
+            features *= np.sqrt(weights[low : low + CHUNK])
+            total = dsyrk(1.0, features, beta=1.0, c=total, overwrite_c=1)
+        return total
+
+    def _columns(self, low: int) -> Array:
+        """Return a copy of some columns of U, with zeros below the diagonal."""
+        return np.asfortranarray(np.triu(self.upper[:, low : low + CHUNK], -low))
 
 
-def leverage_scores(
-    kernel: Kernel, points: Array, pilots: Array, alpha: float, total_weight: float
-) -> Array:
-    """Return approximate ridge leverage scores of points, each > 0; see `leverage_centres`."""
-    factor = factor_of(kernel, pilots)
-    ridge = alpha * len(pilots) / total_weight / factor.scale
-    kept = pilots[factor.order[: factor.rank]]
-    # (K_JJ + ridge I)^{-1} for the kept pilots, in the coordinates v = U^{-T} k_J: with
-    # M = U U' + ridge I, k'(U'U + ridge I)^{-1} k = v'v - ridge v'M^{-1} v.
-    inverse = Preconditioner(factor.covariance(_ones_of(factor), False), max(ridge, 0.0))
-    scores = np.empty(len(points))
-    for low in range(0, len(points), CHUNK):
-        some = points[low : low + CHUNK]
-        v = dtrtrs(factor.triangle, kernel._between_sets(kept, some) / factor.scale, trans=1)[0]
-        explained = np.einsum("ij,ij->j", v, v) - ridge * np.einsum("ij,ij->j", v, inverse(v))
-        scores[low : low + CHUNK] = kernel._diagonal(some) / factor.scale - explained
-    largest = float(scores.max())
-    if not 0.0 < largest < np.inf:
-        return np.ones(len(points))
-    return np.maximum(scores / largest, LEAST)
+def factor_of(kernel: Kernel, centres: Array) -> CentreFactor:
+    """Return the factor of the kernel matrix of some centres, shape (m, d); O(m^3).
+
+    A Cholesky factorisation with pivots chooses the centres to keep, so that equal ones and those
+    that others span to rounding are left out.
+
+    Raises
+    ------
+    ValueError
+        If the matrix is not positive semi-definite, or is zero.
+    """
+    gram = np.array(kernel._between_sets(centres, centres), dtype=np.float64, order="C")
+    largest = float(gram.diagonal().max())
+    if not largest > 0.0:
+        raise ValueError(
+            f"expected a kernel with k(x, x) > 0 for at least one of {len(centres)} centres, got "
+            f"{largest:g} at most from {type(kernel).__name__}"
+        )
+    scale = math.ldexp(1.0, math.frexp(largest)[1] - 1)
+    gram /= scale
+    tolerance = ROUNDING * len(gram) * largest / scale
+    upper, order, rank, _ = dpstrf(gram.T, tol=tolerance, lower=0, overwrite_a=1)
+    order = np.asarray(order, dtype=np.intp) - 1
+    if rank < len(centres):
+        upper = np.array(upper[:rank], order="F")
+        _check_definite(kernel, centres[order[rank:]], upper[:, rank:], scale)
+    return CentreFactor(upper, order, scale)
 
 
-def _ones_of(factor: Any) -> Array:
-    """Return weights of 1 for the kept centres, 0 for the others."""
-    weights = np.zeros(len(factor.order))
-    weights[factor.order[: factor.rank]] = 1.0
-    return weights
+def _check_definite(kernel: Kernel, left_out: Array, columns: Array, scale: float) -> None:
+    """Raise ValueError unless the columns of U explain the kernel values of points left out."""
+    chosen = slice(0, CHECKED)
+    gram = kernel._between_sets(left_out[chosen], left_out[chosen].copy()) / scale
+    rest = float(np.abs(gram - columns[:, chosen].T @ columns[:, chosen]).max())
+    if not rest <= INDEFINITE * max(1.0, float(np.abs(gram).max())):
+        raise ValueError(
+            "expected a kernel that is positive semi-definite on the centres, got an entry of "
+            f"{rest:.3g} times the largest diagonal one that no such kernel has, from "
+            f"{type(kernel).__name__}; choose another kernel, or other parameters of it"
+        )
 
 
-def _drawn(weights: Array, count: int, draw: np.random.RandomState) -> Indices:
-    """Return different rows of weight > 0, in increasing order."""
-    positive = np.flatnonzero(weights)
-    if len(positive) <= count:
-        return positive
-    if weights[positive].min() == weights[positive].max():
-        return np.sort(positive[draw.choice(len(positive), count, replace=False)])
-    shares = weights[positive] / weights[positive].sum()
-    return np.sort(positive[draw.choice(len(positive), count, replace=False, p=shares)])
+class Preconditioner:
+    """The inverse of a matrix plus `ridge` I, by its Cholesky factor. O(r^3), memory r^2.
+
+    Parameters
+    ----------
+    matrix : array of shape (r, r), in Fortran order
+        Positive semi-definite but for rounding; its upper triangle counts. It is overwritten.
+    ridge : float
+        > 0. Where rounding asks for more, more is added.
+    """
+
+    def __init__(self, matrix: Array, ridge: float) -> None:
+        diagonal = matrix.diagonal().copy()
+        least = ROUNDING * len(matrix) * float(diagonal.max(initial=0.0))
+        mirror(matrix.T)  # the factor overwrites the upper triangle only
+        for added in (ridge, ridge + least, ridge + 1e3 * least, ridge + 1e6 * least):
+            matrix[np.diag_indices_from(matrix)] = diagonal + added
+            self._factor, place = dpotrf(matrix, lower=0, clean=0, overwrite_a=1)
+            if not place:
+                return
+            mirror(matrix)
+        raise ValueError("expected finite kernel values; scale the features")
+
+    def __call__(self, right: Array) -> Array:
+        """Return the inverse times some columns, shape (r, t)."""
+        return np.asarray(dpotrs(self._factor, right, lower=0)[0])

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.class_weight import compute_class_weight
 
-from pliant.core.lazily import by_partition
+from pliant.core.dask import by_partition
 from pliant.core.typing import Array
 from pliant.core.validation import check_targets, class_codes, plain
 from pliant.methods.sketched.base import BaseSketched
@@ -45,18 +45,14 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
     n_centers : int, default=1000
         Number of centres to draw. With as many as samples or more, the centres are all samples of
         weight > 0, and the result is exact kernel ridge regression.
-    centers : {"uniform", "leverage"} or array of shape (n_centers, n_features), default="uniform"
-        Draw centres with probabilities as the sample weights, or as these times approximate
-        leverage scores [2]_, which prefer samples that others explain badly; or the centres.
+    centers : "uniform" or array of shape (n_centers, n_features), default="uniform"
+        Draw centres among the samples, with probabilities as their weights; or the centres.
     fit_intercept : bool, default=True
         Whether to learn b; else it is 0, as in scikit-learn's ``KernelRidge``.
     solver : {"auto", "cg", "direct"}, default="auto"
         "cg" iterates, a pass over all samples each. "direct" forms and factors the normal equations
         in one pass. "auto" iterates until that has cost as much as "direct" would, and goes on with
         that; where five iterations cost more, it starts with it.
-    preconditioner : {"falkon"} or None, default="falkon"
-        Of the iterations: the normal equations of the centres in place of all samples [1]_; or
-        none but the factor of the centres' kernel matrix.
     tol : float, default=1e-6
         Stop when predictions for the training samples are certified to be within ``tol`` standard
         deviations of the target from those of the optimum, root mean square; > 0.
@@ -68,12 +64,8 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
         solution is refined until it has the same accuracy.
     device : str, default="cpu"
         Where kernel values are computed and multiplied: "cpu" (NumPy), "cuda" or "cuda:N" (PyTorch
-        on a GPU), "torch" (PyTorch on the CPU), or "auto", the first GPU if there is one, else
-        "cpu". Gaussians, and what is made of them, are computed there; values of other kernels are
+        on a GPU), or "torch" (PyTorch on the CPU). Values of kernels other than Gaussians are
         computed by their own code on the CPU and copied.
-    block_mb : float, default=8.0
-        Memory of the kernel values that are computed at once, in MiB. On a GPU, hundreds are
-        faster.
     cache_mb : float, default=1000.0
         Most memory for kernel values that are kept from one pass to the next, in MiB; the others
         are computed again. With Dask, none are kept.
@@ -151,8 +143,6 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
     ----------
     .. [1] A. Rudi, L. Carratino, L. Rosasco. FALKON: An Optimal Large Scale Kernel Method. NIPS,
        2017.
-    .. [2] A. Rudi, D. Calandriello, L. Carratino, L. Rosasco. On Fast Leverage Score Sampling and
-       Optimal Learning. NeurIPS, 2018.
 
     Examples
     --------
@@ -178,12 +168,10 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
         centers: Any = "uniform",
         fit_intercept: bool = True,
         solver: str = "auto",
-        preconditioner: str | None = "falkon",
         tol: float = 1e-6,
         max_iter: int = 500,
         dtype: str = "float64",
         device: str = "cpu",
-        block_mb: float = 8.0,
         cache_mb: float = 1000.0,
         random_state: Any = None,
         verbose: bool = False,
@@ -195,12 +183,10 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
         self.centers = centers
         self.fit_intercept = fit_intercept
         self.solver = solver
-        self.preconditioner = preconditioner
         self.tol = tol
         self.max_iter = max_iter
         self.dtype = dtype
         self.device = device
-        self.block_mb = block_mb
         self.cache_mb = cache_mb
         self.random_state = random_state
         self.verbose = verbose
@@ -250,9 +236,8 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
     n_centers : int, default=1000
         Number of centres to draw. With as many as samples or more, the centres are all samples of
         weight > 0, and the result is exact kernel ridge regression.
-    centers : {"uniform", "leverage"} or array of shape (n_centers, n_features), default="uniform"
-        Draw centres with probabilities as the sample weights, or as these times approximate
-        leverage scores [2]_, which prefer samples that others explain badly; or the centres.
+    centers : "uniform" or array of shape (n_centers, n_features), default="uniform"
+        Draw centres among the samples, with probabilities as their weights; or the centres.
     fit_intercept : bool, default=True
         Whether to learn b; else it is 0, as in scikit-learn's ``KernelRidge``.
     class_weight : dict or "balanced", optional
@@ -262,9 +247,6 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
         "cg" iterates, a pass over all samples each. "direct" forms and factors the normal equations
         in one pass. "auto" iterates until that has cost as much as "direct" would, and goes on with
         that; where five iterations cost more, it starts with it.
-    preconditioner : {"falkon"} or None, default="falkon"
-        Of the iterations: the normal equations of the centres in place of all samples [1]_; or
-        none but the factor of the centres' kernel matrix.
     tol : float, default=1e-6
         Stop when predictions for the training samples are certified to be within ``tol`` standard
         deviations of its targets from those of the optimum, root mean square; > 0.
@@ -276,12 +258,8 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
         solution is refined until it has the same accuracy.
     device : str, default="cpu"
         Where kernel values are computed and multiplied: "cpu" (NumPy), "cuda" or "cuda:N" (PyTorch
-        on a GPU), "torch" (PyTorch on the CPU), or "auto", the first GPU if there is one, else
-        "cpu". Gaussians, and what is made of them, are computed there; values of other kernels are
+        on a GPU), or "torch" (PyTorch on the CPU). Values of kernels other than Gaussians are
         computed by their own code on the CPU and copied.
-    block_mb : float, default=8.0
-        Memory of the kernel values that are computed at once, in MiB. On a GPU, hundreds are
-        faster.
     cache_mb : float, default=1000.0
         Most memory for kernel values that are kept from one pass to the next, in MiB; the others
         are computed again. With Dask, none are kept.
@@ -334,8 +312,6 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
     ----------
     .. [1] A. Rudi, L. Carratino, L. Rosasco. FALKON: An Optimal Large Scale Kernel Method. NIPS,
        2017.
-    .. [2] A. Rudi, D. Calandriello, L. Carratino, L. Rosasco. On Fast Leverage Score Sampling and
-       Optimal Learning. NeurIPS, 2018.
 
     Examples
     --------
@@ -362,12 +338,10 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
         fit_intercept: bool = True,
         class_weight: Any = None,
         solver: str = "auto",
-        preconditioner: str | None = "falkon",
         tol: float = 1e-6,
         max_iter: int = 500,
         dtype: str = "float64",
         device: str = "cpu",
-        block_mb: float = 8.0,
         cache_mb: float = 1000.0,
         random_state: Any = None,
         verbose: bool = False,
@@ -380,12 +354,10 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.solver = solver
-        self.preconditioner = preconditioner
         self.tol = tol
         self.max_iter = max_iter
         self.dtype = dtype
         self.device = device
-        self.block_mb = block_mb
         self.cache_mb = cache_mb
         self.random_state = random_state
         self.verbose = verbose

@@ -3,18 +3,62 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from pliant.core.typing import Array
-from pliant.methods.sketched.factor import CentreFactor
+from pliant.methods.sketched.centres import CentreFactor
 from pliant.methods.sketched.rows import (
-    Rows,
+    DaskRows,
+    MemoryRows,
     column_sums,
     normal_matrix,
     product,
     residual,
 )
+
+Rows: TypeAlias = MemoryRows | DaskRows
+
+
+class Targets(NamedTuple):
+    """Centred targets in units of their size, for weights of at most 1: both fit into float32.
+
+    Attributes
+    ----------
+    values : array of shape (n, t)
+    means : array of shape (t,)
+        What was subtracted, in these units; zeros without an intercept.
+    units : array of shape (t,)
+        Powers of two.
+    weights : array of shape (n,)
+    largest_weight : float
+        What the weights were divided by.
+    """
+
+    values: Array
+    means: Array
+    units: Array
+    weights: Array
+    largest_weight: float
+
+    @property
+    def squares(self) -> Array:
+        """The weighted sums of the squares, shape (t,)."""
+        return np.asarray(self.weights @ self.values**2)
+
+    @classmethod
+    def of(cls, y: Array, weights: Array, centred: bool) -> Targets:
+        """Return the targets of shape (n, t) in this form."""
+        units = np.ldexp(1.0, np.frexp(np.abs(y).max(axis=0))[1] - 1)
+        values = y / units
+        largest = float(weights.max())
+        weights = weights / largest
+        means = np.zeros(y.shape[1])
+        if centred:
+            means = weights @ values / weights.sum()
+            values -= means
+        return cls(values, means, units, weights, largest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,14 +113,9 @@ class NormalEquations:
     factor : CentreFactor
     ridge : float
         > 0; alpha / scale.
-    total_weight : float
-        W.
+    targets : Targets
     centred : bool
         Whether there is an intercept.
-    squares : array of shape (t,)
-        The sums of s_i y_i^2.
-    units : array of shape (t,)
-        See `Certificate`.
     """
 
     def __init__(
@@ -85,20 +124,20 @@ class NormalEquations:
         exact: Rows,
         factor: CentreFactor,
         ridge: float,
-        *,
-        total_weight: float,
+        targets: Targets,
         centred: bool,
-        squares: Array,
-        units: Array,
     ) -> None:
-        self._rows, self._exact, self._factor = rows, exact, factor
-        self.ridge, self._squares, self._units = ridge, squares, units
+        self._rows, self._exact, self._factor, self.ridge = rows, exact, factor, ridge
+        self._squares = targets.squares
+        self._units = targets.units**2 * targets.largest_weight
         (sums,) = exact.total(column_sums)
         if not np.isfinite(sums).all():
             raise ValueError(
                 "expected kernel values with finite sums over the rows; scale the features"
             )
-        self.means = sums[:, 0] / total_weight if centred else np.zeros(len(sums))
+        self.means: Array = np.zeros(len(sums))
+        if centred:
+            self.means = sums[:, 0] / float(targets.weights.sum())
         self.right = factor.features(sums[:, 1:] / factor.scale)
         self.n_passes = 1
 

@@ -1,22 +1,81 @@
-"""Sums over all rows, block by block, of what the kernel values of a block give."""
+"""Sums over all training rows of products with kernel values, block by block.
+
+`MemoryRows` takes the rows from memory or a memory map, `DaskRows` from the partitions of a Dask
+array, which are computed again in each pass and summed over a tree.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import wraps
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.linalg.blas import dsyrk, dtrsm
+from sklearn.base import is_classifier
 
-from pliant.core.typing import Array
-from pliant.methods.sketched.kernel_rows import Device, KernelRows
+from pliant.core.dask import Rows, compute, reduced
+from pliant.core.device import Device
+from pliant.core.kernels.base import Kernel
+from pliant.core.kernels.standard import Gaussian
+from pliant.core.threads import blas_limited
+from pliant.core.typing import Array, Indices
+from pliant.core.validation import check_points, check_weights
+
+BLOCK_MB, GPU_BLOCK_MB = 8.0, 256.0
+"""Memory of the kernel values of one block, in MiB: they should stay in the processor's third
+cache. From 256 to 1024 rows of 2000 centres took the same time, a few times more a third longer."""
+
+FARTHEST = {True: 100.0, False: 4.5e5}
+"""Exponents up to this (in float32, in float64) are computed by one product, with absolute errors
+below about 1e-5 and 1e-10."""
 
 Terms: TypeAlias = tuple[Array, ...]
 
-BLOCK_MB = 8.0
-"""Memory of the kernel values of one block: they should stay in the processor's third cache. From
-256 to 1024 rows of 2000 centres took the same time, a few times more rows a third longer."""
+
+class KernelValues:
+    """Kernel values between rows and centres, on a device and in its floating-point type.
+
+    Those of a Gaussian take one product, -gamma |x - y|^2 = (2 gamma x, -a, 1)'(y, 1, -b) with
+    a = gamma |x|^2, b = gamma |y|^2 and the origin at the mean of the centres. Those of another
+    kernel, or of points far out, take the kernel's own code, in float64 on the CPU.
+    """
+
+    def __init__(self, kernel: Kernel, centres: Array, device: Device) -> None:
+        self.kernel, self.centres, self.device = kernel, centres, device
+        self._fast = type(kernel) is Gaussian
+        if isinstance(kernel, Gaussian) and self._fast:
+            self._gamma, shares = kernel._shares(centres.shape[1])
+            self._factors = 1.0 if shares is None else np.sqrt(shares)
+            scaled = centres * self._factors
+            self._origin = scaled.mean(axis=0)
+            scaled = scaled - self._origin
+            sizes = self._sizes(scaled)
+            self._reach = float(sizes.max(initial=0.0))
+            self._right = device.array(np.vstack([scaled.T, np.ones_like(sizes), -sizes]))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how another process makes it."""
+        return type(self), (self.kernel, self.centres, self.device)
+
+    def __call__(self, rows: Array, out: Any = None) -> Any:
+        """Return k(rows, centres) on the device, shape (b, m); perhaps in `out`."""
+        rows = np.asarray(rows, dtype=np.float64)
+        if self._fast:
+            left = np.empty((len(rows), rows.shape[1] + 2))
+            moved = np.subtract(rows * self._factors, self._origin, out=left[:, :-2])
+            sizes = self._sizes(moved)
+            if max(self._reach, float(sizes.max(initial=0.0))) <= FARTHEST[self.device.single]:
+                moved *= 2.0 * self._gamma
+                np.negative(sizes, out=left[:, -2])
+                left[:, -1] = 1.0
+                product = self.device.xp.matmul(self.device.array(left), self._right, out=out)
+                return self.device.exponentials(product)
+        return self.device.array(self.kernel._between_sets(rows, self.centres))
+
+    def _sizes(self, points: Array) -> Array:
+        return np.asarray(self._gamma * np.einsum("ij,ij->i", points, points))
 
 
 class Block(NamedTuple):
@@ -27,23 +86,21 @@ class Block(NamedTuple):
     weights: Array
     device: Device
 
+    def times(self, coefficients: Array, offsets: Array) -> Array:
+        """Return K a - c, shape (b, t), float64."""
+        return self.device.numpy(self.values @ self.device.array(coefficients)) - offsets
 
-Summand: TypeAlias = Callable[..., Terms]
-"""What a block contributes to a sum: takes the block and further arguments."""
+    def transposed_times(self, columns: Array) -> Array:
+        """Return K' times some columns, shape (m, t), float64."""
+        return self.device.numpy(self.values.T @ self.device.array(columns))
+
 
 Total: TypeAlias = Callable[..., Terms]
 """Takes an iterator of blocks, at least one, and further arguments, and returns sums over them."""
 
 
-class Rows(Protocol):
-    """All rows of a problem."""
-
-    def total(self, sums: Total, *arguments: Any) -> Terms:
-        """Return `sums(blocks, *arguments)` for the blocks of all rows."""
-
-
-def over_blocks(summand: Summand) -> Total:
-    """Return the function that adds up what the blocks contribute."""
+def over_blocks(summand: Callable[..., Terms]) -> Total:
+    """Return the function that adds up a function of each block."""
 
     @wraps(summand)
     def total(blocks: Iterator[Block], *arguments: Any) -> Terms:
@@ -56,93 +113,28 @@ def over_blocks(summand: Summand) -> Total:
     return total
 
 
-def block_rows(block_mb: float, width: int, itemsize: int) -> int:
-    """Return how many rows make a block of kernel values of at most `block_mb` MiB; >= 1."""
-    return max(1, int(block_mb * 2**20 / (itemsize * max(1, width))))
-
-
-class MemoryRows:
-    """Rows in memory, or in a memory map; the values of the first ones are kept.
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-    targets : array of shape (n, t)
-    weights : array of shape (n,)
-    kernel_rows : KernelRows
-    block_mb : float
-        Memory of the kernel values of one block, in MiB.
-    cache_mb : float
-        Memory of kernel values that are kept, in MiB.
-    """
-
-    def __init__(
-        self,
-        X: Array,
-        targets: Array,
-        weights: Array,
-        kernel_rows: KernelRows,
-        block_mb: float = BLOCK_MB,
-        cache_mb: float = 0.0,
-    ) -> None:
-        self.X, self.targets, self.weights, self.kernel_rows = X, targets, weights, kernel_rows
-        width, device = kernel_rows.width, kernel_rows.device
-        self._step = min(len(X), block_rows(block_mb, width, device.itemsize))
-        fits = int(cache_mb * 2**20 / (device.itemsize * max(1, width)))
-        self.n_kept = len(X) if fits >= len(X) else fits // self._step * self._step
-        self._kept = device.empty(self.n_kept, width)
-        self._known = 0
-        self._room = device.empty(self._step, width) if self.n_kept < len(X) else None
-
-    def total(self, sums: Total, *arguments: Any) -> Terms:
-        """Return `sums(blocks, *arguments)` for the blocks of all rows."""
-        return sums(self._blocks(), *arguments)
-
-    def _blocks(self) -> Iterator[Block]:
-        for low in range(0, len(self.X), self._step):
-            rows = slice(low, min(low + self._step, len(self.X)))
-            yield Block(
-                self._values(rows),
-                self.targets[rows],
-                self.weights[rows],
-                self.kernel_rows.device,
-            )
-
-    def _values(self, rows: slice) -> Any:
-        """Return the kernel values of some rows; the first time, keep them if there is room."""
-        if rows.stop > self.n_kept:
-            room = None if self._room is None else self._room[: rows.stop - rows.start]
-            return self.kernel_rows(self.X[rows], room)
-        kept = self._kept[rows]
-        if rows.stop > self._known:
-            values = self.kernel_rows(self.X[rows], kept)
-            if values is not kept:
-                kept[:] = values
-            self._known = rows.stop
-        return kept
-
-
 @over_blocks
 def column_sums(block: Block) -> Terms:
     """Return K's and K'S y of a block, with the weights s = diag S."""
     columns = np.column_stack([block.weights, block.weights[:, None] * block.targets])
-    return (_back(block, columns),)
+    return (block.transposed_times(columns),)
 
 
 @over_blocks
 def product(block: Block, coefficients: Array, offsets: Array) -> Terms:
     """Return K'S r and 1'S r of a block for r = K a - c, with the coefficients a and offsets c."""
-    weighted = _forward(block, coefficients, offsets)
+    weighted = block.times(coefficients, offsets)
     weighted *= block.weights[:, None]
-    return _back(block, weighted), weighted.sum(axis=0)
+    return block.transposed_times(weighted), weighted.sum(axis=0)
 
 
 @over_blocks
 def residual(block: Block, coefficients: Array, offsets: Array) -> Terms:
     """Return K'S e, 1'S e and the sums of s e^2 of a block for e = y - (K a - c)."""
-    errors = block.targets - _forward(block, coefficients, offsets)
+    errors = block.targets - block.times(coefficients, offsets)
     weighted = block.weights[:, None] * errors
-    return _back(block, weighted), weighted.sum(axis=0), np.einsum("ij,ij->j", weighted, errors)
+    squares = np.einsum("ij,ij->j", weighted, errors)
+    return block.transposed_times(weighted), weighted.sum(axis=0), squares
 
 
 def normal_matrix(blocks: Iterator[Block], factor: Array, means: Array, scale: float) -> Terms:
@@ -159,13 +151,109 @@ def normal_matrix(blocks: Iterator[Block], factor: Array, means: Array, scale: f
     return (total,)
 
 
-def _forward(block: Block, coefficients: Array, offsets: Array) -> Array:
-    """Return K a - c, shape (b, t), float64."""
-    device = block.device
-    return device.numpy(block.values @ device.array(coefficients)) - offsets
+class MemoryRows:
+    """Rows X, shape (n, d), with targets, shape (n, t), and weights, shape (n,).
+
+    Kernel values of the first rows are kept, as many as fit into `cache_mb` MiB.
+    """
+
+    def __init__(
+        self, X: Array, targets: Array, weights: Array, values: KernelValues, cache_mb: float = 0.0
+    ) -> None:
+        self.X, self.targets, self.weights, self.values = X, targets, weights, values
+        width, device = len(values.centres), values.device
+        row_mb = (4 if device.single else 8) * width / 2**20
+        block_mb = GPU_BLOCK_MB if str(device.name).startswith("cuda") else BLOCK_MB
+        self._step = min(len(X), max(1, int(block_mb / row_mb)))
+        fits = int(cache_mb / row_mb)
+        self.n_kept = len(X) if fits >= len(X) else fits // self._step * self._step
+        self._kept = device.empty(self.n_kept, width)
+        self._known = 0
+        self._room = device.empty(self._step, width) if self.n_kept < len(X) else None
+
+    def total(self, sums: Total, *arguments: Any) -> Terms:
+        """Return `sums(blocks, *arguments)` for the blocks of all rows."""
+        return sums(self._blocks(), *arguments)
+
+    def _blocks(self) -> Iterator[Block]:
+        for low in range(0, len(self.X), self._step):
+            rows = slice(low, min(low + self._step, len(self.X)))
+            values = self._block_values(rows)
+            yield Block(values, self.targets[rows], self.weights[rows], self.values.device)
+
+    def _block_values(self, rows: slice) -> Any:
+        """Return the kernel values of some rows; the first time, keep them if there is room."""
+        if rows.stop > self.n_kept:
+            room = None if self._room is None else self._room[: rows.stop - rows.start]
+            return self.values(self.X[rows], room)
+        kept = self._kept[rows]
+        if rows.stop > self._known:
+            values = self.values(self.X[rows], kept)
+            if values is not kept:
+                kept[:] = values
+            self._known = rows.stop
+        return kept
 
 
-def _back(block: Block, columns: Array) -> Array:
-    """Return K' times some columns, shape (m, t), float64."""
-    device = block.device
-    return device.numpy(block.values.T @ device.array(columns))
+class DaskRows:
+    """The partitions of a Dask array with their targets and weights; no kernel value is kept."""
+
+    n_kept = 0
+
+    def __init__(self, rows: Rows, targets: Array, weights: Array, values: KernelValues) -> None:
+        self._rows, self._values = replace(rows, y=targets, weights=weights), values
+
+    def total(self, sums: Total, *arguments: Any) -> Terms:
+        """Return `sums(blocks, *arguments)` for the blocks of all rows."""
+        return reduced(self._rows.each(_part_sums, self._values, sums, arguments), _added)
+
+
+@blas_limited
+def _part_sums(part: Any, values: KernelValues, sums: Total, arguments: Any) -> Terms:
+    """Return the sums over one partition."""
+    return MemoryRows(part.X, part.y, part.weights, values).total(sums, *arguments)
+
+
+def _added(terms: list[Terms]) -> Terms:
+    """Return the sums of some sums."""
+    return tuple(np.sum(each, axis=0) for each in zip(*terms, strict=True))
+
+
+Data: TypeAlias = Array | Rows
+"""Training points: an array, perhaps a memory map, or the rows of a Dask collection."""
+
+
+def take(X: Data, numbers: Indices) -> Array:
+    """Return some points, by their row numbers in increasing order, float64."""
+    if isinstance(X, Rows):
+        return check_points(compute([X.X[numbers]])[0], "X")
+    return np.array(X[numbers], dtype=np.float64)
+
+
+def points_for_kernel(X: Data, kernel: Any, gamma: Any) -> Array:
+    """Return the points that rules for kernels by name see.
+
+    Of a Dask array two rows stand in for all: the bounds of the features for "tl1", else two with
+    the mean and the variance of all entries.
+    """
+    if not isinstance(X, Rows):
+        return X
+    points, d = X.X, int(X.X.shape[1])
+    stand_in = np.zeros((2, d))
+    if isinstance(kernel, str) and kernel == "tl1":
+        stand_in = np.vstack(compute([points.min(axis=0), points.max(axis=0)]))
+    elif isinstance(kernel, str) and isinstance(gamma, str) and gamma == "scale":
+        mean, spread = compute([points.mean(dtype=np.float64), points.std(dtype=np.float64)])
+        stand_in = np.tile([[mean - spread], [mean + spread]], (1, d))
+    return check_points(stand_in, "X")
+
+
+def dask_data(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Any, Array]:
+    """Return the rows of X, targets and weights in memory; set the names of features."""
+    rows = Rows.of(X, y, sample_weight, labelled=is_classifier(estimator))
+    lengths = tuple(length for length in rows.X.chunks[0] if length)  # sums need a row in each
+    rows = replace(rows, X=rows.X.rechunk({0: lengths}))
+    estimator.n_features_in_ = int(rows.X.shape[1])
+    if rows.columns is not None:
+        estimator.feature_names_in_ = np.array(rows.columns, dtype=object)
+    return rows, rows.y, check_weights(rows.weights, np.broadcast_to(0.0, (len(rows), 1)))

@@ -1,6 +1,4 @@
-"""Rows of Dask collections: samples, reductions, and errors of the scheduler."""
-
-from concurrent.futures import CancelledError
+"""Rows of Dask collections: samples and reductions."""
 
 import numpy as np
 import pytest
@@ -8,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.utils.random import sample_without_replacement
 
-from pliant.core import collections
-from pliant.core.collections import LEAST_OF_CLASS, Rows, compute, reduced
+from pliant.core.dask import BRANCHES, LEAST_OF_CLASS, Rows, reduced
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -50,8 +47,8 @@ def test_a_sample_is_that_of_a_slow_loop_however_rows_are_divided(n, cuts, size,
     ends = [0, *sorted(min(cut, n) for cut in cuts), n]
     chunks = (tuple(np.diff(ends).tolist()), (2,))
     rows = Rows.of(da.from_array(X, chunks=chunks), labels, weights, labelled=True)
-    places = rows.draw(rows.groups(), size, np.random.RandomState(seed))
-    sample = rows.take(places, np.zeros(0, dtype=np.intp), lambda block: block.X)
+    numbers = rows.draw(size, np.random.RandomState(seed), labelled=True)
+    sample = rows.take(numbers, lambda block: block.X)
     expected = drawn_slowly(labels, weights, size, seed)
     np.testing.assert_array_equal(sample.numbers, expected)
     for part, of_all in zip(sample.rows, (X, labels, weights), strict=True):
@@ -70,24 +67,14 @@ def test_a_reduction_adds_up_all_tasks(count):
         return sum(parts)
 
     assert reduced(tasks, combine) == count * (count - 1) // 2
-    assert max(seen, default=1) <= collections.BRANCHES
+    assert max(seen, default=1) <= BRANCHES
 
 
-def test_errors_of_partitions_stay_and_a_lost_scheduler_is_named(monkeypatch):
-    comm = pytest.importorskip("distributed.comm")
-
-    def absent():
-        raise FileNotFoundError("part-3.parquet")
-
-    with pytest.raises(FileNotFoundError, match="part-3"):
-        compute([dask.delayed(absent)()])
-    for error in (CancelledError("scheduler-connection-lost"), comm.CommClosedError("gone")):
-
-        def lost(*tasks, error=error):
-            raise error
-
-        monkeypatch.setattr(dask, "compute", lost)
-        with pytest.raises(RuntimeError, match="expected a Dask scheduler") as caught:
-            compute([])
-        assert str(error) in str(caught.value)
-        assert caught.value.__cause__ is error
+def test_numbers_beyond_1e100_are_refused_with_their_row():
+    X = np.zeros((40, 2))
+    X[25, 1] = -1e160
+    rows = Rows.of(da.from_array(X, chunks=(20, 2)), None, None, labelled=False)
+    with pytest.raises(
+        ValueError, match=r"^partition 1 .*at most 1e100 .* -1e\+160 in X at row 25"
+    ):
+        rows.take(np.arange(3), lambda block: None)

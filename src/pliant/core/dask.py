@@ -1,0 +1,340 @@
+"""Dask collections: arrays and data frames whose rows lie in partitions, perhaps on a cluster.
+
+`Rows` holds the samples of a collection, which never come together in one process; their targets
+and weights do. `by_partition` applies a method of a fitted estimator to each partition. Dask is
+imported where it is used, and whatever scheduler it has, threads, processes or a cluster, runs
+the tasks.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from importlib import import_module
+from itertools import accumulate
+from typing import Any, NamedTuple, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.random import sample_without_replacement
+from sklearn.utils.validation import check_is_fitted
+
+from pliant.core.typing import Array, Indices
+from pliant.core.validation import (
+    check_labels,
+    check_numbers,
+    check_targets,
+    check_weights,
+    is_collection,
+    validate_data,
+)
+
+R = TypeVar("R")
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+BRANCHES = 8
+"""Number of results that one task of a reduction adds up."""
+
+LEAST_OF_CLASS = 10
+"""Number of rows of each class, where there are as many, that a sample has at least."""
+
+
+def load(module: str = "dask", users: str = "Dask collections") -> Any:
+    """Import Dask or a module of it, or say what needs it and how to install it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ImportError(f"{users} need {module} ({error}): pip install 'pliant[dask]'") from error
+
+
+def compute(tasks: Sequence[Any]) -> list[Any]:
+    """Return the results of tasks, from Dask's scheduler."""
+    return list(load().compute(*tasks))
+
+
+def reduced(tasks: list[Any], combine: Callable[[list[R]], R]) -> R:
+    """Return the results of all tasks, combined `BRANCHES` at a time over a tree."""
+    combined = load("dask.delayed").delayed(combine, pure=False)
+    while len(tasks) > 1:
+        tasks = [combined(tasks[low : low + BRANCHES]) for low in range(0, len(tasks), BRANCHES)]
+    return cast(R, compute(tasks)[0])
+
+
+class Block(NamedTuple):
+    """Some rows: X of shape (n, d), n targets or labels or None, n weights or None."""
+
+    X: Array
+    y: Any
+    weights: Array | None
+
+    @property
+    def counted(self) -> Indices:
+        """The places of the rows of positive weight."""
+        return np.arange(len(self.X)) if self.weights is None else np.flatnonzero(self.weights)
+
+    def rows(self, places: Indices) -> Block:
+        """Return some of the rows."""
+        y, weights = (None if part is None else part[places] for part in (self.y, self.weights))
+        return Block(self.X[places], y, weights)
+
+
+class Sample(NamedTuple):
+    """Rows of a collection, their numbers, and the results of the other rows of each partition."""
+
+    rows: Block
+    numbers: Indices
+    rest: list[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of a Dask collection.
+
+    Attributes
+    ----------
+    X : dask array of shape (n, d)
+        In chunks of whole rows, of known lengths.
+    y, weights : array of n targets or labels, and of n weights, or None
+        In memory.
+    columns : list of str or None
+        The names of the columns, of a data frame.
+    """
+
+    X: Any
+    y: Any
+    weights: Array | None
+    columns: list[str] | None
+
+    @classmethod
+    def of(cls, X: Any, y: Any, sample_weight: Any, *, labelled: bool) -> Rows:
+        """Return the checked rows of a collection; unknown lengths of partitions are computed.
+
+        y (class labels if `labelled`, else real targets) and the weights may be arrays in memory,
+        or lie in other partitions than X.
+        """
+        columns = list(X.columns) if is_frame(X) else None
+        if columns is not None and not all(isinstance(name, str) for name in columns):
+            columns = None
+        points = points_of("X", X)
+        if np.isnan(points.shape[0]):
+            points = points.copy().compute_chunk_sizes()
+        n = int(points.shape[0])
+        if n < 2:
+            raise ValueError(f"expected at least 2 rows in X, got {n}")
+        y = _computed("y", y, "object" if labelled else "float64")
+        weights = _computed("sample_weight", sample_weight, "float64")
+        for name, values in (("y", y), ("sample_weight", weights)):
+            if values is not None and (values.ndim not in (1, 2) or len(values) != n):
+                raise ValueError(
+                    f"expected {name} with the {n} rows of X, got shape {values.shape}"
+                )
+        if y is not None:
+            y = check_labels(y.ravel()) if labelled else check_targets(y)
+        if weights is not None:
+            weights = check_weights(weights.reshape(n), weights)
+        return cls(points, y, weights, columns)
+
+    def __len__(self) -> int:
+        """Return the number of rows, n."""
+        return int(self.X.shape[0])
+
+    @property
+    def offsets(self) -> Indices:
+        """The number of the first row of each partition, and n."""
+        return np.array([0, *accumulate(self.X.chunks[0])], dtype=np.intp)
+
+    def each(
+        self, function: Callable[..., R], *shared: Any, apart: Sequence[Any] = ()
+    ) -> list[Any]:
+        """Return a task for each partition: function(block, *shared, its item of `apart`).
+
+        `shared` are sent to the workers once. Points are checked first, and an error names them.
+        """
+        run, shared = load("dask.delayed").delayed(_on_block, pure=False), tuple(map(sent, shared))
+        kind, offsets = "float32" if self.X.dtype == np.float32 else "float64", self.offsets
+        tasks = []
+        for k, X in enumerate(self.X.to_delayed(optimize_graph=False).ravel()):
+            low, high = offsets[k : k + 2].tolist()
+            parts = [None if part is None else part[low:high] for part in (self.y, self.weights)]
+            tasks.append(run(function, (k, low, kind), X, *parts, *shared, *apart[k : k + 1]))
+        return tasks
+
+    def draw(self, size: int, rng: np.random.RandomState, *, labelled: bool) -> Indices:
+        """Draw about `size` rows of positive weight, the same share of each class.
+
+        All rows are taken, and nothing is drawn, where there are no more. The result depends on the
+        rows, their order and `rng` alone, and not on how they are divided among partitions.
+        """
+        counted = np.arange(len(self)) if self.weights is None else np.flatnonzero(self.weights)
+        if len(counted) <= size:
+            return counted
+        groups = [counted]
+        if labelled:
+            labels = self.y[counted]
+            groups = [counted[labels == label] for label in np.unique(labels)]
+        least = LEAST_OF_CLASS if len(groups) > 1 else 1
+        chosen = []
+        for group in groups:
+            count = min(len(group), max(least, size * len(group) // len(counted)))
+            chosen.append(group[sample_without_replacement(len(group), count, random_state=rng)])
+        return np.sort(np.concatenate(chosen))
+
+    def take(self, numbers: Indices, rest: Callable[[Block], Any]) -> Sample:
+        """Return the rows of these increasing numbers, and `rest` of all others, in one pass.
+
+        `rest` is called with the other rows of positive weight of each partition.
+        """
+        ends = np.searchsorted(numbers, self.offsets)
+        places = [
+            numbers[low:high] - first
+            for low, high, first in zip(ends[:-1], ends[1:], self.offsets[:-1], strict=True)
+        ]
+        parts = compute(self.each(_taken, rest, apart=places))
+        X = np.concatenate([part[0] for part in parts])
+        y, weights = (None if v is None else v[numbers] for v in (self.y, self.weights))
+        return Sample(Block(X, y, weights), numbers, [part[1] for part in parts])
+
+
+def is_frame(X: Any) -> bool:
+    """Return whether X is a data frame of Dask, or a column of one; a `Delayed` is none."""
+    return isinstance(getattr(X, "npartitions", None), int) and hasattr(X, "to_dask_array")
+
+
+def _is_array(X: Any) -> bool:
+    """Return whether X is an array of Dask; a `Delayed` is none."""
+    return isinstance(getattr(X, "chunks", None), tuple)
+
+
+def points_of(name: str, X: Any) -> Any:
+    """Return a collection of points as an array of numbers in chunks of whole rows."""
+    if is_frame(X) and X.ndim == 2:
+        odd = [(c, t) for c, t in X.dtypes.items() if getattr(t, "kind", "O") not in "biuf"]
+        if odd:
+            raise ValueError(
+                f"expected columns of numbers in {name}, got dtype {odd[0][1]} in {odd[0][0]!r}"
+            )
+        single = all(str(t) == "float32" for t in X.dtypes)
+        X = X.astype("float32" if single else "float64").to_dask_array()
+    elif not _is_array(X):
+        raise TypeError(
+            f"expected {name} as a dask.array or a dask.dataframe, got {type(X).__name__}"
+        )
+    if X.ndim != 2 or not np.isfinite(X.shape[1]):
+        raise ValueError(f"expected {name} of shape (n_samples, n_features), got {X.shape}")
+    if X.dtype.kind not in "biuf":
+        raise ValueError(f"expected {name} to hold numbers, got dtype {X.dtype}")
+    return X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X
+
+
+def _computed(name: str, values: Any, kind: str) -> Any:
+    """Return targets, labels or weights as an array in memory; None if there are none.
+
+    Columns of data frames of a type that NumPy does not have become of another `kind`.
+    """
+    if values is None or not is_collection(values):
+        return None if values is None else np.asarray(values)
+    if is_frame(values):
+        types = list(values.dtypes) if values.ndim == 2 else [values.dtype]
+        if not all(isinstance(each, np.dtype) for each in types):
+            values = values.astype(kind)
+    elif not _is_array(values):
+        raise TypeError(
+            f"expected {name} as a dask.array or of a dask.dataframe, got {type(values).__name__}"
+        )
+    return np.asarray(compute([values])[0])
+
+
+def sent(value: Any) -> Any:
+    """Return a task that stands for a value, so that each worker receives it once."""
+    return load("dask.delayed").delayed(value, pure=False, traverse=False)
+
+
+def _on_block(
+    function: Callable[..., R],
+    place: tuple[int, int, str],
+    X: Any,
+    y: Any,
+    weights: Any,
+    *arguments: Any,
+) -> R:
+    """Check the points of a partition and return the function of its rows."""
+    k, first, kind = place
+    X = np.asarray(X)
+    try:
+        if X.dtype.kind not in "biuf":
+            raise ValueError(f"expected numbers in X, got dtype {X.dtype}")
+        X = X.astype(kind, copy=False)
+        check_numbers(X, "X", first)
+    except ValueError as error:
+        where = f"partition {k} (rows {first} to {first + len(X) - 1})"
+        raise ValueError(f"{where}: {error}") from None
+    return function(Block(X, y, weights), *arguments)
+
+
+def _taken(block: Block, rest: Callable[[Block], R], places: Indices) -> tuple[Array, R]:
+    """Return the points at some places, and the function of the other rows."""
+    others = np.setdiff1d(block.counted, places, assume_unique=True)
+    return block.X[places], rest(block.rows(others))
+
+
+def by_partition(method: Method) -> Method:
+    """Let a method of a fitted estimator, which takes points, take Dask collections as well.
+
+    What it returns for a collection is a dask array, or a tuple of them, of known type and shape,
+    in the chunks of the collection; nothing is computed before the user asks for it.
+    """
+
+    @wraps(method)
+    def over_partitions(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        if not is_collection(X):
+            return method(self, X, *args, **kwargs)
+        check_is_fitted(self)
+        points = points_of("X", X)
+        point: Any = np.zeros((1, int(points.shape[1])))
+        if is_frame(X):
+            point = load("pandas").DataFrame(point, columns=list(X.columns))
+        validate_data(self, point, reset=False)
+        model = copy.copy(self)
+        vars(model).pop("feature_names_in_", None)  # they have been checked
+        example = getattr(model, method.__name__)(np.zeros(point.shape), *args, **kwargs)
+        stacked = _stacked(example)
+        result = points.map_blocks(
+            _applied,
+            sent(model),
+            (method.__name__, args, kwargs),
+            stacked,
+            dtype=stacked.dtype,
+            drop_axis=1,
+            new_axis=list(range(1, stacked.ndim)) or None,
+            chunks=(points.chunks[0], *((width,) for width in stacked.shape[1:])),
+            meta=stacked[:0],
+        )
+        if not isinstance(example, tuple):
+            return result
+        return tuple(result[..., k] for k in range(len(example)))
+
+    return cast(Method, over_partitions)
+
+
+def _stacked(result: Any) -> npt.NDArray[Any]:
+    """Return the arrays of a tuple as one, or the array itself."""
+    return np.stack(result, axis=-1) if isinstance(result, tuple) else np.asarray(result)
+
+
+def _applied(
+    X: Any,
+    model: Any,
+    call: tuple[str, Any, Any],
+    example: npt.NDArray[Any],
+    block_id: tuple[int, ...] = (0,),
+) -> npt.NDArray[Any]:
+    """Apply a method to the rows of one partition, which may be none; errors name it."""
+    if not len(X):
+        return np.zeros((0, *example.shape[1:]), dtype=example.dtype)
+    name, args, kwargs = call
+    try:
+        return _stacked(getattr(model, name)(np.asarray(X), *args, **kwargs))
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"partition {block_id[0]}: {error}") from None
