@@ -22,8 +22,8 @@ from sklearn.preprocessing import StandardScaler
 from pliant import LABRBFRegressor
 from pliant.core.progress import HAS_CALLBACKS
 from pliant.kernels import LocalRBFKernel, Warp
-from pliant.methods.lab_rbf import members, regressor, step_capped
-from pliant.methods.lab_rbf.rows import Table
+from pliant.methods.lab_rbf import members, regressor, solvers
+from pliant.methods.lab_rbf.table import Table
 
 QUICK = {"n_support": 8, "n_members": 2, "max_iter": 10, "random_state": 0}
 FIXED = {"transforms": None, "alpha": 0.01, "shrinkage": 0.01, "validation_fraction": 0}
@@ -627,7 +627,7 @@ def test_an_interrupted_fit_leaves_nothing_half_learned(monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(step_capped, "solve", interrupted)
+    monkeypatch.setattr(solvers, "descend", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y)
     assert not [name for name in vars(model) if name in ("members_", "averaged_")]

@@ -26,14 +26,9 @@ from pliant.core.validation import (
     validate_data,
 )
 from pliant.methods.lab_rbf.collection import Encode, draw
-from pliant.methods.lab_rbf.ensemble import (
-    SLOPE_ROWS,
-    EnsembleTrainer,
-    Run,
-    Watch,
-    learn_members,
-)
+from pliant.methods.lab_rbf.ensemble import SLOPE_ROWS, EnsembleTrainer, Run, Watch
 from pliant.methods.lab_rbf.explain import LABRBFExplanation, explain, spread_over
+from pliant.methods.lab_rbf.features import get_device
 from pliant.methods.lab_rbf.kernel import LocalRBFKernel
 from pliant.methods.lab_rbf.members import (
     TINY,
@@ -47,7 +42,7 @@ from pliant.methods.lab_rbf.members import (
     symmetric_kernel,
 )
 from pliant.methods.lab_rbf.parameters import CONSTRAINTS, check_begun, check_combinations
-from pliant.methods.lab_rbf.rows import Table, check_pairs, correlated_features, get_device
+from pliant.methods.lab_rbf.table import Table, check_pairs, correlated_features
 from pliant.methods.lab_rbf.trainer import Layer
 
 AVERAGED = 2.0
@@ -68,7 +63,6 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     _constraints: ClassVar[Mapping[str, Constraint]] = CONSTRAINTS
 
     n_members: int
-    n_draws: int
     objective: str
     linear: bool | str
     transforms: str | None
@@ -77,8 +71,6 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     support: Any
     validation_fraction: float
     max_seconds: float | None
-    max_bandwidth_rows: int
-    scale: bool
     dtype: str
     warm_start: bool
     device: str
@@ -134,19 +126,9 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
                 given = table if sample_weight is None else sample_weight
                 support = table.places(support, len(table.whole or given))
             progress = FitProgress(self, X, y)
-            trainer = EnsembleTrainer(
-                device,
-                Watch(progress, self.max_seconds),
-                self.validation_fraction,
-                self.max_bandwidth_rows,
-                self.scale,
-                self._loss,
-                self._layer,
-                self.n_jobs,
-            )
-            table, runs = learn_members(
-                trainer, table, self.get_params(deep=False), support, begun, self._choose_target
-            )
+            watch, parameters = Watch(progress, self.max_seconds), self.get_params(deep=False)
+            trainer = EnsembleTrainer(parameters, device, watch, self._loss, self._layer)
+            table, runs = trainer.learn(table, support, begun, self._choose_target)
             self._set_coefficients(table, runs)
             for run in runs:
                 run.member.measure(table.points(run.rows))

@@ -23,7 +23,7 @@ from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_random_state
 from pliant.methods.lab_rbf.members import LABRBFMember, Sums, added, row_blocks, sums_of
-from pliant.methods.lab_rbf.rows import Table, Target
+from pliant.methods.lab_rbf.table import Table, check_moderate
 
 SAMPLED = 50_000
 """Number of rows that support points and bandwidths are learned from, held-out rows included. Each
@@ -65,10 +65,10 @@ class Extent(NamedTuple):
             return cls(0.0, none, -none, nothing, -nothing, np.zeros(q), np.zeros(q))
         table = Table(X, Y, np.arange(len(X)), weights)
         positive = bool((Y > 0).all())
-        log_mean = table.with_logarithms().mean() if positive else np.full(q, np.nan)
+        log_mean = table.with_logarithms().mean if positive else np.full(q, np.nan)
         weight = float(len(X)) if weights is None else float(weights.sum())
         low, high = np.asarray(X.min(axis=0), float), np.asarray(X.max(axis=0), float)
-        return cls(weight, low, high, Y.min(axis=0), Y.max(axis=0), table.mean(), log_mean)
+        return cls(weight, low, high, Y.min(axis=0), Y.max(axis=0), table.mean, log_mean)
 
     def joined(self, other: Extent) -> Extent:
         """Return the extent of both sets of rows."""
@@ -102,18 +102,7 @@ class Whole:
         """Return the number of rows of the collection."""
         return len(self.rows)
 
-    @property
-    def ends(self) -> tuple[Array, Array]:
-        """The lowest and the highest value of each feature."""
-        return self.extent.low, self.extent.high
-
-    def target(self, log_target: bool) -> Target:
-        """Return the mean and the size of the targets on the scale that is learned."""
-        e = self.extent
-        ends: Any = e.target_low, e.target_high
-        return Target.of(e.log_mean, *np.log(ends)) if log_target else Target.of(e.mean, *ends)
-
-    def sums(self, members: list[LABRBFMember], target: Target, log_target: bool) -> Sums:
+    def sums(self, members: list[LABRBFMember], table: Table) -> Sums:
         """Return the normal equations of each member, summed over all partitions on a tree."""
         offsets = self.rows.offsets
         places = np.searchsorted(self.left_out, offsets)
@@ -121,7 +110,7 @@ class Whole:
             self.left_out[a:b] - first
             for a, b, first in zip(places[:-1], places[1:], offsets[:-1], strict=True)
         ]
-        shared = members, target, log_target, self.encode
+        shared = members, table.whole_mean, table.log_target, self.encode
         packed = reduced(self.rows.each(_block_sums, *shared, apart=left_out), _added)
         return [(_unpacked(triangle), right) for triangle, right in packed]
 
@@ -151,6 +140,9 @@ class Drawn(NamedTuple):
         own = rows.rows(np.setdiff1d(rows.counted, left_out, assume_unique=True))
         extents = [_extent(self.encode, own), *self.sample.rest]
         whole = Whole(self.rows, self.encode, reduce(Extent.joined, extents), numbers[left_out])
+        extent = whole.extent
+        check_moderate("X", np.stack([extent.low, extent.high]))
+        check_moderate("y", np.stack([extent.target_low, extent.target_high]))
         low = whole.extent.target_low
         if table.log_target and not (low > 0).all():
             raise ValueError(f"expected y > 0, since its logarithm was learned, got {low.min():g}")
@@ -164,8 +156,7 @@ def draw(model: Any, X: Any, y: Any, sample_weight: Any) -> Drawn:
     rows = Rows.of(X, y, sample_weight, labelled=is_classifier(model))
     groups = rows.groups()
     encode = model._encoder([group.label for group in groups])
-    most = max(SAMPLED, model.max_bandwidth_rows)
-    places = rows.draw(groups, most, check_random_state(model.random_state))
+    places = rows.draw(groups, SAMPLED, check_random_state(model.random_state))
     support = [] if isinstance(model.support, str) else model.support
     also = np.asarray(support, dtype=np.intp)
     return Drawn(rows.take(places, also, partial(_extent, encode)), rows, encode)
@@ -184,7 +175,7 @@ def _extent(encode: Encode, block: Block) -> Extent:
 def _block_sums(
     block: Block,
     members: list[LABRBFMember],
-    target: Target,
+    mean: Array,
     log_target: bool,
     encode: Encode,
     left_out: Indices,
@@ -201,7 +192,7 @@ def _block_sums(
         table = table.with_logarithms()
     width = max(len(member.support_) for member in members) + X.shape[1]
     slices = row_blocks(len(X), width)
-    sums = reduce(added, (sums_of(members, table, rows, target) for rows in slices))
+    sums = reduce(added, (sums_of(members, table, mean, rows) for rows in slices))
     return [(gram[np.triu_indices(len(gram))], right) for gram, right in sums]
 
 

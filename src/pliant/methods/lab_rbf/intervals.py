@@ -37,8 +37,8 @@ from pliant.core.validation import check_share, check_vector, is_collection
 from pliant.methods.lab_rbf.base import BaseLABRBF
 from pliant.methods.lab_rbf.collection import draw
 from pliant.methods.lab_rbf.ensemble import Run
-from pliant.methods.lab_rbf.members import TINY, clipped, mean_over
-from pliant.methods.lab_rbf.rows import Table
+from pliant.methods.lab_rbf.members import TINY, mean_over
+from pliant.methods.lab_rbf.table import Table
 
 FEWEST_PAIRS = 10
 """Number of rows held out by two members from which on their agreement is measured."""
@@ -54,8 +54,6 @@ LARGEST_RATIO = 10.0
 
 MOST_ROWS = 1000
 """Maximum number of held-out rows of each member that errors are learned from."""
-
-LARGEST_EXPONENT = math.log(np.finfo(np.float64).max)
 
 STEPS = 199
 """Number of quantiles that stand for the distribution of the errors in a standard deviation."""
@@ -143,8 +141,7 @@ class LABRBFErrorModel(BaseEstimator):
 
     def scale(self, spread: Array) -> Array:
         """Return s at points with these spreads, shape (n_samples, n_outputs)."""
-        with np.errstate(over="ignore"):
-            return clipped(np.hypot(self.noise * self.unit, self.ratio * spread))
+        return np.hypot(self.noise * self.unit, self.ratio * spread)
 
     def quantile(self, probability: float) -> Array:
         """Return the quantile of z for each output.
@@ -161,12 +158,10 @@ class LABRBFErrorModel(BaseEstimator):
             if not 1 <= k <= n:
                 return np.full(self.errors.shape[1], -np.inf if k < 1 else np.inf)
             return np.asarray(self.errors[k - 1])
-        if self.weights is None:
-            return np.asarray(
-                np.quantile(self.errors, probability, axis=0, method="median_unbiased")
-            )
-        columns = zip(self.errors.T, self.weights.T, strict=True)
-        return np.array([_weighted_quantile(z, w, probability) for z, w in columns])
+        method: Any = "median_unbiased" if self.weights is None else "inverted_cdf"
+        return np.asarray(
+            np.quantile(self.errors, probability, axis=0, weights=self.weights, method=method)
+        )
 
     def sample(self) -> Array:
         """Return errors that stand for the distribution of z, shape (at most STEPS, n_outputs)."""
@@ -274,12 +269,10 @@ class IntervalRegressor(BaseLABRBF):
         mean, spread = self._mean_and_spread(self._blocks(X), errors.unit)
         scale = errors.scale(spread)
         z = [errors.quantile(float(p)) for p in probabilities.ravel()]
-        with np.errstate(over="ignore"):
-            ends = [np.where(np.isinf(each), each, clipped(mean + scale * each)) for each in z]
-        quantiles = np.stack(ends, axis=-1)
+        quantiles = np.stack([mean + scale * each for each in z], axis=-1)
         if self.target_transform_ == "log":
             # A target that has no logarithm is below all others: it needs an infinite interval.
-            quantiles = np.where(np.isinf(quantiles), quantiles, powers_of_e(quantiles))
+            quantiles = np.where(np.isinf(quantiles), quantiles, np.exp(quantiles))
         if probabilities.ndim == 0:
             quantiles = quantiles[..., 0]
         return np.asarray(self._shaped(quantiles))
@@ -341,8 +334,7 @@ class IntervalRegressor(BaseLABRBF):
             with np.errstate(divide="ignore"):
                 Y = np.log(np.maximum(Y, 0.0))
         mean, spread = self._mean_and_spread(self._checked_blocks(X), errors.unit)
-        with np.errstate(over="ignore"):
-            self.error_model_ = errors.calibrated(clipped(Y - mean), spread)
+        self.error_model_ = errors.calibrated(Y - mean, spread)
 
     def _checked_errors(self) -> LABRBFErrorModel:
         """Return the distribution of the errors, or raise ValueError if there is none."""
@@ -367,11 +359,6 @@ class IntervalRegressor(BaseLABRBF):
             means.append(mean_over(each))  # as `predict` adds them up
             spreads.append((each / unit).std(axis=0) * unit)
         return np.concatenate(means), np.concatenate(spreads)
-
-
-def powers_of_e(exponents: Array) -> Array:
-    """Return exp of some exponents, or the largest float where that is beyond it."""
-    return np.asarray(np.exp(np.minimum(exponents, LARGEST_EXPONENT)))
 
 
 class _ScaledErrors(NamedTuple):
@@ -420,16 +407,8 @@ def learn_errors(table: Table, runs: list[Run]) -> LABRBFErrorModel | None:
         held_out, scaled = mine[k], np.asarray(run.predicted)[:MOST_ROWS].clip(-1.0, 1.0)
         predicted[k, np.searchsorted(rows, held_out)] = scaled
     points, target = table.points(rows), (table.Y[rows] - table.middle) / table.spread
-    with np.errstate(over="ignore"):
-        after = np.stack([clipped(run.member.expand(points) - table.middle) for run in runs])
-    after /= table.spread
+    after = np.stack([run.member.expand(points) - table.middle for run in runs]) / table.spread
     outputs = [
         HeldOut(target[:, j], predicted[:, :, j], after[:, :, j]) for j in range(target.shape[1])
     ]
     return LABRBFErrorModel.of(outputs, table.spread, table.weights_of(rows))
-
-
-def _weighted_quantile(z: Array, weights: Array, probability: float) -> float:
-    """Return the first of the sorted values that has this share of the weight up to itself."""
-    share = np.cumsum(weights) / weights.sum()
-    return float(z[min(int(np.searchsorted(share, probability)), len(z) - 1)])

@@ -64,7 +64,6 @@ CONSTRAINTS: Mapping[str, Constraint] = {
     "n_support": automatic(integer(least=1), named=True),
     "profile": one_of(PROFILES),
     "n_members": integer(least=1),
-    "n_draws": integer(least=1),
     "objective": one_of(("ridge", "evidence", "interpolation", "mixed")),
     "linear": check_linear,
     "transforms": check_transforms,
@@ -77,9 +76,6 @@ CONSTRAINTS: Mapping[str, Constraint] = {
     "max_iter": integer(least=1),
     "learning_rate": check_rate,
     "max_seconds": optional(real_number(above=0)),
-    "batch_rows": integer(least=1),
-    "max_bandwidth_rows": integer(least=2),
-    "scale": check_flag,
     "dtype": one_of(("float32", "float64")),
     "warm_start": check_flag,
     "verbose": check_flag,
@@ -95,11 +91,6 @@ def check_combinations(parameters: Mapping[str, Any]) -> None:
         raise ValueError(
             "expected validation_fraction > 0, or numbers for alpha and shrinkage, which "
             f"the held-out rows choose, got {fraction:g}"
-        )
-    if fraction == 0 and parameters["n_draws"] > 1:
-        raise ValueError(
-            "expected n_draws=1 with validation_fraction=0: held-out rows choose among draws, "
-            f"got {parameters['n_draws']}"
         )
     if parameters["objective"] == "interpolation" and linear and not is_automatic(linear):
         raise ValueError("expected linear=False with objective='interpolation', got True")
