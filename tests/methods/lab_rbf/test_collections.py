@@ -24,7 +24,7 @@ QUICK = {
     "n_members": 2,
     "max_iter": 4,
     "random_state": 0,
-    "max_bandwidth_rows": 120,
+
 }
 SIZE = 200
 """Rows of a sample, where the fit sees more."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,17 +19,25 @@ from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
     Constraint,
+    automatic,
+    check_choice,
+    check_flag,
     check_integer,
     check_parameters,
+    check_real,
     fresh,
+    integer,
     is_collection,
+    one_of,
+    optional,
+    real_number,
     validate_data,
 )
 from pliant.methods.lab_rbf.collection import Encode, draw
 from pliant.methods.lab_rbf.ensemble import SLOPE_ROWS, EnsembleTrainer, Run, Watch
 from pliant.methods.lab_rbf.explain import LABRBFExplanation, explain, spread_over
 from pliant.methods.lab_rbf.features import get_device
-from pliant.methods.lab_rbf.kernel import LocalRBFKernel
+from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel
 from pliant.methods.lab_rbf.members import (
     TINY,
     LABRBFMember,
@@ -41,14 +49,31 @@ from pliant.methods.lab_rbf.members import (
     row_blocks,
     symmetric_kernel,
 )
-from pliant.methods.lab_rbf.parameters import CONSTRAINTS, check_begun, check_combinations
 from pliant.methods.lab_rbf.table import Table, check_pairs, correlated_features
-from pliant.methods.lab_rbf.trainer import Layer
+from pliant.methods.lab_rbf.trainer import STRATEGIES, Layer, is_automatic
 
-AVERAGED = 2.0
-"""Members whose held-out loss is more than this times the median are left out."""
+AVERAGED = 2.0  # Members whose held-out loss is more than this times the median are left out.
 
 _FLOATS = (np.float64, np.float32)
+
+
+def _check_fraction(name: str, value: Any) -> None:
+    """Raise ValueError unless `value` is a number in [0, 1)."""
+    number = check_real(name, value, least=0)
+    if number >= 1:
+        raise ValueError(f"expected {name} < 1, got {number:g}")
+
+
+def _check_support(name: str, value: Any) -> None:
+    """Raise ValueError unless `value` is a strategy, or different row numbers."""
+    if isinstance(value, str):
+        check_choice(name, value, STRATEGIES)
+        return
+    rows = np.asarray(value)
+    if rows.ndim != 1 or rows.dtype.kind not in "iu" or len(np.unique(rows)) != len(rows):
+        raise ValueError(
+            f"expected {name} in {sorted(STRATEGIES)}, or different row numbers, got {value!r:.200}"
+        )
 
 
 class BaseLABRBF(CallbackSupport, BaseEstimator):
@@ -60,12 +85,30 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     ``limits_`` (``kernel_.warp(X) @ coef_``, where features were mapped to other scales).
     """
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = CONSTRAINTS
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        "n_support": automatic(integer(least=1), named=True),
+        "profile": one_of(PROFILES),
+        "n_members": integer(least=1),
+        "objective": one_of(("ridge", "evidence", "interpolation", "mixed")),
+        "linear": automatic(check_flag, named=True),
+        "transforms": optional(one_of(("auto",))),
+        "alpha": automatic(real_number(above=0), named=True),
+        "shrinkage": automatic(real_number(least=0, infinite=True), named=True),
+        "support": _check_support,
+        "initial_bandwidth": automatic(real_number(above=0), named=True),
+        "validation_fraction": _check_fraction,
+        "solver": one_of(("lbfgs", "adam")),
+        "max_iter": integer(least=1),
+        "learning_rate": real_number(above=0),
+        "max_seconds": optional(real_number(above=0)),
+        "dtype": one_of(("float32", "float64")),
+        "warm_start": check_flag,
+        "verbose": check_flag,
+    }
 
     n_members: int
     objective: str
     linear: bool | str
-    transforms: str | None
     alpha: float | str
     shrinkage: float | str
     support: Any
@@ -84,7 +127,14 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
     def _check_combinations(self) -> None:
         """Raise ValueError for parameters that do not go together."""
-        check_combinations(self.get_params(deep=False))
+        fraction, linear = self.validation_fraction, self.linear
+        if fraction == 0 and (is_automatic(self.alpha) or is_automatic(self.shrinkage)):
+            raise ValueError(
+                "expected validation_fraction > 0, or numbers for alpha and shrinkage, which "
+                f"the held-out rows choose, got {fraction:g}"
+            )
+        if self.objective == "interpolation" and linear and not is_automatic(linear):
+            raise ValueError("expected linear=False with objective='interpolation', got True")
 
     @blas_limited
     @with_callbacks
@@ -118,9 +168,10 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         with fresh(self):
             check_parameters(self)
             device = get_device(self.device, self.dtype)
-            table, reserved = self._prepared(X, y, sample_weight)
+            table, reserved = self._table(X, y, sample_weight)
+            self._set_range(table)
             if begun:
-                check_begun(begun, self)
+                self._check_begun(begun["members_"], begun.get("classes_"))
             support = self.support
             if not isinstance(support, str):
                 given = table if sample_weight is None else sample_weight
@@ -129,7 +180,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             watch, parameters = Watch(progress, self.max_seconds), self.get_params(deep=False)
             trainer = EnsembleTrainer(parameters, device, watch, self._loss, self._layer)
             table, runs = trainer.learn(table, support, begun, self._choose_target)
-            self._set_coefficients(table, runs)
+            self._set_coefficients([run.member for run in runs], table, runs)
             for run in runs:
                 run.member.measure(table.points(run.rows))
             self._store(table, runs)
@@ -141,30 +192,58 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     def _begun(self) -> dict[str, Any]:
         """Return what an earlier fit has learned, if this one is to go on from it."""
         names = ("members_", "target_transform_", "classes_")
-        flag: object = self.warm_start  # not checked yet
-        wanted = isinstance(flag, bool | np.bool_) and bool(flag)
-        known = vars(self) if wanted and self.__sklearn_is_fitted__() else {}
-        return {name: known[name] for name in names if name in known}
+        if not check_flag("warm_start", self.warm_start) or not self.__sklearn_is_fitted__():
+            return {}
+        return {name: vars(self)[name] for name in names if name in vars(self)}
+
+    def _check_begun(self, members: list[LABRBFMember], classes: Any) -> None:
+        """Raise ValueError if data or parameters do not belong to members learned before."""
+        if classes is not None and not np.array_equal(classes, self.classes_):
+            raise ValueError(
+                f"expected labels {list(classes)} with warm_start=True, as in the fit before, got "
+                f"{list(self.classes_)}"
+            )
+        shape = members[0].kernel_.centres.shape[1], len(members[0].intercept_)
+        if shape != (self.n_features_in_, self._n_outputs):
+            raise ValueError(
+                f"expected {shape[0]} features and {shape[1]} outputs with warm_start=True, as in "
+                f"the fit before, got {self.n_features_in_} and {self._n_outputs}"
+            )
+        if self.n_members < len(members):
+            raise ValueError(
+                f"expected n_members >= {len(members)}, the number of members that warm_start=True "
+                f"goes on from, got {self.n_members}"
+            )
+        if "interpolation" in (self.objective, *(member.objective_ for member in members)):
+            raise ValueError(
+                "expected warm_start=False with or after objective='interpolation', whose "
+                "coefficients belong to the samples of the first fit, got True"
+            )
 
     @abstractmethod
-    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Table | None]:
-        """Check the training data; return the rows of positive weight, and calibration rows."""
+    def _prepare(
+        self, X: Any, y: Any, sample_weight: Any, *, again: bool
+    ) -> tuple[Table, Table | None]:
+        """Check data, of an earlier fit if `again`; return rows of weight, and calibration rows."""
 
-    def _prepared(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Table | None]:
+    def _table(
+        self, X: Any, y: Any, sample_weight: Any, *, again: bool = False
+    ) -> tuple[Table, Table | None]:
         """Return the same of arrays, or of the sample of a Dask collection, all rows behind it."""
-        if not is_collection(X):
-            return self._prepare(X, y, sample_weight)
-        drawn = draw(self, X, y, sample_weight)
-        table, reserved = self._prepare(*drawn.arrays)
-        return self._extended(drawn.attached(table, reserved)), reserved
+        if is_collection(X):
+            drawn = draw(self, X, y, sample_weight)
+            table, reserved = self._prepare(*drawn.arrays, again=again)
+            table = drawn.attached(table, reserved)
+        else:
+            table, reserved = self._prepare(X, y, sample_weight, again=again)
+        return table, reserved
 
     @abstractmethod
     def _encoder(self, labels: list[Any]) -> Encode:
         """Return what turns targets or labels, out of these, into the targets that are learned."""
 
-    def _extended(self, table: Table) -> Table:
-        """Store what was known of the sample of a collection alone, and is known of all rows."""
-        return table
+    def _set_range(self, table: Table) -> None:
+        """Store the range of predictions, where they have one."""
 
     def _calibrate(self, X: Array, Y: Array) -> None:
         """Take the errors on calibration rows, where the model has any use for them."""
@@ -178,18 +257,12 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         """What predicts held-out rows where the coefficients are not those of a ridge fit."""
         return None
 
-    def _set_coefficients(self, table: Table, runs: list[Run]) -> None:
-        """Set the coefficients of all members, from all rows."""
-        if self.objective != "interpolation":
-            fit_coefficients([run.member for run in runs], table, self.n_jobs)
-
-    def _refit(self, table: Table) -> None:
-        """Learn the coefficients of all members again."""
-        fit_coefficients(self.members_, table, self.n_jobs)
-
-    @abstractmethod
-    def _checked_again(self, X: Any, y: Any, sample_weight: Any) -> Table:
-        """Check data for a fitted model to learn its coefficients again."""
+    def _set_coefficients(
+        self, members: list[LABRBFMember], table: Table, runs: Sequence[Run] = ()
+    ) -> None:
+        """Set the coefficients of members from all rows, after the `runs` that trained them."""
+        if not runs or self.objective != "interpolation":
+            fit_coefficients(members, table, self.n_jobs)
 
     @property
     @abstractmethod
@@ -224,7 +297,8 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         """Learn the coefficients again from new samples; support points and bandwidths stay.
 
         Every member's coefficients become the ridge fit with its ``alpha_``, whatever its
-        objective was. One pass over the samples, in blocks.
+        objective was. One pass over the samples, in blocks. A calibration of intervals is dropped,
+        since its errors are those of the old coefficients: call `calibrate` again.
 
         Parameters
         ----------
@@ -235,17 +309,15 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         self
         """
         check_is_fitted(self)
-        if is_collection(X):
-            drawn = draw(self, X, y, sample_weight)
-            table = drawn.attached(self._checked_again(*drawn.arrays), None)
-            table = self._extended(table)
-        else:
-            table = self._checked_again(X, y, sample_weight)
+        data, _ = self._table(X, y, sample_weight, again=True)
+        logarithmic = getattr(self, "target_transform_", None) == "log"
+        table = data.with_logarithms() if logarithmic else data
+        self._set_range(data)
         some = table.points(np.arange(len(table))[:: max(1, len(table) // SLOPE_ROWS)])
         (low, high), more = self.limits_, limits_of(table)
         for member in self.members_:
             member.limits_ = np.stack([np.minimum(low, more[0]), np.maximum(high, more[1])])
-        self._refit(table)
+        self._set_coefficients(self.members_, table)
         for member in self.members_:
             member.measure(some)
         return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,7 @@ from pliant.core.lazily import by_partition
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import class_codes, plain, validate_data
-from pliant.methods.lab_rbf.base import BaseLABRBF
+from pliant.methods.lab_rbf.base import _FLOATS, BaseLABRBF
 from pliant.methods.lab_rbf.collection import Encode
 from pliant.methods.lab_rbf.ensemble import Run
 from pliant.methods.lab_rbf.logistic import (
@@ -29,8 +29,7 @@ from pliant.methods.lab_rbf.members import LABRBFMember
 from pliant.methods.lab_rbf.table import Table
 from pliant.methods.lab_rbf.trainer import Layer, is_automatic
 
-MOST_LOGISTIC = 20_000
-"""Maximum number of rows that logistic coefficients are fitted to."""
+MOST_LOGISTIC = 20_000  # Maximum number of rows that logistic coefficients are fitted to.
 
 
 class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
@@ -182,8 +181,15 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, None]:
-        X, y = validate_data(self, X, y, dtype=(np.float64, np.float32), ensure_min_samples=2)
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, *, again: bool) -> tuple[Table, None]:
+        least = 1 if again else 2
+        X, y = validate_data(self, X, y, dtype=_FLOATS, ensure_min_samples=least, reset=not again)
+        if again:
+            unknown = np.setdiff1d(y, self.classes_)
+            if len(unknown):
+                given = plain(unknown[0])
+                raise ValueError(f"expected y out of {list(self.classes_)}, got {given!r}")
+            return Table.of(X, _encoded(self.classes_, y), sample_weight), None
         self.classes_, codes = class_codes(y)
         table = Table.of(X, signs_of(codes, len(self.classes_)), sample_weight)
         seen = np.unique(codes[table.numbers])
@@ -195,13 +201,6 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
 
     def _encoder(self, labels: list[Any]) -> Encode:
         return partial(_encoded, self.classes_ if hasattr(self, "classes_") else np.array(labels))
-
-    def _checked_again(self, X: Any, y: Any, sample_weight: Any) -> Table:
-        X, y = validate_data(self, X, y, dtype=(np.float64, np.float32), reset=False)
-        unknown = np.setdiff1d(y, self.classes_)
-        if len(unknown):
-            raise ValueError(f"expected y out of {list(self.classes_)}, got {plain(unknown[0])!r}")
-        return Table.of(X, _encoded(self.classes_, y), sample_weight)
 
     @property
     def _single_output(self) -> bool:
@@ -222,7 +221,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         )
 
     @property
-    def _layer(self) -> Layer | None:
+    def _layer(self) -> Layer:
         return self._held_out_scores
 
     def _held_out_scores(self, features: Array, rows: Table, held_out: Array) -> Array:
@@ -237,7 +236,9 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
             return np.array([float(self.alpha)])
         return PENALTIES * table.mean_weight
 
-    def _set_coefficients(self, table: Table, runs: list[Run]) -> None:
+    def _set_coefficients(
+        self, members: list[LABRBFMember], table: Table, runs: Sequence[Run] = ()
+    ) -> None:
         penalties, best = self._penalties(table), 0
         held_out = [(run.held_out, run.layered) for run in runs if run.held_out is not None]
         if held_out:
@@ -247,10 +248,13 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
             best = int(np.argmin([log_loss(each, shares, weights) for each in scores]))
         for run in runs:
             run.member.alpha_ = float(penalties[best])
-        _fit_logistic([run.member for run in runs], table)
-
-    def _refit(self, table: Table) -> None:
-        _fit_logistic(self.members_, table)
+        step = -(-len(table) // MOST_LOGISTIC)  # rounded up
+        some = table.rows(np.arange(0, len(table), step))
+        shares, X = shares_of(some.Y), np.asarray(some.X, dtype=np.float64)
+        for member in members:
+            penalty = np.array([member.alpha_])
+            path = logistic_path(member.features(X), shares, some.weights, penalty)
+            member.set_coefficients(*path[0])
 
     @by_partition
     @blas_limited
@@ -324,13 +328,3 @@ def signs_of(codes: Indices, n_classes: int) -> Array:
 def _encoded(classes: npt.NDArray[Any], y: npt.NDArray[Any]) -> Array:
     """Return the signs of labels out of some classes, which are sorted."""
     return signs_of(np.searchsorted(classes, y), len(classes))
-
-
-def _fit_logistic(members: list[LABRBFMember], table: Table) -> None:
-    """Set the coefficients of members to those of logistic regressions."""
-    step = -(-len(table) // MOST_LOGISTIC)  # rounded up
-    some = table.rows(np.arange(0, len(table), step))
-    shares, X = shares_of(some.Y), np.asarray(some.X, dtype=np.float64)
-    for member in members:
-        path = logistic_path(member.features(X), shares, some.weights, np.array([member.alpha_]))
-        member.set_coefficients(*path[0])

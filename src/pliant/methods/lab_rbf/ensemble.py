@@ -23,24 +23,16 @@ from pliant.methods.lab_rbf.members import TINY, WORTH_THREADS, LABRBFMember, li
 from pliant.methods.lab_rbf.table import Table
 from pliant.methods.lab_rbf.trainer import Layer, Learned, Recipe, Trainer
 
+# Maximum number of rows that bandwidths are learned from. Coefficients are fitted to all.
 BANDWIDTH_ROWS = 3000
-"""Maximum number of rows that bandwidths are learned from. Coefficients are fitted to all."""
-
-SLOPE_ROWS = 1000
-"""Rows that slopes are averaged over."""
-
-MOST_HELD_OUT = 10_000
-"""Maximum number of rows that a member holds out."""
-
+SLOPE_ROWS = 1000  # Rows that slopes are averaged over.
+MOST_HELD_OUT = 10_000  # Maximum number of rows that a member holds out.
+# Number of small expansions that a scale is tried on, and their rows and support points.
 PROBES, PROBE_ROWS, PROBE_SUPPORT = 3, 1000, 100
-"""Number of small expansions that a scale is tried on, and their rows and support points."""
-
+# Maximum number of steps of each stage of these expansions, and their shrinkage penalty.
 PROBE_STEPS, PROBE_SHRINKAGES = 15, (3e-2,)
-"""Maximum number of steps of each stage of these expansions, and their shrinkage penalty."""
-
+# Scales of features whose loss is within this factor of the lowest one are all used.
 COMPARABLE = 1.1
-"""Scales of features whose loss is within this factor of the lowest one are all used."""
-
 LARGEST_SEED = np.iinfo(np.int32).max
 
 Loss = Callable[[Table, Indices], Callable[[Array], float]]

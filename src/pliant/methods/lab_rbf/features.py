@@ -19,14 +19,11 @@ import numpy as np
 from pliant.core.typing import Array, Indices
 from pliant.methods.lab_rbf.kernel import Profile, centre_products, point_products
 
+# Least ridge penalty, relative to the mean diagonal of F'F, for products in float32.
 ROUNDED = 2e-5
-"""Least ridge penalty, relative to the mean diagonal of F'F, for products in float32."""
-
-SUMMED = 1024
-"""Number of rows of one product; the products are added up in float64."""
-
+SUMMED = 1024  # Number of rows of one product; the products are added up in float64.
+# Number of rows that the diagonal is estimated from; up to as many, products are in float64.
 SAMPLED = 256
-"""Number of rows that the diagonal is estimated from; up to as many, products are in float64."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -37,26 +37,19 @@ from pliant.core.validation import check_share, check_vector, is_collection
 from pliant.methods.lab_rbf.base import BaseLABRBF
 from pliant.methods.lab_rbf.collection import draw
 from pliant.methods.lab_rbf.ensemble import Run
-from pliant.methods.lab_rbf.members import TINY, mean_over
+from pliant.methods.lab_rbf.members import TINY, LABRBFMember, mean_over
 from pliant.methods.lab_rbf.table import Table
 
+# Number of rows held out by two members from which on their agreement is measured.
 FEWEST_PAIRS = 10
-"""Number of rows held out by two members from which on their agreement is measured."""
-
+# Lower bound on the share of one member's squared error that all members have in common.
 LEAST_SHARED = 0.3
-"""Lower bound on the share of one member's squared error that all members have in common."""
-
+# Lower bound on the share of the squared error that does not come from the members' spread.
 LEAST_NOISE = 0.25
-"""Lower bound on the share of the squared error that does not come from the members' spread."""
-
-LARGEST_RATIO = 10.0
-"""Upper bound on the ratio of spreads, which few rows determine badly."""
-
-MOST_ROWS = 1000
-"""Maximum number of held-out rows of each member that errors are learned from."""
-
+LARGEST_RATIO = 10.0  # Upper bound on the ratio of spreads, which few rows determine badly.
+MOST_ROWS = 1000  # Maximum number of held-out rows of each member that errors are learned from.
+# Number of quantiles that stand for the distribution of the errors in a standard deviation.
 STEPS = 199
-"""Number of quantiles that stand for the distribution of the errors in a standard deviation."""
 
 
 class HeldOut(NamedTuple):
@@ -296,33 +289,15 @@ class IntervalRegressor(BaseLABRBF):
         check_is_fitted(self)
         if is_collection(X):
             X, y, _ = draw(self, X, y, None).arrays
-        X, Y = self._checked(X, y, reset=False)
-        if Y.shape[1] != self.n_outputs_:
-            raise ValueError(f"expected y with {self.n_outputs_} outputs, got {Y.shape[1]}")
-        self._calibrate(X, Y)
+        self._calibrate(*self._checked(X, y, reset=False))
         return self
 
-    def refit_coefficients(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any = None
-    ) -> Self:
-        """Learn the coefficients again from new samples; support points and bandwidths stay.
-
-        Every member's coefficients become the ridge fit with its ``alpha_``, whatever its
-        objective was. One pass over the samples, in blocks. A calibration is dropped, since its
-        errors are those of the old coefficients: call `calibrate` again.
-
-        Parameters
-        ----------
-        X, y, sample_weight : as in `fit`
-
-        Returns
-        -------
-        self
-        """
-        super().refit_coefficients(X, y, sample_weight)
-        if self.error_model_ is not None and self.error_model_.exact:
+    def _set_coefficients(
+        self, members: list[LABRBFMember], table: Table, runs: Sequence[Run] = ()
+    ) -> None:
+        super()._set_coefficients(members, table, runs)
+        if not runs and self.error_model_ is not None and self.error_model_.exact:
             self.error_model_ = None
-        return self
 
     def _calibrate(self, X: Array, Y: Array) -> None:
         """Take the errors on these samples."""

@@ -21,17 +21,13 @@ from pliant.core.kernels.standard import Gaussian, Matern
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import check_choice, check_points, check_vector
 
+# Smallest squared distance at which the slope of exp(-r) is taken: it is infinite at 0. At 0 itself
+# the slope is set to 0: there a point is a centre, and stays one.
 NEAR = 1e-12
-"""Smallest squared distance at which the slope of exp(-r) is taken: it is infinite at 0.
-
-At 0 itself the slope is set to 0: there a point is a centre, and stays one.
-"""
-
+# Points further away than this, in bandwidths, are taken to be at this distance, which has a
+# square.
 FAR = 1e150
-"""Points further away than this, in bandwidths, are taken to be at this distance, which has a square."""
-
-CACHED = 130_000
-"""Number of kernel values that are computed together: 1 MB."""
+CACHED = 130_000  # Number of kernel values that are computed together: 1 MB.
 
 
 @dataclass(frozen=True)
@@ -278,26 +274,15 @@ def squared_distances(X: Array, C: Array, theta: Array) -> Array:
     return _SquaredDistances.of(C, theta).of_points(X)
 
 
+# Scales of a feature: as it is, log(x + offset), asinh((x - offset) / width).
 WARPS = ("raw", "log", "asinh")
-"""Scales of a feature: as it is, log(x + offset), asinh((x - offset) / width)."""
-
-SKEWED = 1.0
-"""Features whose absolute skewness is at most this keep their scale."""
-
-DISTINCT = 5
-"""Features with at most this many different values keep their scale."""
-
-ENTRIES = 500_000
-"""Entries that are copied at once, so that a memory map is never read as a whole."""
-
-SAMPLE = 20_000
-"""Approximate number of rows that scales are chosen from."""
-
-SMALLEST = 1e-100
-"""A feature whose half range is at most this counts as constant."""
-
+SKEWED = 1.0  # Features whose absolute skewness is at most this keep their scale.
+DISTINCT = 5  # Features with at most this many different values keep their scale.
+ENTRIES = 500_000  # Entries that are copied at once, so that a memory map is never read as a whole.
+SAMPLE = 20_000  # Approximate number of rows that scales are chosen from.
+SMALLEST = 1e-100  # A feature whose half range is at most this counts as constant.
+# Bound on the absolute value of a feature on another scale: distant points stay comparable.
 BEYOND = 1.5
-"""Bound on the absolute value of a feature on another scale: distant points stay comparable."""
 
 
 class Warp(BaseEstimator):

@@ -25,17 +25,11 @@ from pliant.methods.lab_rbf.trainer import Learned, Recipe, Stage
 TINY = float(np.finfo(np.float64).tiny)
 EPSILON = float(np.finfo(np.float64).eps)
 
-MARGIN = 0.125
-"""Share of a feature's range, on both sides of it, that predictions distinguish."""
-
+MARGIN = 0.125  # Share of a feature's range, on both sides of it, that predictions distinguish.
+# Number of kernel values, one matrix of them, from which on threads save time.
 WORTH_THREADS = 200_000
-"""Number of kernel values, one matrix of them, from which on threads save time."""
-
-PREDICTED = 8192
-"""Number of points that a thread predicts at a time."""
-
-CHANGE_ROWS = 200
-"""Maximum number of rows among which features are permuted."""
+PREDICTED = 8192  # Number of points that a thread predicts at a time.
+CHANGE_ROWS = 200  # Maximum number of rows among which features are permuted.
 
 
 class Terms(NamedTuple):
@@ -347,7 +341,7 @@ def fit_coefficients(members: list[LABRBFMember], table: Table, n_jobs: int | No
     partition by partition.
     """
     if table.whole is None:
-        sums = _all_sums(members, table, n_jobs)
+        sums = normal_equations(members, table, table.mean, n_jobs)
     else:
         sums = table.whole.sums(members, table)
     for member, (gram, right) in zip(members, sums, strict=True):
@@ -359,18 +353,20 @@ Sums = list[tuple[Array, Array]]
 """F'F and F'y of each member."""
 
 
-def _all_sums(members: list[LABRBFMember], table: Table, n_jobs: int | None) -> Sums:
-    """Return the normal equations of all rows of a table in memory."""
+def normal_equations(
+    members: list[LABRBFMember], table: Table, mean: Array, n_jobs: int | None
+) -> Sums:
+    """Return the normal equations of all rows in memory, for targets less their mean."""
     width = max(len(member.support_) for member in members) + table.X.shape[1]
-    threads, mean = threads_for(n_jobs, worth_it=len(table) * width >= WORTH_THREADS), table.mean
+    threads = threads_for(n_jobs, worth_it=len(table) * width >= WORTH_THREADS)
     parts = Parallel(n_jobs=threads, require="sharedmem", return_as="generator")(
-        delayed(sums_of)(members, table, mean, rows) for rows in row_blocks(len(table), width)
+        delayed(_sums_of)(members, table, mean, rows) for rows in row_blocks(len(table), width)
     )
     return reduce(added, parts)
 
 
 @blas_limited
-def sums_of(members: list[LABRBFMember], table: Table, mean: Array, rows: slice) -> Sums:
+def _sums_of(members: list[LABRBFMember], table: Table, mean: Array, rows: slice) -> Sums:
     """Return the normal equations of one block of rows."""
     X = np.asarray(table.X[rows], dtype=np.float64)
     residual = table.Y[rows] - mean

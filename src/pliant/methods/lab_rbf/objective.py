@@ -26,20 +26,13 @@ import scipy.linalg
 from pliant.core.typing import Array, Indices
 from pliant.methods.lab_rbf.features import Evaluated, LocalRows, NormalEquations
 
-LOWEST, HIGHEST = math.log(1e-6), math.log(1e4)
-"""Bounds on log theta^2, for features on [-1, 1]."""
-
+LOWEST, HIGHEST = math.log(1e-6), math.log(1e4)  # Bounds on log theta^2, for features on [-1, 1].
+# Bound on the absolute value of log lam: lam and its inverse must be numbers.
 LARGEST_LEVEL = 690.0
-"""Bound on the absolute value of log lam: lam and its inverse must be numbers."""
-
-LEAST_ENERGY = 1e-36
-"""Lower bound on R, for targets on [-1, 1]: its inverse must fit into float32."""
-
+LEAST_ENERGY = 1e-36  # Lower bound on R, for targets on [-1, 1]: its inverse must fit into float32.
+# Share of the largest eigenvalue of F'F below which a ridge penalty makes no difference.
 NEGLIGIBLE = 1e-18
-"""Share of the largest eigenvalue of F'F below which a ridge penalty makes no difference."""
-
-JITTER = 1e-9
-"""Added to lam, relative to the mean diagonal of F'F: its Cholesky factor must exist."""
+JITTER = 1e-9  # Added to lam, relative to the mean diagonal of F'F: its Cholesky factor must exist.
 
 
 class Point(NamedTuple):

@@ -24,20 +24,17 @@ from pliant.core.validation import (
     plain,
     validate_data,
 )
+from pliant.methods.lab_rbf.base import _FLOATS
 from pliant.methods.lab_rbf.collection import Encode, as_columns
 from pliant.methods.lab_rbf.ensemble import Run
 from pliant.methods.lab_rbf.intervals import IntervalRegressor, LABRBFErrorModel, learn_errors
 from pliant.methods.lab_rbf.kernel import SMALLEST, skewness
 from pliant.methods.lab_rbf.table import Table
 
-SKEWED_TARGET = 0.9
-"""Skewness of a positive target from which on its logarithm is tried,"""
-
-LEAST_ROWS = 1000
-"""... with at least this many rows, so that held-out losses are reliable,"""
-
+SKEWED_TARGET = 0.9  # Skewness of a positive target from which on its logarithm is tried,
+LEAST_ROWS = 1000  # ... with at least this many rows, so that held-out losses are reliable,
+# ... and learned if it lowers the held-out loss, in the units of y, to below this share.
 GAIN = 0.95
-"""... and learned if it lowers the held-out loss, in the units of y, to below this share."""
 
 
 class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
@@ -265,17 +262,19 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Table | None]:
-        X, Y = self._checked(X, y)
-        table, reserved = self._reserve(Table.of(X, Y, sample_weight))
-        self.target_low_, self.target_high_ = table.Y.min(axis=0), table.Y.max(axis=0)
-        half = self.target_high_ / 2 - self.target_low_ / 2
-        narrow = np.flatnonzero(half <= SMALLEST)
-        if len(narrow):
-            k = int(narrow[0])
+    def _prepare(
+        self, X: Any, y: Any, sample_weight: Any, *, again: bool
+    ) -> tuple[Table, Table | None]:
+        X, Y = self._checked(X, y, reset=not again)
+        table = Table.of(X, Y, sample_weight)
+        if again:
+            return table, None
+        table, reserved = self._reserve(table)
+        low, high = table.Y.min(axis=0), table.Y.max(axis=0)
+        for k in np.flatnonzero(high / 2 - low / 2 <= SMALLEST):
             which = "y" if self.single_output_ else f"y[:, {k}]"
-            low, high = plain(self.target_low_[k]), plain(self.target_high_[k])
-            got = f"{which} = {low}" if low == high else f"{which} from {low} to {high}"
+            ends = plain(low[k]), plain(high[k])
+            got = f"{which} = {ends[0]}" if low[k] == high[k] else f"{which} from %s to %s" % ends
             raise ValueError(f"expected a target that varies, got {got} in all {len(table)} rows")
         return table, reserved
 
@@ -287,7 +286,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
             self,
             X,
             y,
-            dtype=(np.float64, np.float32),
+            dtype=_FLOATS,
             y_numeric=True,
             multi_output=True,
             ensure_min_samples=2,
@@ -296,27 +295,16 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
         Y = check_targets(y)
         if reset:
             self.single_output_, self.n_outputs_ = Y.ndim == 1, Y[:1].size
-        return X, Y.reshape(len(Y), -1)
+        Y = Y.reshape(len(Y), -1)
+        if Y.shape[1] != self.n_outputs_:
+            raise ValueError(f"expected y with {self.n_outputs_} outputs, got {Y.shape[1]}")
+        return X, Y
 
     def _encoder(self, labels: list[Any]) -> Encode:
         return as_columns
 
-    def _extended(self, table: Table) -> Table:
-        if table.whole is not None:
-            extent = table.whole.extent
-            self.target_low_, self.target_high_ = extent.target_low, extent.target_high
-        return table
-
-    def _checked_again(self, X: Any, y: Any, sample_weight: Any) -> Table:
-        X, Y = self._checked(X, y, reset=False)
-        if Y.shape[1] != self.n_outputs_:
-            raise ValueError(f"expected y with {self.n_outputs_} outputs, got {Y.shape[1]}")
-        table = Table.of(X, Y, sample_weight)
-        low, high = table.Y.min(axis=0), table.Y.max(axis=0)
-        if self.target_transform_ == "log":
-            table = table.with_logarithms()
-        self.target_low_, self.target_high_ = low, high
-        return table
+    def _set_range(self, table: Table) -> None:
+        self.target_low_, self.target_high_ = table.target_ends
 
     @property
     def _single_output(self) -> bool:

@@ -18,20 +18,14 @@ from pliant.core.linalg import InverseHessian
 from pliant.core.progress import Progress, Result, Status
 from pliant.core.typing import Array, Indices
 
+# Largest change of a coordinate in a step along the gradient itself, and in any step.
 FIRST, CAP = 0.1, 1.0
-"""Largest change of a coordinate in a step along the gradient itself, and in any step."""
-
-ARMIJO = 1e-4
-"""Share of the decrease predicted by the slope that a step must reach."""
-
+ARMIJO = 1e-4  # Share of the decrease predicted by the slope that a step must reach.
+# Maximum number of step lengths along a direction; steps without progress that end the run.
 TRIALS, IDLE = 12, 3
-"""Maximum number of step lengths along a direction; steps without progress that end the run."""
-
-MEMORY = 12
-"""Number of steps that approximate the inverse Hessian."""
-
+MEMORY = 12  # Number of steps that approximate the inverse Hessian.
+# Decay rates of Adam's moments, and the number added to their root (Kingma and Ba 2015).
 FIRST_DECAY, SECOND_DECAY, SMALL = 0.9, 0.999, 1e-8
-"""Decay rates of Adam's moments, and the number added to their root (Kingma and Ba 2015)."""
 
 
 class Smooth(Protocol):

@@ -13,11 +13,10 @@ from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_weights
 from pliant.methods.lab_rbf.kernel import Warp
 
+# Bound on the absolute value of features and targets: their squares and sums are floats.
 LARGEST = 1e100
-"""Bound on the absolute value of features and targets: their squares and sums are floats."""
-
+# Bound on the mean sample weight, and on its inverse: squares of it must fit into float32.
 LARGEST_WEIGHT = 1e20
-"""Bound on the mean sample weight, and on its inverse: squares of it must fit into float32."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +96,13 @@ class Table:
             return self.whole.extent.low, self.whole.extent.high
         return np.asarray(self.X.min(axis=0), float), np.asarray(self.X.max(axis=0), float)
 
+    @property
+    def target_ends(self) -> tuple[Array, Array]:
+        """The lowest and the highest value of each target, no logarithm, over all rows."""
+        if self.whole is not None:
+            return self.whole.extent.target_low, self.whole.extent.target_high
+        return self.Y.min(axis=0), self.Y.max(axis=0)
+
     def places(self, support: Any, n_samples: int) -> Indices:
         """Return the places of support points, given by their row numbers of 0 to n_samples - 1."""
         chosen = np.asarray(support, dtype=np.intp)
@@ -134,18 +140,15 @@ class Table:
 
     def with_logarithms(self) -> Table:
         """Return the table with the logarithms of the targets."""
-        if not (self.Y > 0).all():
-            raise ValueError(
-                f"expected y > 0, since its logarithm was learned, got {self.Y.min():g}"
-            )
+        low = float(self.target_ends[0].min())
+        if low <= 0:
+            raise ValueError(f"expected y > 0, since its logarithm was learned, got {low:g}")
         return replace(self, Y=np.log(self.Y), log_target=True)
 
 
-CORRELATED = 0.8
-"""Absolute rank correlation from which on two features count as correlated."""
-
+CORRELATED = 0.8  # Absolute rank correlation from which on two features count as correlated.
+# Maximum numbers of rows and of features that are compared, and of pairs that are kept.
 COMPARED, MOST_PAIRS = 1000, 1000
-"""Maximum numbers of rows and of features that are compared, and of pairs that are kept."""
 
 
 def correlated_pairs(X: Array) -> Indices:

@@ -33,29 +33,16 @@ from pliant.methods.lab_rbf.objective import (
 )
 from pliant.methods.lab_rbf.table import Table
 
-TOL = 1e-4
-"""Relative gain of a step below which it does not pay on held-out rows."""
-
+TOL = 1e-4  # Relative gain of a step below which it does not pay on held-out rows.
+# First values of theta^2 d, the same for all centres and features, that are tried.
 WIDTHS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-"""First values of theta^2 d, the same for all centres and features, that are tried."""
-
-GROWTHS = 5
-"""Number of times that support points are added where errors are large."""
-
-ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
-"""Ridge penalties that the held-out rows choose from."""
-
-SHRINKAGES = (1e-1, 1e-2, 1e-3, 1e-4)
-"""Shrinkage penalties of the stages."""
-
+GROWTHS = 5  # Number of times that support points are added where errors are large.
+ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)  # Ridge penalties that the held-out rows choose from.
+SHRINKAGES = (1e-1, 1e-2, 1e-3, 1e-4)  # Shrinkage penalties of the stages.
+# Fewer support points than this need less ridge and shrinkage while bandwidths are learned.
 FEW = 150
-"""Fewer support points than this need less ridge and shrinkage while bandwidths are learned."""
-
-RIGID = 1e6
-"""A shrinkage of at least this leaves one bandwidth for each feature."""
-
-LARGE = 4000
-"""Number of rows from which on more support points are taken by default."""
+RIGID = 1e6  # A shrinkage of at least this leaves one bandwidth for each feature.
+LARGE = 4000  # Number of rows from which on more support points are taken by default.
 
 Layer = Callable[[Array, Table, Array], Array]
 """(features, their rows, features of other rows) -> predictions of these other rows."""
@@ -392,5 +379,5 @@ def _random(X: Array, Y: Array, count: int, rng: RandomState) -> Indices:
     return np.sort(rng.choice(len(X), count, replace=False))
 
 
+# How support points are chosen among different points; "residual" begins at random.
 STRATEGIES = {"kmeans++": _distant, "residual": _random, "random": _random}
-"""How support points are chosen among different points; "residual" begins at random."""
