@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from pliant.core.device import get_device
 from pliant.core.kernels.base import Kernel
 from pliant.core.lazily import by_partition
 from pliant.core.progress import CallbackSupport, FitProgress, with_callbacks
@@ -36,7 +37,6 @@ from pliant.core.validation import (
 from pliant.methods.lab_rbf.collection import Encode, draw
 from pliant.methods.lab_rbf.ensemble import SLOPE_ROWS, EnsembleTrainer, Run, Watch
 from pliant.methods.lab_rbf.explain import LABRBFExplanation, explain, spread_over
-from pliant.methods.lab_rbf.features import get_device
 from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel
 from pliant.methods.lab_rbf.members import (
     TINY,

@@ -22,7 +22,7 @@ from pliant.core.collections import Block, Rows, Sample, load, reduced
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_random_state
 from pliant.methods.lab_rbf.members import LABRBFMember, Sums, added, normal_equations
-from pliant.methods.lab_rbf.table import Table, check_moderate
+from pliant.methods.lab_rbf.table import Table
 
 # Number of rows that support points and bandwidths are learned from, held-out rows included. Each
 # member holds out at most 10 000 of them and learns from 3000 by default; a million rows in memory
@@ -123,8 +123,6 @@ class Drawn(NamedTuple):
         left_out = np.zeros(0, dtype=np.intp) if reserved is None else reserved.numbers
         own = rows.rows(np.setdiff1d(rows.counted, left_out, assume_unique=True))
         extent = Extent.joined([Extent.of(self.encode, own), *self.sample.rest])
-        check_moderate("X", np.stack([extent.low, extent.high]))
-        check_moderate("y", np.stack([extent.target_low, extent.target_high]))
         whole = Whole(self.rows, self.encode, extent, numbers[left_out])
         return replace(table, numbers=numbers[table.numbers], whole=whole)
 

@@ -13,11 +13,11 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.random import RandomState
 
+from pliant.core.device import Device
 from pliant.core.progress import Deadline
 from pliant.core.threads import blas_limited, in_processes, threads_for
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_random_state
-from pliant.methods.lab_rbf.features import Device
 from pliant.methods.lab_rbf.kernel import WARPS, Warp
 from pliant.methods.lab_rbf.members import TINY, WORTH_THREADS, LABRBFMember, limits_of
 from pliant.methods.lab_rbf.table import Table

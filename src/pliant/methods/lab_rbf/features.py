@@ -4,18 +4,17 @@ Kernel values with one bandwidth vector per centre are matrix products: with z(x
 and w_i = [W_i, -2 W_i o c_i, W_i'(c_i o c_i)], W = theta o theta, the squared distance
 |theta_i o (x - c_i)|^2 is z(x)'w_i. So values take one product and gradients another.
 
-NumPy and PyTorch have the same names for what the formulas need, so one text serves both:
-``device.xp`` is the module. Large arrays live on the device, small ones are NumPy's, in float64.
+Large arrays live on a `pliant.core.device.Device`, small ones are NumPy's, in float64.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from pliant.core.device import Device
 from pliant.core.typing import Array, Indices
 from pliant.methods.lab_rbf.kernel import Profile, centre_products, point_products
 
@@ -24,70 +23,6 @@ ROUNDED = 2e-5
 SUMMED = 1024  # Number of rows of one product; the products are added up in float64.
 # Number of rows that the diagonal is estimated from; up to as many, products are in float64.
 SAMPLED = 256
-
-
-@dataclass(frozen=True)
-class Device:
-    """Where arrays of one floating-point type live: NumPy, or PyTorch on the CPU or a GPU.
-
-    `xp` is the module ``numpy`` or ``torch``, `dtype` the module's own floating-point type, and
-    `name` PyTorch's name of the device; None for NumPy.
-    """
-
-    xp: Any
-    dtype: Any
-    name: str | None = None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Return how another process makes it: modules cannot be sent."""
-        name = "torch" if self.name == "cpu" else self.name or "cpu"
-        return get_device, (name, str(self.xp.finfo(self.dtype).dtype))
-
-    def array(self, values: Any) -> Any:
-        """Return `values` as an array on this device."""
-        if self.name is None:
-            return np.ascontiguousarray(values, dtype=self.dtype)
-        contiguous = np.ascontiguousarray(values, dtype=str(self.dtype).removeprefix("torch."))
-        return self.xp.as_tensor(contiguous, device=self.name)
-
-    def numpy(self, values: Any) -> Array:
-        """Return an array on this device as a NumPy array, float64."""
-        if self.name is not None:
-            values = values.cpu().numpy()
-        return np.asarray(values, dtype=np.float64)
-
-    def double(self, values: Any) -> Any:
-        """Return an array on this device in float64; itself if it already is."""
-        return values.astype(np.float64, copy=False) if self.name is None else values.double()
-
-    def empty(self, *shape: int) -> Any:
-        """Return an uninitialised array on this device."""
-        if self.name is None:
-            return np.empty(shape, dtype=self.dtype)
-        return self.xp.empty(shape, dtype=self.dtype, device=self.name)
-
-
-def get_device(name: str, dtype: str) -> Device:
-    """Return a device by name, as `LABRBFRegressor` describes it, for "float32" or "float64".
-
-    Raises ImportError if PyTorch is needed and not installed, and ValueError for another name, or
-    a GPU that is not there.
-    """
-    if name == "cpu":
-        return Device(np, np.dtype(dtype).type)
-    if not re.fullmatch(r"torch|cuda(:\d+)?", str(name)):
-        raise ValueError(f"expected device 'cpu', 'torch', 'cuda' or 'cuda:N', got {name!r}")
-    try:
-        import torch
-    except ImportError as error:
-        raise ImportError(f"device={name!r} needs PyTorch: pip install 'pliant[torch]'") from error
-    if name != "torch":
-        index = int(name.partition(":")[2] or 0)
-        if index >= torch.cuda.device_count():
-            raise ValueError(
-                f"expected a GPU for device={name!r}, got {torch.cuda.device_count()} of them"
-            )
-    return Device(torch, getattr(torch, dtype), "cpu" if name == "torch" else name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,7 +175,7 @@ class LocalRows:
                 part, y = device.double(part), device.double(y)
             gram += device.numpy(part.T @ part)
             right += device.numpy(part.T @ y)
-        return NormalEquations(gram, right, not exact and device.dtype is device.xp.float32)
+        return NormalEquations(gram, right, not exact and device.single)
 
     def gradient(self, evaluated: Evaluated, derivative: Any, log_squares: Array) -> Array:
         """Return dL/d log W, shape (m, d), of dL by the weighted kernel values, shape (n, m)."""

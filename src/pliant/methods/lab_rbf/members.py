@@ -33,16 +33,9 @@ CHANGE_ROWS = 200  # Maximum number of rows among which features are permuted.
 
 
 class Terms(NamedTuple):
-    """What an expansion at n points is computed from, for mapped features.
+    """Parts of an expansion at n points u, for m mapped centres, W = theta o theta of (m, d).
 
-    Attributes
-    ----------
-    points, centres : arrays of shape (n, d) and (m, d)
-        The mapped points u and centres c_i.
-    squares : array of shape (m, d)
-        W, the squares of the bandwidths.
-    distances, kernel, slopes : arrays of shape (n, m)
-        D, h(D) and h'(D).
+    D, h(D) and h'(D) have the shape (n, m).
     """
 
     points: Array
@@ -89,7 +82,7 @@ class LABRBFMember(BaseEstimator):
     changes_ : array of shape (n_features,)
         The mean squared change of f as a feature is permuted, relative to the variance of f.
     support_slopes_ : array of shape (n_support, n_features)
-        Mean squared slopes of each term of f.
+        Mean squared slopes of each term of f, times the variance of each mapped feature.
     deviations_ : array of shape (n_features,)
         The standard deviations of the mapped features.
     """
@@ -110,11 +103,7 @@ class LABRBFMember(BaseEstimator):
         points: Array,
         limits: Array,
     ) -> Self:
-        """Return the member with learned bandwidths; its coefficients are still to come.
-
-        `rows` are the row numbers of the support points, `points` the support points themselves,
-        and `limits` those of the features.
-        """
+        """Return the member with learned bandwidths and support points, without coefficients."""
         member, stage = cls(), learned.stage
         theta = np.exp(stage.log_squares / 2)
         if warp.affine:
@@ -185,11 +174,7 @@ class LABRBFMember(BaseEstimator):
         return Terms(self.warp_(X), self.warp_(self.kernel_.centres), theta * theta, D, K, slopes)
 
     def measure(self, X: Array) -> None:
-        """Store how much f and its terms depend on each feature, over some points.
-
-        ``support_slopes_`` are mean squared slopes of each term c_i k(t, c_i), times the variance
-        of each mapped feature; `_changes` describes ``changes_``.
-        """
+        """Store how much f and its terms depend on each feature, over some points."""
         terms = self.terms(X)
         u, C, W = terms.points, terms.centres, terms.squares
         size = np.abs(np.vstack([self.dual_coef_, self.coef_])).max(axis=0)
@@ -206,10 +191,7 @@ class LABRBFMember(BaseEstimator):
         self.deviations_ = np.sqrt(variance)
 
     def _changes(self, terms: Terms, c: Array, v: Array) -> Array:
-        """Return the mean squared change of f as each feature is permuted, shape (n_features,).
-
-        It is divided by the variance of f and averaged over the outputs.
-        """
+        """Return the mean squared change of f as each feature is permuted, over its variance."""
         n = len(terms.points)
         rows = np.linspace(0, n - 1, min(n, CHANGE_ROWS)).astype(np.intp)
         u, D, f = terms.points[rows], terms.distances[rows], terms.kernel[rows] @ c
@@ -315,10 +297,8 @@ def symmetric_kernel(members: list[LABRBFMember]) -> Kernel:
 
 def check_members(members: object, averaged: object, n_features: int, n_outputs: int) -> None:
     """Raise ValueError if members, read from a file, do not belong together."""
-    if not isinstance(members, list) or not members:
-        raise ValueError("expected a list of members_")
-    if not all(isinstance(m, LABRBFMember) for m in members):
-        raise ValueError("expected members_ to be members of a LAB-RBF model")
+    if not isinstance(members, list) or not all(isinstance(m, LABRBFMember) for m in members):
+        raise ValueError("expected members_ to be a list of members of a LAB-RBF model")
     used = np.asarray(averaged)
     if used.shape != (len(members),) or used.dtype != bool or not used.any():
         raise ValueError(
@@ -336,9 +316,7 @@ def check_members(members: object, averaged: object, n_features: int, n_outputs:
 def fit_coefficients(members: list[LABRBFMember], table: Table, n_jobs: int | None = None) -> None:
     """Set c, v and b of members to their ridge fits on all rows, in one pass over them.
 
-    The intercept is the weighted mean of Y, as it was while bandwidths were learned. Each of
-    `n_jobs` threads takes a block of rows at a time; of a sample of a collection, all rows count,
-    partition by partition.
+    The intercept is the weighted mean of Y, as it was while bandwidths were learned.
     """
     if table.whole is None:
         sums = normal_equations(members, table, table.mean, n_jobs)

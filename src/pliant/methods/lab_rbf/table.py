@@ -13,8 +13,6 @@ from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_weights
 from pliant.methods.lab_rbf.kernel import Warp
 
-# Bound on the absolute value of features and targets: their squares and sums are floats.
-LARGEST = 1e100
 # Bound on the mean sample weight, and on its inverse: squares of it must fit into float32.
 LARGEST_WEIGHT = 1e20
 
@@ -39,8 +37,6 @@ class Table:
     @classmethod
     def of(cls, X: Array, Y: Array, sample_weight: Any) -> Table:
         """Return the table of the rows of positive weight."""
-        check_moderate("X", X)
-        check_moderate("y", Y)
         if sample_weight is None:
             return cls(X, Y, np.arange(len(X)))
         weights = check_weights(sample_weight, X)
@@ -181,13 +177,3 @@ def check_pairs(pairs: Any, d: int) -> None:
     first, second = pairs.T
     if not ((first >= 0) & (first < second) & (second < d)).all():
         raise ValueError(f"expected correlated_features_ of pairs of {d} features")
-
-
-def check_moderate(name: str, values: Array) -> None:
-    """Raise ValueError for numbers whose squares may leave the range of floats."""
-    largest = max(float(values.max()), -float(values.min()))
-    if largest > LARGEST:
-        raise ValueError(
-            f"expected {name} of at most {LARGEST:g} in absolute value, got {largest:.3g}; "
-            f"scale {name}"
-        )

@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import RandomState
 
+from pliant.core.device import Device
 from pliant.core.progress import Progress
 from pliant.core.typing import Array, Indices
 from pliant.methods.lab_rbf import solvers
-from pliant.methods.lab_rbf.features import Device, LocalFeatures, LocalRows
+from pliant.methods.lab_rbf.features import LocalFeatures, LocalRows
 from pliant.methods.lab_rbf.kernel import PROFILES
 from pliant.methods.lab_rbf.objective import (
     HIGHEST,
