@@ -12,10 +12,11 @@ from benchmarks.harness.calls import fitting, repeated
 from benchmarks.harness.spec import Params, Prepared
 from benchmarks.local_sets import generated, r_squared
 from pliant import LABRBFRegressor
+from pliant.core.device import get_device
 from pliant.core.typing import Array
+from pliant.methods.lab_rbf.features import LocalFeatures, LocalRows
 from pliant.methods.lab_rbf.kernel import PROFILES
 from pliant.methods.lab_rbf.objective import Interpolation, Objective, Ridge
-from pliant.methods.lab_rbf.rows import LocalFeatures, LocalRows, get_device
 
 ALPHA = 0.1
 TOLERANCE = {"float32": 1e-4, "float64": 1e-9}

@@ -13,8 +13,8 @@ from sklearn.exceptions import NotFittedError
 
 from pliant import LABRBFClassifier, LABRBFRegressor
 from pliant.methods.lab_rbf import ensemble, members, regressor
+from pliant.methods.lab_rbf.explain import correlated_pairs
 from pliant.methods.lab_rbf.members import CHANGE_ROWS
-from pliant.methods.lab_rbf.table import correlated_pairs
 from pliant.persistence import load_model, save_model
 from tests.reference import naive_local
 

@@ -36,7 +36,14 @@ from pliant.core.validation import (
 )
 from pliant.methods.lab_rbf.collection import Encode, draw
 from pliant.methods.lab_rbf.ensemble import SLOPE_ROWS, EnsembleTrainer, Run, Watch
-from pliant.methods.lab_rbf.explain import LABRBFExplanation, explain, spread_over
+from pliant.methods.lab_rbf.explain import (
+    LABRBFExplanation,
+    check_pairs,
+    correlated_features,
+    explain,
+    spread_over,
+)
+from pliant.methods.lab_rbf.features import Table
 from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel
 from pliant.methods.lab_rbf.members import (
     TINY,
@@ -49,7 +56,6 @@ from pliant.methods.lab_rbf.members import (
     row_blocks,
     symmetric_kernel,
 )
-from pliant.methods.lab_rbf.table import Table, check_pairs, correlated_features
 from pliant.methods.lab_rbf.trainer import STRATEGIES, Layer, is_automatic
 
 AVERAGED = 2.0  # Members whose held-out loss is more than this times the median are left out.

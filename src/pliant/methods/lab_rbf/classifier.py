@@ -18,6 +18,7 @@ from pliant.core.validation import class_codes, plain, validate_data
 from pliant.methods.lab_rbf.base import _FLOATS, BaseLABRBF
 from pliant.methods.lab_rbf.collection import Encode
 from pliant.methods.lab_rbf.ensemble import Run
+from pliant.methods.lab_rbf.features import Table
 from pliant.methods.lab_rbf.logistic import (
     PENALTIES,
     columns,
@@ -26,7 +27,6 @@ from pliant.methods.lab_rbf.logistic import (
     shares_of,
 )
 from pliant.methods.lab_rbf.members import LABRBFMember
-from pliant.methods.lab_rbf.table import Table
 from pliant.methods.lab_rbf.trainer import Layer, is_automatic
 
 MOST_LOGISTIC = 20_000  # Maximum number of rows that logistic coefficients are fitted to.

@@ -21,8 +21,8 @@ from sklearn.base import is_classifier
 from pliant.core.collections import Block, Rows, Sample, load, reduced
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_random_state
+from pliant.methods.lab_rbf.features import Table
 from pliant.methods.lab_rbf.members import LABRBFMember, Sums, added, normal_equations
-from pliant.methods.lab_rbf.table import Table
 
 # Number of rows that support points and bandwidths are learned from, held-out rows included. Each
 # member holds out at most 10 000 of them and learns from 3000 by default; a million rows in memory

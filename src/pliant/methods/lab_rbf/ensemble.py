@@ -18,9 +18,9 @@ from pliant.core.progress import Deadline
 from pliant.core.threads import blas_limited, in_processes, threads_for
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_random_state
+from pliant.methods.lab_rbf.features import Table
 from pliant.methods.lab_rbf.kernel import WARPS, Warp
 from pliant.methods.lab_rbf.members import TINY, WORTH_THREADS, LABRBFMember, limits_of
-from pliant.methods.lab_rbf.table import Table
 from pliant.methods.lab_rbf.trainer import Layer, Learned, Recipe, Trainer
 
 # Maximum number of rows that bandwidths are learned from. Coefficients are fitted to all.

@@ -1,4 +1,4 @@
-"""The features of a LAB-RBF expansion, on NumPy or PyTorch, and their sums over rows.
+"""Training rows, the features of a LAB-RBF expansion at them, and sums over rows.
 
 Kernel values with one bandwidth vector per centre are matrix products: with z(x) = [x o x, x, 1]
 and w_i = [W_i, -2 W_i o c_i, W_i'(c_i o c_i)], W = theta o theta, the squared distance
@@ -9,20 +9,150 @@ Large arrays live on a `pliant.core.device.Device`, small ones are NumPy's, in f
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pliant.core.device import Device
 from pliant.core.typing import Array, Indices
-from pliant.methods.lab_rbf.kernel import Profile, centre_products, point_products
+from pliant.core.validation import check_weights
+from pliant.methods.lab_rbf.kernel import Profile, Warp, centre_products, point_products
+
+# Bound on the mean sample weight, and on its inverse: squares of it must fit into float32.
+LARGEST_WEIGHT = 1e20
 
 # Least ridge penalty, relative to the mean diagonal of F'F, for products in float32.
 ROUNDED = 2e-5
 SUMMED = 1024  # Number of rows of one product; the products are added up in float64.
 # Number of rows that the diagonal is estimated from; up to as many, products are in float64.
 SAMPLED = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Training data: n rows of positive weight.
+
+    X, shape (n, d), may be a memory map; only blocks and samples of it are ever copied. Y, shape
+    (n, q), holds the targets on the scale that is learned: their logarithms if `log_target`.
+    `numbers`, shape (n,), are the row numbers in the user's data. `weights` are None if all are 1.
+    `whole` is None, or the `collection.Whole` that these rows are a sample of.
+    """
+
+    X: Array
+    Y: Array
+    numbers: Indices
+    weights: Array | None = None
+    log_target: bool = False
+    whole: Any = None
+
+    @classmethod
+    def of(cls, X: Array, Y: Array, sample_weight: Any) -> Table:
+        """Return the table of the rows of positive weight."""
+        if sample_weight is None:
+            return cls(X, Y, np.arange(len(X)))
+        weights = check_weights(sample_weight, X)
+        mean = float((weights / len(weights)).sum())
+        if not 1.0 / LARGEST_WEIGHT <= mean <= LARGEST_WEIGHT:
+            raise ValueError(
+                f"expected sample_weight with a mean from {1.0 / LARGEST_WEIGHT:g} to "
+                f"{LARGEST_WEIGHT:g}, got {mean:.3g}; divide them by their mean"
+            )
+        rows = np.flatnonzero(weights)
+        if len(rows) == len(X):  # no copy of X
+            return cls(X, Y, rows, weights)
+        return cls(X[rows], Y[rows], rows, weights[rows])
+
+    def __len__(self) -> int:
+        """Return n."""
+        return len(self.X)
+
+    @cached_property
+    def middle(self) -> Array:
+        """The middle of the targets' range, shape (q,)."""
+        low, high = self.Y.min(axis=0), self.Y.max(axis=0)
+        return np.asarray(low + (high / 2 - low / 2))
+
+    @cached_property
+    def spread(self) -> Array:
+        """Half the targets' range, shape (q,); 1 where it is 0."""
+        half = self.Y.max(axis=0) / 2 - self.Y.min(axis=0) / 2
+        return np.where(half > 0, half, 1.0)
+
+    @property
+    def mean_weight(self) -> float:
+        """The mean weight of a row."""
+        return 1.0 if self.weights is None else float(self.weights.mean())
+
+    @property
+    def mean(self) -> Array:
+        """The weighted mean of the targets, shape (q,)."""
+        return np.asarray(np.average(self.Y, axis=0, weights=self.weights))
+
+    @property
+    def whole_mean(self) -> Array:
+        """The same of all rows that coefficients are fitted to."""
+        if self.whole is None:
+            return self.mean
+        extent = self.whole.extent
+        return np.asarray(extent.log_mean if self.log_target else extent.mean)
+
+    @property
+    def ends(self) -> tuple[Array, Array]:
+        """The lowest and the highest value of each feature, float64, over all rows."""
+        if self.whole is not None:
+            return self.whole.extent.low, self.whole.extent.high
+        return np.asarray(self.X.min(axis=0), float), np.asarray(self.X.max(axis=0), float)
+
+    @property
+    def target_ends(self) -> tuple[Array, Array]:
+        """The lowest and the highest value of each target, no logarithm, over all rows."""
+        if self.whole is not None:
+            return self.whole.extent.target_low, self.whole.extent.target_high
+        return self.Y.min(axis=0), self.Y.max(axis=0)
+
+    def places(self, support: Any, n_samples: int) -> Indices:
+        """Return the places of support points, given by their row numbers of 0 to n_samples - 1."""
+        chosen = np.asarray(support, dtype=np.intp)
+        if not len(chosen) or chosen.min() < 0 or chosen.max() >= n_samples:
+            raise ValueError(
+                f"expected row numbers from 0 to {n_samples - 1} as support, got {support!r:.200}"
+            )
+        absent = ~np.isin(chosen, self.numbers)
+        if absent.any():
+            raise ValueError(f"expected a support point of weight > 0, got row {chosen[absent][0]}")
+        return np.searchsorted(self.numbers, chosen)
+
+    def rows(self, rows: Indices) -> Table:
+        """Return the table of some rows."""
+        return replace(
+            self,
+            X=self.X[rows],
+            Y=self.Y[rows],
+            numbers=self.numbers[rows],
+            weights=self.weights_of(rows),
+        )
+
+    def points(self, rows: Indices) -> Array:
+        """Return some of the points, float64."""
+        return np.asarray(self.X[rows], dtype=np.float64)
+
+    def weights_of(self, rows: Indices) -> Array | None:
+        """Return the weights of some rows."""
+        return None if self.weights is None else self.weights[rows]
+
+    def sample(self, rows: Indices, warp: Warp) -> Table:
+        """Return some rows with mapped features and targets on [-1, 1]."""
+        scaled = np.asarray((self.Y[rows] - self.middle) / self.spread)
+        return Table(warp(self.X[rows]), scaled, self.numbers[rows], self.weights_of(rows))
+
+    def with_logarithms(self) -> Table:
+        """Return the table with the logarithms of the targets."""
+        low = float(self.target_ends[0].min())
+        if low <= 0:
+            raise ValueError(f"expected y > 0, since its logarithm was learned, got {low:g}")
+        return replace(self, Y=np.log(self.Y), log_target=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,8 +37,8 @@ from pliant.core.validation import check_share, check_vector, is_collection
 from pliant.methods.lab_rbf.base import BaseLABRBF
 from pliant.methods.lab_rbf.collection import draw
 from pliant.methods.lab_rbf.ensemble import Run
+from pliant.methods.lab_rbf.features import Table
 from pliant.methods.lab_rbf.members import TINY, LABRBFMember, mean_over
-from pliant.methods.lab_rbf.table import Table
 
 # Number of rows held out by two members from which on their agreement is measured.
 FEWEST_PAIRS = 10

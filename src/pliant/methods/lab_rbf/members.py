@@ -17,9 +17,9 @@ from pliant.core.kernels.weighted_sum import WeightedSum
 from pliant.core.threads import blas_limited, threads_for
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_points, check_real, check_row_numbers
+from pliant.methods.lab_rbf.features import Table
 from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel, Warp
 from pliant.methods.lab_rbf.objective import ridge_path
-from pliant.methods.lab_rbf.table import Table
 from pliant.methods.lab_rbf.trainer import Learned, Recipe, Stage
 
 TINY = float(np.finfo(np.float64).tiny)

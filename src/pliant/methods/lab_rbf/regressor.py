@@ -27,9 +27,9 @@ from pliant.core.validation import (
 from pliant.methods.lab_rbf.base import _FLOATS
 from pliant.methods.lab_rbf.collection import Encode, as_columns
 from pliant.methods.lab_rbf.ensemble import Run
+from pliant.methods.lab_rbf.features import Table
 from pliant.methods.lab_rbf.intervals import IntervalRegressor, LABRBFErrorModel, learn_errors
 from pliant.methods.lab_rbf.kernel import SMALLEST, skewness
-from pliant.methods.lab_rbf.table import Table
 
 SKEWED_TARGET = 0.9  # Skewness of a positive target from which on its logarithm is tried,
 LEAST_ROWS = 1000  # ... with at least this many rows, so that held-out losses are reliable,

@@ -20,7 +20,7 @@ from pliant.core.device import Device
 from pliant.core.progress import Progress
 from pliant.core.typing import Array, Indices
 from pliant.methods.lab_rbf import solvers
-from pliant.methods.lab_rbf.features import LocalFeatures, LocalRows
+from pliant.methods.lab_rbf.features import LocalFeatures, LocalRows, Table
 from pliant.methods.lab_rbf.kernel import PROFILES
 from pliant.methods.lab_rbf.objective import (
     HIGHEST,
@@ -32,7 +32,6 @@ from pliant.methods.lab_rbf.objective import (
     Ridge,
     ridge_path,
 )
-from pliant.methods.lab_rbf.table import Table
 
 TOL = 1e-4  # Relative gain of a step below which it does not pay on held-out rows.
 # First values of theta^2 d, the same for all centres and features, that are tried.
@@ -273,14 +272,21 @@ class Trainer:
         """Run the solver; a shrinkage of inf means one bandwidth for each feature."""
         if self.stopped:
             return start
-        r, common = self.recipe, {"max_iter": max_iter, "callback": self._record}
+        r, record = self.recipe, self._record
         problem = Bandwidths(objective, shrinkage, r.objective == "evidence")
         x = problem.pack(*start)
         if r.solver == "lbfgs" or problem.shared:
-            result = solvers.descend(problem, x, tol=TOL, **common)
+            result = solvers.descend(problem, x, tol=TOL, max_iter=max_iter, callback=record)
         else:
-            options = {"n_rows": len(objective.rows), "rng": self.rng, "rate": r.learning_rate}
-            result = solvers.adam(problem, x, **options, **common)
+            result = solvers.adam(
+                problem,
+                x,
+                n_rows=len(objective.rows),
+                rng=self.rng,
+                rate=r.learning_rate,
+                max_iter=max_iter,
+                callback=record,
+            )
         return problem.unpack(result.x)
 
     def _record(self, progress: Progress) -> bool:
