@@ -57,11 +57,3 @@ def test_without_held_out_samples_no_intervals_can_be_drawn():
     model = fitted(LABRBFRegressor, validation_fraction=0.0, alpha=0.1, shrinkage=0.0)
     assert model.summary().drawings == {"bandwidths", "relevance"}
     assert "intervals" in model.calibrate(X, Y).summary().drawings
-
-
-def test_a_support_point_of_several_members_counts_once():
-    model = fitted(LABRBFRegressor, support=[3, 1, 79])
-    model.averaged_[:] = True
-    summary = model.summary()
-    assert summary.functions[0].n_support == 9
-    assert summary.n_support == 3

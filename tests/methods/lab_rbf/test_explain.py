@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import spearmanr
 from sklearn.exceptions import NotFittedError
 
 from pliant import LABRBFClassifier, LABRBFRegressor
-from pliant.methods.lab_rbf import ensemble, members, regressor
+from pliant.methods.lab_rbf import ensemble, members
 from pliant.methods.lab_rbf.explain import correlated_pairs
-from pliant.methods.lab_rbf.members import CHANGE_ROWS
 from pliant.persistence import load_model, save_model
 from tests.reference import naive_local
 
@@ -138,22 +136,6 @@ def test_all_contributions_are_the_kernel_part(kind):
     np.testing.assert_allclose(why.distances[:, 0], distances, rtol=1e-12)
 
 
-def test_a_logarithm_is_explained_as_such(monkeypatch):
-    monkeypatch.setattr(regressor, "LEAST_ROWS", 10)
-    monkeypatch.setattr(regressor, "GAIN", np.inf)
-    model = LABRBFRegressor(**QUICK).fit(X, np.exp(2 * Y))
-    assert model.target_transform_ == "log"
-    expected = np.exp(model.explain(NEW).prediction).clip(model.target_low_, model.target_high_)
-    np.testing.assert_allclose(expected, model.predict(NEW), rtol=1e-9)
-
-
-def test_a_support_point_is_its_own_nearest():
-    model = fitted()
-    why = model.explain(model.support_vectors_, n_nearest=1)
-    np.testing.assert_array_equal(why.rows[:, 0], model.support_)
-    np.testing.assert_allclose(why.kernel_values, 1.0, atol=1e-9)
-
-
 def test_a_feature_that_no_longer_changes_has_no_effect():
     model = fitted("one", ("log",))
     bent = np.flatnonzero(model.members_[0].warp_.kinds)
@@ -167,12 +149,6 @@ def test_a_feature_that_no_longer_changes_has_no_effect():
     assert why.prediction[0] == why.prediction[1]
     assert (why.effects[:, 0] == 0).all()
     assert (why.effects[:, 1:] != 0).any()
-
-
-def test_beyond_the_limits_no_feature_has_a_share():
-    why = fitted("one", ("raw",)).explain(np.full((2, 3), 1e6))
-    np.testing.assert_array_equal(why.effects, 0.0)
-    np.testing.assert_array_equal(why.shares, 0.0)
 
 
 def test_blocks_do_not_change_an_explanation(monkeypatch):
@@ -236,16 +212,6 @@ def test_changes_are_those_of_permuted_features(kind, scales, profile, linear):
         np.testing.assert_allclose(measured.changes_, expected, rtol=1e-9)
 
 
-def test_changes_are_measured_on_some_of_many_points():
-    points = np.exp(RNG.normal(size=(531, 3)))
-    some = points[np.linspace(0, 530, CHANGE_ROWS).astype(int)]
-    one, other = (deepcopy(fitted().members_[0]) for _ in range(2))
-    one.measure(points)
-    other.measure(some)
-    np.testing.assert_allclose(one.changes_, other.changes_, rtol=1e-9)
-    assert len(np.unique(some, axis=0)) == CHANGE_ROWS < len(points)
-
-
 def test_the_slopes_of_terms_are_those_of_the_kernel():
     for kind, profile in (("one", "matern52"), ("two outputs", "gaussian")):
         member = deepcopy(fitted(kind, profile=profile).members_[0])
@@ -297,12 +263,3 @@ def test_correlated_pairs_are_those_of_their_ranks():
     assert strongest == [1, 3]
     assert sorted(others) == [[1, 4], [3, 4]]
     assert correlated_pairs(rng.normal(size=(500, 6))).shape == (0, 2)
-
-
-def test_ties_have_mean_ranks():
-    rng = np.random.default_rng(2)
-    a = rng.integers(0, 3, size=100).astype(float)
-    for noise in np.linspace(0.1, 1.0, 10):
-        b = np.round(a + noise * rng.normal(size=100))
-        strong = abs(spearmanr(a, b).statistic) > 0.8
-        assert len(correlated_pairs(np.column_stack([a, b]))) == strong

@@ -45,16 +45,6 @@ def test_the_start_is_where_the_fit_before_ended():
     assert stage.shrinkage == member.shrinkage_
 
 
-def test_new_samples():
-    model = LABRBFRegressor(**QUICK).fit(X, Y)
-    others, y = table(400, seed=1)
-    support = model.support_vectors_
-    before = model.score(*table(500, seed=2))
-    model.fit(others, y)
-    np.testing.assert_array_equal(model.support_vectors_, support)
-    assert model.score(*table(500, seed=2)) > before
-
-
 def test_more_members():
     model = LABRBFRegressor(**QUICK).fit(X, Y)
     support = model.support_vectors_
@@ -94,13 +84,6 @@ def test_classes(classes):
         model.fit(X, y + 1)
 
 
-def test_without_warm_start_a_fit_begins_again():
-    settings = {**QUICK, "warm_start": False}
-    once = LABRBFRegressor(**settings).fit(X, Y)
-    twice = LABRBFRegressor(**settings).fit(X[::-1], Y[::-1]).fit(X, Y)
-    np.testing.assert_array_equal(twice.predict(X), once.predict(X))
-
-
 @pytest.mark.parametrize(
     ("change", "data", "message"),
     [
@@ -119,9 +102,3 @@ def test_what_does_not_go_together(change, data, message):
     with pytest.raises(ValueError, match=message):
         model.set_params(**change).fit(*data)
     assert not model.__sklearn_is_fitted__()
-
-
-def test_members_that_interpolate_are_not_gone_on_from():
-    model = LABRBFRegressor(**QUICK, objective="interpolation").fit(X, Y)
-    with pytest.raises(ValueError, match="expected warm_start=False with or after objective="):
-        model.set_params(objective="ridge").fit(X, Y)

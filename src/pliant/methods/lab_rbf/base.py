@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from pliant.core.blocks import in_blocks
 from pliant.core.device import get_device
 from pliant.core.kernels.base import Kernel
 from pliant.core.lazily import by_partition
@@ -53,7 +54,6 @@ from pliant.methods.lab_rbf.members import (
     joined,
     limits_of,
     mean_of,
-    row_blocks,
     symmetric_kernel,
 )
 from pliant.methods.lab_rbf.trainer import STRATEGIES, Layer, is_automatic
@@ -355,21 +355,20 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             )
         return used
 
+    def _points(self, X: npt.ArrayLike) -> Array:
+        """Check points for a fitted model."""
+        check_is_fitted(self)
+        return np.asarray(validate_data(self, X, reset=False, dtype=_FLOATS))
+
     def _mean(self, X: npt.ArrayLike) -> Array:
         """Return the mean of the members' expansions, shape (n_samples, n_outputs)."""
-        check_is_fitted(self)
-        points = validate_data(self, X, reset=False, dtype=_FLOATS)
+        points = self._points(X)
         return mean_of(self._used, points, self.n_jobs)
 
-    def _blocks(self, X: npt.ArrayLike) -> Iterator[Array]:
-        """Check points, and iterate over them in blocks, float64."""
-        return self._checked_blocks(validate_data(self, X, reset=False, dtype=_FLOATS))
-
-    def _checked_blocks(self, points: Array) -> Iterator[Array]:
-        """Iterate over points in blocks, float64."""
+    def _in_blocks(self, points: Array, outputs: Callable[[Array], Array]) -> Array:
+        """Return what is computed of checked points, some of them at a time, float64."""
         width = max(len(member.support_) for member in self._used) + points.shape[1]
-        for rows in row_blocks(len(points), width):
-            yield np.asarray(points[rows], dtype=np.float64)
+        return np.asarray(in_blocks(points, width, lambda block: outputs(block.astype(float))))
 
     def _shaped(self, values: Array) -> Array:
         return values[:, 0] if self._single_output else values
@@ -486,12 +485,10 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         -------
         array of shape (n_samples,)
         """
-        check_is_fitted(self)
-        parts = [
-            np.min([m.kernel_.squares(block).min(axis=1) for m in self._used], axis=0)
-            for block in self._blocks(X)
-        ]
-        return np.sqrt(np.concatenate(parts))
+        points, kernels = self._points(X), [member.kernel_ for member in self._used]
+        return self._in_blocks(
+            points, lambda u: np.sqrt(np.min([k.squares(u).min(axis=1) for k in kernels], axis=0))
+        )
 
     @blas_limited
     def explain(self, X: npt.ArrayLike, n_nearest: int = 5) -> LABRBFExplanation:
@@ -512,9 +509,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             On the scale that was learned: the scores of a classifier, or log y where the logarithm
             of the target was learned, and before predictions are clipped to their range.
         """
-        check_is_fitted(self)
-        count = check_integer("n_nearest", n_nearest, least=1)
-        points = validate_data(self, X, reset=False, dtype=_FLOATS)
+        points, count = self._points(X), check_integer("n_nearest", n_nearest, least=1)
         return explain(self._used, points, count, single_output=self._single_output)
 
     def summary(self) -> Summary:

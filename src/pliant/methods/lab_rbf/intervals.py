@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -53,16 +53,10 @@ STEPS = 199
 
 
 class HeldOut(NamedTuple):
-    """What members predicted for rows that at least one of them held out, of one output.
+    """One output of rows that some of m members held out: n targets, and (m, n) predictions.
 
-    Attributes
-    ----------
-    target : array of shape (n,)
-    predicted : array of shape (m, n)
-        Each member's prediction from before it learned from the row; nan where it did not hold it
-        out.
-    after : array of shape (m, n)
-        Each member's final prediction.
+    `predicted` is from before a member learned from the row, nan where it did not hold it out;
+    `after` is its final prediction.
     """
 
     target: Array
@@ -109,17 +103,14 @@ class LABRBFErrorModel(BaseEstimator):
     @classmethod
     def of(cls, outputs: list[HeldOut], unit: Array, weights: Array | None) -> Self:
         """Return the model of errors on held-out rows, given in this unit, of these weights."""
-        parts = [_scaled_errors(each) for each in outputs]
-        z = np.stack([part.errors for part in parts], axis=1)
+        noise, ratio, errors = zip(*map(_scaled_errors, outputs), strict=True)
+        z = np.stack(errors, axis=1)
         order = np.argsort(z, axis=0, kind="stable")
-        return cls(
-            unit,
-            np.array([part.noise for part in parts]),
-            np.array([part.ratio for part in parts]),
+        z, weights = (
             np.take_along_axis(z, order, axis=0),
             None if weights is None else weights[order],
-            exact=False,
         )
+        return cls(unit, np.array(noise), np.array(ratio), z, weights, exact=False)
 
     @classmethod
     def constant(cls, unit: Array) -> Self:
@@ -259,7 +250,7 @@ class IntervalRegressor(BaseLABRBF):
         if probabilities.ndim > 1 or not ((probabilities > 0) & (probabilities < 1)).all():
             raise ValueError(f"expected q in (0, 1), a number or a list of numbers, got {q!r:.200}")
         errors = self._checked_errors()
-        mean, spread = self._mean_and_spread(self._blocks(X), errors.unit)
+        mean, spread = self._mean_and_spread(self._points(X), errors.unit)
         scale = errors.scale(spread)
         z = [errors.quantile(float(p)) for p in probabilities.ravel()]
         quantiles = np.stack([mean + scale * each for each in z], axis=-1)
@@ -308,7 +299,7 @@ class IntervalRegressor(BaseLABRBF):
         if self.target_transform_ == "log":
             with np.errstate(divide="ignore"):
                 Y = np.log(np.maximum(Y, 0.0))
-        mean, spread = self._mean_and_spread(self._checked_blocks(X), errors.unit)
+        mean, spread = self._mean_and_spread(X, errors.unit)
         self.error_model_ = errors.calibrated(Y - mean, spread)
 
     def _checked_errors(self) -> LABRBFErrorModel:
@@ -323,26 +314,19 @@ class IntervalRegressor(BaseLABRBF):
             )
         return self.error_model_
 
-    def _mean_and_spread(self, blocks: Iterator[Array], unit: Array) -> tuple[Array, Array]:
-        """Return mean and standard deviation over the members, (n_samples, n_outputs).
+    def _mean_and_spread(self, points: Array, unit: Array) -> tuple[Array, Array]:
+        """Return mean and standard deviation over the members, (n_samples, n_outputs)."""
+        used = self._used
 
-        Squares are taken of numbers divided by `unit`, shape (n_outputs,).
-        """
-        used, means, spreads = self._used, [], []
-        for block in blocks:
+        def outputs(block: Array) -> Array:
             each = np.stack([member.expand(block) for member in used])
-            means.append(mean_over(each))  # as `predict` adds them up
-            spreads.append((each / unit).std(axis=0) * unit)
-        return np.concatenate(means), np.concatenate(spreads)
+            return np.stack([mean_over(each), (each / unit).std(axis=0) * unit], axis=1)
+
+        mean, spread = np.moveaxis(self._in_blocks(points, outputs), 1, 0)
+        return mean, spread
 
 
-class _ScaledErrors(NamedTuple):
-    noise: float
-    ratio: float
-    errors: Array
-
-
-def _scaled_errors(rows: HeldOut) -> _ScaledErrors:
+def _scaled_errors(rows: HeldOut) -> tuple[float, float, Array]:
     """Return the noise, the ratio, and the scaled errors of held-out rows."""
     known = ~np.isnan(rows.predicted)
     count = known.sum(axis=0)  # the number of members that hold each row out, >= 1
@@ -366,9 +350,7 @@ def _scaled_errors(rows: HeldOut) -> _ScaledErrors:
     mean_errors = shrunk * total / count
     size = float(np.mean(mean_errors**2))
     noise = max(size - float(np.mean((ratio * spread) ** 2)), LEAST_NOISE * size, TINY)
-    return _ScaledErrors(
-        math.sqrt(noise), ratio, mean_errors / np.sqrt(noise + (ratio * spread) ** 2)
-    )
+    return math.sqrt(noise), ratio, mean_errors / np.sqrt(noise + (ratio * spread) ** 2)
 
 
 def learn_errors(table: Table, runs: list[Run]) -> LABRBFErrorModel | None:

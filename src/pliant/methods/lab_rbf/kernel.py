@@ -280,7 +280,7 @@ SKEWED = 1.0  # Features whose absolute skewness is at most this keep their scal
 DISTINCT = 5  # Features with at most this many different values keep their scale.
 ENTRIES = 500_000  # Entries that are copied at once, so that a memory map is never read as a whole.
 SAMPLE = 20_000  # Approximate number of rows that scales are chosen from.
-SMALLEST = 1e-100  # A feature whose half range is at most this counts as constant.
+SMALLEST = 1e-97  # A feature whose half range is at most this counts as constant.
 # Bound on the absolute value of a feature on another scale: distant points stay comparable.
 BEYOND = 1.5
 

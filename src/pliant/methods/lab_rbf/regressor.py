@@ -365,7 +365,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
         if not return_std:
             return self._in_range(self._mean(X))
         errors = self._checked_errors()
-        mean, spread = self._mean_and_spread(self._blocks(X), errors.unit)
+        mean, spread = self._mean_and_spread(self._points(X), errors.unit)
         scale, z = errors.scale(spread), errors.sample()
         if self.target_transform_ == "log":
             centre = np.exp(mean)
