@@ -188,7 +188,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             table, runs = trainer.learn(table, support, begun, self._choose_target)
             self._set_coefficients([run.member for run in runs], table, runs)
             for run in runs:
-                run.member.measure(table.points(run.rows))
+                run.member.measure(table.points(run.split.everything[:SLOPE_ROWS]))
             self._store(table, runs)
             if reserved is not None:
                 self._calibrate(reserved.X, reserved.Y)

@@ -240,10 +240,10 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         self, members: list[LABRBFMember], table: Table, runs: Sequence[Run] = ()
     ) -> None:
         penalties, best = self._penalties(table), 0
-        held_out = [(run.held_out, run.layered) for run in runs if run.held_out is not None]
-        if held_out:
-            rows = np.concatenate([rows for rows, _ in held_out])
-            scores = np.concatenate([np.asarray(layered) for _, layered in held_out], axis=1)
+        parts = [run.split.held_out for run in runs if run.split.held_out is not None]
+        if parts:
+            rows = np.concatenate(parts)
+            scores = np.concatenate([np.asarray(run.learned.layered) for run in runs], axis=1)
             shares, weights = shares_of(table.Y[rows]), table.weights_of(rows)
             best = int(np.argmin([log_loss(each, shares, weights) for each in scores]))
         for run in runs:

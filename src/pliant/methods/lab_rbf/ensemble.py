@@ -88,17 +88,11 @@ class Split(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A member, its validation rows, and its scaled predictions of them.
-
-    `layered` is what another last layer predicts for them. `rows` are some rows that its bandwidths
-    are learned from.
-    """
+    """A member, how it was learned, and the rows that it was learned and validated on."""
 
     member: LABRBFMember
-    held_out: Indices | None
-    predicted: Array | None
-    layered: Array | None
-    rows: Indices
+    learned: Learned
+    split: Split
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,8 +218,7 @@ class EnsembleTrainer:
         if learned.coefficients is not None:  # they belong to targets on [-1, 1]
             intercept = table.middle + table.spread * learned.mean
             member.set_coefficients(learned.coefficients * table.spread, intercept)
-        some = split.everything[:SLOPE_ROWS]
-        return Run(member, split.held_out, learned.stage.predicted, learned.layered, some)
+        return Run(member, learned, split)
 
     def _split(self, n: int, rng: RandomState) -> Split:
         """Split n rows at random."""
@@ -249,23 +242,13 @@ class EnsembleTrainer:
         last_stage: bool = True,
     ) -> Learned:
         """Learn the bandwidths of one expansion."""
-        train, held_out, everything = table.sample(split.train, warp), None, None
-        loss: Callable[[Array], float] = _no_loss
+        held_out, loss, everything = None, None, None
         if split.held_out is not None:
-            held_out = table.sample(split.held_out, warp)
-            loss = self.loss(table, split.held_out)
+            held_out, loss = table.sample(split.held_out, warp), self.loss(table, split.held_out)
             everything = table.sample(split.everything, warp) if last_stage else None
-        trainer = Trainer(
-            recipe,
-            train,
-            held_out,
-            loss,
-            self.device,
-            rng,
-            self.watch,
-            self.layer if last_stage else None,
-            None if begun is None else begun.begun(),
-        )
+        train, layer = table.sample(split.train, warp), self.layer if last_stage else None
+        start = None if begun is None else begun.begun()
+        trainer = Trainer(recipe, train, held_out, loss, self.device, rng, self.watch, layer, start)
         # A product in float32 may flag an invalid operation although its result is finite; the
         # solver takes a step only if the objective there is finite.
         with np.errstate(invalid="ignore"):
@@ -297,11 +280,6 @@ class EnsembleTrainer:
         split = split._replace(train=split.train[:PROBE_ROWS])
         learned = self._learn(table, recipe, warp, split, rng, last_stage=False)
         return max(learned.stage.loss, TINY)
-
-
-def _no_loss(predicted: Array) -> float:
-    """Stand in where no rows are held out."""
-    return math.nan
 
 
 def comparable_scales(table: Table, probe: Callable[[Table, str], float]) -> list[str]:

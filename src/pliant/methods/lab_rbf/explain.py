@@ -102,53 +102,27 @@ class LABRBFExplanation:
         )
 
 
-class _Part(NamedTuple):
-    """What is known of a block of points: arrays as in `LABRBFExplanation`, with all outputs."""
-
-    kernel_part: Array
-    linear_part: Array
-    nearest: Indices
-    distances: Array
-    kernel_values: Array
-    contributions: Array
-    effects: Array
-
-
 def explain(
     members: list[LABRBFMember], X: Array, n_nearest: int, *, single_output: bool
 ) -> LABRBFExplanation:
-    """Return the explanation of the mean of some members at the rows of X.
-
-    With `single_output`, arrays have no axis for the outputs.
-    """
+    """Return the explanation of the mean of some members at the rows of X."""
     support = np.concatenate([member.support_ for member in members])
     width = 3 * len(support) + X.shape[1] * len(members[0].intercept_)
     blocks = (np.asarray(X[rows], dtype=np.float64) for rows in row_blocks(len(X), width))
     parts = [_part(members, block, n_nearest) for block in blocks]
-    whole = _Part(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     constant = np.mean([member.intercept_ for member in members], axis=0)
-
-    def shaped(values: Array) -> Array:
-        return values[..., 0] if single_output else values
-
-    effects = shaped(whole.effects)
-    return LABRBFExplanation(
-        shaped(whole.kernel_part + whole.linear_part + constant),
-        shaped(whole.kernel_part),
-        shaped(whole.linear_part),
-        float(constant[0]) if single_output else constant,
-        whole.nearest,
-        support[whole.nearest],
-        whole.distances,
-        whole.kernel_values,
-        shaped(whole.contributions),
-        effects,
-        _shares(effects),
-    )
+    whole["prediction"] = whole["kernel_part"] + whole["linear_part"] + constant
+    if single_output:
+        constant = float(constant[0])
+        for name in ("prediction", "kernel_part", "linear_part", "contributions", "effects"):
+            whole[name] = whole[name][..., 0]
+    rows, shares = support[whole["nearest"]], _shares(whole["effects"])
+    return LABRBFExplanation(**whole, constant=constant, rows=rows, shares=shares)
 
 
-def _part(members: list[LABRBFMember], X: Array, n_nearest: int) -> _Part:
-    """Return the arrays of an explanation for some points."""
+def _part(members: list[LABRBFMember], X: Array, n_nearest: int) -> dict[str, Any]:
+    """Return the arrays of an explanation for some points, with all outputs."""
     terms = [member.terms(X) for member in members]
     K = np.hstack([each.kernel for each in terms])
     D = np.hstack([each.distances for each in terms])
@@ -163,15 +137,15 @@ def _part(members: list[LABRBFMember], X: Array, n_nearest: int) -> _Part:
         inside = member.within(X)  # beyond the limits, nothing changes any more
         gradient[member.warp_.flat(inside) | (inside != X)] = 0.0
         effects += gradient * member.deviations_[:, None] / len(members)
-    return _Part(
-        K @ c,
-        linear,
-        nearest,
-        np.sqrt(np.take_along_axis(D, nearest, axis=1)),
-        values,
-        values[..., None] * c[nearest],
-        effects,
-    )
+    return {
+        "kernel_part": K @ c,
+        "linear_part": linear,
+        "nearest": nearest,
+        "distances": np.sqrt(np.take_along_axis(D, nearest, axis=1)),
+        "kernel_values": values,
+        "contributions": values[..., None] * c[nearest],
+        "effects": effects,
+    }
 
 
 def _gradient(terms: Terms, c: Array, v: Array) -> Array:
@@ -184,8 +158,7 @@ def _gradient(terms: Terms, c: Array, v: Array) -> Array:
 
 def _shares(effects: Array) -> Array:
     """Return the squares of effects, divided by their sums over the features."""
-    size = np.abs(effects).max(axis=1, keepdims=True)
-    squares = (effects / np.where(size > 0, size, 1.0)) ** 2
+    squares = effects**2
     return np.asarray(squares / np.maximum(squares.sum(axis=1, keepdims=True), TINY))
 
 

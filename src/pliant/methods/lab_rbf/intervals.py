@@ -355,14 +355,14 @@ def _scaled_errors(rows: HeldOut) -> tuple[float, float, Array]:
 
 def learn_errors(table: Table, runs: list[Run]) -> LABRBFErrorModel | None:
     """Return the errors of members on rows that they held out; None if they held out none."""
-    if any(run.held_out is None or run.predicted is None for run in runs):
+    mine = [run.split.held_out[:MOST_ROWS] for run in runs if run.split.held_out is not None]
+    if not mine:
         return None
-    mine = [run.held_out[:MOST_ROWS] for run in runs if run.held_out is not None]
     rows = np.unique(np.concatenate(mine))
     predicted = np.full((len(runs), len(rows), table.Y.shape[1]), np.nan)
     for k, run in enumerate(runs):
-        held_out, scaled = mine[k], np.asarray(run.predicted)[:MOST_ROWS].clip(-1.0, 1.0)
-        predicted[k, np.searchsorted(rows, held_out)] = scaled
+        scaled = np.asarray(run.learned.stage.predicted)[:MOST_ROWS].clip(-1.0, 1.0)
+        predicted[k, np.searchsorted(rows, mine[k])] = scaled
     points, target = table.points(rows), (table.Y[rows] - table.middle) / table.spread
     after = np.stack([run.member.expand(points) - table.middle for run in runs]) / table.spread
     outputs = [

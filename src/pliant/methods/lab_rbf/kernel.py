@@ -32,27 +32,13 @@ CACHED = 130_000  # Number of kernel values that are computed together: 1 MB.
 
 @dataclass(frozen=True)
 class Profile:
-    """A decreasing function h with h(0) = 1.
+    """A decreasing function h with h(0) = 1."""
 
-    Attributes
-    ----------
-    value : callable
-        (xp, D) -> h(D); may overwrite D.
-    slope : callable
-        (xp, D, h(D)) -> h'(D) / `factor`. D is not read where `needs_distance` is false.
-    factor : float
-        Constant factor of h'.
-    needs_distance : bool
-        Whether the slope needs D in addition to h(D).
-    cusp : bool
-        Whether h'(0) is infinite, so that rounding errors near D = 0 show.
-    """
-
-    value: Callable[[Any, Any], Any]
-    slope: Callable[[Any, Any, Any], Any]
+    value: Callable[[Any, Any], Any]  # (xp, D) -> h(D); may overwrite D
+    slope: Callable[[Any, Any, Any], Any]  # (xp, D, h(D)) -> h'(D) / factor
     factor: float = 1.0
-    needs_distance: bool = True
-    cusp: bool = False
+    needs_distance: bool = True  # the slope needs D in addition to h(D)
+    cusp: bool = False  # h'(0) is infinite, so that rounding errors near D = 0 show
 
 
 def _gaussian(xp: Any, D: Any) -> Any:
@@ -127,11 +113,7 @@ class LocalRBFKernel(Kernel):
     psd = False
 
     def __init__(
-        self,
-        centres: Array,
-        bandwidths: Array,
-        profile: str = "gaussian",
-        warp: Warp | None = None,
+        self, centres: Array, bandwidths: Array, profile: str = "gaussian", warp: Warp | None = None
     ) -> None:
         self.centres = centres
         self.bandwidths = bandwidths
@@ -192,7 +174,7 @@ class LocalRBFKernel(Kernel):
     def squares(self, X: Array) -> Array:
         """Return |theta_i o (t - c_i)|^2, shape (n_samples, n_centres)."""
         points, centres = self._centred(X)
-        return squared_distances(points, centres, self.bandwidths)
+        return _SquaredDistances.of(centres, self.bandwidths).of_points(points)
 
     def times(self, X: Array, coefficients: Array) -> Array:
         """Return k(X, centres) @ coefficients, shape (n_samples, q), a few rows at a time.
@@ -269,11 +251,6 @@ class _SquaredDistances(NamedTuple):
         return np.asarray(np.maximum(result, 0.0, out=result))
 
 
-def squared_distances(X: Array, C: Array, theta: Array) -> Array:
-    """Return |theta_i o (x - c_i)|^2 for each row x of X and c_i of C, shape (n, m)."""
-    return _SquaredDistances.of(C, theta).of_points(X)
-
-
 # Scales of a feature: as it is, log(x + offset), asinh((x - offset) / width).
 WARPS = ("raw", "log", "asinh")
 SKEWED = 1.0  # Features whose absolute skewness is at most this keep their scale.
@@ -331,7 +308,9 @@ class Warp(BaseEstimator):
 
     def _bend(self, kind: str, X: Array, low: Array) -> None:
         """Choose the scale of each skewed feature, from some rows and the minimum of all rows."""
-        for j in np.flatnonzero(_skewed(X)):
+        for j in np.flatnonzero(np.abs(skewness(X)) > SKEWED):
+            if len(np.unique(X[:, j])) <= DISTINCT:
+                continue
             fitted = _log_scale(X[:, j], low[j]) if kind == "log" else _asinh_scale(X[:, j])
             if fitted is not None:
                 self.kinds[j], (self.offsets[j], self.widths[j]) = WARPS.index(kind), fitted
@@ -431,12 +410,6 @@ def skewness(X: Array) -> Array:
     spread = unit.std(axis=0)
     deviation = (unit - unit.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
     return np.asarray((deviation**3).mean(axis=0))
-
-
-def _skewed(X: Array) -> Mask:
-    """Return which features have many values and are skewed, to either side."""
-    many = np.array([len(np.unique(column)) > DISTINCT for column in X.T], dtype=bool)
-    return many & (np.abs(skewness(X)) > SKEWED)
 
 
 def _log_scale(x: Array, low: float) -> tuple[float, float] | None:

@@ -167,7 +167,7 @@ class Trainer:
     recipe: Recipe
     rows: Table
     held_out: Table | None
-    loss: Callable[[Array], float]
+    loss: Callable[[Array], float] | None
     device: Device
     rng: RandomState
     callback: Callable[[Progress], object]
@@ -299,7 +299,7 @@ class Trainer:
         """Return the bandwidths with the best ridge penalty on the validation rows."""
         fixed = self.recipe.objective == "interpolation"
         alphas = (self.recipe.alpha,) if fixed else self.recipe.alphas
-        if self.held_out is None:
+        if self.held_out is None or self.loss is None:
             return Stage(s, level, alphas[0], shrinkage)
         features = _features(objective, self.held_out.X, s)
         mean, device = self.rows.mean, self.device
