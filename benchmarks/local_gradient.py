@@ -11,10 +11,11 @@ import numpy as np
 from benchmarks.harness.calls import repeated
 from benchmarks.harness.spec import Params, Prepared
 from benchmarks.local_sets import generated
+from pliant.core.device import get_device
 from pliant.core.typing import Array
+from pliant.methods.lab_rbf.features import LocalFeatures, LocalRows
 from pliant.methods.lab_rbf.kernel import PROFILES
 from pliant.methods.lab_rbf.objective import Interpolation, Objective, Ridge
-from pliant.methods.lab_rbf.rows import LocalFeatures, LocalRows, get_device
 
 ALPHA = 0.1
 TOLERANCE = {"float32": 1e-4, "float64": 1e-9}

@@ -363,7 +363,6 @@ WORDS: dict[str, tuple[Any, ...]] = {
     "betas": (None, [1.0], [0.1, 10.0], [], [-1.0], [1e300], [1e-300, 1.0]),
     "n_parts": (1, 2, 3, 1000, "auto"),
     "n_members": (1, 2, 4),
-    "n_draws": (1, 2),
     "max_iter": (1, 2, 10, 100, -1),
     "degree": (1, 2, 3, 4),
     "n_landmarks": (None, 1, 2, 10, 1000),
@@ -373,8 +372,6 @@ WORDS: dict[str, tuple[Any, ...]] = {
     "n_neighbors": (1, 2, 5, 1000),
     "max_pairs": (None, 1, 10, 5000),
     "subsample": (None, 1, 2, 20, 1000),
-    "batch_rows": (1, 10, 8192),
-    "max_bandwidth_rows": (1, 10, 3000),
     "max_seconds": (None, 2.0, 1e-9),
     "n_bins": (2, 3, 5, 1000),
     "validation_fraction": (0.2, 0.5, 0.01, 0.99),
@@ -384,7 +381,7 @@ WORDS: dict[str, tuple[Any, ...]] = {
 HARMLESS = ("checkpoint", "verbose", "memory", "device", "n_jobs")
 """Hyper-parameters of which no foreign value is tried: files, output, processors."""
 
-MEMORY = ("n_components", "n_candidates", "n_members", "n_draws", "degree", "n_support")
+MEMORY = ("n_components", "n_candidates", "n_members", "degree", "n_support")
 """Hyper-parameters whose size is the size of an array or the number of fits."""
 
 

@@ -8,14 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import spearmanr
 from sklearn.exceptions import NotFittedError
 
 from pliant import LABRBFClassifier, LABRBFRegressor
-from pliant.kernels import Warp
-from pliant.methods.lab_rbf import ensemble, members, regressor, rows
-from pliant.methods.lab_rbf.members import CHANGE_ROWS
-from pliant.methods.lab_rbf.rows import COMPARED, MOST_PAIRS, correlated_pairs
+from pliant.methods.lab_rbf import ensemble, members
+from pliant.methods.lab_rbf.explain import correlated_pairs
 from pliant.persistence import load_model, save_model
 from tests.reference import naive_local
 
@@ -104,12 +101,6 @@ def test_an_explanation_is_that_of_the_twin(kind, scales, profile):
         np.testing.assert_allclose(shares[row, :, output], squares, rtol=1e-4, atol=1e-6)
 
 
-def test_deviations_are_those_of_the_mapped_training_features():
-    model = fitted("one", ("raw", "log", "asinh"))
-    for member in model.members_:
-        np.testing.assert_allclose(member.deviations_, member.warp_(X).std(axis=0), rtol=1e-12)
-
-
 @settings(max_examples=60, deadline=None)
 @given(
     case=st.sampled_from(CASES),
@@ -145,22 +136,6 @@ def test_all_contributions_are_the_kernel_part(kind):
     np.testing.assert_allclose(why.distances[:, 0], distances, rtol=1e-12)
 
 
-def test_a_logarithm_is_explained_as_such(monkeypatch):
-    monkeypatch.setattr(regressor, "LEAST_ROWS", 10)
-    monkeypatch.setattr(regressor, "GAIN", np.inf)
-    model = LABRBFRegressor(**QUICK).fit(X, np.exp(2 * Y))
-    assert model.target_transform_ == "log"
-    expected = np.exp(model.explain(NEW).prediction).clip(model.target_low_, model.target_high_)
-    np.testing.assert_allclose(expected, model.predict(NEW), rtol=1e-9)
-
-
-def test_a_support_point_is_its_own_nearest():
-    model = fitted()
-    why = model.explain(model.support_vectors_, n_nearest=1)
-    np.testing.assert_array_equal(why.rows[:, 0], model.support_)
-    np.testing.assert_allclose(why.kernel_values, 1.0, atol=1e-9)
-
-
 def test_a_feature_that_no_longer_changes_has_no_effect():
     model = fitted("one", ("log",))
     bent = np.flatnonzero(model.members_[0].warp_.kinds)
@@ -174,27 +149,6 @@ def test_a_feature_that_no_longer_changes_has_no_effect():
     assert why.prediction[0] == why.prediction[1]
     assert (why.effects[:, 0] == 0).all()
     assert (why.effects[:, 1:] != 0).any()
-
-
-def test_the_map_is_flat_where_it_does_not_change():
-    warp = Warp.learn(X, "log")
-    points = np.linspace(-1, 3 * X.max(), 400)[:, None] * np.ones(3)
-    change = np.diff(warp(points), axis=0)
-    flat = warp.flat(points)
-    np.testing.assert_array_equal(change[flat[1:] & flat[:-1]], 0.0)
-    assert (change[~flat[1:] & ~flat[:-1]] > 0).all()
-
-
-def test_beyond_the_limits_no_feature_has_a_share():
-    why = fitted("one", ("raw",)).explain(np.full((2, 3), 1e6))
-    np.testing.assert_array_equal(why.effects, 0.0)
-    np.testing.assert_array_equal(why.shares, 0.0)
-
-
-def test_targets_of_any_size():
-    small, large = (LABRBFRegressor(**QUICK).fit(X, size * Y) for size in (1.0, 2.0**600))
-    assert (small.explain(NEW).shares > 0).any()
-    np.testing.assert_allclose(large.explain(NEW).shares, small.explain(NEW).shares, rtol=1e-6)
 
 
 def test_blocks_do_not_change_an_explanation(monkeypatch):
@@ -258,16 +212,6 @@ def test_changes_are_those_of_permuted_features(kind, scales, profile, linear):
         np.testing.assert_allclose(measured.changes_, expected, rtol=1e-9)
 
 
-def test_changes_are_measured_on_some_of_many_points():
-    points = np.exp(RNG.normal(size=(531, 3)))
-    some = points[np.linspace(0, 530, CHANGE_ROWS).astype(int)]
-    one, other = (deepcopy(fitted().members_[0]) for _ in range(2))
-    one.measure(points)
-    other.measure(some)
-    np.testing.assert_allclose(one.changes_, other.changes_, rtol=1e-9)
-    assert len(np.unique(some, axis=0)) == CHANGE_ROWS < len(points)
-
-
 def test_the_slopes_of_terms_are_those_of_the_kernel():
     for kind, profile in (("one", "matern52"), ("two outputs", "gaussian")):
         member = deepcopy(fitted(kind, profile=profile).members_[0])
@@ -287,13 +231,6 @@ def test_the_slopes_of_terms_are_those_of_the_kernel():
         np.testing.assert_allclose(member.support_slopes_, expected, rtol=1e-5, atol=1e-9 * scale)
 
 
-def test_features_that_are_constant_have_no_relevance():
-    points = np.column_stack([X, np.full(len(X), 7.0), np.zeros(len(X))])
-    model = LABRBFRegressor(**QUICK).fit(points, Y)
-    np.testing.assert_array_equal(model.feature_relevance_[3:], 0.0)
-    assert model.feature_relevance_.sum() == pytest.approx(1.0)
-
-
 def test_the_relevance_is_finite_where_f_is_constant_on_the_points():
     member = deepcopy(fitted().members_[0])
     for points in (NEW[:1], np.tile(NEW[:1], (5, 1))):
@@ -304,16 +241,6 @@ def test_the_relevance_is_finite_where_f_is_constant_on_the_points():
     np.testing.assert_array_equal(member.relevance(), 0.0)
 
 
-@pytest.mark.parametrize("size", [1e-200, 1e200])
-def test_the_changes_of_very_large_and_small_coefficients(size):
-    member = deepcopy(fitted("two outputs").members_[0])
-    member.measure(X)
-    expected = member.changes_
-    member.dual_coef_, member.coef_ = size * member.dual_coef_, size * member.coef_
-    member.measure(X)
-    np.testing.assert_allclose(member.changes_, expected, rtol=1e-9)
-
-
 def test_the_spread_is_over_the_members_that_predict():
     model = LABRBFRegressor(**QUICK).fit(X, Y)
     model.averaged_ = np.array([True, False, True])
@@ -321,12 +248,6 @@ def test_the_spread_is_over_the_members_that_predict():
     difference = np.abs(shares[0] - shares[1])
     np.testing.assert_allclose(model.feature_relevance_spread_, difference / np.sqrt(2))
     np.testing.assert_allclose(model.feature_relevance_, (shares[0] + shares[1]) / 2)
-
-
-def test_a_single_member_has_no_spread():
-    model = LABRBFRegressor(**{**QUICK, "n_members": 1}).fit(X, Y)
-    assert np.isnan(model.feature_relevance_spread_).all()
-    assert model.feature_relevance_spread_.shape == (3,)
 
 
 # Correlated features
@@ -342,31 +263,3 @@ def test_correlated_pairs_are_those_of_their_ranks():
     assert strongest == [1, 3]
     assert sorted(others) == [[1, 4], [3, 4]]
     assert correlated_pairs(rng.normal(size=(500, 6))).shape == (0, 2)
-
-
-def test_ties_have_mean_ranks():
-    rng = np.random.default_rng(2)
-    a = rng.integers(0, 3, size=100).astype(float)
-    for noise in np.linspace(0.1, 1.0, 10):
-        b = np.round(a + noise * rng.normal(size=100))
-        strong = abs(spearmanr(a, b).statistic) > 0.8
-        assert len(correlated_pairs(np.column_stack([a, b]))) == strong
-
-
-def test_a_fit_measures_correlated_features_without_a_warning():
-    twice = np.column_stack([X, X[:, 0] ** 2])
-    for cls, y in (TARGETS["one"], TARGETS["three classes"]):
-        assert cls(**QUICK).fit(twice, y).correlated_features_.tolist() == [[0, 3]]  # no warning
-    assert LABRBFRegressor(**QUICK).fit(X, Y).correlated_features_.shape == (0, 2)
-
-
-def test_few_of_many_rows_and_features_are_compared(monkeypatch):
-    assert COMPARED == MOST_PAIRS == 1000
-    monkeypatch.setattr(rows, "COMPARED", 2)
-    monkeypatch.setattr(rows, "MOST_PAIRS", 1)
-    copies = np.column_stack([RNG.normal(size=90), X[:, 0], X[:, 1], X[:, 0]])
-    table = rows.Table.of(copies, Y[:, None], None)
-    relevance = np.array([0.1, 0.4, 0.2, 0.3])
-    # two rows, of which any two features are correlated; the two most relevant features
-    assert rows.correlated_features(table, relevance).tolist() == [[1, 3]]
-    assert len(correlated_pairs(np.column_stack([X[:, 0]] * 3))) == 1

@@ -1,18 +1,16 @@
-"""The kernel with bandwidths per centre: its twin, its fixed second argument, its corners."""
+"""The kernel with bandwidths per centre, and the map of features: twins, ranges, scales."""
 
-import pickle
 import re
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import clone
 
-from pliant import AsymmetricKernelRidge, DANKClassifier
+from pliant import AsymmetricKernelRidge
 from pliant.kernels import Gaussian, Matern
 from pliant.methods.lab_rbf import kernel as lab_rbf_kernel
-from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel, Warp
+from pliant.methods.lab_rbf.kernel import BEYOND, PROFILES, WARPS, LocalRBFKernel, Warp
 from tests.reference import naive_local as naive
 
 profiles = st.sampled_from(sorted(PROFILES))
@@ -83,17 +81,6 @@ def test_a_bandwidth_of_zero_leaves_a_feature_out():
     np.testing.assert_allclose(kernel(moved, centres), expected, atol=1e-14)
 
 
-@settings(deadline=None)
-@given(seed=st.integers(0, 10**6), profile=profiles, reach=st.sampled_from([1.0, 1e3, 1e8, 1e150]))
-def test_values_lie_between_zero_and_one(seed, profile, reach):
-    centres, bandwidths = points(seed=seed)
-    X = reach * points(9, seed=seed + 1)[0]
-    values = LocalRBFKernel(centres, bandwidths, profile)(X, centres)
-    assert (values >= 0).all()
-    assert (values <= 1.0 + 1e-15).all()
-    assert reach < 1e3 or (values < 1e-3).all()
-
-
 OTHERS = {
     "other points": lambda C: C + 0.1,
     "fewer": lambda C: C[:3],
@@ -119,60 +106,6 @@ def test_its_second_argument_is_fixed(change):
         kernel.diag(other)
 
 
-@pytest.mark.parametrize(
-    ("X", "message"),
-    [
-        (np.zeros((2, 4)), "expected Y with 4 features, as X, got 3"),
-        (np.full((2, 3), np.nan), "expected finite numbers"),
-        (np.zeros(3), "n_samples, n_features"),
-    ],
-)
-def test_bad_points(X, message):
-    centres, bandwidths = points()
-    with pytest.raises(ValueError, match=message):
-        LocalRBFKernel(centres, bandwidths)(X, centres)
-
-
-def test_no_points_have_no_values():
-    centres, bandwidths = points()
-    assert LocalRBFKernel(centres, bandwidths)(np.empty((0, 3)), centres).shape == (0, 6)
-
-
-def test_an_unknown_profile():
-    centres, bandwidths = points()
-    with pytest.raises(ValueError, match=r"expected profile in .*did you mean 'gaussian'"):
-        LocalRBFKernel(centres, bandwidths, "gausian")(centres, centres.copy())
-
-
-def test_a_warp_is_applied_to_both_sides():
-    centres, bandwidths = points(12)
-    X = points(5, seed=1)[0]
-    X[:, 0], centres[:, 0] = np.exp(3 * X[:, 0]), np.exp(3 * centres[:, 0])
-    warp = Warp.learn(centres, "log")
-    kernel = LocalRBFKernel(centres, bandwidths, "laplacian", warp)
-    inner = LocalRBFKernel(warp(centres), bandwidths, "laplacian")
-    np.testing.assert_allclose(
-        kernel(X, centres), inner(warp(X), warp(centres)), rtol=0, atol=1e-14
-    )
-
-
-def test_it_is_an_object_of_scikit_learn():
-    centres, bandwidths = points()
-    kernel = LocalRBFKernel(centres, bandwidths, "matern52")
-    X = points(5, seed=1)[0]
-    for copy in (clone(kernel), pickle.loads(pickle.dumps(kernel))):
-        np.testing.assert_array_equal(copy(X, centres), kernel(X, centres))
-    assert not kernel.symmetric
-    assert not kernel.psd
-    assert set(kernel.get_params()) >= {"centres", "bandwidths", "profile", "warp"}
-
-
-def test_machines_that_need_a_symmetric_kernel_refuse_it():
-    centres, bandwidths = points(20)
-    with pytest.raises(ValueError, match="expected a symmetric kernel"):
-        DANKClassifier(kernel=LocalRBFKernel(centres, bandwidths)).fit(centres, [0, 1] * 10)
-
-
 @pytest.mark.parametrize("profile", sorted(PROFILES))
 def test_asymmetric_kernel_ridge_takes_it(profile):
     centres, bandwidths = points(20)
@@ -192,11 +125,8 @@ def test_asymmetric_kernel_ridge_takes_it(profile):
     [
         ("bandwidths", np.ones((5, 3))),
         ("bandwidths", np.full((6, 3), -1.0)),
-        ("bandwidths", np.full((6, 3), np.inf)),
         ("centres", np.full((6, 3), np.nan)),
-        ("centres", "x"),
         ("profile", "sinc"),
-        ("profile", 3),
         ("warp", Warp(*np.zeros((5, 2)))),
     ],
 )
@@ -224,9 +154,110 @@ def test_a_product_with_coefficients_takes_a_few_rows_at_a_time(monkeypatch, pro
         np.testing.assert_allclose(product, expected, rtol=0, atol=1e-12)
 
 
-def test_points_and_centres_at_the_end_of_the_range_of_floats():
-    centres = np.array([[1.7e308, 0.0], [1.6e308, 1.0], [1.5e308, -1.0]])
-    kernel = LocalRBFKernel(centres, np.array([[1e-308, 0.0]] * 3))
-    values = kernel(np.array([[-1.7e308, 1e300], [1.7e308, -1.7e308]]), centres)
-    assert np.isfinite(values).all()
-    assert values[1, 0] == 1.0
+# The map of features
+
+
+RNG = np.random.default_rng(0)
+SKEWED = np.exp(2 * RNG.normal(size=(200, 3)))
+EVEN = RNG.uniform(-5, 3, size=(200, 3))
+kinds = st.sampled_from(WARPS)
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10**6), kind=kinds, n=st.integers(2, 30), reach=st.floats(1e-3, 1e6))
+def test_training_points_fill_the_box(seed, kind, n, reach):
+    rng = np.random.default_rng(seed)
+    X = reach * np.exp(2 * rng.normal(size=(n, 3))) * rng.choice([-1, 1], size=3)
+    u = Warp.learn(X, kind)(X)
+    np.testing.assert_allclose(u.min(axis=0), -1, atol=1e-9)
+    np.testing.assert_allclose(u.max(axis=0), 1, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", WARPS)
+def test_even_features_keep_their_scale(kind):
+    warp = Warp.learn(EVEN, kind)
+    assert warp.affine
+    low, high = EVEN.min(axis=0), EVEN.max(axis=0)
+    expected = 2 * (EVEN - low) / (high - low) - 1
+    np.testing.assert_allclose(warp(EVEN), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["log", "asinh"])
+def test_skewed_features_change_their_scale(kind):
+    X = np.column_stack([SKEWED[:, 0], EVEN[:, 0]])
+    warp = Warp.learn(X, kind)
+    np.testing.assert_array_equal(warp.kinds, [WARPS.index(kind), 0])
+    assert not warp.affine
+    u = warp(X)[:, 0]
+    raw = Warp.learn(X)(X)[:, 0]
+    skewness = [abs((((z - z.mean()) / z.std()) ** 3).mean()) for z in (u, raw)]
+    assert skewness[0] < 0.5 * skewness[1]
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        np.append(SKEWED[:, 0], -1e-9),  # a negative value has no logarithm
+        -SKEWED[:, 0],
+        100.0 - SKEWED[:, 0].clip(0, 99),  # skewed to the left
+        np.repeat([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 50.0], 10),  # two values
+    ],
+)
+def test_what_keeps_its_scale_where_logarithms_are_asked_for(x):
+    assert Warp.learn(x[:, None], "log").affine
+
+
+def test_many_zeros_have_a_logarithm():
+    x = np.concatenate([np.zeros(150), SKEWED[:50, 0]])[:, None]
+    warp = Warp.learn(x, "log")
+    assert not warp.affine
+    assert np.isfinite(warp(x)).all()
+    assert np.isfinite(warp(-x)).all()
+    assert warp(-x).min() == -1.0
+
+
+@pytest.mark.parametrize("kind", WARPS)
+def test_constant_features_are_left_out(kind):
+    X = np.column_stack([np.full(200, 7.0), SKEWED[:, 0], np.full(200, -1e12)])
+    warp = Warp.learn(X, kind)
+    np.testing.assert_array_equal(warp.slopes[[0, 2]], 0.0)
+    np.testing.assert_array_equal(warp(X + 5.0)[:, [0, 2]], 0.0)
+    assert warp.slopes[1] > 0
+
+
+@pytest.mark.parametrize("kind", ["log", "asinh"])
+def test_points_far_out_are_held_on_other_scales_and_free_on_their_own(kind):
+    far = np.full((1, 3), 1e200)
+    warp = Warp.learn(SKEWED, kind)
+    np.testing.assert_array_equal(warp(far), BEYOND)
+    assert (warp(-far) >= -BEYOND).all()
+    assert (Warp.learn(SKEWED)(far) > 1e100).all()
+
+
+@pytest.mark.parametrize("kind", WARPS)
+def test_large_tables_are_mapped_like_small_ones(kind):
+    X = np.tile(SKEWED, (400, 1))  # more than one block
+    X[-1] = SKEWED.max() * 2
+    u = Warp.learn(X, kind)(X)
+    assert u.max() == pytest.approx(1.0, abs=1e-9)
+    assert u.argmax() // 3 == len(X) - 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("kinds", np.array([0, 1, 3])),
+        ("kinds", np.array([0, 1])),
+        ("kinds", "log"),
+        ("offsets", np.full(3, np.nan)),
+        ("widths", np.array([1.0, 0.0, np.inf])),
+        ("centres", None),
+        ("slopes", np.zeros((3, 3))),
+    ],
+)
+def test_a_map_from_a_file_is_checked(name, value):
+    warp = Warp.learn(SKEWED, "log")
+    warp._check_loaded()
+    setattr(warp, name, value)
+    with pytest.raises(ValueError, match="expected"):
+        warp._check_loaded()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,7 +11,9 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from pliant.core.blocks import in_blocks
 from pliant.core.dask import by_partition
+from pliant.core.device import get_device
 from pliant.core.kernels.base import Kernel
 from pliant.core.progress import CallbackSupport, FitProgress, with_callbacks
 from pliant.core.summary import FunctionSummary, Summary
@@ -19,22 +21,31 @@ from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
     Constraint,
+    automatic,
+    check_choice,
+    check_flag,
     check_integer,
     check_parameters,
+    check_real,
     fresh,
+    integer,
     is_collection,
+    one_of,
+    optional,
+    real_number,
     validate_data,
 )
 from pliant.methods.lab_rbf.collection import Encode, draw
-from pliant.methods.lab_rbf.ensemble import (
-    SLOPE_ROWS,
-    EnsembleTrainer,
-    Run,
-    Watch,
-    learn_members,
+from pliant.methods.lab_rbf.ensemble import SLOPE_ROWS, EnsembleTrainer, Run, Watch
+from pliant.methods.lab_rbf.explain import (
+    LABRBFExplanation,
+    check_pairs,
+    correlated_features,
+    explain,
+    spread_over,
 )
-from pliant.methods.lab_rbf.explain import LABRBFExplanation, explain, spread_over
-from pliant.methods.lab_rbf.kernel import LocalRBFKernel
+from pliant.methods.lab_rbf.features import Table
+from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel
 from pliant.methods.lab_rbf.members import (
     TINY,
     LABRBFMember,
@@ -43,17 +54,32 @@ from pliant.methods.lab_rbf.members import (
     joined,
     limits_of,
     mean_of,
-    row_blocks,
     symmetric_kernel,
 )
-from pliant.methods.lab_rbf.parameters import CONSTRAINTS, check_begun, check_combinations
-from pliant.methods.lab_rbf.rows import Table, check_pairs, correlated_features, get_device
-from pliant.methods.lab_rbf.trainer import Layer
+from pliant.methods.lab_rbf.trainer import STRATEGIES, Layer, is_automatic
 
-AVERAGED = 2.0
-"""Members whose held-out loss is more than this times the median are left out."""
+AVERAGED = 2.0  # Members whose held-out loss is more than this times the median are left out.
 
 _FLOATS = (np.float64, np.float32)
+
+
+def _check_fraction(name: str, value: Any) -> None:
+    """Raise ValueError unless `value` is a number in [0, 1)."""
+    number = check_real(name, value, least=0)
+    if number >= 1:
+        raise ValueError(f"expected {name} < 1, got {number:g}")
+
+
+def _check_support(name: str, value: Any) -> None:
+    """Raise ValueError unless `value` is a strategy, or different row numbers."""
+    if isinstance(value, str):
+        check_choice(name, value, STRATEGIES)
+        return
+    rows = np.asarray(value)
+    if rows.ndim != 1 or rows.dtype.kind not in "iu" or len(np.unique(rows)) != len(rows):
+        raise ValueError(
+            f"expected {name} in {sorted(STRATEGIES)}, or different row numbers, got {value!r:.200}"
+        )
 
 
 class BaseLABRBF(CallbackSupport, BaseEstimator):
@@ -65,20 +91,35 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     ``limits_`` (``kernel_.warp(X) @ coef_``, where features were mapped to other scales).
     """
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = CONSTRAINTS
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        "n_support": automatic(integer(least=1), named=True),
+        "profile": one_of(PROFILES),
+        "n_members": integer(least=1),
+        "objective": one_of(("ridge", "evidence", "interpolation", "mixed")),
+        "linear": automatic(check_flag, named=True),
+        "transforms": optional(one_of(("auto",))),
+        "alpha": automatic(real_number(above=0), named=True),
+        "shrinkage": automatic(real_number(least=0, infinite=True), named=True),
+        "support": _check_support,
+        "initial_bandwidth": automatic(real_number(above=0), named=True),
+        "validation_fraction": _check_fraction,
+        "solver": one_of(("lbfgs", "adam")),
+        "max_iter": integer(least=1),
+        "learning_rate": real_number(above=0),
+        "max_seconds": optional(real_number(above=0)),
+        "dtype": one_of(("float32", "float64")),
+        "warm_start": check_flag,
+        "verbose": check_flag,
+    }
 
     n_members: int
-    n_draws: int
     objective: str
     linear: bool | str
-    transforms: str | None
     alpha: float | str
     shrinkage: float | str
     support: Any
     validation_fraction: float
     max_seconds: float | None
-    max_bandwidth_rows: int
-    scale: bool
     dtype: str
     warm_start: bool
     device: str
@@ -92,7 +133,14 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
     def _check_combinations(self) -> None:
         """Raise ValueError for parameters that do not go together."""
-        check_combinations(self.get_params(deep=False))
+        fraction, linear = self.validation_fraction, self.linear
+        if fraction == 0 and (is_automatic(self.alpha) or is_automatic(self.shrinkage)):
+            raise ValueError(
+                "expected validation_fraction > 0, or numbers for alpha and shrinkage, which "
+                f"the held-out rows choose, got {fraction:g}"
+            )
+        if self.objective == "interpolation" and linear and not is_automatic(linear):
+            raise ValueError("expected linear=False with objective='interpolation', got True")
 
     @blas_limited
     @with_callbacks
@@ -126,30 +174,21 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         with fresh(self):
             check_parameters(self)
             device = get_device(self.device, self.dtype)
-            table, reserved = self._prepared(X, y, sample_weight)
+            table, reserved = self._table(X, y, sample_weight)
+            self._set_range(table)
             if begun:
-                check_begun(begun, self)
+                self._check_begun(begun["members_"], begun.get("classes_"))
             support = self.support
             if not isinstance(support, str):
                 given = table if sample_weight is None else sample_weight
                 support = table.places(support, len(table.whole or given))
             progress = FitProgress(self, X, y)
-            trainer = EnsembleTrainer(
-                device,
-                Watch(progress, self.max_seconds),
-                self.validation_fraction,
-                self.max_bandwidth_rows,
-                self.scale,
-                self._loss,
-                self._layer,
-                self.n_jobs,
-            )
-            table, runs = learn_members(
-                trainer, table, self.get_params(deep=False), support, begun, self._choose_target
-            )
-            self._set_coefficients(table, runs)
+            watch, parameters = Watch(progress, self.max_seconds), self.get_params(deep=False)
+            trainer = EnsembleTrainer(parameters, device, watch, self._loss, self._layer)
+            table, runs = trainer.learn(table, support, begun, self._choose_target)
+            self._set_coefficients([run.member for run in runs], table, runs)
             for run in runs:
-                run.member.measure(table.points(run.rows))
+                run.member.measure(table.points(run.split.everything[:SLOPE_ROWS]))
             self._store(table, runs)
             if reserved is not None:
                 self._calibrate(reserved.X, reserved.Y)
@@ -159,30 +198,58 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     def _begun(self) -> dict[str, Any]:
         """Return what an earlier fit has learned, if this one is to go on from it."""
         names = ("members_", "target_transform_", "classes_")
-        flag: object = self.warm_start  # not checked yet
-        wanted = isinstance(flag, bool | np.bool_) and bool(flag)
-        known = vars(self) if wanted and self.__sklearn_is_fitted__() else {}
-        return {name: known[name] for name in names if name in known}
+        if not check_flag("warm_start", self.warm_start) or not self.__sklearn_is_fitted__():
+            return {}
+        return {name: vars(self)[name] for name in names if name in vars(self)}
+
+    def _check_begun(self, members: list[LABRBFMember], classes: Any) -> None:
+        """Raise ValueError if data or parameters do not belong to members learned before."""
+        if classes is not None and not np.array_equal(classes, self.classes_):
+            raise ValueError(
+                f"expected labels {list(classes)} with warm_start=True, as in the fit before, got "
+                f"{list(self.classes_)}"
+            )
+        shape = members[0].kernel_.centres.shape[1], len(members[0].intercept_)
+        if shape != (self.n_features_in_, self._n_outputs):
+            raise ValueError(
+                f"expected {shape[0]} features and {shape[1]} outputs with warm_start=True, as in "
+                f"the fit before, got {self.n_features_in_} and {self._n_outputs}"
+            )
+        if self.n_members < len(members):
+            raise ValueError(
+                f"expected n_members >= {len(members)}, the number of members that warm_start=True "
+                f"goes on from, got {self.n_members}"
+            )
+        if "interpolation" in (self.objective, *(member.objective_ for member in members)):
+            raise ValueError(
+                "expected warm_start=False with or after objective='interpolation', whose "
+                "coefficients belong to the samples of the first fit, got True"
+            )
 
     @abstractmethod
-    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Table | None]:
-        """Check the training data; return the rows of positive weight, and calibration rows."""
+    def _prepare(
+        self, X: Any, y: Any, sample_weight: Any, *, again: bool
+    ) -> tuple[Table, Table | None]:
+        """Check data, of an earlier fit if `again`; return rows of weight, and calibration rows."""
 
-    def _prepared(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Table | None]:
+    def _table(
+        self, X: Any, y: Any, sample_weight: Any, *, again: bool = False
+    ) -> tuple[Table, Table | None]:
         """Return the same of arrays, or of the sample of a Dask collection, all rows behind it."""
-        if not is_collection(X):
-            return self._prepare(X, y, sample_weight)
-        drawn = draw(self, X, y, sample_weight)
-        table, reserved = self._prepare(*drawn.arrays)
-        return self._extended(drawn.attached(table, reserved)), reserved
+        if is_collection(X):
+            drawn = draw(self, X, y, sample_weight)
+            table, reserved = self._prepare(*drawn.arrays, again=again)
+            table = drawn.attached(table, reserved)
+        else:
+            table, reserved = self._prepare(X, y, sample_weight, again=again)
+        return table, reserved
 
     @abstractmethod
     def _encoder(self, labels: list[Any]) -> Encode:
         """Return what turns targets or labels, out of these, into the targets that are learned."""
 
-    def _extended(self, table: Table) -> Table:
-        """Store what was known of the sample of a collection alone, and is known of all rows."""
-        return table
+    def _set_range(self, table: Table) -> None:
+        """Store the range of predictions, where they have one."""
 
     def _calibrate(self, X: Array, Y: Array) -> None:
         """Take the errors on calibration rows, where the model has any use for them."""
@@ -196,18 +263,12 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         """What predicts held-out rows where the coefficients are not those of a ridge fit."""
         return None
 
-    def _set_coefficients(self, table: Table, runs: list[Run]) -> None:
-        """Set the coefficients of all members, from all rows."""
-        if self.objective != "interpolation":
-            fit_coefficients([run.member for run in runs], table, self.n_jobs)
-
-    def _refit(self, table: Table) -> None:
-        """Learn the coefficients of all members again."""
-        fit_coefficients(self.members_, table, self.n_jobs)
-
-    @abstractmethod
-    def _checked_again(self, X: Any, y: Any, sample_weight: Any) -> Table:
-        """Check data for a fitted model to learn its coefficients again."""
+    def _set_coefficients(
+        self, members: list[LABRBFMember], table: Table, runs: Sequence[Run] = ()
+    ) -> None:
+        """Set the coefficients of members from all rows, after the `runs` that trained them."""
+        if not runs or self.objective != "interpolation":
+            fit_coefficients(members, table, self.n_jobs)
 
     @property
     @abstractmethod
@@ -242,7 +303,8 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         """Learn the coefficients again from new samples; support points and bandwidths stay.
 
         Every member's coefficients become the ridge fit with its ``alpha_``, whatever its
-        objective was. One pass over the samples, in blocks.
+        objective was. One pass over the samples, in blocks. A calibration of intervals is dropped,
+        since its errors are those of the old coefficients: call `calibrate` again.
 
         Parameters
         ----------
@@ -253,17 +315,15 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         self
         """
         check_is_fitted(self)
-        if is_collection(X):
-            drawn = draw(self, X, y, sample_weight)
-            table = drawn.attached(self._checked_again(*drawn.arrays), None)
-            table = self._extended(table)
-        else:
-            table = self._checked_again(X, y, sample_weight)
+        data, _ = self._table(X, y, sample_weight, again=True)
+        logarithmic = getattr(self, "target_transform_", None) == "log"
+        table = data.with_logarithms() if logarithmic else data
+        self._set_range(data)
         some = table.points(np.arange(len(table))[:: max(1, len(table) // SLOPE_ROWS)])
         (low, high), more = self.limits_, limits_of(table)
         for member in self.members_:
             member.limits_ = np.stack([np.minimum(low, more[0]), np.maximum(high, more[1])])
-        self._refit(table)
+        self._set_coefficients(self.members_, table)
         for member in self.members_:
             member.measure(some)
         return self
@@ -295,21 +355,20 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             )
         return used
 
+    def _points(self, X: npt.ArrayLike) -> Array:
+        """Check points for a fitted model."""
+        check_is_fitted(self)
+        return np.asarray(validate_data(self, X, reset=False, dtype=_FLOATS))
+
     def _mean(self, X: npt.ArrayLike) -> Array:
         """Return the mean of the members' expansions, shape (n_samples, n_outputs)."""
-        check_is_fitted(self)
-        points = validate_data(self, X, reset=False, dtype=_FLOATS)
+        points = self._points(X)
         return mean_of(self._used, points, self.n_jobs)
 
-    def _blocks(self, X: npt.ArrayLike) -> Iterator[Array]:
-        """Check points, and iterate over them in blocks, float64."""
-        return self._checked_blocks(validate_data(self, X, reset=False, dtype=_FLOATS))
-
-    def _checked_blocks(self, points: Array) -> Iterator[Array]:
-        """Iterate over points in blocks, float64."""
+    def _in_blocks(self, points: Array, outputs: Callable[[Array], Array]) -> Array:
+        """Return what is computed of checked points, some of them at a time, float64."""
         width = max(len(member.support_) for member in self._used) + points.shape[1]
-        for rows in row_blocks(len(points), width):
-            yield np.asarray(points[rows], dtype=np.float64)
+        return np.asarray(in_blocks(points, width, lambda block: outputs(block.astype(float))))
 
     def _shaped(self, values: Array) -> Array:
         return values[:, 0] if self._single_output else values
@@ -426,12 +485,10 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         -------
         array of shape (n_samples,)
         """
-        check_is_fitted(self)
-        parts = [
-            np.min([m.kernel_.squares(block).min(axis=1) for m in self._used], axis=0)
-            for block in self._blocks(X)
-        ]
-        return np.sqrt(np.concatenate(parts))
+        points, kernels = self._points(X), [member.kernel_ for member in self._used]
+        return self._in_blocks(
+            points, lambda u: np.sqrt(np.min([k.squares(u).min(axis=1) for k in kernels], axis=0))
+        )
 
     @blas_limited
     def explain(self, X: npt.ArrayLike, n_nearest: int = 5) -> LABRBFExplanation:
@@ -452,9 +509,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             On the scale that was learned: the scores of a classifier, or log y where the logarithm
             of the target was learned, and before predictions are clipped to their range.
         """
-        check_is_fitted(self)
-        count = check_integer("n_nearest", n_nearest, least=1)
-        points = validate_data(self, X, reset=False, dtype=_FLOATS)
+        points, count = self._points(X), check_integer("n_nearest", n_nearest, least=1)
         return explain(self._used, points, count, single_output=self._single_output)
 
     def summary(self) -> Summary:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin
 
 from pliant.core.dask import by_partition
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import Constraint, check_real, class_codes, one_of, plain, validate_data
-from pliant.methods.lab_rbf.base import BaseLABRBF
+from pliant.core.validation import class_codes, plain, validate_data
+from pliant.methods.lab_rbf.base import _FLOATS, BaseLABRBF
 from pliant.methods.lab_rbf.collection import Encode
 from pliant.methods.lab_rbf.ensemble import Run
+from pliant.methods.lab_rbf.features import Table
 from pliant.methods.lab_rbf.logistic import (
     PENALTIES,
     columns,
@@ -27,14 +27,9 @@ from pliant.methods.lab_rbf.logistic import (
     shares_of,
 )
 from pliant.methods.lab_rbf.members import LABRBFMember
-from pliant.methods.lab_rbf.rows import Table
 from pliant.methods.lab_rbf.trainer import Layer, is_automatic
 
-SHARPEST = 4.0
-"""Bound on the absolute logarithm of the factor of the scores."""
-
-MOST_LOGISTIC = 20_000
-"""Maximum number of rows that logistic coefficients are fitted to."""
+MOST_LOGISTIC = 20_000  # Maximum number of rows that logistic coefficients are fitted to.
 
 
 class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
@@ -56,12 +51,6 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         Function of the squared distance.
     n_members : int, default=4
         Number of expansions that are averaged.
-    n_draws : int, default=1
-        Number of draws of support points for each member; the best one is kept.
-    loss : {"logistic", "squared"}, default="logistic"
-        Loss of the coefficients, given the bandwidths: the log loss, on at most 20 000 samples; or
-        the squared error of +1 and -1, whose scores times `sharpness_` have the softmax that gives
-        the lowest log loss on the held-out samples.
     objective : {"mixed", "ridge", "evidence", "interpolation"}, default="mixed"
         Objective of the bandwidths; `LABRBFRegressor` describes all of them.
     linear : bool or "auto", default="auto"
@@ -90,12 +79,6 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         Learning rate of Adam, in (0, 1].
     max_seconds : float, optional
         Time limit, after which the best result so far is kept.
-    batch_rows : int, default=8192
-        Samples processed together while bandwidths are learned; memory grows with it.
-    max_bandwidth_rows : int, default=3000
-        Maximum number of samples that bandwidths are learned from. Coefficients are fitted to all.
-    scale : bool, default=True
-        Whether features are mapped to [-1, 1] first.
     dtype : {"float32", "float64"}, default="float32"
         Floating-point type that bandwidths are learned with.
     device : str, default="cpu"
@@ -117,10 +100,8 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     ----------
     classes_ : array of shape (n_classes,)
         The labels.
-    sharpness_ : float
-        Factor of the scores before they become probabilities; 1 with the logistic loss.
     alpha_ : array of shape (n_members,)
-        Penalty of the coefficients; with the logistic loss, the same for all members.
+        Penalty of the coefficients, the same for all members.
     validation_score_ : array of shape (n_members,)
         1 - the squared error on the held-out samples, relative to that of a constant.
     dual_coef_, coef_, intercept_ : arrays
@@ -135,8 +116,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     Notes
     -----
     X and y may be Dask collections, as in `LABRBFRegressor`; the sample takes an equal share of
-    each class. Logistic coefficients are fitted to at most 20 000 rows of the sample, those with
-    ``loss="squared"`` to all rows.
+    each class. Coefficients are fitted to at most 20 000 rows of the sample.
 
     References
     ----------
@@ -152,15 +132,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     array([0, 1, 2])
     """
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **BaseLABRBF._constraints,
-        "loss": one_of(("logistic", "squared")),
-    }
-
-    loss: str
-
     classes_: npt.NDArray[Any]
-    sharpness_: float
 
     def __init__(
         self,
@@ -168,8 +140,6 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         *,
         profile: str = "gaussian",
         n_members: int = 4,
-        n_draws: int = 1,
-        loss: str = "logistic",
         objective: str = "mixed",
         linear: bool | str = "auto",
         transforms: str | None = "auto",
@@ -182,9 +152,6 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         max_iter: int = 30,
         learning_rate: float = 0.01,
         max_seconds: float | None = None,
-        batch_rows: int = 8192,
-        max_bandwidth_rows: int = 3000,
-        scale: bool = True,
         dtype: str = "float32",
         device: str = "cpu",
         n_jobs: int | None = None,
@@ -195,8 +162,6 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         self.n_support = n_support
         self.profile = profile
         self.n_members = n_members
-        self.n_draws = n_draws
-        self.loss = loss
         self.objective = objective
         self.linear = linear
         self.transforms = transforms
@@ -209,9 +174,6 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         self.max_iter = max_iter
         self.learning_rate = learning_rate
         self.max_seconds = max_seconds
-        self.batch_rows = batch_rows
-        self.max_bandwidth_rows = max_bandwidth_rows
-        self.scale = scale
         self.dtype = dtype
         self.device = device
         self.n_jobs = n_jobs
@@ -219,8 +181,15 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, None]:
-        X, y = validate_data(self, X, y, dtype=(np.float64, np.float32), ensure_min_samples=2)
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, *, again: bool) -> tuple[Table, None]:
+        least = 1 if again else 2
+        X, y = validate_data(self, X, y, dtype=_FLOATS, ensure_min_samples=least, reset=not again)
+        if again:
+            unknown = np.setdiff1d(y, self.classes_)
+            if len(unknown):
+                given = plain(unknown[0])
+                raise ValueError(f"expected y out of {list(self.classes_)}, got {given!r}")
+            return Table.of(X, _encoded(self.classes_, y), sample_weight), None
         self.classes_, codes = class_codes(y)
         table = Table.of(X, signs_of(codes, len(self.classes_)), sample_weight)
         seen = np.unique(codes[table.numbers])
@@ -232,13 +201,6 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
 
     def _encoder(self, labels: list[Any]) -> Encode:
         return partial(_encoded, self.classes_ if hasattr(self, "classes_") else np.array(labels))
-
-    def _checked_again(self, X: Any, y: Any, sample_weight: Any) -> Table:
-        X, y = validate_data(self, X, y, dtype=(np.float64, np.float32), reset=False)
-        unknown = np.setdiff1d(y, self.classes_)
-        if len(unknown):
-            raise ValueError(f"expected y out of {list(self.classes_)}, got {plain(unknown[0])!r}")
-        return Table.of(X, _encoded(self.classes_, y), sample_weight)
 
     @property
     def _single_output(self) -> bool:
@@ -259,9 +221,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         )
 
     @property
-    def _layer(self) -> Layer | None:
-        if self.loss == "squared" or self.objective == "interpolation":
-            return None
+    def _layer(self) -> Layer:
         return self._held_out_scores
 
     def _held_out_scores(self, features: Array, rows: Table, held_out: Array) -> Array:
@@ -276,44 +236,32 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
             return np.array([float(self.alpha)])
         return PENALTIES * table.mean_weight
 
-    def _set_coefficients(self, table: Table, runs: list[Run]) -> None:
-        if self._layer is None:
-            super()._set_coefficients(table, runs)
-            return
+    def _set_coefficients(
+        self, members: list[LABRBFMember], table: Table, runs: Sequence[Run] = ()
+    ) -> None:
         penalties, best = self._penalties(table), 0
-        held_out = [(run.held_out, run.layered) for run in runs if run.held_out is not None]
-        if held_out:
-            rows = np.concatenate([rows for rows, _ in held_out])
-            scores = np.concatenate([np.asarray(layered) for _, layered in held_out], axis=1)
+        parts = [run.split.held_out for run in runs if run.split.held_out is not None]
+        if parts:
+            rows = np.concatenate(parts)
+            scores = np.concatenate([np.asarray(run.learned.layered) for run in runs], axis=1)
             shares, weights = shares_of(table.Y[rows]), table.weights_of(rows)
             best = int(np.argmin([log_loss(each, shares, weights) for each in scores]))
         for run in runs:
             run.member.alpha_ = float(penalties[best])
-        _fit_logistic([run.member for run in runs], table)
-
-    def _refit(self, table: Table) -> None:
-        if self._layer is None:
-            super()._refit(table)
-        else:
-            _fit_logistic(self.members_, table)
-
-    def _store(self, table: Table, runs: list[Run]) -> None:
-        """Choose the sharpness on all held-out rows, each scored by its own member."""
-        held_out = [(run.held_out, run.predicted) for run in runs if run.held_out is not None]
-        self.sharpness_ = 1.0
-        if held_out and self._layer is None:
-            rows = np.concatenate([rows for rows, _ in held_out])
-            scores = np.vstack([np.asarray(predicted) for _, predicted in held_out])
-            self.sharpness_ = _sharpness(scores, table.Y[rows], table.weights_of(rows))
-        super()._store(table, runs)
+        step = -(-len(table) // MOST_LOGISTIC)  # rounded up
+        some = table.rows(np.arange(0, len(table), step))
+        shares, X = shares_of(some.Y), np.asarray(some.X, dtype=np.float64)
+        for member in members:
+            penalty = np.array([member.alpha_])
+            path = logistic_path(member.features(X), shares, some.weights, penalty)
+            member.set_coefficients(*path[0])
 
     @by_partition
     @blas_limited
     def decision_function(self, X: npt.ArrayLike) -> Array:
-        """Return the scores of each point, whose softmax, times `sharpness_`, are probabilities.
+        """Return the scores of each point, whose softmax are probabilities.
 
-        For two classes, the log-odds of ``classes_[1]``. With the squared loss, scores are about
-        +1 in the column of the class, -1 elsewhere.
+        For two classes, the log-odds of ``classes_[1]``.
 
         Parameters
         ----------
@@ -330,12 +278,12 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     @blas_limited
     def predict_log_proba(self, X: npt.ArrayLike) -> Array:
         """Return the logarithms of `predict_proba`, shape (n_samples, n_classes)."""
-        return np.asarray(log_softmax(self._sharpened(X), axis=1))
+        return np.asarray(log_softmax(columns(self._mean(X)), axis=1))
 
     @by_partition
     @blas_limited
     def predict_proba(self, X: npt.ArrayLike) -> Array:
-        """Return the probability of each class: softmax(sharpness_ * scores).
+        """Return the probability of each class, the softmax of the scores.
 
         Parameters
         ----------
@@ -345,15 +293,11 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         -------
         array of shape (n_samples, n_classes)
         """
-        return np.asarray(softmax(self._sharpened(X), axis=1))
+        return np.asarray(softmax(columns(self._mean(X)), axis=1))
 
     def _response(self, values: Array) -> Array:
         """Return probabilities, shape (n_samples, n_classes), from scores."""
-        return np.asarray(softmax(self.sharpness_ * columns(values), axis=1))
-
-    def _sharpened(self, X: npt.ArrayLike) -> Array:
-        scores = columns(self._mean(X))  # checks first that the model is fitted
-        return self.sharpness_ * scores
+        return np.asarray(softmax(columns(values), axis=1))
 
     @by_partition
     @blas_limited
@@ -373,7 +317,6 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         if classes.ndim != 1 or len(classes) < 2 or len(np.unique(classes)) != len(classes):
             raise ValueError(f"expected at least two different classes_, got {classes!r:.80}")
         super()._check_loaded()
-        check_real("sharpness_", self.sharpness_, above=0)
 
 
 def signs_of(codes: Indices, n_classes: int) -> Array:
@@ -385,31 +328,3 @@ def signs_of(codes: Indices, n_classes: int) -> Array:
 def _encoded(classes: npt.NDArray[Any], y: npt.NDArray[Any]) -> Array:
     """Return the signs of labels out of some classes, which are sorted."""
     return signs_of(np.searchsorted(classes, y), len(classes))
-
-
-def _fit_logistic(members: list[LABRBFMember], table: Table) -> None:
-    """Set the coefficients of members to those of logistic regressions."""
-    step = -(-len(table) // MOST_LOGISTIC)  # rounded up
-    some = table.rows(np.arange(0, len(table), step))
-    shares, X = shares_of(some.Y), np.asarray(some.X, dtype=np.float64)
-    for member in members:
-        path = logistic_path(member.features(X), shares, some.weights, np.array([member.alpha_]))
-        member.set_coefficients(*path[0])
-
-
-def _sharpness(scores: Array, signs: Array, weights: Array | None) -> float:
-    """Return the factor of the scores with the lowest log loss.
-
-    As in Platt's calibration, a row counts a little for the other classes, so that the factor
-    stays finite where all rows are classified correctly.
-    """
-    shares, parts = shares_of(signs), columns(scores)
-    doubt = 1.0 / (len(parts) + 2.0)
-    shares = np.where(shares > 0, 1.0 - doubt, doubt / (shares.shape[1] - 1))
-
-    def log_loss(logarithm: float) -> float:
-        logs = log_softmax(np.exp(logarithm) * parts, axis=1)
-        return -float(np.average((shares * logs).sum(axis=1), weights=weights))
-
-    result = minimize_scalar(log_loss, bounds=(-SHARPEST, SHARPEST), method="bounded")
-    return float(np.exp(result.x))

@@ -19,34 +19,22 @@ import numpy.typing as npt
 from sklearn.base import is_classifier
 
 from pliant.core.dask import Block, Rows, Sample, load, reduced
-from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_random_state
-from pliant.methods.lab_rbf.members import LABRBFMember, Sums, added, row_blocks, sums_of
-from pliant.methods.lab_rbf.rows import Table, Target
+from pliant.methods.lab_rbf.features import Table
+from pliant.methods.lab_rbf.members import LABRBFMember, Sums, added, normal_equations
 
+# Number of rows that support points and bandwidths are learned from, held-out rows included. Each
+# member holds out at most 10 000 of them and learns from 3000 by default; a million rows in memory
+# leave four members 52 000 different ones.
 SAMPLED = 50_000
-"""Number of rows that support points and bandwidths are learned from, held-out rows included. Each
-member holds out at most 10 000 of them and learns from 3000 by default; a million rows in memory
-leave four members 52 000 different ones."""
 
 Encode = Callable[[npt.NDArray[Any]], Array]
 """Targets or labels -> the targets that are learned, shape (n, q), float64."""
 
 
 class Extent(NamedTuple):
-    """Ranges and means of some rows; of none, a weight of 0 and ranges from inf to -inf.
-
-    Attributes
-    ----------
-    weight : float
-        The sum of the weights.
-    low, high : arrays of shape (d,)
-        The range of each feature.
-    target_low, target_high, mean, log_mean : arrays of shape (q,)
-        The range of each target, its weighted mean, and that of its logarithm (nan where a target
-        has none).
-    """
+    """Sum of weights, ranges of features and targets, means of targets and of their logarithms."""
 
     weight: float
     low: Array
@@ -54,34 +42,34 @@ class Extent(NamedTuple):
     target_low: Array
     target_high: Array
     mean: Array
-    log_mean: Array
+    log_mean: Array  # nan where a target has no logarithm
 
     @classmethod
-    def of(cls, X: Array, Y: Array, weights: Array | None) -> Extent:
-        """Return the extent of rows of positive weight."""
-        d, q = X.shape[1], Y.shape[1]
+    def of(cls, encode: Encode, block: Block) -> Extent | None:
+        """Return the extent of rows of positive weight; None if there are none."""
+        X, Y, weights = block.X, encode(block.y), block.weights
         if not len(X):
-            none, nothing = np.full(d, np.inf), np.full(q, np.inf)
-            return cls(0.0, none, -none, nothing, -nothing, np.zeros(q), np.zeros(q))
+            return None
         table = Table(X, Y, np.arange(len(X)), weights)
         positive = bool((Y > 0).all())
-        log_mean = table.with_logarithms().mean() if positive else np.full(q, np.nan)
-        weight = float(len(X)) if weights is None else float(weights.sum())
-        low, high = np.asarray(X.min(axis=0), float), np.asarray(X.max(axis=0), float)
-        return cls(weight, low, high, Y.min(axis=0), Y.max(axis=0), table.mean(), log_mean)
+        log_mean = table.with_logarithms().mean if positive else np.full(Y.shape[1], np.nan)
+        weight = len(X) * table.mean_weight
+        return cls(weight, *table.ends, *table.target_ends, table.mean, log_mean)
 
-    def joined(self, other: Extent) -> Extent:
-        """Return the extent of both sets of rows."""
-        weight = self.weight + other.weight
-        share = other.weight / weight if weight else 0.0
-        return Extent(
-            weight,
-            np.minimum(self.low, other.low),
-            np.maximum(self.high, other.high),
-            np.minimum(self.target_low, other.target_low),
-            np.maximum(self.target_high, other.target_high),
-            self.mean + share * (other.mean - self.mean),
-            self.log_mean + share * (other.log_mean - self.log_mean),
+    @classmethod
+    def joined(cls, extents: list[Extent | None]) -> Extent:
+        """Return the extent of all rows."""
+        parts = zip(*(extent for extent in extents if extent is not None), strict=True)
+        weights, low, high, target_low, target_high, means, log_means = map(np.stack, parts)
+        shares = weights / weights.sum()
+        return cls(
+            float(weights.sum()),
+            low.min(axis=0),
+            high.max(axis=0),
+            target_low.min(axis=0),
+            target_high.max(axis=0),
+            shares @ means,
+            shares @ log_means,
         )
 
 
@@ -102,28 +90,13 @@ class Whole:
         """Return the number of rows of the collection."""
         return len(self.rows)
 
-    @property
-    def ends(self) -> tuple[Array, Array]:
-        """The lowest and the highest value of each feature."""
-        return self.extent.low, self.extent.high
-
-    def target(self, log_target: bool) -> Target:
-        """Return the mean and the size of the targets on the scale that is learned."""
-        e = self.extent
-        ends: Any = e.target_low, e.target_high
-        return Target.of(e.log_mean, *np.log(ends)) if log_target else Target.of(e.mean, *ends)
-
-    def sums(self, members: list[LABRBFMember], target: Target, log_target: bool) -> Sums:
+    def sums(self, members: list[LABRBFMember], table: Table) -> Sums:
         """Return the normal equations of each member, summed over all partitions on a tree."""
-        offsets = self.rows.offsets
-        places = np.searchsorted(self.left_out, offsets)
-        left_out = [
-            self.left_out[a:b] - first
-            for a, b, first in zip(places[:-1], places[1:], offsets[:-1], strict=True)
-        ]
-        shared = members, target, log_target, self.encode
-        packed = reduced(self.rows.each(_block_sums, *shared, apart=left_out), _added)
-        return [(_unpacked(triangle), right) for triangle, right in packed]
+        firsts = self.rows.offsets[:-1]
+        parts = np.split(self.left_out, np.searchsorted(self.left_out, firsts[1:]))
+        left_out = [part - first for part, first in zip(parts, firsts, strict=True)]
+        shared = members, table.whole_mean, table.log_target, self.encode
+        return reduced(self.rows.each(_block_sums, *shared, apart=left_out), _added)
 
 
 class Drawn(NamedTuple):
@@ -149,11 +122,8 @@ class Drawn(NamedTuple):
         numbers, rows = self.sample.numbers, self.sample.rows
         left_out = np.zeros(0, dtype=np.intp) if reserved is None else reserved.numbers
         own = rows.rows(np.setdiff1d(rows.counted, left_out, assume_unique=True))
-        extents = [_extent(self.encode, own), *self.sample.rest]
-        whole = Whole(self.rows, self.encode, reduce(Extent.joined, extents), numbers[left_out])
-        low = whole.extent.target_low
-        if table.log_target and not (low > 0).all():
-            raise ValueError(f"expected y > 0, since its logarithm was learned, got {low.min():g}")
+        extent = Extent.joined([Extent.of(self.encode, own), *self.sample.rest])
+        whole = Whole(self.rows, self.encode, extent, numbers[left_out])
         return replace(table, numbers=numbers[table.numbers], whole=whole)
 
 
@@ -165,11 +135,10 @@ def draw(model: Any, X: Any, y: Any, sample_weight: Any) -> Drawn:
     rows = Rows.of(X, y, sample_weight, labelled=labelled)
     used = rows.y if rows.weights is None else rows.y[rows.weights > 0]
     encode = model._encoder(np.unique(used).tolist() if labelled else [])
-    most = max(SAMPLED, model.max_bandwidth_rows)
-    numbers = rows.draw(most, check_random_state(model.random_state), labelled=labelled)
+    numbers = rows.draw(SAMPLED, check_random_state(model.random_state), labelled=labelled)
     if not isinstance(model.support, str):
         numbers = np.union1d(numbers, np.intersect1d(model.support, np.arange(len(rows))))
-    return Drawn(rows.take(numbers, partial(_extent, encode)), rows, encode)
+    return Drawn(rows.take(numbers, partial(Extent.of, encode)), rows, encode)
 
 
 def as_columns(y: npt.NDArray[Any]) -> Array:
@@ -177,41 +146,22 @@ def as_columns(y: npt.NDArray[Any]) -> Array:
     return y[:, None] if y.ndim == 1 else y
 
 
-def _extent(encode: Encode, block: Block) -> Extent:
-    return Extent.of(block.X, encode(block.y), block.weights)
-
-
-@blas_limited
 def _block_sums(
     block: Block,
     members: list[LABRBFMember],
-    target: Target,
+    mean: Array,
     log_target: bool,
     encode: Encode,
     left_out: Indices,
 ) -> Sums:
-    """Return the normal equations of one partition; none of a partition without rows.
-
-    F'F is symmetric: its upper triangle, as a vector, is half as much to send.
-    """
+    """Return the normal equations of one partition; none of a partition without rows."""
     X, y, weights = block.rows(np.setdiff1d(block.counted, left_out, assume_unique=True))
     if not len(X):
         return []
     table = Table(X, encode(y), np.arange(len(X)), weights)
     if log_target:
         table = table.with_logarithms()
-    width = max(len(member.support_) for member in members) + X.shape[1]
-    slices = row_blocks(len(X), width)
-    sums = reduce(added, (sums_of(members, table, rows, target) for rows in slices))
-    return [(gram[np.triu_indices(len(gram))], right) for gram, right in sums]
-
-
-def _unpacked(triangle: Array) -> Array:
-    """Return the symmetric matrix of p rows with this upper triangle, p (p + 1) / 2 numbers."""
-    p = int(np.sqrt(2 * len(triangle)))
-    gram = np.zeros((p, p))
-    gram[np.triu_indices(p)] = triangle
-    return np.asarray(gram + np.triu(gram, k=1).T)
+    return normal_equations(members, table, mean, n_jobs=1)
 
 
 def _added(parts: Iterable[Sums]) -> Sums:

@@ -13,34 +13,26 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.random import RandomState
 
+from pliant.core.device import Device
 from pliant.core.progress import Deadline
 from pliant.core.threads import blas_limited, in_processes, threads_for
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_random_state
+from pliant.methods.lab_rbf.features import Table
 from pliant.methods.lab_rbf.kernel import WARPS, Warp
 from pliant.methods.lab_rbf.members import TINY, WORTH_THREADS, LABRBFMember, limits_of
-from pliant.methods.lab_rbf.rows import Device, Table
 from pliant.methods.lab_rbf.trainer import Layer, Learned, Recipe, Trainer
 
-SLOPE_ROWS = 1000
-"""Rows that slopes are averaged over."""
-
-MOST_HELD_OUT = 10_000
-"""Maximum number of rows that a member holds out."""
-
+# Maximum number of rows that bandwidths are learned from. Coefficients are fitted to all.
+BANDWIDTH_ROWS = 3000
+SLOPE_ROWS = 1000  # Rows that slopes are averaged over.
+MOST_HELD_OUT = 10_000  # Maximum number of rows that a member holds out.
+# Number of small expansions that a scale is tried on, and their rows and support points.
 PROBES, PROBE_ROWS, PROBE_SUPPORT = 3, 1000, 100
-"""Number of small expansions that a scale is tried on, and their rows and support points."""
-
+# Maximum number of steps of each stage of these expansions, and their shrinkage penalty.
 PROBE_STEPS, PROBE_SHRINKAGES = 15, (3e-2,)
-"""Maximum number of steps of each stage of these expansions, and their shrinkage penalty."""
-
+# Scales of features whose loss is within this factor of the lowest one are all used.
 COMPARABLE = 1.1
-"""Scales of features whose loss is within this factor of the lowest one are all used."""
-
-SQUARED = 1e8
-"""Squares of features times this must fit into the floating-point type of the products: it is the
-largest theta^2, with room for sums."""
-
 LARGEST_SEED = np.iinfo(np.int32).max
 
 Loss = Callable[[Table, Indices], Callable[[Array], float]]
@@ -61,19 +53,12 @@ class Watch(Deadline):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return how a worker makes its copy, without the callbacks."""
-        return _watch_until, (self.ends, self.stopped)
+        return Watch, (_nobody, None), {"ends": self.ends, "stopped": self.stopped}
 
     def __call__(self, step: object = None) -> bool:
         """Return whether to stop; once True, always True."""
         with self._lock:
             return super().__call__(step)
-
-
-def _watch_until(ends: float | None, stopped: bool) -> Watch:
-    """Return a watch whose time is up at `ends`."""
-    watch = Watch(_nobody, None)
-    watch.ends, watch.stopped = ends, stopped
-    return watch
 
 
 def _nobody(step: object) -> bool:
@@ -103,55 +88,71 @@ class Split(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A member, its validation rows, and its scaled predictions of them.
-
-    `layered` is what another last layer predicts for them. `rows` are some rows that its bandwidths
-    are learned from.
-    """
+    """A member, how it was learned, and the rows that it was learned and validated on."""
 
     member: LABRBFMember
-    held_out: Indices | None
-    predicted: Array | None
-    layered: Array | None
-    rows: Indices
+    learned: Learned
+    split: Split
 
 
 @dataclass(frozen=True, eq=False)
 class EnsembleTrainer:
     """Trains the members of one model.
 
-    `device` is where the large arrays live, `watch` reports when to stop, `loss` is described at
-    `Loss` and `layer` at `Layer`; all other attributes are parameters of the model.
+    `parameters` are those of the model, `device` is where the large arrays live, `watch` reports
+    when to stop, `loss` is described at `Loss` and `layer` at `Layer`.
     """
 
+    parameters: Mapping[str, Any]
     device: Device
     watch: Watch
-    validation_fraction: float
-    max_bandwidth_rows: int
-    scale: bool
     loss: Loss
     layer: Layer | None
-    n_jobs: int | None
 
-    def train(
+    def learn(
+        self,
+        table: Table,
+        support: str | Indices,
+        begun: Mapping[str, Any],
+        choose_target: Callable[[Table, Callable[[Table], float]], Table],
+    ) -> tuple[Table, list[Run]]:
+        """Choose the scales of features and target, then learn the members of a model.
+
+        `support` is how support points are chosen, or their places, and `begun` is what an earlier
+        fit has learned. ``choose_target(table, probe)`` returns the table with its target on the
+        scale to learn. Coefficients are still to come, but for those of the interpolation
+        objective. There are fewer members than asked for if learning is to stop.
+        """
+        p, scales, members = self.parameters, ["raw"], begun.get("members_", [])
+        rng, n_members = check_random_state(p["random_state"]), p["n_members"]
+        seeds = rng.randint(LARGEST_SEED, size=n_members + PROBES).astype(np.intp)
+        if members:
+            if begun.get("target_transform_") == "log":
+                table = table.with_logarithms()
+        elif p["transforms"] is not None and p["validation_fraction"] > 0:
+            recipe = Recipe.of(p, 0, "kmeans++", table)
+            probe = cache(partial(self.probe, recipe, seeds[n_members:]))
+            scales = comparable_scales(table, probe)
+            table = choose_target(table, lambda changed: probe(changed, scales[0]))
+        recipes = [Recipe.of(p, k, support, table) for k in range(n_members)]
+        return table, self._train(table, recipes, scales, seeds, members)
+
+    def _train(
         self,
         table: Table,
         recipes: list[Recipe],
         scales: list[str],
         seeds: Indices,
-        begun: Sequence[LABRBFMember] = (),
+        begun: Sequence[LABRBFMember],
     ) -> list[Run]:
-        """Learn a member by each recipe, with a seed of its own; fewer if learning is to stop.
-
-        Their coefficients are still to come, but for those of the interpolation objective. The
-        first members go on from those that are `begun`.
+        """Learn a member by each recipe, with a seed of its own; the first go on from `begun`.
 
         Members take turns with the scales: member k gets scale k + k // len(scales), so that it
         does not always meet the same objective.
         """
         limits, table = limits_of(table), replace(table, whole=None)
         warps = list({member.warp_.key(): member.warp_ for member in begun}.values())
-        warps = warps or [Warp.learn(table.X, scale, scale=self.scale) for scale in scales]
+        warps = warps or [Warp.learn(table.X, scale) for scale in scales]
         # Members by evidence take longest: begun first, they leave no core waiting at the end.
         order = sorted(range(len(recipes)), key=lambda k: recipes[k].objective != "evidence")
         members = [*begun, *[None] * (len(recipes) - len(begun))]
@@ -175,12 +176,11 @@ class EnsembleTrainer:
 
         In small tasks, threads would wait for each other. Only threads can ask callbacks.
         """
+        n_jobs = self.parameters["n_jobs"]
         if in_processes() and not self.watch.listened:
-            return Parallel(n_jobs=self.n_jobs)
-        rows = min(len(table), self.max_bandwidth_rows)
-        worth_it = rows * recipe.n_support >= WORTH_THREADS
-        n_jobs = threads_for(self.n_jobs, worth_it=worth_it)
-        return Parallel(n_jobs=n_jobs, require="sharedmem")
+            return Parallel(n_jobs=n_jobs)
+        worth_it = min(len(table), BANDWIDTH_ROWS) * recipe.n_support >= WORTH_THREADS
+        return Parallel(n_jobs=threads_for(n_jobs, worth_it=worth_it), require="sharedmem")
 
     @blas_limited
     def _train_member(
@@ -218,17 +218,17 @@ class EnsembleTrainer:
         if learned.coefficients is not None:  # they belong to targets on [-1, 1]
             intercept = table.middle + table.spread * learned.mean
             member.set_coefficients(learned.coefficients * table.spread, intercept)
-        some = split.everything[:SLOPE_ROWS]
-        return Run(member, split.held_out, learned.stage.predicted, learned.layered, some)
+        return Run(member, learned, split)
 
     def _split(self, n: int, rng: RandomState) -> Split:
         """Split n rows at random."""
-        order, limit = rng.permutation(n), self.max_bandwidth_rows
-        if self.validation_fraction == 0:
-            return Split(order[:limit].copy(), None, order[:limit].copy())
-        held_out = min(max(1, int(self.validation_fraction * n)), MOST_HELD_OUT, n - 1)
-        parts = order[held_out:][:limit], order[:held_out], order[:limit]
-        return Split(*(part.copy() for part in parts))  # not views, which would keep all n
+        order, share = rng.permutation(n), self.parameters["validation_fraction"]
+        everything = order[:BANDWIDTH_ROWS].copy()  # not a view, which would keep all n
+        if share == 0:
+            return Split(everything, None, everything)
+        held_out = min(max(1, int(share * n)), MOST_HELD_OUT, n - 1)
+        train = order[held_out:][:BANDWIDTH_ROWS].copy()
+        return Split(train, order[:held_out].copy(), everything)
 
     def _learn(
         self,
@@ -242,19 +242,13 @@ class EnsembleTrainer:
         last_stage: bool = True,
     ) -> Learned:
         """Learn the bandwidths of one expansion."""
-        train, held_out, everything = table.sample(split.train, warp), None, None
-        check_sizes(train.X, self.device)
-        loss: Callable[[Array], float] = _no_loss
+        held_out, loss, everything = None, None, None
         if split.held_out is not None:
-            held_out = table.sample(split.held_out, warp)
-            check_sizes(held_out.X, self.device)
-            loss = self.loss(table, split.held_out)
+            held_out, loss = table.sample(split.held_out, warp), self.loss(table, split.held_out)
             everything = table.sample(split.everything, warp) if last_stage else None
-        layer = self.layer if last_stage else None
-        trainer = Trainer(
-            recipe, train, held_out, loss, self.device, rng, self.watch, layer,
-            None if begun is None else begun.begun(),
-        )  # fmt: skip
+        train, layer = table.sample(split.train, warp), self.layer if last_stage else None
+        start = None if begun is None else begun.begun()
+        trainer = Trainer(recipe, train, held_out, loss, self.device, rng, self.watch, layer, start)
         # A product in float32 may flag an invalid operation although its result is finite; the
         # solver takes a step only if the objective there is finite.
         with np.errstate(invalid="ignore"):
@@ -262,17 +256,15 @@ class EnsembleTrainer:
 
     def probe(self, recipe: Recipe, seeds: Indices, table: Table, scale: str) -> float:
         """Return the held-out loss of small expansions on few rows, their geometric mean."""
-        count = min(recipe.n_support, PROBE_SUPPORT)
         recipe = replace(
             recipe,
             objective="ridge",
-            n_support=count,
-            n_draws=1,
+            n_support=min(recipe.n_support, PROBE_SUPPORT),
             linear=True,
             max_iter=min(recipe.max_iter, PROBE_STEPS),
             shrinkages=PROBE_SHRINKAGES,
         )
-        warp, table = Warp.learn(table.X, scale, scale=self.scale), replace(table, whole=None)
+        warp, table = Warp.learn(table.X, scale), replace(table, whole=None)
         losses = self._parallel(table, recipe)(
             delayed(self._probed)(recipe, int(seed), table, warp) for seed in seeds
         )
@@ -290,26 +282,6 @@ class EnsembleTrainer:
         return max(learned.stage.loss, TINY)
 
 
-def check_sizes(X: Array, device: Device) -> None:
-    """Raise ValueError if mapped features, shape (n, d), are too large for products on a device.
-
-    They are within [-1, 1], unless they are not to be scaled.
-    """
-    limit = math.sqrt(float(device.xp.finfo(device.dtype).max) / SQUARED)
-    sizes = np.abs(X).max(axis=0)
-    widest = int(np.argmax(sizes))
-    if sizes[widest] > limit:
-        raise ValueError(
-            f"expected features within {limit:.1e} of the middle of their range with scale=False, "
-            f"got a distance of {sizes[widest]:.3g} in column {widest}; use scale=True"
-        )
-
-
-def _no_loss(predicted: Array) -> float:
-    """Stand in where no rows are held out."""
-    return math.nan
-
-
 def comparable_scales(table: Table, probe: Callable[[Table, str], float]) -> list[str]:
     """Return the scales of features that do about equally well, the best one first.
 
@@ -321,33 +293,3 @@ def comparable_scales(table: Table, probe: Callable[[Table, str], float]) -> lis
     losses = {scale: probe(table, scale) for scale in ("raw", *others)}
     limit = COMPARABLE * min(losses.values())
     return sorted((s for s in losses if losses[s] <= limit), key=lambda s: losses[s])
-
-
-def learn_members(
-    trainer: EnsembleTrainer,
-    table: Table,
-    parameters: Mapping[str, Any],
-    support: str | Indices,
-    begun: Mapping[str, Any],
-    choose_target: Callable[[Table, Callable[[Table], float]], Table],
-) -> tuple[Table, list[Run]]:
-    """Choose the scales of features and target, then learn the members of a model.
-
-    `parameters` are those of the model, `support` is how support points are chosen, or their
-    places, and `begun` is what an earlier fit has learned. ``choose_target(table, probe)`` returns
-    the table with its target on the scale to learn.
-    """
-    new_recipe = partial(Recipe.of, parameters, n_rows=len(table), weight=table.mean_weight)
-    rng, n_members = check_random_state(parameters["random_state"]), parameters["n_members"]
-    seeds = rng.randint(LARGEST_SEED, size=n_members + PROBES).astype(np.intp)
-    scales, members = ["raw"], begun.get("members_", [])
-    if members:
-        if begun.get("target_transform_") == "log":
-            table = table.with_logarithms()
-    elif parameters["transforms"] is not None and trainer.validation_fraction > 0:
-        recipe = new_recipe(0, "kmeans++")
-        probe = cache(partial(trainer.probe, recipe, seeds[n_members:]))
-        scales = comparable_scales(table, probe)
-        table = choose_target(table, lambda changed: probe(changed, scales[0]))
-    recipes = [new_recipe(k, support) for k in range(n_members)]
-    return table, trainer.train(table, recipes, scales, seeds, members)

@@ -20,11 +20,17 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.stats import rankdata
 
 from pliant.core.blocks import in_blocks
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
+from pliant.methods.lab_rbf.features import Table
 from pliant.methods.lab_rbf.members import TINY, LABRBFMember, Terms, row_blocks
+
+CORRELATED = 0.8  # Absolute rank correlation from which on two features count as correlated.
+# Maximum numbers of rows and of features that are compared, and of pairs that are kept.
+COMPARED, MOST_PAIRS = 1000, 1000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -96,53 +102,27 @@ class LABRBFExplanation:
         )
 
 
-class _Part(NamedTuple):
-    """What is known of a block of points: arrays as in `LABRBFExplanation`, with all outputs."""
-
-    kernel_part: Array
-    linear_part: Array
-    nearest: Indices
-    distances: Array
-    kernel_values: Array
-    contributions: Array
-    effects: Array
-
-
 def explain(
     members: list[LABRBFMember], X: Array, n_nearest: int, *, single_output: bool
 ) -> LABRBFExplanation:
-    """Return the explanation of the mean of some members at the rows of X.
-
-    With `single_output`, arrays have no axis for the outputs.
-    """
+    """Return the explanation of the mean of some members at the rows of X."""
     support = np.concatenate([member.support_ for member in members])
     width = 3 * len(support) + X.shape[1] * len(members[0].intercept_)
     blocks = (np.asarray(X[rows], dtype=np.float64) for rows in row_blocks(len(X), width))
     parts = [_part(members, block, n_nearest) for block in blocks]
-    whole = _Part(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     constant = np.mean([member.intercept_ for member in members], axis=0)
-
-    def shaped(values: Array) -> Array:
-        return values[..., 0] if single_output else values
-
-    effects = shaped(whole.effects)
-    return LABRBFExplanation(
-        shaped(whole.kernel_part + whole.linear_part + constant),
-        shaped(whole.kernel_part),
-        shaped(whole.linear_part),
-        float(constant[0]) if single_output else constant,
-        whole.nearest,
-        support[whole.nearest],
-        whole.distances,
-        whole.kernel_values,
-        shaped(whole.contributions),
-        effects,
-        _shares(effects),
-    )
+    whole["prediction"] = whole["kernel_part"] + whole["linear_part"] + constant
+    if single_output:
+        constant = float(constant[0])
+        for name in ("prediction", "kernel_part", "linear_part", "contributions", "effects"):
+            whole[name] = whole[name][..., 0]
+    rows, shares = support[whole["nearest"]], _shares(whole["effects"])
+    return LABRBFExplanation(**whole, constant=constant, rows=rows, shares=shares)
 
 
-def _part(members: list[LABRBFMember], X: Array, n_nearest: int) -> _Part:
-    """Return the arrays of an explanation for some points."""
+def _part(members: list[LABRBFMember], X: Array, n_nearest: int) -> dict[str, Any]:
+    """Return the arrays of an explanation for some points, with all outputs."""
     terms = [member.terms(X) for member in members]
     K = np.hstack([each.kernel for each in terms])
     D = np.hstack([each.distances for each in terms])
@@ -157,15 +137,15 @@ def _part(members: list[LABRBFMember], X: Array, n_nearest: int) -> _Part:
         inside = member.within(X)  # beyond the limits, nothing changes any more
         gradient[member.warp_.flat(inside) | (inside != X)] = 0.0
         effects += gradient * member.deviations_[:, None] / len(members)
-    return _Part(
-        K @ c,
-        linear,
-        nearest,
-        np.sqrt(np.take_along_axis(D, nearest, axis=1)),
-        values,
-        values[..., None] * c[nearest],
-        effects,
-    )
+    return {
+        "kernel_part": K @ c,
+        "linear_part": linear,
+        "nearest": nearest,
+        "distances": np.sqrt(np.take_along_axis(D, nearest, axis=1)),
+        "kernel_values": values,
+        "contributions": values[..., None] * c[nearest],
+        "effects": effects,
+    }
 
 
 def _gradient(terms: Terms, c: Array, v: Array) -> Array:
@@ -178,8 +158,7 @@ def _gradient(terms: Terms, c: Array, v: Array) -> Array:
 
 def _shares(effects: Array) -> Array:
     """Return the squares of effects, divided by their sums over the features."""
-    size = np.abs(effects).max(axis=1, keepdims=True)
-    squares = (effects / np.where(size > 0, size, 1.0)) ** 2
+    squares = effects**2
     return np.asarray(squares / np.maximum(squares.sum(axis=1, keepdims=True), TINY))
 
 
@@ -230,3 +209,35 @@ def spread_over(values: Array) -> Array:
     if len(values) < 2:
         return np.full(values.shape[1:], np.nan)
     return np.asarray(values.std(axis=0, ddof=1))
+
+
+def correlated_pairs(X: Array) -> Indices:
+    """Return the pairs of columns with abs(Spearman's correlation) > .8, shape (n_pairs, 2).
+
+    The strongest come first, the smaller column of each pair too.
+    """
+    ranks = rankdata(X, axis=0)
+    ranks -= ranks.mean(axis=0)
+    size = np.sqrt((ranks * ranks).sum(axis=0))
+    ranks /= np.where(size > 0, size, 1.0)
+    strength = np.triu(np.abs(ranks.T @ ranks), k=1)
+    pairs = np.argwhere(strength > CORRELATED)
+    order = np.argsort(-strength[pairs[:, 0], pairs[:, 1]], kind="stable")
+    return np.asarray(pairs[order[:MOST_PAIRS]], dtype=np.intp)
+
+
+def correlated_features(table: Table, relevance: Array) -> Indices:
+    """Return the pairs of correlated features among the most relevant ones, in training rows."""
+    rows = np.linspace(0, len(table) - 1, min(len(table), COMPARED)).astype(np.intp)
+    features = np.sort(np.argsort(-relevance, kind="stable")[:COMPARED])
+    return np.asarray(features[correlated_pairs(table.points(rows)[:, features])])
+
+
+def check_pairs(pairs: Any, d: int) -> None:
+    """Raise ValueError unless `pairs`, read from a file, are pairs out of d features."""
+    pairs = np.asarray(pairs)
+    if pairs.dtype.kind != "i" or pairs.ndim != 2 or pairs.shape[1] != 2:
+        raise ValueError(f"expected correlated_features_ of shape (n_pairs, 2), got {pairs.shape}")
+    first, second = pairs.T
+    if not ((first >= 0) & (first < second) & (second < d)).all():
+        raise ValueError(f"expected correlated_features_ of pairs of {d} features")

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -37,41 +37,26 @@ from pliant.core.validation import check_share, check_vector, is_collection
 from pliant.methods.lab_rbf.base import BaseLABRBF
 from pliant.methods.lab_rbf.collection import draw
 from pliant.methods.lab_rbf.ensemble import Run
-from pliant.methods.lab_rbf.members import TINY, clipped, mean_over
-from pliant.methods.lab_rbf.rows import Table
+from pliant.methods.lab_rbf.features import Table
+from pliant.methods.lab_rbf.members import TINY, LABRBFMember, mean_over
 
+# Number of rows held out by two members from which on their agreement is measured.
 FEWEST_PAIRS = 10
-"""Number of rows held out by two members from which on their agreement is measured."""
-
+# Lower bound on the share of one member's squared error that all members have in common.
 LEAST_SHARED = 0.3
-"""Lower bound on the share of one member's squared error that all members have in common."""
-
+# Lower bound on the share of the squared error that does not come from the members' spread.
 LEAST_NOISE = 0.25
-"""Lower bound on the share of the squared error that does not come from the members' spread."""
-
-LARGEST_RATIO = 10.0
-"""Upper bound on the ratio of spreads, which few rows determine badly."""
-
-MOST_ROWS = 1000
-"""Maximum number of held-out rows of each member that errors are learned from."""
-
-LARGEST_EXPONENT = math.log(np.finfo(np.float64).max)
-
+LARGEST_RATIO = 10.0  # Upper bound on the ratio of spreads, which few rows determine badly.
+MOST_ROWS = 1000  # Maximum number of held-out rows of each member that errors are learned from.
+# Number of quantiles that stand for the distribution of the errors in a standard deviation.
 STEPS = 199
-"""Number of quantiles that stand for the distribution of the errors in a standard deviation."""
 
 
 class HeldOut(NamedTuple):
-    """What members predicted for rows that at least one of them held out, of one output.
+    """One output of rows that some of m members held out: n targets, and (m, n) predictions.
 
-    Attributes
-    ----------
-    target : array of shape (n,)
-    predicted : array of shape (m, n)
-        Each member's prediction from before it learned from the row; nan where it did not hold it
-        out.
-    after : array of shape (m, n)
-        Each member's final prediction.
+    `predicted` is from before a member learned from the row, nan where it did not hold it out;
+    `after` is its final prediction.
     """
 
     target: Array
@@ -118,17 +103,14 @@ class LABRBFErrorModel(BaseEstimator):
     @classmethod
     def of(cls, outputs: list[HeldOut], unit: Array, weights: Array | None) -> Self:
         """Return the model of errors on held-out rows, given in this unit, of these weights."""
-        parts = [_scaled_errors(each) for each in outputs]
-        z = np.stack([part.errors for part in parts], axis=1)
+        noise, ratio, errors = zip(*map(_scaled_errors, outputs), strict=True)
+        z = np.stack(errors, axis=1)
         order = np.argsort(z, axis=0, kind="stable")
-        return cls(
-            unit,
-            np.array([part.noise for part in parts]),
-            np.array([part.ratio for part in parts]),
+        z, weights = (
             np.take_along_axis(z, order, axis=0),
             None if weights is None else weights[order],
-            exact=False,
         )
+        return cls(unit, np.array(noise), np.array(ratio), z, weights, exact=False)
 
     @classmethod
     def constant(cls, unit: Array) -> Self:
@@ -143,8 +125,7 @@ class LABRBFErrorModel(BaseEstimator):
 
     def scale(self, spread: Array) -> Array:
         """Return s at points with these spreads, shape (n_samples, n_outputs)."""
-        with np.errstate(over="ignore"):
-            return clipped(np.hypot(self.noise * self.unit, self.ratio * spread))
+        return np.hypot(self.noise * self.unit, self.ratio * spread)
 
     def quantile(self, probability: float) -> Array:
         """Return the quantile of z for each output.
@@ -161,12 +142,10 @@ class LABRBFErrorModel(BaseEstimator):
             if not 1 <= k <= n:
                 return np.full(self.errors.shape[1], -np.inf if k < 1 else np.inf)
             return np.asarray(self.errors[k - 1])
-        if self.weights is None:
-            return np.asarray(
-                np.quantile(self.errors, probability, axis=0, method="median_unbiased")
-            )
-        columns = zip(self.errors.T, self.weights.T, strict=True)
-        return np.array([_weighted_quantile(z, w, probability) for z, w in columns])
+        method: Any = "median_unbiased" if self.weights is None else "inverted_cdf"
+        return np.asarray(
+            np.quantile(self.errors, probability, axis=0, weights=self.weights, method=method)
+        )
 
     def sample(self) -> Array:
         """Return errors that stand for the distribution of z, shape (at most STEPS, n_outputs)."""
@@ -271,15 +250,13 @@ class IntervalRegressor(BaseLABRBF):
         if probabilities.ndim > 1 or not ((probabilities > 0) & (probabilities < 1)).all():
             raise ValueError(f"expected q in (0, 1), a number or a list of numbers, got {q!r:.200}")
         errors = self._checked_errors()
-        mean, spread = self._mean_and_spread(self._blocks(X), errors.unit)
+        mean, spread = self._mean_and_spread(self._points(X), errors.unit)
         scale = errors.scale(spread)
         z = [errors.quantile(float(p)) for p in probabilities.ravel()]
-        with np.errstate(over="ignore"):
-            ends = [np.where(np.isinf(each), each, clipped(mean + scale * each)) for each in z]
-        quantiles = np.stack(ends, axis=-1)
+        quantiles = np.stack([mean + scale * each for each in z], axis=-1)
         if self.target_transform_ == "log":
             # A target that has no logarithm is below all others: it needs an infinite interval.
-            quantiles = np.where(np.isinf(quantiles), quantiles, powers_of_e(quantiles))
+            quantiles = np.where(np.isinf(quantiles), quantiles, np.exp(quantiles))
         if probabilities.ndim == 0:
             quantiles = quantiles[..., 0]
         return np.asarray(self._shaped(quantiles))
@@ -303,33 +280,15 @@ class IntervalRegressor(BaseLABRBF):
         check_is_fitted(self)
         if is_collection(X):
             X, y, _ = draw(self, X, y, None).arrays
-        X, Y = self._checked(X, y, reset=False)
-        if Y.shape[1] != self.n_outputs_:
-            raise ValueError(f"expected y with {self.n_outputs_} outputs, got {Y.shape[1]}")
-        self._calibrate(X, Y)
+        self._calibrate(*self._checked(X, y, reset=False))
         return self
 
-    def refit_coefficients(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any = None
-    ) -> Self:
-        """Learn the coefficients again from new samples; support points and bandwidths stay.
-
-        Every member's coefficients become the ridge fit with its ``alpha_``, whatever its
-        objective was. One pass over the samples, in blocks. A calibration is dropped, since its
-        errors are those of the old coefficients: call `calibrate` again.
-
-        Parameters
-        ----------
-        X, y, sample_weight : as in `fit`
-
-        Returns
-        -------
-        self
-        """
-        super().refit_coefficients(X, y, sample_weight)
-        if self.error_model_ is not None and self.error_model_.exact:
+    def _set_coefficients(
+        self, members: list[LABRBFMember], table: Table, runs: Sequence[Run] = ()
+    ) -> None:
+        super()._set_coefficients(members, table, runs)
+        if not runs and self.error_model_ is not None and self.error_model_.exact:
             self.error_model_ = None
-        return self
 
     def _calibrate(self, X: Array, Y: Array) -> None:
         """Take the errors on these samples."""
@@ -340,9 +299,8 @@ class IntervalRegressor(BaseLABRBF):
         if self.target_transform_ == "log":
             with np.errstate(divide="ignore"):
                 Y = np.log(np.maximum(Y, 0.0))
-        mean, spread = self._mean_and_spread(self._checked_blocks(X), errors.unit)
-        with np.errstate(over="ignore"):
-            self.error_model_ = errors.calibrated(clipped(Y - mean), spread)
+        mean, spread = self._mean_and_spread(X, errors.unit)
+        self.error_model_ = errors.calibrated(Y - mean, spread)
 
     def _checked_errors(self) -> LABRBFErrorModel:
         """Return the distribution of the errors, or raise ValueError if there is none."""
@@ -356,31 +314,19 @@ class IntervalRegressor(BaseLABRBF):
             )
         return self.error_model_
 
-    def _mean_and_spread(self, blocks: Iterator[Array], unit: Array) -> tuple[Array, Array]:
-        """Return mean and standard deviation over the members, (n_samples, n_outputs).
+    def _mean_and_spread(self, points: Array, unit: Array) -> tuple[Array, Array]:
+        """Return mean and standard deviation over the members, (n_samples, n_outputs)."""
+        used = self._used
 
-        Squares are taken of numbers divided by `unit`, shape (n_outputs,).
-        """
-        used, means, spreads = self._used, [], []
-        for block in blocks:
+        def outputs(block: Array) -> Array:
             each = np.stack([member.expand(block) for member in used])
-            means.append(mean_over(each))  # as `predict` adds them up
-            spreads.append((each / unit).std(axis=0) * unit)
-        return np.concatenate(means), np.concatenate(spreads)
+            return np.stack([mean_over(each), (each / unit).std(axis=0) * unit], axis=1)
+
+        mean, spread = np.moveaxis(self._in_blocks(points, outputs), 1, 0)
+        return mean, spread
 
 
-def powers_of_e(exponents: Array) -> Array:
-    """Return exp of some exponents, or the largest float where that is beyond it."""
-    return np.asarray(np.exp(np.minimum(exponents, LARGEST_EXPONENT)))
-
-
-class _ScaledErrors(NamedTuple):
-    noise: float
-    ratio: float
-    errors: Array
-
-
-def _scaled_errors(rows: HeldOut) -> _ScaledErrors:
+def _scaled_errors(rows: HeldOut) -> tuple[float, float, Array]:
     """Return the noise, the ratio, and the scaled errors of held-out rows."""
     known = ~np.isnan(rows.predicted)
     count = known.sum(axis=0)  # the number of members that hold each row out, >= 1
@@ -404,32 +350,22 @@ def _scaled_errors(rows: HeldOut) -> _ScaledErrors:
     mean_errors = shrunk * total / count
     size = float(np.mean(mean_errors**2))
     noise = max(size - float(np.mean((ratio * spread) ** 2)), LEAST_NOISE * size, TINY)
-    return _ScaledErrors(
-        math.sqrt(noise), ratio, mean_errors / np.sqrt(noise + (ratio * spread) ** 2)
-    )
+    return math.sqrt(noise), ratio, mean_errors / np.sqrt(noise + (ratio * spread) ** 2)
 
 
 def learn_errors(table: Table, runs: list[Run]) -> LABRBFErrorModel | None:
     """Return the errors of members on rows that they held out; None if they held out none."""
-    if any(run.held_out is None or run.predicted is None for run in runs):
+    mine = [run.split.held_out[:MOST_ROWS] for run in runs if run.split.held_out is not None]
+    if not mine:
         return None
-    mine = [run.held_out[:MOST_ROWS] for run in runs if run.held_out is not None]
     rows = np.unique(np.concatenate(mine))
     predicted = np.full((len(runs), len(rows), table.Y.shape[1]), np.nan)
     for k, run in enumerate(runs):
-        held_out, scaled = mine[k], np.asarray(run.predicted)[:MOST_ROWS].clip(-1.0, 1.0)
-        predicted[k, np.searchsorted(rows, held_out)] = scaled
+        scaled = np.asarray(run.learned.stage.predicted)[:MOST_ROWS].clip(-1.0, 1.0)
+        predicted[k, np.searchsorted(rows, mine[k])] = scaled
     points, target = table.points(rows), (table.Y[rows] - table.middle) / table.spread
-    with np.errstate(over="ignore"):
-        after = np.stack([clipped(run.member.expand(points) - table.middle) for run in runs])
-    after /= table.spread
+    after = np.stack([run.member.expand(points) - table.middle for run in runs]) / table.spread
     outputs = [
         HeldOut(target[:, j], predicted[:, :, j], after[:, :, j]) for j in range(target.shape[1])
     ]
     return LABRBFErrorModel.of(outputs, table.spread, table.weights_of(rows))
-
-
-def _weighted_quantile(z: Array, weights: Array, probability: float) -> float:
-    """Return the first of the sorted values that has this share of the weight up to itself."""
-    share = np.cumsum(weights) / weights.sum()
-    return float(z[min(int(np.searchsorted(share, probability)), len(z) - 1)])

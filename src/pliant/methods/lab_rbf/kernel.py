@@ -7,7 +7,6 @@ first and, where they are skewed, to another scale.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
@@ -22,39 +21,24 @@ from pliant.core.kernels.standard import Gaussian, Matern
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import check_choice, check_points, check_vector
 
+# Smallest squared distance at which the slope of exp(-r) is taken: it is infinite at 0. At 0 itself
+# the slope is set to 0: there a point is a centre, and stays one.
 NEAR = 1e-12
-"""Smallest squared distance at which the slope of exp(-r) is taken: it is infinite at 0.
-
-At 0 itself the slope is set to 0: there a point is a centre, and stays one.
-"""
-
+# Points further away than this, in bandwidths, are taken to be at this distance, which has a
+# square.
 FAR = 1e150
-"""Points further away than this, in bandwidths, are taken to be at this distance."""
+CACHED = 130_000  # Number of kernel values that are computed together: 1 MB.
 
 
 @dataclass(frozen=True)
 class Profile:
-    """A decreasing function h with h(0) = 1.
+    """A decreasing function h with h(0) = 1."""
 
-    Attributes
-    ----------
-    value : callable
-        (xp, D) -> h(D); may overwrite D.
-    slope : callable
-        (xp, D, h(D)) -> h'(D) / `factor`. D is not read where `needs_distance` is false.
-    factor : float
-        Constant factor of h'.
-    needs_distance : bool
-        Whether the slope needs D in addition to h(D).
-    cusp : bool
-        Whether h'(0) is infinite, so that rounding errors near D = 0 show.
-    """
-
-    value: Callable[[Any, Any], Any]
-    slope: Callable[[Any, Any, Any], Any]
+    value: Callable[[Any, Any], Any]  # (xp, D) -> h(D); may overwrite D
+    slope: Callable[[Any, Any, Any], Any]  # (xp, D, h(D)) -> h'(D) / factor
     factor: float = 1.0
-    needs_distance: bool = True
-    cusp: bool = False
+    needs_distance: bool = True  # the slope needs D in addition to h(D)
+    cusp: bool = False  # h'(0) is infinite, so that rounding errors near D = 0 show
 
 
 def _gaussian(xp: Any, D: Any) -> Any:
@@ -129,11 +113,7 @@ class LocalRBFKernel(Kernel):
     psd = False
 
     def __init__(
-        self,
-        centres: Array,
-        bandwidths: Array,
-        profile: str = "gaussian",
-        warp: Warp | None = None,
+        self, centres: Array, bandwidths: Array, profile: str = "gaussian", warp: Warp | None = None
     ) -> None:
         self.centres = centres
         self.bandwidths = bandwidths
@@ -194,7 +174,7 @@ class LocalRBFKernel(Kernel):
     def squares(self, X: Array) -> Array:
         """Return |theta_i o (t - c_i)|^2, shape (n_samples, n_centres)."""
         points, centres = self._centred(X)
-        return squared_distances(points, centres, self.bandwidths)
+        return _SquaredDistances.of(centres, self.bandwidths).of_points(points)
 
     def times(self, X: Array, coefficients: Array) -> Array:
         """Return k(X, centres) @ coefficients, shape (n_samples, q), a few rows at a time.
@@ -217,37 +197,47 @@ class LocalRBFKernel(Kernel):
         points, centres = X, self.centres
         if self.warp is not None:
             points, centres = self.warp(points), self.warp(centres)
-        middle = (centres / len(centres)).sum(axis=0) if _huge(centres) else centres.mean(axis=0)
-        return _difference(points, middle), _difference(centres, middle)
+        middle = centres.mean(axis=0)
+        return points - middle, centres - middle
 
 
-LARGEST = float(np.finfo(np.float64).max)
+def point_products(X: Array) -> Array:
+    """Return z(x) = [x o x, x, 1] of each row of X, shape (n, 2 d + 1)."""
+    return _columns(X * X, X, 1.0)
 
-CACHED = 130_000
-"""Number of kernel values that are computed together: 1 MB."""
+
+def centre_products(W: Array, C: Array) -> Array:
+    """Return w_i = [W_i, -2 W_i o c_i, W_i'(c_i o c_i)], shape (m, 2 d + 1).
+
+    z(x)'w_i is the squared distance W_i'((x - c_i) o (x - c_i)).
+    """
+    shifted = W * C
+    return _columns(W, -2.0 * shifted, (shifted * C).sum(axis=1))
+
+
+def _columns(squares: Array, points: Array, last: Any) -> Array:
+    """Return [squares, points, last]; np.hstack takes longer for few rows."""
+    n, d = squares.shape
+    joined = np.empty((n, 2 * d + 1))
+    joined[:, :d], joined[:, d : 2 * d], joined[:, -1] = squares, points, last
+    return joined
 
 
 class _SquaredDistances(NamedTuple):
     """|theta_i o (x - c_i)|^2 for centres c_i, by one matrix product.
 
-    With W = theta o theta the squares expand to W_i'(x o x) - 2 (W_i o c_i)'x + W_i'(c_i o c_i).
-    Points are in units of the narrowest bandwidth of each feature, `widest`: nothing overflows.
+    Points are in units of the narrowest bandwidth of each feature, `widest`.
     """
 
     widest: Array
-    weights: Array
-    sizes: Array
+    products: Array
 
     @classmethod
     def of(cls, C: Array, theta: Array) -> Self:
         """Return the distances from centres C, shape (m, d), with bandwidths theta."""
         widest = theta.max(axis=0)
-        C = _clipped(C, widest)
         theta = theta / np.where(widest > 0, widest, 1.0)
-        squares = theta * theta
-        weighted = squares * C
-        sizes = (weighted * C).sum(axis=1)
-        return cls(widest, np.vstack([squares.T, -2.0 * weighted.T, sizes]), sizes)
+        return cls(widest, centre_products(theta * theta, C * widest).T.copy())
 
     def of_points(self, X: Array, *, exact_zero: bool = True) -> Array:
         """Return the squares for each row of X, shape (n, m).
@@ -255,54 +245,21 @@ class _SquaredDistances(NamedTuple):
         Terms of the size of |theta_i o c_i|^2 cancel; `exact_zero` sets what is left below their
         rounding error to 0.
         """
-        X = _clipped(X, self.widest)
-        result = np.hstack([X * X, X, np.ones((len(X), 1))]) @ self.weights
+        result = point_products((X * self.widest).clip(-FAR, FAR)) @ self.products
         if exact_zero:
-            result[result < 16.0 * np.finfo(np.float64).eps * self.sizes] = 0.0
+            result[result < 16.0 * np.finfo(np.float64).eps * self.products[-1]] = 0.0
         return np.asarray(np.maximum(result, 0.0, out=result))
 
 
-def _clipped(X: Array, widest: Array) -> Array:
-    with np.errstate(over="ignore"):
-        return np.asarray((X * widest).clip(-FAR, FAR))
-
-
-def _huge(X: Array) -> bool:
-    """Return whether sums of these numbers may leave the range of floats."""
-    return bool(max(X.max(), -X.min()) > LARGEST / len(X))
-
-
-def _difference(X: Array, middle: Array) -> Array:
-    """Return X - middle, within the range of floats."""
-    with np.errstate(over="ignore"):
-        return np.asarray(np.clip(X - middle, -LARGEST, LARGEST))
-
-
-def squared_distances(X: Array, C: Array, theta: Array) -> Array:
-    """Return |theta_i o (x - c_i)|^2 for each row x of X and c_i of C, shape (n, m)."""
-    return _SquaredDistances.of(C, theta).of_points(X)
-
-
+# Scales of a feature: as it is, log(x + offset), asinh((x - offset) / width).
 WARPS = ("raw", "log", "asinh")
-"""Scales of a feature: as it is, log(x + offset), asinh((x - offset) / width)."""
-
-SKEWED = 1.0
-"""Features whose absolute skewness is at most this keep their scale."""
-
-DISTINCT = 5
-"""Features with at most this many different values keep their scale."""
-
-ENTRIES = 500_000
-"""Entries that are copied at once, so that a memory map is never read as a whole."""
-
-SAMPLE = 20_000
-"""Approximate number of rows that scales are chosen from."""
-
-SMALLEST = 1e-300
-"""A feature whose half range is at most this counts as constant."""
-
+SKEWED = 1.0  # Features whose absolute skewness is at most this keep their scale.
+DISTINCT = 5  # Features with at most this many different values keep their scale.
+ENTRIES = 500_000  # Entries that are copied at once, so that a memory map is never read as a whole.
+SAMPLE = 20_000  # Approximate number of rows that scales are chosen from.
+SMALLEST = 1e-97  # A feature whose half range is at most this counts as constant.
+# Bound on the absolute value of a feature on another scale: distant points stay comparable.
 BEYOND = 1.5
-"""Bound on the absolute value of a feature on another scale: distant points stay comparable."""
 
 
 class Warp(BaseEstimator):
@@ -328,7 +285,7 @@ class Warp(BaseEstimator):
         self.slopes = slopes
 
     @classmethod
-    def learn(cls, X: Array, kind: str = "raw", *, scale: bool = True) -> Self:
+    def learn(cls, X: Array, kind: str = "raw") -> Self:
         """Return the map that suits given points.
 
         Parameters
@@ -336,8 +293,6 @@ class Warp(BaseEstimator):
         X : array of shape (n_samples, n_features)
         kind : {"raw", "log", "asinh"}, default="raw"
             Scale of the skewed features; "log" leaves features with negative values as they are.
-        scale : bool, default=True
-            Whether to map to [-1, 1]; otherwise features are only centred.
         """
         d = X.shape[1]
         check_choice("kind", kind, WARPS)
@@ -348,13 +303,14 @@ class Warp(BaseEstimator):
             low, high = _range(warp, X)
         half = high / 2 - low / 2
         warp.centres = low + half
-        varies = half > SMALLEST
-        warp.slopes = np.divide(1.0, half, out=np.zeros(d), where=varies) if scale else 1.0 * varies
+        warp.slopes = np.divide(1.0, half, out=np.zeros(d), where=half > SMALLEST)
         return warp
 
     def _bend(self, kind: str, X: Array, low: Array) -> None:
         """Choose the scale of each skewed feature, from some rows and the minimum of all rows."""
-        for j in np.flatnonzero(_skewed(X)):
+        for j in np.flatnonzero(np.abs(skewness(X)) > SKEWED):
+            if len(np.unique(X[:, j])) <= DISTINCT:
+                continue
             fitted = _log_scale(X[:, j], low[j]) if kind == "log" else _asinh_scale(X[:, j])
             if fitted is not None:
                 self.kinds[j], (self.offsets[j], self.widths[j]) = WARPS.index(kind), fitted
@@ -380,9 +336,7 @@ class Warp(BaseEstimator):
 
     def __call__(self, X: npt.ArrayLike) -> Array:
         """Return u(x) of each row, float64, shape (n_samples, n_features)."""
-        scaled = _difference(self._scaled(np.asarray(X)), self.centres)
-        with np.errstate(over="ignore"):  # points may lie far outside the range of the features
-            scaled *= self.slopes
+        scaled = (self._scaled(np.asarray(X)) - self.centres) * self.slopes
         bent = np.flatnonzero(self.kinds)
         scaled[:, bent] = scaled[:, bent].clip(-BEYOND, BEYOND)
         return scaled
@@ -398,9 +352,7 @@ class Warp(BaseEstimator):
         for j in np.flatnonzero(self.kinds == WARPS.index("log")):
             scaled[:, j] = np.log(np.maximum(scaled[:, j], 0.0) + self.offsets[j])
         for j in np.flatnonzero(self.kinds == WARPS.index("asinh")):
-            with np.errstate(over="ignore"):
-                units = (scaled[:, j] - self.offsets[j]) / self.widths[j]
-            scaled[:, j] = np.arcsinh(units.clip(-LARGEST, LARGEST))
+            scaled[:, j] = np.arcsinh((scaled[:, j] - self.offsets[j]) / self.widths[j])
         return scaled
 
 
@@ -460,12 +412,6 @@ def skewness(X: Array) -> Array:
     return np.asarray((deviation**3).mean(axis=0))
 
 
-def _skewed(X: Array) -> Mask:
-    """Return which features have many values and are skewed, to either side."""
-    many = np.array([len(np.unique(column)) > DISTINCT for column in X.T], dtype=bool)
-    return many & (np.abs(skewness(X)) > SKEWED)
-
-
 def _log_scale(x: Array, low: float) -> tuple[float, float] | None:
     """Return offset and width of log(x + offset): a tenth of the median of the positive values."""
     if low < 0 or np.median(x) > x.max() / 2 + low / 2:
@@ -476,10 +422,6 @@ def _log_scale(x: Array, low: float) -> tuple[float, float] | None:
 
 def _asinh_scale(x: Array) -> tuple[float, float] | None:
     """Return median and half the interquartile range; if that is 0, a third of the deviation."""
-    # A power of two, so that differences and squares are numbers and no digit changes.
-    size = math.ldexp(0.5, math.frexp(float(np.abs(x).max()))[1])
-    unit = x / size
-    low, middle, high = np.quantile(unit, [0.25, 0.5, 0.75])
-    width = (high - low) / 2
-    width = size * (float(width) if width > 0 else float(unit.std()) / 3)
-    return (size * float(middle), width) if width > 0 else None
+    low, middle, high = np.quantile(x, [0.25, 0.5, 0.75])
+    width = float(high - low) / 2 or float(x.std()) / 3
+    return (float(middle), width) if width > 0 else None

@@ -19,20 +19,14 @@ from scipy.optimize import minimize
 from pliant.core.typing import Array
 from pliant.methods.lab_rbf.objective import cholesky_factor
 
+# Penalties that the held-out rows choose from, for rows of weight 1.
 PENALTIES = np.array([100.0, 10.0, 1.0, 0.1, 0.01])
-"""Penalties that the held-out rows choose from, for rows of weight 1."""
-
+# Penalty of the intercept for each row, so that it is finite where a class has no rows.
 FREE = 1e-6
-"""Penalty of the intercept for each row, so that it is finite where a class has no rows."""
-
+# Maximum number of steps, and the largest entry of the scaled gradient that ends them, by row.
 STEPS, GRADIENT = 100, 3e-4
-"""Maximum number of steps, and the largest entry of the scaled gradient that ends them, by row."""
-
-SMALL = 2_000_000
-"""Number of products in a Hessian, n (p q)^2, up to which steps by it save time."""
-
-SHARES = 0.5 ** np.arange(12)
-"""Shares of Newton's step that are tried, one after the other."""
+SMALL = 2_000_000  # Number of products in a Hessian, n (p q)^2, up to which steps by it save time.
+SHARES = 0.5 ** np.arange(12)  # Shares of Newton's step that are tried, one after the other.
 
 
 class Coefficients(NamedTuple):

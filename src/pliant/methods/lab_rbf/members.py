@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import reduce
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -17,41 +17,25 @@ from pliant.core.kernels.weighted_sum import WeightedSum
 from pliant.core.threads import blas_limited, threads_for
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_points, check_real, check_row_numbers
-from pliant.methods.lab_rbf.kernel import LARGEST, PROFILES, LocalRBFKernel, Warp
+from pliant.methods.lab_rbf.features import Table
+from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel, Warp
 from pliant.methods.lab_rbf.objective import ridge_path
-from pliant.methods.lab_rbf.rows import Table, Target
-from pliant.methods.lab_rbf.trainer import Begun, Learned, Recipe
+from pliant.methods.lab_rbf.trainer import Learned, Recipe, Stage
 
 TINY = float(np.finfo(np.float64).tiny)
 EPSILON = float(np.finfo(np.float64).eps)
 
-HUGE = 2.0**64
-"""Unit of an expansion whose terms may leave the range of floats where their sum does not."""
-
-MARGIN = 0.125
-"""Share of a feature's range, on both sides of it, that predictions distinguish."""
-
+MARGIN = 0.125  # Share of a feature's range, on both sides of it, that predictions distinguish.
+# Number of kernel values, one matrix of them, from which on threads save time.
 WORTH_THREADS = 200_000
-"""Number of kernel values, one matrix of them, from which on threads save time."""
-
-PREDICTED = 8192
-"""Number of points that a thread predicts at a time."""
-
-CHANGE_ROWS = 200
-"""Maximum number of rows among which features are permuted."""
+PREDICTED = 8192  # Number of points that a thread predicts at a time.
+CHANGE_ROWS = 200  # Maximum number of rows among which features are permuted.
 
 
 class Terms(NamedTuple):
-    """What an expansion at n points is computed from, for mapped features.
+    """Parts of an expansion at n points u, for m mapped centres, W = theta o theta of (m, d).
 
-    Attributes
-    ----------
-    points, centres : arrays of shape (n, d) and (m, d)
-        The mapped points u and centres c_i.
-    squares : array of shape (m, d)
-        W, the squares of the bandwidths.
-    distances, kernel, slopes : arrays of shape (n, m)
-        D, h(D) and h'(D).
+    D, h(D) and h'(D) have the shape (n, m).
     """
 
     points: Array
@@ -98,7 +82,7 @@ class LABRBFMember(BaseEstimator):
     changes_ : array of shape (n_features,)
         The mean squared change of f as a feature is permuted, relative to the variance of f.
     support_slopes_ : array of shape (n_support, n_features)
-        Mean squared slopes of each term of f.
+        Mean squared slopes of each term of f, times the variance of each mapped feature.
     deviations_ : array of shape (n_features,)
         The standard deviations of the mapped features.
     """
@@ -119,11 +103,7 @@ class LABRBFMember(BaseEstimator):
         points: Array,
         limits: Array,
     ) -> Self:
-        """Return the member with learned bandwidths; its coefficients are still to come.
-
-        `rows` are the row numbers of the support points, `points` the support points themselves,
-        and `limits` those of the features.
-        """
+        """Return the member with learned bandwidths and support points, without coefficients."""
         member, stage = cls(), learned.stage
         theta = np.exp(stage.log_squares / 2)
         if warp.affine:
@@ -138,15 +118,19 @@ class LABRBFMember(BaseEstimator):
         member.objective_history_ = np.array(learned.history, dtype=np.float64)
         return member
 
-    def begun(self) -> Begun:
-        """Return what a fit with ``warm_start=True`` goes on from."""
-        theta, slopes = self.kernel_.bandwidths, self.warp_.slopes
-        if self.kernel_.warp is None:  # theta is in inverse units
-            theta = np.divide(theta, slopes, out=np.zeros_like(theta), where=slopes > 0)
+    def begun(self) -> tuple[Array, Stage]:
+        """Return mapped centres and the last stage, to go on from with ``warm_start=True``."""
         with np.errstate(divide="ignore"):
-            log_squares = 2.0 * np.log(theta)
+            log_squares = 2.0 * np.log(self._mapped_bandwidths())
         centres = self.warp_(self.kernel_.centres)
-        return Begun(centres, log_squares, self.level_, self.shrinkage_)
+        return centres, Stage(log_squares, self.level_, self.alpha_, self.shrinkage_)
+
+    def _mapped_bandwidths(self) -> Array:
+        """Return theta for features on [-1, 1]; 0 for constant features."""
+        theta, slopes = self.kernel_.bandwidths, self.warp_.slopes
+        if self.kernel_.warp is not None:
+            return theta
+        return np.divide(theta, slopes, out=np.zeros_like(theta), where=slopes > 0)
 
     def features(self, X: Array) -> Array:
         """Return [K(X, C), u(X)] (without u(X), if there is no linear part)."""
@@ -165,17 +149,10 @@ class LABRBFMember(BaseEstimator):
         self.coef_ = a[m:] if self.linear_ else np.zeros((d, a.shape[1]))
 
     def expand(self, X: Array) -> Array:
-        """Return f of each point, shape (n_samples, n_outputs), in the range of floats."""
+        """Return f of each point, shape (n_samples, n_outputs)."""
         X = self.within(X)
-        parts = (self.dual_coef_, self.intercept_, self.coef_)
-        largest = max(float(np.abs(part).max(initial=0.0)) for part in parts)
-        unit = HUGE if largest > LARGEST / HUGE else 1.0  # a power of two: products are exact
-        c, intercept, v = (part / unit for part in parts)
-        f = self.kernel_.times(X, c) + intercept
-        if self.linear_:
-            f = f + self.warp_(X) @ v
-        with np.errstate(over="ignore"):
-            return f if unit == 1.0 else clipped(unit * f)
+        f = self.kernel_.times(X, self.dual_coef_) + self.intercept_
+        return f + self.warp_(X) @ self.coef_ if self.linear_ else f
 
     def linear_part(self) -> tuple[Array, Array]:
         """Return the coefficients of the features, (n_features, n_outputs), and the constant.
@@ -189,27 +166,19 @@ class LABRBFMember(BaseEstimator):
 
     def terms(self, X: Array) -> Terms:
         """Return what f and its derivatives at some points are computed from."""
-        X = self.within(X)
-        u, C = self.warp_(X), self.warp_(self.kernel_.centres)
-        theta = self.kernel_.bandwidths
-        if self.kernel_.warp is None:  # theta is in inverse units; u and C are on [-1, 1]
-            known = self.warp_.slopes > 0
-            theta = np.divide(theta, self.warp_.slopes, out=np.zeros_like(theta), where=known)
+        X, theta = self.within(X), self._mapped_bandwidths()
         D = self.kernel_.squares(X)
         profile = PROFILES[self.kernel_.profile]
         K = profile.value(np, D.copy())
-        return Terms(u, C, theta * theta, D, K, profile.factor * profile.slope(np, D, K))
+        slopes = profile.factor * profile.slope(np, D, K)
+        return Terms(self.warp_(X), self.warp_(self.kernel_.centres), theta * theta, D, K, slopes)
 
     def measure(self, X: Array) -> None:
-        """Store how much f and its terms depend on each feature, over some points.
-
-        ``support_slopes_`` are mean squared slopes of each term c_i k(t, c_i), times the variance
-        of each mapped feature; `_changes` describes ``changes_``.
-        """
+        """Store how much f and its terms depend on each feature, over some points."""
         terms = self.terms(X)
         u, C, W = terms.points, terms.centres, terms.squares
         size = np.abs(np.vstack([self.dual_coef_, self.coef_])).max(axis=0)
-        size = np.where(size > 0, size, 1.0)
+        size = np.where(size > 0, size, 1.0)  # outputs in any unit count alike
         c, v = self.dual_coef_ / size, self.coef_ / size
         self.changes_ = self._changes(terms, c, v)
         # The sum over points of (h'(D_i) (u - c_i))^2, expanded in powers of u: shape (m, d).
@@ -222,10 +191,7 @@ class LABRBFMember(BaseEstimator):
         self.deviations_ = np.sqrt(variance)
 
     def _changes(self, terms: Terms, c: Array, v: Array) -> Array:
-        """Return the mean squared change of f as each feature is permuted, shape (n_features,).
-
-        It is divided by the variance of f and averaged over the outputs.
-        """
+        """Return the mean squared change of f as each feature is permuted, over its variance."""
         n = len(terms.points)
         rows = np.linspace(0, n - 1, min(n, CHANGE_ROWS)).astype(np.intp)
         u, D, f = terms.points[rows], terms.distances[rows], terms.kernel[rows] @ c
@@ -292,14 +258,9 @@ def mean_of(members: list[LABRBFMember], X: Array, n_jobs: int | None) -> Array:
 
 def limits_of(table: Table) -> Array:
     """Return the range of each feature, a little extended on both sides, shape (2, n_features)."""
-    ends: Any = (
-        (table.X.min(axis=0), table.X.max(axis=0)) if table.whole is None else table.whole.ends
-    )
-    low, high = (np.asarray(end, float) for end in ends)
-    largest = np.finfo(np.float64).max
-    with np.errstate(over="ignore"):
-        margin = 2.0 * MARGIN * (high / 2 - low / 2)
-        return np.stack([low - margin, high + margin]).clip(-largest, largest)
+    low, high = table.ends
+    margin = 2.0 * MARGIN * (high / 2 - low / 2)
+    return np.stack([low - margin, high + margin])
 
 
 @blas_limited
@@ -308,18 +269,9 @@ def _mean_of(members: list[LABRBFMember], X: Array) -> Array:
     return mean_over([member.expand(points) for member in members])
 
 
-def clipped(values: Array) -> Array:
-    """Return values, those beyond the range of floats as the largest float with their sign."""
-    return np.asarray(values.clip(-LARGEST, LARGEST))
-
-
 def mean_over(values: Sequence[Array] | Array) -> Array:
-    """Return the mean of arrays of one shape, also where their sum is beyond the largest float."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        mean = np.asarray(sum(values) / len(values))
-    if np.isfinite(mean).all():
-        return mean
-    return np.asarray(sum(each / len(values) for each in values))
+    """Return the mean of arrays of one shape."""
+    return np.asarray(sum(values) / len(values))
 
 
 def joined(parts: list[LocalRBFKernel]) -> LocalRBFKernel:
@@ -345,10 +297,8 @@ def symmetric_kernel(members: list[LABRBFMember]) -> Kernel:
 
 def check_members(members: object, averaged: object, n_features: int, n_outputs: int) -> None:
     """Raise ValueError if members, read from a file, do not belong together."""
-    if not isinstance(members, list) or not members:
-        raise ValueError("expected a list of members_")
-    if not all(isinstance(m, LABRBFMember) for m in members):
-        raise ValueError("expected members_ to be members of a LAB-RBF model")
+    if not isinstance(members, list) or not all(isinstance(m, LABRBFMember) for m in members):
+        raise ValueError("expected members_ to be a list of members of a LAB-RBF model")
     used = np.asarray(averaged)
     if used.shape != (len(members),) or used.dtype != bool or not used.any():
         raise ValueError(
@@ -366,48 +316,38 @@ def check_members(members: object, averaged: object, n_features: int, n_outputs:
 def fit_coefficients(members: list[LABRBFMember], table: Table, n_jobs: int | None = None) -> None:
     """Set c, v and b of members to their ridge fits on all rows, in one pass over them.
 
-    The intercept is the weighted mean of Y, as it was while bandwidths were learned. Each of
-    `n_jobs` threads takes a block of rows at a time; of a sample of a collection, all rows count,
-    partition by partition.
+    The intercept is the weighted mean of Y, as it was while bandwidths were learned.
     """
-    target = table.target
     if table.whole is None:
-        sums = _all_sums(members, table, target, n_jobs)
+        sums = normal_equations(members, table, table.mean, n_jobs)
     else:
-        sums = table.whole.sums(members, target, table.log_target)
+        sums = table.whole.sums(members, table)
     for member, (gram, right) in zip(members, sums, strict=True):
         a = ridge_path(gram, right, np.array([member.alpha_]))[0]
-        with np.errstate(over="ignore"):
-            a = a * target.unit
-        if not np.isfinite(a).all():
-            raise ValueError(
-                "expected targets whose coefficients are finite numbers, got inf for targets of "
-                f"up to {target.largest:.3g}; scale the targets"
-            )
-        member.set_coefficients(a, target.mean)
+        member.set_coefficients(a, table.whole_mean)
 
 
 Sums = list[tuple[Array, Array]]
 """F'F and F'y of each member."""
 
 
-def _all_sums(
-    members: list[LABRBFMember], table: Table, target: Target, n_jobs: int | None
+def normal_equations(
+    members: list[LABRBFMember], table: Table, mean: Array, n_jobs: int | None
 ) -> Sums:
-    """Return the normal equations of all rows of a table in memory."""
+    """Return the normal equations of all rows in memory, for targets less their mean."""
     width = max(len(member.support_) for member in members) + table.X.shape[1]
     threads = threads_for(n_jobs, worth_it=len(table) * width >= WORTH_THREADS)
     parts = Parallel(n_jobs=threads, require="sharedmem", return_as="generator")(
-        delayed(sums_of)(members, table, rows, target) for rows in row_blocks(len(table), width)
+        delayed(_sums_of)(members, table, mean, rows) for rows in row_blocks(len(table), width)
     )
     return reduce(added, parts)
 
 
 @blas_limited
-def sums_of(members: list[LABRBFMember], table: Table, rows: slice, target: Target) -> Sums:
-    """Return the normal equations of one block of rows, for targets divided by their unit."""
+def _sums_of(members: list[LABRBFMember], table: Table, mean: Array, rows: slice) -> Sums:
+    """Return the normal equations of one block of rows."""
     X = np.asarray(table.X[rows], dtype=np.float64)
-    residual = table.Y[rows] / target.unit - target.mean / target.unit
+    residual = table.Y[rows] - mean
     weights = None if table.weights is None else table.weights[rows, None]
     sums: Sums = []
     for member in members:

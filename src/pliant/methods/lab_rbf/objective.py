@@ -24,22 +24,15 @@ import numpy as np
 import scipy.linalg
 
 from pliant.core.typing import Array, Indices
-from pliant.methods.lab_rbf.rows import Block, Evaluated, Evaluation, LocalRows, NormalEquations
+from pliant.methods.lab_rbf.features import Evaluated, LocalRows, NormalEquations
 
-LOWEST, HIGHEST = math.log(1e-6), math.log(1e4)
-"""Bounds on log theta^2, for features on [-1, 1]."""
-
+LOWEST, HIGHEST = math.log(1e-6), math.log(1e4)  # Bounds on log theta^2, for features on [-1, 1].
+# Bound on the absolute value of log lam: lam and its inverse must be numbers.
 LARGEST_LEVEL = 690.0
-"""Bound on the absolute value of log lam: lam and its inverse must be numbers."""
-
-LEAST_ENERGY = 1e-36
-"""Lower bound on R, for targets on [-1, 1]: its inverse must fit into float32."""
-
+LEAST_ENERGY = 1e-36  # Lower bound on R, for targets on [-1, 1]: its inverse must fit into float32.
+# Share of the largest eigenvalue of F'F below which a ridge penalty makes no difference.
 NEGLIGIBLE = 1e-18
-"""Share of the largest eigenvalue of F'F below which a ridge penalty makes no difference."""
-
-JITTER = 1e-9
-"""Added to lam, relative to the mean diagonal of F'F: its Cholesky factor must exist."""
+JITTER = 1e-9  # Added to lam, relative to the mean diagonal of F'F: its Cholesky factor must exist.
 
 
 class Point(NamedTuple):
@@ -48,6 +41,23 @@ class Point(NamedTuple):
     value: float
     gradient: Array
     level: float = 0.0
+
+
+class _Fit(NamedTuple):
+    """An objective at some bandwidths, and what its gradient is computed from.
+
+    `residual` is F a - y, on the device. `factor` and `lam` are of the matrix that is solved with,
+    `energy` is R, and `centres` are the kernel values among the centres.
+    """
+
+    value: float
+    evaluated: Evaluated
+    a: Array
+    residual: Any
+    factor: Any
+    lam: float = 0.0
+    energy: float = 0.0
+    centres: Evaluated | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,21 +78,29 @@ class _OnRows:
             same = given == level and s.item(0) == log_squares.item(0)
             if same and np.array_equal(s, log_squares):
                 return point
-        point = self._at(log_squares, level)
+        point = self._point(self._fit(log_squares, level), log_squares, level)
         self.known[:] = [(log_squares.copy(), level, point)]
         return point
 
     def value(self, log_squares: Array, level: float = 0.0) -> float:
         """Return the value alone."""
-        return self.at(log_squares, level).value
+        return self._fit(log_squares, level).value
 
     @abstractmethod
-    def _at(self, log_squares: Array, level: float) -> Point:
+    def _fit(self, log_squares: Array, level: float) -> _Fit:
+        """Return the value, with coefficients and residual."""
+
+    @abstractmethod
+    def _point(self, fit: _Fit, log_squares: Array, level: float) -> Point:
         """Return value and gradients."""
 
     def sample(self, indices: Indices) -> Self:
         """Return the objective on some of the rows."""
         return replace(self, rows=self.rows.take(indices))
+
+    def _pulled(self, fit: _Fit, log_squares: Array) -> Any:
+        """Return (F a - y) c', shape (n, m): d (|F a - y|^2 / 2) / dK."""
+        return fit.residual @ self.rows.features.device.array(fit.a[: len(log_squares)].T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,38 +120,22 @@ class Ridge(_OnRows):
     alpha: float
     scale: float
 
-    def value(self, log_squares: Array, level: float = 0.0) -> float:
-        """Return the value alone."""
-        return self._valued(self.rows.evaluated(log_squares))[0]
-
-    def _at(self, log_squares: Array, level: float) -> Point:
-        """Return value and gradient; by the envelope theorem, a counts as constant."""
-        features = self.rows.evaluated(log_squares)
-        value, residual = self._valued(features)
-        gradient = features.gradient(residual.times_coefficients)
-        return Point(value, 2.0 * self._factor * gradient)
-
     @property
     def _factor(self) -> float:
         return 1.0 / (len(self.rows) * self.scale)
 
-    def _valued(self, features: Evaluation) -> tuple[float, _Residual]:
-        """Return the value, and the residual."""
-        equations, factor, _ = _factored(features, self.alpha, 0.0)
-        a, residual = _coefficients(equations, features, factor, self.alpha)
-        energy = residual.square() + self.alpha * float(np.vdot(a, a))
-        return self._factor * energy, residual
+    def _fit(self, log_squares: Array, level: float) -> _Fit:
+        evaluated = self.rows.at(log_squares)
+        equations, factor, _ = _factored(self.rows, evaluated.features, self.alpha, 0.0)
+        a, residual = _coefficients(self.rows, evaluated.features, equations, factor, self.alpha)
+        energy = _square(self.rows, residual) + self.alpha * float(np.vdot(a, a))
+        return _Fit(self._factor * energy, evaluated, a, residual, factor)
 
-
-class _Valued(NamedTuple):
-    """The evidence, R, lam with its jitter, the coefficients, and the factor of A = L L'."""
-
-    value: float
-    energy: float
-    lam: float
-    a: Array
-    residual: _Residual
-    factor: Array
+    def _point(self, fit: _Fit, log_squares: Array, level: float) -> Point:
+        """Return value and gradient; by the envelope theorem, a counts as constant."""
+        pulled = self._pulled(fit, log_squares)
+        gradient = self.rows.gradient(fit.evaluated, pulled, log_squares)
+        return Point(fit.value, 2.0 * self._factor * gradient)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,37 +152,28 @@ class Evidence(_OnRows):
 
     scale: float
 
-    def _at(self, log_squares: Array, level: float) -> Point:
-        """Return value and gradients; `level` is log lam."""
-        n, features = len(self.rows), self.rows.evaluated(log_squares)
-        value, energy, lam, a, residual, factor = self._valued(features, level)
-        inverse, small = _inverse(factor), float(np.vdot(a, a))
-        weights = self.rows.features.device.array(inverse[:, : len(log_squares)] * (2.0 / n))
-
-        def upstream(each: Evaluated) -> Any:
-            # d log R = 2 (F a - y) c' / R by the envelope theorem; d log det A = 2 F A^-1.
-            direct = residual.times_coefficients(each)
-            direct *= 2.0 / energy
-            direct += each.features @ weights
-            return direct
-
-        gradient = features.gradient(upstream)
-        slope = lam * small / energy + (lam * float(inverse.trace()) - len(a)) / n
-        return Point(value, gradient, math.exp(level) / lam * slope)
-
-    def value(self, log_squares: Array, level: float = 0.0) -> float:
-        """Return the value alone."""
-        return self._valued(self.rows.evaluated(log_squares), level).value
-
-    def _valued(self, features: Evaluation, level: float) -> _Valued:
-        """Return the value, and what it was computed from."""
-        equations, factor, lam = _factored(features, math.exp(level), JITTER)
-        a, residual = _coefficients(equations, features, factor, lam)
-        energy = max(residual.square() + lam * float(np.vdot(a, a)), LEAST_ENERGY)
+    def _fit(self, log_squares: Array, level: float) -> _Fit:
+        rows, evaluated = self.rows, self.rows.at(log_squares)
+        equations, factor, lam = _factored(rows, evaluated.features, math.exp(level), JITTER)
+        a, residual = _coefficients(rows, evaluated.features, equations, factor, lam)
+        energy = max(_square(rows, residual) + lam * float(np.vdot(a, a)), LEAST_ENERGY)
         complexity = 2.0 * float(np.log(factor.diagonal()).sum()) - len(a) * math.log(lam)
-        spread = energy / (len(self.rows) * self.rows.outputs * self.scale)
-        value = math.log(spread) + complexity / len(self.rows)
-        return _Valued(value, energy, lam, a, residual, factor)
+        spread = energy / (len(rows) * rows.outputs * self.scale)
+        value = math.log(spread) + complexity / len(rows)
+        return _Fit(value, evaluated, a, residual, factor, lam, energy)
+
+    def _point(self, fit: _Fit, log_squares: Array, level: float) -> Point:
+        """Return value and gradients; `level` is log lam."""
+        n, a, lam, inverse = len(self.rows), fit.a, fit.lam, _inverse(fit.factor)
+        weights = self.rows.features.device.array(inverse[:, : len(log_squares)] * (2.0 / n))
+        # d log R = 2 (F a - y) c' / R by the envelope theorem; d log det A = 2 F A^-1.
+        pulled = self._pulled(fit, log_squares)
+        pulled *= 2.0 / fit.energy
+        pulled += fit.evaluated.features @ weights
+        gradient = self.rows.gradient(fit.evaluated, pulled, log_squares)
+        slope = lam * float(np.vdot(a, a)) / fit.energy
+        slope += (lam * float(inverse.trace()) - len(a)) / n
+        return Point(fit.value, gradient, math.exp(level) / lam * slope)
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,92 +198,71 @@ class Interpolation(_OnRows):
 
     def coefficients(self, log_squares: Array) -> Array:
         """Return c, shape (m, q)."""
-        factor = self._factor(self._centres(log_squares))
-        return np.asarray(scipy.linalg.lu_solve(factor, self.target))
+        return self._solved(log_squares)[0]
 
-    def _centres(self, log_squares: Array) -> Evaluated:
-        """Return the kernel values among the centres."""
+    def _solved(self, log_squares: Array) -> tuple[Array, Any, Evaluated]:
+        """Return c, the LU factors of K_cc + alpha I, which is not symmetric, and K_cc."""
         features = self.rows.features
-        block = Block(features.moments(features.centres), None, None)
-        return features.evaluate(block, features.parameters(log_squares))
+        centres = features.at(features.moments(features.centres), log_squares)
+        matrix = features.device.numpy(centres.kernel).copy()
+        matrix[np.diag_indices_from(matrix)] = 1.0 + self.alpha  # exact
+        factor = scipy.linalg.lu_factor(matrix, check_finite=False)
+        return np.asarray(scipy.linalg.lu_solve(factor, self.target)), factor, centres
 
-    def _factor(self, centres: Evaluated) -> Any:
-        """Return the LU factors of K_cc + alpha I, its diagonal exact; K_cc is not symmetric."""
-        matrix = self.rows.features.device.numpy(centres.kernel).copy()
-        matrix[np.diag_indices_from(matrix)] = 1.0 + self.alpha
-        return scipy.linalg.lu_factor(matrix, check_finite=False)
+    def _fit(self, log_squares: Array, level: float) -> _Fit:
+        c, factor, centres = self._solved(log_squares)
+        evaluated = self.rows.at(log_squares)
+        residual = _residual(self.rows, evaluated.features, c)
+        value = _square(self.rows, residual) / (len(self.rows) * self.scale)
+        return _Fit(value, evaluated, c, residual, factor, centres=centres)
 
-    def _at(self, log_squares: Array, level: float) -> Point:
+    def _point(self, fit: _Fit, log_squares: Array, level: float) -> Point:
         """Return value and gradient, by the adjoint of the linear system."""
-        local, device = self.rows.features, self.rows.features.device
-        centres = self._centres(log_squares)
-        factor = self._factor(centres)
-        c = scipy.linalg.lu_solve(factor, self.target)
-        features = self.rows.evaluated(log_squares)
-        residual = _Residual(c, features)
-        gradient = features.gradient(residual.times_coefficients)
+        local, c, centres = self.rows.features, fit.a, fit.centres
+        assert centres is not None
+        pulled = self._pulled(fit, log_squares)
+        gradient = self.rows.gradient(fit.evaluated, pulled, log_squares)
         # c depends on K_cc: with the adjoint z = (K_cc + alpha I)^-T K'(K c - y), dL/dK_cc = -z c'.
-        adjoint = scipy.linalg.lu_solve(factor, residual.pulled(), trans=1)
-        derivative = device.array(-adjoint @ c.T)
+        right = local.device.numpy(fit.evaluated.features.T @ fit.residual)
+        derivative = local.device.array(-scipy.linalg.lu_solve(fit.factor, right, trans=1) @ c.T)
         derivative *= local.slopes(centres)
         derivative[range(len(c)), range(len(c))] = 0.0  # a centre is at distance 0 from itself
-        gradient += local.pull_back(derivative.T @ centres.block.moments, log_squares)
-        scale = len(self.rows) * self.scale
-        return Point(residual.square() / scale, 2.0 / scale * gradient)
+        gradient += local.pull_back(derivative.T @ local.moments(local.centres), log_squares)
+        return Point(fit.value, 2.0 / (len(self.rows) * self.scale) * gradient)
 
 
 Objective = Ridge | Evidence | Interpolation
 """A function of the bandwidths, averaged over rows."""
 
 
-class _Residual:
-    """F a - y of each block, and what follows from it."""
+def _residual(rows: LocalRows, F: Any, a: Array) -> Any:
+    """Return F a - y, shape (n, q), on the device."""
+    return F @ rows.features.device.array(a) - rows.target
 
-    def __init__(self, a: Array, features: Evaluation) -> None:
-        self.features = features
-        self._device = features.features.device
-        self._a = self._device.array(a)
-        self._c = self._device.array(a[: len(features.log_squares)].T)
-        self._kept: tuple[Evaluated | None, Any] = (None, None)
 
-    def of(self, each: Evaluated) -> Any:
-        """Return F a - y, shape (rows, q); that of the last block is kept."""
-        if each is not self._kept[0]:
-            self._kept = each, each.features @ self._a - each.block.target
-        return self._kept[1]
-
-    def times_coefficients(self, each: Evaluated) -> Any:
-        """Return (F a - y) c', shape (rows, m)."""
-        return self.of(each) @ self._c
-
-    def pulled(self) -> Array:
-        """Return F'(F a - y), shape (p, q)."""
-        parts = (self._device.numpy(each.features.T @ self.of(each)) for each in self.features)
-        return np.asarray(sum(parts))
-
-    def square(self) -> float:
-        """Return |F a - y|^2 over all rows."""
-        residuals = (self._device.numpy(self.of(each)) for each in self.features)
-        return sum(float(np.vdot(r, r)) for r in residuals)
+def _square(rows: LocalRows, residual: Any) -> float:
+    """Return |F a - y|^2."""
+    r = rows.features.device.numpy(residual)
+    return float(np.vdot(r, r))
 
 
 def _coefficients(
-    equations: NormalEquations, features: Evaluation, factor: Array, alpha: float
-) -> tuple[Array, _Residual]:
-    """Return (F'F + alpha I)^-1 F'y, and the residual.
+    rows: LocalRows, F: Any, equations: NormalEquations, factor: Array, alpha: float
+) -> tuple[Array, Any]:
+    """Return a = (F'F + alpha I)^-1 F'y, and F a - y.
 
     Where products were rounded, one step of iterative refinement removes most of the error.
     """
     a = _solved(factor, equations.right)
-    residual = _Residual(a, features)
+    residual = _residual(rows, F, a)
     if not equations.rounded:
         return a, residual
-    a = a - _solved(factor, residual.pulled() + alpha * a)
-    return a, _Residual(a, features)
+    a = a - _solved(factor, rows.features.device.numpy(F.T @ residual) + alpha * a)
+    return a, _residual(rows, F, a)
 
 
 def _factored(
-    features: Evaluation, alpha: float, jitter: float
+    rows: LocalRows, F: Any, alpha: float, jitter: float
 ) -> tuple[NormalEquations, Array, float]:
     """Return F'F and F'y, the Cholesky factor of F'F + lam I, and lam.
 
@@ -302,13 +274,13 @@ def _factored(
         lam = alpha + jitter * float(equations.gram.diagonal().mean())
         return equations, cholesky_factor(equations.gram, lam), lam
 
-    equations = features.normal_equations(alpha)
+    equations = rows.normal_equations(F, alpha)
     try:
         return factored(equations)
     except ValueError:
         if not equations.rounded:
             raise
-    return factored(features.normal_equations(0.0))  # nothing is rounded for a penalty of zero
+    return factored(rows.normal_equations(F, 0.0))  # nothing is rounded for a penalty of zero
 
 
 def cholesky_factor(gram: Array, alpha: Array | float) -> Array:
@@ -353,16 +325,12 @@ def ridge_path(gram: Array, right: Array, alphas: Array) -> Array:
     return np.stack([vectors @ each for each in scaled])
 
 
-def _level(x: Array) -> float:
-    """Return log lam within its bounds, the last entry of a packed vector."""
-    return min(max(float(x[-1]), -LARGEST_LEVEL), LARGEST_LEVEL)
-
-
 @dataclass(frozen=True, eq=False)
 class Bandwidths:
     """An objective as a function of one vector: log theta^2, all of them, and log lam.
 
-    They are regularised: plus shrinkage * mean((s_ij - mean_i s_ij)^2).
+    They are regularised: plus shrinkage * mean((s_ij - mean_i s_ij)^2). With a shrinkage of inf,
+    the vector has one bandwidth for each feature, which all centres share.
 
     Parameters
     ----------
@@ -378,54 +346,36 @@ class Bandwidths:
     shrinkage: float = 0.0
     learns_level: bool = False
 
+    @property
+    def shared(self) -> bool:
+        """Whether all centres share their bandwidths."""
+        return math.isinf(self.shrinkage)
+
     def pack(self, log_squares: Array, level: float) -> Array:
-        """Return the vector."""
-        return np.append(log_squares, level) if self.learns_level else log_squares.ravel()
+        """Return the vector; that of shared bandwidths has their mean."""
+        return self._joined(log_squares.mean(axis=0) if self.shared else log_squares, level)
+
+    def _joined(self, values: Array, level: float) -> Array:
+        return np.append(values, level) if self.learns_level else values.ravel()
 
     def unpack(self, x: Array) -> tuple[Array, float]:
         """Return log theta^2 within its bounds, shape (m, d), and log lam."""
-        shape = self.objective.rows.features.centres.shape
-        s = x[: shape[0] * shape[1]].reshape(shape)
-        return s.clip(LOWEST, HIGHEST), _level(x) if self.learns_level else 0.0
+        m, d = self.objective.rows.features.centres.shape
+        s = np.tile(x[:d], (m, 1)) if self.shared else x[: m * d].reshape(m, d)
+        level = min(max(float(x[-1]), -LARGEST_LEVEL), LARGEST_LEVEL) if self.learns_level else 0.0
+        return s.clip(LOWEST, HIGHEST), level
 
     def value_and_gradient(self, x: Array) -> tuple[float, Array]:
         """Return the penalised objective and its gradient."""
         s, level = self.unpack(x)
         point = self.objective.at(s, level)
+        if self.shared:
+            return point.value, self._joined(point.gradient.sum(axis=0), point.level)
         spread = s - s.sum(axis=0) / len(s)
         gradient = point.gradient + (2.0 * self.shrinkage / s.size) * spread
         value = point.value + self.shrinkage * float(np.vdot(spread, spread)) / s.size
-        return value, self.pack(gradient, point.level)
+        return value, self._joined(gradient, point.level)
 
     def sample(self, indices: Indices) -> Bandwidths:
         """Return the problem on some of the rows."""
         return replace(self, objective=self.objective.sample(indices))
-
-
-@dataclass(frozen=True, eq=False)
-class Shared:
-    """An objective as a function of one bandwidth per feature, for all centres, and log lam."""
-
-    objective: Objective
-    learns_level: bool = False
-
-    def pack(self, log_squares: Array, level: float) -> Array:
-        """Return the vector for bandwidths that all centres share: their mean."""
-        row = log_squares.mean(axis=0)
-        return np.append(row, level) if self.learns_level else row
-
-    def unpack(self, x: Array) -> tuple[Array, float]:
-        """Return log theta^2 within its bounds, shape (m, d), and log lam."""
-        m, d = self.objective.rows.features.centres.shape
-        s = np.tile(x[:d].clip(LOWEST, HIGHEST), (m, 1))
-        return s, _level(x) if self.learns_level else 0.0
-
-    def value_and_gradient(self, x: Array) -> tuple[float, Array]:
-        """Return the objective and its gradient."""
-        point = self.objective.at(*self.unpack(x))
-        row = point.gradient.sum(axis=0)
-        return point.value, np.append(row, point.level) if self.learns_level else row
-
-
-Problem = Bandwidths | Shared
-"""What a solver minimises."""

@@ -24,26 +24,17 @@ from pliant.core.validation import (
     plain,
     validate_data,
 )
+from pliant.methods.lab_rbf.base import _FLOATS
 from pliant.methods.lab_rbf.collection import Encode, as_columns
 from pliant.methods.lab_rbf.ensemble import Run
-from pliant.methods.lab_rbf.intervals import (
-    IntervalRegressor,
-    LABRBFErrorModel,
-    learn_errors,
-    powers_of_e,
-)
-from pliant.methods.lab_rbf.kernel import LARGEST, skewness
-from pliant.methods.lab_rbf.members import TINY, clipped
-from pliant.methods.lab_rbf.rows import Table
+from pliant.methods.lab_rbf.features import Table
+from pliant.methods.lab_rbf.intervals import IntervalRegressor, LABRBFErrorModel, learn_errors
+from pliant.methods.lab_rbf.kernel import SMALLEST, skewness
 
-SKEWED_TARGET = 0.9
-"""Skewness of a positive target from which on its logarithm is tried,"""
-
-LEAST_ROWS = 1000
-"""... with at least this many rows, so that held-out losses are reliable,"""
-
+SKEWED_TARGET = 0.9  # Skewness of a positive target from which on its logarithm is tried,
+LEAST_ROWS = 1000  # ... with at least this many rows, so that held-out losses are reliable,
+# ... and learned if it lowers the held-out loss, in the units of y, to below this share.
 GAIN = 0.95
-"""... and learned if it lowers the held-out loss, in the units of y, to below this share."""
 
 
 class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
@@ -67,9 +58,6 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
     n_members : int, default=4
         Number of expansions that are averaged. Each has its own support points and its own
         held-out samples; one whose held-out loss is more than twice the median is left out.
-    n_draws : int, default=1
-        Number of times that each member draws its support points; the best draw on the held-out
-        samples is kept. More members improve a model more than more draws.
     objective : {"mixed", "ridge", "evidence", "interpolation"}, default="mixed"
         Objective of the bandwidths, see `pliant.methods.lab_rbf.objective`: the penalised squared
         error of the ridge fit to all samples; the Gaussian marginal likelihood; the error of a
@@ -109,13 +97,6 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
         Learning rate of Adam, in (0, 1].
     max_seconds : float, optional
         Time limit, after which the best result so far is kept.
-    batch_rows : int, default=8192
-        Samples processed together while bandwidths are learned; memory grows with it.
-    max_bandwidth_rows : int, default=3000
-        Maximum number of samples that bandwidths are learned from. Coefficients are fitted to all.
-    scale : bool, default=True
-        Whether features are mapped to [-1, 1] first, by the minimum and maximum of the training
-        samples. Turn it off only for features that are of about that size.
     dtype : {"float32", "float64"}, default="float32"
         Floating-point type that bandwidths are learned with. float32 takes about half the time, and
         is as accurate: sums of products that rounding would spoil are taken in float64.
@@ -197,8 +178,8 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
     as a sample given twice.
 
     X and y may be Dask collections, whose rows need not fit into memory. Support points, bandwidths
-    and all else that a fit learns come from a seeded sample of at most 50 000 rows (or
-    `max_bandwidth_rows`, if that is more) of all partitions, coefficients from all rows.
+    and all else that a fit learns come from a seeded sample of at most 50 000 rows of
+    all partitions, coefficients from all rows.
     Predictions of a collection are dask arrays, computed partition by partition when they are
     asked for.
 
@@ -238,7 +219,6 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
         *,
         profile: str = "gaussian",
         n_members: int = 4,
-        n_draws: int = 1,
         objective: str = "mixed",
         linear: bool | str = "auto",
         transforms: str | None = "auto",
@@ -251,9 +231,6 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
         max_iter: int = 30,
         learning_rate: float = 0.01,
         max_seconds: float | None = None,
-        batch_rows: int = 8192,
-        max_bandwidth_rows: int = 3000,
-        scale: bool = True,
         dtype: str = "float32",
         device: str = "cpu",
         n_jobs: int | None = None,
@@ -265,7 +242,6 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
         self.n_support = n_support
         self.profile = profile
         self.n_members = n_members
-        self.n_draws = n_draws
         self.objective = objective
         self.linear = linear
         self.transforms = transforms
@@ -278,9 +254,6 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
         self.max_iter = max_iter
         self.learning_rate = learning_rate
         self.max_seconds = max_seconds
-        self.batch_rows = batch_rows
-        self.max_bandwidth_rows = max_bandwidth_rows
-        self.scale = scale
         self.dtype = dtype
         self.device = device
         self.n_jobs = n_jobs
@@ -289,17 +262,19 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Table | None]:
-        X, Y = self._checked(X, y)
-        table, reserved = self._reserve(Table.of(X, Y, sample_weight))
-        self.target_low_, self.target_high_ = table.Y.min(axis=0), table.Y.max(axis=0)
-        half = self.target_high_ / 2 - self.target_low_ / 2
-        narrow = np.flatnonzero(half < TINY)
-        if len(narrow):
-            k = int(narrow[0])
+    def _prepare(
+        self, X: Any, y: Any, sample_weight: Any, *, again: bool
+    ) -> tuple[Table, Table | None]:
+        X, Y = self._checked(X, y, reset=not again)
+        table = Table.of(X, Y, sample_weight)
+        if again:
+            return table, None
+        table, reserved = self._reserve(table)
+        low, high = table.Y.min(axis=0), table.Y.max(axis=0)
+        for k in np.flatnonzero(high / 2 - low / 2 <= SMALLEST):
             which = "y" if self.single_output_ else f"y[:, {k}]"
-            low, high = plain(self.target_low_[k]), plain(self.target_high_[k])
-            got = f"{which} = {low}" if low == high else f"{which} from {low} to {high}"
+            ends = plain(low[k]), plain(high[k])
+            got = f"{which} = {ends[0]}" if low[k] == high[k] else f"{which} from %s to %s" % ends
             raise ValueError(f"expected a target that varies, got {got} in all {len(table)} rows")
         return table, reserved
 
@@ -311,7 +286,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
             self,
             X,
             y,
-            dtype=(np.float64, np.float32),
+            dtype=_FLOATS,
             y_numeric=True,
             multi_output=True,
             ensure_min_samples=2,
@@ -320,27 +295,16 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
         Y = check_targets(y)
         if reset:
             self.single_output_, self.n_outputs_ = Y.ndim == 1, Y[:1].size
-        return X, Y.reshape(len(Y), -1)
+        Y = Y.reshape(len(Y), -1)
+        if Y.shape[1] != self.n_outputs_:
+            raise ValueError(f"expected y with {self.n_outputs_} outputs, got {Y.shape[1]}")
+        return X, Y
 
     def _encoder(self, labels: list[Any]) -> Encode:
         return as_columns
 
-    def _extended(self, table: Table) -> Table:
-        if table.whole is not None:
-            extent = table.whole.extent
-            self.target_low_, self.target_high_ = extent.target_low, extent.target_high
-        return table
-
-    def _checked_again(self, X: Any, y: Any, sample_weight: Any) -> Table:
-        X, Y = self._checked(X, y, reset=False)
-        if Y.shape[1] != self.n_outputs_:
-            raise ValueError(f"expected y with {self.n_outputs_} outputs, got {Y.shape[1]}")
-        table = Table.of(X, Y, sample_weight)
-        low, high = table.Y.min(axis=0), table.Y.max(axis=0)
-        if self.target_transform_ == "log":
-            table = table.with_logarithms()
-        self.target_low_, self.target_high_ = low, high
-        return table
+    def _set_range(self, table: Table) -> None:
+        self.target_low_, self.target_high_ = table.target_ends
 
     @property
     def _single_output(self) -> bool:
@@ -401,17 +365,14 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
         if not return_std:
             return self._in_range(self._mean(X))
         errors = self._checked_errors()
-        mean, spread = self._mean_and_spread(self._blocks(X), errors.unit)
+        mean, spread = self._mean_and_spread(self._points(X), errors.unit)
         scale, z = errors.scale(spread), errors.sample()
         if self.target_transform_ == "log":
-            unit = 2.0 ** np.floor(np.log2(self.target_high_))  # exact, and squares are numbers
-            centre = powers_of_e(mean) / unit
-            apart = (powers_of_e(mean + scale * each) / unit - centre for each in z)
-            with np.errstate(over="ignore"):
-                spread = unit * np.sqrt(sum(each**2 for each in apart) / len(z))
-            return self._in_range(mean), self._shaped(np.minimum(spread, LARGEST))
-        with np.errstate(over="ignore"):
-            deviations = clipped(scale * np.sqrt((z**2).mean(axis=0)))
+            centre = np.exp(mean)
+            apart = (np.exp(mean + scale * each) - centre for each in z)
+            deviations = np.sqrt(sum(each**2 for each in apart) / len(z))
+        else:
+            deviations = scale * np.sqrt((z**2).mean(axis=0))
         return self._in_range(mean), self._shaped(deviations)
 
     def _reserve(self, table: Table) -> tuple[Table, Table | None]:
@@ -431,7 +392,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, IntervalRegressor):
 
     def _in_range(self, mean: Array) -> Array:
         """Return predictions in the units of y."""
-        predicted = powers_of_e(mean) if self.target_transform_ == "log" else mean
+        predicted = np.exp(mean) if self.target_transform_ == "log" else mean
         return self._shaped(predicted.clip(self.target_low_, self.target_high_))
 
     def _response(self, values: Array) -> Array:

@@ -16,9 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import RandomState
 
+from pliant.core.device import Device
 from pliant.core.progress import Progress
 from pliant.core.typing import Array, Indices
-from pliant.methods.lab_rbf import adam, step_capped
+from pliant.methods.lab_rbf import solvers
+from pliant.methods.lab_rbf.features import LocalFeatures, LocalRows, Table
 from pliant.methods.lab_rbf.kernel import PROFILES
 from pliant.methods.lab_rbf.objective import (
     HIGHEST,
@@ -27,36 +29,20 @@ from pliant.methods.lab_rbf.objective import (
     Evidence,
     Interpolation,
     Objective,
-    Problem,
     Ridge,
-    Shared,
     ridge_path,
 )
-from pliant.methods.lab_rbf.rows import Block, Device, LocalFeatures, LocalRows, Table
 
-TOL = 1e-4
-"""Relative gain of a step below which it does not pay on held-out rows."""
-
+TOL = 1e-4  # Relative gain of a step below which it does not pay on held-out rows.
+# First values of theta^2 d, the same for all centres and features, that are tried.
 WIDTHS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-"""First values of theta^2 d, the same for all centres and features, that are tried."""
-
-GROWTHS = 5
-"""Number of times that support points are added where errors are large."""
-
-ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
-"""Ridge penalties that the held-out rows choose from."""
-
-SHRINKAGES = (1e-1, 1e-2, 1e-3, 1e-4)
-"""Shrinkage penalties of the stages."""
-
+GROWTHS = 5  # Number of times that support points are added where errors are large.
+ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)  # Ridge penalties that the held-out rows choose from.
+SHRINKAGES = (1e-1, 1e-2, 1e-3, 1e-4)  # Shrinkage penalties of the stages.
+# Fewer support points than this need less ridge and shrinkage while bandwidths are learned.
 FEW = 150
-"""Fewer support points than this need less ridge and shrinkage while bandwidths are learned."""
-
-RIGID = 1e6
-"""A shrinkage of at least this leaves one bandwidth for each feature."""
-
-LARGE = 4000
-"""Number of rows from which on more support points are taken by default."""
+RIGID = 1e6  # A shrinkage of at least this leaves one bandwidth for each feature.
+LARGE = 4000  # Number of rows from which on more support points are taken by default.
 
 Layer = Callable[[Array, Table, Array], Array]
 """(features, their rows, features of other rows) -> predictions of these other rows."""
@@ -76,7 +62,6 @@ class Recipe:
     """
 
     n_support: int
-    n_draws: int
     objective: str
     linear: bool
     alpha: float
@@ -86,29 +71,22 @@ class Recipe:
     support: str | Indices
     solver: str
     max_iter: int
-    batch_rows: int
     learning_rate: float
     initial_bandwidth: float | None
 
     @classmethod
     def of(
-        cls,
-        parameters: Mapping[str, Any],
-        k: int,
-        support: str | Indices,
-        *,
-        n_rows: int,
-        weight: float,
+        cls, parameters: Mapping[str, Any], k: int, support: str | Indices, table: Table
     ) -> Recipe:
         """Return how the k-th member of a model is learned, k = 0, 1, ..., given its parameters.
 
-        `support` is how support points are chosen, or which they are. The table has `n_rows` rows,
-        whose mean weight is `weight`; ridge penalties that are chosen grow with it.
+        `support` is how support points are chosen, or which they are. Ridge penalties that are
+        chosen grow with the mean weight of a row.
         """
         p: dict[str, Any] = {
             name: None if is_automatic(value) else value for name, value in parameters.items()
         }
-        objective = p["objective"]
+        n_rows, weight, objective = len(table), table.mean_weight, p["objective"]
         if objective == "mixed":
             objective = "evidence" if k % 2 and n_rows < LARGE else "ridge"
         default = 400 if n_rows >= LARGE else max(1, min(200, n_rows // 3))
@@ -126,7 +104,6 @@ class Recipe:
         first = p["initial_bandwidth"]
         return cls(
             n_support=n_support,
-            n_draws=p["n_draws"] if isinstance(support, str) else 1,
             objective=objective,
             linear=linear if p["linear"] is None else bool(p["linear"]),
             alpha=alpha,
@@ -134,12 +111,8 @@ class Recipe:
             shrinkages=shrinkages,
             support=support,
             initial_bandwidth=None if first is None else float(first),
-            **{name: p[name] for name in _AS_GIVEN},
+            **{name: p[name] for name in ("profile", "solver", "max_iter", "learning_rate")},
         )
-
-
-_AS_GIVEN = ("profile", "solver", "max_iter", "batch_rows", "learning_rate")
-"""Parameters of a model that all its members take as they are."""
 
 
 def is_automatic(value: object) -> bool:
@@ -150,15 +123,15 @@ def is_automatic(value: object) -> bool:
 class Stage(NamedTuple):
     """Bandwidths with the ridge penalty that suits them, and their held-out loss.
 
-    `loss` is nan and `predicted`, the held-out predictions of shape (n_held_out, q), None without
-    held-out rows.
+    `level` is log lam. `loss` is nan and `predicted`, the held-out predictions of shape
+    (n_held_out, q), None without held-out rows.
     """
 
     log_squares: Array
     level: float
     alpha: float
     shrinkage: float
-    loss: float
+    loss: float = math.nan
     predicted: Array | None = None
 
 
@@ -180,15 +153,6 @@ class Learned(NamedTuple):
     layered: Array | None
 
 
-class Begun(NamedTuple):
-    """What an earlier fit has learned: mapped centres and log theta^2, shape (m, d), and so on."""
-
-    centres: Array
-    log_squares: Array
-    level: float
-    shrinkage: float
-
-
 @dataclass(eq=False)
 class Trainer:
     """Learns the bandwidths of one expansion.
@@ -197,31 +161,42 @@ class Trainer:
     validation rows, if there are any, and `loss` takes predictions of these, shape (n_held_out, q).
     `callback` is called with a `Progress` after each step; True ends learning with the best so far,
     and sets `stopped`. `layer` predicts the validation rows where the coefficients are not those of
-    a ridge fit. `begun` is what to go on from. `history` is the objective after each step.
+    a ridge fit. `begun` are the mapped centres and the last stage of an earlier fit, to go on from.
     """
 
     recipe: Recipe
     rows: Table
     held_out: Table | None
-    loss: Callable[[Array], float]
+    loss: Callable[[Array], float] | None
     device: Device
     rng: RandomState
-    callback: Callable[[Progress], Any]
+    callback: Callable[[Progress], object]
     layer: Layer | None = None
-    begun: Begun | None = None
+    begun: tuple[Array, Stage] | None = None
     history: list[float] = field(default_factory=list)
     stopped: bool = False
 
     def train(self, everything: Table | None) -> Learned:
         """Return the learned bandwidths; the last stage takes the rows `everything`, if given."""
         if self.begun is not None:
-            chosen, objective, best = self._continue(self.begun)
+            chosen = np.zeros(0, dtype=np.intp)
+            objective = self._objective(self.rows, chosen)
+            _, (s, level, _, shrinkage, *_) = self.begun
+            start = s.clip(LOWEST, HIGHEST), level
+            point = self._minimise(objective, shrinkage, start, self.recipe.max_iter)
+            best = self._validated(objective, *point, shrinkage)
+        elif self._grows:
+            chosen, start = self._grow()
+            objective = self._objective(self.rows, chosen)
+            best = self._path(objective, start)
         else:
-            draws = [self._draw() for _ in range(self.recipe.n_draws)]
-            chosen, objective, best = min(draws, key=lambda draw: draw[2].loss)
-        mean, layered = self.rows.mean(), self._layered(objective, best)
+            support = self.recipe.support
+            chosen = self._choose(support) if isinstance(support, str) else support
+            objective = self._objective(self.rows, chosen)
+            best = self._path(objective, self._start(objective))
+        mean, layered = self.rows.mean, self._layered(objective, best)
         if everything is not None and not self.stopped:
-            objective, mean = self._objective(everything, chosen), everything.mean()
+            objective, mean = self._objective(everything, chosen), everything.mean
             start = best.log_squares, best.level
             half = -(-self.recipe.max_iter // 2)  # rounded up: it starts where another stage ended
             s, level = self._minimise(objective, best.shrinkage, start, half)
@@ -230,14 +205,6 @@ class Trainer:
         if isinstance(objective, Interpolation):
             coefficients = objective.coefficients(best.log_squares)
         return Learned(best, chosen, self.history, coefficients, mean, layered)
-
-    def _continue(self, begun: Begun) -> tuple[Indices, Objective, Stage]:
-        """Return the result of more steps at the shrinkage penalty of an earlier fit."""
-        none = np.zeros(0, dtype=np.intp)
-        objective = self._objective(self.rows, none)
-        start = begun.log_squares.clip(LOWEST, HIGHEST), begun.level
-        point = self._minimise(objective, begun.shrinkage, start, self.recipe.max_iter)
-        return none, objective, self._validated(objective, *point, begun.shrinkage)
 
     def _layered(self, objective: Objective, stage: Stage) -> Array | None:
         """Return what the last layer predicts for the validation rows."""
@@ -249,18 +216,6 @@ class Trainer:
         )
         return self.layer(features, self.rows, held_out)
 
-    def _draw(self) -> tuple[Indices, Objective, Stage]:
-        """Draw support points; return their places, the objective, and the best stage."""
-        support = self.recipe.support
-        if self._grows:
-            chosen, start = self._grow()
-            objective = self._objective(self.rows, chosen)
-        else:
-            chosen = self._choose(support) if isinstance(support, str) else support
-            objective = self._objective(self.rows, chosen)
-            start = self._start(objective)
-        return chosen, objective, self._path(objective, start)
-
     @property
     def _grows(self) -> bool:
         """Whether support points are added while bandwidths are learned."""
@@ -268,11 +223,11 @@ class Trainer:
 
     def _objective(self, sample: Table, chosen: Indices) -> Objective:
         """Return the objective on a sample; the centres are training rows, or those of `begun`."""
-        r, begun = self.recipe, self.begun
-        centres = self.rows.X[chosen] if begun is None else begun.centres
+        r = self.recipe
+        centres = self.rows.X[chosen] if self.begun is None else self.begun[0]
         features = LocalFeatures(centres, PROFILES[r.profile], r.linear, self.device)
-        mean = sample.mean()
-        rows = LocalRows.of(features, sample.X, sample.Y - mean, sample.weights, r.batch_rows)
+        mean = sample.mean
+        rows = LocalRows.of(features, sample.X, sample.Y - mean, sample.weights)
         scale = max(rows.square(), np.finfo(np.float64).tiny)
         if r.objective == "evidence":
             return Evidence(rows, scale)
@@ -317,21 +272,18 @@ class Trainer:
         """Run the solver; a shrinkage of inf means one bandwidth for each feature."""
         if self.stopped:
             return start
-        learns_level = self.recipe.objective == "evidence"
-        problem: Problem = Bandwidths(objective, shrinkage, learns_level)
-        if math.isinf(shrinkage):
-            problem = Shared(objective, learns_level)
-        x, record = problem.pack(*start), self._record
-        if self.recipe.solver == "lbfgs" or isinstance(problem, Shared):
-            result = step_capped.solve(problem, x, tol=TOL, max_iter=max_iter, callback=record)
+        r, record = self.recipe, self._record
+        problem = Bandwidths(objective, shrinkage, r.objective == "evidence")
+        x = problem.pack(*start)
+        if r.solver == "lbfgs" or problem.shared:
+            result = solvers.descend(problem, x, tol=TOL, max_iter=max_iter, callback=record)
         else:
-            n_rows, rate = len(objective.rows), self.recipe.learning_rate
-            result = adam.solve(
+            result = solvers.adam(
                 problem,
                 x,
-                n_rows=n_rows,
+                n_rows=len(objective.rows),
                 rng=self.rng,
-                rate=rate,
+                rate=r.learning_rate,
                 max_iter=max_iter,
                 callback=record,
             )
@@ -347,10 +299,10 @@ class Trainer:
         """Return the bandwidths with the best ridge penalty on the validation rows."""
         fixed = self.recipe.objective == "interpolation"
         alphas = (self.recipe.alpha,) if fixed else self.recipe.alphas
-        if self.held_out is None:
-            return Stage(s, level, alphas[0], shrinkage, math.nan)
+        if self.held_out is None or self.loss is None:
+            return Stage(s, level, alphas[0], shrinkage)
         features = _features(objective, self.held_out.X, s)
-        mean, device = self.rows.mean(), self.device
+        mean, device = self.rows.mean, self.device
         predictions = [
             mean + device.numpy(features @ device.array(a))
             for a in self._coefficients(objective, s, alphas)
@@ -363,7 +315,8 @@ class Trainer:
         """Return the coefficients for each ridge penalty, shape (len(alphas), p, q)."""
         if isinstance(objective, Interpolation):
             return objective.coefficients(s)[None]
-        gram, right, _ = objective.rows.evaluated(s).normal_equations(min(alphas))
+        rows = objective.rows
+        gram, right, _ = rows.normal_equations(rows.at(s).features, min(alphas))
         return ridge_path(gram, right, np.array(alphas))
 
     def _choose(self, strategy: str, n_support: int | None = None) -> Indices:
@@ -392,14 +345,9 @@ class Trainer:
 
     def _worst(self, objective: Objective, s: Array, chosen: Indices, count: int) -> Indices:
         """Return the rows with the largest errors, each at a point that is not chosen already."""
-        X, device = self.rows.X, self.device
+        X, rows, device = self.rows.X, objective.rows, self.device
         a = device.array(self._coefficients(objective, s, (self.recipe.alpha,))[0])
-        errors = np.vstack(
-            [
-                device.numpy(each.features @ a - each.block.target)
-                for each in objective.rows.evaluated(s)
-            ]
-        )
+        errors = device.numpy(rows.at(s).features @ a - rows.target)
         order = np.argsort(-(errors**2).sum(axis=1), kind="stable")
         order = order[~np.isin(order, chosen)]
         _, places = np.unique(np.vstack([X[chosen], X[order]]), axis=0, return_index=True)
@@ -410,8 +358,7 @@ class Trainer:
 def _features(objective: Objective, X: Array, log_squares: Array) -> Any:
     """Return the features of points, on the device, not weighted."""
     local = objective.rows.features
-    block = Block(local.moments(X), None, None)
-    return local.evaluate(block, local.parameters(log_squares)).features
+    return local.at(local.moments(X), log_squares).features
 
 
 def _distant(X: Array, Y: Array, count: int, rng: RandomState) -> Indices:
@@ -435,15 +382,9 @@ def _distant(X: Array, Y: Array, count: int, rng: RandomState) -> Indices:
     return np.unique(drawn)
 
 
-def _sorted(X: Array, Y: Array, count: int, rng: RandomState) -> Indices:
-    """Sort by the (first) target and take evenly."""
-    order = np.argsort(Y[:, 0], kind="stable")
-    return np.sort(order[np.linspace(0, len(order) - 1, count).round().astype(np.intp)])
-
-
 def _random(X: Array, Y: Array, count: int, rng: RandomState) -> Indices:
     return np.sort(rng.choice(len(X), count, replace=False))
 
 
-STRATEGIES = {"kmeans++": _distant, "residual": _random, "sorted": _sorted, "random": _random}
-"""How support points are chosen among different points; "residual" begins at random."""
+# How support points are chosen among different points; "residual" begins at random.
+STRATEGIES = {"kmeans++": _distant, "residual": _random, "random": _random}
