@@ -66,7 +66,7 @@ class DANKClassifier(BaseHadamard, SVMClassifier):
     n_neighbors : int, default=5
         Number of neighbours of a new point for "smooth", >= 1.
     tol : float, default=1e-4
-        Certified gap, > 0, relative to ``gap_unit_`` + abs(objective less its constant).
+        Certified gap, > 0, relative to 1 + abs(objective less its constant).
     max_iter : int, default=-1
         Maximum number of two-coordinate steps, for the plain SVM, for DANK and for each part
         separately; -1 for no limit. Unscaled features, or a linear or polynomial kernel, with C
@@ -104,11 +104,6 @@ class DANKClassifier(BaseHadamard, SVMClassifier):
         Number of parts that are solved at once, in threads or on the backend of
         `joblib.parallel_config`. Each worker may take ``cache_mb``. Callbacks are called after
         each part.
-    checkpoint : str or Path, optional
-        A folder (with one for each pair of classes in it) where finished parts are kept, and the
-        state of a refinement every 30 s and at its end. The next fit with the same data and
-        parameters continues from there; one with others raises an error. Only with
-        ``partition``.
     class_weight : dict or "balanced", optional
         Factors of C, each > 0.
     random_state : int, RandomState or None, default=None
@@ -135,8 +130,6 @@ class DANKClassifier(BaseHadamard, SVMClassifier):
         The dual objective, a lower bound of the optimum, with its constant.
     dual_gap_ : float
         The optimum is at most objective_ + dual_gap_; nan if the Gram matrix is not PSD.
-    gap_unit_ : float
-        The unit of the objective in ``tol``: 1, or the gap at beta = 0 if less, as with a tiny C.
     objective_constant_ : float
         The part of objective_ that no coefficient changes, eta_ (tau n - tau^2/4); 0 where eta_
         is inf.
@@ -212,7 +205,6 @@ class DANKClassifier(BaseHadamard, SVMClassifier):
         prediction: str = "part",
         refine: bool = False,
         n_jobs: int | None = None,
-        checkpoint: Any = None,
         class_weight: Any = None,
         random_state: Any = None,
         verbose: bool = False,
@@ -235,7 +227,6 @@ class DANKClassifier(BaseHadamard, SVMClassifier):
         self.prediction = prediction
         self.refine = refine
         self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
         self.class_weight = class_weight
         self.random_state = random_state
         self.verbose = verbose
@@ -284,7 +275,7 @@ class DANKRegressor(BaseHadamard, SVMRegressor):
     n_neighbors : int, default=5
         Number of neighbours of a new point for "smooth", >= 1.
     tol : float, default=1e-4
-        Certified gap, > 0, relative to ``gap_unit_`` + abs(objective less its constant).
+        Certified gap, > 0, relative to 1 + abs(objective less its constant).
     max_iter : int, default=-1
         Maximum number of two-coordinate steps, for the plain SVM, for DANK and for each part
         separately; -1 for no limit. Unscaled features, or a linear or polynomial kernel, with C
@@ -320,10 +311,6 @@ class DANKRegressor(BaseHadamard, SVMRegressor):
         Number of parts that are solved at once, in threads or on the backend of
         `joblib.parallel_config`. Each worker may take ``cache_mb``. Callbacks are called after
         each part.
-    checkpoint : str or Path, optional
-        A folder where finished parts are kept, and the state of a refinement every 30 s and at its
-        end. The next fit with the same data and parameters continues from there; one with others
-        raises an error. Only with ``partition``.
     random_state : int, RandomState or None, default=None
         Seed of the first centres of k-means. Without parts nothing is random.
     epsilon : float, default=0.1
@@ -364,8 +351,6 @@ class DANKRegressor(BaseHadamard, SVMRegressor):
     dual_gap_ : float
         The optimum is at most objective_ + dual_gap_, in the same units; nan if the Gram matrix is
         not PSD.
-    gap_unit_ : float
-        The unit of the objective in ``tol``: 1, or the gap at beta = 0 if less, as with a tiny C.
 
     References
     ----------
@@ -407,7 +392,6 @@ class DANKRegressor(BaseHadamard, SVMRegressor):
         prediction: str = "part",
         refine: bool = False,
         n_jobs: int | None = None,
-        checkpoint: Any = None,
         random_state: Any = None,
         verbose: bool = False,
     ) -> None:
@@ -431,6 +415,5 @@ class DANKRegressor(BaseHadamard, SVMRegressor):
         self.prediction = prediction
         self.refine = refine
         self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose

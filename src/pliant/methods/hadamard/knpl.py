@@ -54,7 +54,7 @@ class KNPLClassifier(BaseHadamard, SVMClassifier):
         "auto" is \|alpha\|^2 of the plain SVM, the scale that DANK uses; inf gives the plain
         SVM.
     tol : float, default=1e-4
-        Certified gap, > 0, relative to ``gap_unit_`` + abs(objective).
+        Certified gap, > 0, relative to 1 + abs(objective).
     max_seconds : float, optional
         Time limit, > 0. After it the fit keeps the best solution so far and warns of the
         remaining gap; parts that were not begun predict the intercept.
@@ -80,10 +80,6 @@ class KNPLClassifier(BaseHadamard, SVMClassifier):
         Number of parts that are solved at once, in threads or on the backend of
         `joblib.parallel_config`. Each worker may take ``cache_mb``. Callbacks are called after
         each part.
-    checkpoint : str or Path, optional
-        A folder (with one for each pair of classes in it) where finished parts are kept. The next
-        fit with the same data and parameters continues from there; one with others raises an
-        error. Only with ``partition``.
     random_state : int, RandomState or None, default=None
         Seed of the first centres of k-means. Without parts nothing is random.
     verbose : bool, default=False
@@ -103,8 +99,6 @@ class KNPLClassifier(BaseHadamard, SVMClassifier):
         The b of f(x).
     dual_gap_ : float
         The optimum is at most objective_ + dual_gap_; nan if the Gram matrix is not PSD.
-    gap_unit_ : float
-        The unit of the objective in ``tol``: 1, or the gap at beta = 0 if less, as with a tiny C.
     n_features_in_ : int
         Number of features seen during fit.
     eta_ : float
@@ -177,7 +171,6 @@ class KNPLClassifier(BaseHadamard, SVMClassifier):
         n_parts: int | str = "auto",
         prediction: str = "part",
         n_jobs: int | None = None,
-        checkpoint: Any = None,
         class_weight: Any = None,
         random_state: Any = None,
         verbose: bool = False,
@@ -198,7 +191,6 @@ class KNPLClassifier(BaseHadamard, SVMClassifier):
         self.n_parts = n_parts
         self.prediction = prediction
         self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
         self.class_weight = class_weight
         self.random_state = random_state
         self.verbose = verbose
@@ -240,7 +232,7 @@ class KNPLRegressor(BaseHadamard, SVMRegressor):
     n_neighbors : int, default=5
         Number of neighbours of a new point for "smooth", >= 1.
     tol : float, default=1e-4
-        Certified gap, > 0, relative to ``gap_unit_`` + abs(objective).
+        Certified gap, > 0, relative to 1 + abs(objective).
     max_iter : int, default=-1
         Maximum number of two-coordinate steps, for the plain SVM, for KNPL and for each part
         separately; -1 for no limit. Unscaled features, or a linear or polynomial kernel, with C
@@ -271,9 +263,6 @@ class KNPLRegressor(BaseHadamard, SVMRegressor):
         Number of parts that are solved at once, in threads or on the backend of
         `joblib.parallel_config`. Each worker may take ``cache_mb``. Callbacks are called after
         each part.
-    checkpoint : str or Path, optional
-        A folder where finished parts are kept. The next fit with the same data and parameters
-        continues from there; one with others raises an error. Only with ``partition``.
     epsilon : float, default=0.1
         Errors up to this size cost nothing, >= 0, in units of the scaled target.
     scale_target : bool, default=True
@@ -315,8 +304,6 @@ class KNPLRegressor(BaseHadamard, SVMRegressor):
     dual_gap_ : float
         The optimum is at most objective_ + dual_gap_, in the same units; nan if the Gram matrix is
         not PSD.
-    gap_unit_ : float
-        The unit of the objective in ``tol``: 1, or the gap at beta = 0 if less, as with a tiny C.
 
     References
     ----------
@@ -357,7 +344,6 @@ class KNPLRegressor(BaseHadamard, SVMRegressor):
         n_parts: int | str = "auto",
         prediction: str = "part",
         n_jobs: int | None = None,
-        checkpoint: Any = None,
         random_state: Any = None,
         verbose: bool = False,
     ) -> None:
@@ -379,6 +365,5 @@ class KNPLRegressor(BaseHadamard, SVMRegressor):
         self.n_parts = n_parts
         self.prediction = prediction
         self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose

@@ -29,9 +29,6 @@ from scipy.optimize import brentq
 from pliant.core.typing import Array
 from pliant.methods.svm.rows import BorderedRows, DenseRows, Rows
 
-LEAST_UNIT = 1e-9
-"""Smallest unit of an objective, a share of the sum of the sizes of its terms."""
-
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
@@ -87,20 +84,6 @@ class MarginDual:
     quartic: float = 0.0
     psd: bool = True
     total: float = 0.0
-
-    @property
-    def unit(self) -> float:
-        """The unit of the objective, in which gaps are small or large: 1, or less with a tiny C.
-
-        The objective is at most the gap at beta = 0, which is where it begins; so the unit is that
-        gap where it is below 1. Below `LEAST_UNIT` of its terms' sizes, rounding hides all gaps.
-        """
-        zero = np.zeros_like(self.linear)
-        with np.errstate(over="ignore", invalid="ignore"):
-            begin = self.bound(zero, 0.0, zero).slope
-            sizes = (self.upper - self.lower) @ (np.abs(self.linear) + self.epsilon)
-            unit = max(begin, LEAST_UNIT * float(sizes), float(np.finfo(np.float64).tiny))
-        return unit if unit < 1.0 and not self.total else 1.0
 
     def with_quartic(self, quartic: float) -> MarginDual:
         """Return the same problem with another weight of the quartic term."""
@@ -159,7 +142,7 @@ class MarginDual:
         terms = (
             loss + self.epsilon * np.abs(beta) - beta * residual
         )  # each >= 0, except for rounding
-        return float(np.maximum(0.0, terms.sum()))  # nan stays nan
+        return float(np.maximum(0.0, terms.sum()))
 
 
 def best_intercept(
@@ -194,9 +177,8 @@ def better_start(dual: MarginDual, beta: Array, growth: float) -> Array:
     """
     u, v = dual.fields(beta)
     scaled = growth * beta
-    with np.errstate(over="ignore", invalid="ignore"):
-        value = dual.value(scaled, (growth * u, growth * (growth * v)))
-        own = dual.value(beta, (u, v))
+    value = dual.value(scaled, (growth * u, growth * (growth * v)))
+    own = dual.value(beta, (u, v))
     if growth != 1.0 and own > value and ((dual.lower <= beta) & (beta <= dual.upper)).all():
         scaled, value = beta, own
     return scaled if value > 0.0 else np.zeros_like(beta)
@@ -246,7 +228,7 @@ def best_multiple(dual: MarginDual, beta: Array) -> tuple[Array, tuple[Array, Ar
     """Return the t beta, t in [0, 1], that maximises h, and its fields.
 
     Coefficients that were learned part by part go too far where the parts overlap. Along the ray
-    h is t gain - (t^2/2) beta'u - (c t^4/4) (beta^2)'v. Where a term overflows, t is 0.
+    h is t gain - (t^2/2) beta'u - (c t^4/4) (beta^2)'v.
     """
     u, v = dual.fields(beta)
     gain, bend, quartic = dual.gain(beta), float(beta @ u), dual.quartic * float(beta**2 @ v)
@@ -255,7 +237,7 @@ def best_multiple(dual: MarginDual, beta: Array) -> tuple[Array, tuple[Array, Ar
         return gain - bend * t - quartic * t**3
 
     t = 1.0
-    if gain <= 0.0 or not np.isfinite([gain, bend, quartic]).all():
+    if gain <= 0.0:
         t, u, v = 0.0, np.zeros_like(u), np.zeros_like(v)
     elif slope(1.0) < 0.0:
         t = float(brentq(slope, 0.0, 1.0))
