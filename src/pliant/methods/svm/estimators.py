@@ -6,12 +6,14 @@ A family of methods states its problem and runs its solver in `_learn`. The rest
 
 from __future__ import annotations
 
+import inspect
+import re
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import combinations
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +49,8 @@ from pliant.methods.svm.dual import MarginDual, svc_dual, svr_dual
 from pliant.methods.svm.expansion import expansion, votes
 from pliant.methods.svm.rows import DenseRows, Rows
 from pliant.methods.svm.task import Task, WarmStart
+
+Kind = TypeVar("Kind", bound=type[Any])
 
 
 def _check_step_limit(name: str, value: Any) -> None:
@@ -466,3 +470,32 @@ def scaled_target(y: Array, scale_target: bool) -> tuple[Array, float, float]:
         raise ValueError(f"expected a target that varies, got y = {centre:g} in all {len(y)} rows")
     scale = spread if scale_target else 1.0
     return (y - centre) / scale, centre, scale
+
+
+def documented_as(other: type[Any], *, without: Sequence[str] = ()) -> Callable[[Kind], Kind]:
+    """Complete the docstring of a class by that of a similar one.
+
+    Parameters and attributes that the class does not describe itself are described as `other`
+    describes them; of the attributes, those in `without` are not there.
+    """
+
+    def complete(kind: Kind) -> Kind:
+        if kind.__doc__ and other.__doc__:
+            doc, model = inspect.cleandoc(kind.__doc__), inspect.cleandoc(other.__doc__)
+            for section in ("Parameters", "Attributes"):
+                own, theirs = _entries(doc, section), _entries(model, section)
+                known = {**theirs, **own}
+                names = [name for name in known if name not in without]
+                if section == "Parameters":
+                    names = list(inspect.signature(kind).parameters)
+                doc = doc.replace("\n".join(own.values()), "\n".join(known[n] for n in names))
+            kind.__doc__ = doc
+        return kind
+
+    return complete
+
+
+def _entries(doc: str, section: str) -> dict[str, str]:
+    """Return the entries of a section of a docstring by their names."""
+    body = re.split(rf"^{section}\n-+\n", doc, flags=re.MULTILINE)[1].split("\n\n")[0]
+    return {entry.split(" : ")[0]: entry for entry in re.split(r"\n(?=\S)", body)}
