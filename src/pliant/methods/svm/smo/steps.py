@@ -76,8 +76,6 @@ def ascend(
             return done
         _gains(gram[i], curvature, shrink, beta, i, rise[i], c, gain)
         j = _largest(gain)
-        if not gain[j] > 0.0:  # the squares of the rates are too small for floats
-            j = worst
         room = min(upper[i] - beta[i], beta[j] - lower[j])
         pair = Pair(
             beta[i], beta[j], diagonal[i], diagonal[j], float(gram[i, j]), v[i], v[j], c
