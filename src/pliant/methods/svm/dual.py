@@ -27,7 +27,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from pliant.core.typing import Array
-from pliant.methods.svm.rows import BorderedRows, DenseRows, Rows
+from pliant.methods.svm.rows import Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,11 +105,6 @@ class MarginDual:
         u, v = self.fields(beta) if fields is None else fields
         quartic = 0.25 * self.quartic * (beta**2) @ v
         return float(self.gain(beta) - 0.5 * (beta @ u) - quartic)
-
-    def gradient(self, beta: Array, fields: tuple[Array, Array] | None = None) -> Array:
-        """Return the gradient of the smooth part (all but epsilon |beta|_1), shape (n,)."""
-        u, v = self.fields(beta) if fields is None else fields
-        return self.linear - u - self.quartic * beta * v
 
     def certificate(self, beta: Array, fields: tuple[Array, Array] | None = None) -> Certificate:
         """Return the tightest bound on the optimum that a feasible `beta` gives."""
@@ -191,37 +186,18 @@ def without_intercept(dual: MarginDual) -> MarginDual:
     the others at no cost: its row of K is zero, as are its p and epsilon, and its bounds are
     never reached. The certificate's intercept is then exactly zero.
 
-    Parameters
-    ----------
-    dual : MarginDual
-        Of n coordinates; a Gram matrix that is kept whole is copied.
-
-    Returns
-    -------
-    MarginDual
-        Of n + 1 coordinates.
+    A Gram matrix that is kept whole is copied.
     """
     n = len(dual.rows)
     reach = 1.0 + 2.0 * float(dual.upper.sum() - dual.lower.sum())
     return replace(
         dual,
-        rows=_bordered(dual.rows),
+        rows=dual.rows.bordered(),
         linear=np.append(dual.linear, 0.0),
         lower=np.append(dual.lower, -reach),
         upper=np.append(dual.upper, reach),
         epsilon=np.append(np.broadcast_to(dual.epsilon, n), 0.0),
     )
-
-
-def _bordered(rows: Rows) -> Rows:
-    """Return the rows of K with a row and a column of zeros."""
-    if rows.room is not None:
-        return BorderedRows(rows)
-    n = len(rows)
-    square = rows.square(np.arange(n))
-    gram = np.zeros((n + 1, n + 1), dtype=square.dtype)
-    gram[:n, :n] = square
-    return DenseRows(gram)
 
 
 def best_multiple(dual: MarginDual, beta: Array) -> tuple[Array, tuple[Array, Array]]:

@@ -5,7 +5,11 @@ made them. `DenseRows` holds the whole matrix; `CachedRows` computes rows on dem
 that are used most.
 """
 
-from pliant.methods.svm.rows.cached import CachedRows
-from pliant.methods.svm.rows.dense import BorderedRows, DenseRows, Pause, Rows
+from typing import TypeAlias
 
-__all__ = ["BorderedRows", "CachedRows", "DenseRows", "Pause", "Rows"]
+from pliant.methods.svm.rows.cached import CachedRows
+from pliant.methods.svm.rows.dense import DenseRows, Pause
+
+Rows: TypeAlias = DenseRows | CachedRows
+
+__all__ = ["CachedRows", "DenseRows", "Pause", "Rows"]

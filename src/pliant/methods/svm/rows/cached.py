@@ -93,6 +93,8 @@ class CachedRows:
         32 MB (64 MB in float64) are used besides.
     dtype : float32 or float64
         The precision of the matrix, kept or not. Sums are float64.
+    border : bool
+        Whether the matrix has one more row and column, of zeros.
 
     Attributes
     ----------
@@ -112,19 +114,27 @@ class CachedRows:
         X: Array,
         cache_mb: float = 200.0,
         dtype: npt.DTypeLike = np.float64,
+        border: bool = False,
     ) -> None:
-        self.dtype, self.X, self.kernel = np.dtype(dtype), X, kernel
-        n, entries = len(X), int(cache_mb * 2**20) // self.dtype.itemsize
+        self.dtype, self.kernel, self._cache_mb = np.dtype(dtype), kernel, cache_mb
+        self.X = np.vstack([X, X[:1]]) if border else X  # values of the last one become zero
+        self._border = len(X) if border else None
+        n, entries = len(self.X), int(cache_mb * 2**20) // self.dtype.itemsize
         self.room: int = min(max(math.isqrt(int(SQUARE_SHARE * entries)), SMALLEST_ROOM), n)
         entries = min(max(entries, self.room**2), n**2 + self.room**2)
         self._prepared: Between | None = kernel.prepared(self.X)
         self._diagonal: Array = self._rounded(kernel.diag(self.X)).astype(np.float64)
+        self._diagonal[len(X) :] = 0.0
         self._diagonal.flags.writeable = False
         self._memory = RowMemory(n, entries, self.dtype)
 
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self.X)
+
+    def bordered(self) -> CachedRows:
+        """Return the rows of the matrix with one more row and column, of zeros."""
+        return CachedRows(self.kernel, self.X, self._cache_mb, self.dtype, border=True)
 
     def diagonal(self) -> Array:
         """Return the diagonal, shape (n,), float64."""
@@ -208,6 +218,9 @@ class CachedRows:
             some = slice(low, low + width)
             others = some if columns is None else columns[some]
             values[:, some] = self._rounded(self._between(rows, others))
+        if self._border is not None:
+            values[rows == self._border] = 0.0
+            values[:, (np.arange(n) if columns is None else columns) == self._border] = 0.0
         return values
 
     def _between(self, rows: Indices, columns: Columns) -> Array:

@@ -1,9 +1,8 @@
-"""The rows of a Gram matrix: the protocol of the solvers, and a matrix that is kept whole."""
+"""The rows of a Gram matrix that is kept whole, and compiled sums over rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,35 +12,6 @@ from pliant.core.typing import Array, Indices
 
 Pause = Callable[[], object]
 """Called between blocks of kernel values; it may end the sum with an exception."""
-
-
-class Rows(Protocol):
-    """A symmetric Gram matrix of n rows, float32 or float64; sums are float64."""
-
-    @property
-    def room(self) -> int | None:
-        """The most coordinates whose square part may be asked for; None if all rows are in
-        memory."""
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-
-    def diagonal(self) -> Array:
-        """Return the diagonal, shape (n,), float64."""
-
-    def square(self, indices: Indices, pause: Pause | None = None) -> Array:
-        """Return the rows and columns `indices`, shape (m, m)."""
-
-    def part(self, rows: Indices, columns: Indices) -> Array:
-        """Return some rows and columns, shape (len(rows), len(columns))."""
-
-    def matvec(self, weights: Array, pause: Pause | None = None) -> Array:
-        """Return K w, shape (n,); rows of zero weight are not read."""
-
-    def both_matvecs(
-        self, weights: Array, squares: Array, pause: Pause | None = None
-    ) -> tuple[Array, Array]:
-        """Return K w and (K o K) q, with o the entrywise product; q is zero wherever w is."""
 
 
 class DenseRows:
@@ -56,6 +26,7 @@ class DenseRows:
     """
 
     room: None = None
+    """No limit on the number of coordinates whose square part may be asked for."""
 
     def __init__(self, gram: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> None:
         matrix = np.asarray(gram)
@@ -70,6 +41,10 @@ class DenseRows:
     def __len__(self) -> int:
         """Return the number of rows."""
         return self.gram.shape[0]
+
+    def bordered(self) -> DenseRows:
+        """Return the rows of the matrix with one more row and column, of zeros."""
+        return DenseRows(np.pad(self.gram, (0, 1)))
 
     def diagonal(self) -> Array:
         """Return the diagonal, shape (n,), float64."""
@@ -99,69 +74,6 @@ class DenseRows:
         used, some = used_rows(weights)
         add_both(total, squared, self.gram, used, some, squares[used])
         return total, squared
-
-
-class BorderedRows:
-    """The rows of the matrix [[K, 0], [0, 0]], with K given by its rows.
-
-    Square parts are copied, so this is for rows that are computed on demand, of which parts are
-    small; the border of a matrix that is kept whole is better made once.
-
-    Parameters
-    ----------
-    rows : Rows of n rows
-        K.
-    """
-
-    def __init__(self, rows: Rows) -> None:
-        self._rows = rows
-        self._diagonal = np.append(rows.diagonal(), 0.0)
-        self._diagonal.flags.writeable = False
-
-    @property
-    def room(self) -> int | None:
-        """The most coordinates whose square part may be asked for; None for no limit."""
-        return self._rows.room
-
-    def __len__(self) -> int:
-        """Return n + 1."""
-        return len(self._rows) + 1
-
-    def diagonal(self) -> Array:
-        """Return the diagonal, shape (n + 1,), float64."""
-        return self._diagonal
-
-    def square(self, indices: Indices, pause: Pause | None = None) -> Array:
-        """Return the rows and columns `indices`, shape (m, m); `pause` as K's rows have it."""
-        inner = np.flatnonzero(indices < len(self._rows))
-        values = self._rows.square(indices[inner], pause)
-        return _placed(values, inner, inner, (indices.size, indices.size))
-
-    def part(self, rows: Indices, columns: Indices) -> Array:
-        """Return some rows and columns, shape (len(rows), len(columns))."""
-        left, right = (np.flatnonzero(some < len(self._rows)) for some in (rows, columns))
-        values = self._rows.part(rows[left], columns[right])
-        return _placed(values, left, right, (rows.size, columns.size))
-
-    def matvec(self, weights: Array, pause: Pause | None = None) -> Array:
-        """Return the product with w, shape (n + 1,)."""
-        return np.append(self._rows.matvec(weights[:-1], pause), 0.0)
-
-    def both_matvecs(
-        self, weights: Array, squares: Array, pause: Pause | None = None
-    ) -> tuple[Array, Array]:
-        """Return both products, each row read once."""
-        u, v = self._rows.both_matvecs(weights[:-1], squares[:-1], pause)
-        return np.append(u, 0.0), np.append(v, 0.0)
-
-
-def _placed(values: Array, rows: Indices, columns: Indices, shape: tuple[int, int]) -> Array:
-    """Return a matrix of zeros with `values` in some of its rows and columns."""
-    if values.shape == shape:
-        return values
-    matrix = np.zeros(shape, values.dtype)
-    matrix[np.ix_(rows, columns)] = values
-    return matrix
 
 
 def used_rows(weights: Array) -> tuple[Indices, Array]:
