@@ -51,7 +51,7 @@ SAMPLE, SAMPLE_PER_PART = 20_000, 200
 """Least number of rows on which k-means runs, in all and for each part; all are assigned then."""
 
 ROUNDS = 50
-"""Times that large parts are halved by k-means; those that are left are cut in their order."""
+"""Times that large parts are halved at most: a sample may not show the rows that differ."""
 
 STEPS = 30
 """Maximum number of steps of k-means; later steps move few rows."""
@@ -127,8 +127,8 @@ def kmeans_partition(
     Returns
     -------
     Partition
-        With `n_parts` parts, or more if `largest` needs more. The label of a row is that of its
-        nearest centre, except among equal rows that had to be divided.
+        With `n_parts` parts, or more if `largest` needs more; equal rows are not divided. The label
+        of a row is that of its nearest centre.
 
     Raises
     ------
@@ -148,7 +148,7 @@ def kmeans_partition(
         centres = centres[used]
         large = [
             part
-            for part in _too_large(np.bincount(labels), wanted, most)
+            for part in np.flatnonzero(np.bincount(labels) > most)
             if np.ptp(points[labels == part], axis=0).any()  # no centres divide equal rows
         ]
         if not large:
@@ -156,7 +156,7 @@ def kmeans_partition(
         halves = [_kmeans(_sample(points[labels == part], SAMPLE, rng), 2, rng) for part in large]
         centres = np.vstack([np.delete(centres, large, axis=0), *halves])
     used, labels = np.unique(nearest_rows(points, centres), return_inverse=True)
-    return _cut(labels.astype(np.intp), centres[used], wanted, most)
+    return Partition(labels.astype(np.intp), centres[used])
 
 
 def _wanted(n_parts: object, n: int) -> int:
@@ -187,27 +187,6 @@ def _kmeans(X: Array, n_centres: int, rng: RandomState) -> Array:
     with threadpool_limits(1, "openmp"), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different rows than centres
         return np.asarray(machine.fit(X).cluster_centers_)
-
-
-def _too_large(sizes: Indices, wanted: int, most: int) -> Indices:
-    """Return the parts of more than `most` rows, or the largest ones if there are too few parts."""
-    missing = max(wanted - len(sizes), int((sizes > most).sum()))
-    order = np.argsort(-sizes, kind="stable")[:missing]
-    return order[sizes[order] > 1]
-
-
-def _cut(labels: Indices, centres: Array, wanted: int, most: int) -> Partition:
-    """Halve the largest part, in the order of its rows, until parts are many and small enough."""
-    sizes = np.bincount(labels).tolist()
-    origin = list(range(len(sizes)))
-    while len(sizes) < wanted or max(sizes) > most:
-        part = sizes.index(max(sizes))
-        rows = np.flatnonzero(labels == part)[(sizes[part] + 1) // 2 :]
-        labels[rows] = len(sizes)
-        origin.append(origin[part])
-        sizes[part] -= len(rows)
-        sizes.append(len(rows))
-    return Partition(labels, centres[origin])
 
 
 class PartResult(NamedTuple):
