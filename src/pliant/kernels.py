@@ -26,9 +26,12 @@ from pliant.core.kernels.standard import (
 )
 from pliant.core.kernels.weighted_sum import WeightedSum
 from pliant.core.public import set_public_module
-from pliant.methods.hadamard.adaptive_matrix import AdaptiveMatrix
-from pliant.methods.hadamard.kernel import EXTENSIONS, HadamardKernel
-from pliant.methods.hadamard.partitioned_kernel import PartitionedKernel
+from pliant.methods.hadamard.kernel import (
+    EXTENSIONS,
+    AdaptiveMatrix,
+    HadamardKernel,
+    PartitionedKernel,
+)
 from pliant.methods.lab_rbf.kernel import LocalRBFKernel, Mapped, Warp
 from pliant.methods.side_information.kernels import LandmarkKernel, LogDetKernel
 from pliant.methods.side_information.neighbor_graph import NeighborGraphKernel, SpectralKernel

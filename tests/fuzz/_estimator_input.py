@@ -352,7 +352,6 @@ WORDS: dict[str, tuple[Any, ...]] = {
     "device": ("cpu",),
     "class_weight": (None, "balanced", {0: 1.0, 1: 5.0}, {0: 1e300}, {0: -1.0}, "abc"),
     "n_jobs": (None, 1, 2),
-    "checkpoint": (None,),
     "verbose": (False,),
     "memory": (None,),
     "random_state": (0, 1, None, -1, "abc", 2**40),
@@ -378,7 +377,7 @@ WORDS: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 """Values in or near the ranges of hyper-parameters that are not numbers of any size."""
 
-HARMLESS = ("checkpoint", "verbose", "memory", "device", "n_jobs")
+HARMLESS = ("verbose", "memory", "device", "n_jobs")
 """Hyper-parameters of which no foreign value is tried: files, output, processors."""
 
 MEMORY = ("n_components", "n_candidates", "n_members", "degree", "n_support")

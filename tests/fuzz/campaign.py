@@ -37,7 +37,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-KINDS = ("estimators", "model_files", "tables", "checkpoints", "journals", "names")
+KINDS = ("estimators", "model_files", "tables", "journals", "names")
 """The drivers."""
 
 LIMIT = 60.0

@@ -12,7 +12,6 @@ from tests.fuzz.campaign import KINDS, outcome
 
 CASES: dict[str, int] = {
     "estimators": 60,
-    "checkpoints": 100,
     "journals": 60,
     "tables": 40,
     "model_files": 30,

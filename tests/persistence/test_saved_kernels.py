@@ -163,44 +163,6 @@ def test_what_a_file_says_of_a_spectrum_is_not_believed(tmp_path):
     np.testing.assert_array_equal(loaded(X, Y), expected)
 
 
-def test_eigenpairs_are_kept_and_checked(tmp_path):
-    kernel = HadamardKernel(Gaussian(2.0), X, X[:, 0], eta=0.5, tau=0.1)
-    kernel.prepare(kernel.form.spectrum)
-    pairs = vars(kernel)["eigenpairs"]
-    assert pairs.shape[0] == len(X) + 2
-    save_model(kernel, tmp_path / "kernel.pliant")
-    loaded = load_model(tmp_path / "kernel.pliant").model
-    assert vars(loaded)["eigenpairs"].tobytes() == pairs.tobytes()
-    assert loaded(X, Y).tobytes() == kernel(X, Y).tobytes()
-    loaded.beta = 2.0 * X[:, 0]
-    assert "eigenpairs" not in vars(loaded)
-    turned = pairs.copy()
-    turned[1:-1] = turned[1:-1][::-1]
-    for forged in (
-        3.0, pairs[1:], pairs[:, ::-1], pairs * np.nan, 2.0 * pairs, turned, pairs[:, :0],
-        pairs.astype(np.float32),
-    ):  # fmt: skip
-        vars(kernel)["eigenpairs"] = forged
-        with pytest.raises(ModelFileError, match=r"expected eigenpairs of 1 \+ A/\(4 eta\)"):
-            save_model(kernel, tmp_path / "kernel.pliant")
-
-
-def test_sums_of_kernel_values_are_kept_and_checked(tmp_path):
-    kernel = HadamardKernel(Gaussian(2.0), X, X[:, 0], eta=0.5, centred=True)
-    kernel.prepare()
-    save_model(kernel, tmp_path / "kernel.pliant")
-    loaded = load_model(tmp_path / "kernel.pliant").model
-    assert vars(loaded)["support_sums"].tobytes() == kernel.support_sums.tobytes()
-    np.testing.assert_allclose(kernel.support_sums, Gaussian(2.0)(X) @ X[:, 0], rtol=1e-13)
-    loaded.beta = 2.0 * X[:, 0]
-    np.testing.assert_allclose(loaded.support_sums, 2.0 * kernel.support_sums, rtol=1e-13)
-    wrong = kernel.support_sums + 1e-3 * (np.arange(len(X)) == 0)
-    for forged in (3.0, kernel.support_sums[1:], np.full(len(X), np.nan), wrong):
-        vars(kernel)["support_sums"] = forged
-        with pytest.raises(ModelFileError, match=r"expected .*support_sums"):
-            save_model(kernel, tmp_path / "kernel.pliant")
-
-
 def test_names_of_columns_survive(tmp_path):
     for columns in (["b", "a"], ("b", "a"), np.array(["b", "a"]), np.array(["b", "a"], object)):
         save_model(On(Linear(), columns), tmp_path / "kernel.pliant")

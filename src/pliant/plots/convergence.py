@@ -21,9 +21,9 @@ class ConvergenceDisplay(Display):
     """The certified gap at each check of a solver, relative to the objective.
 
     The optimum is known to within the gap. The solver stops when the relative gap reaches ``tol``:
-    relative to 1 + abs(objective) for a fixed kernel or an adapted one (with a tiny C to
-    ``gap_unit_`` + abs(objective)), with the objective taken without its constant part, and to
-    abs(objective) where a kernel is learned by a sequence of support vector machines (TKL).
+    relative to 1 + abs(objective) for a fixed kernel or an adapted one, with the objective taken
+    without its constant part, and to abs(objective) where a kernel is learned by a sequence of
+    support vector machines (TKL).
 
     Parameters
     ----------

@@ -1,7 +1,6 @@
 """``pliant fit`` and ``pliant predict`` for DANK with many rows: by parts, refined, in chunks."""
 
 import json
-import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -18,9 +17,6 @@ from pliant import DANKClassifier, DANKRegressor
 from pliant.comparison.run.pipeline import last_step
 from pliant.datasets import make_clowns
 from pliant.kernels import HadamardKernel, PartitionedKernel
-from pliant.methods.hadamard.parts import run
-from pliant.methods.hadamard.parts.part import solve_part
-from pliant.methods.svm.parts import Store
 from pliant.persistence import load_model
 from pliant.registry import METHODS
 from pliant.tables import TableSchema
@@ -120,64 +116,6 @@ def test_more_than_two_classes_in_parts(pliant, folder):
     functions = json.loads(Path("r.json").read_text(encoding="utf-8"))["fit"]["functions"]
     assert [each["parts"] for each in functions] == [2, 2, 2]
     assert "of the parts by themselves" in " ".join(done.out.split())
-
-
-def test_a_checkpoint_goes_on_and_refuses_other_parameters(pliant, refused, learned):
-    words = (*PARTED, "--param", "checkpoint=kept")
-    first, _ = learned("side", *words)
-    kept = {path: path.stat().st_mtime_ns for path in Path("kept").iterdir()}
-    again, _ = learned("side", *words)
-    np.testing.assert_array_equal(again.dual_coef_, first.dual_coef_)
-    assert {path: path.stat().st_mtime_ns for path in Path("kept").iterdir()} == kept
-    line = refused(
-        "fit", "t.csv", "--target", "side", "--drop", "height", "--cv", 0, "--seed", 3,
-        *DANK, *words, "--param", "C=2",
-    )  # fmt: skip
-    assert "'kept' was made with C = 1" in line
-    assert "choose another folder or delete it" in line
-
-
-def test_an_interrupted_fit_goes_on(pliant, learned, monkeypatch):
-    whole, _ = learned("side", *PARTED)
-    Path("m.pliant").unlink()
-    saved, save = [], Store.save
-
-    def interrupted(self, *result):
-        if len(saved) == 3:
-            raise KeyboardInterrupt
-        saved.append(save(self, *result))
-
-    monkeypatch.setattr(Store, "save", interrupted)
-    words = ("fit", "t.csv", "--target", "side", "--drop", "height", "--cv", 0, "--seed", 3, *DANK)
-    assert pliant(*words, *PARTED, "--param", "checkpoint=kept", "--out", "m.pliant").code == 130
-    assert not Path("m.pliant").exists()
-    kept = {path: path.stat().st_mtime_ns for path in Path("kept").iterdir()}
-    monkeypatch.setattr(Store, "save", save)
-    again, _ = learned("side", *PARTED, "--param", "checkpoint=kept")
-    np.testing.assert_array_equal(again.dual_coef_, whole.dual_coef_)
-    assert {path: path.stat().st_mtime_ns for path in kept} == kept
-
-
-def test_a_part_that_fails_is_one_line(refused, table, monkeypatch):
-    def fails(kernel, points, *rest):
-        if len(points) == largest:
-            raise ValueError("no luck")
-        return solve_part(kernel, points, *rest)
-
-    machine = DANKClassifier(partition="kmeans", n_parts=4, random_state=3)
-    frame = pd.read_csv(table).drop(columns="height")
-    X = StandardScaler().fit_transform(frame[["x0", "x1"]])
-    largest = np.bincount(machine.fit(X, frame.side).part_labels_).max()
-    monkeypatch.setattr(run, "solve_part", fails)
-    words = ("fit", table, "--target", "side", "--drop", "height", "--cv", 0, "--seed", 3, *DANK)
-    assert re.fullmatch(rf"part \d of 4 \({largest} rows\): no luck", refused(*words, *PARTED))
-
-
-@pytest.mark.parametrize("more", [("--cv", 2), ("--cv", 0, "--tune"), ()], ids=str)
-def test_a_checkpoint_belongs_to_one_fit(refused, table, more):
-    words = ("fit", table, "--target", "side", *DANK, *PARTED, "--param", "checkpoint=kept")
-    line = refused(*words, *more)
-    assert line == "--param checkpoint=FOLDER is for one fit: add --cv 0, without --tune"
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from sklearn.exceptions import NotFittedError
-from sklearn.svm import SVC
 
 from pliant import (
     DANKClassifier,
@@ -13,11 +11,9 @@ from pliant import (
     KNPLClassifier,
     batch_decision_function,
 )
-from pliant.kernels import Gaussian, Polynomial
+from pliant.kernels import Polynomial
 from tests.papers.hadamard_cases import classification_data, regression_data
 from tests.reference.naive_hadamard import batch_decisions, classification
-
-BATCH = np.random.default_rng(1).uniform(size=(9, 3))
 
 
 def crowded(X, seed=0):
@@ -80,13 +76,6 @@ def test_three_classes_vote_as_in_decision_function():
     assert len(model.estimators_[0].kernel_.points) < (labels != 2).sum()
 
 
-def test_training_points_as_the_batch_have_their_own_columns_of_f():
-    X, y = classification_data()
-    model = DANKClassifier(C=4, tau=0.05, eta=2.0).fit(X, y)
-    own = batch_decision_function(model, X)
-    np.testing.assert_allclose(own, model.decision_function(X), rtol=0, atol=1e-10)
-
-
 def test_a_prediction_depends_on_its_batch_but_not_on_the_order():
     X, y = classification_data()
     model = DANKClassifier(C=4, tau=0.0, eta=0.5).fit(X, y)
@@ -98,33 +87,3 @@ def test_a_prediction_depends_on_its_batch_but_not_on_the_order():
     np.testing.assert_allclose(backwards[::-1], together, rtol=0, atol=1e-13)
     nearest = DANKClassifier(C=4, tau=0.0, eta=0.5, extension="nearest").fit(X, y)
     np.testing.assert_allclose(alone, nearest.decision_function(batch), rtol=0, atol=1e-12)
-
-
-def test_without_adaptation_every_rule_is_the_same():
-    X, y = classification_data()
-    plain = DANKClassifier(C=4, eta=np.inf).fit(X, y)
-    np.testing.assert_allclose(
-        batch_decision_function(plain, BATCH), plain.decision_function(BATCH), atol=1e-12
-    )
-    flat = DANKRegressor(epsilon=10.0).fit(X, y)
-    np.testing.assert_array_equal(batch_decision_function(flat, BATCH), flat.predict(BATCH))
-
-
-def refusals():
-    X, y = classification_data()
-    parts = DANKClassifier(tau=0.0, partition="kmeans", n_parts=2, random_state=0)
-    given = DANKClassifier("precomputed", extension="none")
-    return [
-        (SVC().fit(X, y), BATCH, TypeError, "expected a fitted DANKClassifier, .*, got SVC"),
-        (DANKClassifier(), BATCH, NotFittedError, "not fitted yet"),
-        (DANKClassifier().fit(X, y), BATCH[:, :2], ValueError, "2 features"),
-        (DANKClassifier().fit(X, y), BATCH[0], ValueError, "Expected 2D array"),
-        (parts.fit(X, y), BATCH, ValueError, "expected a model of one F .* in parts"),
-        (given.fit(Gaussian()(X), y), Gaussian()(BATCH, X), ValueError, "with coordinates"),
-    ]
-
-
-def test_what_does_not_fit_is_refused_in_one_sentence():
-    for model, batch, kind, said in refusals():
-        with pytest.raises(kind, match=said):
-            batch_decision_function(model, batch)

@@ -4,17 +4,10 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from pliant import (
-    C_path,
     DANKClassifier,
     DANKRegressor,
     KNPLClassifier,
@@ -105,23 +98,15 @@ def exact_gap(model, X, y):
     return beta @ f + loss - target @ beta + model.epsilon * np.abs(beta).sum()
 
 
-@every_machine
-@pytest.mark.parametrize("mb", [1e-6, 0.3, 0.6, 1.0])
-def test_any_cache_will_do(machine, mb):
-    X, y = data_for(machine)
-    whole, found = (clone(machine).set_params(eta=20.0, cache_mb=size) for size in (2000.0, mb))
-    assert found.fit(X, y).objective_ == pytest.approx(whole.fit(X, y).objective_, rel=2e-6)
-    fits = mb * 2**20 >= 8 * 300**2
-    assert isinstance(rows_used(found, X, y), DenseRows if fits else CachedRows)
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64", "auto"])
 def test_the_precision_is_the_one_asked_for(dtype):
     X, y = classification()
     for mb in (SMALL, 2000.0):
         rows = rows_used(DANKClassifier(dtype=dtype, cache_mb=mb, tau=0), X, y)
         single = dtype == "float32" or (dtype == "auto" and mb == SMALL)
-        assert rows.block(np.array([0])).dtype == (np.float32 if single else np.float64)
+        assert rows.part(np.array([0]), np.array([0])).dtype == (
+            np.float32 if single else np.float64
+        )
 
 
 def test_automatic_precision_is_double_where_sizes_differ():
@@ -129,7 +114,7 @@ def test_automatic_precision_is_double_where_sizes_differ():
     X[7] *= 3.0
     for kernel in ("linear", "polynomial"):
         rows = rows_used(DANKClassifier(kernel, cache_mb=SMALL), X, y)
-        assert rows.block(np.array([0])).dtype == np.float64
+        assert rows.part(np.array([0]), np.array([0])).dtype == np.float64
 
 
 @pytest.mark.parametrize("gamma", [1e-4, 1e-5, 1e-7, 1e-8])
@@ -138,22 +123,9 @@ def test_automatic_precision_is_double_where_the_kernel_is_flat(gamma):
     X, y = classification()
     machine = DANKClassifier(gamma=gamma, C=1 / gamma, eta=np.inf, tau=0)
     whole, found = clone(machine).fit(X, y), clone(machine).set_params(cache_mb=SMALL).fit(X, y)
-    assert rows_used(found, X, y).block(np.array([0])).dtype == np.float64
+    assert rows_used(found, X, y).part(np.array([0]), np.array([0])).dtype == np.float64
     assert found.objective_ == pytest.approx(whole.objective_, rel=3e-4)
     assert found.objective_ + found.dual_gap_ >= whole.objective_ * (1 - 1e-6)
-
-
-@pytest.mark.parametrize("machine", [MACHINES["DANK classifier"], MACHINES["KNPL classifier"]])
-@pytest.mark.parametrize("rule", [{"tau": 0.0}, {"tau": 0.01}])
-def test_single_precision_serves_a_matrix_that_is_kept_too(machine, rule):
-    X, y = classification()
-    rule = rule if isinstance(machine, DANKClassifier) else {}
-    double, single = (
-        clone(machine).set_params(dtype=dtype, tol=1e-5, **rule).fit(X, y)
-        for dtype in ("float64", "float32")
-    )
-    assert isinstance(rows_used(single, X, y), DenseRows)
-    assert single.objective_ == pytest.approx(double.objective_, rel=1e-4)
 
 
 def rule_used(model):
@@ -171,13 +143,6 @@ def test_automatic_tau_is_the_papers_where_the_matrix_is_kept(DANK):
     assert rule_used(parted.set_params(refine=True).fit(X, y)) == 0.0
     same = DANK(tau=0.01).fit(X, y)
     assert DANK().fit(X, y).objective_ == same.objective_
-
-
-def test_automatic_tau_with_a_precomputed_gram_is_the_papers():
-    X, y = classification()
-    K = Gaussian(2.0)(X)
-    model = DANKClassifier("precomputed", extension="none", cache_mb=SMALL).fit(K, y)
-    assert rule_used(model) == 0.01
 
 
 @pytest.mark.parametrize("DANK", [DANKClassifier, DANKRegressor])
@@ -211,77 +176,6 @@ def test_more_rows_are_kept_only_where_all_are_read(parameters, kept, monkeypatc
     assert isinstance(rows_used(KNPLClassifier(), X, y), DenseRows)
 
 
-@settings(max_examples=15, deadline=None)
-@given(
-    seed=st.integers(0, 10**6),
-    C=st.floats(0.1, 100),
-    eta=st.sampled_from(["auto", 0.5, 1e3, np.inf]),
-    kind=st.sampled_from(sorted(MACHINES)),
-)
-def test_whatever_the_data_the_bound_holds(seed, C, eta, kind):
-    machine = clone(MACHINES[kind]).set_params(C=C, eta=eta, tol=1e-4)
-    X, y = data_for(machine, n=150, seed=seed)
-    whole = clone(machine).set_params(tol=1e-7).fit(X, y)
-    found = clone(machine).set_params(cache_mb=SMALL, dtype="float64").fit(X, y)
-    if eta == "auto":
-        whole = clone(whole).set_params(eta=found.eta_).fit(X, y)
-    slack = 1e-6 * (1 + whole.objective_)
-    assert found.objective_ <= whole.objective_ + whole.dual_gap_ + slack
-    assert whole.objective_ <= found.objective_ + found.dual_gap_ + slack
-
-
-def test_weights_and_rows_without_weight():
-    X, y = classification()
-    weights = np.random.default_rng(0).uniform(0, 2, size=300) * (np.arange(300) % 5 > 0)
-    machine = DANKClassifier(gamma=2.0, tau=0, eta=20.0, tol=1e-7, class_weight={1: 2.0})
-    whole = clone(machine).fit(X, y, weights)
-    found = clone(machine).set_params(cache_mb=SMALL, dtype="float64").fit(X, y, weights)
-    assert found.objective_ == pytest.approx(whole.objective_, rel=4e-7)
-    assert (weights[found.support_] > 0).all()
-
-
-@pytest.mark.parametrize("eta", ["auto", 20.0])
-@pytest.mark.parametrize("KNPL", [False, True])
-def test_more_than_two_classes(eta, KNPL):
-    X, y = load_iris(return_X_y=True)
-    machine = KNPLClassifier(C=10, eta=eta) if KNPL else DANKClassifier(C=10, eta=eta, tau=0)
-    whole = clone(machine).fit(X, y)
-    found = clone(machine).set_params(cache_mb=0.01).fit(X, y)
-    for one, other in zip(whole.estimators_, found.estimators_, strict=True):
-        assert other.objective_ == pytest.approx(one.objective_, rel=3e-3)
-    np.testing.assert_array_equal(found.predict(X), whole.predict(X))
-
-
-@pytest.mark.parametrize("machine", [MACHINES["DANK classifier"], MACHINES["KNPL classifier"]])
-def test_each_machine_of_a_path_equals_its_own_fit(machine):
-    X, y = classification()
-    machine = clone(machine).set_params(cache_mb=SMALL, eta=20.0)
-    for found, C in zip(C_path(machine, X, y, [8.0, 0.5, 2.0]), [8.0, 0.5, 2.0], strict=True):
-        alone = clone(machine).set_params(C=C).fit(X, y)
-        assert found.objective_ == pytest.approx(alone.objective_, rel=3e-6)
-        np.testing.assert_allclose(
-            found.decision_function(X), alone.decision_function(X), atol=0.02
-        )
-
-
-def test_grid_search_over_the_cache():
-    X, y = classification(120)
-    pipeline = make_pipeline(StandardScaler(), DANKClassifier(tau=0))
-    grid = {"dankclassifier__cache_mb": [0.01, 2000.0], "dankclassifier__dtype": ["auto"]}
-    search = GridSearchCV(pipeline, grid, cv=3).fit(X, y)
-    scores = search.cv_results_["mean_test_score"]
-    assert scores[0] == pytest.approx(scores[1], abs=0.02)
-    assert scores.min() > 0.8
-
-
-def test_the_same_input_gives_the_same_bytes():
-    X, y = classification()
-    machine = DANKClassifier(cache_mb=SMALL)
-    one, other = (clone(machine).fit(X, y) for _ in range(2))
-    np.testing.assert_array_equal(one.dual_coef_, other.dual_coef_)
-    assert one.objective_ == other.objective_
-
-
 def test_a_function_that_is_not_psd_is_found_on_a_sample():
     X, y = classification()
     with pytest.warns(NonPSDWarning, match=r"smallest eigenvalue is -\d"):
@@ -290,44 +184,6 @@ def test_a_function_that_is_not_psd_is_found_on_a_sample():
         ).fit(X, y)
     assert np.isnan(model.dual_gap_)
     assert model.score(X, y) > 0.6
-
-
-@pytest.mark.parametrize(
-    ("function", "message"),
-    [
-        (lambda A, B: A @ B.T + 1e-3 * A[:, :1], "expected a symmetric"),
-        (lambda A, B: np.full((len(A), len(B)), np.nan), "expected .* finite numbers, got NaN"),
-        (lambda A, B: np.zeros((len(A), 1)), "expected .* shape"),
-    ],
-)
-def test_functions_that_are_no_kernels_are_refused(function, message):
-    X, y = classification()
-    for mb in (SMALL, 2000.0):
-        with pytest.raises(ValueError, match=message):
-            DANKClassifier(function, cache_mb=mb).fit(X, y)
-
-
-@pytest.mark.filterwarnings("ignore:overflow")
-def test_values_that_single_precision_cannot_hold_are_refused():
-    X, y = classification()
-    with pytest.raises(ValueError, match="expected finite kernel values in float32"):
-        DANKClassifier("linear", dtype="float32", cache_mb=SMALL).fit(1e25 * X, y)
-
-
-@pytest.mark.parametrize("case", ["twins", "constant feature", "one row many times", "large units"])
-def test_awkward_rows_are_learned_from(case):
-    X, y = classification()
-    if case == "twins":
-        X, y = np.concatenate([X, X]), np.concatenate([y, -y])
-    elif case == "constant feature":
-        X[:, 1] = 7.0
-    elif case == "large units":
-        X = 1e150 * X
-    else:
-        X[50:] = X[0]
-    machine = DANKClassifier(C=4, tau=0, dtype="float64")
-    whole, found = clone(machine).fit(X, y), clone(machine).set_params(cache_mb=SMALL).fit(X, y)
-    assert found.objective_ == pytest.approx(whole.objective_, rel=3e-3)
 
 
 def late(machine, X, y, seconds):
@@ -339,7 +195,7 @@ def late(machine, X, y, seconds):
 
 @every_machine
 @pytest.mark.parametrize("mb", [SMALL, 2000.0])
-@pytest.mark.parametrize("seconds", [1e-9, 0.02])
+@pytest.mark.parametrize("seconds", [1e-9, 0.002])
 def test_when_time_is_up_the_best_so_far_is_kept_with_its_gap(machine, mb, seconds):
     X, y = data_for(machine, n=1500)
     machine = clone(machine).set_params(C=1e4, eta=1e3, tol=1e-10, cache_mb=mb)
@@ -366,66 +222,6 @@ def test_where_no_eta_is_known_when_time_is_up_a_plain_machine_is_left(machine, 
     assert len(told) == 1
     assert machine.eta_ == np.inf
     assert machine.dual_gap_ > 0
-
-
-def test_time_enough_changes_nothing():
-    X, y = classification()
-    for mb in (SMALL, 2000.0):
-        one, other = (
-            DANKClassifier(cache_mb=mb, max_seconds=seconds).fit(X, y) for seconds in (None, 600)
-        )
-        np.testing.assert_array_equal(one.dual_coef_, other.dual_coef_)
-
-
-def test_of_many_classes_one_warning_tells_how_many_were_late():
-    X, y = load_iris(return_X_y=True)
-    machine = DANKClassifier(C=1e4, tau=0, tol=1e-12, max_seconds=1e-9)
-    with pytest.warns(ConvergenceWarning, match=r"of 3 pairs of classes; .*max_seconds") as told:
-        machine.fit(X, y)
-    assert len(told) == 1
-    assert all(np.isfinite(pair.dual_gap_) for pair in machine.estimators_)
-
-
-@pytest.mark.parametrize("seconds", [0, -1.0, np.nan, np.inf, "1", True])
-@every_machine
-def test_a_time_limit_is_a_positive_number(machine, seconds):
-    with pytest.raises(ValueError, match="expected max_seconds > 0, a finite number, got"):
-        clone(machine).set_params(max_seconds=seconds).fit(*data_for(machine))
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"cache_mb": 0}, "expected cache_mb > 0, a finite number, got 0"),
-        ({"cache_mb": -1.0}, "expected cache_mb > 0"),
-        ({"cache_mb": np.inf}, "expected cache_mb > 0"),
-        ({"cache_mb": "all"}, "expected cache_mb > 0"),
-        ({"dtype": "single"}, "expected dtype in .*'auto', 'float32', 'float64'"),
-        ({"dtype": None}, "expected dtype in"),
-    ],
-)
-@every_machine
-def test_bad_parameters_get_one_clear_error(machine, parameters, message):
-    with pytest.raises(ValueError, match=message):
-        clone(machine).set_params(**parameters).fit(*data_for(machine))
-
-
-@pytest.mark.parametrize("calls", [1, 5])
-def test_an_interrupt_leaves_an_unfitted_machine(calls):
-    X, y = classification()
-    count = []
-
-    def kernel(A, B):
-        count.append(1)
-        if len(count) > 20 + calls:
-            raise KeyboardInterrupt
-        return Gaussian(2.0)(A, B)
-
-    machine = DANKClassifier(kernel, cache_mb=SMALL, tau=0)
-    with pytest.raises(KeyboardInterrupt):
-        machine.fit(X, y)
-    assert not hasattr(machine, "kernel_")
-    assert not hasattr(machine, "dual_coef_")
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The kernel that DANK learns: exact on training pairs, PSD everywhere, one point at a time."""
+"""The learned kernel: its closed forms of F against definitions, PSD, one point at a time."""
 
 import pickle
 
@@ -9,20 +9,22 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.base import clone
 
-from pliant.kernels import (
-    FunctionKernel,
-    Gaussian,
-    HadamardKernel,
-    Laplacian,
-    Linear,
-    Precomputed,
-)
+from pliant.kernels import Gaussian, HadamardKernel, Laplacian, Linear, Precomputed
+from pliant.methods.hadamard import problem as source
 from pliant.methods.hadamard.kernel import EXTENSIONS
-from tests.reference import naive_kernels as naive
+from pliant.methods.hadamard.problem import Spectrum
+from tests.reference import naive_hadamard, naive_kernels
 
-ADAPTED = [rule for rule in EXTENSIONS if rule != "none"]
-every_rule = pytest.mark.parametrize("rule", EXTENSIONS)
+FORMS = {
+    "tau .02": {"tau": 0.02},
+    "tau 1": {"tau": 1.0},
+    "tau 30": {"tau": 30.0},
+    "centred": {"centred": True},
+}
+ADAPTED = ["nearest", "reciprocal", "smooth"]
+every_form = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 adapted_rules = pytest.mark.parametrize("rule", ADAPTED)
+every_rule = pytest.mark.parametrize("rule", EXTENSIONS)
 
 
 def problem(seed=0, n=20, d=3, m=7):
@@ -32,17 +34,199 @@ def problem(seed=0, n=20, d=3, m=7):
     return rng.uniform(size=(n, d)), beta, rng.uniform(size=(m, d))
 
 
+def dense(K, beta, eta, tau=0.0, centred=False):
+    """F from its definition."""
+    p = np.zeros(len(K))
+    rule = "knpl" if centred else "dank"
+    return naive_hadamard.NaiveHadamard(K, p, p, p, 1.0, eta, tau, rule=rule).adaptation(beta)
+
+
+def smooth_values(new, points, beta, k=5):
+    return np.array([naive_kernels.smooth(x, points, beta, k) for x in new])
+
+
+def expected_change(rule, base, points, beta, eta, new, form, k=5):
+    """F between the rows of `new`, by the formulas of the papers and of the smooth rule."""
+    K = base(points)
+    if rule != "smooth":
+        choose = {"nearest": naive_kernels.nearest, "reciprocal": naive_kernels.reciprocal}[rule]
+        place = [choose(x, points) for x in new]
+        return naive_hadamard.copied(dense(K, beta, eta, **form), place, place)
+    b, cross = smooth_values(new, points, beta, k), base(new, points)
+    if "tau" in form:
+        return naive_hadamard.smooth_dank(K, cross, cross, b, b, beta, eta, form["tau"])
+    return naive_hadamard.smooth_knpl(K, cross, cross, base(new), b, b, beta, eta)
+
+
 @adapted_rules
-@pytest.mark.parametrize("seed", range(3))
-def test_on_the_training_points_it_is_the_adaptive_matrix_times_the_gram(rule, seed):
+@every_form
+@pytest.mark.parametrize("seed", range(2))
+def test_on_the_training_points_it_is_f_times_the_gram(rule, form, seed):
     points, beta, _ = problem(seed)
-    eta = 0.7
-    F = naive.adaptive_matrix(naive.gaussian(2.0), points, beta, eta)
-    expected = F * naive.gram_by_loops(naive.gaussian(2.0), points, points)
-    kernel = HadamardKernel(Gaussian(2.0), points, beta, eta, rule)
-    np.testing.assert_allclose(kernel(points), expected, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(kernel(points[:4], points.copy()), expected[:4], atol=1e-12)
-    np.testing.assert_allclose(kernel.adaptation().toarray(), F, rtol=1e-12, atol=1e-12)
+    K = Gaussian(2.0)(points)
+    F = dense(K, beta, 0.7, **form)
+    kernel = HadamardKernel(Gaussian(2.0), points, beta, 0.7, rule, **form)
+    np.testing.assert_allclose(kernel(points, points), F * K, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(kernel(points[:4], points.copy()), (F * K)[:4], atol=1e-12)
+    np.testing.assert_allclose(kernel.diag(points), np.diag(F * K), atol=1e-12)
+    np.testing.assert_allclose(kernel.adaptation().toarray(), F, rtol=0, atol=1e-12)
+    on_support = points[beta != 0]
+    np.testing.assert_allclose(kernel(points, on_support), (F * K)[:, beta != 0], atol=1e-12)
+    np.testing.assert_allclose(
+        kernel(on_support), (F * K)[np.ix_(beta != 0, beta != 0)], atol=1e-12
+    )
+
+
+@adapted_rules
+@every_form
+@pytest.mark.parametrize("n_neighbors", [1, 3, 100])
+def test_new_points_agree_with_the_formulas(rule, form, n_neighbors):
+    points, beta, new = problem()
+    base = Laplacian(0.8)
+    kernel = HadamardKernel(base, points, beta, 0.7, rule, n_neighbors, **form)
+    mixed = np.concatenate([new, points[:3]])
+    F = expected_change(rule, base, points, beta, 0.7, mixed, form, n_neighbors)
+    np.testing.assert_allclose(kernel(mixed), F * base(mixed), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(kernel.diag(mixed), np.diag(F * base(mixed)), atol=1e-12)
+    support = points[beta != 0]
+    every = np.concatenate([new, support])
+    F = expected_change(rule, base, points, beta, 0.7, every, form, n_neighbors)
+    np.testing.assert_allclose(
+        kernel(new, support), (F * base(every))[: len(new), len(new) :], atol=1e-12
+    )
+
+
+@adapted_rules
+@every_form
+@given(
+    points=arrays(float, (6, 2), elements=st.integers(0, 3).map(float)),
+    new=arrays(float, (4, 2), elements=st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.5])),
+    beta=arrays(float, 6, elements=st.floats(-8, 8).map(lambda b: round(b, 2))),
+    eta=st.sampled_from([0.01, 1.0, 100.0, np.inf]),
+    linear=st.booleans(),
+)
+@settings(max_examples=25, deadline=None)
+def test_it_is_psd_and_takes_one_point_at_a_time(rule, form, points, new, beta, eta, linear):
+    tau = min(form.get("tau", 0.0), 11.0)
+    form = {"tau": tau} if tau else form
+    base = Linear() if linear else Gaussian(0.3)
+    kernel = HadamardKernel(base, points, beta, eta, rule, 3, **form)
+    joint = np.concatenate([points, new])
+    gram = kernel(joint)
+    scale = 1e-12 * (1 + np.abs(gram).max())
+    assert np.linalg.eigvalsh(gram)[0] >= -10 * scale
+    np.testing.assert_allclose(gram, gram.T, rtol=0, atol=scale)
+    np.testing.assert_allclose(kernel.diag(joint), np.diag(gram), rtol=0, atol=scale)
+    alone = np.concatenate([kernel(x[None], joint) for x in joint])
+    np.testing.assert_allclose(alone, gram, rtol=0, atol=scale)
+
+
+@every_form
+class TestAdaptiveMatrix:
+    points, beta, _ = problem()
+    K = Gaussian(2.0)(points)
+
+    def both(self, form):
+        kernel = HadamardKernel(Gaussian(2.0), self.points, self.beta, 0.7, **form)
+        return kernel.adaptation(), dense(self.K, self.beta, 0.7, **form)
+
+    @pytest.mark.parametrize("which", [3, -1, slice(2, 9, 3), [4, 4, 1], np.arange(20) % 3 == 0])
+    def test_columns_are_chosen_as_in_numpy(self, which, form):
+        adaptive, F = self.both(form)
+        np.testing.assert_allclose(adaptive.columns(which), np.atleast_2d(F.T[which]).T, atol=1e-12)
+
+    def test_radius_and_rank_are_those_of_the_dense_matrix(self, form, monkeypatch):
+        adaptive, F = self.both(form)
+        assert adaptive.shape == F.shape
+        assert len(adaptive) == 20
+        assert adaptive.radius == pytest.approx(np.linalg.norm(F - 1), rel=1e-12)
+        values = np.linalg.eigvalsh(F)
+        assert adaptive.rank == (values > 1e-12 * values[-1]).sum()
+        monkeypatch.setattr(source, "BLOCK_ENTRIES", 30)  # by few rows at a time
+        again, _ = self.both(form)
+        assert again.radius == pytest.approx(adaptive.radius, rel=1e-12)
+
+
+@adapted_rules
+@pytest.mark.parametrize(
+    "changes", [{"tau": 2.0}, {"tau": 0.0}, {"tau": 0.0, "centred": True}, {"eta": 9.0}]
+)
+def test_what_is_set_after_a_call_counts(rule, changes):
+    points, beta, new = problem()
+    kernel = HadamardKernel(Gaussian(), points, beta, 0.5, rule, tau=0.3)
+    before = kernel(new)
+    kernel.adaptation().toarray()
+    fresh = clone(kernel).set_params(**changes)
+    np.testing.assert_array_equal(kernel.set_params(**changes)(new), fresh(new))
+    assert np.abs(fresh(new) - before).max() > 1e-6
+    np.testing.assert_array_equal(kernel.adaptation().toarray(), fresh.adaptation().toarray())
+
+
+def spectrum_of(K, beta, c, tau, **options):
+    support = np.flatnonzero(beta)
+    return Spectrum.of(
+        lambda rows, columns: K[np.ix_(rows, columns)],
+        np.arange(len(K))[support],
+        beta[support],
+        c,
+        tau,
+        len(K),
+        **options,
+    )
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(2, 15),
+    share=st.sampled_from([0.1, 0.5, 1.0]),
+    c=st.sampled_from([1e-6, 0.01, 1.0, 1e4]),
+    tau=st.sampled_from([1e-12, 1e-3, 0.1, 1.0, 3.9]),
+)
+@settings(max_examples=80, deadline=None)
+def test_the_spectrum_is_that_of_the_whole_matrix(seed, n, share, c, tau):
+    r = np.random.default_rng(seed)
+    K = Gaussian(1.0)(r.uniform(size=(n, 2)))
+    beta = np.where(r.uniform(size=n) < share, r.standard_normal(n), 0.0)
+    beta[0] = 1.0
+    found = spectrum_of(K, beta, c, tau)
+    S = 1 + c * np.outer(beta, beta) * K
+    values = np.linalg.eigvalsh(S)
+    clear = values[np.abs(values - tau / 2) > 1e-12 * values[-1]]
+    expected = clear[clear > tau / 2][::-1]
+    assert len(found.values) >= len(expected)
+    np.testing.assert_allclose(
+        found.values[: len(expected)], expected, rtol=0, atol=1e-13 * values[-1]
+    )
+    U = np.tile(found.others, (n, 1))
+    U[beta != 0] = found.support
+    np.testing.assert_allclose(found.sums, U.sum(axis=0), atol=1e-12 * n)
+    residual = S @ U - U * found.values
+    assert np.abs(residual).max() <= 1e-12 * values[-1]
+    np.testing.assert_allclose(U.T @ U, np.eye(U.shape[1]), atol=1e-10)
+
+
+def test_an_eigenvalue_that_lanczos_lost_is_found_again(monkeypatch):
+    points, beta, _ = problem(n=400, seed=3)
+    K, honest, calls = Gaussian(2.0)(points), source.eigenpairs_above, []
+
+    def forgetful(matrix, level, guess=8):
+        found = honest(matrix, level, guess)
+        calls.append(guess)
+        if guess >= 100:
+            return found
+        kept = np.delete(np.arange(len(found.values)), 1)
+        return found._replace(
+            values=found.values[kept], vectors=found.vectors[:, kept], complete=False
+        )
+
+    whole = spectrum_of(K, beta, 0.05, 0.5)
+    monkeypatch.setattr(source, "eigenpairs_above", forgetful)
+    certain = spectrum_of(K, beta, 0.05, 0.5)
+    np.testing.assert_allclose(certain.values, whole.values, rtol=1e-12)
+    assert len(calls) == 2
+    hasty = spectrum_of(K, beta, 0.05, 0.5, certain=False)
+    assert len(hasty.values) == len(whole.values) - 1
+    assert len(calls) == 3
 
 
 @every_rule
@@ -50,9 +234,11 @@ def test_on_the_training_points_it_is_the_adaptive_matrix_times_the_gram(rule, s
 def test_new_points_agree_with_loops(rule, n_neighbors):
     points, beta, new = problem()
     kernel = HadamardKernel(Laplacian(0.8), points, beta, 0.7, rule, n_neighbors)
-    twin = naive.hadamard(naive.laplacian(0.8), points, beta, 0.7, rule, n_neighbors)
+    twin = naive_kernels.hadamard(
+        naive_kernels.laplacian(0.8), points, beta, 0.7, rule, n_neighbors
+    )
     mixed = np.concatenate([new, points[:3]])
-    expected = naive.gram_by_loops(twin, new, mixed)
+    expected = naive_kernels.gram_by_loops(twin, new, mixed)
     np.testing.assert_allclose(kernel(new, mixed), expected, rtol=1e-11)
     np.testing.assert_allclose(kernel.diag(mixed), [twin(x, x) for x in mixed], rtol=1e-11)
 
@@ -77,87 +263,13 @@ def test_ties_duplicates_and_constants_do_no_harm(rule, points, new, beta, eta):
     kernel = HadamardKernel(Gaussian(0.3), points, beta, eta, rule, 3)
     joint = np.concatenate([points, new])
     gram = kernel(joint)
-    twin = naive.hadamard(naive.gaussian(0.3), points, beta, eta, rule, 3)
-    expected = naive.gram_by_loops(twin, joint, joint)
+    twin = naive_kernels.hadamard(naive_kernels.gaussian(0.3), points, beta, eta, rule, 3)
+    expected = naive_kernels.gram_by_loops(twin, joint, joint)
     scale = np.abs(expected).max()
     np.testing.assert_allclose(gram, expected, rtol=0, atol=1e-12 * scale)
     assert np.linalg.eigvalsh(gram)[0] >= -1e-12 * np.trace(gram)
     alone = np.concatenate([kernel(new[[i]], joint) for i in range(len(new))])
     np.testing.assert_allclose(alone, gram[len(points) :], rtol=0, atol=1e-12 * scale)
-
-
-def test_features_that_are_constant_do_not_matter():
-    points, beta, new = problem()
-    flat = np.full((len(points), 1), 7.0)
-    for rule in EXTENSIONS:
-        plain = HadamardKernel(Gaussian(), points, beta, 1.0, rule)
-        padded = HadamardKernel(Gaussian(), np.hstack([points, flat]), beta, 1.0, rule)
-        np.testing.assert_allclose(
-            padded(np.hstack([new, flat[: len(new)]])), plain(new), rtol=1e-12
-        )
-
-
-def test_points_that_are_all_equal_share_the_mean():
-    kernel = HadamardKernel(Gaussian(), np.ones((4, 2)), np.array([1.0, 2.0, 3.0, -4.0]), 0.25)
-    np.testing.assert_allclose(kernel(np.ones((1, 2))), [[1 + 0.5**2]])
-    far = kernel([[1.0, 3.0]], [[1.0, 1.0]])
-    np.testing.assert_allclose(far, [[np.exp(-4) * (1 + 0.5**2 * np.exp(-4))]])
-
-
-def test_equal_points_of_opposite_labels_are_one_point():
-    points = np.array([[0.0], [0.0], [1.0]])
-    kernel = HadamardKernel(Gaussian(), points, np.array([2.0, -2.0, 1.0]), 0.25, "smooth")
-    np.testing.assert_allclose(kernel(points)[:2, :2], 1.0)
-    first = HadamardKernel(Gaussian(), points, np.array([2.0, -2.0, 1.0]), 0.25, "nearest")
-    np.testing.assert_allclose(first(points)[:2, :2], 1 + 2.0**2)
-
-
-def test_rule_none_is_the_base_kernel():
-    points, beta, new = problem()
-    kernel = HadamardKernel(Gaussian(0.5), points, beta, 0.1, "none")
-    np.testing.assert_array_equal(kernel(new, points), Gaussian(0.5)(new, points))
-    np.testing.assert_array_equal(kernel.diag(new), np.ones(len(new)))
-
-
-@adapted_rules
-def test_without_beta_or_with_infinite_eta_nothing_is_adapted(rule):
-    points, beta, new = problem()
-    base = Gaussian(0.5)(new, points)
-    for kernel in (
-        HadamardKernel(Gaussian(0.5), points, beta, np.inf, rule),
-        HadamardKernel(Gaussian(0.5), points, np.zeros(len(points)), 1.0, rule),
-    ):
-        np.testing.assert_array_equal(kernel(new, points), base)
-        np.testing.assert_array_equal(kernel.diag(new), np.ones(len(new)))
-
-
-@adapted_rules
-def test_a_smaller_eta_adapts_in_proportion(rule):
-    points, beta, new = problem()
-    base = Gaussian()(new, points)
-    one, ten = (
-        HadamardKernel(Gaussian(), points, beta, eta, rule)(new, points) - base
-        for eta in (1.0, 0.1)
-    )
-    assert np.abs(one).max() > 0.01
-    np.testing.assert_allclose(ten, 10 * one, rtol=1e-10, atol=1e-14)
-
-
-@adapted_rules
-@pytest.mark.parametrize("name", ["points and beta", "eta", "extension"])
-def test_what_is_set_after_a_call_counts(rule, name):
-    points, beta, new = problem()
-    other_points, other_beta, _ = problem(seed=5, n=12)
-    changes = {
-        "points and beta": {"points": other_points, "beta": other_beta},
-        "eta": {"eta": 5.0},
-        "extension": {"extension": "none"},
-    }[name]
-    kernel = HadamardKernel(Gaussian(), points, beta, 0.5, rule)
-    before = kernel(new)
-    fresh = clone(kernel).set_params(**changes)(new)
-    np.testing.assert_array_equal(kernel.set_params(**changes)(new), fresh)
-    assert np.abs(fresh - before).max() > 1e-6
 
 
 def test_a_pickle_holds_no_search_structure():
@@ -166,44 +278,6 @@ def test_a_pickle_holds_no_search_structure():
     size = len(pickle.dumps(kernel))
     kernel(new)
     assert len(pickle.dumps(kernel)) == size
-
-
-@adapted_rules
-def test_points_of_other_dimensions_are_refused(rule):
-    points, beta, _ = problem()
-    kernel = HadamardKernel(Gaussian(), points, beta, 1.0, rule)
-    for call in (lambda: kernel(np.zeros((2, 4))), lambda: kernel.diag(np.zeros((2, 4)))):
-        with pytest.raises(ValueError, match="expected X with 3 features, got 4"):
-            call()
-
-
-@pytest.mark.parametrize("call", [HadamardKernel.__call__, HadamardKernel.diag])
-@pytest.mark.parametrize(
-    ("params", "said"),
-    [
-        ({"eta": 0.0}, r"eta.* >= 1e-300, a number, got 0\.0"),
-        ({"eta": -1}, r"eta.* >= 1e-300, a number, got -1"),
-        ({"eta": np.nan}, r"eta.* >= 1e-300, a number, got nan"),
-        ({"extension": "smoth"}, r"expected extension in .*, got 'smoth' .did you mean 'smooth'"),
-        ({"extension": None}, "expected extension in .*, got None"),
-        ({"n_neighbors": 0}, "expected n_neighbors >= 1, an integer, got 0"),
-        ({"n_neighbors": 2.0}, r"expected n_neighbors >= 1, an integer, got 2\.0"),
-    ],
-)
-def test_bad_hyper_parameters_are_refused(call, params, said):
-    points, beta, new = problem()
-    with pytest.raises(ValueError, match=said):
-        call(HadamardKernel(Gaussian(), points, beta, 1.0).set_params(**params), new)
-
-
-def test_a_kernel_is_psd_if_its_base_is():
-    points, beta, _ = problem()
-    assert HadamardKernel(Gaussian(), points, beta, 1.0).psd
-
-    class Indefinite(FunctionKernel):
-        psd = False
-
-    assert not HadamardKernel(Indefinite(np.dot), points, beta, 1.0).psd
 
 
 class TestPrecomputed:
@@ -224,15 +298,6 @@ class TestPrecomputed:
         )
         np.testing.assert_allclose(by_rows(self.numbers), by_points(self.points), rtol=1e-12)
 
-    @adapted_rules
-    def test_it_is_exact_at_the_training_points(self, rule):
-        gram = self.base(self.points)
-        kernel = HadamardKernel(Precomputed(gram), self.numbers, self.beta, 0.5, rule)
-        F = 1 + np.outer(self.beta, self.beta) * gram / 2
-        np.testing.assert_allclose(kernel(self.numbers), F * gram, rtol=1e-12, atol=1e-13)
-        # a new point whose kernel values are those of a training point is that point
-        np.testing.assert_allclose(kernel(gram, self.numbers), F * gram, rtol=1e-12, atol=1e-13)
-
     def test_unequal_diagonals_leave_only_the_rule_none(self):
         gram = Linear()(self.points)
         made = {
@@ -243,45 +308,3 @@ class TestPrecomputed:
         for rule in ADAPTED:
             with pytest.raises(ValueError, match="use extension='none', or normalise the Gram"):
                 made[rule](self.numbers)
-
-
-class TestAdaptiveMatrix:
-    """F on the training points, without forming it."""
-
-    points, beta, _ = problem()
-    F = naive.adaptive_matrix(naive.gaussian(2.0), points, beta, 0.7)
-    adaptive = HadamardKernel(Gaussian(2.0), points, beta, 0.7).adaptation()
-
-    def test_it_agrees_with_the_dense_matrix(self):
-        assert len(self.adaptive) == 20
-        assert self.adaptive.shape == (20, 20)
-        np.testing.assert_allclose(self.adaptive.toarray(), self.F, rtol=1e-12, atol=1e-12)
-
-    @pytest.mark.parametrize("which", [3, -1, slice(2, 9, 3), [4, 4, 1], np.arange(20) % 3 == 0])
-    def test_columns_are_chosen_as_in_numpy(self, which):
-        expected = np.atleast_2d(self.F.T[which]).T
-        np.testing.assert_allclose(self.adaptive.columns(which), expected, rtol=1e-12, atol=1e-12)
-
-    def test_a_column_that_is_not_there_is_an_index_error(self):
-        with pytest.raises(IndexError, match="20 is out of bounds"):
-            self.adaptive.columns(20)
-
-    def test_the_radius_is_the_distance_from_ones(self):
-        assert self.adaptive.radius == pytest.approx(np.linalg.norm(self.F - 1), rel=1e-12)
-
-    @pytest.mark.parametrize("width", [0.01, 2.0, 50.0])
-    @pytest.mark.parametrize("n_support", [0, 1, 7, 20])
-    def test_the_rank_is_that_of_the_dense_matrix(self, width, n_support):
-        beta = np.where(np.arange(20) < n_support, 1.0 + np.arange(20), 0.0)
-        adaptive = HadamardKernel(Gaussian(width), self.points, beta, 0.8).adaptation()
-        values = np.linalg.eigvalsh(adaptive.toarray())
-        assert adaptive.rank == (values > 1e-12 * values[-1]).sum()
-
-    def test_nothing_adapted_is_the_matrix_of_ones(self):
-        for adaptive in (
-            HadamardKernel(Gaussian(), self.points, np.zeros(20), 0.8).adaptation(),
-            HadamardKernel(Gaussian(), self.points, self.beta, np.inf).adaptation(),
-        ):
-            assert adaptive.rank == 1
-            assert adaptive.radius == 0.0
-            np.testing.assert_array_equal(adaptive.toarray(), np.ones((20, 20)))

@@ -87,13 +87,6 @@ def test_a_problem_done_by_hand(seed):
     assert result.certificate.gap == result.gap
 
 
-def test_a_start_that_is_good_enough_is_kept():
-    problem = Bowl()
-    result = sequential.solve(problem, problem.optimum, inner=exact, tol=1e-8)
-    assert (result.status, result.n_iter, len(result.history)) == (Status.CONVERGED, 0, 1)
-    np.testing.assert_array_equal(result.x, problem.optimum)
-
-
 def test_an_inner_solver_that_goes_nowhere_is_a_stall():
     tried = []
 
@@ -107,16 +100,6 @@ def test_an_inner_solver_that_goes_nowhere_is_a_stall():
     assert len(tried) == sequential.PATIENCE
     assert np.all(np.diff(np.log(tried)) < 0)  # ever finer
     np.testing.assert_array_equal(result.x, np.zeros(6))
-
-
-def test_an_inner_solver_that_goes_astray_does_no_harm():
-    def astray(model, start, *, tol, max_iter, callback):
-        result = exact(model, start, tol=tol, max_iter=max_iter, callback=callback)
-        return Result(start - (result.x - start), *vars_after_x(result))
-
-    result = sequential.solve(Bowl(), np.zeros(6), inner=astray, tol=1e-8)
-    assert result.status is Status.STALLED
-    assert result.value == 0.0
 
 
 def test_steps_that_gain_next_to_nothing_are_a_stall():
@@ -214,50 +197,6 @@ def test_every_point_on_the_way_is_feasible_and_bounded_by_its_gap(rule, seed, e
     assert late.history[-1] == (late.n_iter, late.value, late.gap)
 
 
-@pytest.mark.parametrize(("make", "most"), [(classification, 15), (regression, 60)])
-@pytest.mark.parametrize("below", [0.1, 1e-2, 1e-3, 1e-6])
-def test_a_tau_near_its_limit_takes_few_models(make, most, below):
-    """F is then `below` times the matrix of ones, nearly, and h as much flatter than the SVM.
-
-    A model with the curvature of the SVM needs 32 to 78 and 97 to 7121 of them.
-    """
-    result = solve(adapted_dual(make(), 10.0, tau=60.0 * (1.0 - below)), tol=1e-6)
-    assert result.status is Status.CONVERGED
-    assert len(result.history) <= most
-
-
-def test_a_search_on_the_way_asks_the_callback_after_each_point():
-    problem, points = Bowl(), []
-
-    def far(model, start, *, tol, max_iter, callback):
-        return Result(start + 1e4 * model[1], *vars_after_x(exact(model, start, tol=tol,
-                      max_iter=max_iter, callback=lambda _: None)))  # fmt: skip
-
-    def stop(_):
-        points.append(len(problem.certain))
-        return len(points) == 2
-
-    result = sequential.solve(problem, np.zeros(6), inner=far, callback=stop)
-    assert result.status is Status.STOPPED
-    assert points == [2, 3]  # the start and the far end; a point between them
-    assert len(problem.certain) == 4  # no other point but the last one, with certainty
-
-
-@every_rule
-def test_an_iteration_limit_is_respected_and_named(rule):
-    result = solve(adapted_dual(classification(), 1.0, **rule), tol=1e-9, max_iter=7)
-    assert result.status is Status.MAX_ITER
-    assert result.n_iter == 7
-    assert result.gap > 0
-
-
-@every_rule
-def test_an_accuracy_beyond_floating_point_is_a_stall(rule):
-    result = solve(adapted_dual(classification(), 1.0, **rule), tol=1e-25)
-    assert result.status is Status.STALLED
-    assert 0 <= result.gap < 1e-9
-
-
 @every_rule
 def test_a_callback_sees_progress_and_can_stop(rule):
     problem, seen = adapted_dual(classification(n=60), 1.0, **rule), []
@@ -273,41 +212,6 @@ def test_a_callback_sees_progress_and_can_stop(rule):
     assert stopped.gap > 0
     truthy = solve(problem, callback=lambda _: 1)  # only True stops
     assert truthy.status is Status.CONVERGED
-
-
-@every_rule
-@pytest.mark.parametrize("eta", [0.01, 1.0, 100.0])
-def test_without_a_psd_gram_there_is_no_certificate_but_an_end(rule, eta):
-    problem = adapted_dual(classification(psd=False), eta, **rule)
-    result = solve(problem, max_iter=100_000)
-    assert result.status in (Status.UNCERTIFIED, Status.STALLED)
-    assert np.isnan(result.gap)
-    assert np.isfinite(result.value)
-    assert np.isfinite(result.certificate.slope)
-
-
-@pytest.mark.parametrize("scale", [-1.0, -1e-3])
-@pytest.mark.parametrize("eta", [1e-3, 1.0, 100.0])
-@pytest.mark.parametrize("rule", [{"tau": 0.1}, {"tau": 5.0}, {"centred": True}], ids=str)
-@pytest.mark.parametrize("kind", ["svc", "svr"])
-def test_not_even_a_negative_gram_breaks_it(kind, rule, eta, scale):
-    r = np.random.default_rng(0)
-    rows = DenseRows(scale * np.eye(20))
-    y = np.where(np.arange(20) < 8, 1.0, -1.0)
-    if kind == "svc":
-        plain = svc_dual(rows, y, 1.0, psd=False)
-    else:
-        plain = svr_dual(rows, r.standard_normal(20), 1.0, 0.1, psd=False)
-    result = solve(adapted_dual(plain, eta, **rule), max_iter=2000)
-    assert np.isfinite(result.value)
-    assert np.isnan(result.gap)
-
-
-@every_rule
-def test_a_tube_that_covers_all_needs_no_step(rule):
-    result = solve(adapted_dual(regression(epsilon=50.0), 1.0, **rule))
-    assert (result.status, result.n_iter, result.gap) == (Status.CONVERGED, 0, 0.0)
-    assert result.value == pytest.approx(0.0, abs=1e-14)
 
 
 @every_rule

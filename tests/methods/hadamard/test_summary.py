@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
-from sklearn.exceptions import NotFittedError
 
 from pliant import DANKClassifier, DANKRegressor, KNPLClassifier, KNPLRegressor
 from pliant.core.summary import summarize
 from pliant.datasets import make_clowns
-from pliant.kernels import TL1, Gaussian
+from pliant.kernels import Gaussian
 
 X, Y = make_clowns(80, random_state=0)
 TARGET = np.sin(3 * X[:, 0]) + X[:, 1]
@@ -37,15 +36,6 @@ def test_one_function_has_the_facts_of_the_fitted_attributes(model, y):
     assert summarize(model).functions[0].objective == model.objective_
 
 
-def test_the_last_gap_of_the_convergence_is_the_relative_gap():
-    model = DANKClassifier(tau=0).fit(X, Y)
-    (function,) = model.summary().functions
-    steps = function.convergence
-    np.testing.assert_array_equal(steps.steps, model.step_history_)
-    assert steps.gaps[-1] == pytest.approx(model.relative_gap_)
-    assert (steps.tol, steps.unit) == (model.tol, "two-coordinate steps")
-
-
 def test_each_pair_of_more_classes_has_a_function_and_support_points_count_once():
     A, b = load_iris(return_X_y=True)
     names = np.array(["a", "b", "c"])[b]
@@ -65,21 +55,3 @@ def test_parts_are_counted_unless_they_are_refined():
     assert model.summary().functions[0].details == {"eta": 2.0, "parts": 3}
     refined = DANKClassifier(refine=True, **options).fit(X, Y)
     assert refined.summary().functions[0].details == {"eta": 2.0}
-
-
-def test_a_plain_support_vector_machine_has_no_eta():
-    assert DANKClassifier(eta=np.inf).fit(X, Y).summary().functions[0].details == {}
-
-
-@pytest.mark.filterwarnings("ignore::pliant.NonPSDWarning")
-def test_without_a_certificate_there_is_no_convergence_to_draw():
-    gram = TL1(rho=0.8)(X)
-    model = DANKClassifier("precomputed", extension="none").fit(gram, Y)
-    summary = model.summary()
-    assert np.isnan(summary.functions[0].convergence.gaps).all()
-    assert summary.drawings == {"gram", "adaptation"}
-
-
-def test_an_estimator_that_is_not_fitted_has_no_summary():
-    with pytest.raises(NotFittedError):
-        DANKClassifier().summary()

@@ -13,16 +13,14 @@ from scipy.optimize import approx_fprime
 from pliant.kernels import Gaussian
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import (
-    MarginDual,
     best_intercept,
     best_multiple,
     better_start,
-    one_class_dual,
     svc_dual,
     svr_dual,
     without_intercept,
 )
-from pliant.methods.svm.rows import BorderedRows, CachedRows, DenseRows
+from pliant.methods.svm.rows import CachedRows, DenseRows
 from pliant.methods.svm.smo.steps import project_box_hyperplane
 from tests.reference.naive_box import box_by_cone, box_classification, box_regression
 
@@ -94,12 +92,10 @@ def test_the_gradient_agrees_with_finite_differences(problem, seed):
     def smooth_part(b):
         return problem.value(b) + (problem.epsilon * np.abs(b)).sum()
 
-    np.testing.assert_allclose(
-        problem.gradient(beta), approx_fprime(beta, smooth_part, 1e-7), rtol=1e-5, atol=1e-5
-    )
-    np.testing.assert_array_equal(
-        problem.gradient(beta, problem.fields(beta)), problem.gradient(beta)
-    )
+    certificate = problem.certificate(beta)
+    gradient = problem.linear - (certificate.decision - certificate.intercept)
+    expected = approx_fprime(beta, smooth_part, 1e-7)
+    np.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-5)
 
 
 @every_problem
@@ -120,19 +116,6 @@ def test_the_certificate_bounds_every_feasible_value(problem, one, other):
     assert certificate.gap >= -1e-12 * (1 + abs(certificate.value))
     bound = certificate.value + certificate.gap
     assert problem.value(feasible(problem, other)) <= bound + 1e-12 * (1 + abs(bound))
-
-
-@every_problem
-@pytest.mark.parametrize("seed", range(3))
-def test_the_certificate_is_the_formula_of_the_module(problem, seed):
-    beta = feasible(problem, seed)
-    f = GRAM @ beta + problem.quartic * beta * (GRAM**2 @ beta**2)
-    b = problem.certificate(beta).intercept
-    loss = loss_by_loops(problem.linear - f, problem.lower, problem.upper, problem.epsilon, b)
-    gain = problem.linear @ beta - (problem.epsilon * np.abs(beta)).sum()
-    certificate = problem.certificate(beta)
-    assert certificate.gap == pytest.approx(beta @ f + loss - gain, abs=1e-10)
-    np.testing.assert_allclose(certificate.decision, f + b, atol=1e-12)
 
 
 @every_problem
@@ -165,13 +148,6 @@ def test_without_psd_there_is_no_gap():
     assert math.isfinite(certificate.intercept)
 
 
-def test_certificates_are_compared_by_identity():
-    problem = PROBLEMS["svc"]
-    one, other = (problem.certificate(np.zeros(N)) for _ in range(2))
-    assert one != other
-    assert len({one, other, one}) == 2
-
-
 def test_classification_is_stated_in_beta():
     problem = svc_dual(DenseRows(GRAM), SIGNS, PRICES, quartic=0.5, psd=False)
     alpha = problem.upper - problem.lower
@@ -185,23 +161,6 @@ def test_classification_is_stated_in_beta():
     plain = svc_dual(DenseRows(GRAM), SIGNS, 1.0)
     expected = alpha.sum() - 0.5 * (SIGNS * alpha) @ GRAM @ (SIGNS * alpha)
     assert plain.value(SIGNS * alpha) == pytest.approx(expected, rel=1e-12)
-
-
-def test_regression_has_a_box_around_zero():
-    problem = svr_dual(DenseRows(GRAM), TARGET, 2.5, 0.2, quartic=0.5)
-    np.testing.assert_array_equal(problem.lower, np.full(N, -2.5))
-    np.testing.assert_array_equal(problem.upper, np.full(N, 2.5))
-    assert (problem.epsilon, problem.quartic, problem.psd) == (0.2, 0.5, True)
-    np.testing.assert_array_equal(svr_dual(DenseRows(GRAM), TARGET, PRICES, 0.2).lower, -PRICES)
-
-
-@every_problem
-def test_changed_problems_leave_the_old_one_alone(problem):
-    quartic, upper = problem.quartic, problem.upper.copy()
-    assert problem.with_quartic(9.0).quartic == 9.0
-    assert problem.with_quartic(9.0).rows is problem.rows
-    assert problem.quartic == quartic
-    np.testing.assert_array_equal(problem.upper, upper)
 
 
 @every_problem
@@ -266,19 +225,6 @@ def test_without_the_constraint_one_more_coordinate_takes_up_the_sum_at_no_price
         assert certificate.decision[-1] == 0.0
 
 
-def test_without_the_constraint_rows_are_bordered_and_the_old_problem_is_left_alone():
-    problem = PROBLEMS["svr, a tube each"]
-    kept, computed = kept_or_computed(problem)
-    assert isinstance(kept.rows, DenseRows)
-    assert isinstance(computed.rows, BorderedRows)
-    np.testing.assert_array_equal(kept.rows.gram, np.pad(GRAM, (0, 1)))
-    np.testing.assert_array_equal(kept.epsilon, [*problem.epsilon, 0.0])
-    assert len(problem.rows) == len(problem.linear) == N
-    single = without_intercept(replace(problem, rows=DenseRows(GRAM, np.float32)))
-    assert single.rows.gram.dtype == np.float32
-    assert without_intercept(PROBLEMS["svc"]).with_quartic(2.0).quartic == 2.0
-
-
 @pytest.mark.parametrize("eta", [0.2, 5.0, np.inf])
 @pytest.mark.parametrize("C", [0.5, 20.0])
 @pytest.mark.parametrize("kind", ["svc", "svr"])
@@ -310,13 +256,6 @@ def test_without_the_constraint_one_class_may_be_learned_from(sign):
     assert (sign * result.certificate.decision[:-1]).min() > 0
 
 
-@pytest.mark.parametrize("C", [1e-100, 1e-8, 1e8, 1e100])
-def test_without_the_constraint_the_intercept_is_zero_whatever_the_price(C):
-    box = without_intercept(svc_dual(DenseRows(GRAM), SIGNS, C))
-    for beta in (np.zeros(N + 1), np.append(0.5 * C * SIGNS, -0.5 * C * SIGNS.sum())):
-        assert box.certificate(beta).intercept == 0.0
-
-
 @every_problem
 @pytest.mark.parametrize("seed", range(6))
 def test_the_best_multiple_is_the_best_on_its_ray(problem, seed):
@@ -331,22 +270,6 @@ def test_the_best_multiple_is_the_best_on_its_ray(problem, seed):
     np.testing.assert_allclose(best, t * beta, atol=1e-14 * np.abs(beta).max())
     np.testing.assert_allclose(u, problem.fields(best)[0], atol=1e-12 * (1 + np.abs(u).max()))
     np.testing.assert_allclose(v, problem.fields(best)[1], atol=1e-12 * (1 + np.abs(v).max()))
-
-
-def test_the_best_multiple_of_the_optimum_is_itself_and_of_what_only_loses_is_zero():
-    problem = PROBLEMS["svc, quartic"]
-    optimum = smo.solve(problem, tol=1e-10).x
-    np.testing.assert_allclose(best_multiple(problem, optimum)[0], optimum, atol=1e-4)
-    np.testing.assert_array_equal(best_multiple(problem, -optimum)[0], np.zeros(N))
-    start, (u, v) = best_multiple(problem, np.zeros(N))
-    assert np.count_nonzero([start, u, v]) == 0
-
-
-def test_the_best_multiple_is_zero_where_terms_overflow():
-    problem = PROBLEMS["svc, quartic"]
-    with np.errstate(over="ignore", invalid="ignore"):
-        start, (u, v) = best_multiple(problem, 1e200 * problem.upper)
-    assert np.count_nonzero([start, u, v]) == 0
 
 
 @st.composite
@@ -372,64 +295,3 @@ def test_the_intercept_is_the_middle_of_the_best_break_points(case):
     losses = np.array([loss_by_loops(residual, lower, upper, epsilon, b) for b in breaks])
     best = breaks[losses <= losses.min() + 1e-12]
     assert best_intercept(*case) == pytest.approx(0.5 * (best[0] + best[-1]), abs=1e-12)
-
-
-@given(
-    residual=arrays(float, 7, elements=st.floats(-10, 10)),
-    upper=arrays(float, 7, elements=st.floats(0.1, 5)),
-    lower=arrays(float, 7, elements=st.floats(-5, -0.1)),
-    epsilon=st.floats(0, 2),
-)
-@settings(max_examples=100, deadline=None)
-def test_no_break_point_and_no_shift_is_better(residual, upper, lower, epsilon):
-    b = best_intercept(residual, lower, upper, epsilon)
-    loss = loss_by_loops(residual, lower, upper, epsilon, b)
-    others = np.concatenate([residual - epsilon, residual + epsilon, b + np.array([-1e-3, 1e-3])])
-    for other in others:
-        assert loss <= loss_by_loops(residual, lower, upper, epsilon, other) + 1e-9
-
-
-def test_the_intercept_of_a_flat_stretch_is_its_middle():
-    two = np.array([0.0, 3.0])
-    assert best_intercept(two, -np.ones(2), np.ones(2), 0.5) == 1.5
-    signs = np.array([1.0, -1.0])  # hinge losses, flat for b in [-1, 1]
-    assert best_intercept(signs, np.minimum(signs, 0), np.maximum(signs, 0), 0.0) == 0.0
-
-
-@given(
-    scores=arrays(float, 7, elements=st.integers(-5, 5).map(float)),
-    weights=arrays(float, 7, elements=st.floats(0.1, 5)),
-    nu=st.sampled_from([0.01, 0.3, 0.5, 0.9]),
-)
-@settings(max_examples=100, deadline=None)
-def test_the_intercept_of_one_class_is_a_quantile_of_the_scores(scores, weights, nu):
-    total = nu * weights.sum()
-    rho = -best_intercept(-scores, np.zeros(7), weights, 0.0, total)
-    assert weights[scores < rho].sum() <= total + 1e-9
-    assert weights[scores <= rho].sum() >= total - 1e-9
-    assert best_intercept(-scores, np.zeros(7), weights, 0.0, weights.sum()) == -scores.max()
-
-
-@given(seed=st.integers(0, 10**6), nu=st.floats(0.01, 1.0))
-@settings(max_examples=50, deadline=None)
-def test_the_certificate_of_one_class_bounds_every_feasible_value(seed, nu):
-    r = np.random.default_rng(seed)
-    weights, A = r.uniform(0.1, 2.0, size=9), r.normal(size=(9, 4))
-    problem = one_class_dual(DenseRows(A @ A.T), weights, nu * weights.sum())
-    one, other = (
-        project_box_hyperplane(r.normal(size=9), problem.lower, weights, level=problem.total)
-        for _ in range(2)
-    )
-    certificate = problem.certificate(one)
-    assert certificate.value == pytest.approx(-0.5 * np.sum((A.T @ one) ** 2))
-    assert problem.value(other) <= certificate.value + certificate.gap + 1e-9
-    best = smo.solve(problem, tol=1e-9)
-    assert best.gap <= 1e-9 * (1 + abs(best.value))
-    assert best.x.sum() == pytest.approx(problem.total)
-
-
-def test_a_problem_is_frozen():
-    problem = PROBLEMS["svr"]
-    assert isinstance(problem, MarginDual)
-    with pytest.raises(AttributeError, match="cannot assign to field 'quartic'"):
-        problem.quartic = 2.0

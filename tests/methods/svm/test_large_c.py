@@ -116,16 +116,3 @@ def test_where_c_hides_every_gap_the_run_stalls():
     result = smo.solve(problem, max_iter=10_000)  # it drifted upwards by rounding errors for ever
     assert result.status is Status.STALLED
     assert result.n_iter < 1000
-
-
-@pytest.mark.parametrize("root", [1e-300, 3e-9, 0.7, 1e200])
-def test_the_end_of_a_step_is_known_whatever_its_size(root):
-    """The zero of 1 - t / root - (t / root)^3, up to a bound that may be infinite."""
-    expected = 0.6823278038280193 * root
-
-    def slope(t):
-        with np.errstate(over="ignore"):
-            return 1.0 - t / root - np.power(t / root, 3)
-
-    for end in (np.inf, 1e308, root, 0.7 * root):
-        assert newton._root(slope, end) == pytest.approx(expected, rel=1e-10)

@@ -132,8 +132,6 @@ def train(table: Path, order: Order, out: Path | None) -> dict[str, Any]:
 def _learner(method: Method, order: Order, given: dict[str, Any], data: FitTable) -> Any:
     """Return the estimator with the given parameters, not fitted; refuse those it cannot take."""
     check_names(given, settings(method.learner(data.task)()), f"{method.name} for {data.task}")
-    if given.get("checkpoint") is not None and (order.cv or order.tune):
-        raise ValueError("--param checkpoint=FOLDER is for one fit: add --cv 0, without --tune")
     n_rows = len(data.y)
     if method.many is not None and n_rows >= method.many[0]:
         fewest, many = method.many

@@ -12,7 +12,7 @@ from pliant.core.validation import (
     real_number,
 )
 from pliant.methods.hadamard.estimators import ADAPTATION, BaseHadamard
-from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor
+from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor, documented_as
 
 DANK: Mapping[str, Constraint] = {
     **ADAPTATION,
@@ -51,7 +51,7 @@ class DANKClassifier(BaseHadamard, SVMClassifier):
         Penalty parameter, > 0. Multiplied by class and sample weights.
     eta : float or "auto", default="auto"
         Weight of the penalty that keeps F near 11', > 0; the smaller, the more the kernel adapts.
-        "auto" is \|alpha\|^2 of the plain SVM, as in the paper; inf gives the plain SVM.
+        "auto" is \|alpha\|^2 of the plain SVM, as in the DANK paper; inf gives the plain SVM.
     eta_scale : float, default=1.0
         Factor of eta, > 0.
     tau : float or "auto", default="auto"
@@ -66,9 +66,9 @@ class DANKClassifier(BaseHadamard, SVMClassifier):
     n_neighbors : int, default=5
         Number of neighbours of a new point for "smooth", >= 1.
     tol : float, default=1e-4
-        Certified gap, > 0, relative to ``gap_unit_`` + abs(objective less its constant).
+        Certified gap, > 0, relative to 1 + abs(objective less its constant).
     max_iter : int, default=-1
-        Maximum number of two-coordinate steps, for the plain SVM, for DANK and for each part
+        Maximum number of two-coordinate steps, for the plain SVM, the adapted one and each part
         separately; -1 for no limit. Unscaled features, or a linear or polynomial kernel, with C
         of 1000 and more take most. Newton steps, which take turns in long runs, do not count.
     max_seconds : float, optional
@@ -77,9 +77,10 @@ class DANKClassifier(BaseHadamard, SVMClassifier):
         not begun predict the intercept. The sum over the support points of a warm start is not
         interrupted.
     cache_mb : float, default=2000
-        Memory for Gram matrices, > 0, in units of 2^20 bytes. Up to 4000 samples, and for
-        tau > 0, the matrix is kept whole if it fits (in float64: 16 000 samples in 2000 MB); else
-        its rows are computed on demand, and kept as far as there is room.
+        Memory for Gram matrices, > 0, in units of 2^20 bytes. Up to 4000 samples, and where F
+        couples all of them (tau > 0, KNPL), the matrix is kept whole if it fits (in float64:
+        16 000 samples in 2000 MB); else its rows are computed on demand, and kept as far as there
+        is room.
     dtype : {"auto", "float32", "float64"}, default="auto"
         Precision of the Gram matrix; sums are float64. "auto" is float64 for matrices kept whole,
         and float32 for rows on demand if all k(x, x) are equal and the kernel is not flat. The
@@ -97,18 +98,14 @@ class DANKClassifier(BaseHadamard, SVMClassifier):
         none of more than 8000.
     prediction : {"part", "whole"}, default="part"
         Predict by the part of the nearest centre, or by all parts, with F = 1 between them: slower,
-        and worse wherever parts overlap. Without effect if ``refine``.
+        and worse wherever parts overlap.
     refine : bool, default=False
-        Start from the parts and solve the exact problem, with b and its certificate.
+        Start from the parts and solve the exact problem, with b and its certificate in
+        ``dual_gap_``; ``prediction`` is then without effect.
     n_jobs : int, optional
         Number of parts that are solved at once, in threads or on the backend of
         `joblib.parallel_config`. Each worker may take ``cache_mb``. Callbacks are called after
         each part.
-    checkpoint : str or Path, optional
-        A folder (with one for each pair of classes in it) where finished parts are kept, and the
-        state of a refinement every 30 s and at its end. The next fit with the same data and
-        parameters continues from there; one with others raises an error. Only with
-        ``partition``.
     class_weight : dict or "balanced", optional
         Factors of C, each > 0.
     random_state : int, RandomState or None, default=None
@@ -135,8 +132,6 @@ class DANKClassifier(BaseHadamard, SVMClassifier):
         The dual objective, a lower bound of the optimum, with its constant.
     dual_gap_ : float
         The optimum is at most objective_ + dual_gap_; nan if the Gram matrix is not PSD.
-    gap_unit_ : float
-        The unit of the objective in ``tol``: 1, or the gap at beta = 0 if less, as with a tiny C.
     objective_constant_ : float
         The part of objective_ that no coefficient changes, eta_ (tau n - tau^2/4); 0 where eta_
         is inf.
@@ -148,14 +143,13 @@ class DANKClassifier(BaseHadamard, SVMClassifier):
         With ``partition``: the part of each training point of positive weight, and the centres.
     part_gaps_, part_seconds_ : arrays of shape (n_parts,)
         With ``partition``: the gap of each part, and the processor time of its last solution.
-        After ``refine``, ``dual_gap_`` is that of the exact problem.
     n_iter_ : int
-        Two-coordinate steps, of the plain SVM ("auto") and of DANK together; with more than two
-        classes an array, one number per pair.
+        Two-coordinate steps, of the plain SVM ("auto") and the adapted one together; with more
+        than two classes an array, one number per pair.
     objective_history_, gap_history_, step_history_ : arrays of shape (n_checks,)
         Objective, less its constant, and gap at each check of the solver, and the two-coordinate
-        steps before it (of DANK alone, where "auto" solves a plain SVM first). For tau > 0,
-        one entry for each dual of the sequence.
+        steps before it (of the adapted SVM alone, where "auto" solves a plain one first). For
+        tau > 0 and KNPL, one entry for each dual of the sequence.
     estimators_ : list of DANKClassifier
         Only with more than two classes: a fitted classifier for each pair, in place of the
         attributes above from ``kernel_`` on.
@@ -212,7 +206,6 @@ class DANKClassifier(BaseHadamard, SVMClassifier):
         prediction: str = "part",
         refine: bool = False,
         n_jobs: int | None = None,
-        checkpoint: Any = None,
         class_weight: Any = None,
         random_state: Any = None,
         verbose: bool = False,
@@ -235,12 +228,12 @@ class DANKClassifier(BaseHadamard, SVMClassifier):
         self.prediction = prediction
         self.refine = refine
         self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
         self.class_weight = class_weight
         self.random_state = random_state
         self.verbose = verbose
 
 
+@documented_as(DANKClassifier, without=("classes_", "estimators_"))
 class DANKRegressor(BaseHadamard, SVMRegressor):
     r"""Epsilon-regression with a kernel that adapts to the data, entry by entry.
 
@@ -254,56 +247,12 @@ class DANKRegressor(BaseHadamard, SVMRegressor):
         \qquad |\beta_i| \le C, \; 1'\beta = 0,
 
     section 5 of [1]_ (with the constraint 1'beta = 0, where the paper misprints y'). F is
-    eliminated in closed form, as in `DANKClassifier`.
+    eliminated in closed form, as in `DANKClassifier`, which has the other parameters as well.
 
     Parameters
     ----------
-    kernel : str, Kernel or callable, default="gaussian"
-        The base kernel: "gaussian", "laplacian", "matern12", "matern32", "matern52",
-        "polynomial", "linear", "tl1", "sigmoid"; a pliant kernel; a function of two matrices; or
-        "precomputed". Its Gram matrix of the training points must be positive semi-definite;
-        that of "tl1", "sigmoid" and other kernels that may be indefinite is tested.
-    gamma : float or {"scale", "auto"}, default="scale"
-        > 0, for kernels by name; "scale" is 1/(d var(X)), "auto" is 1/d.
     C : float, default=1.0
         Penalty parameter, > 0. Multiplied by sample weights.
-    eta : float or "auto", default="auto"
-        Weight of the penalty that keeps F near 11', > 0; the smaller, the more the kernel adapts.
-        "auto" is \|alpha\|^2 of the plain SVM, as in the paper; inf gives the plain SVM.
-    eta_scale : float, default=1.0
-        Factor of eta, > 0.
-    tau : float or "auto", default="auto"
-        Weight of the trace of F relative to eta, >= 0 and < 2n. The larger it is, the lower the
-        rank of F and the faster the fit (a tiny tau keeps all eigenvalues, O(n^3)). "auto" is
-        the paper's 0.01 where the Gram matrix is kept whole, and 0, the paper's large-scale form,
-        where it is not or there are parts. With eta="auto" and k(x, x) = 1 the rank is at most
-        about 1 + 1/(2 tau eta_scale), F is almost constant from tau = 1/(2 eta_scale) on, and
-        fits are slow just below that value.
-    extension : {"smooth", "nearest", "reciprocal", "none"}, default="smooth"
-        How the adaptation extends to new points; see `pliant.kernels.HadamardKernel`.
-    n_neighbors : int, default=5
-        Number of neighbours of a new point for "smooth", >= 1.
-    tol : float, default=1e-4
-        Certified gap, > 0, relative to ``gap_unit_`` + abs(objective less its constant).
-    max_iter : int, default=-1
-        Maximum number of two-coordinate steps, for the plain SVM, for DANK and for each part
-        separately; -1 for no limit. Unscaled features, or a linear or polynomial kernel, with C
-        of 1000 and more take most. Newton steps, which take turns in long runs, do not count.
-    max_seconds : float, optional
-        Time limit, > 0. After it the fit keeps the best solution so far and warns of the
-        remaining gap: a plain SVM (eta_ = inf) if eta="auto" is not known yet; parts that were
-        not begun predict the intercept. The sum over the support points of a warm start is not
-        interrupted.
-    cache_mb : float, default=2000
-        Memory for Gram matrices, > 0, in units of 2^20 bytes. Up to 4000 samples, and for
-        tau > 0, the matrix is kept whole if it fits (in float64: 16 000 samples in 2000 MB); else
-        its rows are computed on demand, and kept as far as there is room.
-    dtype : {"auto", "float32", "float64"}, default="auto"
-        Precision of the Gram matrix; sums are float64. "auto" is float64 for matrices kept whole,
-        and float32 for rows on demand if all k(x, x) are equal and the kernel is not flat. The
-        certificate is that of the rounded matrix: "float32" is too coarse for a tol below 1e-5,
-        and for a K whose values differ much in size (linear, polynomial) or hardly differ
-        (small gamma).
     partition : {"kmeans"}, optional
         Divide the samples into parts by k-means and solve problem (19) of the paper on each,
         with the mean of y for b and without 1'beta = 0. The parts together solve the problem
@@ -311,48 +260,19 @@ class DANKRegressor(BaseHadamard, SVMRegressor):
         it. The time grows about linearly with n. Needs tau = 0 and points with coordinates.
     n_parts : int or "auto", default="auto"
         Number of parts; "auto" makes parts of about 4000 samples, none of more than 8000.
-    prediction : {"part", "whole"}, default="part"
-        Predict by the part of the nearest centre, or by all parts, with F = 1 between them: slower,
-        and worse wherever parts overlap. Without effect if ``refine``.
-    refine : bool, default=False
-        Start from the parts and solve the exact problem, with b and its certificate.
-    n_jobs : int, optional
-        Number of parts that are solved at once, in threads or on the backend of
-        `joblib.parallel_config`. Each worker may take ``cache_mb``. Callbacks are called after
-        each part.
-    checkpoint : str or Path, optional
-        A folder where finished parts are kept, and the state of a refinement every 30 s and at its
-        end. The next fit with the same data and parameters continues from there; one with others
-        raises an error. Only with ``partition``.
-    random_state : int, RandomState or None, default=None
-        Seed of the first centres of k-means. Without parts nothing is random.
     epsilon : float, default=0.1
         Errors up to this size cost nothing, >= 0, in units of the scaled target.
     scale_target : bool, default=True
         Learn (y - mean)/std instead of y, so that C and epsilon mean the same for every unit of
         y. Predictions are in the units of y.
-    verbose : bool, default=False
-        Whether to print a line about the progress of the fit every two seconds, to standard error.
 
     Attributes
     ----------
     kernel_ : HadamardKernel
         The learned kernel, a function of two sets of points; a `pliant.kernels.PartitionedKernel`
-        with parts that are not refined.
-    support_ : array of shape (n_support,)
-        Row numbers of the training samples with beta != 0.
-    support_vectors_ : array of shape (n_support, n_features)
-        Those samples; for kernel="precomputed" their row numbers, shape (n_support, 1).
-    eta_ : float
-        The eta that was used; inf if no coefficient is needed.
-    adaptation_ : AdaptiveMatrix
-        F on the training points.
+        with parts that are not refined, whose ``intercept_`` is the mean of y.
     n_iter_ : int
-        Two-coordinate steps, of the plain SVM ("auto") and of DANK together.
-    objective_history_, gap_history_, step_history_ : arrays of shape (n_checks,)
-        Objective, less its constant, and gap at each check of the solver, and the two-coordinate
-        steps before it (of DANK alone, where "auto" solves a plain SVM first). For tau > 0,
-        one entry for each dual of the sequence.
+        Two-coordinate steps, of the plain SVM ("auto") and the adapted one together.
     dual_coef_ : array of shape (n_support,)
         Coefficients in the units of y: kernel_(X, support_vectors_) @ dual_coef_ + intercept_ is
         the prediction. Divided by std(y), they are the beta of the objective.
@@ -364,8 +284,6 @@ class DANKRegressor(BaseHadamard, SVMRegressor):
     dual_gap_ : float
         The optimum is at most objective_ + dual_gap_, in the same units; nan if the Gram matrix is
         not PSD.
-    gap_unit_ : float
-        The unit of the objective in ``tol``: 1, or the gap at beta = 0 if less, as with a tiny C.
 
     References
     ----------
@@ -407,7 +325,6 @@ class DANKRegressor(BaseHadamard, SVMRegressor):
         prediction: str = "part",
         refine: bool = False,
         n_jobs: int | None = None,
-        checkpoint: Any = None,
         random_state: Any = None,
         verbose: bool = False,
     ) -> None:
@@ -431,6 +348,5 @@ class DANKRegressor(BaseHadamard, SVMRegressor):
         self.prediction = prediction
         self.refine = refine
         self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,13 +38,9 @@ from pliant.core.validation import (
     stack_level,
     unlike_features,
 )
-from pliant.methods.hadamard.adaptive_matrix import AdaptiveMatrix
-from pliant.methods.hadamard.gram_rows import PRECISIONS, SAMPLE, gram_rows
-from pliant.methods.hadamard.kernel import EXTENSIONS
-from pliant.methods.hadamard.partitioned_kernel import PartitionedKernel
-from pliant.methods.hadamard.parts.run import solve_in_parts
-from pliant.methods.hadamard.solution import Solution
-from pliant.methods.hadamard.whole import solve_whole
+from pliant.methods.hadamard.kernel import EXTENSIONS, AdaptiveMatrix, PartitionedKernel
+from pliant.methods.hadamard.parts import solve_in_parts
+from pliant.methods.hadamard.whole import PRECISIONS, SAMPLE, Solution, gram_rows, solve_whole
 from pliant.methods.svm.estimators import BaseSVM, finite_gram
 from pliant.methods.svm.expansion import expansion
 from pliant.methods.svm.parts import DIVISION
@@ -63,12 +58,6 @@ AUTOMATIC_TAU = 0.01
 """The paper's tau, for Gram matrices that are kept whole."""
 
 
-def _check_folder(name: str, value: Any) -> None:
-    """Raise TypeError unless `value` is None, or the path of a folder."""
-    if value is not None and not isinstance(value, str | Path):
-        raise TypeError(f"expected {name} to be a folder or None, got {value!r}")
-
-
 ADAPTATION: Mapping[str, Constraint] = {
     "eta": automatic(real_number(above=0, infinite=True)),
     "eta_scale": real_number(above=0),
@@ -79,7 +68,6 @@ ADAPTATION: Mapping[str, Constraint] = {
     "max_seconds": optional(real_number(above=0)),
     **DIVISION,
     "prediction": one_of(("part", "whole")),
-    "checkpoint": _check_folder,
 }
 """Constraints on the parameters that DANK and KNPL share."""
 
@@ -106,7 +94,6 @@ class BaseHadamard(BaseSVM):
     dtype: str
     max_seconds: float | None
     partition: str | None
-    checkpoint: Any
 
     # Parameters of DANK only, where _centred is False.
     tau: float | str
@@ -122,10 +109,6 @@ class BaseHadamard(BaseSVM):
             return
         if not self._centred and self.refine:
             raise ValueError("expected refine=False without partition='kmeans', got refine=True")
-        if self.checkpoint is not None:
-            raise ValueError(
-                f"expected checkpoint=None without partition='kmeans', got {str(self.checkpoint)!r}"
-            )
 
     def _common(self, X: Array, used: Mask) -> tuple[Kernel, DenseRows | None, bool]:
         kernel = self._base_kernel(X)
@@ -296,13 +279,11 @@ class BaseHadamard(BaseSVM):
         self.eta_ = kernel.eta
         self.support_ = task.members[support]
         self.support_vectors_ = task.points[support]
-        with np.errstate(over="ignore", invalid="ignore"):
-            self.dual_coef_ = task.scale * kernel.beta[support]
-            self.intercept_ = task.centre + task.scale * solution.intercept
+        self.dual_coef_ = task.scale * kernel.beta[support]
+        self.intercept_ = task.centre + task.scale * solution.intercept
         self.objective_constant_ = solution.constant
         self.objective_ = result.value + solution.constant
         self.dual_gap_ = result.gap
-        self.gap_unit_ = solution.unit
         self.n_iter_ = solution.n_iter
         self.objective_history_ = result.objectives
         self.gap_history_ = result.gaps
@@ -329,9 +310,8 @@ class BaseHadamard(BaseSVM):
 
     @property
     def relative_gap_(self) -> float:
-        """dual_gap_ as ``tol`` measures it, in units of gap_unit_ + abs(objective - constant)."""
-        change = self.objective_ - self.objective_constant_
-        return float(self.dual_gap_ / (self.gap_unit_ + abs(change)))
+        """dual_gap_ as ``tol`` measures it, in units of 1 + abs(objective - constant)."""
+        return float(self.dual_gap_ / (1.0 + abs(self.objective_ - self.objective_constant_)))
 
     @property
     def adaptation_(self) -> AdaptiveMatrix:
@@ -345,7 +325,7 @@ class BaseHadamard(BaseSVM):
         return details
 
     def _convergence(self) -> Convergence:
-        gaps = self.gap_history_ / (self.gap_unit_ + np.abs(self.objective_history_))
+        gaps = self.gap_history_ / (1.0 + np.abs(self.objective_history_))
         return Convergence(self.step_history_, gaps, float(self.tol))
 
     def _check_loaded(self) -> None:
@@ -358,5 +338,4 @@ class BaseHadamard(BaseSVM):
                     f"{len(fitted.support_vectors_)}"
                 )
             check_real("eta_", fitted.eta_, above=0, infinite=True)
-            check_real("gap_unit_", fitted.gap_unit_, above=0)
             np.asarray(fitted.gap_history_, dtype=np.float64)  # numbers; nan is allowed

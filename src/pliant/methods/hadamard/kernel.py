@@ -26,14 +26,25 @@ weights W are nothing, diag(beta) U or beta. F is never formed. The learned kern
 where the rule for new points (see `pliant.core.kernels.extension`) chooses b and x~: "smooth" has
 x~ = x and b an interpolation of beta; "nearest" and "reciprocal" have x~ = x_i and b = beta_i for
 one training point i; "none" has F = 1. As each F is PSD, so is k_new if k is.
+
+A kernel that was learned in parts has a centre and an adaptive matrix F_p for each part p, in the
+quartic or centred form; pi(x) is the part of the nearest centre:
+
+    k_new(x, y) = k(x, y) F_p(x, y)        where pi(x) = pi(y) = p
+                  k(x, y), or 0            between different parts
+
+The first choice is the minimiser F = 1 between parts of the block problem (Liu et al. 2020,
+problem (20)); the second makes each part a model of its own, and is what the paper prints as the
+block-diagonal F. Both are PSD if k is: F - 11' is block-diagonal and PSD. For KNPL each block of
+F - 11' is centred by itself, so that the rows of F sum to n_p within a part of n_p points and, with
+F = 1 between parts, to n.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -47,21 +58,93 @@ from pliant.core.kernels.extension import (
     smooth,
 )
 from pliant.core.kernels.precomputed import Precomputed
+from pliant.core.linalg import nearest_rows
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_choice, check_integer, check_points, check_real
-from pliant.methods.hadamard.adaptive_matrix import AdaptiveMatrix
 from pliant.methods.hadamard.forms import CentredForm, Form, QuarticForm, ThresholdForm
 from pliant.methods.hadamard.problem import Spectrum, row_blocks
 
 EXTENSIONS = ("none", "nearest", "reciprocal", "smooth")
 """The rules for new points."""
 
-CHECKED = 16
-"""Number of support points at which sums that were read from a file are computed again."""
+BETWEEN = ("one", "zero")
+"""F between points of different parts."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Placed:
+class AdaptiveMatrix:
+    """F on n training points, without forming it.
+
+    Parameters
+    ----------
+    kernel : HadamardKernel or PartitionedKernel
+        The learned kernel.
+    """
+
+    def __init__(self, kernel: AdaptedKernel) -> None:
+        self.kernel = kernel
+
+    def __len__(self) -> int:
+        """Return n."""
+        return len(self.kernel.points)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Return (n, n)."""
+        return len(self), len(self)
+
+    @property
+    def radius(self) -> float:
+        """The Frobenius norm of F - 11', which measures how far the kernel was adapted."""
+        points, sizes = self._representatives()
+        total = 0.0
+        for rows in row_blocks(len(points), len(points)):
+            change = self.kernel.change_between(points[rows], points)
+            total += float(sizes[rows] @ change**2 @ sizes)
+        return float(np.sqrt(total))
+
+    @property
+    def rank(self) -> int:
+        """The rank of F: the number of eigenvalues above 1e-12 times the largest.
+
+        O(n_support^3) unless the fit has computed it (tau > 0).
+        """
+        rank = self.kernel.rank
+        if rank is not None:
+            return rank
+        points, sizes = self._representatives()
+        root, F = np.sqrt(sizes), 1.0 + self.kernel.change_between(points, points)
+        values = np.linalg.eigvalsh(root[:, None] * F * root)
+        return int((values > 1e-12 * values[-1]).sum())
+
+    def columns(self, indices: Any) -> Array:
+        """Return the columns `indices` (a number, a slice or an array), shape (n, m)."""
+        everything = np.arange(len(self))
+        return 1.0 + self.kernel.change_between(everything, np.atleast_1d(everything[indices]))
+
+    def toarray(self) -> Array:
+        """Return F, shape (n, n)."""
+        return self.columns(slice(None))
+
+    def _representatives(self) -> tuple[Indices, Array]:
+        """The support points and one of the others in each group, and how many each stands for.
+
+        All points of a group that are no support points have the same row of F.
+        """
+        support = self.kernel.support
+        others = np.setdiff1d(np.arange(len(self)), support)
+        _, first, counts = np.unique(
+            self.kernel.groups[others], return_index=True, return_counts=True
+        )
+        points = np.append(support, others[first])
+        return points, np.append(np.ones(len(support)), counts)
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if the kernel, read from a file, is none."""
+        if not isinstance(self.kernel, AdaptedKernel):
+            raise ValueError(f"expected a learned kernel, got {type(self.kernel).__name__}")
+
+
+class _Placed(NamedTuple):
     """Points x~ with their coefficients b and their profiles."""
 
     points: Array
@@ -99,14 +182,14 @@ class AdaptedKernel(Kernel):
         return np.flatnonzero(self.beta)
 
     @property
-    @abstractmethod
     def rank(self) -> int | None:
-        """The rank of F, where it is known."""
+        """The rank of F, where it is known without a decomposition."""
+        return None
 
     @property
-    @abstractmethod
     def groups(self) -> Indices:
-        """A number for each training point; equal points without beta share their row of F."""
+        """A number for each training point: equal ones without beta share their row of F."""
+        return np.zeros(len(self.points), dtype=np.intp)
 
     @abstractmethod
     def change_between(self, rows: Indices, columns: Indices) -> Array:
@@ -160,8 +243,11 @@ class HadamardKernel(AdaptedKernel):
         Whether the rows of F sum to n (KNPL); then tau = 0.
     """
 
-    _cached = ("_neighbors", "_pooled", "support", "form", "_at_support", "_table", "_products")
-    _kept = ("support_sums", "eigenpairs")
+    _cached = (
+        "_neighbors", "_pooled", "support", "support_sums", "form", "_at_support", "_table",
+        "_products",
+    )  # fmt: skip
+    _kept = ("eigenpairs",)
 
     def __init__(
         self,
@@ -248,13 +334,8 @@ class HadamardKernel(AdaptedKernel):
             sums[rows.stop :] += beta[rows] @ gram[:, rows.stop - rows.start :]
         return sums
 
-    def prepare(self, spectrum: Spectrum | None = None) -> None:
-        """Compute now what takes long, so that the first prediction need not.
-
-        `spectrum` is that of the threshold form, if it is known; pickles and model files keep it.
-        """
-        if self.centred and self._rule != "none":
-            _ = self.support_sums
+    def keep(self, spectrum: Spectrum | None) -> None:
+        """Keep the spectrum of the threshold form, if it is known, in pickles and files too."""
         if spectrum is not None and spectrum.values.size and self.tau and self._rule != "none":
             self.__dict__["eigenpairs"] = spectrum.packed()
 
@@ -315,11 +396,6 @@ class HadamardKernel(AdaptedKernel):
         """The rank of F, where it is known."""
         return self.form.rank
 
-    @property
-    def groups(self) -> Indices:
-        """Zeros, shape (n,): all points without beta share one row of F."""
-        return np.zeros(len(self.points), dtype=np.intp)
-
     def in_places(self, X: Array, places: Indices) -> Array:
         """Return k(x, x_j) F(x~, x_j) for all support points x_j, shape (m, s).
 
@@ -339,11 +415,6 @@ class HadamardKernel(AdaptedKernel):
         if not rows.size or not columns.size:
             return np.empty((rows.size, columns.size))
         return self.base._gram(self.points[rows], self.points[columns])
-
-    def learned(self, rows: Indices, columns: Indices) -> Array:
-        """Return A_ij = beta_i K_ij beta_j between training points."""
-        gram = self._between(rows, columns)
-        return np.asarray(self.beta[rows, None] * gram * self.beta[columns])
 
     @cached_property
     def form(self) -> Form:
@@ -404,53 +475,148 @@ class HadamardKernel(AdaptedKernel):
         check_choice("extension", self.extension, EXTENSIONS)
         self._check_form()
         self._forget(self.__dict__, self._cached)
-        if "support_sums" in vars(self):
-            self._check_sums(self.support_sums)
-            self._forget(self.__dict__, self._cached)
         if "eigenpairs" in vars(self):
-            self._check_eigenpairs(vars(self)["eigenpairs"])
-            self._forget(self.__dict__, self._cached)
-
-    def _check_sums(self, sums: Any) -> None:
-        """Raise ValueError unless `sums`, read from a file, are right at some support points."""
-        support, sums = self.support, np.asarray(sums)
-        if sums.shape != support.shape or sums.dtype != np.float64 or not np.isfinite(sums).all():
-            raise ValueError(f"expected {len(support)} finite support_sums, got {sums!r}")
-        some = np.unique(np.linspace(0, max(len(support) - 1, 0), CHECKED).astype(np.intp))
-        some = some[: len(support)]
-        gram, beta = self._between(support[some], support), self.beta[support]
-        error = np.abs(sums[some] - gram @ beta)
-        if (error > 1e-8 * (np.abs(gram) @ np.abs(beta))).any():
-            raise ValueError(
-                f"expected support_sums to be the sums of kernel values times beta, got {sums!r}"
-            )
-
-    def _check_eigenpairs(self, pairs: Any) -> None:
-        """Raise ValueError unless `pairs`, read from a file, are eigenpairs above tau/2.
-
-        The vectors are orthonormal, and each is an eigenvector at some support points.
-        """
-        support, n, pairs = self.support, len(self.points), np.asarray(pairs)
-        fits = pairs.ndim == 2 and len(pairs) == len(support) + 2 and pairs.dtype == np.float64
-        fits = fits and bool(pairs.size and len(support) and np.isfinite(pairs).all())
-        if fits:
-            spectrum = Spectrum.unpacked(pairs, n)
-            vectors, values, others = spectrum.support, spectrum.values, spectrum.others
-            squares = vectors.T @ vectors + (n - len(support)) * np.outer(others, others)
-            some = np.unique(np.linspace(0, len(support) - 1, CHECKED).astype(np.intp))
-            images = spectrum.sums + self.quartic * self.learned(support[some], support) @ vectors
-            errors = np.abs(images - vectors[some] * values)
-            fits = (
-                bool((values > 0.5 * self.tau).all() and (np.diff(values) <= 0.0).all())
-                and float(np.abs(squares - np.eye(len(values))).max()) <= 1e-6
-                and float(errors.max()) <= 1e-6 * float(values[0])
-            )
-        if not fits:
-            raise ValueError(
-                f"expected eigenpairs of 1 + A/(4 eta) above tau/2, got an array of shape "
-                f"{pairs.shape} that does not hold them"
-            )
+            pairs = np.asarray(self.__dict__["eigenpairs"])
+            fits = pairs.ndim == 2 and len(pairs) == len(self.support) + 2
+            if not (fits and pairs.dtype == np.float64 and np.isfinite(pairs).all()):
+                raise ValueError(
+                    f"expected {len(self.support) + 2} rows of finite eigenpairs, got shape "
+                    f"{pairs.shape}"
+                )
 
     @cached_property
     def _pooled(self) -> Array:
         return self._neighbors.pool(self.beta)
+
+
+class PartitionedKernel(AdaptedKernel):
+    """The kernel that DANK or KNPL learns part by part: k(x, y) F(x, y).
+
+    Parameters
+    ----------
+    base : Kernel
+        k, positive semi-definite, of points with coordinates.
+    points : array of shape (n, d)
+        The training points, float64.
+    beta : array of shape (n,)
+        Their signed dual coefficients.
+    labels : array of shape (n,)
+        The part of each, 0 to v - 1.
+    centres : array of shape (v, d)
+        The centres of the parts.
+    eta : float
+        >= 1e-300, may be inf: the weight of the penalty of F.
+    extension : {"smooth", "nearest", "reciprocal", "none"}
+        The rule for new points, among the training points of their part.
+    n_neighbors : int
+        >= 1, for "smooth".
+    between : {"one", "zero"}
+        F between different parts.
+    centred : bool
+        Whether the rows of F sum to the number of points within each part (KNPL).
+    """
+
+    _cached = ("parts", "support", "_within")
+
+    def __init__(
+        self,
+        base: Kernel,
+        points: Array,
+        beta: Array,
+        labels: Indices,
+        centres: Array,
+        eta: float = np.inf,
+        extension: str = "smooth",
+        n_neighbors: int = 5,
+        between: str = "one",
+        centred: bool = False,
+    ) -> None:
+        self.base = base
+        self.points = points
+        self.beta = beta
+        self.labels = labels
+        self.centres = centres
+        self.eta = eta
+        self.extension = extension
+        self.n_neighbors = n_neighbors
+        self.between = between
+        self.centred = centred
+
+    def place(self, X: Array) -> Indices:
+        """Return the part of each row of X, shape (m,): that of the nearest centre."""
+        return nearest_rows(check_points(X, "X", n_features=self.centres.shape[1]), self.centres)
+
+    @cached_property
+    def parts(self) -> list[HadamardKernel]:
+        """The kernel of each part."""
+        masks = (self.labels == p for p in range(len(self.centres)))
+        return [self._of(self.points[mine], self.beta[mine]) for mine in masks]
+
+    def _of(self, points: Array, beta: Array) -> HadamardKernel:
+        """Return the kernel that was learned from some of the points alone."""
+        return HadamardKernel(
+            self.base, points, beta, self.eta, self.extension, self.n_neighbors,
+            centred=self.centred,
+        )  # fmt: skip
+
+    @cached_property
+    def _within(self) -> Indices:
+        """The number of each training point within its part, shape (n,)."""
+        within = np.empty(len(self.points), dtype=np.intp)
+        for p in range(len(self.centres)):
+            mine = np.flatnonzero(self.labels == p)
+            within[mine] = np.arange(len(mine))
+        return within
+
+    def _gram(self, X: Array, Y: Array) -> Array:
+        if check_choice("between", self.between, BETWEEN) == "one":
+            gram = self.base._gram(X, Y)
+        else:
+            gram = np.zeros((len(X), len(Y)))
+        left = self.place(X)
+        right = left if Y is X else self.place(Y)
+        for p in np.intersect1d(left, right):
+            rows, columns = np.flatnonzero(left == p), np.flatnonzero(right == p)
+            own = X[rows]
+            others = own if Y is X else Y[columns]
+            gram[np.ix_(rows, columns)] = self.parts[p]._gram(own, others)
+        return gram
+
+    def _diagonal(self, X: Array) -> Array:
+        diagonal, place = np.empty(len(X)), self.place(X)
+        for p in np.unique(place):
+            diagonal[place == p] = self.parts[p]._diagonal(X[place == p])
+        return diagonal
+
+    @property
+    def groups(self) -> Indices:
+        """The part of each point, shape (n,): those of one part without beta share a row of F."""
+        return self.labels
+
+    def change_between(self, rows: Indices, columns: Indices) -> Array:
+        """Return F - 1 between training points: zero between parts, whatever `between` is."""
+        change = np.zeros((len(rows), len(columns)))
+        left, right = self.labels[rows], self.labels[columns]
+        for p in np.intersect1d(left, right):
+            mine, others = np.flatnonzero(left == p), np.flatnonzero(right == p)
+            change[np.ix_(mine, others)] = self.parts[p].change_between(
+                self._within[rows[mine]], self._within[columns[others]]
+            )
+        return change
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if attributes, read from a file, do not belong together."""
+        super()._check_loaded()
+        self._forget(self.__dict__, self._cached)
+        points = check_points(self.points, "points")
+        centres = check_points(self.centres, "centres", n_features=points.shape[1])
+        labels = np.asarray(self.labels)
+        if labels.shape != (len(points),) or not np.issubdtype(labels.dtype, np.integer):
+            raise ValueError(
+                f"expected {len(points)} labels, got shape {labels.shape} of type {labels.dtype}"
+            )
+        wrong = labels[(labels < 0) | (labels >= len(centres))]
+        if wrong.size:
+            raise ValueError(f"expected labels from 0 to {len(centres) - 1}, got {wrong[0]}")
+        check_choice("between", self.between, BETWEEN)
+        self._of(self.points, self.beta)._check_loaded()

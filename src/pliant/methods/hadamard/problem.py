@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.linalg
@@ -33,9 +33,6 @@ from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_real
 from pliant.methods.svm.dual import Certificate, MarginDual
 from pliant.methods.svm.rows import Rows
-
-LEAST_ETA = 1e-200
-"""Smallest automatic eta; it may still be multiplied by ``eta_scale``."""
 
 LEEWAY = 1e-6
 """An eigenvalue that is missed is at most this share above tau/2.
@@ -69,9 +66,9 @@ It then makes each orthogonal to all others, which for nearly all eigenvectors o
 def automatic_eta(beta: Array) -> float:
     """Return the paper's scale of eta, |alpha|^2 of the plain SVM; inf where alpha is zero.
 
-    With it and K_ii = 1, trace(F - 11') = 1/4 for DANK with tau = 0. It is at least `LEAST_ETA`.
+    With it and K_ii = 1, trace(F - 11') = 1/4 for DANK with tau = 0.
     """
-    return max(float(beta @ beta), LEAST_ETA) if beta.any() else np.inf
+    return float(beta @ beta) if beta.any() else np.inf
 
 
 def adapted_dual(
@@ -118,17 +115,14 @@ class Point(NamedTuple):
     """A beta, shape (n,), with the value and the gradient of the problem there.
 
     `value` is h(beta) - h0, and `f` is (F o K) beta, shape (n,), with F the inner minimiser.
-    `fields` are K beta and (K o K) beta^2. `rank` is the number of eigenvalues that F needs (0 for
-    the centred rule), and `certain` is whether it is certain that none of them is missing.
-    `spectrum` holds them where they are few.
+    `fields` are K beta and (K o K) beta^2. `spectrum` holds the eigenvalues that F needs; None for
+    the centred rule.
     """
 
     beta: Array
     value: float
     f: Array
     fields: tuple[Array, Array]
-    rank: int = 0
-    certain: bool = True
     spectrum: Spectrum | None = None
 
 
@@ -180,18 +174,18 @@ class AdaptedDual:
         certain : bool
             Whether to make sure that no eigenvalue is missed, as for the last point.
         """
-        if like is not None and like.beta is beta and like.certain:
+        near = None if like is None else like.spectrum
+        if like is not None and like.beta is beta and (near is None or near.complete):
             return like
-        fields = self.quartic.fields(beta)
-        rank = 0 if like is None else like.rank
-        inner = self.rule.inner(self.plain.rows, beta, fields, rank, certain)
-        value = self.plain.gain(beta) + inner.value
-        return Point(beta, value, inner.f, fields, inner.rank, inner.certain, inner.spectrum)
+        fields, guess = self.quartic.fields(beta), 0 if near is None else len(near.values)
+        value, f, spectrum = self.rule.inner(self.plain.rows, beta, fields, guess, certain)
+        return Point(beta, self.plain.gain(beta) + value, f, fields, spectrum)
 
     def certificate(self, point: Point) -> Certificate:
         """Return the tightest bound on the optimum that a point gives; values less h0."""
-        bound = self.plain.bound(point.beta, point.value, point.f)
-        return AdaptedCertificate(**vars(bound), spectrum=point.spectrum)
+        bound, spectrum = self.plain.bound(point.beta, point.value, point.f), point.spectrum
+        few = spectrum is not None and spectrum.is_small
+        return AdaptedCertificate(**vars(bound), spectrum=spectrum if few else None)
 
     def model(self, point: Point, share: float) -> MarginDual:
         """Return a margin dual that has the gradient of h at `point`, divided by min(1, 1 + share).
@@ -233,14 +227,8 @@ class AdaptedDual:
         return min((actual - plain) / quartic, 1.0) if quartic > 0.0 else 1.0
 
 
-class Inner(NamedTuple):
-    """The minimum over F less h0, and f = (F o K) beta; the others as in `Point`."""
-
-    value: float
-    f: Array
-    rank: int = 0
-    certain: bool = True
-    spectrum: Spectrum | None = None
+Inner: TypeAlias = "tuple[float, Array, Spectrum | None]"
+"""The minimum over F less h0, f = (F o K) beta, and the eigenvalues of F, as in `Point`."""
 
 
 @dataclass(frozen=True)
@@ -255,7 +243,7 @@ class CentredRule:
         return 0.0
 
     def inner(
-        self, rows: Rows, beta: Array, fields: tuple[Array, Array], rank: int, certain: bool
+        self, rows: Rows, beta: Array, fields: tuple[Array, Array], guess: int, certain: bool
     ) -> Inner:
         """Return the inner minimum, from three sums over the Gram matrix: O(n^2).
 
@@ -267,7 +255,7 @@ class CentredRule:
         total = mean.sum() / n
         size = (beta**2) @ v - 2.0 * n * (mean @ mean) + (n * total) ** 2
         change = beta * v - mean * u - rows.matvec(mean * beta) + total * u
-        return Inner(float(-0.5 * beta @ u - 0.25 * self.c * size), u + self.c * change)
+        return float(-0.5 * beta @ u - 0.25 * self.c * size), u + self.c * change, None
 
 
 @dataclass(frozen=True)
@@ -282,7 +270,7 @@ class ThresholdRule:
         return (self.tau * n - 0.25 * self.tau**2) / (4.0 * self.c)
 
     def inner(
-        self, rows: Rows, beta: Array, fields: tuple[Array, Array], rank: int, certain: bool
+        self, rows: Rows, beta: Array, fields: tuple[Array, Array], guess: int, certain: bool
     ) -> Inner:
         """Return the inner minimum, from the few eigenvalues of 11' + cA above tau/2.
 
@@ -292,10 +280,10 @@ class ThresholdRule:
         support, n = np.flatnonzero(beta), len(beta)
         spectrum = Spectrum.of(
             rows.part, support, beta[support], self.c, self.tau, n,
-            guess=max(rank, 4), certain=certain,
+            guess=max(guess, 4), certain=certain,
         )  # fmt: skip
         if not spectrum.values.size:  # possible only where K is not positive semi-definite
-            return Inner((n - 0.5 * self.tau) ** 2 / (4.0 * self.c), np.zeros(n))
+            return (n - 0.5 * self.tau) ** 2 / (4.0 * self.c), np.zeros(n), None
         leading = np.zeros(n)
         leading[support] = beta[support] * spectrum.support[:, 0]
         image = self.c * (beta * rows.matvec(leading))[support]
@@ -304,8 +292,7 @@ class ThresholdRule:
         kept = root * (spectrum.values[1:] - 0.5 * self.tau)
         loss = root * excess * (root * (2.0 * n + excess - self.tau)) + kept @ kept
         f = _product(rows, beta, support, spectrum, self.tau)
-        known = spectrum if spectrum.is_small else None
-        return Inner(-float(loss), f, len(spectrum.values), spectrum.complete, known)
+        return -float(loss), f, spectrum
 
 
 def _product(rows: Rows, beta: Array, support: Indices, spectrum: Spectrum, tau: float) -> Array:
@@ -416,17 +403,11 @@ def _core(
     for rows in row_blocks(s, s):
         inner = core[rows, :s]
         inner[:] = between(support[rows], support)
-        with np.errstate(over="ignore", invalid="ignore"):
-            inner *= (c * beta[rows])[:, None]
-            inner *= beta
+        inner *= (c * beta[rows])[:, None]
+        inner *= beta
         inner += 1.0
     core[s, :s] = core[:s, s] = np.sqrt(n - s)
     core[s, s] = n - s
-    if not (np.isfinite(core.min()) and np.isfinite(core.max())):
-        raise ValueError(
-            "expected coefficients whose products over 4 eta are finite, got up to "
-            f"{np.abs(beta).max():.3g}; lower C or the weights, or scale the features and y"
-        )
     return core
 
 

@@ -16,12 +16,15 @@ the estimators three to ten models suffice, each started where the last one ende
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 
-from pliant.core.progress import Certified, Progress, Result, Status
+from pliant.core.progress import Progress, Result, Status
 from pliant.core.typing import Array
+from pliant.methods.hadamard.problem import AdaptedDual, Point
+from pliant.methods.svm import smo
+from pliant.methods.svm.dual import Certificate
 
 COARSEST = 0.1
 """Largest relative gap to which a model is solved."""
@@ -60,112 +63,39 @@ At a slower pace, many thousands of models would be left to solve.
 """
 
 
-class CertifiedSlope(Certified, Protocol):
-    """What this solver reads from a certificate, beside value and gap."""
-
-    @property
-    def slope(self) -> float:
-        """The gap, or what it would be: zero where the point is stationary."""
-
-
-class Valued(Protocol):
-    """A point at which a problem was evaluated."""
-
-    @property
-    def beta(self) -> Array:
-        """The variables."""
-
-    @property
-    def value(self) -> float:
-        """The objective."""
-
-    @property
-    def f(self) -> Array:
-        """The gradient of the linear gain less the gradient of the objective."""
-
-
-Proof = TypeVar("Proof", bound=CertifiedSlope)
-Proof_co = TypeVar("Proof_co", bound=CertifiedSlope, covariant=True)
-P = TypeVar("P", bound=Valued)
-M = TypeVar("M")
-M_co = TypeVar("M_co", covariant=True)
-M_contra = TypeVar("M_contra", contravariant=True)
-
-
-class SequentialProblem(Protocol[P, M_co, Proof_co]):
-    """What a problem must offer to this solver."""
-
-    @property
-    def psd(self) -> bool:
-        """Whether gaps are certified."""
-
-    def at(self, beta: Array, like: P | None = None, *, certain: bool = False) -> P:
-        """Return value and gradient at a feasible beta; `certain`: verified to be exact."""
-
-    def certificate(self, point: P) -> Proof_co:
-        """Return a proof of the gap at a point."""
-
-    def model(self, point: P, share: float) -> M_co:
-        """Return the model at a point."""
-
-    def share(self, old: P, new: P) -> float:
-        """Return the share of the model's curvature that h has between two points."""
-
-    def predicted_gain(self, at: P, old: P, new: P) -> float:
-        """Return the gain from `old` to `new` if h had the slope at `at` all the way."""
-
-
-class InnerSolver(Protocol[M_contra]):
-    """How a model is solved."""
-
-    def __call__(
-        self,
-        problem: M_contra,
-        start: Array,
-        *,
-        tol: float,
-        max_iter: int,
-        callback: Callable[[Progress], Any],
-    ) -> Result[Any]:
-        """Maximise `problem` from a feasible `start`, to a gap of `tol` (unit + abs(value))."""
-
-
 def solve(
-    problem: SequentialProblem[P, M, Proof],
+    problem: AdaptedDual,
     start: Array,
     *,
-    inner: InnerSolver[M],
+    inner: Callable[..., Result[Any]] = smo.solve,
     tol: float = 1e-4,
     max_iter: int = -1,
     callback: Callable[[Progress], Any] | None = None,
-    unit: float = 1.0,
-) -> Result[Proof]:
+) -> Result[Certificate]:
     """Maximise a concave function to a certified gap by a sequence of models.
 
     Parameters
     ----------
-    problem : SequentialProblem
-        Usually a `pliant.methods.hadamard.problem.AdaptedDual`.
+    problem : AdaptedDual
     start : array of shape (n,)
         Feasible.
-    inner : InnerSolver
-        Such as `pliant.methods.svm.smo.solve`.
+    inner : callable
+        Maximises a model, given as its problem, from a feasible start to a gap of
+        ``tol`` (1 + abs(value)); `pliant.methods.svm.smo.solve` or one with its arguments.
     tol : float
-        Stop when gap <= tol (unit + abs(value)). Where the problem has no certificate, stop when
+        Stop when gap <= tol (1 + abs(value)). Where the problem has no certificate, stop when
         the same sum, a measure of stationarity, is as small.
     max_iter : int
         Iterations of the inner solver at most, in all; -1 for no limit.
     callback : callable, optional
         Called with a `Progress` whenever the inner solver reports; returning True stops.
-    unit : float
-        The unit of the objective in `tol`, and in that of `inner`.
 
     Returns
     -------
     Result
         `n_iter` counts the iterations of the inner solver; `history` has one entry a model.
     """
-    run = _Run(problem, start, inner, max_iter, callback, unit)
+    run = _Run(problem, start, inner, max_iter, callback)
     while True:
         certificate, status = run.check(tol)
         if status is not None:
@@ -182,20 +112,18 @@ def solve(
     )
 
 
-class _Run(Generic[P, M, Proof]):
+class _Run:
     """One run: the point, the share of the next model, and the history."""
 
     def __init__(
         self,
-        problem: SequentialProblem[P, M, Proof],
+        problem: AdaptedDual,
         start: Array,
-        inner: InnerSolver[M],
+        inner: Callable[..., Result[Any]],
         max_iter: int,
         callback: Callable[[Progress], Any] | None,
-        unit: float,
     ) -> None:
         self.problem = problem
-        self.unit = unit
         self.inner = inner
         self.limit = max_iter if max_iter >= 0 else int(np.iinfo(np.int64).max)
         self.callback = callback
@@ -212,7 +140,7 @@ class _Run(Generic[P, M, Proof]):
         self.stopped = False
         self.history: list[Progress] = []
 
-    def check(self, tol: float) -> tuple[Proof, Status | None]:
+    def check(self, tol: float) -> tuple[Certificate, Status | None]:
         """Certify the present point; return the reason if the run is over, else None."""
         certificate = self._certify()
         status = self._status(tol)
@@ -246,12 +174,12 @@ class _Run(Generic[P, M, Proof]):
         self.share = self.problem.share(old, new) if kept else 1.0
         self.point = new
 
-    def _certify(self) -> Proof:
+    def _certify(self) -> Certificate:
         certificate = self.problem.certificate(self.point)
-        self.relative_gap = certificate.slope / (self.unit + abs(certificate.value))
+        self.relative_gap = certificate.slope / (1.0 + abs(certificate.value))
         return certificate
 
-    def _record(self, certificate: Proof) -> None:
+    def _record(self, certificate: Certificate) -> None:
         """Add to the history; count the models without any progress, and with little."""
         better = certificate.value > self.best or certificate.slope < self.least
         self.idle = 0 if better else self.idle + 1
@@ -280,7 +208,7 @@ class _Run(Generic[P, M, Proof]):
         wanted = MODEL_SHARE * max(tol, self.relative_gap)
         return float(min(COARSEST, wanted) * 0.01**self.stuck)
 
-    def _best_between(self, old: P, end: P) -> P:
+    def _best_between(self, old: Point, end: Point) -> Point:
         """Return `end`, or a point on the way there if h has its maximum before it; else `old`.
 
         Along the way h is a concave function, of which the slopes at both ends are known: the
@@ -295,12 +223,12 @@ class _Run(Generic[P, M, Proof]):
             new = self.problem.at(old.beta + share * (new.beta - old.beta), old)
         return new if self._is_better(new, old) else old
 
-    def _is_better(self, new: P, old: P) -> bool:
+    def _is_better(self, new: Point, old: Point) -> bool:
         """Whether h is larger, by its values or slopes, or else, by rounding, the gap smaller.
 
         The mean of the slopes at both ends shows gains that are too small for the values.
         """
-        gain, noise = new.value - old.value, ROUNDING * (self.unit + abs(old.value))
+        gain, noise = new.value - old.value, ROUNDING * (1.0 + abs(old.value))
         if np.array_equal(new.beta, old.beta) or gain < -noise:
             return False
         slopes = sum(self.problem.predicted_gain(at, old, new) for at in (old, new))

@@ -27,10 +27,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from pliant.core.typing import Array
-from pliant.methods.svm.rows import BorderedRows, DenseRows, Rows
-
-LEAST_UNIT = 1e-9
-"""Smallest unit of an objective, a share of the sum of the sizes of its terms."""
+from pliant.methods.svm.rows import Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,20 +85,6 @@ class MarginDual:
     psd: bool = True
     total: float = 0.0
 
-    @property
-    def unit(self) -> float:
-        """The unit of the objective, in which gaps are small or large: 1, or less with a tiny C.
-
-        The objective is at most the gap at beta = 0, which is where it begins; so the unit is that
-        gap where it is below 1. Below `LEAST_UNIT` of its terms' sizes, rounding hides all gaps.
-        """
-        zero = np.zeros_like(self.linear)
-        with np.errstate(over="ignore", invalid="ignore"):
-            begin = self.bound(zero, 0.0, zero).slope
-            sizes = (self.upper - self.lower) @ (np.abs(self.linear) + self.epsilon)
-            unit = max(begin, LEAST_UNIT * float(sizes), float(np.finfo(np.float64).tiny))
-        return unit if unit < 1.0 and not self.total else 1.0
-
     def with_quartic(self, quartic: float) -> MarginDual:
         """Return the same problem with another weight of the quartic term."""
         return replace(self, quartic=quartic)
@@ -122,11 +105,6 @@ class MarginDual:
         u, v = self.fields(beta) if fields is None else fields
         quartic = 0.25 * self.quartic * (beta**2) @ v
         return float(self.gain(beta) - 0.5 * (beta @ u) - quartic)
-
-    def gradient(self, beta: Array, fields: tuple[Array, Array] | None = None) -> Array:
-        """Return the gradient of the smooth part (all but epsilon |beta|_1), shape (n,)."""
-        u, v = self.fields(beta) if fields is None else fields
-        return self.linear - u - self.quartic * beta * v
 
     def certificate(self, beta: Array, fields: tuple[Array, Array] | None = None) -> Certificate:
         """Return the tightest bound on the optimum that a feasible `beta` gives."""
@@ -159,7 +137,7 @@ class MarginDual:
         terms = (
             loss + self.epsilon * np.abs(beta) - beta * residual
         )  # each >= 0, except for rounding
-        return float(np.maximum(0.0, terms.sum()))  # nan stays nan
+        return float(np.maximum(0.0, terms.sum()))
 
 
 def best_intercept(
@@ -194,9 +172,8 @@ def better_start(dual: MarginDual, beta: Array, growth: float) -> Array:
     """
     u, v = dual.fields(beta)
     scaled = growth * beta
-    with np.errstate(over="ignore", invalid="ignore"):
-        value = dual.value(scaled, (growth * u, growth * (growth * v)))
-        own = dual.value(beta, (u, v))
+    value = dual.value(scaled, (growth * u, growth * (growth * v)))
+    own = dual.value(beta, (u, v))
     if growth != 1.0 and own > value and ((dual.lower <= beta) & (beta <= dual.upper)).all():
         scaled, value = beta, own
     return scaled if value > 0.0 else np.zeros_like(beta)
@@ -209,21 +186,13 @@ def without_intercept(dual: MarginDual) -> MarginDual:
     the others at no cost: its row of K is zero, as are its p and epsilon, and its bounds are
     never reached. The certificate's intercept is then exactly zero.
 
-    Parameters
-    ----------
-    dual : MarginDual
-        Of n coordinates; a Gram matrix that is kept whole is copied.
-
-    Returns
-    -------
-    MarginDual
-        Of n + 1 coordinates.
+    A Gram matrix that is kept whole is copied.
     """
     n = len(dual.rows)
     reach = 1.0 + 2.0 * float(dual.upper.sum() - dual.lower.sum())
     return replace(
         dual,
-        rows=_bordered(dual.rows),
+        rows=dual.rows.bordered(),
         linear=np.append(dual.linear, 0.0),
         lower=np.append(dual.lower, -reach),
         upper=np.append(dual.upper, reach),
@@ -231,22 +200,11 @@ def without_intercept(dual: MarginDual) -> MarginDual:
     )
 
 
-def _bordered(rows: Rows) -> Rows:
-    """Return the rows of K with a row and a column of zeros."""
-    if rows.room is not None:
-        return BorderedRows(rows)
-    n = len(rows)
-    square = rows.square(np.arange(n))
-    gram = np.zeros((n + 1, n + 1), dtype=square.dtype)
-    gram[:n, :n] = square
-    return DenseRows(gram)
-
-
 def best_multiple(dual: MarginDual, beta: Array) -> tuple[Array, tuple[Array, Array]]:
     """Return the t beta, t in [0, 1], that maximises h, and its fields.
 
     Coefficients that were learned part by part go too far where the parts overlap. Along the ray
-    h is t gain - (t^2/2) beta'u - (c t^4/4) (beta^2)'v. Where a term overflows, t is 0.
+    h is t gain - (t^2/2) beta'u - (c t^4/4) (beta^2)'v.
     """
     u, v = dual.fields(beta)
     gain, bend, quartic = dual.gain(beta), float(beta @ u), dual.quartic * float(beta**2 @ v)
@@ -255,7 +213,7 @@ def best_multiple(dual: MarginDual, beta: Array) -> tuple[Array, tuple[Array, Ar
         return gain - bend * t - quartic * t**3
 
     t = 1.0
-    if gain <= 0.0 or not np.isfinite([gain, bend, quartic]).all():
+    if gain <= 0.0:
         t, u, v = 0.0, np.zeros_like(u), np.zeros_like(v)
     elif slope(1.0) < 0.0:
         t = float(brentq(slope, 0.0, 1.0))

@@ -6,13 +6,14 @@ A family of methods states its problem and runs its solver in `_learn`. The rest
 
 from __future__ import annotations
 
-import math
+import inspect
+import re
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import combinations
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +49,8 @@ from pliant.methods.svm.dual import MarginDual, svc_dual, svr_dual
 from pliant.methods.svm.expansion import expansion, votes
 from pliant.methods.svm.rows import DenseRows, Rows
 from pliant.methods.svm.task import Task, WarmStart
+
+Kind = TypeVar("Kind", bound=type[Any])
 
 
 def _check_step_limit(name: str, value: Any) -> None:
@@ -210,14 +213,7 @@ class BaseSVM(CallbackSupport, BaseEstimator):
 
     def _upper_bounds(self, task: Task) -> Array:
         """Return C times the weight of each sample, shape (n_samples,)."""
-        with np.errstate(over="ignore"):
-            bounds = self.C * task.weights
-        if not np.isfinite(bounds).all():
-            raise ValueError(
-                f"expected C times the weights to be finite, got C = {self.C:g} and a weight of "
-                f"{task.weights.max():g}"
-            )
-        return bounds
+        return self.C * task.weights
 
     @abstractmethod
     def _common(self, X: Array, used: Mask) -> tuple[Kernel, DenseRows | None, bool]:
@@ -463,28 +459,43 @@ class SVMRegressor(RegressorMixin, BaseSVM):
         return [Task(kernel, points, members, target, weights[members], rows, psd, centre, scale)]
 
 
-LARGEST_TARGET = 1e100
-"""Largest standard deviation of a target that is not scaled, and the inverse of the smallest one:
-its square must be a number."""
-
-
 def scaled_target(y: Array, scale_target: bool) -> tuple[Array, float, float]:
     """Return target, centre and scale such that y = centre + scale * target.
 
     The target has mean 0, and standard deviation 1 if `scale_target`. Centring changes an
     intercept only, and keeps large offsets out of the sums.
     """
-    size = math.ldexp(0.5, math.frexp(float(np.abs(y).max()))[1])
-    unit = y / size  # in (-2, 2), to the last bit: squares neither overflow nor vanish
-    centre, spread = float(unit.mean()), float(unit.std())
+    centre, spread = float(y.mean()), float(y.std())
     if spread <= 1e-12 * abs(centre):
-        raise ValueError(
-            f"expected a target that varies, got y = {size * centre:g} in all {len(y)} rows"
-        )
-    if not scale_target and not 1.0 / LARGEST_TARGET <= size * spread <= LARGEST_TARGET:
-        raise ValueError(
-            f"expected a standard deviation of y from {1.0 / LARGEST_TARGET:g} to "
-            f"{LARGEST_TARGET:g} with scale_target=False, got {size * spread:.3g}"
-        )
-    scale = size * spread if scale_target else 1.0
-    return (unit - centre) / (scale / size), size * centre, scale
+        raise ValueError(f"expected a target that varies, got y = {centre:g} in all {len(y)} rows")
+    scale = spread if scale_target else 1.0
+    return (y - centre) / scale, centre, scale
+
+
+def documented_as(other: type[Any], *, without: Sequence[str] = ()) -> Callable[[Kind], Kind]:
+    """Complete the docstring of a class by that of a similar one.
+
+    Parameters and attributes that the class does not describe itself are described as `other`
+    describes them; of the attributes, those in `without` are not there.
+    """
+
+    def complete(kind: Kind) -> Kind:
+        if kind.__doc__ and other.__doc__:
+            doc, model = inspect.cleandoc(kind.__doc__), inspect.cleandoc(other.__doc__)
+            for section in ("Parameters", "Attributes"):
+                own, theirs = _entries(doc, section), _entries(model, section)
+                known = {**theirs, **own}
+                names = [name for name in known if name not in without]
+                if section == "Parameters":
+                    names = list(inspect.signature(kind).parameters)
+                doc = doc.replace("\n".join(own.values()), "\n".join(known[n] for n in names))
+            kind.__doc__ = doc
+        return kind
+
+    return complete
+
+
+def _entries(doc: str, section: str) -> dict[str, str]:
+    """Return the entries of a section of a docstring by their names."""
+    body = re.split(rf"^{section}\n-+\n", doc, flags=re.MULTILINE)[1].split("\n\n")[0]
+    return {entry.split(" : ")[0]: entry for entry in re.split(r"\n(?=\S)", body)}

@@ -35,7 +35,6 @@ def solve_part(problem: KernelLearning, factor: Array, tol: float) -> PartResult
         tol=INNER_SHARE * tol,
         max_iter=SVM_STEPS * len(dual.linear),
         callback=_unwanted,
-        unit=dual.unit,
     )
     proof = result.certificate
     assert proof is not None
@@ -132,7 +131,7 @@ def solve_parts(tasks: PartTasks, n_jobs: int | None, callback: Callback) -> Par
     """Solve the SVMs of all parts; `callback` is called after each, True stops."""
     solved = run_parts(
         solve_part,
-        tasks,
+        tasks.__getitem__,
         sizes=tasks.partition.sizes.tolist(),
         n_jobs=n_jobs,
         report=lambda _done, _total: callback(None),

@@ -11,10 +11,8 @@ import numpy.typing as npt
 
 from pliant.core.kernels.base import Kernel
 from pliant.core.text import one_line
-from pliant.core.typing import Array, Between, Columns, Indices
-from pliant.core.validation import check_points, check_real
+from pliant.core.typing import Array, Between, Columns, Indices, Mask
 from pliant.methods.svm.rows.dense import Pause, add_both, add_rows, part, place, used_rows
-from pliant.methods.svm.rows.memory import RowMemory
 
 BLOCK_ENTRIES = 8_000_000
 """Entries of rows that are summed before the next are computed: 32 MB in float32."""
@@ -29,8 +27,56 @@ cost far more than rows that have to be computed again."""
 SMALLEST_ROOM = 128
 """A square part of this many coordinates is allowed however small the cache is: 0.1 MB."""
 
-SAMPLE = 32
-"""Points on which the kernel's symmetry is checked."""
+
+class RowMemory:
+    """Some rows of an n x n matrix, and one square part of it, in one piece of memory.
+
+    The memory has room for `entries` numbers. `rows`, shape (k, n), are the slots for rows: the
+    start of the memory, as far as no square part has been placed. Each row has a score: each use
+    adds one, and with every call the scores of all rows fall by half. The rows of the highest
+    scores are kept, so that rows that are used in every call stay, even where one call needs more
+    rows than fit. If the most recent rows were kept, each would be dropped before its next use.
+    """
+
+    def __init__(self, n: int, entries: int, dtype: np.dtype[Any]) -> None:
+        self._memory: Array = np.empty(entries, dtype)
+        slots = min(entries // max(n, 1), n)
+        self.rows: Array = self._memory[: slots * n].reshape(slots, n)
+        self._slots: Indices = np.full(n, -1)
+        self._score = np.zeros(n)
+        self._wanted: Mask = np.zeros(n, dtype=bool)
+
+    def find(self, numbers: Indices) -> tuple[Indices, Indices, Indices]:
+        """Return which of the rows are kept, their slots, and which are not kept."""
+        slots = self._slots[numbers]
+        kept = np.flatnonzero(slots >= 0)
+        return kept, slots[kept], np.flatnonzero(slots < 0)
+
+    def make_room(self, used: Indices) -> None:
+        """Count a use of the rows `used`; of them and the kept rows, drop all but the best."""
+        self._score *= 0.5
+        self._score[used] += 1.0
+        known = np.union1d(np.flatnonzero(self._slots >= 0), used)
+        order = np.lexsort((self._slots[known] < 0, -self._score[known]))
+        self._wanted[:] = False
+        self._wanted[known[order[: len(self.rows)]]] = True
+        self._slots[~self._wanted] = -1
+
+    def keep(self, numbers: Indices, rows: Array) -> None:
+        """Keep those of the computed rows for which room was made."""
+        wanted = np.flatnonzero(self._wanted[numbers])
+        taken = self._slots[self._slots >= 0]
+        free = np.setdiff1d(np.arange(len(self.rows)), taken)[: wanted.size]
+        for slot, row in zip(free, wanted, strict=True):  # without a copy of all rows together
+            self.rows[slot] = rows[row]
+        self._slots[numbers[wanted]] = free
+
+    def square(self, size: int) -> Array:
+        """Return the end of the memory as a square; rows kept there are dropped for good."""
+        start = self._memory.size - size**2
+        self.rows = self.rows[: start // max(len(self._slots), 1)]
+        self._slots[self._slots >= len(self.rows)] = -1
+        return self._memory[start:].reshape(size, size)
 
 
 class CachedRows:
@@ -40,13 +86,15 @@ class CachedRows:
     ----------
     kernel : Kernel
         Symmetric.
-    X : array-like of shape (n_samples, n_features)
-        The points.
+    X : array of shape (n_samples, n_features)
+        The points, float64.
     cache_mb : float
         > 0. Memory for kept rows and for the latest square part, in units of 2^20 bytes. Blocks of
         32 MB (64 MB in float64) are used besides.
     dtype : float32 or float64
         The precision of the matrix, kept or not. Sums are float64.
+    border : bool
+        Whether the matrix has one more row and column, of zeros.
 
     Attributes
     ----------
@@ -56,29 +104,27 @@ class CachedRows:
 
     Raises
     ------
-    TypeError, ValueError
-        If the kernel is not symmetric, by its attribute or on a sample of the points, or has values
-        that are not finite; for points that the kernel does not accept; for cache_mb <= 0; for
-        other dtypes.
+    ValueError
+        If values of the kernel are not finite, or it does not accept the points.
     """
 
     def __init__(
         self,
         kernel: Kernel,
-        X: npt.ArrayLike,
+        X: Array,
         cache_mb: float = 200.0,
         dtype: npt.DTypeLike = np.float64,
+        border: bool = False,
     ) -> None:
-        size = check_real("cache_mb", cache_mb, above=0) * 2**20
-        self.dtype = _precision(dtype)
-        self.X = check_points(X, "X")
-        self.kernel = kernel
-        n, entries = len(self.X), int(size) // self.dtype.itemsize
+        self.dtype, self.kernel, self._cache_mb = np.dtype(dtype), kernel, cache_mb
+        self.X = np.vstack([X, X[:1]]) if border else X  # values of the last one become zero
+        self._border = len(X) if border else None
+        n, entries = len(self.X), int(cache_mb * 2**20) // self.dtype.itemsize
         self.room: int = min(max(math.isqrt(int(SQUARE_SHARE * entries)), SMALLEST_ROOM), n)
         entries = min(max(entries, self.room**2), n**2 + self.room**2)
         self._prepared: Between | None = kernel.prepared(self.X)
-        self._check_symmetry()
         self._diagonal: Array = self._rounded(kernel.diag(self.X)).astype(np.float64)
+        self._diagonal[len(X) :] = 0.0
         self._diagonal.flags.writeable = False
         self._memory = RowMemory(n, entries, self.dtype)
 
@@ -86,17 +132,13 @@ class CachedRows:
         """Return the number of rows."""
         return len(self.X)
 
+    def bordered(self) -> CachedRows:
+        """Return the rows of the matrix with one more row and column, of zeros."""
+        return CachedRows(self.kernel, self.X, self._cache_mb, self.dtype, border=True)
+
     def diagonal(self) -> Array:
         """Return the diagonal, shape (n,), float64."""
         return self._diagonal
-
-    def block(self, indices: Indices) -> Array:
-        """Return the rows `indices`, shape (len(indices), n)."""
-        used, positions = np.unique(indices, return_inverse=True)
-        rows = np.empty((used.size, len(self)), self.dtype)
-        for members, matrix, numbers in self._groups(used):
-            rows[members] = matrix[numbers]
-        return rows[positions]
 
     def square(self, indices: Indices, pause: Pause | None = None) -> Array:
         """Return the rows and columns `indices`, shape (m, m).
@@ -129,7 +171,7 @@ class CachedRows:
 
         `pause` is called between blocks of rows that have to be computed.
         """
-        used, weights = used_rows(weights, len(self))
+        used, weights = used_rows(weights)
         total = np.zeros(len(self))
         for members, matrix, numbers in self._groups(used, pause):
             add_rows(total, matrix, numbers, weights[members])
@@ -139,7 +181,7 @@ class CachedRows:
         self, weights: Array, squares: Array, pause: Pause | None = None
     ) -> tuple[Array, Array]:
         """Return K w and (K o K) q, where q is zero wherever w is; each row is computed once."""
-        used, weights = used_rows(weights, len(self))
+        used, weights = used_rows(weights)
         squares = squares[used]
         total, squared = np.zeros(len(self)), np.zeros(len(self))
         for members, matrix, numbers in self._groups(used, pause):
@@ -176,6 +218,9 @@ class CachedRows:
             some = slice(low, low + width)
             others = some if columns is None else columns[some]
             values[:, some] = self._rounded(self._between(rows, others))
+        if self._border is not None:
+            values[rows == self._border] = 0.0
+            values[:, (np.arange(n) if columns is None else columns) == self._border] = 0.0
         return values
 
     def _between(self, rows: Indices, columns: Columns) -> Array:
@@ -196,21 +241,6 @@ class CachedRows:
             )
         return rounded
 
-    def _check_symmetry(self) -> None:
-        """Raise ValueError for a kernel that is not symmetric, by attribute or on some points."""
-        if not self.kernel.symmetric:
-            raise ValueError(f"expected a symmetric kernel, got {one_line(self.kernel)}")
-        some = np.unique(np.linspace(0, len(self) - 1, min(len(self), SAMPLE)).astype(np.intp))
-        gram = self._values(some, some)
-        skew = np.abs(gram - gram.T)
-        limit = max(1e-8, 4 * float(np.finfo(self.dtype).eps)) * np.abs(gram).max(initial=0.0)
-        if skew.max(initial=0.0) > limit:
-            i, j = np.unravel_index(int(np.argmax(skew)), skew.shape)
-            raise ValueError(
-                f"expected a symmetric kernel, got {gram[i, j]:.6g} for rows {some[i]} and "
-                f"{some[j]} but {gram[j, i]:.6g} for rows {some[j]} and {some[i]}"
-            )
-
 
 def _in_blocks(
     indices: Indices, width: int, pause: Pause | None = None
@@ -224,11 +254,3 @@ def _in_blocks(
         if pause is not None:
             pause()
         yield low, indices[low : low + step]
-
-
-def _precision(dtype: npt.DTypeLike) -> np.dtype[Any]:
-    """Return the dtype if it is float32 or float64."""
-    precision = np.dtype(dtype)
-    if precision not in (np.float32, np.float64):
-        raise ValueError(f"expected dtype float32 or float64, got {precision}")
-    return precision

@@ -1,9 +1,8 @@
-"""The rows of a Gram matrix: what solvers ask for, and a matrix that is kept whole."""
+"""The rows of a Gram matrix that is kept whole, and compiled sums over rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,38 +12,6 @@ from pliant.core.typing import Array, Indices
 
 Pause = Callable[[], object]
 """Called between blocks of kernel values; it may end the sum with an exception."""
-
-
-class Rows(Protocol):
-    """A symmetric Gram matrix of n rows, float32 or float64; sums are float64."""
-
-    @property
-    def room(self) -> int | None:
-        """The most coordinates whose square part may be asked for; None if all rows are in
-        memory."""
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-
-    def diagonal(self) -> Array:
-        """Return the diagonal, shape (n,), float64."""
-
-    def block(self, indices: Indices) -> Array:
-        """Return the rows `indices`, shape (len(indices), n)."""
-
-    def square(self, indices: Indices, pause: Pause | None = None) -> Array:
-        """Return the rows and columns `indices`, shape (m, m)."""
-
-    def part(self, rows: Indices, columns: Indices) -> Array:
-        """Return some rows and columns, shape (len(rows), len(columns))."""
-
-    def matvec(self, weights: Array, pause: Pause | None = None) -> Array:
-        """Return K w, shape (n,); rows of zero weight are not read."""
-
-    def both_matvecs(
-        self, weights: Array, squares: Array, pause: Pause | None = None
-    ) -> tuple[Array, Array]:
-        """Return K w and (K o K) q, with o the entrywise product; q is zero wherever w is."""
 
 
 class DenseRows:
@@ -59,6 +26,7 @@ class DenseRows:
     """
 
     room: None = None
+    """No limit on the number of coordinates whose square part may be asked for."""
 
     def __init__(self, gram: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> None:
         matrix = np.asarray(gram)
@@ -74,13 +42,13 @@ class DenseRows:
         """Return the number of rows."""
         return self.gram.shape[0]
 
+    def bordered(self) -> DenseRows:
+        """Return the rows of the matrix with one more row and column, of zeros."""
+        return DenseRows(np.pad(self.gram, (0, 1)))
+
     def diagonal(self) -> Array:
         """Return the diagonal, shape (n,), float64."""
         return self._diagonal
-
-    def block(self, indices: Indices) -> Array:
-        """Return the rows `indices`, shape (len(indices), n)."""
-        return self.gram[indices]
 
     def square(self, indices: Indices, pause: Pause | None = None) -> Array:
         """Return the rows and columns `indices`, shape (m, m); `pause` is not called."""
@@ -95,7 +63,7 @@ class DenseRows:
     def matvec(self, weights: Array, pause: Pause | None = None) -> Array:
         """Return K w, shape (n,); rows of zero weight are not read. `pause` is not called."""
         total = np.zeros(len(self))
-        add_rows(total, self.gram, *used_rows(weights, len(self)))
+        add_rows(total, self.gram, *used_rows(weights))
         return total
 
     def both_matvecs(
@@ -103,15 +71,13 @@ class DenseRows:
     ) -> tuple[Array, Array]:
         """Return K w and (K o K) q, where q is zero wherever w is; `pause` is not called."""
         total, squared = np.zeros(len(self)), np.zeros(len(self))
-        used, some = used_rows(weights, len(self))
+        used, some = used_rows(weights)
         add_both(total, squared, self.gram, used, some, squares[used])
         return total, squared
 
 
-def used_rows(weights: Array, n: int) -> tuple[Indices, Array]:
+def used_rows(weights: Array) -> tuple[Indices, Array]:
     """Return the rows whose weight is not zero, and their weights."""
-    if weights.shape != (n,):
-        raise ValueError(f"expected weights of shape ({n},), got {weights.shape}")
     used = np.flatnonzero(weights)
     return used, weights[used]
 

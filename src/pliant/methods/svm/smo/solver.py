@@ -23,13 +23,14 @@ import contextlib
 import math
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 
-from pliant.core.progress import Certified, Progress, Result, Status
+from pliant.core.progress import Progress, Result, Status
 from pliant.core.typing import Array, Indices, Mask
-from pliant.methods.svm.rows import Pause, Rows
+from pliant.methods.svm.dual import Certificate, MarginDual
+from pliant.methods.svm.rows import Pause
 from pliant.methods.svm.smo import newton
 from pliant.methods.svm.smo.steps import ascend, one_sided_slopes, project_box_hyperplane
 
@@ -90,66 +91,12 @@ FREE_SHARE = 0.5
 """Largest share of a block that free coordinates take from the worst violators."""
 
 
-class CertifiedIntercept(Certified, Protocol):
-    """What this solver reads from a certificate, beside value and gap."""
-
-    @property
-    def intercept(self) -> float:
-        """The b that makes the gap smallest."""
-
-
-Proof = TypeVar("Proof", bound=CertifiedIntercept)
-Proof_co = TypeVar("Proof_co", bound=CertifiedIntercept, covariant=True)
-
-
-class TwoCoordinateProblem(Protocol[Proof_co]):
-    """What a problem must offer to the solver, in the symbols of the module's first lines."""
-
-    @property
-    def rows(self) -> Rows:
-        """The rows of K."""
-
-    @property
-    def linear(self) -> Array:
-        """The vector p."""
-
-    @property
-    def lower(self) -> Array:
-        """The lower bounds, <= 0."""
-
-    @property
-    def upper(self) -> Array:
-        """The upper bounds, >= 0."""
-
-    @property
-    def epsilon(self) -> Array | float:
-        """The weight of the 1-norm, one for all coordinates or one for each."""
-
-    @property
-    def quartic(self) -> float:
-        """The weight c of the quartic term."""
-
-    @property
-    def psd(self) -> bool:
-        """Whether gaps are certified."""
-
-    @property
-    def total(self) -> float:
-        """The sum of the coefficients."""
-
-    def fields(self, beta: Array) -> tuple[Array, Array]:
-        """Return u = K beta and v = (K o K) beta^2."""
-
-    def certificate(self, beta: Array, fields: tuple[Array, Array]) -> Proof_co:
-        """Return a proof of the gap at `beta`."""
-
-
 class Block:
     """The problem on some coordinates (by default all), with the others held fixed."""
 
     def __init__(
         self,
-        problem: TwoCoordinateProblem[Any],
+        problem: MarginDual,
         beta: Array,
         fields: tuple[Array, Array],
         indices: Indices | None = None,
@@ -255,26 +202,24 @@ class _Stopped(Exception):
     """A callback asked to stop while kernel values for a block, or its fields, were computed."""
 
 
-class Run(Generic[Proof]):
+class Run:
     """One run: the point, its fields on all coordinates, and its history."""
 
     def __init__(
         self,
-        problem: TwoCoordinateProblem[Proof],
+        problem: MarginDual,
         beta: Array,
         max_iter: int,
         callback: Callable[[Progress], Any] | None,
         fields: tuple[Array, Array] | None = None,
-        unit: float = 1.0,
     ) -> None:
         self.problem = problem
-        self.unit = unit
         self._move_to(beta, problem.fields(beta) if fields is None else fields)
         self.limit = max_iter if max_iter >= 0 else int(np.iinfo(np.int64).max)
         self.callback = callback
         self.n_iter = 0
         self.work = 0.0
-        self.turns: newton.Turns | None = None
+        self.turns: newton.Schedule | None = None
         self.rng = np.random.default_rng(0)
         self.idle_rounds = 0
         self.best = -np.inf, np.inf  # the largest value, and the smallest gap
@@ -283,7 +228,7 @@ class Run(Generic[Proof]):
         self.stopped = False
         self.history: list[Progress] = []
 
-    def check(self, tol: float, violation: float | None) -> tuple[Proof, Status | None]:
+    def check(self, tol: float, violation: float | None) -> tuple[Certificate, Status | None]:
         """Certify the present point; return the reason if the run is over, else None."""
         certificate = self.problem.certificate(self.beta, self.fields)
         reached = self._reached(certificate, tol, violation)
@@ -355,12 +300,12 @@ class Run(Generic[Proof]):
         drifted = self.rounds_since_fresh >= STALE
         return reached or drifted or self.stopped or self.n_iter >= self.limit
 
-    def _reached(self, certificate: Proof, tol: float, violation: float | None) -> bool:
+    def _reached(self, certificate: Certificate, tol: float, violation: float | None) -> bool:
         if violation is not None:
             return self.everything.violation <= violation
-        return certificate.gap <= tol * (self.unit + abs(certificate.value))
+        return certificate.gap <= tol * (1.0 + abs(certificate.value))
 
-    def _record(self, certificate: Proof) -> None:
+    def _record(self, certificate: Certificate) -> None:
         """Add to the history; count the rounds in which neither value nor gap got better.
 
         A round that closes so little of the gap that hundreds of millions would be needed is idle:
@@ -385,7 +330,7 @@ class Run(Generic[Proof]):
         self.work += float(done) * (size + STEP)
         self._asked_to_stop()
         if self._is_long() and self.problem.psd and 0 < done == allowed and not self.stopped:
-            self.turns = self.turns or newton.Turns()
+            self.turns = self.turns or newton.Schedule()
             stuck = self.idle_rounds > 0
             self.turns.take(block, goal, self.work, self._asked_to_stop, stuck=stuck)
         return 0 < done == allowed and self.n_iter < self.limit and not self.stopped
@@ -418,7 +363,7 @@ class Run(Generic[Proof]):
 
 
 def solve(
-    problem: TwoCoordinateProblem[Proof],
+    problem: MarginDual,
     start: Array | None = None,
     *,
     tol: float = 1e-4,
@@ -426,19 +371,16 @@ def solve(
     max_iter: int = -1,
     callback: Callable[[Progress], Any] | None = None,
     fields: tuple[Array, Array] | None = None,
-    keep: Callable[[Array], object] | None = None,
-    unit: float = 1.0,
-) -> Result[Proof]:
+) -> Result[Certificate]:
     """Maximise a margin dual to a certified gap.
 
     Parameters
     ----------
-    problem : TwoCoordinateProblem
-        Usually a `pliant.methods.svm.dual.MarginDual`.
+    problem : MarginDual
     start : array of shape (n,), optional
         Where to begin; projected onto the feasible set, as zero is if none is given.
     tol : float
-        Stop when gap <= tol (unit + abs(h)); h(0) = 0. Where the problem has no certificate, stop
+        Stop when gap <= tol (1 + abs(h)); h(0) = 0. Where the problem has no certificate, stop
         when no pair of coordinates violates the optimality conditions by more than `tol`.
     violation : float, optional
         Stop at this violation instead, whatever the gap (as libsvm does).
@@ -450,10 +392,6 @@ def solve(
         point, or at the present one if that takes no kernel values.
     fields : pair of arrays of shape (n,), optional
         The value of `problem.fields` at a feasible `start`, if it is known.
-    keep : callable, optional
-        Called with the feasible beta of each check; an interrupted run may restart from the last.
-    unit : float
-        The unit of the objective in `tol`: 1, or less where the objective itself is small.
 
     Returns
     -------
@@ -464,11 +402,9 @@ def solve(
         violation = tol
     if fields is None or start is None:
         start = _feasible(problem, start)
-    run = Run(problem, start, max_iter, callback, fields, unit)
+    run = Run(problem, start, max_iter, callback, fields)
     while True:
         certificate, status = run.check(tol, violation)
-        if keep is not None:
-            keep(run.beta)
         if status is not None:
             break
         run.improve(violation or 0.0)
@@ -483,7 +419,7 @@ def solve(
     )
 
 
-def _feasible(problem: TwoCoordinateProblem[Any], start: Array | None) -> Array:
+def _feasible(problem: MarginDual, start: Array | None) -> Array:
     if start is None:
         start = np.zeros(len(problem.rows))
     if start.shape != problem.linear.shape:

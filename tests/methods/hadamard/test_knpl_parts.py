@@ -1,18 +1,15 @@
 """KNPL part by part: each part fitted by hand with the dense twin and combined, and the options."""
 
-import joblib
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
-from pliant import DANKClassifier, KNPLClassifier, KNPLRegressor, ModelFileError
-from pliant.kernels import Gaussian, HadamardKernel, PartitionedKernel
-from pliant.persistence import load_model, save_model
-from tests.methods.hadamard.parts.test_dank_parts import GAMMA, classification, regression
+from pliant import DANKClassifier, KNPLClassifier, KNPLRegressor
+from pliant.kernels import Gaussian, PartitionedKernel
+from tests.methods.hadamard.test_dank_parts import GAMMA, classification, regression
 from tests.reference import naive_box, naive_kernels
 from tests.reference import naive_hadamard as naive
 
@@ -107,14 +104,6 @@ def test_predictions_are_those_of_the_part_in_which_a_point_lies(kind):
     np.testing.assert_allclose(getattr(model, name)(new), values + others + b, atol=1e-9)
 
 
-def test_automatic_eta_is_the_squared_length_of_all_plain_solutions():
-    model, X, y = machine_and_data("classification", eta=np.inf)
-    plain = clone(model).fit(X, y)
-    model.set_params(eta="auto", eta_scale=0.5).fit(X, y)
-    assert model.eta_ == pytest.approx(0.5 * (plain.kernel_.beta**2).sum(), rel=1e-4)
-    assert plain.adaptation_.radius == 0.0
-
-
 @settings(max_examples=8, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
@@ -153,36 +142,13 @@ def test_one_part_differs_from_the_whole_by_the_intercept_only():
     assert clone(model).set_params(partition=None).fit(X, y).objective_ <= model.objective_
 
 
-def test_pure_parts_more_classes_and_weights():
-    X, _ = classification(80)
-    sides = np.where(X[:, 0] < 0.5, "left", "right")
-    pure = clone(CLASSIFIER).set_params(n_parts=6).fit(X, sides)
-    assert any(len(set(sides[pure.part_labels_ == part])) == 1 for part in range(6))
-    assert pure.score(X, sides) >= 0.95
-    iris, species = load_iris(return_X_y=True)
-    several = KNPLClassifier(C=10, partition="kmeans", n_parts=3, random_state=0)
-    assert several.fit(iris, species).score(iris, species) >= 0.96
-    assert [len(each.part_centres_) for each in several.estimators_] == [3, 3, 3]
-    weights = np.random.default_rng(0).uniform(0.5, 3.0, size=60) * (np.arange(60) % 5 > 0)
-    model, X, y = machine_and_data("classification", C=0.4, class_weight={-1: 2.0, 1: 0.5})
-    beta = model.fit(X, y, weights).kernel_.beta
-    used = weights > 0
-    box = 0.4 * (weights * np.where(y == 1, 0.5, 2.0))[used]
-    assert (y[used] * beta >= 0).all()
-    assert (np.abs(beta) <= box).all()
-    assert (np.abs(beta) == box).any()
-
-
-def test_rows_on_demand_threads_and_processes_give_the_same_solution(monkeypatch):
+def test_rows_on_demand_and_threads_give_the_same_solution(monkeypatch):
     model, X, y = machine_and_data("classification", eta="auto")
     model.fit(X, y)
     threads = clone(model).set_params(n_jobs=2).fit(X, y)
-    with joblib.parallel_config(backend="multiprocessing"):
-        processes = clone(model).set_params(n_jobs=2).fit(X, y)
-    for other in (threads, processes):
-        np.testing.assert_array_equal(other.dual_coef_, model.dual_coef_)
-        np.testing.assert_array_equal(other.decision_function(X), model.decision_function(X))
-    monkeypatch.setattr("pliant.methods.hadamard.parts.part.SMALL_PART", 0)
+    np.testing.assert_array_equal(threads.dual_coef_, model.dual_coef_)
+    np.testing.assert_array_equal(threads.decision_function(X), model.decision_function(X))
+    monkeypatch.setattr("pliant.methods.hadamard.parts.SMALL_PART", 0)
     found = clone(model).set_params(cache_mb=1e-4, tol=1e-6).fit(X, y)
     assert found.objective_ == pytest.approx(model.objective_, rel=4e-6)
 
@@ -191,84 +157,11 @@ def test_a_limit_of_time_or_steps_leaves_a_valid_bound():
     model, X, y = machine_and_data("classification", C=100.0)
     exact = clone(model).fit(X, y)
     for limit, message in (
-        ({"max_iter": 3}, r"of 4 parts stopped early.*raise max_iter"),
-        ({"max_seconds": 1e-9}, r"of 4 parts stopped early.*max_seconds = 1e-09 came first"),
+        ({"max_iter": 3}, r"of 4 parts early.*raise max_iter"),
+        ({"max_seconds": 1e-9}, r"of 4 parts early.*max_seconds = 1e-09 came first"),
     ):
         with pytest.warns(ConvergenceWarning, match=message):
             found = clone(model).set_params(**limit).fit(X, y)
         slack = 1e-7 * (1 + exact.objective_)
         assert found.objective_ <= exact.objective_ + slack
         assert exact.objective_ <= found.objective_ + found.dual_gap_ + slack
-
-
-def test_a_checkpoint_continues_and_belongs_to_one_method(tmp_path, monkeypatch):
-    model, X, y = machine_and_data("classification", eta="auto", checkpoint=tmp_path / "kept")
-    expected = model.fit(X, y).dual_coef_
-    calls = []
-    monkeypatch.setattr("pliant.methods.hadamard.parts.run.solve_part", lambda *_: calls.append(1))
-    np.testing.assert_array_equal(clone(model).fit(X, y).dual_coef_, expected)
-    assert calls == []
-    dank = DANKClassifier(**model.get_params())
-    with pytest.raises(ValueError, match=r"method = .KNPL., now method = .DANK.;"):
-        dank.fit(X, y)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("C", [1e-300, 1e100])
-def test_a_penalty_of_any_size(C):
-    r = np.random.default_rng(0)
-    X = r.normal(size=(60, 3))
-    y = X[:, 0] + X[:, 1] ** 2 + 0.3 * r.normal(size=60) > 0
-    model = KNPLClassifier(C=C, partition="kmeans", n_parts=3, random_state=0).fit(X, y)
-    assert np.isfinite(model.decision_function(2.0 * X)).all()
-
-
-@pytest.mark.parametrize("prediction", ["part", "whole"])
-def test_a_model_file_keeps_what_the_first_prediction_needs(tmp_path, prediction, monkeypatch):
-    model, X, y = machine_and_data("classification", prediction=prediction)
-    model.fit(X, np.where(y > 0, "yes", "no"))
-    expected = model.decision_function(X + 0.1)
-    save_model(model, tmp_path / "m.pliant")
-    loaded = load_model(tmp_path / "m.pliant").model
-    monkeypatch.delattr(HadamardKernel, "support_sums")  # only the file has them
-    np.testing.assert_array_equal(loaded.decision_function(X + 0.1), expected)
-    monkeypatch.undo()
-    for name, forged, message in (
-        ("support_sums", model.kernel_.support_sums + 0.1, "support_sums to be the sums"),
-        ("support_sums", model.kernel_.support_sums[:-1], "expected .* support_sums, got shape"),
-        ("centred", "yes", "expected centred True or False, got 'yes'"),
-        ("labels", model.kernel_.labels[::-1], "support_sums to be the sums"),
-    ):
-        forgery = clone(model.kernel_, safe=False)
-        forgery.prepare()
-        vars(forgery)[name] = forged
-        with pytest.raises(ModelFileError, match=message):
-            save_model(forgery, tmp_path / "forged.pliant")
-
-
-BAD = [
-    ({"partition": "dask"}, ValueError, r"expected partition in \['kmeans'\], got 'dask'"),
-    ({"n_parts": 0}, ValueError, "expected n_parts >= 1, an integer, got 0"),
-    ({"n_parts": 61}, ValueError, "expected n_parts <= 60, the number of rows, got 61"),
-    ({"prediction": "all"}, ValueError, r"expected prediction in \['part', 'whole'\], got 'all'"),
-    ({"n_jobs": 0}, ValueError, "expected n_jobs"),
-    ({"checkpoint": 5}, TypeError, "expected checkpoint to be a folder or None, got 5"),
-    ({"kernel": "tl1", "gamma": "scale"}, ValueError, "leave out partition='kmeans'"),
-    ({"partition": None, "checkpoint": "kept"}, ValueError, "expected checkpoint=None without"),
-]
-
-
-@pytest.mark.parametrize(("parameters", "error", "message"), BAD, ids=str)
-@both_kinds
-def test_bad_parameters_get_one_clear_error(kind, parameters, error, message):
-    model, X, y = machine_and_data(kind, **parameters)
-    with pytest.raises(error, match=message):
-        model.fit(X, y)
-    assert not hasattr(model, "kernel_")
-
-
-def test_a_precomputed_gram_has_no_coordinates_to_divide_by():
-    X, y = classification()
-    model = KNPLClassifier("precomputed", partition="kmeans", extension="none")
-    with pytest.raises(ValueError, match="expected a kernel of points for partition='kmeans'"):
-        model.fit(Gaussian()(X), y)

@@ -1,0 +1,346 @@
+"""Learning in parts: rows divided by k-means, and one task for each part on any joblib backend."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed
+from numpy.random import RandomState
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+
+from pliant.core.linalg import nearest_rows
+from pliant.core.threads import blas_limited
+from pliant.core.typing import Array, Indices
+from pliant.core.validation import (
+    Constraint,
+    automatic,
+    check_integer,
+    check_job_count,
+    check_points,
+    check_random_state,
+    integer,
+    one_of,
+    optional,
+    plain,
+)
+
+DIVISION: Mapping[str, Constraint] = {
+    "partition": optional(one_of(("kmeans",))),
+    "n_parts": automatic(integer(least=1)),
+    "n_jobs": check_job_count,
+}
+"""Constraints on the parameters of estimators that learn in parts."""
+
+AUTO_SIZE = 4000
+"""Mean number of rows of a part for ``n_parts="auto"``."""
+
+SAMPLE, SAMPLE_PER_PART = 20_000, 200
+"""Least number of rows on which k-means runs, in all and for each part; all are assigned then."""
+
+ROUNDS = 50
+"""Times that large parts are halved at most: a sample may not show the rows that differ."""
+
+STEPS = 30
+"""Maximum number of steps of k-means; later steps move few rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """Rows divided into parts, none of them empty.
+
+    Attributes
+    ----------
+    labels : array of shape (n,)
+        The part of each row, from 0 to v - 1.
+    centres : array of shape (v, d)
+        One centre for each part.
+    """
+
+    labels: Indices
+    centres: Array
+
+    def __len__(self) -> int:
+        return len(self.centres)
+
+    @property
+    def sizes(self) -> Indices:
+        """Rows in each part, shape (v,)."""
+        return np.bincount(self.labels, minlength=len(self)).astype(np.intp)
+
+    def members(self, part: int) -> Indices:
+        """Return the rows of a part, rising."""
+        return np.flatnonzero(self.labels == part)
+
+    def place(self, X: npt.ArrayLike) -> Indices:
+        """Return the part of each row of X: that of the nearest centre, the first of equals."""
+        return nearest_rows(check_points(X, n_features=self.centres.shape[1]), self.centres)
+
+
+def divided(points: Array, n_parts: int | str, random_state: Any) -> Partition:
+    """Return the parts that an estimator asks for by ``n_parts`` and ``random_state``.
+
+    "auto" makes parts of about `AUTO_SIZE` rows, none of more than twice as many; a number makes
+    as many parts by plain k-means, as in the DANK paper.
+    """
+    rng = check_random_state(random_state)
+    if n_parts == "auto":
+        return kmeans_partition(points, largest=2 * AUTO_SIZE, random_state=rng)
+    return kmeans_partition(points, int(n_parts), random_state=rng)
+
+
+def kmeans_partition(
+    X: npt.ArrayLike,
+    n_parts: int | Literal["auto"] = "auto",
+    *,
+    largest: int | None = None,
+    random_state: int | RandomState | None = None,
+) -> Partition:
+    """Divide the rows of X into compact parts by k-means, in bounded memory.
+
+    k-means runs on a sample of the rows; then each row goes to its nearest centre.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        The rows.
+    n_parts : int or "auto"
+        From 1 to n; "auto" makes one for each 4000 rows.
+    largest : int, optional
+        Largest number of rows of a part; larger parts are halved, so that there may be more than
+        `n_parts`.
+    random_state : int, RandomState or None
+        The seed of the sample and of the starts. The same seed gives the same parts.
+
+    Returns
+    -------
+    Partition
+        With `n_parts` parts, or more if `largest` needs more; equal rows are not divided. The label
+        of a row is that of its nearest centre.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If X is not a dense array of finite numbers with at least one row, or a parameter is out of
+        range.
+    """
+    points = check_points(X)
+    if not len(points):
+        raise ValueError("expected at least 1 row to divide, got 0")
+    most = len(points) if largest is None else check_integer("largest", largest, least=1)
+    wanted = max(_wanted(n_parts, len(points)), math.ceil(len(points) / most))
+    rng = check_random_state(random_state)
+    centres = _kmeans(_sample(points, max(SAMPLE, SAMPLE_PER_PART * wanted), rng), wanted, rng)
+    for _ in range(ROUNDS):
+        used, labels = np.unique(nearest_rows(points, centres), return_inverse=True)
+        centres = centres[used]
+        large = [
+            part
+            for part in np.flatnonzero(np.bincount(labels) > most)
+            if np.ptp(points[labels == part], axis=0).any()  # no centres divide equal rows
+        ]
+        if not large:
+            break
+        halves = [_kmeans(_sample(points[labels == part], SAMPLE, rng), 2, rng) for part in large]
+        centres = np.vstack([np.delete(centres, large, axis=0), *halves])
+    used, labels = np.unique(nearest_rows(points, centres), return_inverse=True)
+    return Partition(labels.astype(np.intp), centres[used])
+
+
+def _wanted(n_parts: object, n: int) -> int:
+    """Return the requested number of parts."""
+    if isinstance(n_parts, str):
+        if n_parts != "auto":
+            raise ValueError(f"expected n_parts an integer or 'auto', got {n_parts!r}")
+        return math.ceil(n / AUTO_SIZE)
+    number = check_integer("n_parts", n_parts, least=1)
+    if number > n:
+        raise ValueError(f"expected n_parts <= {n}, the number of rows, got {plain(n_parts)!r}")
+    return number
+
+
+def _sample(points: Array, size: int, rng: RandomState) -> Array:
+    """Return `size` rows in their order, or all if there are no more."""
+    if size >= len(points):
+        return points
+    return points[np.sort(rng.choice(len(points), size, replace=False))]
+
+
+def _kmeans(X: Array, n_centres: int, rng: RandomState) -> Array:
+    """Return the centres of k-means on all rows of X, shape (n_centres, d).
+
+    One thread adds up the rows: the last digits do not depend on the number of processors.
+    """
+    machine = KMeans(n_centres, n_init=1, max_iter=STEPS, tol=0.0, random_state=rng)
+    with threadpool_limits(1, "openmp"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different rows than centres
+        return np.asarray(machine.fit(X).cluster_centers_)
+
+
+class PartResult(NamedTuple):
+    """The solution of one part's problem.
+
+    Attributes
+    ----------
+    beta : array of shape (m,)
+        Coefficients of the part's m rows, in the order of the rows.
+    value : float
+        The part's objective at `beta`.
+    gap : float
+        A bound on the distance of `value` from the part's optimum, in units of the objective;
+        nan where there is no certificate.
+    n_iter : int
+        Iterations done.
+    status : str
+        Why the solver stopped, the name of a `pliant.core.progress.Status`.
+    seconds : float
+        Processor time of the thread that ran the part, set by `run_parts`. Other threads of a
+        BLAS are not counted.
+    intercept : float
+        The b of the part's decision function; 0 for problems without one.
+    """
+
+    beta: Array
+    value: float
+    gap: float
+    n_iter: int
+    status: str
+    seconds: float = 0.0
+    intercept: float = 0.0
+
+
+Work: TypeAlias = Callable[..., PartResult]
+"""Solves a part; a function of a module, so that other processes can find it."""
+
+RunId: TypeAlias = tuple[int, int]
+"""The process of a run, and its number there."""
+
+_NUMBERS = itertools.count()
+_RUNNING: set[RunId] = set()
+_THREAD = threading.local()
+
+
+class _Stop(BaseException):
+    """Ends joblib's generator without the warning that closing it gives."""
+
+
+def run_parts(
+    work: Work,
+    arguments: Callable[[int], tuple[Any, ...]],
+    *,
+    sizes: Sequence[int],
+    n_jobs: int | None = None,
+    report: Callable[[int, int], object] | None = None,
+) -> list[PartResult | None]:
+    """Solve each part.
+
+    Tasks go to joblib: to threads, or to the backend that ``joblib.parallel_config`` sets, which
+    has to return results one by one (threads, loky, Dask). The largest parts start first. At any
+    time, fewer than twice as many tasks are active as the backend has workers, so that the data of
+    no more parts are copied at once.
+
+    Parameters
+    ----------
+    work : callable
+        Solves a part. Other processes must be able to import it by its name; it must not write
+        into its arguments, which may be shared.
+    arguments : callable
+        Returns the arguments of `work` for a part, given by its number from 0 on. It is called only
+        when the task of the part starts, perhaps from another thread.
+    sizes : sequence of int
+        The number of rows of each part.
+    n_jobs : int or None
+        As in joblib: None is 1, or the value of ``parallel_config``; -1 is all processors.
+    report : callable, optional
+        Called as ``report(done, total)`` after each part that was run. If it returns True, the
+        run ends and unfinished parts are dropped.
+
+    Returns
+    -------
+    list of PartResult or None
+        In the order of the parts; None only for parts that were not run because `report` asked
+        to stop.
+
+    Raises
+    ------
+    Exception
+        The first error of a part ends the run; a note names the part.
+    """
+    total, run = len(sizes), (os.getpid(), next(_NUMBERS))
+    order = np.argsort(-np.asarray(sizes, dtype=np.intp), kind="stable").tolist()
+    results: list[PartResult | None] = [None] * total
+    parallel: Any = Parallel(
+        n_jobs, prefer="threads", batch_size=1, pre_dispatch="n_jobs",
+        return_as="generator_unordered",
+    )  # fmt: skip
+    _RUNNING.add(run)
+    outcomes = parallel(_tasks(work, arguments, sizes, order, run))
+    try:
+        for done, (part, result) in enumerate(outcomes, 1):
+            results[part] = result
+            if report is not None and report(done, total):
+                break
+    finally:
+        _RUNNING.discard(run)
+        with suppress(_Stop):
+            outcomes.throw(_Stop())
+    return results
+
+
+def halted() -> bool:
+    """Return whether the run that this thread works for has ended, so that work may end too.
+
+    True in threads of the process that called `run_parts`, once it has returned or raised: nobody
+    needs what such a thread still computes. Elsewhere False: backends end other processes.
+    """
+    run = getattr(_THREAD, "run", None)
+    return run is not None and run not in _RUNNING
+
+
+def _tasks(
+    work: Work,
+    arguments: Callable[[int], tuple[Any, ...]],
+    sizes: Sequence[int],
+    order: list[int],
+    run: RunId,
+) -> Iterator[Any]:
+    """Yield joblib's tasks; the arguments of each are read when it starts."""
+    for part in order:
+        name = f"part {part + 1} of {len(order)} ({sizes[part]} rows)"
+        try:
+            yield delayed(_attempt)(work, part, name, arguments(part), run)
+        except Exception as error:  # joblib may iterate in a thread where it would be lost
+            yield delayed(_fail)(error)
+
+
+def _fail(error: Exception) -> None:
+    raise error
+
+
+@blas_limited
+def _attempt(
+    work: Work, part: int, name: str, given: tuple[Any, ...], run: RunId
+) -> tuple[int, PartResult]:
+    """Return the number of a part, and its result with its processor time."""
+    before, _THREAD.run = getattr(_THREAD, "run", None), run if run[0] == os.getpid() else None
+    try:
+        start = time.thread_time()
+        result = work(*given)
+        return part, result._replace(seconds=time.thread_time() - start)
+    except Exception as error:
+        error.add_note(f"in {name}")
+        raise
+    finally:
+        _THREAD.run = before

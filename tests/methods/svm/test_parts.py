@@ -1,0 +1,266 @@
+"""Parts by k-means, and one task for each part on any backend of joblib."""
+
+import os
+import threading
+import time
+import tracemalloc
+
+import joblib
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.spatial.distance import cdist
+from threadpoolctl import threadpool_limits
+
+from pliant.methods.svm import parts as module
+from pliant.methods.svm.parts import (
+    AUTO_SIZE,
+    Partition,
+    PartResult,
+    halted,
+    kmeans_partition,
+    run_parts,
+)
+
+tables = st.tuples(st.integers(1, 40), st.integers(1, 3)).flatmap(
+    lambda shape: arrays(float, shape, elements=st.integers(-3, 3).map(float))
+)
+
+
+def clusters(n, seed=0):
+    """Rows in five clusters, of which a narrow one has most of the rows."""
+    rng = np.random.default_rng(seed)
+    centres = rng.uniform(-20, 20, size=(5, 3))
+    of = rng.choice(5, size=n, p=[0.8, 0.05, 0.05, 0.05, 0.05])
+    return centres[of] + rng.normal(size=(n, 3)) * np.where(of == 0, 0.3, 2.0)[:, None]
+
+
+def misplaced(partition, X):
+    """How much farther each row's own centre is than the nearest, as a squared distance."""
+    squares = cdist(X, partition.centres, "sqeuclidean")
+    return squares[np.arange(len(X)), partition.labels] - squares.min(axis=1)
+
+
+@given(X=tables, data=st.data())
+@settings(max_examples=50, deadline=None)
+def test_parts_are_as_many_and_as_small_as_asked_for(X, data):
+    n_parts = data.draw(st.integers(1, len(X)))
+    largest = data.draw(st.none() | st.integers(1, len(X)))
+    parts = kmeans_partition(X, n_parts, largest=largest, random_state=0)
+    assert parts.labels.shape == (len(X),)
+    assert parts.centres.shape == (len(parts), X.shape[1])
+    assert parts.sizes.min() >= 1
+    np.testing.assert_array_equal(parts.place(X), parts.labels)
+    assert (misplaced(parts, X) <= 1e-9).all()
+    equal = [np.ptp(X[parts.members(part)], axis=0).max() == 0 for part in range(len(parts))]
+    assert (equal | (parts.sizes <= (largest or len(X)))).all()
+    assert len(parts) <= n_parts or largest is not None
+    groups = [parts.members(part) for part in range(len(parts))]
+    np.testing.assert_array_equal(np.sort(np.concatenate(groups)), np.arange(len(X)))
+    assert all((parts.labels[group] == part).all() for part, group in enumerate(groups))
+
+
+@given(X=tables, data=st.data())
+@settings(max_examples=50, deadline=None)
+def test_place_gives_the_nearest_centre_and_the_first_of_equal_ones(X, data):
+    number = data.draw(st.integers(1, 6))
+    elements = st.integers(-3, 3).map(float)
+    centres = data.draw(arrays(float, (number, X.shape[1]), elements=elements))
+    placed = Partition(np.arange(number), centres).place(X)
+    squares = cdist(X, centres, "sqeuclidean")
+    assert (squares[np.arange(len(X)), placed] <= squares.min(axis=1) + 1e-9).all()
+    for label in placed:
+        assert not (centres[:label] == centres[label]).all(axis=1).any()
+
+
+def test_the_same_seed_gives_the_same_parts_whatever_the_number_of_threads():
+    X = clusters(30_000)
+    found = []
+    for threads in (1, 2, 2):
+        with threadpool_limits(threads):
+            found.append(kmeans_partition(X, 12, largest=5000, random_state=5))
+    for parts in found[1:]:
+        assert parts.labels.tobytes() == found[0].labels.tobytes()
+        assert parts.centres.tobytes() == found[0].centres.tobytes()
+    np.testing.assert_array_equal(found[0].place(X), found[0].labels)
+    other = kmeans_partition(X, 12, largest=5000, random_state=6)
+    assert other.labels.tobytes() != found[0].labels.tobytes()
+
+
+def test_a_sample_decides_and_all_rows_are_placed(monkeypatch):
+    monkeypatch.setattr(module, "SAMPLE", 100)
+    monkeypatch.setattr(module, "SAMPLE_PER_PART", 20)
+    X = clusters(5000)
+    parts = kmeans_partition(X, 8, largest=900, random_state=0)
+    assert parts.sizes.max() <= 900
+    np.testing.assert_array_equal(parts.place(X), parts.labels)
+
+
+def test_auto_makes_a_part_for_each_so_many_rows():
+    X = np.random.default_rng(0).normal(size=(2 * AUTO_SIZE + 1, 2))
+    assert len(kmeans_partition(X, random_state=0)) == 3
+    assert len(kmeans_partition(X[:-1], "auto", random_state=0)) == 2
+    assert len(kmeans_partition(X[:1], random_state=0)) == 1
+
+
+def test_equal_rows_are_not_divided():
+    rng = np.random.default_rng(0)
+    X = np.vstack([np.zeros((700, 2)), rng.normal(size=(300, 2))])
+    parts = kmeans_partition(X, 2, largest=100, random_state=0)
+    assert len(set(parts.labels[:700])) == 1
+    assert (np.sort(parts.sizes)[:-1] <= 100).all()
+    assert len(kmeans_partition(np.ones((10, 2)), 3, random_state=0)) == 1
+
+
+def test_a_rare_row_that_no_sample_shows_does_no_harm(monkeypatch):
+    monkeypatch.setattr(module, "SAMPLE", 4)
+    monkeypatch.setattr(module, "SAMPLE_PER_PART", 2)
+    X = np.zeros((1000, 1))
+    X[777] = 1.0
+    assert kmeans_partition(X, 3, largest=400, random_state=0).sizes.sum() == 1000
+
+
+def test_memory_does_not_grow_with_rows_times_parts():
+    X = np.random.default_rng(0).normal(size=(100_000, 4))
+    tracemalloc.start()
+    parts = kmeans_partition(X, 200, random_state=0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(parts) == 200
+    assert peak < 80e6 < len(X) * len(parts) * 8  # all distances at once would take 160 MB
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"n_parts": 0}, "n_parts >= 1, an integer, got 0"),
+        ({"n_parts": 11}, "n_parts <= 10, the number of rows, got 11"),
+        ({"n_parts": "many"}, "n_parts an integer or 'auto', got 'many'"),
+        ({"largest": 0}, "largest >= 1, an integer, got 0"),
+        ({"X": np.empty((0, 2))}, "at least 1 row to divide, got 0"),
+    ],
+)
+def test_divisions_that_cannot_be_made_are_refused(given, message):
+    X = given.pop("X", np.zeros((10, 2)))
+    with pytest.raises(ValueError, match=message):
+        kmeans_partition(X, **{"n_parts": 2, "random_state": 0} | given)
+    with pytest.raises(TypeError, match="dense"):
+        kmeans_partition(scipy.sparse.eye(4).tocsr(), 2)
+
+
+SIZES = [3, 40, 5, 17, 40, 8]
+ORDER = [1, 4, 3, 5, 2, 0]
+BACKENDS = ["sequential", "threading", "loky"]
+
+
+def numbers(size):
+    return np.random.default_rng(size).normal(size=size)
+
+
+def solve(rows):
+    return PartResult(2.0 * rows, float(rows.sum()), float(os.getpid()), len(rows), "CONVERGED")
+
+
+def arguments(part):
+    return (numbers(SIZES[part]),)
+
+
+def assert_solved(results):
+    for result, size in zip(results, SIZES, strict=True):
+        assert result is None or result.beta.tobytes() == (2.0 * numbers(size)).tobytes()
+
+
+def fails(rows):
+    if len(rows) == 17:
+        raise LookupError("no luck")
+    return solve(rows)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_results_are_those_of_a_loop_in_the_order_of_the_parts(backend):
+    seen = []
+    with joblib.parallel_config(backend, n_jobs=2):
+        results = run_parts(
+            solve, arguments, sizes=SIZES, report=lambda *counts: seen.append(counts)
+        )
+    assert None not in results
+    assert_solved(results)
+    assert seen == [(done, 6) for done in range(1, 7)]
+    here = {result.gap == float(os.getpid()) for result in results}
+    assert here == {backend != "loky"}
+    assert all(result.seconds >= 0.0 for result in results)
+
+
+def test_the_largest_parts_start_first_and_few_are_made_ahead():
+    asked, done, ahead, lock = [], [], [], threading.Lock()
+
+    def made(part):
+        asked.append(part)
+        return arguments(part)
+
+    def work(rows):
+        with lock:
+            ahead.append(len(asked) - len(done))
+        time.sleep(0.02)
+        with lock:
+            done.append(len(rows))
+        return solve(rows)
+
+    run_parts(work, made, sizes=SIZES, n_jobs=2)
+    assert asked == ORDER
+    assert max(ahead) < 4
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_failing_part_names_itself_from_wherever_it_was_run(backend):
+    with joblib.parallel_config(backend, n_jobs=2), pytest.raises(LookupError) as caught:
+        run_parts(fails, arguments, sizes=SIZES)
+    assert str(caught.value) == "no luck"
+    assert "in part 4 of 6 (17 rows)" in caught.value.__notes__
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_arguments_that_cannot_be_made_end_the_run(backend):
+    def broken(part):
+        if part == 5:
+            raise MemoryError("no room")
+        return arguments(part)
+
+    with joblib.parallel_config(backend, n_jobs=2), pytest.raises(MemoryError, match="no room"):
+        run_parts(solve, broken, sizes=SIZES)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_report_can_end_the_run(backend):
+    with joblib.parallel_config(backend, n_jobs=2):
+        results = run_parts(solve, arguments, sizes=SIZES, report=lambda done, _: done == 2)
+    assert sum(result is not None for result in results) == 2
+    assert_solved(results)
+
+
+def test_threads_learn_that_their_run_has_ended():
+    heard, started = threading.Event(), threading.Event()
+
+    def work(size):
+        if size == 1:
+            assert started.wait(60)
+            return solve(numbers(size))
+        started.set()
+        run_parts(solve, lambda _: (numbers(3),), sizes=[3])  # a run of its own changes nothing
+        assert not halted()
+        limit = time.monotonic() + 60
+        while not halted():
+            assert time.monotonic() < limit
+            time.sleep(0.01)
+        heard.set()
+        return solve(numbers(size))
+
+    made = [(2,), (1,)].__getitem__
+    results = run_parts(work, made, sizes=[2, 1], n_jobs=2, report=lambda *_: True)
+    assert results[0] is None
+    assert results[1] is not None
+    assert heard.wait(60)
+    assert not halted()
