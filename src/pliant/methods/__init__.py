@@ -13,8 +13,8 @@ from pliant.methods.mkl.estimators import MKLClassifier, MKLRegressor
 from pliant.methods.mkl.one_class import MKLOneClass
 from pliant.methods.mkl.random_features import AlignedRandomFeatures
 from pliant.methods.ridge.asymmetric import AsymmetricKernelRidge
-from pliant.methods.side_information.components import Components
 from pliant.methods.side_information.embedding import KernelEmbedding
+from pliant.methods.side_information.kernels import Components
 from pliant.methods.side_information.learned_kernel import (
     LearnedKernelClassifier,
     LearnedKernelRegressor,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -15,15 +14,24 @@ from sklearn.utils.validation import check_is_fitted
 from pliant.core.blocks import in_blocks
 from pliant.core.kernels.base import Kernel
 from pliant.core.summary import Summary
-from pliant.core.text import one_line
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import Constraint, check_gram, check_parameters, fresh, validate_data
-from pliant.methods.side_information.information import SideInformation
+from pliant.core.validation import (
+    Constraint,
+    check_gram,
+    check_parameters,
+    check_points,
+    fresh,
+    validate_data,
+)
+from pliant.methods.side_information.information import SideInformation, check_row_pairs
 from pliant.methods.side_information.kernels import LandmarkKernel, LogDetKernel
 
 LearnedMatrix: TypeAlias = Callable[[Indices], Array]
 """A function from m row indices to the learned kernel values between those fit points, (m, m)."""
+
+BLOCK = 1000
+"""Pairs whose kernel values are computed at a time: a matrix of 2000 points at most."""
 
 
 class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -51,9 +59,8 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         *,
         similar: npt.ArrayLike | None = None,
         dissimilar: npt.ArrayLike | None = None,
-        triplets: npt.ArrayLike | None = None,
     ) -> Self:
-        """Learn the kernel from labels, some of which may be unknown, or from pairs or triplets.
+        """Learn the kernel from labels, some of which may be unknown, or from pairs.
 
         Parameters
         ----------
@@ -64,9 +71,6 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             Class labels; the value `unlabeled` for points of unknown class.
         similar, dissimilar : array-like of shape (n_pairs, 2), optional
             Pairs of row indices, instead of `y`.
-        triplets : array-like of shape (n_triplets, 3), optional
-            Triplets (a, b, c) of row indices, instead of `y` and pairs: a is more similar to b than
-            to c. They are converted to pairs, see `SideInformation.from_triplets`.
 
         Returns
         -------
@@ -76,9 +80,9 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         ------
         ValueError
             If a parameter is out of range, the data or the side information are unsuitable, or
-            if more than one of `y`, pairs and triplets is given, or none.
+            if both `y` and pairs are given, or neither.
         """
-        self._fit(X, y, similar, dissimilar, triplets)
+        self._fit(X, y, similar, dissimilar)
         return self
 
     def fit_gram(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, **pairs: Any) -> Array:
@@ -119,27 +123,22 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         points = validate_data(self, X, reset=False, dtype=np.float64)
         return np.asarray(in_blocks(points, len(self.support_vectors_), self._outputs))
 
-    def _fit(
-        self, X: Any, y: Any, similar: Any = None, dissimilar: Any = None, triplets: Any = None
-    ) -> LearnedMatrix:
+    def _fit(self, X: Any, y: Any, similar: Any = None, dissimilar: Any = None) -> LearnedMatrix:
         with fresh(self):
             check_parameters(self)
-            points, information = self._checked_data(X, y, similar, dissimilar, triplets)
+            points, information = self._checked_data(X, y, similar, dissimilar)
             self.support_vectors_ = self._kernel_points(points)
             self.classes_ = information.classes
             return self._learn(points, information)
 
     def _checked_data(
-        self, X: Any, y: Any, similar: Any, dissimilar: Any, triplets: Any = None
+        self, X: Any, y: Any, similar: Any, dissimilar: Any
     ) -> tuple[Array, SideInformation]:
         """Return the points and the side information on them."""
         given_pairs = similar is not None or dissimilar is not None
         if y is not None and given_pairs:
             raise ValueError("expected either y or pairs as side information, got both")
-        if triplets is not None and (y is not None or given_pairs):
-            other = "pairs" if given_pairs else "y"
-            raise ValueError(f"expected either {other} or triplets as side information, got both")
-        if y is None and not given_pairs and triplets is None:
+        if y is None and not given_pairs:
             raise ValueError(
                 "this learner requires y to be passed, but the target y is None: expected y, or "
                 "pairs as similar, dissimilar"
@@ -148,8 +147,6 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         if self._precomputed:
             check_gram(points)
         n = len(points)
-        if triplets is not None:
-            return points, SideInformation.from_triplets(n, triplets)
         if y is None:
             return points, SideInformation.from_pairs(n, similar, dissimilar)
         information = SideInformation.from_labels(y, self.unlabeled)
@@ -171,7 +168,8 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         These are the points with side information: a strong learner shrinks the kernel there
         alone, and the spread of the other points would hide it.
         """
-        return np.arange(len(self.support_vectors_))
+        every = np.arange(len(self.support_vectors_))
+        return np.asarray(getattr(self, "members_", every))
 
     def summary(self) -> Summary:
         """Return what the estimator has learned.
@@ -194,10 +192,6 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     @abstractmethod
     def _results(self) -> dict[str, Any]:
         """Return the scalar results of the fit, by the names that `summary` uses."""
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Return whether a fit has succeeded."""
-        return "kernel_" in vars(self)
 
     @property
     def _gives_gram(self) -> bool:
@@ -228,25 +222,67 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             raise ValueError(
                 f"expected support_vectors_ of shape (n_samples, n_features), got {shape}"
             )
-        members = np.asarray(self._members())
+        members = self._members()
         if members.dtype.kind not in "iu" or not ((members >= 0) & (members < shape[0])).all():
             raise ValueError(f"expected members_ to be row indices, 0 to {shape[0] - 1}")
 
 
-@contextmanager
-def named_errors(estimator: Any, expected: str) -> Iterator[None]:
-    """Name the estimator in an error that its fit raises, unless it is one of pliant's own.
+def pair_distances(model: Any, X: npt.ArrayLike, pairs: npt.ArrayLike) -> Array:
+    """Return the distances between the two points of each pair, by a kernel or an embedding.
 
-    Its arithmetic does not warn of values beyond the range of floats.
+    Parameters
+    ----------
+    model : Kernel or fitted estimator
+        For a kernel, and a learner whose ``transform`` returns kernel values, the distance in
+        feature space, the square root of k(x, x) + k(x', x') - 2 k(x, x'). For other transformers,
+        such as `KernelEmbedding`, the Euclidean distance of their outputs.
+    X : array-like of shape (n_samples, n_features)
+        The points: those of a fit, or new ones.
+    pairs : array-like of shape (n_pairs, 2)
+        Row indices of X.
+
+    Returns
+    -------
+    array of shape (n_pairs,)
+
+    Raises
+    ------
+    ValueError
+        For indices that are not of X, or a learner of precomputed kernel values.
+    TypeError
+        For a model that is neither a kernel nor a transformer.
+
+    Examples
+    --------
+    >>> from pliant.kernels import Linear
+    >>> from pliant.metrics import pair_distances
+    >>> pair_distances(Linear(), [[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]], [(0, 1), (2, 0)])
+    array([5., 1.])
     """
-    try:
-        with np.errstate(all="ignore"):
-            yield
-    except (ValueError, ArithmeticError) as error:
-        if type(estimator).__module__.partition(".")[0] == "pliant":
-            raise
-        reason = " ".join(str(error).split())
-        raise ValueError(
-            f"{expected}, got {one_line(estimator, 200)}, which raised {type(error).__name__}: "
-            f"{reason:.500}"
-        ) from error
+    if isinstance(model, Kernel):
+        points = check_points(X, "X")
+        return _in_feature_space(model, points, check_row_pairs("pairs", pairs, len(points)))
+    if not hasattr(model, "transform"):
+        raise TypeError(f"expected a kernel or a fitted transformer, got {model!r:.100}")
+    check_is_fitted(model)
+    if isinstance(model, KernelLearner) and model._gives_gram:
+        if model._precomputed:
+            raise ValueError(
+                "expected a learner of points, got one with kernel='precomputed': its rows hold no "
+                "kernel values between new points"
+            )
+        return pair_distances(model.kernel_, X, pairs)
+    places = np.asarray(model.transform(X), dtype=np.float64)
+    i, j = check_row_pairs("pairs", pairs, len(places)).T
+    return np.asarray(np.linalg.norm(places[i] - places[j], axis=1))
+
+
+def _in_feature_space(kernel: Kernel, points: Array, pairs: Indices) -> Array:
+    """Return the distances of pairs by a kernel, some pairs at a time."""
+    squares = np.empty(len(pairs))
+    for low in range(0, len(pairs), BLOCK):
+        members, places = np.unique(pairs[low : low + BLOCK], return_inverse=True)
+        gram, (i, j) = kernel(points[members]), places.reshape(-1, 2).T
+        diagonal = gram.diagonal()
+        squares[low : low + BLOCK] = diagonal[i] + diagonal[j] - gram[i, j] - gram[j, i]
+    return np.sqrt(np.maximum(squares, 0.0))

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, NamedTuple
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.random import RandomState
+from sklearn.metrics import roc_auc_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC
 
 from pliant.core.kernels.base import Kernel
-from pliant.core.typing import Array, Indices
+from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import (
     Constraint,
     automatic,
@@ -20,12 +27,6 @@ from pliant.core.validation import (
     optional,
     real_number,
 )
-from pliant.methods.side_information.components import (
-    Components,
-    component_inputs,
-    n_component_inputs,
-    principal_components,
-)
 from pliant.methods.side_information.information import (
     GRAPHS,
     SideInformation,
@@ -33,28 +34,46 @@ from pliant.methods.side_information.information import (
     check_exponent,
 )
 from pliant.methods.side_information.kernels import (
+    Components,
     LandmarkKernel,
     LogDetKernel,
     PSDPart,
     base_kernel,
+    checked_gram,
+    component_inputs,
+    n_component_inputs,
     nystroem,
+    principal_components,
 )
 from pliant.methods.side_information.learner import KernelLearner, LearnedMatrix
-from pliant.methods.side_information.loss_bound import Multiplier, factor, loss_multiplier
-from pliant.methods.side_information.scg_problem import SCGLogDet, graph_size, learned_map
-from pliant.methods.side_information.selection import (
-    FALLBACK,
-    STRENGTHS,
-    Candidate,
-    ComponentScore,
-    KernelScore,
-    mean_scores,
+from pliant.methods.side_information.scg_problem import (
+    Multiplier,
+    SCGLogDet,
+    SCGLogDetPath,
+    factor,
+    graph_size,
+    learned_map,
+    loss_multiplier,
 )
 
 LARGEST_GRAPH = 10_000
 """For more points in the graph, solver="auto" uses landmarks: (a, a) matrices take 800 MB each."""
 
 DEFAULT_LANDMARKS = 256
+
+STRENGTHS = tuple(10.0**power for power in range(-1, 7))
+"""The candidates of strength="auto"."""
+
+FALLBACK = 100.0
+"""The strength where nothing can be held out."""
+
+N_FOLDS = 5
+
+N_NEIGHBORS = 5
+"""Nearest neighbours that predict the class in the score of components."""
+
+ROUNDING = 1e-10
+"""A variance below this multiple of the mean of k(x, x) is that of equal points."""
 
 
 class SCGLogDetLearner(KernelLearner):
@@ -109,13 +128,12 @@ class SCGLogDetLearner(KernelLearner):
     n_components : int, optional
         If given, `transform` returns this number of principal components of the learned kernel,
         centred: those of the points in the graph, as functions of all points.
-    solver : {"auto", "cholesky", "eigh", "features"}, default="auto"
-        "cholesky" factorises an (a, a) matrix for a points in the graph; "eigh" decomposes it,
-        which is slower and no more accurate; "features" uses explicit features from landmarks
-        (Nystroem), for many points. "auto" is "features" if `n_landmarks` is given or there are
-        more than 10 000 points in the graph, and "cholesky" otherwise.
+    solver : {"auto", "cholesky"}, default="auto"
+        "cholesky" factorises an (a, a) matrix for a points in the graph. "auto" does so too, unless
+        `n_landmarks` is given or there are more than 10 000 points in the graph: then it uses
+        explicit features from landmarks (Nystroem).
     n_landmarks : int, optional
-        Number of landmarks for solver="features", drawn from the fit points; by default 256.
+        Number of landmarks, drawn from the fit points; by default 256.
     unlabeled : object, optional
         The value in y of points of unknown class. None means -1, unless y holds -1 and +1 only.
     random_state : int, RandomState or None, default=None
@@ -180,7 +198,7 @@ class SCGLogDetLearner(KernelLearner):
         "bound": optional(real_number(above=0)),
         "beta": check_exponent,
         "graph": one_of(GRAPHS),
-        "solver": one_of(("auto", "cholesky", "eigh", "features")),
+        "solver": one_of(("auto", "cholesky")),
         "n_components": optional(integer(least=1)),
         "n_landmarks": optional(integer(least=1)),
     }
@@ -214,7 +232,7 @@ class SCGLogDetLearner(KernelLearner):
         self.random_state = random_state
 
     def _check_combinations(self) -> None:
-        if self.n_landmarks is not None and self.solver not in ("auto", "features"):
+        if self.n_landmarks is not None and self.solver != "auto":
             raise ValueError(
                 f"expected n_landmarks=None with solver={self.solver!r}, got {self.n_landmarks}"
             )
@@ -250,9 +268,8 @@ class SCGLogDetLearner(KernelLearner):
         return learned.matrix
 
     def _uses_features(self, size: int) -> bool:
-        if self.solver == "auto":
-            return self.n_landmarks is not None or size > LARGEST_GRAPH
-        return self.solver == "features"
+        """Return whether landmarks are used for a graph of some size."""
+        return self.solver == "auto" and (self.n_landmarks is not None or size > LARGEST_GRAPH)
 
     def _learn_matrix(
         self, kernel: Kernel, information: SideInformation, graph: SupervisedGraph, rng: RandomState
@@ -267,7 +284,7 @@ class SCGLogDetLearner(KernelLearner):
             kernel, information, rng, size, multiplier, part.gram
         )
         problem = SCGLogDet(part.gram, graph, gamma)
-        optimum = problem.solve("eigh" if self.solver == "eigh" else "cholesky")
+        optimum = problem.solve()
         within = problem.matrix_within_range() if kernel.psd else None
         extension = part.extend(optimum.matrix if within is None else within)
         learned = LogDetKernel(kernel, members, extension)
@@ -345,9 +362,6 @@ class SCGLogDetLearner(KernelLearner):
             strength = float(self.strength)
         return strength, (strength / size if self.scale_strength else strength)
 
-    def _members(self) -> Indices:
-        return self.members_
-
     def _results(self) -> dict[str, Any]:
         return {"strength": float(self.strength_), "objective": float(self.objective_)}
 
@@ -397,3 +411,203 @@ class _Learned(NamedTuple):
         if multiplier is None:
             return self
         return self._replace(objective=multiplier.divergence, loss=multiplier.loss)
+
+
+class Candidate(NamedTuple):
+    """A strength and an exponent of the weights."""
+
+    strength: float
+    beta: float
+
+
+class KernelScore:
+    """The learned kernel itself: a support vector machine with C = 1, or its distances."""
+
+    def of_labels(self, gram: Array, cross_gram: Array, labels: Indices, hidden: Indices) -> float:
+        """Return the accuracy of the SVM on the kernel with unit variance."""
+        scale = unit_scale(gram)
+        try:
+            with warnings.catch_warnings():  # about many classes with few points
+                warnings.simplefilter("ignore", UserWarning)
+                svm = SVC(kernel="precomputed").fit(scale * gram, labels)
+        except ValueError:  # values that SVC cannot take
+            return math.nan
+        return float(svm.score(scale * cross_gram, hidden))
+
+    def of_pairs(self, gram: Array, members: Indices, pairs: Indices, signs: Array) -> float:
+        """Return the area under the ROC curve of distances in the kernel's feature space."""
+        i, j = pairs.T
+        return float(roc_auc_score(signs, 2.0 * gram[i, j] - gram[i, i] - gram[j, j]))
+
+
+@dataclass(frozen=True)
+class ComponentScore:
+    """Principal components of the learned kernel: nearest neighbours, or distances."""
+
+    n_components: int
+    center: bool = True
+
+    def of_labels(self, gram: Array, cross_gram: Array, labels: Indices, hidden: Indices) -> float:
+        """Return the accuracy of the nearest neighbours."""
+        components = self._components(gram)
+        if components is None:
+            return math.nan
+        neighbors = KNeighborsClassifier(min(N_NEIGHBORS, len(labels)))
+        neighbors.fit(components(gram), labels)
+        return float(neighbors.score(components(cross_gram), hidden))
+
+    def of_pairs(self, gram: Array, members: Indices, pairs: Indices, signs: Array) -> float:
+        """Return the area under the ROC curve of distances between components."""
+        columns = gram[:, members]
+        components = self._components(columns[members])
+        if components is None:
+            return math.nan
+        coordinates, (i, j) = components(columns), pairs.T
+        squares = ((coordinates[i] - coordinates[j]) ** 2).sum(axis=1)
+        return float(roc_auc_score(signs, -squares))
+
+    def _components(self, gram: Array) -> Components | None:
+        """Return the components, or None if the kernel has fewer of them."""
+        try:
+            return Components.of_gram(gram, self.n_components, center=self.center)
+        except ValueError:
+            return None
+
+
+Score: TypeAlias = KernelScore | ComponentScore
+"""The quality of a learned kernel on hidden side information; nan where it is undefined.
+
+`of_labels` takes the learned kernel values of a labelled points, shape (a, a), and of h others
+against them, shape (h, a), and the classes of both. `of_pairs` takes the values of all n points,
+shape (n, n), the a points in the known pairs, and h hidden pairs with their signs, of both kinds.
+"""
+
+
+def unit_scale(gram: Array) -> float:
+    """Return the factor that scales the variance of the points of a Gram matrix to 1.
+
+    For points that are all equal it scales k(x, x) to 1: the solver of an SVM may not terminate
+    on huge values that are all the same.
+    """
+    size = float(gram.diagonal().mean())
+    variance = size - float(gram.mean())
+    spread = variance if variance > ROUNDING * size else size
+    return 1.0 / spread if spread > np.finfo(np.float64).tiny else 1.0
+
+
+def mean_scores(
+    base: Callable[[Array], Kernel],
+    points: Array,
+    information: SideInformation,
+    candidates: Sequence[Candidate],
+    score: Score,
+    *,
+    graph: str,
+    scale_strength: bool,
+    rng: RandomState,
+    max_points: int = 500,
+    gram: Array | None = None,
+) -> Array:
+    """Return the mean score of each candidate over the folds; nan if nothing can be held out.
+
+    A fifth of the labels, or of the pairs, is hidden at a time. `base` returns the base kernel for
+    some of the points, shape (n_samples, n_features); `graph` and `scale_strength` are those of
+    `SCGLogDetLearner`. At most `max_points` known points are compared (with labels and the complete
+    graph, as many unknown points too). `gram` is the base kernel's matrix of the points in the
+    graph, if it has been computed.
+    """
+    rows, known = _sample(information, graph, max_points, rng)
+    folds = _folds(known, rng)
+    if gram is None or len(gram) != len(rows):  # else the sample is the whole graph
+        gram = checked_gram(base(points[rows]), points[rows])[0]
+    path = SCGLogDetPath(gram)
+    score_of_fold = _label_score if known.labels is not None else _pair_score
+
+    def scores_of(candidate: Candidate) -> list[float]:
+        learn = partial(
+            path.gram,
+            strength=candidate.strength,
+            beta=candidate.beta,
+            graph=graph,
+            scale_strength=scale_strength,
+        )
+        return [score_of_fold(learn, known, folds == fold, score) for fold in range(N_FOLDS)]
+
+    scores = np.array([scores_of(candidate) for candidate in candidates])
+    scores = scores[:, ~np.isnan(scores).all(axis=0)]
+    return scores.mean(axis=1) if scores.size else np.full(len(candidates), np.nan)
+
+
+def _sample(
+    information: SideInformation, graph: str, max_points: int, rng: RandomState
+) -> tuple[Indices, SideInformation]:
+    """Return the row indices of a sample of the points, and the side information on it."""
+    if information.labels is None:
+        drawn = _stratified_sample(information.signs, max_points // 4, rng)
+        pairs, signs = information.pairs[drawn], information.signs[drawn]
+        rows, places = np.unique(pairs, return_inverse=True)
+        places = places.reshape(-1, 2)
+        parts = [places[signs == sign] for sign in (1, -1)]
+        return rows, SideInformation.from_pairs(len(rows), *parts)
+    rows = information.known
+    rows = rows[_stratified_sample(information.labels[rows], max_points, rng)]
+    if graph == "complete":
+        unknown = np.flatnonzero(information.labels < 0)
+        if len(unknown) > max_points:
+            unknown = np.sort(rng.choice(unknown, max_points, replace=False))
+        rows = np.union1d(rows, unknown)
+    return rows, SideInformation.from_labels(information.labels[rows], unlabeled=-1)
+
+
+def _folds(known: SideInformation, rng: RandomState) -> Indices:
+    """Return the fold of each labelled point, or of each pair, stratified by class or sign."""
+    kinds = known.signs if known.labels is None else known.labels[known.known]
+    order = rng.permutation(len(kinds))
+    order = order[np.argsort(kinds[order], kind="stable")]
+    folds = np.empty(len(kinds), dtype=np.intp)
+    folds[order] = np.arange(len(kinds)) % N_FOLDS
+    return folds
+
+
+def _label_score(
+    learn: Callable[..., Array], known: SideInformation, held: Mask, score: Score
+) -> float:
+    """Return the score on the held-out labels; nan if they cannot be held out."""
+    labels, rows = known.labels, known.known
+    assert labels is not None
+    out, left = rows[held], rows[~held]
+    if not np.isin(labels[out], labels[left]).any() or len(np.unique(labels[left])) < 2:
+        return math.nan
+    visible = np.full(known.n_samples, -1)
+    visible[left] = labels[left]
+    gram = learn(SideInformation.from_labels(visible, unlabeled=-1), columns=left)
+    return score.of_labels(gram[left], gram[out], labels[left], labels[out])
+
+
+def _pair_score(
+    learn: Callable[..., Array], known: SideInformation, held: Mask, score: Score
+) -> float:
+    """Return the score on the held-out pairs; nan if they cannot be held out."""
+    pairs, signs = known.pairs, known.signs
+    if len(np.unique(signs[held])) < 2 or held.all():
+        return math.nan
+    parts = [pairs[~held & (signs == sign)] for sign in (1, -1)]
+    left = SideInformation.from_pairs(known.n_samples, *parts)
+    return score.of_pairs(learn(left), left.known, pairs[held], signs[held])
+
+
+def _stratified_sample(kinds: Indices | Array, most: int, rng: RandomState) -> Indices:
+    """Return the positions of at most `most` items, in proportion to their kinds.
+
+    The first `N_FOLDS` items of each kind, in random order, come before all others.
+    """
+    if len(kinds) <= most:
+        return np.arange(len(kinds))
+    order = rng.permutation(len(kinds))
+    _, kind, sizes = np.unique(kinds[order], return_inverse=True, return_counts=True)
+    by_kind = np.argsort(kind, kind="stable")
+    # rank of each item within its kind, then the fraction of the kind that precedes it
+    rank = np.empty(len(kinds), dtype=np.intp)
+    rank[by_kind] = np.arange(len(kinds)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    share = np.where(rank < N_FOLDS, 0.0, (rank + 0.5) / sizes[kind])
+    return np.sort(order[np.argsort(share, kind="stable")[:most]])
