@@ -40,8 +40,8 @@ from pliant.methods.side_information.learner import KernelLearner
 from pliant.methods.side_information.scg import (
     FALLBACK,
     Candidate,
-    ComponentScore,
     SCGLogDetLearner,
+    Score,
     mean_scores,
 )
 
@@ -276,7 +276,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             learner._kernel_points(points),
             information,
             self._candidates(learner),
-            ComponentScore(self.n_components, self.center),
+            Score(self.n_components, self.center),
             graph=learner.graph,
             scale_strength=learner.scale_strength,
             rng=check_random_state(seed),

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.random import RandomState
@@ -37,7 +37,6 @@ from pliant.methods.side_information.kernels import (
     Components,
     LandmarkKernel,
     LogDetKernel,
-    PSDPart,
     base_kernel,
     checked_gram,
     component_inputs,
@@ -47,7 +46,6 @@ from pliant.methods.side_information.kernels import (
 )
 from pliant.methods.side_information.learner import KernelLearner, LearnedMatrix
 from pliant.methods.side_information.scg_problem import (
-    Multiplier,
     SCGLogDet,
     SCGLogDetPath,
     factor,
@@ -248,24 +246,17 @@ class SCGLogDetLearner(KernelLearner):
         kernel = base_kernel(self.kernel, points, self.gamma, names)
         graph = information.graph(self.graph, self.beta)
         learn = self._learn_features if self._uses_features(len(graph)) else self._learn_matrix
-        learned = learn(kernel, information, graph, rng)
-        self.kernel_ = learned.kernel
         self.members_ = graph.members
-        self.strength_ = learned.strength
-        self.objective_ = learned.objective
-        if learned.loss is not None:
-            self.loss_ = learned.loss
-        if learned.missing is not None:
-            self.approximation_error_ = learned.missing
+        learned = learn(kernel, information, graph, rng)
         self.components_: Components | None = None
         if self.n_components is not None:
             self.components_ = principal_components(
-                learned.kernel,
+                self.kernel_,
                 self.support_vectors_[graph.members],
-                lambda: learned.matrix(graph.members),
+                lambda: learned(graph.members),
                 self.n_components,
             )
-        return learned.matrix
+        return learned
 
     def _uses_features(self, size: int) -> bool:
         """Return whether landmarks are used for a graph of some size."""
@@ -273,94 +264,84 @@ class SCGLogDetLearner(KernelLearner):
 
     def _learn_matrix(
         self, kernel: Kernel, information: SideInformation, graph: SupervisedGraph, rng: RandomState
-    ) -> _Learned:
+    ) -> LearnedMatrix:
         """Learn Q on the points of the graph."""
         points = self.support_vectors_
         members = points[graph.members]
-        part = PSDPart.of(kernel, members)
-        size = graph_size(part.gram.diagonal())
-        multiplier = self._multiplier(lambda: factor(part.gram), graph, size)
-        strength, gamma = self._choose_strength(
-            kernel, information, rng, size, multiplier, part.gram
-        )
-        problem = SCGLogDet(part.gram, graph, gamma)
+        gram = checked_gram(kernel, members)
+        size = graph_size(gram.diagonal())
+        if self.bound is None:
+            gamma = self._penalty(kernel, information, rng, size, gram)
+        else:
+            gamma, divergence = self._bounded(factor(gram), graph, size)
+        problem = SCGLogDet(gram, graph, gamma)
         optimum = problem.solve()
+        self.objective_ = optimum.value if self.bound is None else divergence
         within = problem.matrix_within_range() if kernel.psd else None
-        extension = part.extend(optimum.matrix if within is None else within)
-        learned = LogDetKernel(kernel, members, extension)
+        extension = optimum.matrix if within is None else within
+        self.kernel_ = learned = LogDetKernel(kernel, members, extension)
 
         def matrix(rows: Indices) -> Array:
             if np.array_equal(rows, graph.members):
                 return optimum.gram
             return learned(points[rows])
 
-        return _Learned(learned, matrix, strength, optimum.value).under(multiplier)
+        return matrix
 
     def _learn_features(
         self, kernel: Kernel, information: SideInformation, graph: SupervisedGraph, rng: RandomState
-    ) -> _Learned:
+    ) -> LearnedMatrix:
         """Learn a linear map of the features from landmarks."""
         points = self.support_vectors_
         count = min(self.n_landmarks or DEFAULT_LANDMARKS, len(points))
-        approximation, features, missing = nystroem(kernel, points, count, rng)
-        size = graph_size(kernel.diag(points[graph.members]))
-        multiplier = self._multiplier(lambda: features[graph.members], graph, size)
-        strength, gamma = self._choose_strength(kernel, information, rng, size, multiplier)
-        map_, objective = learned_map(features[graph.members], graph, gamma)
-        projection = np.asarray(approximation.projection) @ map_
-        learned = LandmarkKernel(kernel, approximation.landmarks, projection)
-        mapped = features @ map_
-        return _Learned(
-            learned,
-            lambda rows: np.asarray(mapped[rows] @ mapped[rows].T),
-            strength,
-            objective,
-            missing,
-        ).under(multiplier)
-
-    def _multiplier(
-        self, factors: Callable[[], Array], graph: SupervisedGraph, size: float
-    ) -> Multiplier | None:
-        """Return the multiplier of the bound, if there is one.
-
-        `factors` computes F with K0 = F F' on the points of the graph, shape (a, r).
-        """
+        approximation, features, self.approximation_error_ = nystroem(kernel, points, count, rng)
+        size, known = graph_size(kernel.diag(points[graph.members])), features[graph.members]
         if self.bound is None:
-            return None
-        unit = size if self.scale_strength else 1.0
-        return loss_multiplier(factors(), graph, unit * float(self.bound))
+            gamma = self._penalty(kernel, information, rng, size)
+        else:
+            gamma, divergence = self._bounded(known, graph, size)
+        map_, objective = learned_map(known, graph, gamma)
+        self.objective_ = objective if self.bound is None else divergence
+        projection = np.asarray(approximation.projection) @ map_
+        self.kernel_ = LandmarkKernel(kernel, approximation.landmarks, projection)
+        mapped = features @ map_
+        return lambda rows: np.asarray(mapped[rows] @ mapped[rows].T)
 
-    def _choose_strength(
+    def _bounded(self, factors: Array, graph: SupervisedGraph, size: float) -> tuple[float, float]:
+        """Return gamma and D_ld(K, K0) for a bound on the loss, where K0 = F F' on the graph."""
+        unit = size if self.scale_strength else 1.0
+        multiplier = loss_multiplier(factors, graph, unit * float(self.bound or 0.0))
+        self.loss_, self.strength_ = multiplier.loss, multiplier.gamma * unit
+        return self.strength_ / unit, multiplier.divergence
+
+    def _penalty(
         self,
         kernel: Kernel,
         information: SideInformation,
         rng: RandomState,
         size: float,
-        multiplier: Multiplier | None,
         gram: Array | None = None,
-    ) -> tuple[float, float]:
-        """Return the strength and gamma, for the `graph_size` of the problem."""
-        if multiplier is not None:
-            strength = multiplier.gamma * (size if self.scale_strength else 1.0)
-        elif isinstance(self.strength, str):
-            score = ComponentScore(self.n_components) if self.n_components else KernelScore()
-            scores = mean_scores(
-                lambda points: kernel,
-                self.support_vectors_,
-                information,
-                [Candidate(strength, self.beta) for strength in STRENGTHS],
-                score,
-                graph=self.graph,
-                scale_strength=True,  # then the best one on a sample suits all points
-                rng=rng,
-                gram=gram,
-            )
-            nothing_hidden = np.isnan(scores).all()
-            strength = FALLBACK if nothing_hidden else STRENGTHS[int(np.nanargmax(scores))]
-            strength = strength if self.scale_strength else strength / size
-        else:
-            strength = float(self.strength)
-        return strength, (strength / size if self.scale_strength else strength)
+    ) -> float:
+        """Return gamma for a strength, which is chosen if it is "auto"."""
+        unit = size if self.scale_strength else 1.0
+        if not isinstance(self.strength, str):
+            self.strength_ = float(self.strength)
+            return self.strength_ / unit
+        scores = mean_scores(
+            lambda points: kernel,
+            self.support_vectors_,
+            information,
+            [Candidate(strength, self.beta) for strength in STRENGTHS],
+            Score(self.n_components),
+            graph=self.graph,
+            scale_strength=True,  # then the best one on a sample suits all points
+            rng=rng,
+            gram=gram,
+        )
+        nothing_hidden = np.isnan(scores).all()
+        strength = FALLBACK if nothing_hidden else STRENGTHS[int(np.nanargmax(scores))]
+        self.strength_ = strength if self.scale_strength else strength / size
+        return self.strength_ / unit
 
     def _results(self) -> dict[str, Any]:
         return {"strength": float(self.strength_), "objective": float(self.objective_)}
@@ -392,27 +373,6 @@ class SCGLogDetLearner(KernelLearner):
             self.components_.check(width, len(self.components_.variances))
 
 
-class _Learned(NamedTuple):
-    """A learned kernel, its matrix as a function of row indices, and how it was learned.
-
-    `missing` is the approximation error of landmarks, None without them; `loss` is tr(K S) if it
-    is bounded.
-    """
-
-    kernel: LogDetKernel | LandmarkKernel
-    matrix: LearnedMatrix
-    strength: float
-    objective: float
-    missing: float | None = None
-    loss: float | None = None
-
-    def under(self, multiplier: Multiplier | None) -> _Learned:
-        """Return the same with the loss and the optimal value of a bound, if there is one."""
-        if multiplier is None:
-            return self
-        return self._replace(objective=multiplier.divergence, loss=multiplier.loss)
-
-
 class Candidate(NamedTuple):
     """A strength and an exponent of the weights."""
 
@@ -420,67 +380,58 @@ class Candidate(NamedTuple):
     beta: float
 
 
-class KernelScore:
-    """The learned kernel itself: a support vector machine with C = 1, or its distances."""
-
-    def of_labels(self, gram: Array, cross_gram: Array, labels: Indices, hidden: Indices) -> float:
-        """Return the accuracy of the SVM on the kernel with unit variance."""
-        scale = unit_scale(gram)
-        try:
-            with warnings.catch_warnings():  # about many classes with few points
-                warnings.simplefilter("ignore", UserWarning)
-                svm = SVC(kernel="precomputed").fit(scale * gram, labels)
-        except ValueError:  # values that SVC cannot take
-            return math.nan
-        return float(svm.score(scale * cross_gram, hidden))
-
-    def of_pairs(self, gram: Array, members: Indices, pairs: Indices, signs: Array) -> float:
-        """Return the area under the ROC curve of distances in the kernel's feature space."""
-        i, j = pairs.T
-        return float(roc_auc_score(signs, 2.0 * gram[i, j] - gram[i, i] - gram[j, j]))
-
-
 @dataclass(frozen=True)
-class ComponentScore:
-    """Principal components of the learned kernel: nearest neighbours, or distances."""
+class Score:
+    """The quality of a learned kernel on hidden side information; nan where it is undefined.
 
-    n_components: int
+    Without `n_components` it is judged by a support vector machine with C = 1 or by distances in
+    its feature space; with them, by nearest neighbours or distances in its principal components.
+    """
+
+    n_components: int | None = None
     center: bool = True
 
     def of_labels(self, gram: Array, cross_gram: Array, labels: Indices, hidden: Indices) -> float:
-        """Return the accuracy of the nearest neighbours."""
-        components = self._components(gram)
-        if components is None:
+        """Return the accuracy on h points, for learned values of shape (a, a) and (h, a)."""
+        model: Any
+        if self.n_components is None:
+            scale = unit_scale(gram)
+            inside, outside, model = scale * gram, scale * cross_gram, SVC(kernel="precomputed")
+        else:
+            components = self._components(gram)
+            if components is None:
+                return math.nan
+            inside, outside = components(gram), components(cross_gram)
+            model = KNeighborsClassifier(min(N_NEIGHBORS, len(labels)))
+        try:
+            with warnings.catch_warnings():  # about many classes with few points
+                warnings.simplefilter("ignore", UserWarning)
+                return float(model.fit(inside, labels).score(outside, hidden))
+        except ValueError:  # values that SVC cannot take
             return math.nan
-        neighbors = KNeighborsClassifier(min(N_NEIGHBORS, len(labels)))
-        neighbors.fit(components(gram), labels)
-        return float(neighbors.score(components(cross_gram), hidden))
 
     def of_pairs(self, gram: Array, members: Indices, pairs: Indices, signs: Array) -> float:
-        """Return the area under the ROC curve of distances between components."""
+        """Return the area under the ROC curve of distances of pairs.
+
+        `gram` holds the values of all n points, and `members` are the points in known pairs.
+        """
+        i, j = pairs.T
+        if self.n_components is None:
+            return float(roc_auc_score(signs, 2.0 * gram[i, j] - gram[i, i] - gram[j, j]))
         columns = gram[:, members]
         components = self._components(columns[members])
         if components is None:
             return math.nan
-        coordinates, (i, j) = components(columns), pairs.T
+        coordinates = components(columns)
         squares = ((coordinates[i] - coordinates[j]) ** 2).sum(axis=1)
         return float(roc_auc_score(signs, -squares))
 
     def _components(self, gram: Array) -> Components | None:
         """Return the components, or None if the kernel has fewer of them."""
         try:
-            return Components.of_gram(gram, self.n_components, center=self.center)
+            return Components.of_gram(gram, self.n_components or 1, center=self.center)
         except ValueError:
             return None
-
-
-Score: TypeAlias = KernelScore | ComponentScore
-"""The quality of a learned kernel on hidden side information; nan where it is undefined.
-
-`of_labels` takes the learned kernel values of a labelled points, shape (a, a), and of h others
-against them, shape (h, a), and the classes of both. `of_pairs` takes the values of all n points,
-shape (n, n), the a points in the known pairs, and h hidden pairs with their signs, of both kinds.
-"""
 
 
 def unit_scale(gram: Array) -> float:
@@ -519,7 +470,7 @@ def mean_scores(
     rows, known = _sample(information, graph, max_points, rng)
     folds = _folds(known, rng)
     if gram is None or len(gram) != len(rows):  # else the sample is the whole graph
-        gram = checked_gram(base(points[rows]), points[rows])[0]
+        gram = checked_gram(base(points[rows]), points[rows])
     path = SCGLogDetPath(gram)
     score_of_fold = _label_score if known.labels is not None else _pair_score
 
