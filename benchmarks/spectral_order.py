@@ -10,7 +10,7 @@ from benchmarks.harness.calls import repeated
 from benchmarks.harness.spec import Params, Prepared
 from pliant import SideInformation
 from pliant.core.typing import Array
-from pliant.methods.side_information import osk_problem
+from pliant.methods.side_information import order_spectral
 from pliant.methods.side_information.neighbor_graph import NeighborGraph
 
 TIMES = 20
@@ -20,7 +20,7 @@ TIMES = 20
 class Given(NamedTuple):
     """The problem of OSK, and the losses of SCG-OSK."""
 
-    problem: osk_problem.SpectralAlignment
+    problem: order_spectral.SpectralAlignment
     losses: Array
 
 
@@ -33,14 +33,14 @@ def given(params: Params) -> Given:
     known = SideInformation.from_labels(np.where(np.isin(np.arange(len(y)), hidden), -1, y))
     vectors = NeighborGraph(X, 5).smoothest(params["components"], drop_null=True).vectors
     return Given(
-        osk_problem.SpectralAlignment.of(vectors, known),
-        osk_problem.graph_losses(vectors, known.graph("complete")),
+        order_spectral.SpectralAlignment.of(vectors, known),
+        order_spectral.graph_losses(vectors, known.graph("complete")),
     )
 
 
 def least_squares(params: Params) -> Prepared:
     """Prepare non-negative least squares."""
-    problem, cone = given(params).problem, osk_problem.OrderCone(params["components"])
+    problem, cone = given(params).problem, order_spectral.OrderCone(params["components"])
     call = repeated(lambda: problem.best(cone), TIMES)
     return call, lambda mu: {"alignment": problem.alignment(mu)}
 
@@ -56,8 +56,8 @@ def quadratic_program(params: Params) -> Prepared:
 
 def vertex(params: Params) -> Prepared:
     """Prepare the closed form of the linear program."""
-    losses, cone = given(params).losses, osk_problem.OrderCone(params["components"])
-    call = repeated(lambda: osk_problem.best_vertex(losses, cone), TIMES)
+    losses, cone = given(params).losses, order_spectral.OrderCone(params["components"])
+    call = repeated(lambda: order_spectral.best_vertex(losses, cone), TIMES)
     return call, lambda mu: {"loss": float(losses @ mu)}
 
 

@@ -91,7 +91,6 @@ def test_the_public_names():
         "ModelFileError",
         "NonPSDWarning",
         "OrderSpectralLearner",
-        "PairKFold",
         "SCGLogDetLearner",
         "SCGLogDetPath",
         "SideInformation",

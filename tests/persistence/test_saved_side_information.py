@@ -62,7 +62,7 @@ def test_a_kernel(tmp_path, kernel):
 LEARNERS = [
     SCGLogDetLearner(strength=10.0),
     SCGLogDetLearner(strength=10.0, n_components=2),
-    SCGLogDetLearner(strength=10.0, solver="features", n_landmarks=8, random_state=0),
+    SCGLogDetLearner(strength=10.0, n_landmarks=8, random_state=0),
     SCGLogDetLearner(strength=10.0, n_components=2, n_landmarks=8, random_state=0),
     SCGLogDetLearner("graph", strength=10.0),
     SCGLogDetLearner(Gaussian(0.5), strength=10.0),
