@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
+from pliant import NonPSDWarning
 from pliant.kernels import (
     TL1,
     FunctionKernel,
@@ -21,7 +22,7 @@ from pliant.kernels import (
     Polynomial,
     Precomputed,
 )
-from pliant.methods.side_information.kernels import base_kernel, checked_gram
+from pliant.methods.side_information.kernels import PSDPart, base_kernel, checked_gram
 from tests.reference import naive_supervision as naive
 
 BASES = [Gaussian(0.3), Laplacian(0.5), Linear(), Polynomial(3, 0.5, 1.0), 2.0 * Gaussian(0.1)]
@@ -200,9 +201,6 @@ def test_values_of_no_kernel_are_refused():
         checked_gram(FunctionKernel(lambda A, B: np.full((len(A), len(B)), np.nan)), POINTS)
     with pytest.raises(ValueError, match="expected a symmetric Gram matrix"):
         checked_gram(FunctionKernel(lambda A, B: A[:, :1] @ B[:, 1:2].T), POINTS)
-    shifted = Gaussian(0.3)(POINTS) - 0.3 * np.eye(12)
-    with pytest.raises(ValueError, match=r"positive semi-definite kernel values.* -0\.2"):
-        checked_gram(Precomputed(shifted), np.arange(12.0)[:, None])
 
 
 def test_landmark_kernels_of_precomputed_values_take_row_numbers():
@@ -229,3 +227,31 @@ def test_inconsistent_parameters_of_a_file_are_refused(kernel, name, value, said
     changed._check_loaded()
     with pytest.raises(ValueError, match=re.escape(said)):
         changed.set_params(**{name: value})._check_loaded()
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(2, 10),
+    negative=st.integers(1, 3),
+    scale=st.floats(-6, 6),
+)
+def test_the_part_kept_is_psd_and_the_rest_counts_as_zero(seed, n, negative, scale):
+    """K0 + K0 Q K0 is what the solution makes of the part kept, and 0 on what is left out."""
+    rng = np.random.default_rng(seed)
+    vectors = np.linalg.qr(rng.normal(size=(n, n)))[0]
+    values = 10.0**scale * rng.uniform(0.5, 1.5, n)
+    values[: min(negative, n - 1)] *= -0.7
+    gram = (vectors * values) @ vectors.T
+    gram = 0.5 * (gram + gram.T)
+    with pytest.warns(NonPSDWarning, match="negative eigenvalues are taken as zero"):
+        part = PSDPart.of(Precomputed(gram), np.arange(float(n))[:, None])
+    largest = np.abs(values).max()
+    kept = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    np.testing.assert_allclose(part.gram, kept, atol=1e-13 * largest)
+    root = rng.normal(size=(n, n)) / largest
+    matrix = -0.01 * largest * root @ root.T
+    extended = part.extend(matrix)
+    np.testing.assert_array_equal(extended, extended.T)
+    learned = gram + gram @ extended @ gram
+    np.testing.assert_allclose(learned, kept + kept @ matrix @ kept, atol=1e-11 * largest)

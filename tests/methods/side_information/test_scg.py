@@ -1,6 +1,7 @@
 """SCG-LDK as an estimator: the learned kernel, its outputs, strength="auto", and errors."""
 
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
 
-from pliant import ModelFileError, SCGLogDetLearner, SideInformation, scg_loss
+from pliant import ModelFileError, NonPSDWarning, SCGLogDetLearner, SideInformation, scg_loss
 from pliant.kernels import (
     TL1,
     Gaussian,
@@ -514,3 +515,38 @@ def test_unsuitable_settings_and_side_information_are_refused(case):
         learner.fit(X, **known)
     with pytest.raises(NotFittedError):
         learner.transform(X)
+
+
+@every_information
+@pytest.mark.parametrize("graph", ["labeled", "complete"])
+@pytest.mark.parametrize("parameters", [{}, {"n_landmarks": 30}])
+def test_an_indefinite_matrix_is_told_and_does_no_harm(how, graph, parameters):
+    K = Gaussian(0.3)(X)
+    K -= 0.3 * np.eye(40)
+    learner = SCGLogDetLearner("precomputed", strength=1e4, graph=graph, **parameters)
+    with pytest.warns(NonPSDWarning, match="eigenvalue -0.[23]") as told:
+        gram = learner.fit_gram(K, **known_of(Y, how))
+    assert len(told) == 1
+    assert told[0].filename == __file__
+    assert np.isfinite(gram).all()
+    assert np.isfinite(learner.transform(K)).all()
+
+
+@pytest.mark.filterwarnings("ignore::pliant.NonPSDWarning")
+@pytest.mark.parametrize("shift", [1e-3, 0.1])
+@pytest.mark.parametrize("strength", [1.0, 1e4, 1e6])
+def test_an_indefinite_matrix_gives_one_kernel(shift, strength):
+    """New points have the kernel that the matrix of the fit points has."""
+    K = Gaussian(0.3)(X) - shift * np.eye(40)
+    learner = SCGLogDetLearner("precomputed", strength=strength)
+    gram = learner.fit_gram(K, Y)
+    assert_relative(learner.transform(K), gram, 1e-6)
+
+
+def test_an_indefinite_matrix_with_auto_is_told_once():
+    K = Gaussian(0.3)(X) - 0.3 * np.eye(40)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        SCGLogDetLearner("precomputed", random_state=0).fit(K, Y)
+    assert {warning.category for warning in told} == {NonPSDWarning}
+    assert len(told) == 1

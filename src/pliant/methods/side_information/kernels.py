@@ -6,14 +6,16 @@ explicit features of k0 from landmarks (`LandmarkKernel`).
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from pliant.core.blocks import in_blocks
+from pliant.core.exceptions import NonPSDWarning
 from pliant.core.kernels.base import Kernel, check_width
 from pliant.core.kernels.on import resolve_columns
 from pliant.core.kernels.standard import (
@@ -33,14 +35,15 @@ from pliant.core.validation import (
     check_gram,
     check_points,
     check_vector,
+    stack_level,
 )
 from pliant.methods.side_information.neighbor_graph import NeighborGraphKernel
 
 PSD_KERNELS = (Gaussian, Laplacian, Linear, Matern, NeighborGraphKernel, Polynomial)
 """Kernels whose matrices need no check: they are symmetric and PSD."""
 
-NEGATIVE = 1e-8
-"""Eigenvalues below minus this multiple of the largest k0(x, x) are negative, not rounding."""
+NEGATIVE = -1e-8
+"""Eigenvalues below this multiple of the largest k0(x, x) count as negative, not as rounding."""
 
 GRAPH_NEIGHBORS = 5
 """Neighbours of each point in the graph of kernel="graph"."""
@@ -90,25 +93,63 @@ def resolve_columns_of(learner: Any, outer: Any, n_features: int) -> None:
         learner.set_params(kernel=resolve_columns(kernel, names, n_features))
 
 
-def checked_gram(base: Kernel, points: Array) -> Array:
-    """Return kernel values between points, shape (a, a).
+def checked_gram(base: Kernel, points: Array) -> tuple[Array, float | None]:
+    """Return kernel values, shape (a, a), and their smallest eigenvalue if it is clearly negative.
 
-    Raises ValueError for values that are not finite, symmetric and positive semi-definite.
+    Raises ValueError for values that are not finite, or not symmetric; warns of the eigenvalue.
     """
     gram = base(points)
     if not np.isfinite(gram).all():
         raise ValueError(f"expected finite kernel values, got inf or NaN from {one_line(base)}")
     if isinstance(base, PSD_KERNELS):
-        return gram
+        return gram, None
     check_gram(gram)
     gram = 0.5 * gram + 0.5 * gram.T
-    value = negative_eigenvalue(gram, NEGATIVE)
+    value = negative_eigenvalue(gram, -NEGATIVE)
     if value is not None:
-        raise ValueError(
+        warnings.warn(
             "expected positive semi-definite kernel values, as a LogDet divergence needs, got a "
-            f"matrix with the eigenvalue {value:.6g}"
+            f"matrix with the eigenvalue {value:.6g}: negative eigenvalues are taken as zero",
+            NonPSDWarning,
+            stacklevel=stack_level(),
         )
-    return gram
+    return gram, value
+
+
+class PSDPart(NamedTuple):
+    """A Gram matrix K0 with its clearly negative eigenvalues set to zero, shape (a, a).
+
+    `vectors` and `values` are the eigenpairs that were removed, shape (a, k) and (k,).
+    """
+
+    gram: Array
+    vectors: Array
+    values: Array
+
+    @classmethod
+    def of(cls, base: Kernel, points: Array) -> PSDPart:
+        """Return the PSD part of the kernel values between some points; see `checked_gram`."""
+        gram, smallest = checked_gram(base, points)
+        if smallest is None:
+            return cls(gram, np.empty((len(gram), 0)), np.empty(0))
+        values, vectors = np.linalg.eigh(gram)
+        negative = values < NEGATIVE * float(np.abs(gram.diagonal()).max())
+        values, vectors = values[negative], vectors[:, negative]
+        gram = gram - (vectors * values) @ vectors.T
+        return cls(0.5 * (gram + gram.T), vectors, values)
+
+    def extend(self, Q: Array) -> Array:
+        """Return Q for the whole K0, given the Q that was learned from its PSD part.
+
+        With it, k0 + k0 Q k0 is the learned kernel on the PSD part and 0 on the removed
+        eigenvectors v_i: it is P Q P - sum_i v_i v_i'/lambda_i for the projection
+        P = I - sum_i v_i v_i'.
+        """
+        if not len(self.values):
+            return Q
+        projection = np.eye(len(self.gram)) - self.vectors @ self.vectors.T
+        extended = projection @ Q @ projection - (self.vectors / self.values) @ self.vectors.T
+        return np.asarray(0.5 * (extended + extended.T))
 
 
 class LogDetKernel(Kernel):
@@ -243,7 +284,7 @@ def nystroem(
     """
     chosen = np.sort(rng.choice(len(points), n_landmarks, replace=False))
     landmarks = points[chosen]
-    values, vectors = np.linalg.eigh(checked_gram(base, landmarks))
+    values, vectors = np.linalg.eigh(checked_gram(base, landmarks)[0])
     kept = values > RANK * float(np.abs(values).max())  # also if all but rounding is negative
     if not kept.any():
         raise ValueError(

@@ -30,7 +30,7 @@ from pliant.methods.side_information.bregman import (
     squared_distances,
 )
 from pliant.methods.side_information.information import SideInformation
-from pliant.methods.side_information.kernels import LogDetKernel, base_kernel, checked_gram
+from pliant.methods.side_information.kernels import LogDetKernel, PSDPart, base_kernel
 from pliant.methods.side_information.learner import KernelLearner, LearnedMatrix
 
 PERCENTILES = (5.0, 95.0)
@@ -196,14 +196,14 @@ class LogDetLearner(CallbackSupport, KernelLearner):
             pairs, signs = information.sample_pairs(int(self.max_pairs), rng)
         members, places = np.unique(pairs, return_inverse=True)
         support = self.support_vectors_
-        gram = checked_gram(base, support[members])
-        problem = self._problem(gram, places.reshape(-1, 2), signs)
+        part = PSDPart.of(base, support[members])
+        problem = self._problem(part.gram, places.reshape(-1, 2), signs)
         result = solve(
             problem, rng=rng, tol=self.tol, max_iter=self.max_iter, callback=self._progress
         )
         proof = result.certificate
         assert proof is not None
-        kernel = LogDetKernel(base, support[members], problem.matrix(result.x))
+        kernel = LogDetKernel(base, support[members], part.extend(problem.matrix(result.x)))
         self.kernel_ = kernel
         self.members_ = members
         self.pairs_, self.signs_ = members[problem.pairs], problem.signs

@@ -37,6 +37,7 @@ from pliant.methods.side_information.kernels import (
     Components,
     LandmarkKernel,
     LogDetKernel,
+    PSDPart,
     base_kernel,
     checked_gram,
     component_inputs,
@@ -268,8 +269,8 @@ class SCGLogDetLearner(KernelLearner):
         """Learn Q on the points of the graph."""
         points = self.support_vectors_
         members = points[graph.members]
-        gram = checked_gram(kernel, members)
-        size = graph_size(gram.diagonal())
+        part = PSDPart.of(kernel, members)
+        size, gram = graph_size(part.gram.diagonal()), part.gram
         if self.bound is None:
             gamma = self._penalty(kernel, information, rng, size, gram)
         else:
@@ -278,7 +279,7 @@ class SCGLogDetLearner(KernelLearner):
         optimum = problem.solve()
         self.objective_ = optimum.value if self.bound is None else divergence
         within = problem.matrix_within_range() if kernel.psd else None
-        extension = optimum.matrix if within is None else within
+        extension = part.extend(optimum.matrix if within is None else within)
         self.kernel_ = learned = LogDetKernel(kernel, members, extension)
 
         def matrix(rows: Indices) -> Array:
@@ -470,7 +471,7 @@ def mean_scores(
     rows, known = _sample(information, graph, max_points, rng)
     folds = _folds(known, rng)
     if gram is None or len(gram) != len(rows):  # else the sample is the whole graph
-        gram = checked_gram(base(points[rows]), points[rows])
+        gram, _ = checked_gram(base(points[rows]), points[rows])
     path = SCGLogDetPath(gram)
     score_of_fold = _label_score if known.labels is not None else _pair_score
 
