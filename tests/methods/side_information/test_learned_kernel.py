@@ -90,14 +90,6 @@ def test_the_machine_sees_the_learned_kernel_of_the_labelled_points(name, labels
     np.testing.assert_array_equal(model.classes_, [0, 1, 2])
 
 
-def test_the_variance_in_feature_space_is_one():
-    X, y = data()
-    for strength in (1e-2, 1e6):
-        model = LearnedKernelClassifier(SCGLogDetLearner(strength=strength)).fit(X, y)
-        gram = model.kernel_(model.support_vectors_)
-        assert gram.diagonal().mean() - gram.mean() == pytest.approx(1.0, abs=1e-6)
-
-
 @pytest.mark.timeout(30, method="thread")  # nothing else ends a loop in C
 @pytest.mark.parametrize("fill", [0.0, 0.1, 1.0, 1e8])
 @pytest.mark.parametrize("kernel", ["linear", "gaussian"])
@@ -108,33 +100,6 @@ def test_equal_points_have_a_scale_all_the_same(kernel, fill):
     size = model.kernel_.diag(model.support_vectors_).mean()
     assert size == pytest.approx(1.0 if fill or kernel == "gaussian" else 0.0, abs=1e-9)
     assert set(model.predict(X)) <= {0, 1}
-
-
-@every_learner
-def test_an_answer_does_not_depend_on_its_batch(name):
-    X, y = data()
-    learner = LEARNERS[name]
-    model = LearnedKernelClassifier(learner, unlabeled=-1).fit(given_points(learner, X), partial(y))
-    new = np.random.default_rng(1).standard_normal((8, 3))
-    if "precomputed" in name:
-        new = Gaussian(0.3)(new, X)
-    whole = model.decision_function(new)
-    assert_close(np.concatenate([model.decision_function(x[None]) for x in new]), whole, 1e-9)
-    assert_close(model.decision_function(new[::-1]), whole[::-1], 1e-9)
-
-
-# -- cross-validation -------------------------------------------------------------------------
-
-
-def test_cross_validation_learns_the_kernel_again_in_every_fold():
-    X, y = load_iris(return_X_y=True)
-    Spy.seen.clear()
-    folds = StratifiedKFold(3)
-    cross_val_score(LearnedKernelClassifier(Spy(strength=1.0)), X, y, cv=folds)
-    assert len(Spy.seen) == 3
-    for (points, labels, _), (train, _) in zip(Spy.seen, folds.split(X, y), strict=True):
-        np.testing.assert_array_equal(points, X[train])
-        np.testing.assert_array_equal(labels, y[train])
 
 
 def test_a_search_over_strengths_learns_for_each_of_them():
@@ -191,21 +156,6 @@ def test_unlabelled_points_cost_no_memory():
     assert peak < 20e6  # the matrix of all points would take 288e6
 
 
-def test_minus_one_and_plus_one_are_classes_unless_told_otherwise():
-    X, y = data()
-    signs = np.where(y > 0, 1, -1)
-    model = LearnedKernelClassifier(SCGLogDetLearner(strength=1.0)).fit(X, signs)
-    np.testing.assert_array_equal(model.classes_, [-1, 1])
-    with pytest.raises(ValueError, match="two classes"):
-        LearnedKernelClassifier(SCGLogDetLearner(strength=1.0), unlabeled=-1).fit(X, signs)
-
-
-def test_what_is_unknown_is_said_in_one_place():
-    X, y = data()
-    with pytest.raises(ValueError, match=r"unlabeled.*LearnedKernelClassifier.*unlabeled=-1"):
-        LearnedKernelClassifier(SCGLogDetLearner(strength=1.0, unlabeled=-1)).fit(X, partial(y))
-
-
 # -- other machines and learners --------------------------------------------------------------
 
 
@@ -237,25 +187,6 @@ def test_any_estimator_with_a_kernel_is_a_learner(learner):
     assert model.score(X, y) > 0.7
 
 
-class Proba(SVC):
-    """A machine with probabilities and without decision values."""
-
-    @property
-    def decision_function(self):
-        raise AttributeError("this machine has none")
-
-    @property
-    def predict_proba(self):
-        return lambda K: np.full((len(K), 3), 1 / 3)
-
-
-def test_methods_are_those_of_the_machine():
-    X, y = data()
-    model = LearnedKernelClassifier(SCGLogDetLearner(strength=1.0), Proba(kernel="precomputed"))
-    assert not hasattr(model, "decision_function")
-    np.testing.assert_array_equal(model.fit(X, y).predict_proba(X), np.full((40, 3), 1 / 3))
-
-
 @pytest.mark.parametrize(
     ("learner", "machine", "error", "message"),
     [
@@ -277,18 +208,6 @@ def test_parts_that_do_not_fit_are_refused(learner, machine, error, message):
         model.fit(X, y)
     with pytest.raises(NotFittedError):
         model.predict(X)
-
-
-def test_the_random_state_reaches_the_learner():
-    X, y = data()
-    learner = SCGLogDetLearner(strength=1.0, n_landmarks=8)
-    one, two, other = (
-        LearnedKernelClassifier(learner, random_state=seed).fit(X, y).decision_function(X)
-        for seed in (0, 0, 1)
-    )
-    assert one.tobytes() == two.tobytes()
-    assert one.tobytes() != other.tobytes()
-    LearnedKernelClassifier(OrderSpectralLearner(), random_state=0).fit(X, y)  # which takes none
 
 
 # -- regression -------------------------------------------------------------------------------
@@ -335,17 +254,6 @@ def test_cross_validation_of_a_regression_learns_again():
         np.testing.assert_array_equal(points, X[train])
         assert set(codes) == {0, 1, 2}
         assert np.bincount(codes).max() - np.bincount(codes).min() <= 2
-
-
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-@pytest.mark.parametrize("others", [1, 10])
-def test_many_equal_targets_are_one_class(sign, others):
-    X, _ = data()
-    y = sign * np.r_[np.arange(1.0, others + 1.0), np.zeros(40 - others)]
-    model = LearnedKernelRegressor(SCGLogDetLearner(strength=1.0)).fit(X, y)
-    codes = model.learner_.classes_
-    assert len(codes) >= 2
-    assert np.isfinite(model.predict(X)).all()
 
 
 def machine_on(learner, memory=None, C=3.0):

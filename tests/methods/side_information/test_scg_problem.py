@@ -121,14 +121,6 @@ def test_the_reference_problem_has_its_values():
     np.testing.assert_allclose(values, expected, rtol=0, atol=1e-9)
 
 
-# against 120 digits
-
-
-def test_the_grams_are_as_bad_as_their_names_say():
-    assert np.linalg.cond(GRAMS["mild"]) < 1e3
-    assert all(np.linalg.cond(GRAMS[name]) > 1e16 for name in GRAMS if name != "mild")
-
-
 @every_gram
 @every_source
 @every_graph
@@ -154,15 +146,6 @@ def test_a_huge_strength_costs_no_more_than_the_rounding_of_the_gram(gram, sourc
     assert error(found.matrix, Q) < rounding
 
 
-def test_the_rounding_of_the_gram_alone_changes_what_is_learned_by_more_than_1e_10():
-    """Why the test above cannot ask for 1e-10: one ulp of each entry, then 120 digits."""
-    _, K0, T = posed("labels", "complete", GRAMS["condition 1e16"], 1e6)
-    up = np.random.default_rng(0).random(K0.shape) < 0.5
-    up = np.triu(up) | np.triu(up, 1).T
-    moved = np.nextafter(K0, np.where(up, 2.0, 0.0))
-    assert error(naive.exactly(moved, T, 1e6)[1], naive.exactly(K0, T, 1e6)[1]) > 1e-10
-
-
 @every_source
 @every_graph
 @pytest.mark.parametrize("beta", [0.1, 4.0, 40.0])
@@ -170,17 +153,6 @@ def test_other_exponents_hold_against_120_digits(source, graph, beta):
     for gram, strength in product(("mild", "duplicates"), (1e-2, 1e4)):
         problem, K0, T = posed(source, graph, GRAMS[gram], strength, beta)
         K, Q = naive.exactly(K0, T, strength, beta)
-        found = problem.solve()
-        assert error(found.gram, K) < 1e-10
-        assert error(found.matrix, Q) < 1e-10
-
-
-@every_source
-@pytest.mark.parametrize("size", [1e-8, 1e8])
-def test_the_scale_of_the_gram_is_that_of_the_strength(source, size):
-    for strength in (1e-4 / size, 1.0 / size, 1e3 / size):
-        problem, K0, T = posed(source, "labeled", size * GRAMS["duplicates"], strength)
-        K, Q = naive.exactly(K0, T, strength)
         found = problem.solve()
         assert error(found.gram, K) < 1e-10
         assert error(found.matrix, Q) < 1e-10
@@ -207,16 +179,6 @@ def test_the_form_of_the_paper_breaks_where_this_one_holds():
     assert error(broken[1], Q) > 1.0
     assert error(problem.solve().gram, K) < 1e-14
     assert error(problem.solve().matrix, Q) < 1e-14
-
-
-@every_source
-@every_graph
-def test_a_well_conditioned_gram_agrees_with_the_form_of_the_paper(source, graph):
-    problem, K0, T = posed(source, graph, GRAMS["mild"] + np.eye(len(Y)), 1.5)
-    found = problem.solve()
-    K, Q = naive.by_inverses(K0, naive.laplacian(T), 1.5)
-    assert error(found.gram, K) < 1e-13
-    assert error(found.matrix, Q) < 1e-12
 
 
 # optimality
@@ -264,38 +226,6 @@ def test_the_optimal_value_is_known_where_the_gram_is_singular(gram, source, gra
         S = naive.laplacian(T)
         expected = np.linalg.slogdet(np.eye(len(K0)) + strength * S @ K0)[1]
         assert problem.solve().value == pytest.approx(expected, rel=1e-9, abs=1e-12)
-
-
-# what K and Q are
-
-
-@every_gram
-@every_source
-@every_graph
-@pytest.mark.parametrize("strength", [1e-6, 1.0, 1e6])
-def test_the_learned_matrix_is_symmetric_psd_and_below_the_first(gram, source, graph, strength):
-    problem, K0, _ = posed(source, graph, GRAMS[gram], strength)
-    found = problem.solve()
-    rounding = 1e-9 * np.trace(K0)
-    assert np.linalg.eigvalsh(found.gram)[0] > -rounding
-    assert np.linalg.eigvalsh(K0 - found.gram)[0] > -rounding
-    assert np.linalg.eigvalsh(found.matrix)[-1] < 1e-9 * strength  # Q is negative semi-definite
-    assert error(found.gram.T, found.gram) < 1e-14
-    assert error(found.matrix.T, found.matrix) < 1e-14
-
-
-@pytest.mark.parametrize("gamma", [2.0, 0.01])
-@pytest.mark.parametrize("duplicates", [False, True])
-@every_source
-@every_graph
-def test_the_kernel_at_its_own_points_is_the_learned_matrix(gamma, duplicates, source, graph):
-    X, kernel = given_points(duplicates), Gaussian(gamma)
-    for strength in (1e-6, 1.0, 1e3):
-        problem, _, _ = posed(source, graph, kernel(X), strength)
-        found = problem.solve()
-        members = X[problem.graph.members]
-        extended = LogDetKernel(kernel, members, found.matrix)(members)
-        np.testing.assert_allclose(extended, found.gram, rtol=0, atol=1e-10)
 
 
 @every_source
@@ -424,6 +354,8 @@ def test_the_kernel_of_the_learner_has_digits_on_new_points_at_every_strength(la
 
 
 LABELS = [0, 0, 1, 1, 2, -1]
+
+
 BOUNDED = {
     "labels": (SideInformation.from_labels(LABELS), naive.target_of_labels(LABELS)),
     "pairs": (
@@ -552,20 +484,6 @@ LABELLINGS = {
     "few pairs": lambda y: {"similar": [(0, 5), (5, 9)], "dissimilar": [(9, 11)]},
     "pairs of all": lambda y: {"similar": np.c_[np.arange(0, 40, 2), np.arange(1, 40, 2)]},
 }
-
-
-@both_graphs
-@pytest.mark.parametrize("labelling", LABELLINGS)
-@pytest.mark.parametrize("beta", [1.0, 4.0])
-def test_it_equals_separate_fits(graph, labelling, beta):
-    X, y = data()
-    K = Gaussian(0.3)(X)
-    path, known = SCGLogDetPath(K), LABELLINGS[labelling](y)
-    for strength in 10.0 ** np.arange(-3, 7):
-        gram = path.gram(information_of(known), strength, beta=beta, graph=graph)
-        expected = fitted(K, known, strength, beta=beta, graph=graph)
-        assert_close(gram, expected, 1e-9)
-        assert np.abs(gram - gram.T).max() <= 1e-9
 
 
 @both_graphs

@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.kernel_ridge import KernelRidge
 
 from pliant import (
     KernelEmbedding,
     LearnedKernelClassifier,
-    LearnedKernelRegressor,
     LogDetLearner,
     OrderSpectralLearner,
     SCGLogDetLearner,
@@ -63,13 +61,6 @@ def test_every_learner_summarises_its_kernel_and_its_results(name):
         assert summary.base_kernel is learner.kernel_.base
 
 
-def test_the_results_of_scg_ldk():
-    learner = fitted(LEARNERS["scg, auto"])
-    results = {"rows": 40, "strength": learner.strength_, "objective": learner.objective_}
-    assert learner.summary().learner == results
-    assert learner.summary().convergence is None
-
-
 @pytest.mark.parametrize("name", ["osk", "scg-osk"])
 def test_the_results_of_osk(name):
     learner = fitted(LEARNERS[name])
@@ -102,14 +93,6 @@ def test_the_results_of_ldk_and_the_convergence_of_its_solver():
     assert convergence.scale == "(1 + |objective|)"
 
 
-def test_hard_bounds_that_were_violated_have_no_convergence_to_draw():
-    learner = LogDetLearner(max_pairs=100, slack=np.inf, random_state=0)
-    learner.fit(X, PARTIAL)
-    assert np.isnan(learner.gap_history_[0])
-    assert learner.summary().convergence is None
-    assert learner.summary().drawings == {"gram"}
-
-
 @pytest.mark.parametrize("name", LEARNERS)
 def test_a_classifier_on_a_learned_kernel(name):
     learner = LEARNERS[name]
@@ -126,15 +109,6 @@ def test_a_classifier_on_a_learned_kernel(name):
     np.testing.assert_array_equal(summary.kernel(support), model.kernel_(support))
     assert summary.base_kernel is model.learner_.summary().base_kernel
     assert "gram" in summary.drawings
-
-
-def test_a_regressor_on_a_learned_kernel():
-    y = np.sin(X[:, 0])
-    model = LearnedKernelRegressor(scg(), KernelRidge(kernel="precomputed")).fit(X, y)
-    summary = summarize(model)
-    assert summary.learner["labelled"] == summary.learner["rows"] == 40
-    assert summary.n_support is None
-    assert summary.drawings == {"gram"}
 
 
 def test_an_embedding_has_the_summary_of_its_learner():

@@ -63,13 +63,11 @@ class SideInformation:
     ----------
     n_samples : int
         Number of points, n.
-    labels : array of shape (n_samples,) or None
-        For labels: the index of the class, -1 where it is unknown. T_ii = 1 on labelled points.
-    classes : array of shape (n_classes,) or None
-        For labels: the classes, sorted.
+    labels, classes : array of shape (n_samples,) or None, array of shape (n_classes,) or None
+        For labels: the index of the class of each point, -1 where it is unknown, and the classes,
+        sorted. T_ii = 1 on labelled points.
     pairs : array of shape (n_pairs, 2)
-        The known pairs, i < j. For labels these are all pairs of labelled points, listed on
-        request.
+        The known pairs, i < j. For labels these are all pairs of labelled points.
     signs : array of shape (n_pairs,)
         +1.0 for a similar pair, -1.0 for a dissimilar one.
 
@@ -171,7 +169,7 @@ class SideInformation:
 
     @cached_property
     def signs(self) -> Array:
-        """+1.0 for each similar pair, -1.0 for each dissimilar one, shape (n_pairs,)."""
+        """+1.0 for each similar pair, -1.0 for each dissimilar one."""
         return self._label_signs(self.pairs) if self._signs is None else self._signs
 
     def _label_signs(self, pairs: Indices) -> Array:
@@ -181,7 +179,7 @@ class SideInformation:
 
     @cached_property
     def known(self) -> Indices:
-        """Row indices of the points that are labelled or in a pair, in ascending order."""
+        """Row indices of the points that are labelled or in a pair, ascending."""
         if self.labels is not None:
             return np.flatnonzero(self.labels >= 0)
         return np.unique(self.pairs)
@@ -200,12 +198,7 @@ class SideInformation:
     def graph(self, kind: str = "labeled", beta: float = 1.0) -> SupervisedGraph:
         """Return the supervised complete graph, with weights W = exp(beta T) entry by entry.
 
-        Parameters
-        ----------
-        kind : {"labeled", "complete"}
-            Over the points with side information, or over all points.
-        beta : float
-            In (0, 100]; 1 in the paper.
+        It is over the points with side information ("labeled"), or over all ("complete").
         """
         everywhere = check_choice("graph", kind, GRAPHS) == "complete"
         members = np.arange(self.n_samples) if everywhere else self.known
@@ -361,14 +354,10 @@ class SupervisedGraph(ABC):
 class LabelGraph(SupervisedGraph):
     """The graph of labels: S = I - U H U', which differs from the identity by a rank-q matrix.
 
-    The q groups are the classes and, if there are any, the points without a label, whose label is
-    -1. U has one orthonormal column per group, constant on its points;
-    H_gh = W_gh sqrt(n_g n_h / (D_g D_h)) for groups of n_g points.
-
-    `groups`, shape (a,), are those of the members, and `sizes`, shape (q,), the numbers of members
-    in each. `modes`, shape (q, q), are the eigenvectors of H, and `damping`, shape (q,), is 1 minus
-    its eigenvalues in ascending order; the first of these is exactly 0 and belongs to the null
-    vector of S.
+    The q groups are the classes and, if there are any, the points without a label (-1). U has one
+    orthonormal column per group, constant on its points; H_gh = W_gh sqrt(n_g n_h / (D_g D_h)) for
+    groups of n_g points. `modes`, shape (q, q), are the eigenvectors of H, and `damping`, shape
+    (q,), is 1 minus its eigenvalues, ascending; the first is exactly 0, that of the null vector.
     """
 
     def __init__(self, members: Indices, labels: Indices, beta: float = 1.0) -> None:

@@ -312,20 +312,7 @@ class NeighborGraphKernel(SpectralKernel):
     At a new point each function is its mean over the points that the new one would be linked to,
     divided by 1 - lambda_i (the Nystroem extension; zero where 1 - lambda_i < 0.1).
 
-    Parameters
-    ----------
-    points : array of shape (m, n_features)
-        The points of the graph, distinct.
-    vectors : array of shape (m, r)
-        u_i, one per column.
-    eigenvalues : array of shape (r,)
-        lambda_i.
-    spectrum : array of shape (r,)
-        mu_i >= 0.
-    n_neighbors : int
-        k, 1 <= k <= m.
-    radii, degrees : arrays of shape (m,)
-        For each point of the graph: the distance of its k-th neighbour, and d_j > 0.
+    The parameters are those of `SpectralKernel`, with u_i as `vectors`.
 
     Examples
     --------
