@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -30,9 +31,9 @@ from pliant.core.validation import (
 from pliant.methods.side_information.information import check_exponent
 from pliant.methods.side_information.kernels import (
     GRAPH_NEIGHBORS,
+    Components,
     base_kernel,
     component_inputs,
-    n_component_inputs,
     principal_components,
     resolve_columns_of,
 )
@@ -41,7 +42,6 @@ from pliant.methods.side_information.scg import (
     FALLBACK,
     Candidate,
     SCGLogDetLearner,
-    Score,
     mean_scores,
 )
 
@@ -251,7 +251,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             learner, (strength, beta) = trials[int(np.nanargmax(scores))]
         elif isinstance(learner.strength, str):
             strength = FALLBACK
-        names = [_setting(each, candidate) for each, candidate in trials]
+        names = [_setting(each, *candidate) for each, candidate in trials]
         return (
             learner.set_params(strength=strength, beta=beta),
             dict(zip(names, scores.tolist(), strict=True)),
@@ -276,7 +276,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             learner._kernel_points(points),
             information,
             self._candidates(learner),
-            Score(self.n_components, self.center),
+            partial(Components.of_gram, n_components=self.n_components, center=self.center),
             graph=learner.graph,
             scale_strength=learner.scale_strength,
             rng=check_random_state(seed),
@@ -290,7 +290,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         if betas is None:
             betas = BETAS if auto else (learner.beta,)
         # the outer loop is over strengths: all betas share the resolvent of a strength
-        return [Candidate(strength, float(beta)) for strength in strengths for beta in betas]
+        return [(strength, float(beta)) for strength in strengths for beta in betas]
 
     @property
     def kernel_(self) -> Kernel:
@@ -340,11 +340,11 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         learner = self.learner_
         if not isinstance(learner, KernelLearner):
             raise ValueError(f"expected a kernel learner, got {type(learner).__name__}")
-        width = n_component_inputs(learner.kernel_, learner.support_vectors_)
-        self.components_.check(width, len(self.components_.variances))
+        if not isinstance(self.components_, Components):
+            raise ValueError(f"expected Components, got {self.components_!r:.100}")
 
 
-def _setting(learner: SCGLogDetLearner, candidate: Candidate) -> str:
+def _setting(learner: SCGLogDetLearner, strength: float, beta: float) -> str:
     """Return the name of a candidate."""
     kernel = learner.kernel if isinstance(learner.kernel, str) else type(learner.kernel).__name__
-    return f"{kernel}, strength={candidate.strength:g}, beta={candidate.beta:g}"
+    return f"{kernel}, strength={strength:g}, beta={beta:g}"

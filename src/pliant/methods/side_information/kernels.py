@@ -358,13 +358,7 @@ class Components:
 
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes, read from a file, are inconsistent."""
-        self.check(*check_points(self.coefficients, "coefficients").shape)
-
-    def check(self, n: int, r: int) -> None:
-        """Raise ValueError unless these are r components of n inputs."""
-        shape = check_points(self.coefficients, "coefficients").shape
-        if shape != (n, r):
-            raise ValueError(f"expected coefficients of shape ({n}, {r}), got {shape}")
+        n, r = check_points(self.coefficients, "coefficients").shape
         check_vector("centre", self.centre, n)
         check_vector("variances", self.variances, r)
 
@@ -420,12 +414,3 @@ def component_inputs(kernel: Kernel, X: Array, points: Array) -> Array:
     if isinstance(kernel, LogDetKernel):
         return kernel.base(X, kernel.points)
     return kernel(X, points)
-
-
-def n_component_inputs(kernel: Kernel, points: Array) -> int:
-    """Return the length of s(x)."""
-    if isinstance(kernel, LandmarkKernel):
-        return int(np.shape(kernel.projection)[1])
-    if isinstance(kernel, LogDetKernel):
-        return len(np.asarray(kernel.points))
-    return len(points)

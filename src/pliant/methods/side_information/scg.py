@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.random import RandomState
@@ -41,7 +40,6 @@ from pliant.methods.side_information.kernels import (
     base_kernel,
     checked_gram,
     component_inputs,
-    n_component_inputs,
     nystroem,
     principal_components,
 )
@@ -54,6 +52,12 @@ from pliant.methods.side_information.scg_problem import (
     learned_map,
     loss_multiplier,
 )
+
+Candidate: TypeAlias = tuple[float, float]
+"""A strength and an exponent of the weights."""
+
+Embed: TypeAlias = Callable[[Array], Components]
+"""Computes the components of a kernel matrix; raises ValueError if it has fewer."""
 
 LARGEST_GRAPH = 10_000
 """For more points in the graph, solver="auto" uses landmarks: (a, a) matrices take 800 MB each."""
@@ -328,12 +332,15 @@ class SCGLogDetLearner(KernelLearner):
         if not isinstance(self.strength, str):
             self.strength_ = float(self.strength)
             return self.strength_ / unit
+        embed = None
+        if self.n_components is not None:
+            embed = partial(Components.of_gram, n_components=self.n_components)
         scores = mean_scores(
             lambda points: kernel,
             self.support_vectors_,
             information,
-            [Candidate(strength, self.beta) for strength in STRENGTHS],
-            Score(self.n_components),
+            [(strength, self.beta) for strength in STRENGTHS],
+            embed,
             graph=self.graph,
             scale_strength=True,  # then the best one on a sample suits all points
             rng=rng,
@@ -363,76 +370,14 @@ class SCGLogDetLearner(KernelLearner):
         if self.components_ is not None:
             return len(self.components_.variances)
         if isinstance(self.kernel_, LandmarkKernel):
-            return n_component_inputs(self.kernel_, self.support_vectors_)
+            return int(np.shape(self.kernel_.projection)[1])
         return super()._n_features_out
 
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes, read from a file, are inconsistent."""
         super()._check_loaded()
-        if self.components_ is not None:
-            width = n_component_inputs(self.kernel_, self.support_vectors_)
-            self.components_.check(width, len(self.components_.variances))
-
-
-class Candidate(NamedTuple):
-    """A strength and an exponent of the weights."""
-
-    strength: float
-    beta: float
-
-
-@dataclass(frozen=True)
-class Score:
-    """The quality of a learned kernel on hidden side information; nan where it is undefined.
-
-    Without `n_components` it is judged by a support vector machine with C = 1 or by distances in
-    its feature space; with them, by nearest neighbours or distances in its principal components.
-    """
-
-    n_components: int | None = None
-    center: bool = True
-
-    def of_labels(self, gram: Array, cross_gram: Array, labels: Indices, hidden: Indices) -> float:
-        """Return the accuracy on h points, for learned values of shape (a, a) and (h, a)."""
-        model: Any
-        if self.n_components is None:
-            scale = unit_scale(gram)
-            inside, outside, model = scale * gram, scale * cross_gram, SVC(kernel="precomputed")
-        else:
-            components = self._components(gram)
-            if components is None:
-                return math.nan
-            inside, outside = components(gram), components(cross_gram)
-            model = KNeighborsClassifier(min(N_NEIGHBORS, len(labels)))
-        try:
-            with warnings.catch_warnings():  # about many classes with few points
-                warnings.simplefilter("ignore", UserWarning)
-                return float(model.fit(inside, labels).score(outside, hidden))
-        except ValueError:  # values that SVC cannot take
-            return math.nan
-
-    def of_pairs(self, gram: Array, members: Indices, pairs: Indices, signs: Array) -> float:
-        """Return the area under the ROC curve of distances of pairs.
-
-        `gram` holds the values of all n points, and `members` are the points in known pairs.
-        """
-        i, j = pairs.T
-        if self.n_components is None:
-            return float(roc_auc_score(signs, 2.0 * gram[i, j] - gram[i, i] - gram[j, j]))
-        columns = gram[:, members]
-        components = self._components(columns[members])
-        if components is None:
-            return math.nan
-        coordinates = components(columns)
-        squares = ((coordinates[i] - coordinates[j]) ** 2).sum(axis=1)
-        return float(roc_auc_score(signs, -squares))
-
-    def _components(self, gram: Array) -> Components | None:
-        """Return the components, or None if the kernel has fewer of them."""
-        try:
-            return Components.of_gram(gram, self.n_components or 1, center=self.center)
-        except ValueError:
-            return None
+        if not isinstance(self.components_, Components | None):
+            raise ValueError(f"expected Components or None, got {self.components_!r:.100}")
 
 
 def unit_scale(gram: Array) -> float:
@@ -452,7 +397,7 @@ def mean_scores(
     points: Array,
     information: SideInformation,
     candidates: Sequence[Candidate],
-    score: Score,
+    embed: Embed | None,
     *,
     graph: str,
     scale_strength: bool,
@@ -462,11 +407,12 @@ def mean_scores(
 ) -> Array:
     """Return the mean score of each candidate over the folds; nan if nothing can be held out.
 
-    A fifth of the labels, or of the pairs, is hidden at a time. `base` returns the base kernel for
-    some of the points, shape (n_samples, n_features); `graph` and `scale_strength` are those of
-    `SCGLogDetLearner`. At most `max_points` known points are compared (with labels and the complete
-    graph, as many unknown points too). `gram` is the base kernel's matrix of the points in the
-    graph, if it has been computed.
+    A fifth of the labels, or of the pairs, is hidden at a time. The score is the accuracy on hidden
+    labels of a support vector machine with C = 1 or, with `embed`, of nearest neighbours in its
+    components; for pairs the area under the ROC curve of distances. `base` returns the base kernel
+    for some of the points; `graph` and `scale_strength` are those of `SCGLogDetLearner`. At most
+    `max_points` known points are compared (with labels and the complete graph, as many unknown
+    points too). `gram` is the base kernel's matrix of the points in the graph, if it is known.
     """
     rows, known = _sample(information, graph, max_points, rng)
     folds = _folds(known, rng)
@@ -475,17 +421,13 @@ def mean_scores(
     path = SCGLogDetPath(gram)
     score_of_fold = _label_score if known.labels is not None else _pair_score
 
-    def scores_of(candidate: Candidate) -> list[float]:
+    def scores_of(strength: float, beta: float) -> list[float]:
         learn = partial(
-            path.gram,
-            strength=candidate.strength,
-            beta=candidate.beta,
-            graph=graph,
-            scale_strength=scale_strength,
+            path.gram, strength=strength, beta=beta, graph=graph, scale_strength=scale_strength
         )
-        return [score_of_fold(learn, known, folds == fold, score) for fold in range(N_FOLDS)]
+        return [score_of_fold(learn, known, folds == fold, embed) for fold in range(N_FOLDS)]
 
-    scores = np.array([scores_of(candidate) for candidate in candidates])
+    scores = np.array([scores_of(*candidate) for candidate in candidates])
     scores = scores[:, ~np.isnan(scores).all(axis=0)]
     return scores.mean(axis=1) if scores.size else np.full(len(candidates), np.nan)
 
@@ -522,7 +464,7 @@ def _folds(known: SideInformation, rng: RandomState) -> Indices:
 
 
 def _label_score(
-    learn: Callable[..., Array], known: SideInformation, held: Mask, score: Score
+    learn: Callable[..., Array], known: SideInformation, held: Mask, embed: Embed | None
 ) -> float:
     """Return the score on the held-out labels; nan if they cannot be held out."""
     labels, rows = known.labels, known.known
@@ -533,11 +475,25 @@ def _label_score(
     visible = np.full(known.n_samples, -1)
     visible[left] = labels[left]
     gram = learn(SideInformation.from_labels(visible, unlabeled=-1), columns=left)
-    return score.of_labels(gram[left], gram[out], labels[left], labels[out])
+    inside, outside = gram[left], gram[out]
+    model: Any = SVC(kernel="precomputed")
+    try:
+        if embed is None:
+            scale = unit_scale(inside)
+            inside, outside = scale * inside, scale * outside
+        else:
+            components = embed(inside)
+            inside, outside = components(inside), components(outside)
+            model = KNeighborsClassifier(min(N_NEIGHBORS, len(left)))
+        with warnings.catch_warnings():  # about many classes with few points
+            warnings.simplefilter("ignore", UserWarning)
+            return float(model.fit(inside, labels[left]).score(outside, labels[out]))
+    except ValueError:  # the kernel has fewer components, or values that SVC cannot take
+        return math.nan
 
 
 def _pair_score(
-    learn: Callable[..., Array], known: SideInformation, held: Mask, score: Score
+    learn: Callable[..., Array], known: SideInformation, held: Mask, embed: Embed | None
 ) -> float:
     """Return the score on the held-out pairs; nan if they cannot be held out."""
     pairs, signs = known.pairs, known.signs
@@ -545,7 +501,15 @@ def _pair_score(
         return math.nan
     parts = [pairs[~held & (signs == sign)] for sign in (1, -1)]
     left = SideInformation.from_pairs(known.n_samples, *parts)
-    return score.of_pairs(learn(left), left.known, pairs[held], signs[held])
+    gram, (i, j) = learn(left), pairs[held].T
+    if embed is None:
+        return float(roc_auc_score(signs[held], 2.0 * gram[i, j] - gram[i, i] - gram[j, j]))
+    columns = gram[:, left.known]
+    try:
+        places = embed(columns[left.known])(columns)
+    except ValueError:  # the kernel has fewer components
+        return math.nan
+    return float(roc_auc_score(signs[held], -((places[i] - places[j]) ** 2).sum(axis=1)))
 
 
 def _stratified_sample(kinds: Indices | Array, most: int, rng: RandomState) -> Indices:
