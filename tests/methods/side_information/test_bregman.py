@@ -243,16 +243,6 @@ def test_a_sweep_is_one_projection_after_another(monkeypatch, waiting, slack):
     np.testing.assert_allclose(found.certificate.gram, K, atol=1e-11)
 
 
-def test_a_warm_start_at_the_optimum_takes_no_sweep():
-    problem = labelled()
-    first = solve(problem, tol=1e-9)
-    again = bregman.solve(problem, first.x, rng=np.random.RandomState(1), tol=1e-9)
-    assert again.n_iter == 0
-    assert again.status is Status.CONVERGED
-    np.testing.assert_array_equal(again.x, first.x)
-    np.testing.assert_allclose(again.certificate.gram, first.certificate.gram, atol=1e-13)
-
-
 # Certificates
 
 

@@ -154,17 +154,6 @@ def test_numbers_of_pairs_are_read_where_square_roots_are_rounded(last):
     np.testing.assert_array_equal(_pairs_of_ranks(numbers), expected)
 
 
-def test_a_few_pairs_of_very_many_are_drawn_without_listing_them():
-    source = SideInformation.from_labels(np.arange(200_000) % 5)
-    pairs, signs = source.sample_pairs(2000, np.random.RandomState(0))
-    assert len(np.unique(pairs, axis=0)) == 2000
-    assert (pairs[:, 0] < pairs[:, 1]).all()
-    assert pairs.min() >= 0
-    assert pairs.max() < 200_000
-    np.testing.assert_array_equal(signs > 0, (pairs[:, 0] - pairs[:, 1]) % 5 == 0)
-    assert abs(np.mean(pairs) / 100_000 - 1) < 0.05  # the mean of uniform ranks
-
-
 def dense(y):
     return SideInformation.from_labels(y, unlabeled=HIDDEN), target_of_labels(y)
 

@@ -148,18 +148,6 @@ def test_with_an_inverse_root_it_is_the_nystroem_approximation(base):
     assert np.linalg.eigvalsh(residual)[0] > -1e-9
 
 
-@every_base
-@given(seed=st.integers(0, 10**6), rank=st.integers(1, 7))
-@settings(max_examples=15, deadline=None)
-def test_it_is_psd_and_of_the_rank_of_its_projection(base, seed, rank):
-    _, _, kernel = case(base, r=rank)
-    gram = kernel(points(9, seed))
-    values = np.linalg.eigvalsh(0.5 * (gram + gram.T))
-    assert kernel.psd
-    assert values[0] > -1e-12 * max(1.0, values[-1])
-    assert np.abs(values[: max(0, 9 - rank)]).max(initial=0.0) < 1e-12 * max(1.0, values[-1])
-
-
 POINTS = np.random.default_rng(0).normal(size=(12, 3))
 
 

@@ -1,7 +1,6 @@
 """Estimators on learned kernels: the kernel is learned with the estimator, in every fold."""
 
 import pickle
-import tracemalloc
 
 import joblib
 import numpy as np
@@ -102,21 +101,6 @@ def test_equal_points_have_a_scale_all_the_same(kernel, fill):
     assert set(model.predict(X)) <= {0, 1}
 
 
-def test_a_search_over_strengths_learns_for_each_of_them():
-    X, y = load_iris(return_X_y=True)
-    Spy.seen.clear()
-    grid = {"learner__strength": [1.0, 100.0], "machine__C": [1.0, 10.0]}
-    model = LearnedKernelClassifier(Spy(), SVC(kernel="precomputed"))
-    search = GridSearchCV(model, grid, cv=StratifiedKFold(2)).fit(X, y)
-    fits = [(len(points), strength) for points, _, strength in Spy.seen]
-    assert len(fits) == 2 * 2 * 2 + 1
-    assert {strength for _, strength in fits[:-1]} == {1.0, 100.0}
-    assert {n for n, _ in fits[:-1]} == {75}
-    assert fits[-1] == (150, search.best_params_["learner__strength"])
-    assert search.best_score_ > 0.93
-    assert search.predict(X[:3]).tolist() == [0, 0, 0]
-
-
 def test_held_out_labels_do_not_reach_the_kernel():
     """Labels that mean nothing score by chance, however strongly the kernel is bent to them."""
     rng = np.random.default_rng(0)
@@ -124,36 +108,6 @@ def test_held_out_labels_do_not_reach_the_kernel():
     model = LearnedKernelClassifier(SCGLogDetLearner(strength=1e5), SVC(kernel="precomputed", C=10))
     assert model.fit(X, y).score(X, y) > 0.85
     assert cross_val_score(model, X, y, cv=4).mean() < 0.65
-
-
-def test_one_kernel_is_learned_for_one_fit(monkeypatch):
-    """Neither the base kernel's matrix nor the learned one is made over and over."""
-    seen = []
-    original = Gaussian._gram
-    monkeypatch.setattr(
-        Gaussian, "_gram", lambda self, X, Y: seen.append(len(X) * len(Y)) or original(self, X, Y)
-    )
-    X, y = data(200)
-    LearnedKernelClassifier(SCGLogDetLearner(Gaussian(0.5), strength=1.0)).fit(X, y)
-    assert sum(seen) <= 200 * 200
-    seen.clear()
-    y[50:] = -1
-    y[:3] = [0, 1, 2]
-    LearnedKernelClassifier(SCGLogDetLearner(Gaussian(0.5), strength=1.0), unlabeled=-1).fit(X, y)
-    assert sum(seen) <= 50 * 50
-
-
-def test_unlabelled_points_cost_no_memory():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((6000, 2))
-    y = np.full(6000, -1)
-    y[:60] = (X[:60, 0] > 0).astype(int)
-    model = LearnedKernelClassifier(SCGLogDetLearner(strength=1.0), unlabeled=-1)
-    tracemalloc.start()
-    model.fit(X, y)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 20e6  # the matrix of all points would take 288e6
 
 
 # -- other machines and learners --------------------------------------------------------------

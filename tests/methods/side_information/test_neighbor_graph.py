@@ -186,15 +186,6 @@ def test_eigenvectors_that_cannot_be_extended_are_zero_at_new_points():
     assert np.isfinite(values).all()
 
 
-@given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=25, deadline=None)
-def test_a_value_does_not_depend_on_the_batch(seed):
-    kernel, rng = kernel_on(), np.random.default_rng(seed)
-    points = np.concatenate([X, 2.0 * rng.standard_normal((6, 3))])
-    values, some = kernel.eigenfunctions(points), rng.permutation(len(points))[:7]
-    np.testing.assert_allclose(kernel.eigenfunctions(points[some]), values[some], atol=1e-14)
-
-
 def points(n=40, d=2, seed=0):
     return np.random.default_rng(seed).standard_normal((n, d))
 

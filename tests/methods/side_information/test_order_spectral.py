@@ -383,15 +383,3 @@ def test_new_points_are_classified_as_well_as_unlabelled_ones():
     there = machine.score(gram[600:], classes[600:])
     assert here > 0.93
     assert there > here - 0.03
-
-
-@every_loss
-def test_new_points_do_not_depend_on_their_batch(loss):
-    X, y = data(60)
-    new = data(20, seed=1)[0]
-    learner = OrderSpectralLearner(loss, n_components=12).fit(X, y)
-    gram = learner.transform(new)
-    for i in range(20):
-        np.testing.assert_allclose(learner.transform(new[[i]])[0], gram[i], atol=1e-12)
-    mixed = learner.transform(np.concatenate([X[:4], new]))
-    np.testing.assert_allclose(mixed[4:], gram, atol=1e-12)

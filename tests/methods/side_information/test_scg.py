@@ -108,23 +108,6 @@ def test_the_kernel_at_the_fit_points_is_the_learned_matrix(setting, how, streng
     assert np.linalg.eigvalsh(gram / size)[0] >= -1e-10
 
 
-@every_setting
-@pytest.mark.parametrize(("how", "n_components"), [("partial labels", 2), ("pairs", None)])
-def test_an_answer_does_not_depend_on_its_batch(setting, how, n_components):
-    X, y = data()
-    learner = learner_of(setting, n_components=n_components)
-    learner.fit(given_points(learner, X), **known_of(y, how))
-    new = np.random.default_rng(1).standard_normal((9, 3))
-    new[2] = X[5]
-    size = np.abs(learner.kernel_.base(learner.support_vectors_)).max()
-    if learner.kernel == "precomputed":
-        new = Gaussian(0.3)(new, X)
-    whole = learner.transform(new)
-    for i in (0, 2, 8):
-        assert_close(learner.transform(new[[i]])[0] / size, whole[i] / size, 1e-12)
-    assert_close(learner.transform(new[::-1]) / size, whole[::-1] / size, 1e-12)
-
-
 @pytest.mark.parametrize("setting", [name for name in SETTINGS if "features" not in name])
 @labels_and_pairs
 def test_the_order_of_the_rows_does_not_matter(setting, how):
@@ -248,21 +231,6 @@ def test_auto_falls_back_where_nothing_can_be_hidden(known, parameters):
     learner = SCGLogDetLearner(random_state=0, **parameters).fit(X, **known)
     assert learner.strength_ == FALLBACK
     assert np.isfinite(learner.transform(X)).all()
-
-
-def test_auto_on_many_points_looks_at_a_part_of_them(monkeypatch):
-    seen = []
-    original = Gaussian._gram
-    monkeypatch.setattr(
-        Gaussian, "_gram", lambda self, X, Y: seen.append((len(X), len(Y))) or original(self, X, Y)
-    )
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((4000, 2))
-    y = np.full(4000, -1)
-    y[:1200] = (X[:1200, 0] > 0).astype(int)
-    SCGLogDetLearner(Gaussian(1.0), n_landmarks=50, random_state=0).fit(X, y)
-    assert max(n * m for n, m in seen) <= 4000 * 50 + 500 * 500
-    assert sum(n * m for n, m in seen) <= 2 * (4000 * 50 + 500 * 500)
 
 
 # -- odd data ---------------------------------------------------------------------------------

@@ -205,7 +205,6 @@ def apart(gram: Array, pairs: Indices) -> Mask:
 
 def solve(
     problem: DistanceBounds,
-    start: Array | None = None,
     *,
     rng: RandomState,
     tol: float = 1e-3,
@@ -218,8 +217,6 @@ def solve(
     ----------
     problem : DistanceBounds
         The bounds, at least one.
-    start : array of shape (m,), optional
-        Initial duals; zero by default.
     rng : RandomState
         Draws the order of the pairs in each sweep.
     tol : float
@@ -235,7 +232,7 @@ def solve(
     Result
         `x` holds the duals, `certificate` K and the bounds on the optimum; `n_iter` counts sweeps.
     """
-    run = _Run(problem, start, rng, callback)
+    run = _Run(problem, rng, callback)
     status = run.verdict(tol, max_iter)
     while status is None:
         run.sweep(tol)
@@ -250,7 +247,6 @@ class _Run:
     def __init__(
         self,
         problem: DistanceBounds,
-        start: Array | None,
         rng: RandomState,
         callback: Callable[[Progress], Any] | None,
     ) -> None:
@@ -259,12 +255,8 @@ class _Run:
         self.n_iter = self.age = self.idle = 0
         self.lifetime, self.best_bound = 1, -math.inf
         self.stopped = self.failed = False
-        if start is None:
-            self.duals = np.zeros(len(problem.signs))
-            self.kernel = ProjectedGram(problem.gram.copy(), 0.0)
-        else:
-            self.duals = np.array(start, dtype=np.float64)
-            self.kernel = ProjectedGram(*problem.learned(self.duals))
+        self.duals = np.zeros(len(problem.signs))
+        self.kernel = ProjectedGram(problem.gram.copy(), 0.0)
         self.safe = self.duals.copy()
 
     def verdict(self, tol: float, max_iter: int) -> Status | None:

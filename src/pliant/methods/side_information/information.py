@@ -100,9 +100,8 @@ class SideInformation:
         y : array-like of shape (n_samples,)
             Class labels: numbers or text.
         unlabeled : object, optional
-            The value in `y` that marks an unknown class. None means -1, unless `y` holds -1 and
-            +1 only: these may be two classes, so `unlabeled` is required then. With a value that
-            does not occur in `y`, all points are labelled.
+            The value in `y` that marks an unknown class; if it does not occur, all points are
+            labelled. None means -1, unless `y` holds -1 and +1 only: these may be two classes.
 
         Raises
         ------

@@ -237,17 +237,15 @@ class LogDetLearner(CallbackSupport, KernelLearner):
 
     def _open_gap(self, status: Status) -> str:
         """Return a warning: which accuracy was reached, and how to reach more."""
+        state, advice = f"a gap of {self.dual_gap_:.3g}", "raise tol, or lower slack"
         if math.isnan(self.dual_gap_):
             state = f"bounds violated by up to {self.max_violation_:.3g} of their value"
-            advice = "set slack, as hard bounds may contradict each other"
-        else:
-            state, advice = f"a gap of {self.dual_gap_:.3g}", "raise tol, or lower slack"
-        if status is Status.MAX_ITER:
-            advice = f"raise max_iter, or {advice}"
+            advice = "lower slack, as hard bounds may contradict each other"
+        more = "raise max_iter, or " if status is Status.MAX_ITER else ""
         asked = self.tol * (1.0 + abs(self.objective_))
         return (
             f"{type(self).__name__} stopped after {self.n_iter_} sweeps with {state}, where a gap "
-            f"of {asked:.3g} was asked for; {advice}"
+            f"of {asked:.3g} was asked for; {more}{advice}"
         )
 
     def _results(self) -> dict[str, Any]:
@@ -259,14 +257,9 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         }
 
     def summary(self) -> Summary:
-        """Return what the estimator has learned.
+        """Return what the estimator has learned, as for other learners.
 
-        Returns
-        -------
-        Summary
-            The learned kernel, the base kernel, and in ``learner`` the number of ``rows`` (fit
-            points), the objective, its gap, the number of pairs and the two bounds; the
-            convergence of the solver, unless hard bounds were violated on the way.
+        With the convergence of the solver, unless hard bounds were violated on the way.
         """
         summary = super().summary()
         if not np.isfinite(self.gap_history_).all():

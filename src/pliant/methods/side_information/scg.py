@@ -172,10 +172,8 @@ class SCGLogDetLearner(KernelLearner):
     Choose the strength together with everything that depends on it: by a search over a
     `LearnedKernelClassifier`, which learns again in every fold, or by a `KernelEmbedding`.
 
-    In the paper the graph has all points; K and Q are computed from inverses of K0, which have no
-    correct digit for a Gaussian kernel of ordinary width; and Eq. 10 lacks a factor 1/2. As
-    S D^{1/2} 1 = 0, the direction D^{1/2} 1 is damped least: centre the kernel before you compute
-    its principal components, as `n_components` does.
+    As S D^{1/2} 1 = 0, the direction D^{1/2} 1 is damped least: centre the kernel before its
+    principal components are computed, as `n_components` does.
 
     References
     ----------
