@@ -1,4 +1,4 @@
-"""Measures of kernels: alignment, margin, radius, dimensions, distances of pairs.
+"""Measures of kernels: alignment, margin, radius, dimensions.
 
 Those of kernels take a Gram matrix K of shape (n, n), with K_ij = k(x_i, x_j).
 """
@@ -24,7 +24,6 @@ from pliant.core.validation import (
     stack_level,
 )
 from pliant.methods.side_information.information import SideInformation, gram_of
-from pliant.methods.side_information.learner import pair_distances
 from pliant.methods.svm.hulls import closest_hulls, smallest_ball
 
 __all__ = [
@@ -32,7 +31,6 @@ __all__ = [
     "enclosing_radius",
     "kernel_alignment",
     "kernel_margin",
-    "pair_distances",
     "spectral_ratio",
 ]
 

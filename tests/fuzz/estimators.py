@@ -60,8 +60,6 @@ OTHERS = ("kernels", "metrics", "paths")
 AGAINST_A_TARGET = ("kernel_alignment",)
 """Measures that compare a Gram matrix with labels, real targets or another matrix."""
 
-OF_PAIRS = ("pair_distances",)
-"""Names of `pliant.metrics` that take pairs, and no Gram matrix."""
 """What else is tried: kernels of two sets of points, measures of Gram matrices, paths of fits."""
 
 SUBJECTS = (*(kind.__name__ for kind in ESTIMATORS), *OTHERS)
@@ -382,7 +380,7 @@ def _metrics(rng: Generator) -> None:
     X = table(rng)
     gram = gram_matrix(rng, X)
     shown = contained(rng, typed(rng, gram, 0.8), 0.8)
-    name = str(rng.choice([each for each in metrics.__all__ if each not in OF_PAIRS]))
+    name = str(rng.choice(metrics.__all__))
     given: tuple[Any, ...] = ()
     named: dict[str, Any] = {}
     if name in AGAINST_A_TARGET:

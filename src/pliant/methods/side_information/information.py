@@ -237,13 +237,6 @@ def check_pairs(name: str, pairs: npt.ArrayLike | None, n_samples: int) -> Indic
     Raises ValueError for a wrong shape, numbers that are not integers, an index out of range, or a
     pair of equal indices.
     """
-    array = np.sort(check_row_pairs(name, pairs, n_samples), axis=1)
-    numbers = np.unique(array[:, 0] * n_samples + array[:, 1])
-    return np.column_stack(np.divmod(numbers, n_samples))
-
-
-def check_row_pairs(name: str, pairs: npt.ArrayLike | None, n_samples: int) -> Indices:
-    """Return pairs of row indices as they are, shape (n_pairs, 2); raise the same errors."""
     if pairs is None or np.size(pairs) == 0:
         return np.empty((0, 2), dtype=np.intp)
     array = np.asarray(pairs)
@@ -265,7 +258,9 @@ def check_row_pairs(name: str, pairs: npt.ArrayLike | None, n_samples: int) -> I
         if len(places):
             pair = tuple(array[places[0]].tolist())
             raise ValueError(f"{expected}, got {name}[{places[0]}] = {pair}")
-    return array.astype(np.intp)
+    array = np.sort(array.astype(np.intp), axis=1)
+    numbers = np.unique(array[:, 0] * n_samples + array[:, 1])
+    return np.column_stack(np.divmod(numbers, n_samples))
 
 
 def _sampled_pairs(n: int, max_pairs: int, rng: np.random.RandomState) -> Indices:

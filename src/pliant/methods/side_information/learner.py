@@ -16,22 +16,12 @@ from pliant.core.kernels.base import Kernel
 from pliant.core.summary import Summary
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import (
-    Constraint,
-    check_gram,
-    check_parameters,
-    check_points,
-    fresh,
-    validate_data,
-)
-from pliant.methods.side_information.information import SideInformation, check_row_pairs
+from pliant.core.validation import Constraint, check_gram, check_parameters, fresh, validate_data
+from pliant.methods.side_information.information import SideInformation
 from pliant.methods.side_information.kernels import LandmarkKernel, LogDetKernel
 
 LearnedMatrix: TypeAlias = Callable[[Indices], Array]
 """A function from m row indices to the learned kernel values between those fit points, (m, m)."""
-
-BLOCK = 1000
-"""Pairs whose kernel values are computed at a time: a matrix of 2000 points at most."""
 
 
 class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -225,64 +215,3 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         members = self._members()
         if members.dtype.kind not in "iu" or not ((members >= 0) & (members < shape[0])).all():
             raise ValueError(f"expected members_ to be row indices, 0 to {shape[0] - 1}")
-
-
-def pair_distances(model: Any, X: npt.ArrayLike, pairs: npt.ArrayLike) -> Array:
-    """Return the distances between the two points of each pair, by a kernel or an embedding.
-
-    Parameters
-    ----------
-    model : Kernel or fitted estimator
-        For a kernel, and a learner whose ``transform`` returns kernel values, the distance in
-        feature space, the square root of k(x, x) + k(x', x') - 2 k(x, x'). For other transformers,
-        such as `KernelEmbedding`, the Euclidean distance of their outputs.
-    X : array-like of shape (n_samples, n_features)
-        The points: those of a fit, or new ones.
-    pairs : array-like of shape (n_pairs, 2)
-        Row indices of X.
-
-    Returns
-    -------
-    array of shape (n_pairs,)
-
-    Raises
-    ------
-    ValueError
-        For indices that are not of X, or a learner of precomputed kernel values.
-    TypeError
-        For a model that is neither a kernel nor a transformer.
-
-    Examples
-    --------
-    >>> from pliant.kernels import Linear
-    >>> from pliant.metrics import pair_distances
-    >>> pair_distances(Linear(), [[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]], [(0, 1), (2, 0)])
-    array([5., 1.])
-    """
-    if isinstance(model, Kernel):
-        points = check_points(X, "X")
-        return _in_feature_space(model, points, check_row_pairs("pairs", pairs, len(points)))
-    if not hasattr(model, "transform"):
-        raise TypeError(f"expected a kernel or a fitted transformer, got {model!r:.100}")
-    check_is_fitted(model)
-    if isinstance(model, KernelLearner) and model._gives_gram:
-        if model._precomputed:
-            raise ValueError(
-                "expected a learner of points, got one with kernel='precomputed': its rows hold no "
-                "kernel values between new points"
-            )
-        return pair_distances(model.kernel_, X, pairs)
-    places = np.asarray(model.transform(X), dtype=np.float64)
-    i, j = check_row_pairs("pairs", pairs, len(places)).T
-    return np.asarray(np.linalg.norm(places[i] - places[j], axis=1))
-
-
-def _in_feature_space(kernel: Kernel, points: Array, pairs: Indices) -> Array:
-    """Return the distances of pairs by a kernel, some pairs at a time."""
-    squares = np.empty(len(pairs))
-    for low in range(0, len(pairs), BLOCK):
-        members, places = np.unique(pairs[low : low + BLOCK], return_inverse=True)
-        gram, (i, j) = kernel(points[members]), places.reshape(-1, 2).T
-        diagonal = gram.diagonal()
-        squares[low : low + BLOCK] = diagonal[i] + diagonal[j] - gram[i, j] - gram[j, i]
-    return np.sqrt(np.maximum(squares, 0.0))
