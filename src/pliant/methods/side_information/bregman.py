@@ -107,18 +107,9 @@ class BoundsCertificate(NamedTuple):
 class DistanceBounds:
     """A LogDet problem with bounds on the distances of pairs.
 
-    Parameters
-    ----------
-    gram : array of shape (a, a)
-        K0, PSD, exactly symmetric.
-    pairs : array of shape (m, 2)
-        Row indices i != j, each pair at a squared distance > 0 in K0; repetitions are allowed.
-    signs : array of shape (m,)
-        +1.0 for similar, -1.0 for dissimilar.
-    bounds : array of shape (m,)
-        b > 0.
-    slack : float
-        nu > 0, or inf.
+    `gram` is K0, PSD and exactly symmetric, shape (a, a). `pairs`, shape (m, 2), are row indices at
+    a squared distance > 0 in K0; repetitions are allowed. `signs` are +1.0 for similar pairs, -1.0
+    for dissimilar ones, `bounds` are b > 0, and `slack` is nu > 0, or inf.
     """
 
     gram: Array
@@ -148,10 +139,7 @@ class DistanceBounds:
     def learned(self, duals: Array) -> tuple[Array, float]:
         """Return K and log det(I + L K0), in O(a^3).
 
-        Raises
-        ------
-        numpy.linalg.LinAlgError
-            If there is no K for the duals: I + L K0 is not positive definite.
+        Raises LinAlgError if there is no K for the duals: I + L K0 is not positive definite.
         """
         lower = self._lower(self.factor @ self.laplacian(duals))
         half = scipy.linalg.solve_triangular(lower, self.factor, lower=True)
@@ -211,26 +199,12 @@ def solve(
     max_iter: int = 100,
     callback: Callable[[Progress], Any] | None = None,
 ) -> Result[BoundsCertificate]:
-    """Maximise the dual to a certified gap.
+    """Maximise the dual to a certified gap, or for `max_iter` sweeps over the pairs.
 
-    Parameters
-    ----------
-    problem : DistanceBounds
-        The bounds, at least one.
-    rng : RandomState
-        Draws the order of the pairs in each sweep.
-    tol : float
-        Stop when gap <= tol (1 + abs(objective)).
-    max_iter : int
-        Maximum number of sweeps.
-    callback : callable, optional
-        Called with a `Progress` every few hundredths of a second; returning True stops the
-        solver.
-
-    Returns
-    -------
-    Result
-        `x` holds the duals, `certificate` K and the bounds on the optimum; `n_iter` counts sweeps.
+    It stops when gap <= tol (1 + abs(objective)). `rng` draws the order of the pairs in each sweep.
+    `callback` is called with a `Progress` every few hundredths of a second; returning True stops
+    the solver. In the result `x` holds the duals, and `certificate` K and the bounds on the
+    optimum; `n_iter` counts sweeps.
     """
     run = _Run(problem, rng, callback)
     status = run.verdict(tol, max_iter)

@@ -303,15 +303,9 @@ class Components:
 
     s(x) are the kernel values between x and n fit points, or explicit features of x. For a
     `LogDetKernel` they are values of its base kernel: a new point then costs O(n), not O(n^2).
-
-    Parameters
-    ----------
-    centre : array of shape (n,)
-        The mean of s over the fit points; zero if the kernel is not centred.
-    coefficients : array of shape (n, n_components)
-        One column per component.
-    variances : array of shape (n_components,)
-        Sum of squares of each component over the fit points, in descending order.
+    `centre`, shape (n,), is the mean of s over the fit points, zero if the kernel is not centred;
+    `coefficients`, shape (n, r), has a column for each component, and `variances`, shape (r,), are
+    sums of squares over the fit points, descending.
     """
 
     centre: Array

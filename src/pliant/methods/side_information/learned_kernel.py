@@ -182,14 +182,9 @@ class BaseLearnedKernel(BaseEstimator):
         return self._outputs("predict", X)
 
     def summary(self) -> Summary:
-        """Return what the estimator has learned.
+        """Return the functions of the estimator, the scaled kernel, and the learner's results.
 
-        Returns
-        -------
-        Summary
-            The functions of the estimator on the kernel; the learned kernel, scaled; in
-            ``learner`` the number of ``labelled`` samples, of all ``rows``, and the results of the
-            learner.
+        With the number of ``labelled`` samples, and of all ``rows``.
         """
         check_is_fitted(self)
         learner, machine = summarize(self.learner_), summarize(self.machine_)

@@ -155,20 +155,15 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _members(self) -> Indices:
         """Return the row indices of the fit points that principal components are computed from.
 
-        These are the points with side information: a strong learner shrinks the kernel there
-        alone, and the spread of the other points would hide it.
+        A strong learner shrinks the kernel at the points with side information alone.
         """
         every = np.arange(len(self.support_vectors_))
         return np.asarray(getattr(self, "members_", every))
 
     def summary(self) -> Summary:
-        """Return what the estimator has learned.
+        """Return the learned kernel, the base kernel (None on a neighbour graph), and the results.
 
-        Returns
-        -------
-        Summary
-            The learned kernel, the base kernel (None on a neighbour graph), and in ``learner``
-            the number of ``rows`` (fit points) and further results of the method.
+        These are the number of ``rows`` (fit points) and those of the method.
         """
         check_is_fitted(self)
         kernel = self.kernel_

@@ -55,15 +55,8 @@ class NeighborGraph:
 
     Of equally near points the first ones are taken, and each component has at least k + 1 points.
     Time O(m^2 n_features), memory O(m k). A distance that is not finite raises ValueError.
-
-    Attributes
-    ----------
-    weights : sparse array of shape (m, m)
-        A.
-    degrees, radii : arrays of shape (m,)
-        D_ii, at least k, and the distance of each point to its k-th neighbour.
-    components : array of shape (m,)
-        The index of the connected component of each point.
+    `weights` are A, sparse; `degrees` D_ii, at least k; `radii` the distances of the points to
+    their k-th neighbours; `components` the connected component of each point.
     """
 
     def __init__(self, points: Array, n_neighbors: int) -> None:

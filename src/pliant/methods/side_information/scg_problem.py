@@ -72,17 +72,7 @@ CLEAR = 1e-8
 
 @dataclass(frozen=True, eq=False)
 class SCGLogDet:
-    """The problem on the members of a graph.
-
-    Parameters
-    ----------
-    gram : array of shape (a, a)
-        K0 on the members of the graph, PSD.
-    graph : SupervisedGraph
-        The graph of S.
-    strength : float
-        gamma > 0.
-    """
+    """The problem on the members of a graph: K0, PSD, shape (a, a), S, and gamma > 0."""
 
     gram: Array
     graph: SupervisedGraph
@@ -287,21 +277,10 @@ def factor(gram: Array) -> Array:
 
 
 def loss_multiplier(factors: Array, graph: SupervisedGraph, bound: float) -> Multiplier:
-    """Return the multiplier of a bound on tr(K S), in O(a r^2).
+    """Return the multiplier of a bound tau > 0 on tr(K S), in O(a r^2).
 
-    Parameters
-    ----------
-    factors : array of shape (a, r)
-        F with K0 = F F', for the members of the graph.
-    graph : SupervisedGraph
-        The graph of S.
-    bound : float
-        tau > 0.
-
-    Raises
-    ------
-    ValueError
-        If the bound is so small that rounding errors hide tr(K S).
+    `factors`, shape (a, r), are F with K0 = F F' on the members of the graph. Raises ValueError if
+    the bound is so small that rounding errors hide tr(K S).
     """
     eigenvalues = scipy.linalg.eigvalsh(graph.quadratic(factors), check_finite=False)
     largest = float(eigenvalues[-1])
