@@ -171,16 +171,6 @@ def test_a_condition_number_of_1e16_in_sixty_digits(features, gamma):
     assert np.all(np.abs(K0 + K0 @ Q @ K0 - exact) <= 1e-10 + rounding)
 
 
-# Bounds
-
-
-def test_equal_points_are_told_from_near_ones():
-    X = np.array([[0.0], [0.0], [1e-7], [1e-3], [1.0]])
-    pairs = np.array([[0, 1], [0, 2], [0, 3], [0, 4]])
-    np.testing.assert_array_equal(apart(gaussian(X, 1.0), pairs), [False, False, True, True])
-    np.testing.assert_array_equal(apart(1e-200 * gaussian(X, 1.0), pairs), [0, 0, 1, 1])
-
-
 def labelled(n=7, features=3, gamma=0.3, seed=0, slack=1.0, count=None, spread=(20, 60)):
     """Pairs of two classes, their bounds by percentiles."""
     rng = np.random.default_rng(seed)

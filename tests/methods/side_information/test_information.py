@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from pliant.methods.side_information.information import (
     GRAPHS,
     LabelGraph,
-    PairGraph,
     SideInformation,
     _pairs_of_ranks,
     scg_loss,
@@ -268,21 +267,6 @@ def test_weights_far_apart_leave_a_laplacian(kind, beta, information):
     assert_near(graph.quadratic(np.eye(len(graph))), S)
     assert np.linalg.eigvalsh(graph.toarray())[0] > -1e-13
     assert_near(graph.laplacian(null_vector(graph)), 0.0)
-
-
-@every_kind
-def test_the_two_sources_agree_where_they_say_the_same(kind):
-    """Labels differ from the pairs that they imply in T_ii only: 1 for them, 0 for pairs."""
-    y = np.array([0, 1, 1, -1, 2, 0, 2])
-    labels = SideInformation.from_labels(y)
-    alike = labels.signs > 0
-    pairs = SideInformation.from_pairs(len(y), labels.pairs[alike], labels.pairs[~alike])
-    one, other = labels.graph(kind, 2.0), pairs.graph(kind, 2.0)
-    assert isinstance(one, LabelGraph)
-    assert isinstance(other, PairGraph)
-    eye = np.eye(len(one))
-    on_labelled = (labels.labels[one.members] >= 0) * np.expm1(2.0)
-    assert_near(one.weights(eye) - other.weights(eye), np.diag(on_labelled), 10)
 
 
 @pytest.mark.parametrize("source", ["labels", "pairs"])

@@ -243,15 +243,6 @@ def test_the_scale_of_the_points_does_not_matter(scale):
     assert_close(SCGLogDetLearner(strength=100.0).fit_gram(scale * X, y), gram, 1e-9)
 
 
-@pytest.mark.parametrize("known", [{"y": [0, 1]}, {"similar": [(0, 1)]}, {"dissimilar": [(1, 0)]}])
-def test_two_points(known):
-    for graph in ("labeled", "complete"):
-        learner = SCGLogDetLearner(graph=graph, random_state=0)
-        gram = learner.fit_gram([[0.0], [1.0]], **known)
-        assert np.linalg.eigvalsh(gram)[0] >= 0
-        assert learner.fit_transform([[0.0], [1.0]], **known).shape == (2, 2)
-
-
 @given(seed=seeds, how=st.sampled_from(INFORMATION), graph=st.sampled_from(["labeled", "complete"]))
 @settings(max_examples=30, deadline=None)
 def test_the_learned_matrix_is_between_zero_and_the_base(seed, how, graph):

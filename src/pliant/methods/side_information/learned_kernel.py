@@ -56,7 +56,7 @@ class BaseLearnedKernel(BaseEstimator):
     """A learned kernel, and an estimator on its Gram matrix, ``machine``."""
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {}
-    _estimator_type_of_machine: ClassVar[str]
+    _default_machine: ClassVar[Any]
 
     learner: Any
     machine: Any
@@ -64,9 +64,9 @@ class BaseLearnedKernel(BaseEstimator):
     memory: Any
     n_features_in_: int
 
-    @abstractmethod
     def _machine(self) -> Any:
         """Return the estimator to fit on the kernel, not fitted."""
+        return self._default_machine if self.machine is None else self.machine
 
     @abstractmethod
     def _learn(self, X: npt.ArrayLike, y: npt.ArrayLike) -> None:
@@ -151,8 +151,8 @@ class BaseLearnedKernel(BaseEstimator):
                 'expected machine to take kernel values, with kernel="precomputed", got '
                 f"{one_line(machine)}"
             )
-        if tags.estimator_type != self._estimator_type_of_machine:
-            kind = self._estimator_type_of_machine
+        kind = get_tags(self._default_machine).estimator_type
+        if tags.estimator_type != kind:
             raise TypeError(f"expected machine to be a {kind}, got {one_line(machine)}")
         return machine
 
@@ -317,7 +317,7 @@ class LearnedKernelClassifier(ClassifierMixin, BaseLearnedKernel):
     True
     """
 
-    _estimator_type_of_machine = "classifier"
+    _default_machine = SVC(kernel="precomputed")
 
     unlabeled: Any
 
@@ -334,9 +334,6 @@ class LearnedKernelClassifier(ClassifierMixin, BaseLearnedKernel):
         self.unlabeled = unlabeled
         self.random_state = random_state
         self.memory = memory
-
-    def _machine(self) -> Any:
-        return SVC(kernel="precomputed") if self.machine is None else self.machine
 
     def _learn(self, X: npt.ArrayLike, y: npt.ArrayLike) -> None:
         points, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
@@ -416,7 +413,7 @@ class LearnedKernelRegressor(RegressorMixin, BaseLearnedKernel):
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {"n_bins": integer(least=2)}
-    _estimator_type_of_machine = "regressor"
+    _default_machine = KernelRidge(kernel="precomputed")
 
     n_bins: int
 
@@ -433,9 +430,6 @@ class LearnedKernelRegressor(RegressorMixin, BaseLearnedKernel):
         self.n_bins = n_bins
         self.random_state = random_state
         self.memory = memory
-
-    def _machine(self) -> Any:
-        return KernelRidge(kernel="precomputed") if self.machine is None else self.machine
 
     def _learn(self, X: npt.ArrayLike, y: npt.ArrayLike) -> None:
         points, targets = validate_data(
