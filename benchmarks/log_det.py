@@ -17,12 +17,7 @@ from pliant import LogDetLearner, SCGLogDetLearner, SideInformation
 from pliant.core.typing import Array, Indices
 from pliant.kernels import as_kernel
 from pliant.methods.side_information import bregman
-from pliant.methods.side_information.ldk_problem import (
-    DistanceBounds,
-    apart,
-    pair_distances,
-    percentile_bounds,
-)
+from pliant.methods.side_information.bregman import DistanceBounds, apart, squared_distances
 
 TOL, SWEEPS = 1e-3, 20
 """Every LDK stops at this relative gap, or after this number of sweeps."""
@@ -125,7 +120,7 @@ def _problem(params: Params) -> Callable[[], DistanceBounds]:
     def problem_of() -> DistanceBounds:
         gram = as_kernel("gaussian", X)(X)
         used = apart(gram, pairs)
-        low, high = percentile_bounds(pair_distances(gram, pairs[used]), (5.0, 95.0))
+        low, high = np.percentile(squared_distances(gram, pairs[used]), (5.0, 95.0))
         bounds = np.where(signs[used] > 0, low, high)
         return DistanceBounds(gram, pairs[used], signs[used], bounds)
 

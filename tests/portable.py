@@ -33,7 +33,7 @@ TESTS = [
     "tests/methods/hadamard/test_sequential.py",
     "tests/methods/lab_rbf/test_objective.py",
     "tests/methods/side_information/test_bregman.py",
-    "tests/methods/side_information/test_osk_problem.py",
+    "tests/methods/side_information/test_order_spectral.py",
     "tests/methods/svm/test_projections.py",
     "tests/methods/svm/test_smo.py",
     "tests/methods/tessellated/test_solvers.py",

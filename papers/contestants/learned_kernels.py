@@ -26,7 +26,7 @@ from pliant import (
 )
 from pliant.core.typing import Array, Indices
 from pliant.kernels import Gaussian, Kernel
-from pliant.methods.side_information import osk_problem
+from pliant.methods.side_information import order_spectral
 
 CS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 """The paper's values of C."""
@@ -408,11 +408,11 @@ class OrderSpectral(KernelMachine):
     def _weights(self, vectors: Array, partial: Indices) -> Array:
         """Return the weights of the eigenvectors, as the learner chooses them."""
         known = SideInformation.from_labels(partial, unlabeled=-1)
-        cone = osk_problem.OrderCone(vectors.shape[1])
+        cone = order_spectral.OrderCone(vectors.shape[1])
         if self.loss == "alignment":
-            return osk_problem.SpectralAlignment.of(vectors, known).best(cone)
-        return osk_problem.best_vertex(
-            osk_problem.graph_losses(vectors, known.graph("complete")), cone
+            return order_spectral.SpectralAlignment.of(vectors, known).best(cone)
+        return order_spectral.best_vertex(
+            order_spectral.graph_losses(vectors, known.graph("complete")), cone
         )
 
     def learn(self, sample: Sample, setting: dict[str, Any], seed: int) -> Kernel:

@@ -53,9 +53,7 @@ if TYPE_CHECKING:
         TKLRegressor,
         batch_decision_function,
     )
-    from pliant.methods.side_information.information import SideInformation
-    from pliant.methods.side_information.losses import scg_loss
-    from pliant.methods.side_information.pair_folds import PairKFold
+    from pliant.methods.side_information.information import SideInformation, scg_loss
     from pliant.metrics import kernel_alignment
 
 __all__ = [
@@ -79,7 +77,6 @@ __all__ = [
     "ModelFileError",
     "NonPSDWarning",
     "OrderSpectralLearner",
-    "PairKFold",
     "SCGLogDetLearner",
     "SCGLogDetPath",
     "SideInformation",
@@ -100,13 +97,12 @@ _ELSEWHERE = {
     "FeatureScaleWarning": "pliant.core.exceptions",
     "ModelFileError": "pliant.core.exceptions",
     "NonPSDWarning": "pliant.core.exceptions",
-    "PairKFold": "pliant.methods.side_information.pair_folds",
     "SideInformation": "pliant.methods.side_information.information",
     "TableError": "pliant.core.exceptions",
     "UniformWeightsWarning": "pliant.core.exceptions",
     "compare": "pliant.comparison",
     "kernel_alignment": "pliant.metrics",
-    "scg_loss": "pliant.methods.side_information.losses",
+    "scg_loss": "pliant.methods.side_information.information",
 }
 """Where public names are that are not in `pliant.methods`."""
 

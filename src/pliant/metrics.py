@@ -1,12 +1,9 @@
-"""Measures of kernels: losses on labels or pairs, dimensions, scores of pairs.
+"""Measures of kernel matrices: alignment and dimensions.
 
 Those of kernels take a Gram matrix K of shape (n, n), with K_ij = k(x_i, x_j).
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,45 +13,17 @@ from pliant.core.linalg import negative_eigenvalue
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
 from pliant.core.validation import (
-    check_choice,
     check_gram,
     check_labels,
     check_points,
     has_fractions,
 )
-from pliant.methods.side_information.information import SideInformation
-from pliant.methods.side_information.losses import (
-    Target,
-    as_information,
-    centered_polarization,
-    fisher_score,
-    gram_of,
-    hsic,
-    scg_loss,
-)
-from pliant.methods.side_information.pair_scores import (
-    PairScore,
-    cross_validate_pairs,
-    pair_distances,
-    pair_score,
-    pair_threshold,
-    triplet_score,
-)
+from pliant.methods.side_information.information import SideInformation, gram_of
 
 __all__ = [
-    "PairScore",
-    "centered_polarization",
-    "cross_validate_pairs",
     "effective_rank",
-    "fisher_score",
-    "hsic",
     "kernel_alignment",
-    "kernel_loss",
-    "pair_distances",
-    "pair_score",
-    "pair_threshold",
     "spectral_ratio",
-    "triplet_score",
 ]
 
 NOTHING_LEFT = 1e-12
@@ -126,80 +95,6 @@ def kernel_alignment(
         check_gram(K)
     cosine = np.vdot(_normalised("gram", K, centered), _normalised("target", Y, centered))
     return float(np.clip(cosine, -1.0, 1.0))
-
-
-class KernelLoss(NamedTuple):
-    """A loss of Table 1 of Pan et al.: whether it is linear in K, and whether it takes pairs."""
-
-    compute: Callable[[npt.ArrayLike, Target], float]
-    linear: bool
-    pairs: bool
-
-
-LOSSES: Mapping[str, KernelLoss] = {
-    "alignment": KernelLoss(lambda K, known: -kernel_alignment(K, known), False, True),
-    "fisher": KernelLoss(lambda K, known: -fisher_score(K, known), False, False),
-    "hsic": KernelLoss(lambda K, known: -hsic(K, known), True, False),
-    "polarization": KernelLoss(lambda K, known: -centered_polarization(K, known), True, False),
-    "scg": KernelLoss(lambda K, known: scg_loss(K, as_information(known, "'scg'")), True, True),
-}
-"""The losses of `kernel_loss`. (The paper takes the alignment of labels alone; T of pairs does.)"""
-
-
-@blas_limited
-def kernel_loss(gram: npt.ArrayLike, target: Target, loss: str = "scg") -> float:
-    r"""Return a loss of a kernel matrix on labels or pairs; the smaller, the better they agree.
-
-    The losses are those of Table 1 of [1]_ that need no classifier:
-
-    ================== ================================= ================= ==================
-    `loss`             value                             linear in K       takes
-    ================== ================================= ================= ==================
-    ``"scg"``          `pliant.scg_loss`                 yes               labels, pairs
-    ``"alignment"``    minus `kernel_alignment`          no                labels, pairs, real
-    ``"fisher"``       minus `fisher_score`              no                labels
-    ``"hsic"``         minus `hsic`                      yes               labels, real
-    ``"polarization"`` minus `centered_polarization`     yes               labels, real
-    ================== ================================= ================= ==================
-
-    "Real" are real targets and target matrices. All take O(n^2). ``"alignment"`` and ``"fisher"``
-    do not change if the kernel is multiplied by a number; the minimum of ``"hsic"`` and
-    ``"polarization"`` is -inf unless something else bounds the kernel. ``"scg"`` is bounded below
-    by 0 for positive semi-definite matrices.
-
-    Parameters
-    ----------
-    gram : array-like of shape (n_samples, n_samples)
-        Symmetric kernel values K.
-    target : array-like of shape (n_samples,) or (n_samples, n_samples), or SideInformation
-        What the loss compares with. Every label of an array is a class, -1 too; side information
-        has points of unknown class.
-    loss : {"scg", "alignment", "fisher", "hsic", "polarization"}, default="scg"
-        The loss.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        If the loss cannot use the target: pairs, real targets, or labels of a single class.
-
-    References
-    ----------
-    .. [1] B. Pan, W.-S. Chen, B. Chen, C. Xu. Efficient learning of supervised kernels with a
-       graph-based loss function. Information Sciences, 2016.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pliant.metrics import kernel_loss
-    >>> x = np.array([0.0, 2.0, 10.0, 12.0])
-    >>> [round(kernel_loss(np.outer(x, x), [0, 0, 1, 1], name), 2) for name in ("scg", "fisher")]
-    [27.84, -25.0]
-    """
-    return LOSSES[check_choice("loss", loss, tuple(LOSSES))].compute(gram, target)
 
 
 @blas_limited

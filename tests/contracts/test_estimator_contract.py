@@ -26,7 +26,7 @@ from pliant import (
 from tests.contracts.discovery import ESTIMATORS
 
 QUICK = {
-    "KernelEmbedding": {"strengths": (1.0, 100.0), "betas": (1.0,), "random_state": 0},
+    "KernelEmbedding": {"betas": (1.0,), "random_state": 0},
     "LABRBFClassifier": {"n_members": 2, "max_iter": 5},
     "LABRBFRegressor": {"n_members": 2, "max_iter": 5},
 }

@@ -11,7 +11,7 @@ import zipfile
 import pliant
 
 QUICK = {
-    "KernelEmbedding": {"strengths": [100.0], "betas": [1.0]},
+    "KernelEmbedding": {"betas": [1.0]},
     "LABRBFClassifier": {"n_members": 2, "max_iter": 5},
     "LABRBFRegressor": {"n_members": 2, "max_iter": 5},
     "LogDetLearner": {"max_pairs": 500},

@@ -293,9 +293,8 @@ def test_the_labelled_block_is_that_of_the_whole_kernel(gamma, beta):
         beta=beta,
         graph="complete",
         scale_strength=False,
-        rows=sample.labelled,
         columns=sample.labelled,
-    )
+    )[sample.labelled]
     np.testing.assert_allclose(block.gram(partial[sample.labelled], beta), whole, atol=1e-12)
 
 

@@ -62,7 +62,7 @@ def test_a_kernel(tmp_path, kernel):
 LEARNERS = [
     SCGLogDetLearner(strength=10.0),
     SCGLogDetLearner(strength=10.0, n_components=2),
-    SCGLogDetLearner(strength=10.0, solver="features", n_landmarks=8, random_state=0),
+    SCGLogDetLearner(strength=10.0, n_landmarks=8, random_state=0),
     SCGLogDetLearner(strength=10.0, n_components=2, n_landmarks=8, random_state=0),
     SCGLogDetLearner("graph", strength=10.0),
     SCGLogDetLearner(Gaussian(0.5), strength=10.0),
@@ -151,7 +151,7 @@ def forged(learner, name, value):
             r"support_vectors_ of shape \(n_samples, ",
         ),
         (LEARNERS[0], "kernel_.matrix", np.eye(3), "a matrix for 30 points, got 3 rows"),
-        (LEARNERS[1], "components_", 3.0, "check"),
+        (LEARNERS[1], "components_", 3.0, "expected Components or None, got 3.0"),
         (LEARNERS[1], "components_.centre", np.ones(3), r"centre of shape \(30,\), got \(3,\)"),
         (LEARNERS[1], "components_.coefficients", np.ones((3, 2)), r"shape \(3,\), got \(30,\)"),
         (LEARNERS[6], "kernel_.degrees", np.zeros(40), "expected degrees > 0"),

@@ -49,7 +49,7 @@ def value_at(x, X, k, v, eigenvalue):
 
 def order_differences(r, order, n_null=0):
     """Rows d with d'mu >= 0: what an order asks besides mu >= 0."""
-    first = {"strict": 0, "improved": n_null, "none": r}[order]
+    first = {"strict": 0, "improved": n_null}[order]
     rows = np.zeros((max(r - 1 - first, 0), r))
     for row, i in zip(rows, range(first, r - 1), strict=True):
         row[i], row[i + 1] = 1.0, -1.0

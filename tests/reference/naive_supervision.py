@@ -141,31 +141,3 @@ def _solve(A, B):
             if i != k:
                 A[i, k:] = A[i, k:] - A[i, k] * A[k, k:]
     return A[:, n:]
-
-
-def fisher_score(K, y):
-    """tr S_b / tr S_w of explicit features, one point after the other."""
-    values, vectors = np.linalg.eigh(K)
-    points = vectors * np.sqrt(np.maximum(values, 0.0))
-    middle, within, between = points.mean(axis=0), 0.0, 0.0
-    for label in set(y):
-        own = [point for point, each in zip(points, y, strict=True) if each == label]
-        centre = sum(own) / len(own)
-        within += sum(np.sum((point - centre) ** 2) for point in own)
-        between += len(own) * np.sum((centre - middle) ** 2)
-    return between / within
-
-
-def hsic(K, L):
-    """The three sums of the biased estimate: joint, product of the means, and mixed."""
-    n = len(K)
-    joint = sum(K[i, j] * L[i, j] for i in range(n) for j in range(n)) / n**2
-    means = K.sum() * L.sum() / n**4
-    mixed = sum(K[i, j] * L[i, q] for i in range(n) for j in range(n) for q in range(n)) / n**3
-    return (joint + means - 2.0 * mixed) * n**2 / (n - 1) ** 2
-
-
-def centered_polarization(K, T):
-    """<H K H, T> by matrix products."""
-    H = np.eye(len(K)) - 1.0 / len(K)
-    return np.trace(H @ K @ H @ T)

@@ -1,4 +1,4 @@
-"""The command line: ``pliant fit``, ``predict``, ``info``, ``embed``, ``compare`` and others.
+"""The command line: ``pliant fit``, ``predict``, ``info``, ``compare`` and others.
 
 Each command has a file of its own that parses and delegates. Results go to stdout; progress,
 notes, warnings and errors go to stderr, each error as one line.

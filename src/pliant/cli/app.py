@@ -31,10 +31,6 @@ COMMANDS = {
         "pliant.cli.info",
         "Show what a model learned from which columns, and how good it is.",
     ),
-    "embed": (
-        "pliant.cli.embed.command",
-        "Map the rows of a table to a plane in which classes or similar rows lie together.",
-    ),
     "compare": (
         "pliant.cli.compare.command",
         "Compare methods on one table or several, by nested cross-validation.",

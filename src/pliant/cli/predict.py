@@ -23,7 +23,6 @@ from pliant.core.exceptions import ModelFileError, TableError
 from pliant.core.text import printable, quoted
 from pliant.core.typing import Array
 from pliant.core.validation import check_share
-from pliant.methods import KernelEmbedding
 from pliant.persistence import LoadedModel, load_model
 from pliant.tables import (
     TableFormat,
@@ -108,8 +107,6 @@ def load_with_schema(path: Path) -> tuple[LoadedModel, TableSchema]:
     """
     loaded = load_model(path)
     schema = None if loaded.schema is None else TableSchema.from_dict(loaded.schema)
-    if isinstance(last_step(loaded.model), KernelEmbedding):
-        raise ModelFileError(f"{quoted(path, 200)} holds an embedding: see pliant embed --from")
     if schema is None or schema.target is None:
         raise ModelFileError(
             f"{quoted(path, 200)} holds a model without the schema of its table: "

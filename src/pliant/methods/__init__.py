@@ -10,8 +10,8 @@ from pliant.methods.lab_rbf.members import LABRBFMember
 from pliant.methods.lab_rbf.regressor import LABRBFRegressor
 from pliant.methods.mkl.estimators import MKLClassifier, MKLRegressor
 from pliant.methods.ridge.asymmetric import AsymmetricKernelRidge
-from pliant.methods.side_information.components import Components
 from pliant.methods.side_information.embedding import KernelEmbedding
+from pliant.methods.side_information.kernels import Components
 from pliant.methods.side_information.learned_kernel import (
     LearnedKernelClassifier,
     LearnedKernelRegressor,

@@ -1,18 +1,44 @@
-"""What is known of pairs: from labels or said outright; what is refused, and in which words."""
+"""Side information, the supervised graph and its loss, against dense twins and definitions."""
 
 import re
+import tracemalloc
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pliant.methods.side_information.information import SideInformation
-from pliant.methods.side_information.pairs import _pairs_of_ranks
-from tests.reference.naive_supervision import known_points, target_of_labels, target_of_pairs
+from pliant.methods.side_information.information import (
+    GRAPHS,
+    LabelGraph,
+    SideInformation,
+    _pairs_of_ranks,
+    scg_loss,
+)
+from pliant.metrics import kernel_alignment
+from tests.reference import naive_supervision as naive
+from tests.reference.naive_supervision import (
+    known_points,
+    laplacian,
+    target_of_labels,
+    target_of_pairs,
+    weights,
+)
 
 HIDDEN = -1
+
+
+SOURCES = [
+    SideInformation.from_labels([0, -1, 1, 1, 2, 0, -1, 2, 1, 0]),
+    SideInformation.from_pairs(
+        9, [(0, 1), (1, 2), (3, 8), (8, 0), (4, 5)], [(0, 3), (2, 8), (5, 6), (6, 1)]
+    ),
+]
+
+
+def null_vector(graph):
+    root = np.sqrt(graph.degrees)
+    return root / np.linalg.norm(root)
 
 
 @st.composite
@@ -65,68 +91,6 @@ def test_labels_say_the_sign_of_every_labelled_pair(y):
     check_pairs_and_target(information, T)
 
 
-@given(y=partial_labels(), names=st.permutations(["delta", "", "beta", "-2"]))
-@settings(max_examples=40, deadline=None)
-def test_the_names_of_classes_do_not_matter(y, names):
-    text = np.array(["?" if code == HIDDEN else names[code] for code in y])
-    renamed = SideInformation.from_labels(text, unlabeled="?")
-    plain = SideInformation.from_labels(y, unlabeled=HIDDEN)
-    np.testing.assert_array_equal(renamed.target(), plain.target())
-    np.testing.assert_array_equal(renamed.pairs, plain.pairs)
-    np.testing.assert_array_equal(renamed.signs, plain.signs)
-    np.testing.assert_array_equal(np.sort(renamed.classes), renamed.classes)
-
-
-@given(y=partial_labels(), seed=st.integers(0, 99))
-@settings(max_examples=40, deadline=None)
-def test_the_order_of_rows_carries_over(y, seed):
-    order = np.random.default_rng(seed).permutation(len(y))
-    T = SideInformation.from_labels(y, unlabeled=HIDDEN).target()
-    shuffled = SideInformation.from_labels(y[order], unlabeled=HIDDEN)
-    np.testing.assert_array_equal(shuffled.target(), T[np.ix_(order, order)])
-
-
-@pytest.mark.parametrize(
-    ("y", "unlabeled"),
-    [
-        ([3, 3, 7, -1], None),
-        ([3.0, 3.0, 7.0, -1.0], None),
-        (np.array([3, 3, 7, -1], dtype=np.int8), None),
-        (np.array([3, 3, 7, -1], dtype=object), None),
-        (pd.Series([3, 3, 7, -1]), None),
-        ((3, 3, 7, -1), -1),
-        ([-1, -1, 1, 0], 0),
-        ([1, 1, -1, 0], 0),
-        ([1, 1, 0, -1], None),
-        (np.array([3, 3, 7, 255], dtype=np.uint8), 255),
-        (["a", "a", "b", "?"], "?"),
-        (["a", "a", "b", ""], ""),
-        (np.array(["a", "a", "b", "?"], dtype=object), "?"),
-        (np.array([b"a", b"a", b"b", b"?"]), b"?"),
-        (pd.Series(["a", "a", "b", "?"], dtype="category"), "?"),
-    ],
-)
-def test_labels_come_in_many_types(y, unlabeled):
-    information = SideInformation.from_labels(y, unlabeled=unlabeled)
-    expected = target_of_labels(["a", "a", "b", "?"], unlabeled="?")
-    np.testing.assert_array_equal(information.target(), expected)
-
-
-def test_bool_labels_are_two_classes():
-    information = SideInformation.from_labels([True, False, True])
-    np.testing.assert_array_equal(information.target(), target_of_labels([1, 0, 1]))
-
-
-@pytest.mark.parametrize(
-    ("y", "unlabeled"),
-    [([-1, 1, 1], 0), (["a", "b", "b"], None), (["a", "b", "b"], "?"), ([-1, 2, 2], "?")],
-)
-def test_all_points_are_labelled_where_the_mark_does_not_occur(y, unlabeled):
-    information = SideInformation.from_labels(y, unlabeled=unlabeled)
-    np.testing.assert_array_equal(information.known, [0, 1, 2])
-    np.testing.assert_array_equal(information.target(), target_of_labels([0, 1, 1]))
-
-
 @pytest.mark.parametrize("y", [[-1, 1], [1, -1, -1], [-1.0, 1.0], np.array([-1, 1], dtype=object)])
 def test_minus_one_and_one_alone_must_be_explained(y):
     refused(
@@ -134,47 +98,6 @@ def test_minus_one_and_one_alone_must_be_explained(y):
     )
     assert len(SideInformation.from_labels(y, unlabeled=0).known) == len(y)
     refused("only one class: 1", SideInformation.from_labels, y, unlabeled=-1)
-
-
-@pytest.mark.parametrize("unlabeled", [[0, 1, 1], (0,), np.array([0])])
-def test_one_value_marks_the_unknown(unlabeled):
-    refused(
-        "expected unlabeled to be one value, got", SideInformation.from_labels, [0, 1, 1], unlabeled
-    )
-
-
-def test_whole_numbers_of_any_size_stay_apart():
-    big = SideInformation.from_labels(np.array([2**60, 2**60 + 1, 2**60], dtype=object))
-    np.testing.assert_array_equal(big.labels, [0, 1, 0])
-
-
-@pytest.mark.parametrize(
-    ("y", "options", "said"),
-    [
-        ([-1, -1], {}, "expected some labelled points, got -1 for all"),
-        (["?", "?"], {"unlabeled": "?"}, "expected some labelled points, got '?' for all"),
-        ([2, 2, 2], {}, "got only one class: 2 for all 3 labelled points"),
-        ([-1, 2, -1], {}, "got only one class: 2 for all 1 labelled points"),
-        (["a", "a"], {}, "got only one class: 'a' for all 2 labelled points"),
-        ([True, True], {}, "got only one class: True"),
-        ([0.0, 1.0, 0.5], {}, "expected class labels, got the real number 0.5 in y at 2"),
-        ([0.0, np.nan, 1.0], {}, "expected finite labels, got nan in y at 1"),
-        ([0.0, np.inf], {}, "expected finite labels, got inf in y at 1"),
-        (["a", "b", -1], {}, "expected labels of one type, got text and -1"),
-        (["a", "b", -1], {"unlabeled": -1}, "expected labels of one type, got text and -1"),
-        (np.array(["a", "b", -1], dtype=object), {}, "got text and -1"),
-        (np.array(["a", None], dtype=object), {}, "expected labels of one type, got text and None"),
-        (np.array([0, None, 1], dtype=object), {}, "expected y to hold class labels, got None"),
-        (np.array([0, [1], 2], dtype=object), {}, "expected y to hold class labels, got [1]"),
-        (np.array([{}, 1], dtype=object), {}, "expected y to hold class labels"),
-        ([], {}, "expected y of shape (n_samples,), n_samples >= 1, got (0,)"),
-        ([[0], [1]], {}, "expected y of shape (n_samples,), n_samples >= 1, got (2, 1)"),
-        (3, {}, "expected y of shape (n_samples,), n_samples >= 1, got ()"),
-        (None, {}, "expected y of shape (n_samples,)"),
-    ],
-)
-def test_labels_that_say_nothing_are_refused(y, options, said):
-    refused(said, SideInformation.from_labels, y, **options)
 
 
 # pairs
@@ -193,78 +116,7 @@ def test_pairs_say_what_was_said(case):
     check_pairs_and_target(information, T)
 
 
-@pytest.mark.parametrize("nothing", [None, [], np.empty((0, 2)), np.empty((0, 2), dtype=int)])
-def test_one_kind_of_pairs_may_be_missing(nothing):
-    alike = SideInformation.from_pairs(3, similar=[(0, 2)], dissimilar=nothing)
-    unlike = SideInformation.from_pairs(3, similar=nothing, dissimilar=[(2, 0)])
-    np.testing.assert_array_equal(alike.target(), -unlike.target())
-    np.testing.assert_array_equal(alike.signs, [1.0])
-
-
-@pytest.mark.parametrize("pairs", [((0, 1), (2, 1)), np.array([[0, 1], [2, 1]], dtype=np.uint8)])
-def test_pairs_come_in_any_whole_type(pairs):
-    np.testing.assert_array_equal(SideInformation.from_pairs(4, pairs).pairs, [[0, 1], [1, 2]])
-
-
-BAD_PAIRS = [
-    ([(0, 4)], "expected row indices from 0 to 3, as there are 4 points, got {}[0] = (0, 4)"),
-    ([(0, 1), (2, -1)], "expected row indices from 0 to 3, as there are 4 points, got {}[1] = (2"),
-    (np.array([[0, 2**64 - 1]], dtype=np.uint64), "expected row indices from 0 to 3"),
-    ([(0, 1), (2, 2)], "expected two points in a pair, got {}[1] = (2, 2)"),
-    ([0, 1], "expected {} of shape (n_pairs, 2), got (2,)"),
-    ([(0, 1, 2)], "expected {} of shape (n_pairs, 2), got (1, 3)"),
-    ([[(0, 1)]], "expected {} of shape (n_pairs, 2), got (1, 1, 2)"),
-    (7, "expected {} of shape (n_pairs, 2), got ()"),
-    ([(0.0, 1.0)], "expected {} to hold integer row indices, got an array of float64"),
-    ([(0, np.nan)], "expected {} to hold integer row indices, got an array of float64"),
-    ([(True, False)], "expected {} to hold integer row indices, got an array of bool"),
-    ([("0", "1")], "expected {} to hold integer row indices, got an array of <U1"),
-    (np.array([(0, None)]), "expected {} to hold integer row indices, got an array of object"),
-]
-
-
-@pytest.mark.parametrize("name", ["similar", "dissimilar"])
-@pytest.mark.parametrize(("pairs", "said"), BAD_PAIRS, ids=[said for _, said in BAD_PAIRS])
-def test_bad_pairs_are_refused(name, pairs, said):
-    refused(said.format(name), SideInformation.from_pairs, 4, **{name: pairs})
-
-
-def test_row_indices_out_of_range_explain_cross_validation():
-    refused(
-        "become invalid when rows are sliced, as in cross-validation; partial labels do not",
-        SideInformation.from_pairs, 4, similar=[(0, 4)],
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize("similar", [[(1, 2)], [(0, 3), (2, 1)]])
-def test_a_pair_cannot_be_similar_and_dissimilar(similar):
-    said = "expected a pair to be similar or dissimilar, got (1, 2) as both"
-    refused(said, SideInformation.from_pairs, 4, similar, [(0, 1), (2, 1)])
-
-
-@pytest.mark.parametrize("nothing", [(), (None, None), ([], None), ([], [])])
-def test_no_pairs_at_all_are_refused(nothing):
-    refused("expected some similar or dissimilar", SideInformation.from_pairs, 4, *nothing)
-
-
-@pytest.mark.parametrize("n", [1, 0, -3, 4.0, "4", None, True])
-def test_the_number_of_points_must_be_a_whole_number(n):
-    said = f"expected n_samples >= 2, an integer, got {n!r}"
-    refused(said, SideInformation.from_pairs, n, [(0, 1)])
-
-
-# drawing and hiding
-
-SOURCES = {
-    "labels": SideInformation.from_labels([0, -1, 1, 1, 2, 0, -1, 2, 1, 0]),
-    "pairs": SideInformation.from_pairs(
-        9, [(0, 1), (1, 2), (3, 8), (8, 0), (4, 5)], [(0, 3), (2, 8), (5, 6), (6, 1)]
-    ),
-}
-every_source = pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES.keys())
-
-
-@every_source
+@pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("most", [1, 2, 3, 5, 8])
 def test_drawn_pairs_are_known_pairs_once_each(source, most):
     T = source.target()
@@ -274,14 +126,6 @@ def test_drawn_pairs_are_known_pairs_once_each(source, most):
         assert len(np.unique(pairs, axis=0)) == len(pairs) == len(signs)
         assert (pairs[:, 0] < pairs[:, 1]).all()
         np.testing.assert_array_equal(signs, T[pairs[:, 0], pairs[:, 1]])
-
-
-@every_source
-@pytest.mark.parametrize("most", [28, 29, 10**6])
-def test_all_pairs_are_drawn_where_there_are_no_more(source, most):
-    pairs, signs = source.sample_pairs(most, np.random.RandomState(0))
-    assert {*map(tuple, pairs.tolist())} == {*map(tuple, source.pairs.tolist())}
-    np.testing.assert_array_equal(signs, source.target()[tuple(pairs.T)])
 
 
 @pytest.mark.parametrize(("labelled", "most"), [(12, 30), (12, 10), (40, 20)])
@@ -300,22 +144,6 @@ def test_labelled_pairs_are_drawn_alike_often(labelled, most):
     assert abs(squares - len(counts)) < 5 * np.sqrt(2 * len(counts))
 
 
-@every_source
-@pytest.mark.parametrize("most", [0, -1, 2.0, None, True])
-def test_a_whole_number_of_pairs_is_drawn(source, most):
-    said = f"expected max_pairs >= 1, an integer, got {most!r}"
-    refused(said, source.sample_pairs, most, np.random.RandomState(0))
-
-
-def test_the_same_seed_draws_the_same_pairs():
-    source = SideInformation.from_labels(np.arange(300) % 4)
-    first, second, other = (
-        source.sample_pairs(50, np.random.RandomState(seed))[0] for seed in (3, 3, 4)
-    )
-    np.testing.assert_array_equal(first, second)
-    assert not np.array_equal(first, other)
-
-
 @pytest.mark.parametrize("last", [2, 3, 10, 2**16, 94_906_265, 94_906_267, 2**30 - 1, 2**30])
 def test_numbers_of_pairs_are_read_where_square_roots_are_rounded(last):
     """Pair (i, j) has the number j (j - 1)/2 + i; beyond 2^52 its root may be off by one."""
@@ -325,49 +153,248 @@ def test_numbers_of_pairs_are_read_where_square_roots_are_rounded(last):
     np.testing.assert_array_equal(_pairs_of_ranks(numbers), expected)
 
 
-def test_a_few_pairs_of_very_many_are_drawn_without_listing_them():
-    source = SideInformation.from_labels(np.arange(200_000) % 5)
-    pairs, signs = source.sample_pairs(2000, np.random.RandomState(0))
-    assert len(np.unique(pairs, axis=0)) == 2000
-    assert (pairs[:, 0] < pairs[:, 1]).all()
-    assert pairs.min() >= 0
-    assert pairs.max() < 200_000
-    np.testing.assert_array_equal(signs > 0, (pairs[:, 0] - pairs[:, 1]) % 5 == 0)
-    assert abs(np.mean(pairs) / 100_000 - 1) < 0.05  # the mean of uniform ranks
+def dense(y):
+    return SideInformation.from_labels(y, unlabeled=HIDDEN), target_of_labels(y)
 
 
-@given(y=partial_labels(), data=st.data())
-@settings(max_examples=40, deadline=None)
-def test_hidden_labels_are_unknown(y, data):
-    hidden = np.array(data.draw(st.lists(st.booleans(), min_size=len(y), max_size=len(y))))
-    source = SideInformation.from_labels(y, unlabeled=HIDDEN)
-    left = np.where(hidden, HIDDEN, y)
-    if len(np.unique(left[left >= 0])) < 2:
-        refused("expected", source.hide, hidden)
-        return
-    for rows in (hidden, np.flatnonzero(hidden)):
-        np.testing.assert_array_equal(source.hide(rows).target(), target_of_labels(left))
-    kept = source.hide(hidden)
-    np.testing.assert_array_equal(kept.classes[kept.labels[left >= 0]], left[left >= 0])
-    np.testing.assert_array_equal(source.target(), target_of_labels(y))
+informed = st.one_of(
+    partial_labels().map(dense),
+    given_pairs().map(lambda case: (SideInformation.from_pairs(*case), target_of_pairs(*case))),
+)
 
 
-def test_the_names_of_classes_outlast_hiding():
-    left = SideInformation.from_labels(["a", "b", "c", "c"]).hide([1])
-    np.testing.assert_array_equal(left.classes, ["a", "c"])
+every_kind = pytest.mark.parametrize("kind", GRAPHS)
 
 
-@given(case=given_pairs(), data=st.data())
-@settings(max_examples=40, deadline=None)
-def test_pairs_with_a_hidden_point_are_unknown(case, data):
-    n, similar, dissimilar = case
-    hidden = data.draw(st.lists(st.integers(0, n - 1), unique=True))
-    source = SideInformation.from_pairs(n, similar, dissimilar)
-    T = target_of_pairs(n, similar, dissimilar)
-    T[hidden] = T[:, hidden] = 0.0
-    if not T.any():
-        refused("expected some pairs without a hidden", source.hide, np.array(hidden, dtype=int))
-        return
-    left = source.hide(np.array(hidden, dtype=int))
-    np.testing.assert_array_equal(left.target(), T)
-    assert left.n_samples == n
+betas = st.sampled_from([1.0, 0.1, 4.0, 0.5, 12.0])
+
+
+def members_of(T, kind):
+    return np.array(known_points(T)) if kind == "labeled" else np.arange(len(T))
+
+
+def assert_near(actual, expected, scale=1.0):
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-13 * scale)
+
+
+@every_kind
+@given(case=informed, beta=betas, seed=st.integers(0, 99))
+@settings(max_examples=60, deadline=None)
+def test_weights_degrees_and_laplacian_are_those_of_the_dense_twin(kind, case, beta, seed):
+    information, T = case
+    graph, members = information.graph(kind, beta), members_of(T, kind)
+    T = T[np.ix_(members, members)]
+    W, S, B = weights(T, beta), laplacian(T, beta), _block(seed, len(members))
+    np.testing.assert_array_equal(graph.members, members)
+    assert len(graph) == len(members)
+    assert_near(graph.degrees, W.sum(axis=1), W.sum(axis=1).max())
+    for B_ in (B, B[:, 0]):
+        assert_near(graph.weights(B_), W @ B_, 10 * W.sum(axis=1).max())
+        assert_near(graph.laplacian(B_), S @ B_, 10)
+    assert_near(graph.toarray(), S)
+    np.testing.assert_array_equal(graph.toarray(), graph.toarray().T)
+    assert_near(graph.quadratic(B), B.T @ S @ B, 100)
+    np.testing.assert_array_equal(graph.quadratic(B), graph.quadratic(B).T)
+    assert_near(graph.trace_with(B @ B.T), np.trace(B.T @ S @ B), 100)
+
+
+@every_kind
+@given(case=informed, beta=betas)
+@settings(max_examples=60, deadline=None)
+def test_the_laplacian_is_psd_with_one_null_vector(kind, case, beta):
+    information, T = case
+    graph = information.graph(kind, beta)
+    members = members_of(T, kind)
+    root_degrees = np.sqrt(weights(T[np.ix_(members, members)], beta).sum(axis=1))
+    assert_near(graph.laplacian(np.sqrt(graph.degrees)), 0.0, np.sqrt(graph.degrees).max())
+    assert_near(null_vector(graph), root_degrees / np.linalg.norm(root_degrees))
+    assert_near(np.linalg.norm(null_vector(graph)), 1.0)
+    values = np.linalg.eigvalsh(graph.toarray())
+    assert values[0] > -1e-13
+    assert values[1] > 1e-13  # no other null vector: the graph is connected
+    assert values[-1] < 2.0 + 1e-13
+
+
+@every_kind
+@given(case=informed, beta=betas, seed=st.integers(0, 99))
+@settings(max_examples=60, deadline=None)
+def test_a_few_coordinates_hold_all_that_differs_from_the_identity(kind, case, beta, seed):
+    """S = I - C'(I - R)C for orthonormal rows C: of the groups for labels, all for pairs."""
+    information, T = case
+    graph, members = information.graph(kind, beta), members_of(T, kind)
+    C, B = graph.coordinates(np.eye(len(members))), _block(seed, len(members))
+    eye = np.eye(len(C))
+    assert_near(C @ C.T, eye)
+    assert_near(graph.coordinates(B), C @ B, 10)
+    S = np.eye(len(members)) - C.T @ (eye - graph.reduced) @ C
+    assert_near(S, laplacian(T[np.ix_(members, members)], beta))
+    assert_near(graph.reduced @ (C @ null_vector(graph)), 0.0)
+    if isinstance(graph, LabelGraph):
+        assert len(C) == len(np.unique(T[members], axis=0)) == len(graph.damping)
+
+
+@every_kind
+@given(y=partial_labels(), beta=betas, seed=st.integers(0, 99))
+@settings(max_examples=60, deadline=None)
+def test_the_root_of_a_graph_of_labels_squares_to_its_laplacian(kind, y, beta, seed):
+    information, T = SideInformation.from_labels(y, unlabeled=HIDDEN), target_of_labels(y)
+    graph, members = information.graph(kind, beta), members_of(T, kind)
+    root, B = graph.root(np.eye(len(members))), _block(seed, len(members))
+    assert_near(root, root.T)
+    assert_near(root @ root, laplacian(T[np.ix_(members, members)], beta))
+    assert_near(graph.root(B), root @ B, 10)
+    null = graph.root(null_vector(graph)[:, None])
+    assert np.linalg.norm(null) < 1e-10  # z'Sz < 1e-20
+
+
+@every_kind
+@pytest.mark.parametrize("beta", [25.0, 40.0, 60.0, 100.0])
+@pytest.mark.parametrize(
+    "information",
+    [
+        SideInformation.from_pairs(4, similar=[(0, 1), (2, 3)]),
+        SideInformation.from_pairs(7, [(0, 1), (1, 2), (3, 4)], [(0, 3), (2, 4)]),
+        SideInformation.from_labels([0, 0, 1, 1, 2, -1]),
+    ],
+    ids=["two pairs", "more pairs", "labels"],
+)
+def test_weights_far_apart_leave_a_laplacian(kind, beta, information):
+    """Beyond beta = 36 some groups are joined by less than the rounding of their own weights."""
+    graph = information.graph(kind, beta)
+    members = graph.members
+    S = laplacian(information.target()[np.ix_(members, members)], beta)
+    assert_near(graph.toarray(), S)
+    assert_near(graph.quadratic(np.eye(len(graph))), S)
+    assert np.linalg.eigvalsh(graph.toarray())[0] > -1e-13
+    assert_near(graph.laplacian(null_vector(graph)), 0.0)
+
+
+@pytest.mark.parametrize("source", ["labels", "pairs"])
+def test_a_hundred_thousand_points_need_no_square_array(source):
+    n, rng = 100_000, np.random.default_rng(0)
+    if source == "labels":
+        information = SideInformation.from_labels(rng.integers(-1, 5, n), unlabeled=-1)
+    else:
+        pairs = rng.integers(n, size=(200_000, 2))
+        pairs = np.unique(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1), axis=0)
+        information = SideInformation.from_pairs(n, pairs[::2], pairs[1::2])
+    F = rng.standard_normal((n, 3))
+    tracemalloc.start()
+    graph = information.graph("complete")
+    form = graph.quadratic(F)
+    image = graph.laplacian(null_vector(graph))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100e6
+    assert np.abs(image).max() < 1e-14
+    assert np.linalg.eigvalsh(form)[0] > 0
+    np.testing.assert_allclose(form, F.T @ F, rtol=0, atol=0.02 * n)  # S is nearly the identity
+
+
+def _block(seed, n):
+    return np.random.default_rng(seed).standard_normal((n, 3))
+
+
+LABELS = [0, 2, 2, -1, 1, 0, 1, -1]
+
+
+SIMILAR, DISSIMILAR = [(0, 1), (3, 4), (1, 6)], [(0, 3), (5, 1)]
+
+
+KNOWN = {
+    "labels": (SideInformation.from_labels(LABELS), naive.target_of_labels(LABELS)),
+    "pairs": (
+        SideInformation.from_pairs(8, SIMILAR, DISSIMILAR),
+        naive.target_of_pairs(8, SIMILAR, DISSIMILAR),
+    ),
+}
+
+
+every_known = pytest.mark.parametrize(("information", "T"), KNOWN.values(), ids=KNOWN.keys())
+
+
+seeds = st.integers(0, 10**6)
+
+
+def symmetric(seed, n=8):
+    matrix = np.random.default_rng(seed).standard_normal((n, n))
+    return matrix + matrix.T
+
+
+def part(K, T, graph):
+    """The block of K and T on the members of the graph."""
+    rows = naive.known_points(T) if graph == "labeled" else range(len(T))
+    block = np.ix_(rows, rows)
+    return K[block], T[block]
+
+
+# the loss
+
+
+@every_known
+@every_kind
+@pytest.mark.parametrize("beta", [0.3, 1.0, 4.0])
+def test_the_loss_is_half_the_sum_over_edges(information, T, kind, beta):
+    """Eq. 10 with the factor that it lacks."""
+    K = symmetric(0)
+    loss = scg_loss(K, information, beta=beta, graph=kind)
+    assert loss == pytest.approx(naive.loss_over_edges(*part(K, T, kind), beta), rel=1e-12)
+
+
+@every_known
+def test_alignment_with_side_information_looks_at_known_points_only(information, T):
+    K, rows = symmetric(3), naive.known_points(T)
+    block = np.ix_(rows, rows)
+    expected = naive.alignment(K[block], T[block])
+    assert kernel_alignment(K, information) == pytest.approx(expected, abs=1e-14)
+    changed = K.copy()
+    for row in set(range(8)) - set(rows):
+        changed[row] = changed[:, row] = 77.0
+    assert kernel_alignment(changed, information) == pytest.approx(expected, abs=1e-14)
+
+
+# refusals
+
+
+@pytest.mark.parametrize(
+    ("y", "options", "said"),
+    [
+        ([-1, -1], {}, "expected some labelled points, got -1 for all"),
+        ([2, 2, 2], {}, "got only one class: 2 for all 3 labelled points"),
+        ([0.0, 1.0, 0.5], {}, "expected class labels, got the real number 0.5 in y at 2"),
+        (["a", "b", -1], {}, "expected labels of one type, got text and -1"),
+        ([[0], [1]], {}, "expected y of shape (n_samples,), n_samples >= 1, got (2, 1)"),
+        ([0, 1, 1], {"unlabeled": (0,)}, "expected unlabeled to be one value, got"),
+    ],
+)
+def test_unsuitable_labels_are_refused(y, options, said):
+    refused(said, SideInformation.from_labels, y, **options)
+
+
+@pytest.mark.parametrize(
+    ("n", "pairs", "said"),
+    [
+        (4, {"similar": [(0, 1), (0, 4)]}, "expected row indices from 0 to 3"),
+        (4, {"similar": [(0, 1), (2, -1)]}, "got similar[1] = (2, -1)"),
+        (4, {"dissimilar": [(0, 1), (2, 2)]}, "two points in a pair, got dissimilar[1] = (2, 2)"),
+        (4, {"similar": [(0, 1, 2)]}, "expected similar of shape (n_pairs, 2), got (1, 3)"),
+        (4, {"similar": [(0.0, 1.0)]}, "expected similar to hold integer row indices"),
+        (4, {"similar": [(0, 3), (2, 1)], "dissimilar": [(1, 2)]}, "got (1, 2) as both"),
+        (4, {"similar": [], "dissimilar": None}, "expected some similar or dissimilar"),
+        (1, {"similar": [(0, 1)]}, "expected n_samples >= 2, an integer, got 1"),
+    ],
+)
+def test_unsuitable_pairs_are_refused(n, pairs, said):
+    refused(said, SideInformation.from_pairs, n, **pairs)
+
+
+@pytest.mark.parametrize("information", [known for known, _ in KNOWN.values()], ids=KNOWN)
+def test_unsuitable_graphs_and_matrices_are_refused(information):
+    refused("expected beta > 0, a finite number, got 0.0", information.graph, "labeled", 0.0)
+    refused("expected beta <= 100, as weights are exp(beta)", information.graph, "labeled", 101)
+    refused("expected graph in ['complete', 'labeled'], got 'all'", information.graph, "all")
+    for function in (scg_loss, kernel_alignment):
+        refused("expected kernel values of 8 points", function, np.eye(7), information)
+        refused("expected a symmetric", function, np.triu(np.ones((8, 8))), information)
+    refused("expected gram with some value", kernel_alignment, np.zeros((8, 8)), information)
+    refused("a target of shape (3, 3), as gram", kernel_alignment, np.eye(3), np.eye(4))

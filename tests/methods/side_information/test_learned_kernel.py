@@ -1,17 +1,15 @@
-"""Machines on learned kernels: the kernel is learned where the machine is fitted, only there."""
+"""Estimators on learned kernels: the kernel is learned with the estimator, in every fold."""
 
 import pickle
-import tracemalloc
 
+import joblib
 import numpy as np
-import pandas as pd
 import pytest
-import scipy.sparse
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -19,7 +17,6 @@ from sklearn.svm import SVC, SVR
 
 from pliant import (
     DANKClassifier,
-    DANKRegressor,
     LearnedKernelClassifier,
     LearnedKernelRegressor,
     LogDetLearner,
@@ -29,8 +26,9 @@ from pliant import (
     TKLClassifier,
     TKLRegressor,
 )
+from pliant.comparison.run.sharing import RecentResults
 from pliant.kernels import Gaussian
-from pliant.methods.side_information.information import SideInformation
+from pliant.methods.side_information import learned_kernel
 from pliant.persistence import load_model, save_model
 from tests.methods.side_information.test_scg import assert_close, data
 
@@ -44,6 +42,8 @@ LEARNERS = {
     "osk": OrderSpectralLearner(n_components=20),
     "ldk": LogDetLearner(max_pairs=50, tol=0.1, random_state=0),
 }
+
+
 every_learner = pytest.mark.parametrize("name", LEARNERS)
 
 
@@ -89,17 +89,6 @@ def test_the_machine_sees_the_learned_kernel_of_the_labelled_points(name, labels
     np.testing.assert_array_equal(model.classes_, [0, 1, 2])
 
 
-def test_the_variance_in_feature_space_is_one():
-    X, y = data()
-    for strength in (1e-2, 1e6):
-        model = LearnedKernelClassifier(SCGLogDetLearner(strength=strength)).fit(X, y)
-        gram = model.kernel_(model.support_vectors_)
-        assert gram.diagonal().mean() - gram.mean() == pytest.approx(1.0, abs=1e-6)
-        bare = LearnedKernelClassifier(SCGLogDetLearner(strength=strength), unit_variance=False)
-        assert bare.fit(X, y).scale_ == 1.0
-        assert_close(bare.kernel_(X), bare.learner_.kernel_(X), 0)
-
-
 @pytest.mark.timeout(30, method="thread")  # nothing else ends a loop in C
 @pytest.mark.parametrize("fill", [0.0, 0.1, 1.0, 1e8])
 @pytest.mark.parametrize("kernel", ["linear", "gaussian"])
@@ -112,67 +101,6 @@ def test_equal_points_have_a_scale_all_the_same(kernel, fill):
     assert set(model.predict(X)) <= {0, 1}
 
 
-@every_learner
-def test_an_answer_does_not_depend_on_its_batch(name):
-    X, y = data()
-    learner = LEARNERS[name]
-    model = LearnedKernelClassifier(learner, unlabeled=-1).fit(given_points(learner, X), partial(y))
-    new = np.random.default_rng(1).standard_normal((8, 3))
-    if "precomputed" in name:
-        new = Gaussian(0.3)(new, X)
-    whole = model.decision_function(new)
-    assert_close(np.concatenate([model.decision_function(x[None]) for x in new]), whole, 1e-9)
-    assert_close(model.decision_function(new[::-1]), whole[::-1], 1e-9)
-
-
-def test_many_new_points_go_by_blocks(monkeypatch):
-    X, y = data()
-    model = LearnedKernelClassifier(SCGLogDetLearner(strength=1.0)).fit(X, y)
-    new = np.random.default_rng(1).standard_normal((50, 3))
-    whole = model.decision_function(new)
-    monkeypatch.setattr("pliant.core.blocks.BLOCK_ENTRIES", 300)
-    assert_close(model.decision_function(new), whole, 1e-12)
-    np.testing.assert_array_equal(model.predict(new), model.predict(new.tolist()))
-
-
-def test_the_order_of_the_rows_does_not_matter():
-    X, y = data()
-    order = np.random.default_rng(3).permutation(40)
-    one = LearnedKernelClassifier(SCGLogDetLearner(strength=1.0)).fit(X, y)
-    two = LearnedKernelClassifier(SCGLogDetLearner(strength=1.0)).fit(X[order], y[order])
-    assert_close(two.kernel_(X), one.kernel_(X), 1e-9)
-    assert two.scale_ == pytest.approx(one.scale_, rel=1e-9)
-
-
-# -- cross-validation -------------------------------------------------------------------------
-
-
-def test_cross_validation_learns_the_kernel_again_in_every_fold():
-    X, y = load_iris(return_X_y=True)
-    Spy.seen.clear()
-    folds = StratifiedKFold(3)
-    cross_val_score(LearnedKernelClassifier(Spy(strength=1.0)), X, y, cv=folds)
-    assert len(Spy.seen) == 3
-    for (points, labels, _), (train, _) in zip(Spy.seen, folds.split(X, y), strict=True):
-        np.testing.assert_array_equal(points, X[train])
-        np.testing.assert_array_equal(labels, y[train])
-
-
-def test_a_search_over_strengths_learns_for_each_of_them():
-    X, y = load_iris(return_X_y=True)
-    Spy.seen.clear()
-    grid = {"learner__strength": [1.0, 100.0], "machine__C": [1.0, 10.0]}
-    model = LearnedKernelClassifier(Spy(), SVC(kernel="precomputed"))
-    search = GridSearchCV(model, grid, cv=StratifiedKFold(2)).fit(X, y)
-    fits = [(len(points), strength) for points, _, strength in Spy.seen]
-    assert len(fits) == 2 * 2 * 2 + 1
-    assert {strength for _, strength in fits[:-1]} == {1.0, 100.0}
-    assert {n for n, _ in fits[:-1]} == {75}
-    assert fits[-1] == (150, search.best_params_["learner__strength"])
-    assert search.best_score_ > 0.93
-    assert search.predict(X[:3]).tolist() == [0, 0, 0]
-
-
 def test_held_out_labels_do_not_reach_the_kernel():
     """Labels that mean nothing score by chance, however strongly the kernel is bent to them."""
     rng = np.random.default_rng(0)
@@ -180,105 +108,6 @@ def test_held_out_labels_do_not_reach_the_kernel():
     model = LearnedKernelClassifier(SCGLogDetLearner(strength=1e5), SVC(kernel="precomputed", C=10))
     assert model.fit(X, y).score(X, y) > 0.85
     assert cross_val_score(model, X, y, cv=4).mean() < 0.65
-
-
-def test_one_kernel_is_learned_for_one_fit(monkeypatch):
-    """Neither the base kernel's matrix nor the learned one is made over and over."""
-    seen = []
-    original = Gaussian._gram
-    monkeypatch.setattr(
-        Gaussian, "_gram", lambda self, X, Y: seen.append(len(X) * len(Y)) or original(self, X, Y)
-    )
-    X, y = data(200)
-    LearnedKernelClassifier(SCGLogDetLearner(Gaussian(0.5), strength=1.0)).fit(X, y)
-    assert sum(seen) <= 200 * 200
-    seen.clear()
-    y[50:] = -1
-    y[:3] = [0, 1, 2]
-    LearnedKernelClassifier(SCGLogDetLearner(Gaussian(0.5), strength=1.0), unlabeled=-1).fit(X, y)
-    assert sum(seen) <= 50 * 50
-
-
-def test_unlabelled_points_cost_no_memory():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((6000, 2))
-    y = np.full(6000, -1)
-    y[:60] = (X[:60, 0] > 0).astype(int)
-    model = LearnedKernelClassifier(SCGLogDetLearner(strength=1.0), unlabeled=-1)
-    tracemalloc.start()
-    model.fit(X, y)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 20e6  # the matrix of all points would take 288e6
-
-
-def test_the_learned_matrix_is_not_copied_more_often_than_needed():
-    n = 1500
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((n, 2))
-    y = (X[:, 0] > 0).astype(int)
-    model = LearnedKernelClassifier(
-        SCGLogDetLearner(strength=1.0), SVC(kernel="precomputed", C=1.0)
-    )
-    tracemalloc.start()
-    model.fit(X, y)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 8.5 * 8 * n * n
-
-
-def test_a_precomputed_matrix_is_sliced_on_both_sides():
-    X, y = load_iris(return_X_y=True)
-    by_matrix = LearnedKernelClassifier(SCGLogDetLearner("precomputed", strength=1.0))
-    by_points = LearnedKernelClassifier(SCGLogDetLearner(Gaussian(0.2), strength=1.0))
-    scores = cross_val_score(by_matrix, Gaussian(0.2)(X), y, cv=3)
-    np.testing.assert_allclose(scores, cross_val_score(by_points, X, y, cv=3))
-
-
-# -- labels -----------------------------------------------------------------------------------
-
-
-CLASS_NAMES = {
-    "text": (np.array(["b", "a", "c"]), "?"),
-    "objects": (np.array(["b", "a", "c"], dtype=object), "?"),
-    "numbers": (np.array([7, -3, 100]), -1),
-    "-1 is a class": (np.array([7, -1, 100]), 0),
-    "real numbers": (np.array([1.0, 5.0, 2.0]), -1.0),
-    "all known": (np.array([-1, 0, 1]), None),
-}
-
-
-@pytest.mark.parametrize("names", CLASS_NAMES)
-@pytest.mark.parametrize("container", ["array", "list", "series"])
-def test_classes_may_have_any_names(names, container):
-    X, y = data()
-    kinds, unknown = CLASS_NAMES[names]
-    known = np.arange(40) % 4 > 0 if unknown is not None else np.ones(40, dtype=bool)
-    labels = kinds[y].astype(object)
-    labels[~known] = unknown
-    labels = np.array(labels.tolist(), dtype=kinds.dtype)
-    codes = np.where(known, y, -1)
-    taken = {"array": labels, "list": labels.tolist(), "series": pd.Series(labels)}[container]
-    model = LearnedKernelClassifier(SCGLogDetLearner(strength=1.0), unlabeled=unknown).fit(X, taken)
-    assert sorted(model.classes_.tolist()) == model.classes_.tolist() == sorted(kinds.tolist())
-    twin = LearnedKernelClassifier(SCGLogDetLearner(strength=1.0), unlabeled=-1).fit(X, codes)
-    assert_close(model.kernel_(X), twin.kernel_(X), 1e-12)
-    np.testing.assert_array_equal(model.predict(X), kinds[twin.predict(X)])
-
-
-def test_minus_one_and_plus_one_are_classes_unless_told_otherwise():
-    X, y = data()
-    signs = np.where(y > 0, 1, -1)
-    model = LearnedKernelClassifier(SCGLogDetLearner(strength=1.0)).fit(X, signs)
-    np.testing.assert_array_equal(model.classes_, [-1, 1])
-    with pytest.raises(ValueError, match="two classes"):
-        LearnedKernelClassifier(SCGLogDetLearner(strength=1.0), unlabeled=-1).fit(X, signs)
-
-
-def test_what_is_unknown_is_said_in_one_place():
-    X, y = data()
-    with pytest.raises(ValueError, match=r"unlabeled.*LearnedKernelClassifier.*unlabeled=-1"):
-        LearnedKernelClassifier(SCGLogDetLearner(strength=1.0, unlabeled=-1)).fit(X, partial(y))
 
 
 # -- other machines and learners --------------------------------------------------------------
@@ -312,33 +141,6 @@ def test_any_estimator_with_a_kernel_is_a_learner(learner):
     assert model.score(X, y) > 0.7
 
 
-def test_probabilities_are_there_if_the_machine_has_them():
-    X, y = data()
-    model = LearnedKernelClassifier(SCGLogDetLearner(strength=1.0))
-    for each in (model, clone(model).fit(X, y)):
-        assert not hasattr(each, "predict_proba")
-        assert hasattr(each, "decision_function")
-
-
-class Proba(SVC):
-    """A machine with probabilities and without decision values."""
-
-    @property
-    def decision_function(self):
-        raise AttributeError("this machine has none")
-
-    @property
-    def predict_proba(self):
-        return lambda K: np.full((len(K), 3), 1 / 3)
-
-
-def test_methods_are_those_of_the_machine():
-    X, y = data()
-    model = LearnedKernelClassifier(SCGLogDetLearner(strength=1.0), Proba(kernel="precomputed"))
-    assert not hasattr(model, "decision_function")
-    np.testing.assert_array_equal(model.fit(X, y).predict_proba(X), np.full((40, 3), 1 / 3))
-
-
 @pytest.mark.parametrize(
     ("learner", "machine", "error", "message"),
     [
@@ -360,129 +162,6 @@ def test_parts_that_do_not_fit_are_refused(learner, machine, error, message):
         model.fit(X, y)
     with pytest.raises(NotFittedError):
         model.predict(X)
-
-
-@pytest.mark.parametrize("seed", [-1, np.array([1.0, 2.0]), "abc"])
-@pytest.mark.parametrize("kind", [LearnedKernelClassifier, LearnedKernelRegressor])
-@pytest.mark.parametrize("learner", [None, SVC(), OrderSpectralLearner()])
-def test_a_bad_random_state_is_refused_whatever_takes_it(kind, learner, seed):
-    X, y = data()
-    with pytest.raises(ValueError, match="expected random_state None, a RandomState, or an int"):
-        kind(learner, random_state=seed).fit(X, y)
-
-
-def test_an_error_of_an_estimator_from_elsewhere_names_it_and_the_values():
-    X, y = data()
-    message = r"learner that can be fitted .*, got SVC\(\), which raised ValueError: The "
-    with pytest.raises(ValueError, match=message):
-        LearnedKernelClassifier(SVC()).fit(X * 1e200, y)
-    learner, machine = SCGLogDetLearner("precomputed", strength=1.0), SVC(kernel="precomputed")
-    model = LearnedKernelClassifier(learner, machine, unit_variance=False)
-    message = r"to take kernel values up to \d.*e\+30\d, got SVC\(kernel=.*, which raised"
-    with pytest.raises(ValueError, match=message):
-        model.fit(1e304 * Gaussian(0.3)(X), y)
-
-
-def test_a_learner_that_is_a_machine_on_a_matrix_is_refused_in_plain_words():
-    X, y = data()
-    y = (y > 0).astype(int)
-    model = LearnedKernelClassifier(DANKClassifier("precomputed", extension="none"))
-    with pytest.raises((TypeError, ValueError), match=r"precomputed|square"):
-        model.fit(Gaussian(0.3)(X), y)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "labels", "message"),
-    [
-        ({}, np.zeros(40, dtype=int), "two classes"),
-        ({"unlabeled": -1}, np.full(40, -1), "two classes|some labelled"),
-        ({}, np.linspace(0, 1, 40), "Unknown label type"),
-        ({}, np.arange(39), "inconsistent numbers"),
-        ({"unit_variance": "no"}, np.arange(40) % 2, "unit_variance.*'no'"),
-        ({"unlabeled": "?"}, np.array(["a", 1] * 20, dtype=object), "one type, got text and 1"),
-        ({}, np.where(np.arange(40) % 2, np.nan, 1.0), "NaN"),
-        ({}, np.array([None, "a"] * 20, dtype=object), "None"),
-    ],
-)
-def test_bad_labels(parameters, labels, message):
-    X, _ = data()
-    with pytest.raises(ValueError, match=message):
-        LearnedKernelClassifier(SCGLogDetLearner(strength=1.0), **parameters).fit(X, labels)
-
-
-def test_bad_points():
-    X, y = data()
-    model = LearnedKernelClassifier(SCGLogDetLearner(strength=1.0))
-    for points, error, message in (
-        (scipy.sparse.csr_array(X), TypeError, "dense"),
-        (np.where(X > 2.0, np.nan, X), ValueError, "NaN"),
-        (X[:, 0], ValueError, "2D"),
-    ):
-        with pytest.raises(error, match=message):
-            model.fit(points, y)
-    model.fit(X, y)
-    with pytest.raises(ValueError, match="3 features"):
-        model.predict(X[:, :2])
-    with pytest.raises(TypeError, match="dense"):
-        model.predict(scipy.sparse.csr_array(X))
-
-
-@pytest.mark.parametrize("where", ["learner", "machine"])
-def test_a_fit_that_is_broken_off_leaves_nothing_half_done(monkeypatch, where):
-    X, y = data()
-    model = LearnedKernelClassifier(SCGLogDetLearner(strength=1.0)).fit(X, y)
-
-    def broken(*args, **kwargs):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr({"learner": SCGLogDetLearner, "machine": SVC}[where], "fit", broken)
-    monkeypatch.setattr(SideInformation, "graph", broken if where == "learner" else None)
-    if where == "machine":
-        monkeypatch.undo()
-        monkeypatch.setattr(SVC, "fit", broken)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X[:20], y[:20])
-    assert not [name for name in vars(model) if name.endswith("_")]
-    with pytest.raises(NotFittedError):
-        model.predict(X)
-
-
-def test_parts_stay_as_they_are():
-    X, y = data()
-    learner, machine = SCGLogDetLearner(), SVC(kernel="precomputed")
-    model = LearnedKernelClassifier(learner, machine, unlabeled=-1, random_state=0).fit(X, y)
-    assert (model.learner, model.machine) == (learner, machine)
-    assert not [name for part in (learner, machine) for name in vars(part) if name.endswith("_")]
-    assert learner.get_params() == SCGLogDetLearner().get_params()
-    K = Gaussian(0.3)(X)
-    kept = K.copy()
-    LearnedKernelClassifier(SCGLogDetLearner("precomputed", strength=1.0)).fit(K, y)
-    np.testing.assert_array_equal(K, kept)
-
-
-def test_the_random_state_reaches_the_learner():
-    X, y = data()
-    learner = SCGLogDetLearner(strength=1.0, n_landmarks=8)
-    one, two, other = (
-        LearnedKernelClassifier(learner, random_state=seed).fit(X, y).decision_function(X)
-        for seed in (0, 0, 1)
-    )
-    assert one.tobytes() == two.tobytes()
-    assert one.tobytes() != other.tobytes()
-    LearnedKernelClassifier(OrderSpectralLearner(), random_state=0).fit(X, y)  # which takes none
-
-
-def test_tables_pipelines_and_copies():
-    X, y = data()
-    table = pd.DataFrame(X, columns=["a", "b", "c"])
-    model = make_pipeline(StandardScaler(), LearnedKernelClassifier(SCGLogDetLearner(strength=1.0)))
-    scores = model.fit(table, y).decision_function(table)
-    assert list(model.feature_names_in_) == ["a", "b", "c"]
-    bare = LearnedKernelClassifier(SCGLogDetLearner(strength=1.0)).fit(table, y)
-    assert list(bare.feature_names_in_) == ["a", "b", "c"]
-    copy = pickle.loads(pickle.dumps(model))
-    assert copy.decision_function(table).tobytes() == scores.tobytes()
-    assert repr(clone(model)) == repr(model)
 
 
 # -- regression -------------------------------------------------------------------------------
@@ -519,19 +198,6 @@ def test_a_regressor_that_learns_a_kernel_gets_the_targets_themselves():
     assert_close(model.kernel_(X) / model.scale_, clone(learner).fit(X, y).kernel_(X), 1e-12)
 
 
-@pytest.mark.parametrize(
-    "machine",
-    [KernelRidge(kernel="precomputed"), SVR(kernel="precomputed"), DANKRegressor("precomputed")],
-)
-def test_any_regressor_on_kernel_values_will_do(machine):
-    X, _ = data()
-    if isinstance(machine, DANKRegressor):
-        machine.set_params(extension="none")
-    model = LearnedKernelRegressor(SCGLogDetLearner(strength=1.0), machine).fit(X, targets(X))
-    assert model.predict(X[:7]).shape == (7,)
-    assert not hasattr(model, "decision_function")
-
-
 def test_cross_validation_of_a_regression_learns_again():
     X, _ = data(60)
     y = targets(X)
@@ -544,103 +210,125 @@ def test_cross_validation_of_a_regression_learns_again():
         assert np.bincount(codes).max() - np.bincount(codes).min() <= 2
 
 
-@pytest.mark.parametrize(
-    ("parameters", "y", "message"),
-    [
-        ({"n_bins": 1}, np.arange(40.0), "n_bins >= 2"),
-        ({"n_bins": 2.5}, np.arange(40.0), "integer, got 2.5"),
-        ({}, np.ones(40), "targets that vary.*got 1 for all"),
-        ({}, np.full(40, -3.0), "got -3 for all"),
-        ({"unit_variance": 1.5}, np.arange(40.0), "unit_variance"),
-    ],
-)
-def test_bad_regressions(parameters, y, message):
-    X, _ = data()
-    with pytest.raises(ValueError, match=message):
-        LearnedKernelRegressor(SCGLogDetLearner(strength=1.0), **parameters).fit(X, y)
-
-
-def test_a_regression_wants_a_regressor():
-    X, _ = data()
-    model = LearnedKernelRegressor(SCGLogDetLearner(strength=1.0), SVC(kernel="precomputed"))
-    with pytest.raises(TypeError, match="to be a regressor, got SVC"):
-        model.fit(X, targets(X))
-
-
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-@pytest.mark.parametrize("others", [1, 10])
-def test_many_equal_targets_are_one_class(sign, others):
-    X, _ = data()
-    y = sign * np.r_[np.arange(1.0, others + 1.0), np.zeros(40 - others)]
-    model = LearnedKernelRegressor(SCGLogDetLearner(strength=1.0)).fit(X, y)
-    codes = model.learner_.classes_
-    assert len(codes) >= 2
-    assert np.isfinite(model.predict(X)).all()
-
-
-# -- files ------------------------------------------------------------------------------------
-
-
-SAVED = {
-    "pliant's machine": LearnedKernelClassifier(
-        SCGLogDetLearner(strength=1.0), DANKClassifier("precomputed", extension="none")
-    ),
-    "a search for the strength": LearnedKernelClassifier(
-        SCGLogDetLearner(), DANKClassifier("precomputed", extension="none"), random_state=0
-    ),
-    "landmarks": LearnedKernelClassifier(
-        SCGLogDetLearner(strength=1.0, n_landmarks=9),
-        DANKClassifier("precomputed", extension="none"),
-    ),
-    "osk": LearnedKernelClassifier(
-        OrderSpectralLearner(), DANKClassifier("precomputed", extension="none")
-    ),
-    "ridge": LearnedKernelRegressor(SCGLogDetLearner(strength=1.0)),
-    "ridge on a matrix": LearnedKernelRegressor(SCGLogDetLearner("precomputed", strength=1.0)),
-    "ldk": LearnedKernelRegressor(LogDetLearner(max_pairs=50, tol=0.1)),
-}
-
-
-@pytest.mark.parametrize("name", SAVED)
-def test_a_model_file_keeps_the_answers(tmp_path, name):
-    X, y = data()
-    model = clone(SAVED[name])
-    points = given_points(model.learner, X)
-    model.fit(points, y if isinstance(model, LearnedKernelClassifier) else targets(X))
-    path = tmp_path / "m.skops"
-    save_model(model, path)
-    loaded = load_model(path).model
-    assert loaded.predict(points).tobytes() == model.predict(points).tobytes()
-    assert vars(loaded).keys() == vars(model).keys()
-    assert loaded.kernel_(model.support_vectors_).tobytes() == (
-        model.kernel_(model.support_vectors_).tobytes()
+def machine_on(learner, memory=None, C=3.0):
+    return LearnedKernelClassifier(
+        learner, SVC(kernel="precomputed", C=C), unlabeled=-1, random_state=0, memory=memory
     )
 
 
-def test_a_machine_that_a_file_cannot_hold_says_so_when_it_is_saved(tmp_path):
+def answers(model, X):
+    parts = (model.decision_function(X), model.scale_, model.kernel_(X, model.support_vectors_))
+    return [np.asarray(part).tobytes() for part in parts]
+
+
+@pytest.fixture
+def learned(monkeypatch):
+    """The learners that learned something, in a list."""
+    seen = []
+    original = learned_kernel.fit_learner
+
+    def spy(learner, *rest):
+        seen.append(learner)
+        return original(learner, *rest)
+
+    spy.__module__, spy.__qualname__ = original.__module__, original.__qualname__
+    monkeypatch.setattr(learned_kernel, "fit_learner", spy)
+    return seen
+
+
+def memories(path):
+    """Memories of each kind, of which none knows what another one holds."""
+    return {
+        "folder": str(path / "folder"),
+        "joblib": joblib.Memory(path / "joblib", verbose=0),
+        "in memory": RecentResults(),
+    }
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_machines_are_the_same_with_and_without(name, tmp_path):
+    learner = LEARNERS[name]
     X, y = data()
-    model = LearnedKernelClassifier(SCGLogDetLearner(strength=1.0)).fit(X, y)
-    with pytest.raises(ModelFileError, match=r"expected kernel in .*, got 'precomputed'"):
+    X = given_points(learner, X)
+    places = memories(tmp_path)
+    for known in (y, np.where(np.arange(len(y)) % 3, y, -1)):
+        for C in (3.0, 0.1):
+            plain = machine_on(learner, C=C).fit(X, known)
+            for place, memory in places.items():
+                other = machine_on(learner, memory, C).fit(X, known)
+                assert answers(other, X) == answers(plain, X), place
+                assert vars(other.learner_).keys() == vars(plain.learner_).keys(), place
+
+
+def test_only_what_the_kernel_depends_on_makes_it_learned_again(learned):
+    X, y = data()
+    model = machine_on(LEARNERS["scg"], RecentResults()).fit(X, y)
+
+    def learns(X=X, y=y, **settings):
+        before = len(learned)
+        clone(model).set_params(**settings).fit(X, y)
+        return len(learned) - before
+
+    assert len(learned) == 1
+    assert learns() == 0
+    assert learns(machine__C=0.5) == 0
+    assert learns(machine=DANKClassifier("precomputed", extension="none")) == 0
+    assert learns(X=X.tolist(), y=y.tolist()) == 0
+    assert learns(y=np.array(["a", "b", "c"])[y]) == 0
+    assert learns(learner__strength=11.0) == 1
+    assert learns(random_state=1) == 1
+    assert learns(learner__kernel=Gaussian(0.1)) == 1
+    assert learns(X=X[:-1], y=y[:-1]) == 1
+    assert learns(X=X[::-1], y=y[::-1]) == 1
+    assert learns(X=np.nextafter(X, 9.0)) == 1
+    assert learns(y=np.where(np.arange(len(y)) == 3, -1, y)) == 1
+    assert learns(learner=OrderSpectralLearner()) == 1
+    assert learns(learner__strength=11.0) == 0
+
+
+def test_a_fitted_machine_travels_without_its_memory(tmp_path):
+    X, y = data()
+    model = machine_on(LEARNERS["scg"], str(tmp_path / "kernels"))
+    assert pickle.loads(pickle.dumps(model)).memory == str(tmp_path / "kernels")
+    model.set_params(machine=DANKClassifier("precomputed", extension="none")).fit(X, y)
+    copy = pickle.loads(pickle.dumps(model))
+    save_model(model, tmp_path / "m.skops")
+    assert str(tmp_path).encode() not in (tmp_path / "m.skops").read_bytes()
+    for other in (copy, load_model(tmp_path / "m.skops").model):
+        assert other.memory is None
+        assert answers(other, X) == answers(model, X)
+    assert model.memory == str(tmp_path / "kernels")
+    assert clone(model).memory == str(tmp_path / "kernels")
+
+
+def test_a_file_with_a_memory_is_refused(tmp_path, monkeypatch):
+    """A pickle would be read from the folder that a stranger names."""
+    X, y = data()
+    machine = DANKClassifier("precomputed", extension="none")
+    model = LearnedKernelClassifier(LEARNERS["scg"], machine, memory=str(tmp_path)).fit(X, y)
+    monkeypatch.setattr(learned_kernel.BaseLearnedKernel, "__getstate__", lambda m: vars(m))
+    with pytest.raises(ModelFileError, match="expected memory=None, which a file does not keep"):
         save_model(model, tmp_path / "m.skops")
-    assert list(tmp_path.iterdir()) == []
 
 
-FORGERIES = {
-    "scale": lambda m: setattr(m, "scale_", -1.0),
-    "scale, text": lambda m: setattr(m, "scale_", "1"),
-    "support": lambda m: setattr(m, "support_vectors_", m.support_vectors_[:-1]),
-    "support, nan": lambda m: setattr(m, "support_vectors_", np.nan * m.support_vectors_),
-    "learner": lambda m: setattr(m, "learner_", 3.0),
-    "kernel": lambda m: setattr(m.learner_, "kernel_", None),
-    "Q": lambda m: setattr(m.learner_.kernel_, "matrix", m.learner_.kernel_.matrix[:2]),
-    "machine": lambda m: setattr(m, "machine_", None),
-}
-
-
-@pytest.mark.parametrize("forge", FORGERIES)
-def test_attributes_that_do_not_belong_together_are_refused(tmp_path, forge):
-    X, _ = data()
-    model = LearnedKernelRegressor(SCGLogDetLearner(strength=1.0)).fit(X, targets(X))
-    FORGERIES[forge](model)
-    with pytest.raises(ModelFileError):
-        save_model(model, tmp_path / "m.skops")
+def test_unsuitable_targets_and_attributes_are_refused():
+    X, y = data()
+    for parameters, labels, message in [
+        ({}, np.zeros(40, dtype=int), "two classes"),
+        ({"unlabeled": -1}, np.full(40, -1), "two classes"),
+        ({}, np.linspace(0, 1, 40), "Unknown label type"),
+        ({"memory": 3}, y, "'memory' should be None, a string or"),
+        ({"random_state": "abc"}, y, "expected random_state"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            LearnedKernelClassifier(SCGLogDetLearner(strength=1.0), **parameters).fit(X, labels)
+    model = LearnedKernelRegressor(SCGLogDetLearner(strength=1.0))
+    with pytest.raises(ValueError, match=r"targets that vary.*got 1 for all"):
+        model.fit(X, np.ones(40))
+    with pytest.raises(TypeError, match="to be a regressor, got SVC"):
+        clone(model).set_params(machine=SVC(kernel="precomputed")).fit(X, targets(X))
+    for name, value in [("scale_", -1.0), ("learner_", 3.0), ("machine_", None)]:
+        model.fit(X, targets(X))
+        setattr(model, name, value)
+        with pytest.raises((ValueError, TypeError)):
+            model._check_loaded()

@@ -1,11 +1,13 @@
-"""The neighbour graph, its eigenvectors and null space, and its links to new points."""
+"""Neighbour graphs, their eigenvectors, and the kernels made of these."""
 
 import numpy as np
 import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
 
+from pliant.kernels import NeighborGraphKernel, SpectralKernel
 from pliant.methods.side_information import neighbor_graph
 from pliant.methods.side_information.neighbor_graph import NeighborGraph, links
 from tests.reference import naive_spectral as naive
@@ -42,20 +44,6 @@ def test_the_graph_is_that_of_its_definition(k, block, monkeypatch):
     np.testing.assert_allclose(graph.radii, np.sort(distance, axis=1)[:, k], rtol=1e-14)
 
 
-def test_of_equally_near_points_the_first_are_neighbours():
-    """On a grid: every point has exactly k nearest ones."""
-    X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0]])
-    expected = np.zeros((5, 5))
-    for i, j in [(0, 1), (1, 2), (2, 3), (3, 4)]:
-        expected[i, j] = expected[j, i] = 1.0
-    np.testing.assert_array_equal(NeighborGraph(X, 1).weights.toarray(), expected)
-
-
-def test_distances_that_overflow_are_refused():
-    with pytest.raises(ValueError, match=r"expected finite distances .* got inf; scale"):
-        NeighborGraph(np.array([[0.0], [1e200], [-1e200]]), 2)
-
-
 @pytest.mark.parametrize("sizes", [(30,), (8, 20, 6), (4, 4, 4, 4)])
 def test_the_null_space_is_one_vector_per_component_the_largest_first(sizes):
     graph = NeighborGraph(clusters(*sizes), 3)
@@ -86,13 +74,6 @@ def check_eigenvectors(graph, r, drop_null):
 @pytest.mark.parametrize("sizes", [(30,), (8, 16, 6), (6, 6, 6, 6, 6)])
 def test_eigenvectors_are_those_of_the_laplacian(sizes, r, drop_null):
     check_eigenvectors(NeighborGraph(clusters(*sizes), 3), r, drop_null)
-
-
-@pytest.mark.parametrize("drop_null", [False, True])
-def test_components_of_two_points_have_an_eigenvector_each(drop_null):
-    X = np.array([[0.0], [1.0], [10.0], [11.0]])
-    found = NeighborGraph(X, 1).smoothest(9, drop_null=drop_null)
-    np.testing.assert_allclose(found.values, [2.0, 2.0] if drop_null else [0, 0, 2, 2], atol=1e-14)
 
 
 @pytest.mark.parametrize("drop_null", [False, True])
@@ -147,7 +128,130 @@ def test_a_new_point_is_linked_as_the_graph_would_link_it(seed, k):
     np.testing.assert_array_equal(linked[0], whole[-1, :-1] > 0)
 
 
-def test_a_far_point_is_linked_to_its_nearest_ones_only():
-    X = cloud(30)
-    linked = links(np.full((1, 3), 1e6), X, NeighborGraph(X, 4).radii, 4)
-    assert linked.sum() == 4
+X = np.random.default_rng(0).standard_normal((25, 3))
+
+
+NEW = np.random.default_rng(1).standard_normal((8, 3))
+
+
+K_NEAREST = 4
+
+
+def kernel_on(points=X, r=10, drop_null=False, seed=0):
+    graph = NeighborGraph(points, K_NEAREST)
+    found = graph.smoothest(r, drop_null=drop_null)
+    spectrum = np.random.default_rng(seed).random(len(found.values))
+    return SpectralKernel(
+        points, found.vectors, found.values, spectrum, K_NEAREST, graph.radii, graph.degrees
+    )
+
+
+def test_at_its_points_it_is_the_sum_of_the_eigenvectors():
+    kernel = kernel_on()
+    expected = (kernel.vectors * kernel.spectrum) @ kernel.vectors.T
+    np.testing.assert_allclose(kernel(X), expected, atol=1e-14)
+    np.testing.assert_allclose(kernel.diag(X), np.diagonal(expected), atol=1e-14)
+    np.testing.assert_array_equal(kernel.eigenfunctions(X), kernel.vectors)
+
+
+def test_a_point_is_recognised_bit_for_bit():
+    kernel = kernel_on(np.where(np.abs(X) < 0.2, 0.0, X))
+    points = kernel.points
+    np.testing.assert_array_equal(kernel.eigenfunctions(points * 1.0), kernel.vectors)
+    minus = np.where(points == 0.0, -0.0, points)
+    np.testing.assert_array_equal(kernel.eigenfunctions(minus), kernel.vectors)
+    moved = np.nextafter(points, np.inf)
+    assert np.abs(kernel.eigenfunctions(moved) - kernel.vectors).max() > 1e-3
+
+
+def test_new_points_have_the_values_of_the_formula():
+    kernel = kernel_on(r=6)
+    kept = 1.0 - kernel.eigenvalues >= 0.1
+    assert kept.sum() >= 4
+    for x, values in zip(NEW, kernel.eigenfunctions(NEW), strict=True):
+        for v, eigenvalue, value in zip(
+            kernel.vectors.T[kept], kernel.eigenvalues[kept], values[kept], strict=True
+        ):
+            twin = naive.value_at(x, X, K_NEAREST, v, eigenvalue)
+            assert value == pytest.approx(twin, abs=1e-13)
+
+
+def test_eigenvectors_that_cannot_be_extended_are_zero_at_new_points():
+    kernel = kernel_on(r=25)
+    lost = 1.0 - kernel.eigenvalues < 0.1
+    assert lost.any()
+    values = kernel.eigenfunctions(NEW)
+    np.testing.assert_array_equal(values[:, lost], 0.0)
+    assert (np.abs(values[:, ~lost]).max(axis=0) > 0).all()
+    assert np.isfinite(values).all()
+
+
+def points(n=40, d=2, seed=0):
+    return np.random.default_rng(seed).standard_normal((n, d))
+
+
+def by_definition(X, k, epsilon, drop_constant=True):
+    """The twin of the kernel matrix: all eigenvectors of the random walk's Laplacian."""
+    A = naive.adjacency(X, k)
+    D = A.sum(axis=1)
+    values, vectors = np.linalg.eigh(np.eye(len(X)) - A / np.sqrt(np.outer(D, D)))
+    u = vectors / np.sqrt(D)[:, None]
+    first = int(drop_constant)
+    K = (u[:, first:] / (epsilon + values[first:])) @ u[:, first:].T
+    return K / np.diagonal(K).mean()
+
+
+@given(seed=seeds, k=st.integers(1, 8), epsilon=st.floats(1e-4, 10.0))
+@settings(max_examples=40, deadline=None)
+def test_it_is_the_formula(seed, k, epsilon):
+    X = points(25, seed=seed)
+    kernel = NeighborGraphKernel.from_points(X, k, epsilon=epsilon)
+    connected = bool((kernel.eigenvalues > 0).all())
+    K = by_definition(X, k, epsilon, drop_constant=connected)
+    np.testing.assert_allclose(kernel(X), K, atol=1e-8 * np.abs(K).max())
+    assert kernel.diag(X).mean() == pytest.approx(1.0, abs=1e-12)
+    assert np.linalg.eigvalsh(kernel(X))[0] >= -1e-10 * np.abs(K).max()
+
+
+def test_a_new_point_gets_the_mean_of_those_that_it_would_be_linked_to():
+    X, new = points(), points(6, seed=1)
+    kernel = NeighborGraphKernel.from_points(X, 5)
+    radii = np.sort(cdist(X, X), axis=1)[:, 5]
+    u = kernel.eigenfunctions(X)
+    similarity = 1.0 - np.asarray(kernel.eigenvalues)
+    kept = similarity >= 0.1
+    for x, found in zip(new, kernel.eigenfunctions(new), strict=True):
+        distances = np.linalg.norm(X - x, axis=1)
+        linked = (distances < radii) | (distances <= np.sort(distances)[4])
+        expected = np.where(kept, u[linked].mean(axis=0) / np.where(kept, similarity, 1.0), 0.0)
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_points_that_hang_apart_keep_their_component():
+    X = np.concatenate([points(20), points(20, seed=1) + 100.0])
+    kernel = NeighborGraphKernel.from_points(X, 4)
+    assert np.count_nonzero(np.asarray(kernel.eigenvalues) == 0) == 2
+    K = kernel(X)
+    np.testing.assert_allclose(K[:20, 20:], 0.0, atol=1e-12)
+    new = kernel(points(3, seed=2) + 100.0, X)
+    np.testing.assert_allclose(new[:, :20], 0.0, atol=1e-12)
+
+
+def test_unsuitable_points_and_parts_are_refused():
+    for given_points, parameters, said in [
+        (points(5), {}, "more than n_neighbors = 5 distinct points, got 5"),
+        (np.ones((50, 2)), {}, "distinct points, got 1"),
+        (points(), {"epsilon": 0.0}, "epsilon > 0"),
+    ]:
+        with pytest.raises(ValueError, match=said):
+            NeighborGraphKernel.from_points(given_points, **parameters)
+    with pytest.raises(ValueError, match="expected X with 3 features, got 2"):
+        kernel_on()(np.zeros((2, 2)))
+    for changed, said in [
+        ({"vectors": np.ones((24, 10))}, "expected vectors for 25 points, got 24 rows"),
+        ({"spectrum": -np.ones(10)}, "expected spectrum >= 0"),
+        ({"degrees": np.zeros(25)}, "expected degrees > 0"),
+        ({"n_neighbors": 26}, "expected n_neighbors <= 25"),
+    ]:
+        with pytest.raises(ValueError, match=said):
+            kernel_on().set_params(**changed)._check_loaded()

@@ -1,31 +1,218 @@
-"""Order spectral kernels: what is learned, what it is worth, new points, errors."""
-
-import pickle
-import re
+"""Order spectral kernels: weights against a QCQP and a linear program, and the learner."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.datasets import load_digits, make_moons
-from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import cross_val_score
-from sklearn.pipeline import make_pipeline
+from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
 from pliant import OrderSpectralLearner, SideInformation, kernel_alignment, scg_loss
-from pliant.methods.side_information.osk_problem import ORDERS
-from pliant.persistence import load_model, save_model
+from pliant.methods.side_information.order_spectral import (
+    ORDERS,
+    OrderCone,
+    SpectralAlignment,
+    best_vertex,
+    graph_losses,
+)
 from tests.reference import naive_spectral as naive
+from tests.reference import naive_supervision
 
-LOSSES = ("alignment", "scg")
-every_loss = pytest.mark.parametrize("loss", LOSSES)
 every_order = pytest.mark.parametrize("order", ORDERS)
+
+
 seeds = st.integers(0, 2**32 - 1)
 
+
 REFERENCE_X = np.random.default_rng(12345).normal(size=(12, 3))
-REFERENCE_Y = np.array([0, 0, 0, 1, 1, 1, 2, 2, -1, -1, -1, -1])
+
+
+REFERENCE_Y = [0, 0, 0, 1, 1, 1, 2, 2, -1, -1, -1, -1]
+
+
+def orthonormal(n, r, seed):
+    return np.linalg.qr(np.random.default_rng(seed).standard_normal((n, r)))[0]
+
+
+def some_labels(n, seed):
+    y = np.random.default_rng(seed).integers(-1, 3, size=n)
+    y[:3] = [0, 1, 2]
+    return SideInformation.from_labels(y)
+
+
+def some_pairs(n, seed):
+    rng = np.random.default_rng(seed)
+    pairs = np.stack([rng.permutation(n)[:2] for _ in range(n)])
+    pairs = np.unique(np.sort(pairs, axis=1), axis=0)
+    half = len(pairs) // 2
+    return SideInformation.from_pairs(n, pairs[:half], pairs[half:])
+
+
+def random_member(cone, rng):
+    """A mu of the cone, of sum 1, with few or many rays in it."""
+    t = rng.exponential(size=cone.size) * (rng.random(cone.size) < rng.choice([0.2, 1.0]))
+    t[rng.integers(cone.size)] += 0.1
+    mu = cone.rays @ t
+    return mu / mu.sum()
+
+
+def belongs(mu, cone):
+    differences = naive.order_differences(cone.size, cone.order, cone.n_null)
+    assert mu.shape == (cone.size,)
+    assert mu.min() >= 0.0
+    assert (differences @ mu >= 0.0).all()
+    assert mu.sum() == pytest.approx(1.0, abs=1e-14)
+
+
+@every_order
+@pytest.mark.parametrize("n_null", [0, 1, 3, 6])
+def test_the_rays_span_what_the_order_says(order, n_null):
+    cone = OrderCone(6, order, n_null)
+    rays = cone.rays
+    differences = naive.order_differences(6, order, n_null)
+    assert np.linalg.matrix_rank(rays) == 6
+    assert (rays >= 0).all()
+    assert (differences @ rays >= 0).all()
+    inside = np.random.default_rng(0).standard_normal((6, 400))
+    inside = inside[:, (inside >= 0).all(axis=0) & (differences @ inside >= 0).all(axis=0)]
+    assert (np.linalg.solve(rays, inside) >= -1e-12).all()
+
+
+@pytest.mark.parametrize("make", [some_labels, some_pairs])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_alignment_is_that_of_the_matrices(make, seed):
+    V, information = orthonormal(15, 7, seed), make(15, seed)
+    T = information.target()
+    problem = SpectralAlignment.of(V, information)
+    for _ in range(5):
+        mu = random_member(OrderCone(7), np.random.default_rng(seed))
+        twin = naive.alignment(mu, V, T, information.known)
+        assert problem.alignment(mu) == pytest.approx(twin, abs=1e-13)
+
+
+@every_order
+@pytest.mark.parametrize("make", [some_labels, some_pairs])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_best_alignment_is_that_of_the_quadratic_program(order, make, seed):
+    rng = np.random.default_rng(seed)
+    n, r, n_null = int(rng.integers(8, 25)), int(rng.integers(2, 8)), int(rng.integers(0, 3))
+    V, information = orthonormal(n, r, seed), make(n, seed)
+    problem, cone = SpectralAlignment.of(V, information), OrderCone(r, order, n_null)
+    mu = problem.best(cone)
+    belongs(mu, cone)
+    twin = naive.best_alignment(V, information.target(), information.known, order, n_null)
+    assert max(problem.alignment(mu), 0.0) == pytest.approx(twin, abs=1e-6)
+
+
+@every_order
+@given(seed=seeds, pairs=st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_no_other_spectrum_has_a_better_alignment(order, seed, pairs):
+    rng = np.random.default_rng(seed)
+    n, r = int(rng.integers(6, 20)), int(rng.integers(1, 6))
+    V, information = orthonormal(n, r, seed), (some_pairs if pairs else some_labels)(n, seed)
+    problem, cone = SpectralAlignment.of(V, information), OrderCone(r, order, 1)
+    mu = problem.best(cone)
+    belongs(mu, cone)
+    best = problem.alignment(mu)
+    assert -1.0 <= best <= 1.0
+    assert all(problem.alignment(random_member(cone, rng)) <= best + 1e-10 for _ in range(50))
+
+
+@every_order
+@given(seed=seeds)
+@settings(max_examples=25, deadline=None)
+def test_the_least_squares_solution_meets_its_optimality_conditions(order, seed):
+    """t >= 0, gradient H t - c >= 0, and their product zero, for t scaled to be nearest to T."""
+    V, information = orthonormal(20, 8, seed), some_labels(20, seed)
+    problem, cone = SpectralAlignment.of(V, information), OrderCone(8, order, 2)
+    mu = problem.best(cone)
+    G, b, rays = problem.products, problem.agreement, cone.rays
+    mu = mu * max(b @ mu, 0.0) / (mu @ G @ mu)
+    if mu.any():
+        gradient, t = rays.T @ (G @ mu - b), np.linalg.solve(rays, mu)
+        assert gradient.min() >= -1e-9
+        assert t.min() >= -1e-9
+        assert abs(gradient @ t) <= 1e-8
+
+
+@every_order
+@pytest.mark.parametrize("seed", range(20))
+def test_without_a_positive_alignment_the_best_is_an_extreme_ray(order, seed):
+    """With dissimilar pairs only, and vectors of one sign, every alignment is negative."""
+    rng = np.random.default_rng(seed)
+    V = np.abs(orthonormal(10, 4, seed))
+    pairs = np.column_stack(np.triu_indices(10, 1))[rng.permutation(45)[:9]]
+    problem = SpectralAlignment.of(V, SideInformation.from_pairs(10, dissimilar=pairs))
+    cone = OrderCone(4, order, 1)
+    mu = problem.best(cone)
+    belongs(mu, cone)
+    best = problem.alignment(mu)
+    assert best < 0.0
+    rays = [problem.alignment(ray) for ray in cone.rays.T]
+    assert best == pytest.approx(max(rays), abs=1e-14)
+    others = np.random.default_rng(seed).dirichlet(np.ones(4), size=3000) @ cone.rays.T
+    assert max(problem.alignment(each) for each in others) <= best + 1e-12
+
+
+@every_order
+def test_vectors_that_vanish_on_the_known_points_do_no_harm(order):
+    """Then they get no weight, unless the order gives it; with nothing else the first ray is it."""
+    information = SideInformation.from_labels([0, 1, -1, -1, -1])
+    V = np.zeros((5, 3))
+    V[4, 0] = V[3, 1] = 1.0
+    problem = SpectralAlignment.of(V[:, :2], information)
+    mu = problem.best(OrderCone(2, order))
+    np.testing.assert_array_equal(mu, [1.0, 0.0])
+    assert problem.alignment(mu) == 0.0
+    V[:2, 2] = [np.sqrt(0.5), -np.sqrt(0.5)]
+    problem = SpectralAlignment.of(V, information)
+    mu = problem.best(OrderCone(3, order, 1))
+    belongs(mu, OrderCone(3, order, 1))
+    assert problem.alignment(mu) == pytest.approx(1.0, abs=1e-12)
+
+
+@every_order
+def test_200_losses_have_the_minimum_of_the_linear_program(order):
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        r, n_null = int(rng.integers(1, 40)), int(rng.integers(0, 4))
+        losses = rng.random(r) ** rng.choice([0.2, 1.0, 5.0])
+        cone = OrderCone(r, order, min(n_null, r))
+        mu = best_vertex(losses, cone)
+        belongs(mu, cone)
+        twin = naive.least_loss(losses, order, cone.n_null)
+        assert losses @ mu == pytest.approx(twin, abs=1e-9)
+
+
+@given(losses=st.lists(st.floats(0, 2), min_size=1, max_size=30))
+@settings(max_examples=100, deadline=None)
+def test_the_vertex_of_the_strict_order_has_the_smallest_running_mean(losses):
+    losses = np.array(losses)
+    mu = best_vertex(losses, OrderCone(len(losses)))
+    k = np.count_nonzero(mu)
+    np.testing.assert_allclose(mu, np.where(np.arange(len(mu)) < k, 1.0 / k, 0.0), rtol=1e-15)
+    means = [np.mean(losses[:i]) for i in range(1, len(losses) + 1)]
+    assert means[k - 1] <= min(means) + 2e-12 * max(losses)
+    assert all(mean > means[k - 1] for mean in means[: k - 1])
+
+
+@pytest.mark.parametrize("kind", ["complete", "labeled"])
+@pytest.mark.parametrize("make", [some_labels, some_pairs])
+def test_the_losses_are_those_of_the_dense_laplacian(kind, make):
+    information, V = make(14, 3), orthonormal(14, 5, 3)
+    rows = np.arange(14) if kind == "complete" else information.known
+    S = naive_supervision.laplacian(information.target()[np.ix_(rows, rows)], beta=1.7)
+    expected = np.diagonal(V[rows].T @ S @ V[rows])
+    found = graph_losses(V, information.graph(kind, 1.7))
+    np.testing.assert_allclose(found, expected, atol=1e-13)
+
+
+LOSSES = ("alignment", "scg")
+
+
+every_loss = pytest.mark.parametrize("loss", LOSSES)
 
 
 def data(n=40, d=3, seed=0):
@@ -34,16 +221,6 @@ def data(n=40, d=3, seed=0):
     y = np.where(rng.random(n) < 0.6, (X[:, 0] > 0).astype(int) + (X[:, 1] > 0.5), -1)
     y[:3] = [0, 1, 2]
     return X, y
-
-
-def moons(n=200, labels=3, seed=0):
-    """Two moons, a few labels on each, and the classes of all points."""
-    X, classes = make_moons(n, noise=0.05, random_state=seed)
-    y = np.full(n, -1)
-    for c in (0, 1):
-        rows = np.flatnonzero(classes == c)[:labels]
-        y[rows] = c
-    return X, y, classes
 
 
 def pairs_of(y, m=30, seed=0):
@@ -117,62 +294,6 @@ def test_what_is_fitted_belongs_together(loss, how):
         assert learner.objective_ == pytest.approx(scg_loss(gram / 60, information), abs=1e-10)
 
 
-@every_order
-@given(seed=seeds, loss=st.sampled_from(LOSSES), drop_null=st.booleans())
-@settings(max_examples=25, deadline=None)
-def test_spectra_obey_their_order(order, seed, loss, drop_null):
-    X, y = data(20, seed=seed)
-    learner = OrderSpectralLearner(loss, order, 3, 12, drop_null).fit(X, y)
-    mu = learner.spectrum_
-    n_null = 0 if drop_null else learner.n_connected_components_
-    assert (naive.order_differences(len(mu), order, n_null) @ mu >= 0).all()
-    assert mu.min() >= 0.0
-    assert mu.sum() == pytest.approx(1.0, abs=1e-12)
-    assert -1.0 <= learner.alignment_ <= 1.0
-    assert np.linalg.eigvalsh(learner.transform(X))[0] >= -1e-10
-
-
-@every_loss
-@given(seed=seeds)
-@settings(max_examples=20, deadline=None)
-def test_the_order_of_the_rows_does_not_matter(loss, seed):
-    X, y = data(25, seed=seed)
-    order = np.random.default_rng(seed).permutation(25)
-    one = OrderSpectralLearner(loss, n_neighbors=4, n_components=9).fit(X, y)
-    two = clone(one).fit(X[order], y[order])
-    assert two.objective_ == pytest.approx(one.objective_, abs=1e-10)
-    np.testing.assert_allclose(two.spectrum_, one.spectrum_, atol=1e-9)
-    np.testing.assert_allclose(two.transform(X), one.transform(X)[:, order], atol=1e-8)
-
-
-def test_a_vector_on_points_of_no_label_gets_no_weight_by_chance():
-    """One eigenvector lives on two unlabelled twins: its weight, free for the alignment, is 0."""
-    X, y = data(25, seed=167)
-    learner = OrderSpectralLearner(n_neighbors=4, n_components=9).fit(X, y)
-    unseen = np.abs(learner.eigenvectors_[y >= 0]).max(axis=0) < 1e-12
-    assert np.flatnonzero(unseen).tolist() == [8]
-    assert learner.spectrum_[7] > 0.0
-    assert learner.spectrum_[8] == 0.0
-
-
-@every_loss
-def test_the_improved_order_is_the_strict_one_without_null_vectors(loss):
-    X, y = data(50)
-    strict, improved = (OrderSpectralLearner(loss, order).fit(X, y) for order in ORDERS[::-2])
-    np.testing.assert_array_equal(improved.spectrum_, strict.spectrum_)
-
-
-def test_a_looser_order_is_never_worse():
-    X, y = data(80)
-    for loss, sign in (("alignment", 1.0), ("scg", -1.0)):
-        values = [
-            sign * OrderSpectralLearner(loss, order, drop_null=False).fit(X, y).objective_
-            for order in ("strict", "improved", "none")
-        ]
-        assert values[0] <= values[1] + 1e-10
-        assert values[1] <= values[2] + 1e-10
-
-
 def test_with_the_null_vector_the_scg_loss_has_a_trivial_minimum():
     """As published: all weight on the constant; a machine then predicts the majority class."""
     X, y = data(150)
@@ -219,15 +340,6 @@ def test_equal_points_are_one_point_of_the_graph(loss):
     assert len(learner.kernel_.points) == 31
 
 
-def test_a_few_labels_on_two_moons_are_enough():
-    X, y, classes = moons()
-    for order in ORDERS:
-        gram = OrderSpectralLearner(order=order, n_components=20, drop_null=False).fit_gram(X, y)
-        known = y >= 0
-        machine = SVC(kernel="precomputed", C=100.0).fit(gram[np.ix_(known, known)], y[known])
-        assert machine.score(gram[:, known], classes) > 0.98
-
-
 def test_new_points_are_classified_as_well_as_unlabelled_ones():
     X, classes = load_digits(return_X_y=True)
     chosen = np.random.default_rng(0).permutation(len(X))[:900]
@@ -242,153 +354,3 @@ def test_new_points_are_classified_as_well_as_unlabelled_ones():
     there = machine.score(gram[600:], classes[600:])
     assert here > 0.93
     assert there > here - 0.03
-
-
-def test_it_works_in_a_pipeline_and_is_learned_again_in_each_fold():
-    X, _, classes = moons(120)
-    model = make_pipeline(OrderSpectralLearner(drop_null=False), SVC(kernel="precomputed"))
-    assert cross_val_score(model, X, classes, cv=4).mean() > 0.97
-
-
-def test_components_can_be_told_apart_by_null_vectors_only():
-    """Each other eigenvector lives on one component: labels on one say little of another."""
-    X, y, _ = moons()
-    learner = OrderSpectralLearner(drop_null=False).fit(X, y)
-    assert learner.n_connected_components_ == 2
-    assert learner.alignment_ > OrderSpectralLearner().fit(X, y).alignment_
-
-
-@every_loss
-def test_new_points_do_not_depend_on_their_batch(loss):
-    X, y = data(60)
-    new = data(20, seed=1)[0]
-    learner = OrderSpectralLearner(loss, n_components=12).fit(X, y)
-    gram = learner.transform(new)
-    for i in range(20):
-        np.testing.assert_allclose(learner.transform(new[[i]])[0], gram[i], atol=1e-12)
-    mixed = learner.transform(np.concatenate([X[:4], new]))
-    np.testing.assert_allclose(mixed[4:], gram, atol=1e-12)
-
-
-def test_many_points_take_lanczos_iterations_and_give_the_same(monkeypatch):
-    from pliant.methods.side_information import neighbor_graph
-
-    X, y = data(400)
-    few = OrderSpectralLearner(n_components=10).fit(X, y)
-    monkeypatch.setattr(neighbor_graph, "SMALL", 100)
-    many = clone(few).fit(X, y)
-    assert many.objective_ == pytest.approx(few.objective_, abs=1e-10)
-    np.testing.assert_allclose(many.transform(X), few.transform(X), atol=1e-9)
-
-
-def test_labels_may_be_text_and_the_mark_of_unknown_ones_any_value():
-    X, y = data(40)
-    names = np.array(["?", "a", "b", "c"])[y + 1]
-    numbers = OrderSpectralLearner().fit(X, y)
-    text = OrderSpectralLearner(unlabeled="?").fit(X, names)
-    np.testing.assert_array_equal(text.transform(X), numbers.transform(X))
-    np.testing.assert_array_equal(text.classes_, ["a", "b", "c"])
-
-
-def test_refitting_on_pairs_forgets_the_classes():
-    X, y = data(40)
-    learner = OrderSpectralLearner().fit(X, y)
-    assert learner.fit(X, **pairs_of(y)).classes_ is None
-
-
-def test_names_and_containers():
-    X, y = data(30)
-    learner = OrderSpectralLearner().fit(X, y)
-    names = learner.get_feature_names_out()
-    assert names.shape == (30,)
-    assert names[0] == "orderspectrallearner0"
-    frame = learner.set_output(transform="pandas").transform(X[:4])
-    assert list(frame.columns) == list(names)
-    np.testing.assert_array_equal(frame.to_numpy(), learner.kernel_(X[:4], X))
-
-
-@every_loss
-def test_clones_pickles_and_files(loss, tmp_path):
-    X, y = data(30)
-    new = data(5, seed=2)[0]
-    learner = OrderSpectralLearner(loss, "improved", 3, 9, False, 2.0).fit(X, y)
-    gram = learner.transform(new)
-    np.testing.assert_array_equal(clone(learner).fit(X, y).transform(new), gram)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(learner)).transform(new), gram)
-    save_model(learner, tmp_path / "learner.pliant")
-    loaded = load_model(tmp_path / "learner.pliant").model
-    np.testing.assert_array_equal(loaded.transform(new), gram)
-    assert loaded.get_params() == learner.get_params()
-
-
-def test_the_data_are_not_changed_and_not_shared():
-    X, y = data(30)
-    before = X.copy()
-    learner = OrderSpectralLearner().fit(X, y)
-    gram = learner.transform(before)
-    np.testing.assert_array_equal(X, before)
-    X[:] = 0.0
-    np.testing.assert_array_equal(learner.transform(before), gram)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "said"),
-    [
-        ({"loss": "scgg"}, "expected loss in ['alignment', 'scg'], got 'scgg' (did you mean 'scg'"),
-        ({"order": "weak"}, "expected order in ['improved', 'none', 'strict'], got 'weak'"),
-        ({"order": None}, "expected order in ['improved', 'none', 'strict'], got None"),
-        ({"n_neighbors": 0}, "expected n_neighbors >= 1, an integer, got 0"),
-        ({"n_neighbors": 2.0}, "expected n_neighbors >= 1, an integer, got 2.0"),
-        ({"n_components": 0}, "expected n_components >= 1, an integer, got 0"),
-        ({"n_components": "all"}, "expected n_components >= 1, an integer, got 'all'"),
-        ({"drop_null": "yes"}, "expected drop_null True or False, got 'yes'"),
-        ({"beta": 0.0}, "expected beta > 0, a finite number, got 0.0"),
-        ({"beta": 1000.0}, "expected beta <= 100"),
-    ],
-)
-def test_parameters_out_of_range_are_refused(parameters, said):
-    with pytest.raises(ValueError, match=re.escape(said)):
-        OrderSpectralLearner(**parameters).fit(*data())
-
-
-@pytest.mark.parametrize("n_neighbors", [12, 13, 1000])
-def test_too_few_points_for_the_graph_are_refused_with_the_numbers(n_neighbors):
-    learner = OrderSpectralLearner(n_neighbors=n_neighbors)
-    said = (
-        f"expected more than n_neighbors = {n_neighbors} distinct points, as each is linked "
-        "to that many others before n_components = 100 eigenvectors are taken, got 12"
-    )
-    with pytest.raises(ValueError, match=re.escape(said)):
-        learner.fit(REFERENCE_X, REFERENCE_Y)
-    assert OrderSpectralLearner(n_neighbors=11).fit(REFERENCE_X, REFERENCE_Y).n_kept_ >= 1
-
-
-def test_copies_of_few_points_are_too_few_points():
-    X = np.tile(REFERENCE_X[:4], (6, 1))
-    y = np.tile([0, 1, -1, -1], 6)
-    with pytest.raises(ValueError, match=r"more than n_neighbors = 5 distinct points.* got 4"):
-        OrderSpectralLearner().fit(X, y)
-    assert OrderSpectralLearner(n_neighbors=2).fit(X, y).eigenvectors_.shape == (24, 3)
-
-
-def test_side_information_that_says_nothing_is_refused():
-    X, y = data()
-    learner = OrderSpectralLearner()
-    for said, given_ in [
-        ("expected some labelled points", {"y": np.full(40, -1)}),
-        ("expected labels of at least two classes", {"y": np.where(y >= 0, 0, -1)}),
-        ("expected `unlabeled` to be given", {"y": np.where(y > 0, 1, -1)}),
-        ("expected y of shape (40,)", {"y": y[:39]}),
-        ("expected row indices from 0 to 39", {"similar": [(0, 40)]}),
-        ("expected two points in a pair", {"similar": [(3, 3)]}),
-        ("got (1, 2) as both", {"similar": [(1, 2)], "dissimilar": [(2, 1)]}),
-        ("expected either y or pairs", {"y": y, "similar": [(1, 2)]}),
-        ("requires y to be passed", {}),
-    ]:
-        with pytest.raises(ValueError, match=re.escape(said)):
-            learner.fit(X, **given_)
-
-
-def test_before_it_is_fitted_it_says_so():
-    with pytest.raises(NotFittedError):
-        OrderSpectralLearner().transform(REFERENCE_X)

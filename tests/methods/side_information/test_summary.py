@@ -3,26 +3,24 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import make_classification
-from sklearn.exceptions import NotFittedError
-from sklearn.kernel_ridge import KernelRidge
-from sklearn.svm import SVC
 
 from pliant import (
     KernelEmbedding,
     LearnedKernelClassifier,
-    LearnedKernelRegressor,
     LogDetLearner,
     OrderSpectralLearner,
     SCGLogDetLearner,
-    TKLRegressor,
 )
 from pliant.core.summary import summarize
 from pliant.kernels import Gaussian
 from tests.methods.side_information.test_scg import data
 
 X, Y = data()
+
+
 PARTIAL = np.where(np.arange(len(Y)) % 4, Y, -1)
+
+
 N_LABELLED = int((PARTIAL >= 0).sum())
 
 
@@ -63,13 +61,6 @@ def test_every_learner_summarises_its_kernel_and_its_results(name):
         assert summary.base_kernel is learner.kernel_.base
 
 
-def test_the_results_of_scg_ldk():
-    learner = fitted(LEARNERS["scg, auto"])
-    results = {"rows": 40, "strength": learner.strength_, "objective": learner.objective_}
-    assert learner.summary().learner == results
-    assert learner.summary().convergence is None
-
-
 @pytest.mark.parametrize("name", ["osk", "scg-osk"])
 def test_the_results_of_osk(name):
     learner = fitted(LEARNERS[name])
@@ -102,14 +93,6 @@ def test_the_results_of_ldk_and_the_convergence_of_its_solver():
     assert convergence.scale == "(1 + |objective|)"
 
 
-def test_hard_bounds_that_were_violated_have_no_convergence_to_draw():
-    learner = LogDetLearner(max_pairs=100, slack=None, random_state=0)
-    learner.fit(X, PARTIAL)
-    assert np.isnan(learner.gap_history_[0])
-    assert learner.summary().convergence is None
-    assert learner.summary().drawings == {"gram"}
-
-
 @pytest.mark.parametrize("name", LEARNERS)
 def test_a_classifier_on_a_learned_kernel(name):
     learner = LEARNERS[name]
@@ -128,23 +111,6 @@ def test_a_classifier_on_a_learned_kernel(name):
     assert "gram" in summary.drawings
 
 
-def test_a_regressor_on_a_learned_kernel():
-    y = np.sin(X[:, 0])
-    model = LearnedKernelRegressor(scg(), KernelRidge(kernel="precomputed")).fit(X, y)
-    summary = summarize(model)
-    assert summary.learner["labelled"] == summary.learner["rows"] == 40
-    assert summary.n_support is None
-    assert summary.drawings == {"gram"}
-
-
-def test_a_learner_without_side_information_contributes_its_kernel():
-    X, _ = make_classification(40, 3, n_informative=3, n_redundant=0, random_state=0)
-    model = LearnedKernelRegressor(TKLRegressor(tol=0.5)).fit(X, np.sin(X[:, 0]))
-    summary = summarize(model)
-    assert {"labelled": 40, "rows": 40}.items() <= summary.learner.items()
-    np.testing.assert_array_equal(summary.kernel(X), model.kernel_(X))
-
-
 def test_an_embedding_has_the_summary_of_its_learner():
     embedding = KernelEmbedding(scg()).fit(X, PARTIAL)
     summary = summarize(embedding)
@@ -152,18 +118,3 @@ def test_an_embedding_has_the_summary_of_its_learner():
     assert summary.base_kernel is embedding.kernel_.base
     assert summary.learner == embedding.learner_.summary().learner
     assert summary.learner["strength"] == embedding.strength_
-
-
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        *LEARNERS.values(),
-        LearnedKernelClassifier(machine=SVC(kernel="precomputed")),
-        LearnedKernelRegressor(),
-        KernelEmbedding(),
-    ],
-    ids=str,
-)
-def test_an_estimator_that_is_not_fitted_has_no_summary(estimator):
-    with pytest.raises(NotFittedError):
-        clone(estimator).summary()

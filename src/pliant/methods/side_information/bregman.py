@@ -1,4 +1,26 @@
-r"""Cyclic Bregman projections for LogDet problems: one pair's bound after another.
+r"""LogDet problems with bounds on squared kernel distances of pairs, by cyclic Bregman projections.
+
+    min_{K, xi}  D_ld(K, K0) + nu sum_k d_IS(xi_k, b_k)
+    subject to   p_k(K) <= xi_k (similar),  p_k(K) >= xi_k (dissimilar),
+    p_k = v'K v, v = e_i - e_j;   d_IS(x, b) = x/b - log(x/b) - 1
+
+(LDK; Jain, Kulis, Davis and Dhillon 2012, with bounds b_k and a penalty parameter nu of the
+slack; nu = inf: the bounds are hard, xi = b). With s_k = +1 for similar pairs, -1 for dissimilar
+ones, and duals lam >= 0,
+
+    K = (K0^{-1} + L)^{-1},  L = sum_k s_k lam_k v v',   1/xi_k = 1/b_k - s_k lam_k/nu,
+    g(lam) = log det(I + L K0) + nu sum_k log(1 - s_k lam_k b_k/nu)     (hard: - sum s_k lam_k b_k)
+
+is a lower bound of the optimum. As K is a minimiser for its own duals, log det cancels in the
+gap, which is a sum over the pairs, each term >= 0:
+
+    gap = sum_k [ nu d_IS(x_k, b_k) - s_k lam_k p_k - nu log(1 - s_k lam_k b_k/nu) ],
+
+x_k = max(p_k, b_k) or min(p_k, b_k), the best slack for K. With hard bounds it is
+sum_k s_k lam_k (b_k - p_k) if K satisfies all of them, and unknown if not. K0 is never inverted:
+with K0 = R'R and the positive definite M = I + R L R',
+
+    K = R'M^{-1}R,   Q = -L + L R'M^{-1}R L,   log det(I + L K0) = log det M.
 
 The projection on the bound of pair k, with squared distance p and slack x,
 
@@ -23,15 +45,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Generic, Protocol, TypeVar
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.linalg
 from numpy.random import RandomState
 from scipy.linalg.blas import dgemm
+from scipy.linalg.lapack import dpstrf
 
 from pliant.core.jit import compiled
-from pliant.core.progress import Certified, Progress, Result, Status
-from pliant.core.typing import Array, Indices
+from pliant.core.progress import Progress, Result, Status
+from pliant.core.typing import Array, Indices, Mask
+
+SAME = 1e-10
+"""Squared distances up to this multiple of K_ii + K_jj are rounding, and are not bounded."""
 
 SLICE = 1e9
 """Approximate number of multiplications between two callbacks: some hundredths of a second."""
@@ -58,81 +87,126 @@ LARGEST_UPDATE = 1e9
 """Approximate number of multiplications in one update: some hundredths of a second."""
 
 
-class DualCertificate(Certified, Protocol):
-    """A certificate with the dual value; its gap is nan if a hard bound is violated."""
+class BoundsCertificate(NamedTuple):
+    """The value of K for some duals, and a lower bound of the optimum.
 
-    @property
-    def lower_bound(self) -> float:
-        """The dual value."""
+    `gram` is K for these duals, shape (a, a), and `value` its objective with the best slack; with
+    hard bounds D_ld(K, K0). `lower_bound` is g of the duals, and `gap` their difference; nan if the
+    bounds are hard and K violates one. `max_violation` is the largest violation of a bound by a
+    distance, as a fraction of the bound.
+    """
+
+    gram: Array
+    value: float
+    lower_bound: float
+    gap: float
+    max_violation: float
 
 
-Proof = TypeVar("Proof", bound=DualCertificate)
-ProofOut = TypeVar("ProofOut", bound=DualCertificate, covariant=True)
+@dataclass(frozen=True, eq=False)
+class DistanceBounds:
+    """A LogDet problem with bounds on the distances of pairs.
 
+    `gram` is K0, PSD and exactly symmetric, shape (a, a). `pairs`, shape (m, 2), are row indices at
+    a squared distance > 0 in K0; repetitions are allowed. `signs` are +1.0 for similar pairs, -1.0
+    for dissimilar ones, `bounds` are b > 0, and `slack` is nu > 0, or inf.
+    """
 
-class BoundedProblem(Protocol[ProofOut]):
-    """A LogDet problem with bounds on the distances of pairs."""
+    gram: Array
+    pairs: Indices
+    signs: Array
+    bounds: Array
+    slack: float = 1.0
 
-    @property
-    def gram(self) -> Array:
-        """K0, shape (a, a)."""
+    @cached_property
+    def factor(self) -> Array:
+        """R with K0 = R'R, shape (rank, a), by a pivoted Cholesky factorisation."""
+        upper, pivots, rank, _ = dpstrf(self.gram, lower=0)
+        factor = np.empty((int(rank), len(self.gram)))
+        factor[:, pivots - 1] = np.triu(upper)[: int(rank)]
+        return factor
 
-    @property
-    def pairs(self) -> Indices:
-        """The pairs, shape (m, 2)."""
-
-    @property
-    def signs(self) -> Array:
-        """+1.0 for upper bounds, -1.0 for lower ones, shape (m,)."""
-
-    @property
-    def bounds(self) -> Array:
-        """The bounds, shape (m,)."""
-
-    @property
-    def slack(self) -> float:
-        """The penalty parameter nu of the slack; inf for hard bounds."""
+    def laplacian(self, duals: Array) -> Array:
+        """Return L, shape (a, a)."""
+        a = len(self.gram)
+        i, j = self.pairs.T
+        # entry (i, j) is the sum over repeated pairs (i, j)
+        weights = np.bincount(i * a + j, weights=self.signs * duals, minlength=a * a)
+        weights = weights.reshape(a, a)
+        weights += weights.T
+        return np.asarray(np.diag(weights.sum(axis=1)) - weights)
 
     def learned(self, duals: Array) -> tuple[Array, float]:
-        """Return K and log det(I + L K0)."""
+        """Return K and log det(I + L K0), in O(a^3).
 
-    def certificate(self, duals: Array, gram: Array, log_det: float) -> ProofOut:
-        """Return the certificate of some duals, given K and the log det for them."""
+        Raises LinAlgError if there is no K for the duals: I + L K0 is not positive definite.
+        """
+        lower = self._lower(self.factor @ self.laplacian(duals))
+        half = scipy.linalg.solve_triangular(lower, self.factor, lower=True)
+        return half.T @ half, 2.0 * float(np.log(lower.diagonal()).sum())
+
+    def matrix(self, duals: Array) -> Array:
+        """Return Q with K = K0 + K0 Q K0, shape (a, a), in O(a^3)."""
+        laplacian = self.laplacian(duals)
+        product = self.factor @ laplacian
+        half = scipy.linalg.solve_triangular(self._lower(product), product, lower=True)
+        return np.asarray(half.T @ half - laplacian)
+
+    def _lower(self, product: Array) -> Array:
+        """Return the Cholesky factor of M = I + R L R' for R L."""
+        inner = product @ self.factor.T
+        inner = 0.5 * (inner + inner.T)
+        inner[np.diag_indices_from(inner)] += 1.0
+        return np.asarray(scipy.linalg.cholesky(inner, lower=True, overwrite_a=True))
+
+    def certificate(self, duals: Array, gram: Array, log_det: float) -> BoundsCertificate:
+        """Return the certificate of duals, given K and log det(I + L K0) for them, in O(m)."""
+        p = np.maximum(squared_distances(gram, self.pairs), np.finfo(np.float64).tiny)
+        violation = max(0.0, float((self.signs * (p / self.bounds - 1.0)).max()))
+        pull = self.signs * duals
+        divergence = log_det - float(pull @ p)
+        if math.isinf(self.slack):
+            lower = log_det - float(pull @ self.bounds)
+            gap = float(pull @ (self.bounds - p)) if violation == 0.0 else math.nan
+            return BoundsCertificate(gram, divergence, lower, gap, violation)
+        # the best slack, with x = xi/b - 1: d_IS = x - log(1 + x), 0 where p satisfies the bound
+        x = self.signs * np.maximum(self.signs * (p / self.bounds - 1.0), 0.0)
+        penalty = self.slack * np.asarray(x - np.log1p(x))
+        dual = self.slack * np.log1p(-pull * self.bounds / self.slack)
+        value, lower = divergence + float(penalty.sum()), log_det + float(dual.sum())
+        gap = float((penalty - pull * p - dual).sum())  # term by term: log det cancels exactly
+        return BoundsCertificate(gram, value, lower, gap, violation)
+
+
+def squared_distances(gram: Array, pairs: Indices) -> Array:
+    """Return the squared distances K_ii + K_jj - 2 K_ij of some pairs."""
+    i, j = pairs.T
+    diagonal = gram.diagonal()
+    return np.asarray(diagonal[i] + diagonal[j] - 2.0 * gram[i, j])
+
+
+def apart(gram: Array, pairs: Indices) -> Mask:
+    """Return which pairs have a squared distance above rounding."""
+    sums = gram.diagonal()[pairs].sum(axis=1)
+    return np.asarray(squared_distances(gram, pairs) > SAME * sums)
 
 
 def solve(
-    problem: BoundedProblem[Proof],
-    start: Array | None = None,
+    problem: DistanceBounds,
     *,
     rng: RandomState,
     tol: float = 1e-3,
     max_iter: int = 100,
     callback: Callable[[Progress], Any] | None = None,
-) -> Result[Proof]:
-    """Maximise the dual to a certified gap.
+) -> Result[BoundsCertificate]:
+    """Maximise the dual to a certified gap, or for `max_iter` sweeps over the pairs.
 
-    Parameters
-    ----------
-    problem : BoundedProblem
-        A `pliant.methods.side_information.ldk_problem.DistanceBounds`.
-    start : array of shape (m,), optional
-        Initial duals; zero by default.
-    rng : RandomState
-        Draws the order of the pairs in each sweep.
-    tol : float
-        Stop when gap <= tol (1 + abs(objective)).
-    max_iter : int
-        Maximum number of sweeps.
-    callback : callable, optional
-        Called with a `Progress` every few hundredths of a second; returning True stops the
-        solver.
-
-    Returns
-    -------
-    Result
-        `x` holds the duals, `certificate` K and the bounds on the optimum; `n_iter` counts sweeps.
+    It stops when gap <= tol (1 + abs(objective)). `rng` draws the order of the pairs in each sweep.
+    `callback` is called with a `Progress` every few hundredths of a second; returning True stops
+    the solver. In the result `x` holds the duals, and `certificate` K and the bounds on the
+    optimum; `n_iter` counts sweeps.
     """
-    run = _Run(problem, start, rng, callback)
+    run = _Run(problem, rng, callback)
     status = run.verdict(tol, max_iter)
     while status is None:
         run.sweep(tol)
@@ -141,13 +215,12 @@ def solve(
     return Result(run.duals, proof.value, proof.gap, run.n_iter, status, run.history, proof)
 
 
-class _Run(Generic[Proof]):
+class _Run:
     """The state of the solver: the duals, the K that follows them, and the history."""
 
     def __init__(
         self,
-        problem: BoundedProblem[Proof],
-        start: Array | None,
+        problem: DistanceBounds,
         rng: RandomState,
         callback: Callable[[Progress], Any] | None,
     ) -> None:
@@ -156,12 +229,8 @@ class _Run(Generic[Proof]):
         self.n_iter = self.age = self.idle = 0
         self.lifetime, self.best_bound = 1, -math.inf
         self.stopped = self.failed = False
-        if start is None:
-            self.duals = np.zeros(len(problem.signs))
-            self.kernel = ProjectedGram(problem.gram.copy(), 0.0)
-        else:
-            self.duals = np.array(start, dtype=np.float64)
-            self.kernel = ProjectedGram(*problem.learned(self.duals))
+        self.duals = np.zeros(len(problem.signs))
+        self.kernel = ProjectedGram(problem.gram.copy(), 0.0)
         self.safe = self.duals.copy()
 
     def verdict(self, tol: float, max_iter: int) -> Status | None:
@@ -269,10 +338,8 @@ class ProjectedGram:
     ) -> tuple[int, float]:
         """Project on the bounds of `order`, until enough updates are pending; update K.
 
-        `order` holds indices of `pairs`, shape (m, 2); all pairs have `signs`, +1.0 for an upper
-        and -1.0 for a lower bound, and the bounds `targets`. `per_slack` is 1/nu; 0 for hard
-        bounds. `duals` are changed in place. Returns the number of bounds of `order` that were
-        projected on, and the approximate number of multiplications.
+        `order` holds indices of `pairs`; `per_slack` is 1/nu, and `duals` are changed in place.
+        Returns the number of bounds that were projected on, and of multiplications.
         """
         done, used, change = _projections(
             self.gram, self._rows, self._factors, pairs, signs, targets, per_slack, order, duals

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -25,26 +26,22 @@ from pliant.core.validation import (
     fresh,
     integer,
     optional,
-    real_number,
     validate_data,
-)
-from pliant.methods.side_information.components import (
-    component_inputs,
-    n_component_inputs,
-    principal_components,
 )
 from pliant.methods.side_information.information import check_exponent
 from pliant.methods.side_information.kernels import (
     GRAPH_NEIGHBORS,
+    Components,
     base_kernel,
+    component_inputs,
+    principal_components,
     resolve_columns_of,
 )
 from pliant.methods.side_information.learner import KernelLearner
-from pliant.methods.side_information.scg import SCGLogDetLearner
-from pliant.methods.side_information.selection import (
+from pliant.methods.side_information.scg import (
     FALLBACK,
     Candidate,
-    ComponentScore,
+    SCGLogDetLearner,
     mean_scores,
 )
 
@@ -55,16 +52,12 @@ MAX_POINTS = 1000
 """Maximum number of points with side information on which settings are compared."""
 
 
-def _sequence_of(constraint: Constraint) -> Constraint:
-    """Ask for a sequence of at least one number, each within another constraint."""
-
-    def check(name: str, value: Any) -> None:
-        if np.ndim(value) != 1 or not np.size(value):
-            raise ValueError(f"expected {name} to be a sequence of numbers, got {value!r}")
-        for number in value:
-            constraint(name, number)
-
-    return check
+def _check_betas(name: str, value: Any) -> None:
+    """Raise ValueError unless `value` is a sequence of at least one exponent."""
+    if np.ndim(value) != 1 or not np.size(value):
+        raise ValueError(f"expected {name} to be a sequence of numbers, got {value!r}")
+    for number in value:
+        check_exponent(name, number)
 
 
 class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -92,14 +85,9 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         whichever has the better score.
     n_components : int, default=2
         Number of coordinates.
-    strengths : sequence of float, optional
-        Candidates for the strength of an `SCGLogDetLearner`; by default powers of ten from 1 to
-        1e7 if its strength is "auto", else its strength alone.
     betas : sequence of float, optional
-        Candidates for its beta; by default 1, 2 and 4 if its strength is "auto", else its beta
-        alone.
-    n_neighbors : int, default=5
-        Number of neighbours in the score.
+        Candidates for the beta of an `SCGLogDetLearner`; by default 1, 2 and 4 if its strength is
+        "auto", else its beta alone.
     center : bool, default=True
         Whether the kernel is centred first. If False, f consists of the largest eigenvectors of
         the kernel matrix as it is, :math:`f(x) = \Lambda^{-1/2} U' k(X, x)`, as in Figure 1 of
@@ -148,27 +136,21 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         "n_components": integer(least=1),
-        "n_neighbors": integer(least=1),
         "center": check_flag,
-        "strengths": optional(_sequence_of(real_number(above=0))),
-        "betas": optional(_sequence_of(check_exponent)),
+        "betas": optional(_check_betas),
     }
 
     def __init__(
         self,
         learner: Any = None,
         n_components: int = 2,
-        strengths: Sequence[float] | None = None,
         betas: Sequence[float] | None = None,
-        n_neighbors: int = 5,
         center: bool = True,
         random_state: Any = None,
     ) -> None:
         self.learner = learner
         self.n_components = n_components
-        self.strengths = strengths
         self.betas = betas
-        self.n_neighbors = n_neighbors
         self.center = center
         self.random_state = random_state
 
@@ -181,14 +163,13 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                 "expected learner to be an SCGLogDetLearner, OrderSpectralLearner or "
                 f"LogDetLearner, got {one_line(learner)}"
             )
-        for name, value in (("strengths", self.strengths), ("betas", self.betas)):
-            if value is not None:
-                reason = "has none"
-                if isinstance(learner, SCGLogDetLearner):
-                    reason = f"has bound={learner.bound!r}"
-                raise ValueError(
-                    f"expected {name}=None, as {type(learner).__name__} {reason}, got {value!r}"
-                )
+        if self.betas is not None:
+            reason = "has none"
+            if isinstance(learner, SCGLogDetLearner):
+                reason = f"has bound={learner.bound!r}"
+            raise ValueError(
+                f"expected betas=None, as {type(learner).__name__} {reason}, got {self.betas!r}"
+            )
 
     @blas_limited
     def fit(
@@ -198,15 +179,13 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         *,
         similar: npt.ArrayLike | None = None,
         dissimilar: npt.ArrayLike | None = None,
-        triplets: npt.ArrayLike | None = None,
     ) -> Self:
         """Choose the settings, learn the kernel, and compute its components.
 
         Parameters
         ----------
-        X, y, similar, dissimilar, triplets
-            Samples, and labels, or pairs or triplets of row indices, as the ``fit`` of the learner
-            takes them.
+        X, y, similar, dissimilar
+            Samples, and labels or pairs of row indices, as the ``fit`` of the learner takes them.
 
         Returns
         -------
@@ -220,8 +199,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         with fresh(self):
             check_parameters(self)
             points = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-            pairs = {"similar": similar, "dissimilar": dissimilar}
-            known = {"y": y, **pairs, "triplets": triplets}
+            known = {"y": y, "similar": similar, "dissimilar": dissimilar}
             seed = check_random_state(self.random_state).randint(2**31 - 1)  # equal folds for all
             learners = self._learners(points)
             learner = learners[0]
@@ -271,9 +249,9 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         learner, (strength, beta) = trials[0]
         if not np.isnan(scores).all():
             learner, (strength, beta) = trials[int(np.nanargmax(scores))]
-        elif len(trials) > 1 and self.strengths is None:
+        elif isinstance(learner.strength, str):
             strength = FALLBACK
-        names = [_setting(each, candidate) for each, candidate in trials]
+        names = [_setting(each, *candidate) for each, candidate in trials]
         return (
             learner.set_params(strength=strength, beta=beta),
             dict(zip(names, scores.tolist(), strict=True)),
@@ -298,7 +276,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             learner._kernel_points(points),
             information,
             self._candidates(learner),
-            ComponentScore(self.n_components, self.n_neighbors, self.center),
+            partial(Components.of_gram, n_components=self.n_components, center=self.center),
             graph=learner.graph,
             scale_strength=learner.scale_strength,
             rng=check_random_state(seed),
@@ -307,14 +285,12 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def _candidates(self, learner: SCGLogDetLearner) -> list[Candidate]:
         auto = isinstance(learner.strength, str)
-        own_strengths = STRENGTHS if auto else (float(learner.strength),)
-        own_betas = BETAS if auto else (learner.beta,)
-        return [
-            Candidate(float(strength), float(beta))
-            # the outer loop is over strengths: all betas share the resolvent of a strength
-            for strength in (own_strengths if self.strengths is None else self.strengths)
-            for beta in (own_betas if self.betas is None else self.betas)
-        ]
+        strengths = STRENGTHS if auto else (float(learner.strength),)
+        betas = self.betas
+        if betas is None:
+            betas = BETAS if auto else (learner.beta,)
+        # the outer loop is over strengths: all betas share the resolvent of a strength
+        return [(strength, float(beta)) for strength in strengths for beta in betas]
 
     @property
     def kernel_(self) -> Kernel:
@@ -364,11 +340,11 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         learner = self.learner_
         if not isinstance(learner, KernelLearner):
             raise ValueError(f"expected a kernel learner, got {type(learner).__name__}")
-        width = n_component_inputs(learner.kernel_, learner.support_vectors_)
-        self.components_.check(width, len(self.components_.variances))
+        if not isinstance(self.components_, Components):
+            raise ValueError(f"expected Components, got {self.components_!r:.100}")
 
 
-def _setting(learner: SCGLogDetLearner, candidate: Candidate) -> str:
+def _setting(learner: SCGLogDetLearner, strength: float, beta: float) -> str:
     """Return the name of a candidate."""
     kernel = learner.kernel if isinstance(learner.kernel, str) else type(learner.kernel).__name__
-    return f"{kernel}, strength={candidate.strength:g}, beta={candidate.beta:g}"
+    return f"{kernel}, strength={strength:g}, beta={beta:g}"

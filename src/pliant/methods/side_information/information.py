@@ -13,31 +13,27 @@ classes, with pairs it is 11' plus a sparse matrix.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
+from sklearn.utils.random import sample_without_replacement
 
 from pliant.core.linalg import scale_rows
 from pliant.core.public import set_public_module
-from pliant.core.typing import Array, Indices, Mask
+from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
     check_choice,
+    check_gram,
     check_integer,
     check_labels,
+    check_points,
     check_real,
     plain,
     where_equal,
-)
-from pliant.methods.side_information.pairs import (
-    check_pairs,
-    check_tuples,
-    merge_pairs,
-    pairs_of_triplets,
-    sample_pairs,
 )
 
 GRAPHS = ("complete", "labeled")
@@ -61,19 +57,17 @@ def check_exponent(name: str, value: Any) -> float:
 class SideInformation:
     """Which pairs of n points are similar (T_ij = +1) or dissimilar (-1); all others are unknown.
 
-    Created by `from_labels`, `from_pairs` or `from_triplets`.
+    Created by `from_labels` or `from_pairs`.
 
     Attributes
     ----------
     n_samples : int
         Number of points, n.
-    labels : array of shape (n_samples,) or None
-        For labels: the index of the class, -1 where it is unknown. T_ii = 1 on labelled points.
-    classes : array of shape (n_classes,) or None
-        For labels: the classes, sorted.
+    labels, classes : array of shape (n_samples,) or None, array of shape (n_classes,) or None
+        For labels: the index of the class of each point, -1 where it is unknown, and the classes,
+        sorted. T_ii = 1 on labelled points.
     pairs : array of shape (n_pairs, 2)
-        The known pairs, i < j. For labels these are all pairs of labelled points, listed on
-        request.
+        The known pairs, i < j. For labels these are all pairs of labelled points.
     signs : array of shape (n_pairs,)
         +1.0 for a similar pair, -1.0 for a dissimilar one.
 
@@ -106,9 +100,8 @@ class SideInformation:
         y : array-like of shape (n_samples,)
             Class labels: numbers or text.
         unlabeled : object, optional
-            The value in `y` that marks an unknown class. None means -1, unless `y` holds -1 and
-            +1 only: these may be two classes, so `unlabeled` is required then. With a value that
-            does not occur in `y`, all points are labelled.
+            The value in `y` that marks an unknown class; if it does not occur, all points are
+            labelled. None means -1, unless `y` holds -1 and +1 only: these may be two classes.
 
         Raises
         ------
@@ -153,42 +146,17 @@ class SideInformation:
             pair is in both sets.
         """
         n = check_integer("n_samples", n_samples, least=2)
-        pairs, signs = merge_pairs(
-            check_pairs("similar", similar, n), check_pairs("dissimilar", dissimilar, n), n
-        )
-        return cls(n, _pairs=pairs, _signs=signs)
-
-    @classmethod
-    def from_triplets(cls, n_samples: int, triplets: npt.ArrayLike) -> Self:
-        """Take triplets (a, b, c) of row indices: point a is more similar to b than to c.
-
-        Each triplet is a vote for the pair (a, b) as similar and for (a, c) as dissimilar. The
-        majority decides on each pair; pairs with as many votes for either are unknown.
-
-        Parameters
-        ----------
-        n_samples : int
-            Number of points, >= 3.
-        triplets : array-like of shape (n_triplets, 3)
-            Row indices, 0 to n_samples - 1.
-
-        Raises
-        ------
-        ValueError
-            If there are no triplets, an index is out of range, a triplet holds a point twice, or
-            the votes leave no pair.
-        """
-        n = check_integer("n_samples", n_samples, least=3)
-        checked = check_tuples("triplets", triplets, n, triplets=True)
-        if not len(checked):
-            raise ValueError("expected some triplets, got none")
-        pairs, signs = pairs_of_triplets(checked, n)
+        alike, unlike = check_pairs("similar", similar, n), check_pairs("dissimilar", dissimilar, n)
+        pairs = np.concatenate([alike, unlike])
+        numbers, order = np.unique(pairs[:, 0] * n + pairs[:, 1], return_index=True)
         if not len(pairs):
+            raise ValueError("expected some similar or dissimilar pairs, got none")
+        if len(numbers) < len(pairs):
+            both = set(map(tuple, alike.tolist())) & set(map(tuple, unlike.tolist()))
             raise ValueError(
-                "expected triplets with a majority for some pair, got as many votes for each pair "
-                "as against it"
+                f"expected a pair to be similar or dissimilar, got {min(both)} as both"
             )
-        return cls(n, _pairs=pairs, _signs=signs)
+        return cls(n, _pairs=pairs[order], _signs=np.where(order < len(alike), 1.0, -1.0))
 
     @cached_property
     def pairs(self) -> Indices:
@@ -200,7 +168,7 @@ class SideInformation:
 
     @cached_property
     def signs(self) -> Array:
-        """+1.0 for each similar pair, -1.0 for each dissimilar one, shape (n_pairs,)."""
+        """+1.0 for each similar pair, -1.0 for each dissimilar one."""
         return self._label_signs(self.pairs) if self._signs is None else self._signs
 
     def _label_signs(self, pairs: Indices) -> Array:
@@ -210,7 +178,7 @@ class SideInformation:
 
     @cached_property
     def known(self) -> Indices:
-        """Row indices of the points that are labelled or in a pair, in ascending order."""
+        """Row indices of the points that are labelled or in a pair, ascending."""
         if self.labels is not None:
             return np.flatnonzero(self.labels >= 0)
         return np.unique(self.pairs)
@@ -229,12 +197,7 @@ class SideInformation:
     def graph(self, kind: str = "labeled", beta: float = 1.0) -> SupervisedGraph:
         """Return the supervised complete graph, with weights W = exp(beta T) entry by entry.
 
-        Parameters
-        ----------
-        kind : {"labeled", "complete"}
-            Over the points with side information, or over all points.
-        beta : float
-            In (0, 100]; 1 in the paper.
+        It is over the points with side information ("labeled"), or over all ("complete").
         """
         everywhere = check_choice("graph", kind, GRAPHS) == "complete"
         members = np.arange(self.n_samples) if everywhere else self.known
@@ -250,31 +213,12 @@ class SideInformation:
         """
         check_integer("max_pairs", max_pairs, least=1)
         if self.labels is not None:
-            pairs = self.known[sample_pairs(len(self.known), max_pairs, rng)]
+            pairs = self.known[_sampled_pairs(len(self.known), max_pairs, rng)]
             return pairs, self._label_signs(pairs)
         if len(self.pairs) <= max_pairs:
             return self.pairs, self.signs
         chosen = np.sort(rng.choice(len(self.pairs), max_pairs, replace=False))
         return self.pairs[chosen], self.signs[chosen]
-
-    def hide(self, rows: Indices | Mask) -> SideInformation:
-        """Return the side information without the labels of some rows, or without their pairs.
-
-        Raises
-        ------
-        ValueError
-            If too little is left.
-        """
-        hidden = np.zeros(self.n_samples, dtype=bool)
-        hidden[rows] = True
-        if self.labels is not None:
-            assert self.classes is not None
-            left = SideInformation.from_labels(np.where(hidden, -1, self.labels), unlabeled=-1)
-            return replace(left, classes=self.classes[left.classes])
-        kept = ~hidden[self.pairs].any(axis=1)
-        if not kept.any():
-            raise ValueError("expected some pairs without a hidden point, got none")
-        return SideInformation(self.n_samples, _pairs=self.pairs[kept], _signs=self.signs[kept])
 
 
 def check_information(information: object) -> SideInformation:
@@ -285,6 +229,56 @@ def check_information(information: object) -> SideInformation:
             "SideInformation.from_labels or .from_pairs"
         )
     return information
+
+
+def check_pairs(name: str, pairs: npt.ArrayLike | None, n_samples: int) -> Indices:
+    """Return pairs with i < j, sorted and without repetitions, shape (n_pairs, 2).
+
+    Raises ValueError for a wrong shape, numbers that are not integers, an index out of range, or a
+    pair of equal indices.
+    """
+    if pairs is None or np.size(pairs) == 0:
+        return np.empty((0, 2), dtype=np.intp)
+    array = np.asarray(pairs)
+    if array.ndim != 2 or array.shape[1] != 2:
+        raise ValueError(f"expected {name} of shape (n_pairs, 2), got {array.shape}")
+    if array.dtype.kind not in "iu":
+        raise ValueError(
+            f"expected {name} to hold integer row indices, got an array of {array.dtype}"
+        )
+    for wrong, expected in (
+        (
+            (array < 0) | (array >= n_samples),
+            f"expected row indices from 0 to {n_samples - 1}, as there are {n_samples} points "
+            "(where rows are sliced, as in cross-validation, pass partial labels)",
+        ),
+        (array[:, :1] == array[:, 1:], "expected two points in a pair"),
+    ):
+        places = np.flatnonzero(wrong.any(axis=1))
+        if len(places):
+            pair = tuple(array[places[0]].tolist())
+            raise ValueError(f"{expected}, got {name}[{places[0]}] = {pair}")
+    array = np.sort(array.astype(np.intp), axis=1)
+    numbers = np.unique(array[:, 0] * n_samples + array[:, 1])
+    return np.column_stack(np.divmod(numbers, n_samples))
+
+
+def _sampled_pairs(n: int, max_pairs: int, rng: np.random.RandomState) -> Indices:
+    """Return at most `max_pairs` of the pairs i < j of n points, drawn without replacement."""
+    total = n * (n - 1) // 2
+    if total <= max_pairs:
+        return np.column_stack(np.triu_indices(n, 1))
+    numbers = sample_without_replacement(total, max_pairs, random_state=rng)
+    return _pairs_of_ranks(np.sort(numbers).astype(np.intp))
+
+
+def _pairs_of_ranks(ranks: Indices) -> Indices:
+    """Return the pairs i < j whose rank j (j - 1)/2 + i is given."""
+    # j is the larger root of j (j - 1) = 2 rank, corrected by one where rounding is wrong
+    j = ((1.0 + np.sqrt(1.0 + 8.0 * ranks)) / 2.0).astype(np.intp)
+    j -= j * (j - 1) // 2 > ranks
+    j += (j + 1) * j // 2 <= ranks
+    return np.column_stack([ranks - j * (j - 1) // 2, j])
 
 
 def _unlabeled_value(values: npt.NDArray[Any], unlabeled: Any) -> Any:
@@ -303,7 +297,7 @@ def _unlabeled_value(values: npt.NDArray[Any], unlabeled: Any) -> Any:
 
 
 class SupervisedGraph(ABC):
-    """The supervised complete graph over some of the points, its members.
+    """The supervised complete graph over some of the points.
 
     `members`, shape (a,), are their row indices, and `degrees` are D_ii = sum_j W_ij.
     """
@@ -323,12 +317,6 @@ class SupervisedGraph(ABC):
         """Return S B for B of shape (a,) or (a, m)."""
         scale = 1.0 / np.sqrt(self.degrees)
         return B - scale_rows(scale, self.weights(scale_rows(scale, B)))
-
-    @property
-    def null_vector(self) -> Array:
-        """The unit vector that S maps to zero, D^{1/2} 1 / |D^{1/2} 1|."""
-        root = np.sqrt(self.degrees)
-        return np.asarray(root / np.linalg.norm(root))
 
     def toarray(self) -> Array:
         """Return S, shape (a, a)."""
@@ -360,14 +348,10 @@ class SupervisedGraph(ABC):
 class LabelGraph(SupervisedGraph):
     """The graph of labels: S = I - U H U', which differs from the identity by a rank-q matrix.
 
-    The q groups are the classes and, if there are any, the points without a label, whose label is
-    -1. U has one orthonormal column per group, constant on its points;
-    H_gh = W_gh sqrt(n_g n_h / (D_g D_h)) for groups of n_g points.
-
-    `groups`, shape (a,), are those of the members, and `sizes`, shape (q,), the numbers of members
-    in each. `modes`, shape (q, q), are the eigenvectors of H, and `damping`, shape (q,), is 1 minus
-    its eigenvalues in ascending order; the first of these is exactly 0 and belongs to the null
-    vector of S.
+    The q groups are the classes and, if there are any, the points without a label (-1). U has one
+    orthonormal column per group, constant on its points; H_gh = W_gh sqrt(n_g n_h / (D_g D_h)) for
+    groups of n_g points. `modes`, shape (q, q), are the eigenvectors of H, and `damping`, shape
+    (q,), is 1 minus its eigenvalues, ascending; the first is exactly 0, that of the null vector.
     """
 
     def __init__(self, members: Indices, labels: Indices, beta: float = 1.0) -> None:
@@ -389,35 +373,27 @@ class LabelGraph(SupervisedGraph):
         """S in the eigenvectors of H, shape (q, q): diagonal, with `damping`."""
         return np.diag(self.damping)
 
-    def _group_sums(self, B: Array) -> Array:
-        """Return the sum of the rows of B over each group, shape (q, ...)."""
-        if B.ndim == 1:
-            return np.asarray(np.bincount(self.groups, weights=B), dtype=np.float64)
-        return np.asarray(self._indicator @ B)
-
     @cached_property
     def _indicator(self) -> scipy.sparse.csr_array:
+        """Row g is 1 on the members of group g, shape (q, a)."""
         a = len(self)
         places = (self.groups, np.arange(a))
         return scipy.sparse.csr_array((np.ones(a), places), shape=(len(self.sizes), a))
 
     def weights(self, B: Array) -> Array:
         """Return W B for B of shape (a,) or (a, m), in O((a + q^2) m)."""
-        return np.asarray((self._between @ self._group_sums(B))[self.groups])
+        return np.asarray((self._between @ (self._indicator @ B))[self.groups])
 
     def coordinates(self, B: Array) -> Array:
         """Return V'U'B, the coordinates of B in the eigenvectors V of H, shape (q, m)."""
-        scaled = scale_rows(1.0 / np.sqrt(self.sizes), self._group_sums(B))
+        scaled = scale_rows(1.0 / np.sqrt(self.sizes), np.asarray(self._indicator @ B))
         return np.asarray(self.modes.T @ scaled)
-
-    def expand(self, A: Array) -> Array:
-        """Return U V A, shape (a, m), for A of shape (q, m)."""
-        return np.asarray(scale_rows(1.0 / np.sqrt(self.sizes), self.modes @ A)[self.groups])
 
     def root(self, B: Array) -> Array:
         """Return S^{1/2} B for B of shape (a, m), in O((a + q^2) m)."""
         # in the q coordinates S^{1/2} is the square root of `damping`, elsewhere the identity
-        return B - self.expand(scale_rows(1.0 - np.sqrt(self.damping), self.coordinates(B)))
+        change = self.modes @ scale_rows(1.0 - np.sqrt(self.damping), self.coordinates(B))
+        return B - scale_rows(1.0 / np.sqrt(self.sizes), change)[self.groups]
 
     def quadratic(self, F: Array) -> Array:
         """Return F'S F, shape (m, m), for F of shape (a, m), in O(a m^2)."""
@@ -479,4 +455,55 @@ def _group_weights(kinds: Indices, beta: float) -> Array:
     return np.exp(beta * T)
 
 
-set_public_module({**globals(), "__name__": "pliant"}, ["SideInformation"])
+def scg_loss(
+    gram: npt.ArrayLike, information: SideInformation, *, beta: float = 1.0, graph: str = "complete"
+) -> float:
+    r"""Return the loss of the supervised complete graph, a linear function of the kernel matrix.
+
+    .. math::
+
+        \langle K, S \rangle = \frac{1}{2} \sum_{ij} W_{ij} \left\|
+        \frac{\phi(x_i)}{\sqrt{D_{ii}}} - \frac{\phi(x_j)}{\sqrt{D_{jj}}} \right\|^2,
+        \qquad W_{ij} = e^{\beta T_{ij}}, \; D_{ii} = \sum_j W_{ij}
+
+    (Pan et al., Eq. 10, which lacks the factor 1/2). O(n^2).
+
+    Parameters
+    ----------
+    gram : array-like of shape (n_samples, n_samples)
+        Symmetric kernel values.
+    information : SideInformation
+        On the same points.
+    beta : float, default=1.0
+        Exponent of the weights, in (0, 100].
+    graph : {"complete", "labeled"}, default="complete"
+        Over all points, as in the paper, or over those with side information.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pliant import SideInformation, scg_loss
+    >>> known = SideInformation.from_labels([0, 0, 1, 1])
+    >>> round(scg_loss(np.eye(4), known), 6)
+    2.238406
+    >>> same_class = known.target() > 0
+    >>> round(scg_loss(same_class.astype(float), known), 6)
+    0.476812
+    """
+    K = gram_of(gram, check_information(information))
+    edges = information.graph(graph, beta)
+    return edges.trace_with(K[np.ix_(edges.members, edges.members)])
+
+
+def gram_of(gram: npt.ArrayLike, information: SideInformation) -> Array:
+    """Return kernel values as an array, if they are those of the points of side information."""
+    K = check_gram(check_points(gram, "gram"))
+    if len(K) != information.n_samples:
+        raise ValueError(
+            f"expected kernel values of {information.n_samples} points, as the side information "
+            f"has, got {len(K)}"
+        )
+    return K
+
+
+set_public_module({**globals(), "__name__": "pliant"}, ["SideInformation", "scg_loss"])

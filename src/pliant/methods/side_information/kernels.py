@@ -1,4 +1,4 @@
-"""Kernels of the LogDet learners: the base kernel, and what is learned from it.
+"""Kernels of the LogDet learners: the base kernel, the learned one, and its principal components.
 
 A learned kernel corrects the base kernel k0 on some points (`LogDetKernel`), or is linear in
 explicit features of k0 from landmarks (`LandmarkKernel`).
@@ -6,9 +6,9 @@ explicit features of k0 from landmarks (`LandmarkKernel`).
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,10 +27,16 @@ from pliant.core.kernels.standard import (
     Polynomial,
     as_kernel,
 )
-from pliant.core.linalg import negative_eigenvalue
+from pliant.core.linalg import negative_eigenvalue, top_eigenpairs
 from pliant.core.text import one_line
 from pliant.core.typing import Array
-from pliant.core.validation import check_choice, check_gram, check_points, stack_level
+from pliant.core.validation import (
+    check_choice,
+    check_gram,
+    check_points,
+    check_vector,
+    stack_level,
+)
 from pliant.methods.side_information.neighbor_graph import NeighborGraphKernel
 
 PSD_KERNELS = (Gaussian, Laplacian, Linear, Matern, NeighborGraphKernel, Polynomial)
@@ -44,6 +50,11 @@ GRAPH_NEIGHBORS = 5
 
 RANK = 1e-12
 """Eigenvalues of the landmarks' matrix below this multiple of the largest are rounding."""
+
+EPSILON = float(np.finfo(np.float64).eps)
+
+NEGLIGIBLE = 1e-12
+"""Components with a smaller variance than this multiple of the first one are rounding."""
 
 
 def base_kernel(
@@ -103,20 +114,6 @@ def checked_gram(base: Kernel, points: Array) -> tuple[Array, float | None]:
             stacklevel=stack_level(),
         )
     return gram, value
-
-
-def trace_of(diagonal: Array) -> float:
-    """Return the sum of k0(x, x) over points.
-
-    Raises ValueError if it, or a squared kernel distance, may leave the range of floats.
-    """
-    largest = float(np.abs(diagonal).max(initial=0.0))
-    if not math.isfinite(max(4, len(diagonal)) * largest):
-        raise ValueError(
-            "expected kernel values whose sums are numbers of double precision, got k0(x, x) up "
-            f"to {largest:.6g}"
-        )
-    return float(diagonal.sum())
 
 
 class PSDPart(NamedTuple):
@@ -296,6 +293,118 @@ def nystroem(
         )
     projection = vectors[:, kept] / np.sqrt(values[kept])
     features = in_blocks(points, n_landmarks, lambda block: base(block, landmarks) @ projection)
-    trace = trace_of(base.diag(points))
-    missing = 1.0 - float(np.vdot(features, features)) / trace
+    missing = 1.0 - float(np.vdot(features, features)) / float(base.diag(points).sum())
     return LandmarkKernel(base, landmarks, projection), features, max(0.0, missing)
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """f(x) = (s(x) - centre) @ coefficients, for inputs s(x) that a kernel provides.
+
+    s(x) are the kernel values between x and n fit points, or explicit features of x. For a
+    `LogDetKernel` they are values of its base kernel: a new point then costs O(n), not O(n^2).
+    `centre`, shape (n,), is the mean of s over the fit points, zero if the kernel is not centred;
+    `coefficients`, shape (n, r), has a column for each component, and `variances`, shape (r,), are
+    sums of squares over the fit points, descending.
+    """
+
+    centre: Array
+    coefficients: Array
+    variances: Array
+
+    @classmethod
+    def of_gram(
+        cls, gram: Array, n_components: int, size: float = 0.0, *, center: bool = True
+    ) -> Components:
+        """Return the components of a kernel matrix of the fit points, shape (n, n).
+
+        `size` is the largest number in the computation of the matrix, if larger than its entries:
+        rounding errors are relative to it. Without `center` they are those of the matrix as it is.
+        """
+        centre = _centre(gram, center)
+        centred = gram - centre - centre[:, None] + centre.mean()
+        rounding = len(gram) * EPSILON * max(size, float(np.abs(gram).max()))
+        values, vectors = _largest(centred, n_components, rounding)
+        return cls(centre, vectors / np.sqrt(values), values)
+
+    @classmethod
+    def of_features(cls, features: Array, n_components: int, *, center: bool = True) -> Components:
+        """Return the components of explicit features of the fit points, shape (a, n)."""
+        centre = _centre(features, center)
+        centred = features - centre
+        rounding = features.size * EPSILON**2 * float(np.abs(features).max()) ** 2
+        values, vectors = _largest(centred.T @ centred, n_components, rounding)
+        return cls(centre, vectors, values)
+
+    def on_base(self, kernel: LogDetKernel, *, center: bool = True) -> Components:
+        """Return the same components as functions of the base kernel's values k0(x, P).
+
+        With P the points of the kernel and C the coefficients,
+        k(x, P) C = (k0(x, P) + k0(x, P) Q k0(P, P)) C = k0(x, P) (C + Q k0(P, P) C).
+        """
+        base = kernel.base(np.asarray(kernel.points))
+        coefficients = self.coefficients + np.asarray(kernel.matrix) @ (base @ self.coefficients)
+        return Components(_centre(base, center), coefficients, self.variances)
+
+    def __call__(self, inputs: Array) -> Array:
+        """Return f for each row s(x) of `inputs`, shape (n_samples, n_components)."""
+        return np.asarray((inputs - self.centre) @ self.coefficients)
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if attributes, read from a file, are inconsistent."""
+        n, r = check_points(self.coefficients, "coefficients").shape
+        check_vector("centre", self.centre, n)
+        check_vector("variances", self.variances, r)
+
+
+def _centre(inputs: Array, center: bool) -> Array:
+    """Return the mean of the rows of s over the fit points; zeros without `center`."""
+    return np.asarray(inputs.mean(axis=0)) if center else np.zeros(inputs.shape[1])
+
+
+def _largest(matrix: Array, n_components: int, rounding: float) -> tuple[Array, Array]:
+    """Return the largest eigenvalues and their vectors, each with its largest entry positive.
+
+    Eigenvalues up to a multiple of `rounding` are taken as zero.
+    """
+    values, vectors = top_eigenpairs(matrix, min(n_components, len(matrix)))
+    positive = int((values > max(NEGLIGIBLE * values[0], 64.0 * rounding)).sum())
+    if positive < n_components:
+        raise ValueError(
+            f"expected n_components <= {positive}, the number of directions in which the learned "
+            f"kernel varies over the {len(matrix)} points or features, got {n_components}"
+        )
+    peaks = vectors[np.argmax(np.abs(vectors), axis=0), np.arange(n_components)]
+    return values, vectors * np.sign(peaks)
+
+
+def principal_components(
+    kernel: Kernel,
+    points: Array,
+    gram: Callable[[], Array],
+    n_components: int,
+    *,
+    center: bool = True,
+) -> Components:
+    """Return the principal components of a learned kernel on points, shape (a, n_features).
+
+    They are functions of `component_inputs`. `gram` returns the kernel values between the points,
+    shape (a, a); it is called where they are needed. Without `center` they are the eigenvectors of
+    the kernel matrix as it is.
+    """
+    if isinstance(kernel, LandmarkKernel):
+        return Components.of_features(kernel.features(points), n_components, center=center)
+    if not isinstance(kernel, LogDetKernel):
+        return Components.of_gram(gram(), n_components, center=center)
+    size = float(kernel.base.diag(kernel.points).max())
+    components = Components.of_gram(gram(), n_components, size, center=center)
+    return components.on_base(kernel, center=center)
+
+
+def component_inputs(kernel: Kernel, X: Array, points: Array) -> Array:
+    """Return s(x) for checked samples X, given all fit points."""
+    if isinstance(kernel, LandmarkKernel):
+        return kernel.features(X)
+    if isinstance(kernel, LogDetKernel):
+        return kernel.base(X, kernel.points)
+    return kernel(X, points)

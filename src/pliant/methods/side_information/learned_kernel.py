@@ -25,7 +25,6 @@ from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import (
     Constraint,
-    check_flag,
     check_labels,
     check_parameters,
     check_points,
@@ -39,9 +38,8 @@ from pliant.core.validation import (
     where_equal,
 )
 from pliant.methods.side_information.kernels import resolve_columns_of
-from pliant.methods.side_information.learner import KernelLearner, named_errors
-from pliant.methods.side_information.scg import SCGLogDetLearner
-from pliant.methods.side_information.selection import unit_scale
+from pliant.methods.side_information.learner import KernelLearner
+from pliant.methods.side_information.scg import SCGLogDetLearner, unit_scale
 
 
 def _has(name: str) -> Callable[[Any], bool]:
@@ -57,19 +55,18 @@ def _has(name: str) -> Callable[[Any], bool]:
 class BaseLearnedKernel(BaseEstimator):
     """A learned kernel, and an estimator on its Gram matrix, ``machine``."""
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {"unit_variance": check_flag}
-    _estimator_type_of_machine: ClassVar[str]
+    _constraints: ClassVar[Mapping[str, Constraint]] = {}
+    _default_machine: ClassVar[Any]
 
     learner: Any
     machine: Any
-    unit_variance: bool
     random_state: Any
     memory: Any
     n_features_in_: int
 
-    @abstractmethod
     def _machine(self) -> Any:
         """Return the estimator to fit on the kernel, not fitted."""
+        return self._default_machine if self.machine is None else self.machine
 
     @abstractmethod
     def _learn(self, X: npt.ArrayLike, y: npt.ArrayLike) -> None:
@@ -140,14 +137,10 @@ class BaseLearnedKernel(BaseEstimator):
         else:
             self.support_vectors_ = points[rows]
             every = np.arange(len(rows))
-            with named_errors(learner, "expected a learner that can be fitted to these data"):
-                self.learner_, gram = learn(learner, points[rows], targets, every, __version__)
-        self.scale_ = unit_scale(gram) if self.unit_variance else 1.0
+            self.learner_, gram = learn(learner, points[rows], targets, every, __version__)
+        self.scale_ = unit_scale(gram)
         gram *= self.scale_
-        largest = float(np.abs(gram).max())
-        expected = f"expected machine to take kernel values up to {largest:.6g}"
-        with named_errors(machine, expected):
-            self.machine_ = clone(machine).fit(gram, targets)
+        self.machine_ = clone(machine).fit(gram, targets)
 
     def _checked_machine(self) -> Any:
         """Return the estimator if it takes kernel values and predicts the right kind of target."""
@@ -158,8 +151,8 @@ class BaseLearnedKernel(BaseEstimator):
                 'expected machine to take kernel values, with kernel="precomputed", got '
                 f"{one_line(machine)}"
             )
-        if tags.estimator_type != self._estimator_type_of_machine:
-            kind = self._estimator_type_of_machine
+        kind = get_tags(self._default_machine).estimator_type
+        if tags.estimator_type != kind:
             raise TypeError(f"expected machine to be a {kind}, got {one_line(machine)}")
         return machine
 
@@ -189,14 +182,9 @@ class BaseLearnedKernel(BaseEstimator):
         return self._outputs("predict", X)
 
     def summary(self) -> Summary:
-        """Return what the estimator has learned.
+        """Return the functions of the estimator, the scaled kernel, and the learner's results.
 
-        Returns
-        -------
-        Summary
-            The functions of the estimator on the kernel; the learned kernel, scaled; in
-            ``learner`` the number of ``labelled`` samples, of all ``rows``, and the results of the
-            learner.
+        With the number of ``labelled`` samples, and of all ``rows``.
         """
         check_is_fitted(self)
         learner, machine = summarize(self.learner_), summarize(self.machine_)
@@ -278,6 +266,10 @@ class LearnedKernelClassifier(ClassifierMixin, BaseLearnedKernel):
     Cross-validation then learns the kernel again in every fold. If a kernel is learned once from
     all labels before settings are compared, the held-out labels leak into it.
 
+    The learned kernel is scaled so that the fit points have variance 1 in its feature space,
+    mean_i k(x_i, x_i) - mean_ij k(x_i, x_j). A strong learner shrinks the kernel, and the meaning
+    of the classifier's C would depend on the strength.
+
     Parameters
     ----------
     learner : estimator, optional
@@ -290,19 +282,13 @@ class LearnedKernelClassifier(ClassifierMixin, BaseLearnedKernel):
         classifier is fitted without. None means that all samples are labelled. No prediction
         equals this value, so a score over such samples counts them as errors: use a scorer that
         leaves them out.
-    unit_variance : bool, default=True
-        Whether the learned kernel is scaled so that the fit points have variance 1 in its feature
-        space, mean_i k(x_i, x_i) - mean_ij k(x_i, x_j). A strong learner shrinks the kernel, and
-        the meaning of the classifier's C would depend on the strength.
     random_state : int, RandomState or None, default=None
         If given, passed on to the learner.
     memory : str, object with the interface of joblib.Memory, or None, default=None
-        Cache of fitted learners and their kernel matrices, as in scikit-learn's pipelines: a
-        folder, or a ``joblib.Memory``. Estimators with the same samples and the same learner then
-        learn the kernel once, with the same results; a search over the parameters of `machine`
-        takes less time. A learner that draws at random needs an integer as its random state for
-        this; it warns once, when it learns. Pickles and model files of a fitted estimator do not
-        keep the memory.
+        Cache of fitted learners and their kernel matrices, as in scikit-learn's pipelines: a search
+        over the parameters of `machine` then learns each kernel once. A learner that draws at
+        random needs an integer as its random state for this. Pickles and model files of a fitted
+        estimator do not keep the memory.
 
     Attributes
     ----------
@@ -331,7 +317,7 @@ class LearnedKernelClassifier(ClassifierMixin, BaseLearnedKernel):
     True
     """
 
-    _estimator_type_of_machine = "classifier"
+    _default_machine = SVC(kernel="precomputed")
 
     unlabeled: Any
 
@@ -340,19 +326,14 @@ class LearnedKernelClassifier(ClassifierMixin, BaseLearnedKernel):
         learner: Any = None,
         machine: Any = None,
         unlabeled: Any = None,
-        unit_variance: bool = True,
         random_state: Any = None,
         memory: Any = None,
     ) -> None:
         self.learner = learner
         self.machine = machine
         self.unlabeled = unlabeled
-        self.unit_variance = unit_variance
         self.random_state = random_state
         self.memory = memory
-
-    def _machine(self) -> Any:
-        return SVC(kernel="precomputed") if self.machine is None else self.machine
 
     def _learn(self, X: npt.ArrayLike, y: npt.ArrayLike) -> None:
         points, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
@@ -387,7 +368,8 @@ class LearnedKernelClassifier(ClassifierMixin, BaseLearnedKernel):
 class LearnedKernelRegressor(RegressorMixin, BaseLearnedKernel):
     """Learn a kernel, then a regression on it, as one estimator.
 
-    For a learner that takes classes, the targets are cut at their quantiles.
+    For a learner that takes classes, the targets are cut at their quantiles. The kernel is scaled
+    to unit variance, as in `LearnedKernelClassifier`.
 
     Parameters
     ----------
@@ -400,19 +382,13 @@ class LearnedKernelRegressor(RegressorMixin, BaseLearnedKernel):
         centre y.
     n_bins : int, default=5
         Number of classes that the targets are cut into, >= 2.
-    unit_variance : bool, default=True
-        Whether the learned kernel is scaled so that the fit points have variance 1 in its feature
-        space, mean_i k(x_i, x_i) - mean_ij k(x_i, x_j). A strong learner shrinks the kernel, and
-        the meaning of the regressor's penalty would depend on the strength.
     random_state : int, RandomState or None, default=None
         If given, passed on to the learner.
     memory : str, object with the interface of joblib.Memory, or None, default=None
-        Cache of fitted learners and their kernel matrices, as in scikit-learn's pipelines: a
-        folder, or a ``joblib.Memory``. Estimators with the same samples and the same learner then
-        learn the kernel once, with the same results; a search over the parameters of `machine`
-        takes less time. A learner that draws at random needs an integer as its random state for
-        this; it warns once, when it learns. Pickles and model files of a fitted estimator do not
-        keep the memory.
+        Cache of fitted learners and their kernel matrices, as in scikit-learn's pipelines: a search
+        over the parameters of `machine` then learns each kernel once. A learner that draws at
+        random needs an integer as its random state for this. Pickles and model files of a fitted
+        estimator do not keep the memory.
 
     Attributes
     ----------
@@ -436,11 +412,8 @@ class LearnedKernelRegressor(RegressorMixin, BaseLearnedKernel):
     (442,)
     """
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **BaseLearnedKernel._constraints,
-        "n_bins": integer(least=2),
-    }
-    _estimator_type_of_machine = "regressor"
+    _constraints: ClassVar[Mapping[str, Constraint]] = {"n_bins": integer(least=2)}
+    _default_machine = KernelRidge(kernel="precomputed")
 
     n_bins: int
 
@@ -449,19 +422,14 @@ class LearnedKernelRegressor(RegressorMixin, BaseLearnedKernel):
         learner: Any = None,
         machine: Any = None,
         n_bins: int = 5,
-        unit_variance: bool = True,
         random_state: Any = None,
         memory: Any = None,
     ) -> None:
         self.learner = learner
         self.machine = machine
         self.n_bins = n_bins
-        self.unit_variance = unit_variance
         self.random_state = random_state
         self.memory = memory
-
-    def _machine(self) -> Any:
-        return KernelRidge(kernel="precomputed") if self.machine is None else self.machine
 
     def _learn(self, X: npt.ArrayLike, y: npt.ArrayLike) -> None:
         points, targets = validate_data(

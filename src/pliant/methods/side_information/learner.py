@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -15,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 from pliant.core.blocks import in_blocks
 from pliant.core.kernels.base import Kernel
 from pliant.core.summary import Summary
-from pliant.core.text import one_line
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import Constraint, check_gram, check_parameters, fresh, validate_data
@@ -51,9 +49,8 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         *,
         similar: npt.ArrayLike | None = None,
         dissimilar: npt.ArrayLike | None = None,
-        triplets: npt.ArrayLike | None = None,
     ) -> Self:
-        """Learn the kernel from labels, some of which may be unknown, or from pairs or triplets.
+        """Learn the kernel from labels, some of which may be unknown, or from pairs.
 
         Parameters
         ----------
@@ -64,9 +61,6 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             Class labels; the value `unlabeled` for points of unknown class.
         similar, dissimilar : array-like of shape (n_pairs, 2), optional
             Pairs of row indices, instead of `y`.
-        triplets : array-like of shape (n_triplets, 3), optional
-            Triplets (a, b, c) of row indices, instead of `y` and pairs: a is more similar to b than
-            to c. They are converted to pairs, see `SideInformation.from_triplets`.
 
         Returns
         -------
@@ -76,9 +70,9 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         ------
         ValueError
             If a parameter is out of range, the data or the side information are unsuitable, or
-            if more than one of `y`, pairs and triplets is given, or none.
+            if both `y` and pairs are given, or neither.
         """
-        self._fit(X, y, similar, dissimilar, triplets)
+        self._fit(X, y, similar, dissimilar)
         return self
 
     def fit_gram(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, **pairs: Any) -> Array:
@@ -119,27 +113,22 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         points = validate_data(self, X, reset=False, dtype=np.float64)
         return np.asarray(in_blocks(points, len(self.support_vectors_), self._outputs))
 
-    def _fit(
-        self, X: Any, y: Any, similar: Any = None, dissimilar: Any = None, triplets: Any = None
-    ) -> LearnedMatrix:
+    def _fit(self, X: Any, y: Any, similar: Any = None, dissimilar: Any = None) -> LearnedMatrix:
         with fresh(self):
             check_parameters(self)
-            points, information = self._checked_data(X, y, similar, dissimilar, triplets)
+            points, information = self._checked_data(X, y, similar, dissimilar)
             self.support_vectors_ = self._kernel_points(points)
             self.classes_ = information.classes
             return self._learn(points, information)
 
     def _checked_data(
-        self, X: Any, y: Any, similar: Any, dissimilar: Any, triplets: Any = None
+        self, X: Any, y: Any, similar: Any, dissimilar: Any
     ) -> tuple[Array, SideInformation]:
         """Return the points and the side information on them."""
         given_pairs = similar is not None or dissimilar is not None
         if y is not None and given_pairs:
             raise ValueError("expected either y or pairs as side information, got both")
-        if triplets is not None and (y is not None or given_pairs):
-            other = "pairs" if given_pairs else "y"
-            raise ValueError(f"expected either {other} or triplets as side information, got both")
-        if y is None and not given_pairs and triplets is None:
+        if y is None and not given_pairs:
             raise ValueError(
                 "this learner requires y to be passed, but the target y is None: expected y, or "
                 "pairs as similar, dissimilar"
@@ -148,8 +137,6 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         if self._precomputed:
             check_gram(points)
         n = len(points)
-        if triplets is not None:
-            return points, SideInformation.from_triplets(n, triplets)
         if y is None:
             return points, SideInformation.from_pairs(n, similar, dissimilar)
         information = SideInformation.from_labels(y, self.unlabeled)
@@ -168,19 +155,15 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _members(self) -> Indices:
         """Return the row indices of the fit points that principal components are computed from.
 
-        These are the points with side information: a strong learner shrinks the kernel there
-        alone, and the spread of the other points would hide it.
+        A strong learner shrinks the kernel at the points with side information alone.
         """
-        return np.arange(len(self.support_vectors_))
+        every = np.arange(len(self.support_vectors_))
+        return np.asarray(getattr(self, "members_", every))
 
     def summary(self) -> Summary:
-        """Return what the estimator has learned.
+        """Return the learned kernel, the base kernel (None on a neighbour graph), and the results.
 
-        Returns
-        -------
-        Summary
-            The learned kernel, the base kernel (None on a neighbour graph), and in ``learner``
-            the number of ``rows`` (fit points) and further results of the method.
+        These are the number of ``rows`` (fit points) and those of the method.
         """
         check_is_fitted(self)
         kernel = self.kernel_
@@ -194,10 +177,6 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     @abstractmethod
     def _results(self) -> dict[str, Any]:
         """Return the scalar results of the fit, by the names that `summary` uses."""
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Return whether a fit has succeeded."""
-        return "kernel_" in vars(self)
 
     @property
     def _gives_gram(self) -> bool:
@@ -228,25 +207,6 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             raise ValueError(
                 f"expected support_vectors_ of shape (n_samples, n_features), got {shape}"
             )
-        members = np.asarray(self._members())
+        members = self._members()
         if members.dtype.kind not in "iu" or not ((members >= 0) & (members < shape[0])).all():
             raise ValueError(f"expected members_ to be row indices, 0 to {shape[0] - 1}")
-
-
-@contextmanager
-def named_errors(estimator: Any, expected: str) -> Iterator[None]:
-    """Name the estimator in an error that its fit raises, unless it is one of pliant's own.
-
-    Its arithmetic does not warn of values beyond the range of floats.
-    """
-    try:
-        with np.errstate(all="ignore"):
-            yield
-    except (ValueError, ArithmeticError) as error:
-        if type(estimator).__module__.partition(".")[0] == "pliant":
-            raise
-        reason = " ".join(str(error).split())
-        raise ValueError(
-            f"{expected}, got {one_line(estimator, 200)}, which raised {type(error).__name__}: "
-            f"{reason:.500}"
-        ) from error

@@ -18,32 +18,23 @@ from pliant.core.validation import (
     Constraint,
     check_flag,
     check_random_state,
-    check_real,
     integer,
     optional,
     real_number,
     stack_level,
 )
-from pliant.methods.side_information import bregman
-from pliant.methods.side_information.information import SideInformation
-from pliant.methods.side_information.kernels import LogDetKernel, PSDPart, base_kernel, trace_of
-from pliant.methods.side_information.ldk_problem import (
+from pliant.methods.side_information.bregman import (
     DistanceBounds,
     apart,
-    pair_distances,
-    percentile_bounds,
+    solve,
+    squared_distances,
 )
+from pliant.methods.side_information.information import SideInformation
+from pliant.methods.side_information.kernels import LogDetKernel, PSDPart, base_kernel
 from pliant.methods.side_information.learner import KernelLearner, LearnedMatrix
 
-
-def _check_percentiles(name: str, value: Any) -> None:
-    """Raise ValueError unless `value` is a pair of percentiles, 0 <= low < high <= 100."""
-    expected = f"expected {name} (low, high) with 0 <= low < high <= 100, got {value!r}"
-    if not isinstance(value, tuple | list) or len(value) != 2:
-        raise ValueError(expected)
-    low, high = (check_real(name, number) for number in value)
-    if not 0.0 <= low < high <= 100.0:
-        raise ValueError(expected)
+PERCENTILES = (5.0, 95.0)
+"""Those of the squared distances of the pairs that are the bounds u and l."""
 
 
 class LogDetLearner(CallbackSupport, KernelLearner):
@@ -58,7 +49,8 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         \ge \xi_k \text{ (dissimilar)},
 
     problem (3.2) of [1]_ for kernels. The distances are those of K, :math:`b_k` is the
-    bound u on similar pairs or l on dissimilar ones, :math:`d_{IS}(\xi, b) = \xi/b - \log(\xi/b)
+    bound u on similar pairs or l on dissimilar ones, the 5th and the 95th percentile of the squared
+    distances of the pairs in :math:`K_0`, :math:`d_{IS}(\xi, b) = \xi/b - \log(\xi/b)
     - 1` and :math:`D_{ld}(K, K_0) = \mathrm{tr}(K K_0^{-1}) - \log\det(K K_0^{-1}) - n`. The
     learned kernel is a function of any two points,
 
@@ -71,15 +63,10 @@ class LogDetLearner(CallbackSupport, KernelLearner):
     ----------
     kernel, gamma
         The base kernel k0 and its coefficient, as in `SCGLogDetLearner`.
-    similar_bound, dissimilar_bound : float, optional
-        > 0: u and l, bounds on squared kernel distances; by default from `percentiles`. They may
-        overlap, u >= l; then they are weak.
-    slack : float, optional
-        > 0: the penalty parameter nu of the slack, by default 1. With None or inf the bounds are
-        hard. Hard bounds can contradict each other: of three points, two similar pairs and a
-        dissimilar one are impossible if l > 4 u.
-    percentiles : pair of floats, default=(5, 95)
-        Percentiles of the pairs' squared distances in k0: the bounds that are not given.
+    slack : float, default=1.0
+        > 0: the penalty parameter nu of the slack. With inf the bounds are hard. Hard bounds can
+        contradict each other: of three points, two similar pairs and a dissimilar one are
+        impossible if l > 4 u.
     max_pairs : int, optional
         Maximum number of pairs, by default 5000; they are drawn at random if more are known. None
         means all: labels of a points make a (a - 1)/2 pairs.
@@ -137,7 +124,7 @@ class LogDetLearner(CallbackSupport, KernelLearner):
     O(m a^2) and memory is O(a^2), whatever the number n of all points; a new point costs O(n a).
     This grows fast with the number of labels: `SCGLogDetLearner` uses all pairs, in closed form.
 
-    If all pairs have the same distance, they satisfy the bounds from percentiles, and K = K0.
+    If all pairs have the same distance, they satisfy the bounds, and K = K0.
 
     References
     ----------
@@ -160,10 +147,7 @@ class LogDetLearner(CallbackSupport, KernelLearner):
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        "similar_bound": optional(real_number(above=0)),
-        "dissimilar_bound": optional(real_number(above=0)),
-        "slack": optional(real_number(above=0, infinite=True)),
-        "percentiles": _check_percentiles,
+        "slack": real_number(above=0, infinite=True),
         "max_pairs": optional(integer(least=1)),
         "tol": real_number(above=0),
         "max_iter": integer(least=1),
@@ -174,10 +158,7 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         self,
         kernel: Any = "gaussian",
         gamma: float | str = "scale",
-        similar_bound: float | None = None,
-        dissimilar_bound: float | None = None,
-        slack: float | None = 1.0,
-        percentiles: tuple[float, float] = (5.0, 95.0),
+        slack: float = 1.0,
         max_pairs: int | None = 5000,
         tol: float = 1e-3,
         max_iter: int = 200,
@@ -187,10 +168,7 @@ class LogDetLearner(CallbackSupport, KernelLearner):
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
-        self.similar_bound = similar_bound
-        self.dissimilar_bound = dissimilar_bound
         self.slack = slack
-        self.percentiles = percentiles
         self.max_pairs = max_pairs
         self.tol = tol
         self.max_iter = max_iter
@@ -199,12 +177,10 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         self.verbose = verbose
 
     @with_callbacks
-    def _fit(
-        self, X: Any, y: Any, similar: Any = None, dissimilar: Any = None, triplets: Any = None
-    ) -> LearnedMatrix:
+    def _fit(self, X: Any, y: Any, similar: Any = None, dissimilar: Any = None) -> LearnedMatrix:
         self._progress = FitProgress(self, X, y)
         try:
-            learned = super()._fit(X, y, similar, dissimilar, triplets)
+            learned = super()._fit(X, y, similar, dissimilar)
             self._progress.end()
         finally:
             del self._progress
@@ -221,10 +197,8 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         members, places = np.unique(pairs, return_inverse=True)
         support = self.support_vectors_
         part = PSDPart.of(base, support[members])
-        problem, similar_bound, dissimilar_bound = self._problem(
-            part.gram, places.reshape(-1, 2), signs
-        )
-        result = bregman.solve(
+        problem = self._problem(part.gram, places.reshape(-1, 2), signs)
+        result = solve(
             problem, rng=rng, tol=self.tol, max_iter=self.max_iter, callback=self._progress
         )
         proof = result.certificate
@@ -234,7 +208,6 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         self.members_ = members
         self.pairs_, self.signs_ = members[problem.pairs], problem.signs
         self.n_skipped_ = len(pairs) - len(problem.pairs)
-        self.similar_bound_, self.dissimilar_bound_ = similar_bound, dissimilar_bound
         self.duals_ = result.x
         self.objective_ = proof.value
         self.lower_bound_ = proof.lower_bound
@@ -248,11 +221,8 @@ class LogDetLearner(CallbackSupport, KernelLearner):
             warnings.warn(text, ConvergenceWarning, stacklevel=stack_level())
         return lambda rows: kernel(support[rows])
 
-    def _problem(
-        self, gram: Array, pairs: Indices, signs: Array
-    ) -> tuple[DistanceBounds, float, float]:
-        """Return the problem of the pairs that k0 separates, and the bounds u and l."""
-        trace_of(gram.diagonal())  # distances are in the range of floats, too
+    def _problem(self, gram: Array, pairs: Indices, signs: Array) -> DistanceBounds:
+        """Return the problem of the pairs that k0 separates; set the bounds u and l."""
         used = apart(gram, pairs)
         if not used.any():
             raise ValueError(
@@ -260,30 +230,23 @@ class LogDetLearner(CallbackSupport, KernelLearner):
                 "a squared kernel distance of zero, up to rounding"
             )
         pairs, signs = pairs[used], signs[used]
-        low, high = percentile_bounds(pair_distances(gram, pairs), self.percentiles)
-        similar = float(low if self.similar_bound is None else self.similar_bound)
-        dissimilar = float(high if self.dissimilar_bound is None else self.dissimilar_bound)
-        bounds = np.where(signs > 0, similar, dissimilar)
-        slack = math.inf if self.slack is None else float(self.slack)
-        return DistanceBounds(gram, pairs, signs, bounds, slack), similar, dissimilar
+        low, high = np.percentile(squared_distances(gram, pairs), PERCENTILES)
+        self.similar_bound_, self.dissimilar_bound_ = float(low), float(high)
+        bounds = np.where(signs > 0, self.similar_bound_, self.dissimilar_bound_)
+        return DistanceBounds(gram, pairs, signs, bounds, float(self.slack))
 
     def _open_gap(self, status: Status) -> str:
         """Return a warning: which accuracy was reached, and how to reach more."""
+        state, advice = f"a gap of {self.dual_gap_:.3g}", "raise tol, or lower slack"
         if math.isnan(self.dual_gap_):
             state = f"bounds violated by up to {self.max_violation_:.3g} of their value"
-            advice = "set slack, as hard bounds may contradict each other"
-        else:
-            state, advice = f"a gap of {self.dual_gap_:.3g}", "raise tol, or lower slack"
-        if status is Status.MAX_ITER:
-            advice = f"raise max_iter, or {advice}"
+            advice = "lower slack, as hard bounds may contradict each other"
+        more = "raise max_iter, or " if status is Status.MAX_ITER else ""
         asked = self.tol * (1.0 + abs(self.objective_))
         return (
             f"{type(self).__name__} stopped after {self.n_iter_} sweeps with {state}, where a gap "
-            f"of {asked:.3g} was asked for; {advice}"
+            f"of {asked:.3g} was asked for; {more}{advice}"
         )
-
-    def _members(self) -> Indices:
-        return self.members_
 
     def _results(self) -> dict[str, Any]:
         return {
@@ -294,14 +257,9 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         }
 
     def summary(self) -> Summary:
-        """Return what the estimator has learned.
+        """Return what the estimator has learned, as for other learners.
 
-        Returns
-        -------
-        Summary
-            The learned kernel, the base kernel, and in ``learner`` the number of ``rows`` (fit
-            points), the objective, its gap, the number of pairs and the two bounds; the
-            convergence of the solver, unless hard bounds were violated on the way.
+        With the convergence of the solver, unless hard bounds were violated on the way.
         """
         summary = super().summary()
         if not np.isfinite(self.gap_history_).all():

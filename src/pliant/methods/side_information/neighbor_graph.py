@@ -55,15 +55,8 @@ class NeighborGraph:
 
     Of equally near points the first ones are taken, and each component has at least k + 1 points.
     Time O(m^2 n_features), memory O(m k). A distance that is not finite raises ValueError.
-
-    Attributes
-    ----------
-    weights : sparse array of shape (m, m)
-        A.
-    degrees, radii : arrays of shape (m,)
-        D_ii, at least k, and the distance of each point to its k-th neighbour.
-    components : array of shape (m,)
-        The index of the connected component of each point.
+    `weights` are A, sparse; `degrees` D_ii, at least k; `radii` the distances of the points to
+    their k-th neighbours; `components` the connected component of each point.
     """
 
     def __init__(self, points: Array, n_neighbors: int) -> None:
@@ -312,20 +305,7 @@ class NeighborGraphKernel(SpectralKernel):
     At a new point each function is its mean over the points that the new one would be linked to,
     divided by 1 - lambda_i (the Nystroem extension; zero where 1 - lambda_i < 0.1).
 
-    Parameters
-    ----------
-    points : array of shape (m, n_features)
-        The points of the graph, distinct.
-    vectors : array of shape (m, r)
-        u_i, one per column.
-    eigenvalues : array of shape (r,)
-        lambda_i.
-    spectrum : array of shape (r,)
-        mu_i >= 0.
-    n_neighbors : int
-        k, 1 <= k <= m.
-    radii, degrees : arrays of shape (m,)
-        For each point of the graph: the distance of its k-th neighbour, and d_j > 0.
+    The parameters are those of `SpectralKernel`, with u_i as `vectors`.
 
     Examples
     --------

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, NamedTuple
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.random import RandomState
+from sklearn.metrics import roc_auc_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC
 
 from pliant.core.kernels.base import Kernel
-from pliant.core.typing import Array, Indices
+from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import (
     Constraint,
     automatic,
@@ -20,12 +26,6 @@ from pliant.core.validation import (
     optional,
     real_number,
 )
-from pliant.methods.side_information.components import (
-    Components,
-    component_inputs,
-    n_component_inputs,
-    principal_components,
-)
 from pliant.methods.side_information.information import (
     GRAPHS,
     SideInformation,
@@ -33,28 +33,50 @@ from pliant.methods.side_information.information import (
     check_exponent,
 )
 from pliant.methods.side_information.kernels import (
+    Components,
     LandmarkKernel,
     LogDetKernel,
     PSDPart,
     base_kernel,
+    checked_gram,
+    component_inputs,
     nystroem,
+    principal_components,
 )
 from pliant.methods.side_information.learner import KernelLearner, LearnedMatrix
-from pliant.methods.side_information.loss_bound import Multiplier, factor, loss_multiplier
-from pliant.methods.side_information.scg_problem import SCGLogDet, graph_size, learned_map
-from pliant.methods.side_information.selection import (
-    FALLBACK,
-    STRENGTHS,
-    Candidate,
-    ComponentScore,
-    KernelScore,
-    mean_scores,
+from pliant.methods.side_information.scg_problem import (
+    SCGLogDet,
+    SCGLogDetPath,
+    factor,
+    graph_size,
+    learned_map,
+    loss_multiplier,
 )
+
+Candidate: TypeAlias = tuple[float, float]
+"""A strength and an exponent of the weights."""
+
+Embed: TypeAlias = Callable[[Array], Components]
+"""Computes the components of a kernel matrix; raises ValueError if it has fewer."""
 
 LARGEST_GRAPH = 10_000
 """For more points in the graph, solver="auto" uses landmarks: (a, a) matrices take 800 MB each."""
 
 DEFAULT_LANDMARKS = 256
+
+STRENGTHS = tuple(10.0**power for power in range(-1, 7))
+"""The candidates of strength="auto"."""
+
+FALLBACK = 100.0
+"""The strength where nothing can be held out."""
+
+N_FOLDS = 5
+
+N_NEIGHBORS = 5
+"""Nearest neighbours that predict the class in the score of components."""
+
+ROUNDING = 1e-10
+"""A variance below this multiple of the mean of k(x, x) is that of equal points."""
 
 
 class SCGLogDetLearner(KernelLearner):
@@ -109,13 +131,12 @@ class SCGLogDetLearner(KernelLearner):
     n_components : int, optional
         If given, `transform` returns this number of principal components of the learned kernel,
         centred: those of the points in the graph, as functions of all points.
-    solver : {"auto", "cholesky", "eigh", "features"}, default="auto"
-        "cholesky" factorises an (a, a) matrix for a points in the graph; "eigh" decomposes it,
-        which is slower and no more accurate; "features" uses explicit features from landmarks
-        (Nystroem), for many points. "auto" is "features" if `n_landmarks` is given or there are
-        more than 10 000 points in the graph, and "cholesky" otherwise.
+    solver : {"auto", "cholesky"}, default="auto"
+        "cholesky" factorises an (a, a) matrix for a points in the graph. "auto" does so too, unless
+        `n_landmarks` is given or there are more than 10 000 points in the graph: then it uses
+        explicit features from landmarks (Nystroem).
     n_landmarks : int, optional
-        Number of landmarks for solver="features", drawn from the fit points; by default 256.
+        Number of landmarks, drawn from the fit points; by default 256.
     unlabeled : object, optional
         The value in y of points of unknown class. None means -1, unless y holds -1 and +1 only.
     random_state : int, RandomState or None, default=None
@@ -151,10 +172,8 @@ class SCGLogDetLearner(KernelLearner):
     Choose the strength together with everything that depends on it: by a search over a
     `LearnedKernelClassifier`, which learns again in every fold, or by a `KernelEmbedding`.
 
-    In the paper the graph has all points; K and Q are computed from inverses of K0, which have no
-    correct digit for a Gaussian kernel of ordinary width; and Eq. 10 lacks a factor 1/2. As
-    S D^{1/2} 1 = 0, the direction D^{1/2} 1 is damped least: centre the kernel before you compute
-    its principal components, as `n_components` does.
+    As S D^{1/2} 1 = 0, the direction D^{1/2} 1 is damped least: centre the kernel before its
+    principal components are computed, as `n_components` does.
 
     References
     ----------
@@ -180,7 +199,7 @@ class SCGLogDetLearner(KernelLearner):
         "bound": optional(real_number(above=0)),
         "beta": check_exponent,
         "graph": one_of(GRAPHS),
-        "solver": one_of(("auto", "cholesky", "eigh", "features")),
+        "solver": one_of(("auto", "cholesky")),
         "n_components": optional(integer(least=1)),
         "n_landmarks": optional(integer(least=1)),
     }
@@ -214,7 +233,7 @@ class SCGLogDetLearner(KernelLearner):
         self.random_state = random_state
 
     def _check_combinations(self) -> None:
-        if self.n_landmarks is not None and self.solver not in ("auto", "features"):
+        if self.n_landmarks is not None and self.solver != "auto":
             raise ValueError(
                 f"expected n_landmarks=None with solver={self.solver!r}, got {self.n_landmarks}"
             )
@@ -230,123 +249,105 @@ class SCGLogDetLearner(KernelLearner):
         kernel = base_kernel(self.kernel, points, self.gamma, names)
         graph = information.graph(self.graph, self.beta)
         learn = self._learn_features if self._uses_features(len(graph)) else self._learn_matrix
-        learned = learn(kernel, information, graph, rng)
-        self.kernel_ = learned.kernel
         self.members_ = graph.members
-        self.strength_ = learned.strength
-        self.objective_ = learned.objective
-        if learned.loss is not None:
-            self.loss_ = learned.loss
-        if learned.missing is not None:
-            self.approximation_error_ = learned.missing
+        learned = learn(kernel, information, graph, rng)
         self.components_: Components | None = None
         if self.n_components is not None:
             self.components_ = principal_components(
-                learned.kernel,
+                self.kernel_,
                 self.support_vectors_[graph.members],
-                lambda: learned.matrix(graph.members),
+                lambda: learned(graph.members),
                 self.n_components,
             )
-        return learned.matrix
+        return learned
 
     def _uses_features(self, size: int) -> bool:
-        if self.solver == "auto":
-            return self.n_landmarks is not None or size > LARGEST_GRAPH
-        return self.solver == "features"
+        """Return whether landmarks are used for a graph of some size."""
+        return self.solver == "auto" and (self.n_landmarks is not None or size > LARGEST_GRAPH)
 
     def _learn_matrix(
         self, kernel: Kernel, information: SideInformation, graph: SupervisedGraph, rng: RandomState
-    ) -> _Learned:
+    ) -> LearnedMatrix:
         """Learn Q on the points of the graph."""
         points = self.support_vectors_
         members = points[graph.members]
         part = PSDPart.of(kernel, members)
-        size = graph_size(part.gram.diagonal())
-        multiplier = self._multiplier(lambda: factor(part.gram), graph, size)
-        strength, gamma = self._choose_strength(
-            kernel, information, rng, size, multiplier, part.gram
-        )
-        problem = SCGLogDet(part.gram, graph, gamma)
-        optimum = problem.solve("eigh" if self.solver == "eigh" else "cholesky")
+        size, gram = graph_size(part.gram.diagonal()), part.gram
+        if self.bound is None:
+            gamma = self._penalty(kernel, information, rng, size, gram)
+        else:
+            gamma, divergence = self._bounded(factor(gram), graph, size)
+        problem = SCGLogDet(gram, graph, gamma)
+        optimum = problem.solve()
+        self.objective_ = optimum.value if self.bound is None else divergence
         within = problem.matrix_within_range() if kernel.psd else None
         extension = part.extend(optimum.matrix if within is None else within)
-        learned = LogDetKernel(kernel, members, extension)
+        self.kernel_ = learned = LogDetKernel(kernel, members, extension)
 
         def matrix(rows: Indices) -> Array:
             if np.array_equal(rows, graph.members):
                 return optimum.gram
             return learned(points[rows])
 
-        return _Learned(learned, matrix, strength, optimum.value).under(multiplier)
+        return matrix
 
     def _learn_features(
         self, kernel: Kernel, information: SideInformation, graph: SupervisedGraph, rng: RandomState
-    ) -> _Learned:
+    ) -> LearnedMatrix:
         """Learn a linear map of the features from landmarks."""
         points = self.support_vectors_
         count = min(self.n_landmarks or DEFAULT_LANDMARKS, len(points))
-        approximation, features, missing = nystroem(kernel, points, count, rng)
-        size = graph_size(kernel.diag(points[graph.members]))
-        multiplier = self._multiplier(lambda: features[graph.members], graph, size)
-        strength, gamma = self._choose_strength(kernel, information, rng, size, multiplier)
-        map_, objective = learned_map(features[graph.members], graph, gamma)
-        projection = np.asarray(approximation.projection) @ map_
-        learned = LandmarkKernel(kernel, approximation.landmarks, projection)
-        mapped = features @ map_
-        return _Learned(
-            learned,
-            lambda rows: np.asarray(mapped[rows] @ mapped[rows].T),
-            strength,
-            objective,
-            missing,
-        ).under(multiplier)
-
-    def _multiplier(
-        self, factors: Callable[[], Array], graph: SupervisedGraph, size: float
-    ) -> Multiplier | None:
-        """Return the multiplier of the bound, if there is one.
-
-        `factors` computes F with K0 = F F' on the points of the graph, shape (a, r).
-        """
+        approximation, features, self.approximation_error_ = nystroem(kernel, points, count, rng)
+        size, known = graph_size(kernel.diag(points[graph.members])), features[graph.members]
         if self.bound is None:
-            return None
-        unit = size if self.scale_strength else 1.0
-        return loss_multiplier(factors(), graph, unit * float(self.bound))
+            gamma = self._penalty(kernel, information, rng, size)
+        else:
+            gamma, divergence = self._bounded(known, graph, size)
+        map_, objective = learned_map(known, graph, gamma)
+        self.objective_ = objective if self.bound is None else divergence
+        projection = np.asarray(approximation.projection) @ map_
+        self.kernel_ = LandmarkKernel(kernel, approximation.landmarks, projection)
+        mapped = features @ map_
+        return lambda rows: np.asarray(mapped[rows] @ mapped[rows].T)
 
-    def _choose_strength(
+    def _bounded(self, factors: Array, graph: SupervisedGraph, size: float) -> tuple[float, float]:
+        """Return gamma and D_ld(K, K0) for a bound on the loss, where K0 = F F' on the graph."""
+        unit = size if self.scale_strength else 1.0
+        multiplier = loss_multiplier(factors, graph, unit * float(self.bound or 0.0))
+        self.loss_, self.strength_ = multiplier.loss, multiplier.gamma * unit
+        return self.strength_ / unit, multiplier.divergence
+
+    def _penalty(
         self,
         kernel: Kernel,
         information: SideInformation,
         rng: RandomState,
         size: float,
-        multiplier: Multiplier | None,
         gram: Array | None = None,
-    ) -> tuple[float, float]:
-        """Return the strength and gamma, for the `graph_size` of the problem."""
-        if multiplier is not None:
-            strength = multiplier.gamma * (size if self.scale_strength else 1.0)
-        elif isinstance(self.strength, str):
-            score = ComponentScore(self.n_components) if self.n_components else KernelScore()
-            scores = mean_scores(
-                lambda points: kernel,
-                self.support_vectors_,
-                information,
-                [Candidate(strength, self.beta) for strength in STRENGTHS],
-                score,
-                graph=self.graph,
-                scale_strength=True,  # then the best one on a sample suits all points
-                rng=rng,
-                gram=gram,
-            )
-            nothing_hidden = np.isnan(scores).all()
-            strength = FALLBACK if nothing_hidden else STRENGTHS[int(np.nanargmax(scores))]
-            strength = strength if self.scale_strength else strength / size
-        else:
-            strength = float(self.strength)
-        return strength, (strength / size if self.scale_strength else strength)
-
-    def _members(self) -> Indices:
-        return self.members_
+    ) -> float:
+        """Return gamma for a strength, which is chosen if it is "auto"."""
+        unit = size if self.scale_strength else 1.0
+        if not isinstance(self.strength, str):
+            self.strength_ = float(self.strength)
+            return self.strength_ / unit
+        embed = None
+        if self.n_components is not None:
+            embed = partial(Components.of_gram, n_components=self.n_components)
+        scores = mean_scores(
+            lambda points: kernel,
+            self.support_vectors_,
+            information,
+            [(strength, self.beta) for strength in STRENGTHS],
+            embed,
+            graph=self.graph,
+            scale_strength=True,  # then the best one on a sample suits all points
+            rng=rng,
+            gram=gram,
+        )
+        nothing_hidden = np.isnan(scores).all()
+        strength = FALLBACK if nothing_hidden else STRENGTHS[int(np.nanargmax(scores))]
+        self.strength_ = strength if self.scale_strength else strength / size
+        return self.strength_ / unit
 
     def _results(self) -> dict[str, Any]:
         return {"strength": float(self.strength_), "objective": float(self.objective_)}
@@ -367,33 +368,160 @@ class SCGLogDetLearner(KernelLearner):
         if self.components_ is not None:
             return len(self.components_.variances)
         if isinstance(self.kernel_, LandmarkKernel):
-            return n_component_inputs(self.kernel_, self.support_vectors_)
+            return int(np.shape(self.kernel_.projection)[1])
         return super()._n_features_out
 
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes, read from a file, are inconsistent."""
         super()._check_loaded()
-        if self.components_ is not None:
-            width = n_component_inputs(self.kernel_, self.support_vectors_)
-            self.components_.check(width, len(self.components_.variances))
+        if not isinstance(self.components_, Components | None):
+            raise ValueError(f"expected Components or None, got {self.components_!r:.100}")
 
 
-class _Learned(NamedTuple):
-    """A learned kernel, its matrix as a function of row indices, and how it was learned.
+def unit_scale(gram: Array) -> float:
+    """Return the factor that scales the variance of the points of a Gram matrix to 1.
 
-    `missing` is the approximation error of landmarks, None without them; `loss` is tr(K S) if it
-    is bounded.
+    For points that are all equal it scales k(x, x) to 1: the solver of an SVM may not terminate
+    on huge values that are all the same.
     """
+    size = float(gram.diagonal().mean())
+    variance = size - float(gram.mean())
+    spread = variance if variance > ROUNDING * size else size
+    return 1.0 / spread if spread > np.finfo(np.float64).tiny else 1.0
 
-    kernel: LogDetKernel | LandmarkKernel
-    matrix: LearnedMatrix
-    strength: float
-    objective: float
-    missing: float | None = None
-    loss: float | None = None
 
-    def under(self, multiplier: Multiplier | None) -> _Learned:
-        """Return the same with the loss and the optimal value of a bound, if there is one."""
-        if multiplier is None:
-            return self
-        return self._replace(objective=multiplier.divergence, loss=multiplier.loss)
+def mean_scores(
+    base: Callable[[Array], Kernel],
+    points: Array,
+    information: SideInformation,
+    candidates: Sequence[Candidate],
+    embed: Embed | None,
+    *,
+    graph: str,
+    scale_strength: bool,
+    rng: RandomState,
+    max_points: int = 500,
+    gram: Array | None = None,
+) -> Array:
+    """Return the mean score of each candidate over the folds; nan if nothing can be held out.
+
+    A fifth of the labels, or of the pairs, is hidden at a time. The score is the accuracy on hidden
+    labels of a support vector machine with C = 1 or, with `embed`, of nearest neighbours in its
+    components; for pairs the area under the ROC curve of distances. `base` returns the base kernel
+    for some of the points; `graph` and `scale_strength` are those of `SCGLogDetLearner`. At most
+    `max_points` known points are compared (with labels and the complete graph, as many unknown
+    points too). `gram` is the base kernel's matrix of the points in the graph, if it is known.
+    """
+    rows, known = _sample(information, graph, max_points, rng)
+    folds = _folds(known, rng)
+    if gram is None or len(gram) != len(rows):  # else the sample is the whole graph
+        gram, _ = checked_gram(base(points[rows]), points[rows])
+    path = SCGLogDetPath(gram)
+    score_of_fold = _label_score if known.labels is not None else _pair_score
+
+    def scores_of(strength: float, beta: float) -> list[float]:
+        learn = partial(
+            path.gram, strength=strength, beta=beta, graph=graph, scale_strength=scale_strength
+        )
+        return [score_of_fold(learn, known, folds == fold, embed) for fold in range(N_FOLDS)]
+
+    scores = np.array([scores_of(*candidate) for candidate in candidates])
+    scores = scores[:, ~np.isnan(scores).all(axis=0)]
+    return scores.mean(axis=1) if scores.size else np.full(len(candidates), np.nan)
+
+
+def _sample(
+    information: SideInformation, graph: str, max_points: int, rng: RandomState
+) -> tuple[Indices, SideInformation]:
+    """Return the row indices of a sample of the points, and the side information on it."""
+    if information.labels is None:
+        drawn = _stratified_sample(information.signs, max_points // 4, rng)
+        pairs, signs = information.pairs[drawn], information.signs[drawn]
+        rows, places = np.unique(pairs, return_inverse=True)
+        places = places.reshape(-1, 2)
+        parts = [places[signs == sign] for sign in (1, -1)]
+        return rows, SideInformation.from_pairs(len(rows), *parts)
+    rows = information.known
+    rows = rows[_stratified_sample(information.labels[rows], max_points, rng)]
+    if graph == "complete":
+        unknown = np.flatnonzero(information.labels < 0)
+        if len(unknown) > max_points:
+            unknown = np.sort(rng.choice(unknown, max_points, replace=False))
+        rows = np.union1d(rows, unknown)
+    return rows, SideInformation.from_labels(information.labels[rows], unlabeled=-1)
+
+
+def _folds(known: SideInformation, rng: RandomState) -> Indices:
+    """Return the fold of each labelled point, or of each pair, stratified by class or sign."""
+    kinds = known.signs if known.labels is None else known.labels[known.known]
+    order = rng.permutation(len(kinds))
+    order = order[np.argsort(kinds[order], kind="stable")]
+    folds = np.empty(len(kinds), dtype=np.intp)
+    folds[order] = np.arange(len(kinds)) % N_FOLDS
+    return folds
+
+
+def _label_score(
+    learn: Callable[..., Array], known: SideInformation, held: Mask, embed: Embed | None
+) -> float:
+    """Return the score on the held-out labels; nan if they cannot be held out."""
+    labels, rows = known.labels, known.known
+    assert labels is not None
+    out, left = rows[held], rows[~held]
+    if not np.isin(labels[out], labels[left]).any() or len(np.unique(labels[left])) < 2:
+        return math.nan
+    visible = np.full(known.n_samples, -1)
+    visible[left] = labels[left]
+    gram = learn(SideInformation.from_labels(visible, unlabeled=-1), columns=left)
+    inside, outside = gram[left], gram[out]
+    model: Any = SVC(kernel="precomputed")
+    try:
+        if embed is None:
+            scale = unit_scale(inside)
+            inside, outside = scale * inside, scale * outside
+        else:
+            components = embed(inside)
+            inside, outside = components(inside), components(outside)
+            model = KNeighborsClassifier(min(N_NEIGHBORS, len(left)))
+        with warnings.catch_warnings():  # about many classes with few points
+            warnings.simplefilter("ignore", UserWarning)
+            return float(model.fit(inside, labels[left]).score(outside, labels[out]))
+    except ValueError:  # the kernel has fewer components, or values that SVC cannot take
+        return math.nan
+
+
+def _pair_score(
+    learn: Callable[..., Array], known: SideInformation, held: Mask, embed: Embed | None
+) -> float:
+    """Return the score on the held-out pairs; nan if they cannot be held out."""
+    pairs, signs = known.pairs, known.signs
+    if len(np.unique(signs[held])) < 2 or held.all():
+        return math.nan
+    parts = [pairs[~held & (signs == sign)] for sign in (1, -1)]
+    left = SideInformation.from_pairs(known.n_samples, *parts)
+    gram, (i, j) = learn(left), pairs[held].T
+    if embed is None:
+        return float(roc_auc_score(signs[held], 2.0 * gram[i, j] - gram[i, i] - gram[j, j]))
+    columns = gram[:, left.known]
+    try:
+        places = embed(columns[left.known])(columns)
+    except ValueError:  # the kernel has fewer components
+        return math.nan
+    return float(roc_auc_score(signs[held], -((places[i] - places[j]) ** 2).sum(axis=1)))
+
+
+def _stratified_sample(kinds: Indices | Array, most: int, rng: RandomState) -> Indices:
+    """Return the positions of at most `most` items, in proportion to their kinds.
+
+    The first `N_FOLDS` items of each kind, in random order, come before all others.
+    """
+    if len(kinds) <= most:
+        return np.arange(len(kinds))
+    order = rng.permutation(len(kinds))
+    _, kind, sizes = np.unique(kinds[order], return_inverse=True, return_counts=True)
+    by_kind = np.argsort(kind, kind="stable")
+    # rank of each item within its kind, then the fraction of the kind that precedes it
+    rank = np.empty(len(kinds), dtype=np.intp)
+    rank[by_kind] = np.arange(len(kinds)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    share = np.where(rank < N_FOLDS, 0.0, (rank + 0.5) / sizes[kind])
+    return np.sort(order[np.argsort(share, kind="stable")[:most]])

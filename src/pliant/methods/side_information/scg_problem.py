@@ -11,12 +11,26 @@ nearly is for any smooth kernel. With R = (I + gamma K0)^{-1} and M = K0 R,
 and the optimal value is log det(I + gamma S K0) = log det(I + gamma K0) + log det(S + (I - S) R).
 With labels I - S = U H U' has the rank q of the number of classes (one more if some points are
 unlabelled), so that all steps but R take products of rank q.
+
+With a bound on the loss in place of the penalty,
+
+    min_K  D_ld(K, K0)   subject to   tr(K S) <= tau
+
+(Eq. 30), the solution is the same K, where gamma >= 0 is the multiplier of the bound (Theorem 2).
+With K0 = F F' and the eigenvalues e_i >= 0 of F'S F,
+
+    tr(K S)     = sum_i e_i / (1 + gamma e_i) = p(gamma),
+    D_ld(K, K0) = sum_i [log(1 + gamma e_i) - gamma e_i / (1 + gamma e_i)].
+
+p decreases strictly from tr(K0 S) towards 0, so that gamma is unique: 0 where K0 satisfies the
+bound, else the root of p(gamma) = tau. 1/p is a harmonic mean of the functions 1/e_i + gamma, up to
+a factor, and therefore concave and increasing: from gamma = 0 Newton's method for
+1/p(gamma) = 1/tau approaches the root from below and never passes it.
 """
 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,15 +43,13 @@ import scipy.linalg
 from pliant.core.linalg import spd_inverse
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices, Mask
-from pliant.core.validation import check_choice, check_flag, check_gram, check_points, check_real
+from pliant.core.validation import check_flag, check_gram, check_points, check_real
 from pliant.methods.side_information.information import (
-    GRAPHS,
     PairGraph,
     SideInformation,
     SupervisedGraph,
     check_information,
 )
-from pliant.methods.side_information.kernels import trace_of
 
 TINY = 1e-4
 """Below this gamma |K0|, M = (I - R)/gamma loses more than four digits; K0 R is used instead."""
@@ -45,6 +57,11 @@ TINY = 1e-4
 ROUNDING = 4.0 * np.finfo(np.float64).eps
 """Eigenvalues below this multiple of the largest are taken as zero."""
 
+HIDDEN = 64.0 * np.finfo(np.float64).eps
+"""tr(K S) is uncertain by this multiple of the sum over all e_i of the largest of them."""
+
+MAX_STEPS = 100
+"""Newton's method takes about ten steps; the limit only guards against a cycle of roundings."""
 
 STRONG = 1e5
 """Above this gamma |K0| a singular K0 is taken as a product: differences lose half the digits."""
@@ -55,39 +72,19 @@ CLEAR = 1e-8
 
 @dataclass(frozen=True, eq=False)
 class SCGLogDet:
-    """The problem on the members of a graph.
-
-    Parameters
-    ----------
-    gram : array of shape (a, a)
-        K0 on the members of the graph, PSD.
-    graph : SupervisedGraph
-        The graph of S.
-    strength : float
-        gamma > 0.
-    """
+    """The problem on the members of a graph: K0, PSD, shape (a, a), S, and gamma > 0."""
 
     gram: Array
     graph: SupervisedGraph
     strength: float
 
-    def objective(self, K: Array) -> float:
-        """Return D_ld(K, K0) + gamma tr(K S); K0 and K must be far from singular."""
-        ratio = scipy.linalg.solve(self.gram, K, assume_a="pos")
-        log_det = np.linalg.slogdet(ratio)[1]
-        divergence = np.trace(ratio) - log_det - len(K)
-        return float(divergence + self.strength * self.graph.trace_with(K))
-
-    def solve(self, solver: str = "cholesky") -> Solution:
-        """Return the optimum.
-
-        Parameters
-        ----------
-        solver : {"cholesky", "eigh"}
-            By a Cholesky factorisation, or by an eigendecomposition, which is about ten times
-            slower and can be shared by several strengths.
-        """
-        return _solution(self.graph, self._resolvent(solver), self.strength)
+    def solve(self) -> Solution:
+        """Return the optimum, by one Cholesky factorisation; O(a^3)."""
+        try:
+            resolvent = Resolvent.of(self.gram, self.strength)
+        except np.linalg.LinAlgError:  # K0 is not PSD: its negative eigenvalues count as zero
+            resolvent = Spectrum.of(self.gram).resolvent(self.strength)
+        return _solution(self.graph, resolvent, self.strength)
 
     def matrix_within_range(self) -> Array | None:
         """Return Q within the range of K0 where the strength leaves no digit outside; else None.
@@ -97,7 +94,7 @@ class SCGLogDet:
         range, where it is of size gamma, and multiplies only the rounding of k0(x, P), whose exact
         values are in the range for a k0 that is positive semi-definite.
         """
-        if not STRONG < self.strength * float(np.abs(self.gram).max()) * len(self.gram) < np.inf:
+        if self.strength * float(np.abs(self.gram).max()) * len(self.gram) <= STRONG:
             return None
         spectrum = Spectrum.of(self.gram)
         kept = spectrum.in_range
@@ -110,14 +107,6 @@ class SCGLogDet:
         weights[: len(singular)] = self.strength * singular**2
         inverse = (vectors / scale) @ right.T
         return _symmetric((inverse * (-weights / (1.0 + weights))) @ inverse.T)
-
-    def _resolvent(self, solver: str) -> Resolvent:
-        if solver == "cholesky":
-            try:
-                return Resolvent.of(self.gram, self.strength)
-            except np.linalg.LinAlgError:  # K0 is not PSD: its negative eigenvalues count as zero
-                pass
-        return Spectrum.of(self.gram).resolvent(self.strength)
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,7 +222,7 @@ def _solution(graph: SupervisedGraph, resolvent: Resolvent, strength: float) -> 
 
     def gram() -> Array:
         M = resolvent.shrunk()
-        # K = M + gamma M G M; half of gamma in each M, as M M may leave the range of floats
+        # K = M + gamma M G M
         sides = graph.coordinates(M) * math.sqrt(strength)
         K = sides.T @ coupling.between @ sides
         K += M
@@ -251,7 +240,7 @@ def graph_size(diagonal: Array) -> float:
 
     No eigenvalue of K0 is larger, so the norm of gamma K0 is at most the strength.
     """
-    total = trace_of(diagonal)
+    total = float(diagonal.sum())
     return total if total > 0 else float(len(diagonal))
 
 
@@ -271,6 +260,60 @@ def learned_map(features: Array, graph: SupervisedGraph, strength: float) -> tup
         raise ValueError(f"expected a smaller strength, got gamma = {strength:g}") from None
     map_ = scipy.linalg.solve_triangular(lower, np.eye(len(A)), lower=True, check_finite=False)
     return np.asarray(map_.T), 2.0 * float(np.log(lower.diagonal()).sum())
+
+
+class Multiplier(NamedTuple):
+    """The gamma of a bound, the loss tr(K S), and the divergence D_ld(K, K0) of the optimum."""
+
+    gamma: float
+    loss: float
+    divergence: float
+
+
+def factor(gram: Array) -> Array:
+    """Return F with K0 = F F', shape (a, r), by an eigendecomposition; O(a^3)."""
+    spectrum = Spectrum.of(gram)
+    return np.asarray(spectrum.vectors * np.sqrt(spectrum.values))
+
+
+def loss_multiplier(factors: Array, graph: SupervisedGraph, bound: float) -> Multiplier:
+    """Return the multiplier of a bound tau > 0 on tr(K S), in O(a r^2).
+
+    `factors`, shape (a, r), are F with K0 = F F' on the members of the graph. Raises ValueError if
+    the bound is so small that rounding errors hide tr(K S).
+    """
+    eigenvalues = scipy.linalg.eigvalsh(graph.quadratic(factors), check_finite=False)
+    largest = float(eigenvalues[-1])
+    if not largest > 0.0:
+        return Multiplier(0.0, 0.0, 0.0)
+    e = np.maximum(eigenvalues / largest, 0.0)  # units in which the largest eigenvalue is 1
+    tau = bound / largest
+    if tau >= e.sum():
+        return Multiplier(0.0, float(e.sum()) * largest, 0.0)
+    least = HIDDEN * len(e)
+    gamma = _root(e, tau) if tau > least else np.inf
+    if not np.isfinite(gamma / largest):
+        raise ValueError(
+            f"expected a bound on tr(K S) above {least * largest:.3g}, as smaller values are "
+            f"rounding errors, got {bound:g}"
+        )
+    shrunk = gamma * e / (1.0 + gamma * e)
+    divergence = float((np.log1p(gamma * e) - shrunk).sum())
+    return Multiplier(gamma / largest, float((e / (1.0 + gamma * e)).sum()) * largest, divergence)
+
+
+def _root(e: Array, tau: float) -> float:
+    """Return gamma with p(gamma) = tau < p(0), by Newton's method for 1/p(gamma) = 1/tau."""
+    gamma = 0.0
+    for _ in range(MAX_STEPS):
+        terms = e / (1.0 + gamma * e)
+        p = float(terms.sum())
+        # the slope of 1/p is q/p^2, q = sum_i terms_i^2, so that the step is p (p - tau)/(tau q)
+        step = p * (p - tau) / (tau * float(terms @ terms))
+        if gamma + step <= gamma:
+            break
+        gamma += step
+    return gamma
 
 
 class SCGLogDetPath:
@@ -317,10 +360,9 @@ class SCGLogDetPath:
         beta: float = 1.0,
         graph: str = "labeled",
         scale_strength: bool = True,
-        rows: Indices | Mask | None = None,
         columns: Indices | Mask | None = None,
     ) -> Array:
-        """Return learned kernel values between some of the points and others.
+        """Return learned kernel values between all points and some, or all.
 
         Parameters
         ----------
@@ -335,17 +377,12 @@ class SCGLogDetPath:
         scale_strength : bool, default=True
             Whether the strength is divided by the sum of the Gram's diagonal over the points in
             the graph.
-        rows, columns : array of indices or mask, optional
+        columns : array of indices or mask, optional
             By default all points.
 
         Returns
         -------
-        array of shape (n_rows, n_columns)
-
-        Raises
-        ------
-        ValueError
-            Also where a product of the strength and the kernel values leaves the range of floats.
+        array of shape (n_samples, n_columns)
         """
         check_information(information)
         check_flag("scale_strength", scale_strength)
@@ -354,45 +391,32 @@ class SCGLogDetPath:
                 f"expected side information on {len(self._gram)} points, as the Gram matrix has, "
                 f"got {information.n_samples}"
             )
-        check_choice("graph", graph, GRAPHS)
         edges = information.graph(graph, beta)
         gamma = check_real("strength", strength, above=0)
         if scale_strength:
             gamma /= graph_size(self._gram.diagonal()[edges.members])
         every = np.arange(len(self._gram))
-        i = every if rows is None else every[rows]
-        j = every if columns is None else every[columns]
-        ignored = np.errstate(over="ignore", invalid="ignore", divide="ignore")
-        with ignored, warnings.catch_warnings():
-            warnings.simplefilter("ignore", scipy.linalg.LinAlgWarning)
-            values = self._values(edges, gamma, i, j)
-        if not np.isfinite(values).all():
-            raise ValueError(
-                "expected a strength and kernel values whose products are numbers of double "
-                f"precision, got strength={strength!r} for kernel values up to "
-                f"{float(np.abs(self._gram).max()):.6g}"
-            )
-        return values
+        return self._values(edges, gamma, every if columns is None else every[columns])
 
-    def _values(self, edges: SupervisedGraph, gamma: float, i: Indices, j: Indices) -> Array:
-        """Return learned kernel values between points i and j."""
-        every = np.arange(len(self._gram))
-        if STRONG < gamma * float(np.abs(self._gram).max()) * len(every) < np.inf:
+    def _values(self, edges: SupervisedGraph, gamma: float, j: Indices) -> Array:
+        """Return learned kernel values between all points and points j."""
+        n = len(self._gram)
+        if gamma * float(np.abs(self._gram).max()) * n > STRONG:
             kept = self._decomposed().in_range
             # with pairs, not with labels, the null vector of S is known to rounding only
-            if kept.sum() < len(every) or isinstance(edges, PairGraph):
-                return self._in_range(kept, edges, gamma, i, j)
-        left_out = np.setdiff1d(every, edges.members, assume_unique=True)
+            if kept.sum() < n or isinstance(edges, PairGraph):
+                return self._in_range(kept, edges, gamma, j)
+        left_out = np.setdiff1d(np.arange(n), edges.members, assume_unique=True)
         if not len(left_out):
-            return _solution(edges, self._resolvent_for(gamma), gamma).gram[np.ix_(i, j)]
+            return _solution(edges, self._resolvent_for(gamma), gamma).gram.take(j, axis=1)
         if len(left_out) <= len(edges):  # else a problem on the few members is cheaper
             try:
-                return self._without(left_out, edges, gamma, i, j)
+                return self._without(left_out, edges, gamma, j)
             except np.linalg.LinAlgError:  # R on the points left out is singular, for rounding
                 pass
         problem = SCGLogDet(self._gram[np.ix_(edges.members, edges.members)], edges, gamma)
-        left, right = self._gram[np.ix_(i, edges.members)], self._gram[np.ix_(edges.members, j)]
-        return self._gram[np.ix_(i, j)] + (left @ problem.solve().matrix) @ right
+        left, right = self._gram.take(edges.members, axis=1), self._gram[np.ix_(edges.members, j)]
+        return self._gram.take(j, axis=1) + (left @ problem.solve().matrix) @ right
 
     def _decomposed(self) -> Spectrum:
         if self._spectrum is None:
@@ -405,10 +429,8 @@ class SCGLogDetPath:
             self._resolvent = gamma, self._decomposed().resolvent(gamma)
         return self._resolvent[1]
 
-    def _in_range(
-        self, kept: Mask, edges: SupervisedGraph, gamma: float, i: Indices, j: Indices
-    ) -> Array:
-        """Return K between points i and j from the range of a singular K0, without differences.
+    def _in_range(self, kept: Mask, edges: SupervisedGraph, gamma: float, j: Indices) -> Array:
+        """Return K between all points and j from the range of a singular K0, without differences.
 
         With K0 = B B', B of shape (n, r), and B_A its rows in the graph,
         K = B (I + gamma B_A'S B_A)^{-1} B'. Rounding changes the singular values s of S^{1/2} B_A
@@ -421,26 +443,23 @@ class SCGLogDetPath:
         damped = np.ones(B.shape[1])
         damped[: len(singular)] += gamma * singular**2
         features = (B @ right.T) / np.sqrt(damped)
-        return np.asarray(features[i] @ features[j].T)
+        return np.asarray(features @ features[j].T)
 
-    def _without(
-        self, out: Indices, edges: SupervisedGraph, gamma: float, i: Indices, j: Indices
-    ) -> Array:
-        """Return K between points i and j if the points `out` are not in the graph.
+    def _without(self, out: Indices, edges: SupervisedGraph, gamma: float, j: Indices) -> Array:
+        """Return K between all points and j if the points `out` are not in the graph.
 
         With B = out, R_A = R_AA - R_AB R_BB^{-1} R_BA is the resolvent of the graph's members A,
         and without classes K would be M + gamma M_:B R_BB^{-1} M_B:, both from R and M of all
         points.
         """
-        whole = self._resolvent_for(gamma)
+        whole, members = self._resolvent_for(gamma), edges.members
         M = whole.shrunk()
         among, _ = spd_inverse(whole.inverse[np.ix_(out, out)])  # R_BB^{-1}
-        members = edges.members
         towards = whole.inverse[np.ix_(members, out)]  # R_AB
         inverse = whole.inverse[np.ix_(members, members)] - towards @ among @ towards.T
         coupling = _Coupling.of(edges, _symmetric(inverse))
-        root = math.sqrt(gamma)  # in each factor, as their product may leave the range of floats
-        left = root * self._gram[np.ix_(i, members)] @ coupling.left.T
+        root = math.sqrt(gamma)
+        left = root * self._gram.take(members, axis=1) @ coupling.left.T
         right = root * self._gram[np.ix_(j, members)] @ coupling.left.T
-        freed = (root * M[np.ix_(i, out)]) @ among @ (root * M[np.ix_(out, j)])
-        return M[np.ix_(i, j)] + freed + left @ coupling.between @ right.T
+        freed = (root * M.take(out, axis=1)) @ among @ (root * M[np.ix_(out, j)])
+        return M.take(j, axis=1) + freed + left @ coupling.between @ right.T

@@ -1,1 +1,0 @@
-"""``pliant embed``: `command` parses its options, `embedding` does what they ask."""
