@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pliant import LABRBFClassifier, LABRBFRegressor
 from pliant.methods.lab_rbf import ensemble
-from pliant.methods.lab_rbf.explain import correlated_pairs
+from pliant.methods.lab_rbf.members import correlated_pairs
 from pliant.persistence import load_model, save_model
 from tests.reference import naive_local
 
