@@ -1,17 +1,12 @@
 """LABRBFClassifier: labels, probabilities, and its logistic layer beside scikit-learn's."""
 
-from functools import cache
-
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.optimize import check_grad
 from scipy.special import softmax
 from sklearn.base import clone
-from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
-from sklearn.model_selection import cross_val_score
 
 from pliant import LABRBFClassifier, ModelFileError
 from pliant.methods.lab_rbf import logistic
@@ -67,43 +62,6 @@ def test_the_class_has_the_highest_score_and_probability(classes):
     scores = model.decision_function(NEW)
     expected = scores > 0 if classes == 2 else scores.argmax(axis=1)
     np.testing.assert_array_equal(model.predict(NEW), expected)
-
-
-LABELS = {
-    "text": ["no", "yes", "perhaps"],
-    "object": np.array(["no", "yes", "perhaps"], dtype=object),
-    "negative": [-1, 1, 7],
-    "floats": [0.0, 1.0, 2.0],
-    "strings": pd.Series(["a", "b", "c"], dtype="string"),
-}
-
-
-@cache
-def fitted_to_codes(classes):
-    return quick().fit(*table(classes=classes))
-
-
-@pytest.mark.parametrize("kind", LABELS)
-@pytest.mark.parametrize("classes", [2, 3])
-def test_labels_may_be_of_any_kind(kind, classes):
-    points, codes = table(classes=classes)
-    names = np.sort(np.asarray(LABELS[kind][:classes]))
-    model = quick().fit(points, names[codes])
-    np.testing.assert_array_equal(model.classes_, names)
-    plain = fitted_to_codes(classes)
-    np.testing.assert_array_equal(model.predict(NEW), names[plain.predict(NEW)])
-    assert model.predict_proba(NEW).tobytes() == plain.predict_proba(NEW).tobytes()
-    assert model.score(points, names[codes]) == plain.score(points, codes)
-
-
-def test_it_learns():
-    points, y = table(300, 3)
-    model = quick(n_support=30, max_iter=30).fit(points[:200], y[:200])
-    assert model.score(points[200:], y[200:]) > 0.9
-    assert model.feature_relevance_[:2].sum() > 0.9
-    points, y = load_iris(return_X_y=True)
-    scores = cross_val_score(quick(), points, y, cv=3)
-    assert scores.mean() > 0.93
 
 
 def test_probabilities_are_honest():

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.exceptions import NotFittedError
 
 from pliant import LABRBFClassifier, LABRBFRegressor
-from pliant.methods.lab_rbf import ensemble, members
-from pliant.methods.lab_rbf.explain import correlated_pairs
+from pliant.methods.lab_rbf import ensemble
+from pliant.methods.lab_rbf.members import correlated_pairs
 from pliant.persistence import load_model, save_model
 from tests.reference import naive_local
 
@@ -151,14 +150,6 @@ def test_a_feature_that_no_longer_changes_has_no_effect():
     assert (why.effects[:, 1:] != 0).any()
 
 
-def test_blocks_do_not_change_an_explanation(monkeypatch):
-    whole = fitted("three classes").explain(NEW)
-    monkeypatch.setattr(members, "BLOCK_ENTRIES", 1)
-    blockwise = fitted("three classes").explain(NEW)
-    for name in ("prediction", "nearest", "contributions", "shares"):
-        np.testing.assert_allclose(getattr(blockwise, name), getattr(whole, name), rtol=1e-9)
-
-
 def test_an_explanation_is_short_and_cannot_be_changed():
     why = fitted().explain(NEW, n_nearest=2)
     assert repr(why) == "LABRBFExplanation(n_samples=6, n_features=3, n_nearest=2)"
@@ -183,18 +174,6 @@ def test_a_model_from_a_file_explains_the_same(tmp_path, kind):
     spread = model.feature_relevance_spread_
     np.testing.assert_array_equal(loaded.feature_relevance_spread_, spread)
     np.testing.assert_array_equal(loaded.correlated_features_, model.correlated_features_)
-
-
-def test_what_cannot_be_explained():
-    with pytest.raises(NotFittedError):
-        LABRBFRegressor().explain(NEW)
-    with pytest.raises(ValueError, match="X has 2 features, but LABRBFRegressor is expecting 3"):
-        fitted().explain(NEW[:, :2])
-    with pytest.raises(ValueError, match="NaN"):
-        fitted().explain(NEW * np.nan)
-    for count in (0, -1, 1.5, None, True):
-        with pytest.raises(ValueError, match=f"expected n_nearest >= 1, an integer, got {count}"):
-            fitted().explain(NEW, n_nearest=count)
 
 
 # Relevance and its spread
@@ -229,16 +208,6 @@ def test_the_slopes_of_terms_are_those_of_the_kernel():
         member.measure(NEW)
         scale = expected.max()
         np.testing.assert_allclose(member.support_slopes_, expected, rtol=1e-5, atol=1e-9 * scale)
-
-
-def test_the_relevance_is_finite_where_f_is_constant_on_the_points():
-    member = deepcopy(fitted().members_[0])
-    for points in (NEW[:1], np.tile(NEW[:1], (5, 1))):
-        member.measure(points)
-        np.testing.assert_array_equal(member.relevance(), 0.0)
-    member.dual_coef_, member.coef_ = 0.0 * member.dual_coef_, 0.0 * member.coef_
-    member.measure(X)
-    np.testing.assert_array_equal(member.relevance(), 0.0)
 
 
 def test_the_spread_is_over_the_members_that_predict():

@@ -269,16 +269,9 @@ def test_a_forged_error_model_is_refused(case):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda m: m.predict_interval(NEW, 0.0),
-            r"expected coverage > 0, a finite number, got 0\.0",
-        ),
-        (lambda m: m.predict_interval(NEW, 1.0), r"expected coverage < 1, got 1"),
         (lambda m: m.predict_interval(NEW, 90), r"expected coverage < 1, got 90"),
         (lambda m: m.predict_quantile(NEW, [0.5, 1.0]), r"expected q in \(0, 1\).*1\.0"),
-        (lambda m: m.predict_quantile(NEW, [[0.5]]), r"expected q in \(0, 1\)"),
         (lambda m: m.predict_quantile(NEW, np.nan), r"expected q in \(0, 1\).*nan"),
-        (lambda m: m.calibrate(NEW, NEW_Y[:-1]), r"inconsistent numbers of samples"),
         (lambda m: m.calibrate(NEW, np.column_stack([NEW_Y] * 2)), r"expected y with 1 outputs"),
         (lambda m: m.calibrate(NEW, np.full(400, np.nan)), r"NaN"),
     ],

@@ -1,7 +1,5 @@
 """The kernel with bandwidths per centre, and the map of features: twins, ranges, scales."""
 
-import re
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +8,7 @@ from hypothesis import strategies as st
 from pliant import AsymmetricKernelRidge
 from pliant.kernels import Gaussian, Matern
 from pliant.methods.lab_rbf import kernel as lab_rbf_kernel
-from pliant.methods.lab_rbf.kernel import BEYOND, PROFILES, WARPS, LocalRBFKernel, Warp
+from pliant.methods.lab_rbf.kernel import PROFILES, WARPS, LocalRBFKernel, Warp
 from tests.reference import naive_local as naive
 
 profiles = st.sampled_from(sorted(PROFILES))
@@ -81,29 +79,15 @@ def test_a_bandwidth_of_zero_leaves_a_feature_out():
     np.testing.assert_allclose(kernel(moved, centres), expected, atol=1e-14)
 
 
-OTHERS = {
-    "other points": lambda C: C + 0.1,
-    "fewer": lambda C: C[:3],
-    "another order": lambda C: C[::-1],
-    "rounded": lambda C: np.nextafter(C, 9.0),
-}
-
-
-@pytest.mark.parametrize("change", OTHERS)
-def test_its_second_argument_is_fixed(change):
+def test_its_second_argument_is_fixed():
     centres, bandwidths = points()
-    kernel = LocalRBFKernel(centres, bandwidths)
-    other = OTHERS[change](centres)
-    message = (
-        "bandwidths belong to the support points; use kernel_(X, model.support_vectors_)"
-        f", or k(X, k.centres): expected those 6 points as Y, got {len(other)} others"
-    )
-    with pytest.raises(ValueError, match=re.escape(message)):
-        kernel(centres, other)
-    with pytest.raises(ValueError, match="bandwidths belong to the support points"):
-        kernel(other)
-    with pytest.raises(ValueError, match="bandwidths belong to the support points"):
-        kernel.diag(other)
+    kernel, message = LocalRBFKernel(centres, bandwidths), "bandwidths belong to the support points"
+    for other in (centres + 0.1, centres[:3], centres[::-1], np.nextafter(centres, 9.0)):
+        with pytest.raises(ValueError, match=rf"{message}.* as Y, got {len(other)} others"):
+            kernel(centres, other)
+        for call in (kernel, kernel.diag):
+            with pytest.raises(ValueError, match=message):
+                call(other)
 
 
 @pytest.mark.parametrize("profile", sorted(PROFILES))
@@ -207,15 +191,6 @@ def test_what_keeps_its_scale_where_logarithms_are_asked_for(x):
     assert Warp.learn(x[:, None], "log").affine
 
 
-def test_many_zeros_have_a_logarithm():
-    x = np.concatenate([np.zeros(150), SKEWED[:50, 0]])[:, None]
-    warp = Warp.learn(x, "log")
-    assert not warp.affine
-    assert np.isfinite(warp(x)).all()
-    assert np.isfinite(warp(-x)).all()
-    assert warp(-x).min() == -1.0
-
-
 @pytest.mark.parametrize("kind", WARPS)
 def test_constant_features_are_left_out(kind):
     X = np.column_stack([np.full(200, 7.0), SKEWED[:, 0], np.full(200, -1e12)])
@@ -223,15 +198,6 @@ def test_constant_features_are_left_out(kind):
     np.testing.assert_array_equal(warp.slopes[[0, 2]], 0.0)
     np.testing.assert_array_equal(warp(X + 5.0)[:, [0, 2]], 0.0)
     assert warp.slopes[1] > 0
-
-
-@pytest.mark.parametrize("kind", ["log", "asinh"])
-def test_points_far_out_are_held_on_other_scales_and_free_on_their_own(kind):
-    far = np.full((1, 3), 1e200)
-    warp = Warp.learn(SKEWED, kind)
-    np.testing.assert_array_equal(warp(far), BEYOND)
-    assert (warp(-far) >= -BEYOND).all()
-    assert (Warp.learn(SKEWED)(far) > 1e100).all()
 
 
 @pytest.mark.parametrize("kind", WARPS)

@@ -1,5 +1,6 @@
 """LABRBFRegressor: prediction in one line, stages of learning, stable results, parameters."""
 
+import inspect
 import math
 import pickle
 from functools import cache
@@ -13,11 +14,12 @@ from joblib import parallel_config
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from pliant import LABRBFRegressor
+from pliant import LABRBFClassifier, LABRBFRegressor
 from pliant.core import blocks
 from pliant.core.progress import HAS_CALLBACKS
+from pliant.core.summary import summarize
 from pliant.kernels import LocalRBFKernel, Warp
-from pliant.methods.lab_rbf import members, regressor, solvers
+from pliant.methods.lab_rbf import ensemble, members, regressor, solvers
 
 QUICK = {"n_support": 8, "n_members": 2, "max_iter": 10, "random_state": 0}
 FIXED = {"transforms": None, "alpha": 0.01, "shrinkage": 0.01, "validation_fraction": 0}
@@ -546,3 +548,139 @@ def test_a_gpu_gives_the_same_score():
 def test_parameters_that_contradict_each_other(options, message):
     with pytest.raises(ValueError, match=message):
         quick(**options).fit(X, Y)
+
+
+# Constructor and summary
+
+
+@pytest.mark.parametrize("cls", [LABRBFRegressor, LABRBFClassifier])
+def test_the_constructor_stands_in_the_class_and_its_parameters_in_the_docstring(cls):
+    assert "__init__" in vars(cls)
+    ours, others = inspect.signature(cls).parameters, inspect.signature(LABRBFRegressor).parameters
+    assert list(ours.values()) == [p for p in others.values() if p.name in ours]
+    assert others.keys() - ours.keys() <= {"calibration"}  # for a number only
+    for name in inspect.signature(cls).parameters:
+        assert f"\n    {name} : " in cls.__doc__
+
+
+@pytest.mark.parametrize("cls", [LABRBFRegressor, LABRBFClassifier])
+def test_the_summary_is_that_of_the_members_that_predict(cls):
+    y = Y if cls is LABRBFRegressor else np.digitize(Y, [0.0, 0.5])
+    model = cls(**{**QUICK, "n_members": 3}).fit(X, y)
+    model.averaged_ = np.array([True, False, True])
+    summary = summarize(model)
+    (function,) = summary.functions
+    assert function.estimator is model
+    assert function.n_support == len(model.support_)
+    assert function.n_iter == model.n_iter_
+    assert function.objective is function.gap is function.relative_gap is None
+    assert function.convergence is None
+    assert function.details["members"] == 2
+    assert function.details["held_out_score"] == model.validation_score_[[0, 2]].mean()
+    np.testing.assert_array_equal(function.details["relevance"], model.feature_relevance_)
+    spread = model.feature_relevance_spread_
+    np.testing.assert_array_equal(function.details["relevance_spread"], spread)
+    assert function.details["correlated"] is model.correlated_features_
+    assert summary.n_support == len(set(model.support_.tolist()))
+    intervals = {"intervals"} if cls is LABRBFRegressor else set()
+    assert summary.drawings == {"bandwidths", "relevance"} | intervals
+    assert summary.base_kernel is None
+    assert not summary.learner
+
+
+def test_without_held_out_samples_no_intervals_can_be_drawn():
+    model = quick(validation_fraction=0.0, alpha=0.1, shrinkage=0.0).fit(X, Y)
+    assert model.summary().drawings == {"bandwidths", "relevance"}
+    assert "intervals" in model.calibrate(X, Y).summary().drawings
+
+
+# Going on from an earlier fit
+
+
+def warm(**options):
+    return quick(n_support=15, max_iter=4, warm_start=True, **options)
+
+
+@pytest.mark.parametrize("transforms", ["auto", None])
+@pytest.mark.parametrize("objective", ["ridge", "evidence", "mixed"])
+def test_it_goes_on(objective, transforms):
+    points = np.exp(2 * X)
+    model = warm(objective=objective, transforms=transforms).fit(points, Y)
+    support, first = model.support_vectors_, model.score(points, Y)
+    numbers, last = model.support_, [h[-1] for h in model.objective_history_]
+    for _ in range(4):
+        model.fit(points, Y)
+    np.testing.assert_array_equal(model.support_vectors_, support)
+    np.testing.assert_array_equal(model.support_, numbers)
+    assert model.score(points, Y) > first
+    for history, before in zip(model.objective_history_, last, strict=True):
+        assert len(history) <= 4 + 2
+        assert history[-1] < before
+
+
+def test_the_start_is_where_the_fit_before_ended():
+    model = warm().fit(X, Y)
+    member = model.members_[0]
+    centres, stage = member.begun()
+    u, W = member.warp_(X[:20]), np.exp(stage.log_squares)
+    squares = (((u[:, None] - centres) ** 2) * W).sum(axis=2)
+    np.testing.assert_allclose(squares, member.kernel_.squares(X[:20]), atol=1e-9)
+    assert stage.shrinkage == member.shrinkage_
+
+
+def test_more_members():
+    model = warm().fit(X, Y)
+    support = model.support_vectors_
+    model.set_params(n_members=3).fit(X, Y)
+    assert len(model.members_) == 3
+    np.testing.assert_array_equal(model.support_vectors_[: len(support)], support)
+
+
+@pytest.mark.usefixtures("logarithms")
+def test_scales_stay(monkeypatch):
+    points, positive = np.exp(2 * X), np.exp(2 * Y)
+    model = warm().fit(points, positive)
+    assert model.target_transform_ == "log"
+    scales = [member.warp_.key() for member in model.members_]
+    calls = []
+    monkeypatch.setattr(ensemble.EnsembleTrainer, "probe", lambda *args: calls.append(args))
+    model.set_params(n_members=3).fit(points, positive)
+    assert not calls
+    assert model.target_transform_ == "log"
+    assert [member.warp_.key() for member in model.members_[:2]] == scales
+    assert model.members_[2].warp_.key() in scales
+    with pytest.raises(ValueError, match="expected y > 0, since its logarithm was learned"):
+        model.fit(points, Y)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_classes(classes):
+    y = np.digitize(Y, [0.0, 0.5][: classes - 1])
+    model = LABRBFClassifier(**QUICK, warm_start=True).fit(X, y)
+    support, last = model.support_vectors_, [h[-1] for h in model.objective_history_]
+    model.fit(X, y)
+    np.testing.assert_array_equal(model.support_vectors_, support)
+    for history, before in zip(model.objective_history_, last, strict=True):
+        assert history[-1] < before
+    with pytest.raises(ValueError, match=r"expected labels .* with warm_start=True"):
+        model.fit(X, y + 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "data", "message"),
+    [
+        (
+            {},
+            (X[:, :2], Y),
+            r"expected 3 features and 1 outputs with warm_start=True.* got 2 and 1",
+        ),
+        ({}, (X, np.column_stack([Y, Y])), r"expected 3 features and 1 outputs.* got 3 and 2"),
+        ({"n_members": 1}, (X, Y), r"expected n_members >= 2, .* got 1"),
+        ({"objective": "interpolation"}, (X, Y), r"expected warm_start=False .* got True"),
+    ],
+)
+def test_what_does_not_go_together(change, data, message):
+    model = warm().fit(X, Y)
+    with pytest.raises(ValueError, match=message):
+        model.set_params(**change).fit(*data)
+    assert not model.__sklearn_is_fitted__()

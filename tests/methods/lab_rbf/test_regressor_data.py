@@ -11,7 +11,7 @@ from pliant import LABRBFRegressor, ModelFileError
 from pliant.core import blocks
 from pliant.kernels import Gaussian, Warp
 from pliant.methods import LABRBFMember
-from pliant.methods.lab_rbf import ensemble, members, regressor
+from pliant.methods.lab_rbf import ensemble, members
 from pliant.persistence import load_model, save_model
 
 QUICK = {"n_support": 8, "n_members": 2, "max_iter": 16, "random_state": 0}
@@ -244,23 +244,6 @@ def test_a_machine_survives_a_model_file(tmp_path, name, outputs):
     for attribute in ("alpha_", "shrinkage_", "validation_score_", "feature_relevance_"):
         np.testing.assert_array_equal(getattr(loaded, attribute), getattr(model, attribute))
     loaded.refit_coefficients(points, y if outputs == 1 else np.column_stack([y, -y]))
-
-
-def test_the_scales_of_features_and_target_survive(tmp_path, monkeypatch):
-    monkeypatch.setattr(regressor, "LEAST_ROWS", 2)
-    monkeypatch.setattr(regressor, "GAIN", np.inf)  # a logarithm is learned wherever it may be
-    rng = np.random.default_rng(1)
-    Z = rng.normal(size=(150, 3))
-    points, y = np.exp(2 * Z), np.exp(1.5 * Z[:, 0] + 0.7 * Z[:, 1])
-    model = quick(n_support=20, n_members=1).fit(points, y)
-    assert model.target_transform_ == "log"
-    loaded = round_trip(model, tmp_path / "m.pliant")
-    assert loaded.predict(points).tobytes() == model.predict(points).tobytes()
-    assert loaded.target_transform_ == "log"
-    kernel = round_trip(model.kernel_, tmp_path / "k.pliant")
-    np.testing.assert_array_equal(
-        kernel(points, kernel.centres), model.kernel_(points, model.support_vectors_)
-    )
 
 
 FORGERIES = {

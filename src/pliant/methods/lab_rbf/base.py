@@ -39,8 +39,6 @@ from pliant.methods.lab_rbf.collection import Encode, draw
 from pliant.methods.lab_rbf.ensemble import SLOPE_ROWS, EnsembleTrainer, Run, Watch
 from pliant.methods.lab_rbf.explain import (
     LABRBFExplanation,
-    check_pairs,
-    correlated_features,
     explain,
     spread_over,
 )
@@ -50,6 +48,8 @@ from pliant.methods.lab_rbf.members import (
     TINY,
     LABRBFMember,
     check_members,
+    check_pairs,
+    correlated_features,
     fit_coefficients,
     joined,
     limits_of,

@@ -97,13 +97,9 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class EnsembleTrainer:
-    """Trains the members of one model.
+    """Trains the members of one model."""
 
-    `parameters` are those of the model, `device` is where the large arrays live, `watch` reports
-    when to stop, `loss` is described at `Loss` and `layer` at `Layer`.
-    """
-
-    parameters: Mapping[str, Any]
+    parameters: Mapping[str, Any]  # of the model
     device: Device
     watch: Watch
     loss: Loss
@@ -118,10 +114,9 @@ class EnsembleTrainer:
     ) -> tuple[Table, list[Run]]:
         """Choose the scales of features and target, then learn the members of a model.
 
-        `support` is how support points are chosen, or their places, and `begun` is what an earlier
-        fit has learned. ``choose_target(table, probe)`` returns the table with its target on the
-        scale to learn. Coefficients are still to come, but for those of the interpolation
-        objective. There are fewer members than asked for if learning is to stop.
+        `support` is how support points are chosen, or their places, and `begun` is the state of an
+        earlier fit. Coefficients are still to come, but for those of the interpolation objective.
+        There are fewer members than asked for if learning is to stop.
         """
         p, scales, members = self.parameters, ["raw"], begun.get("members_", [])
         rng, n_members = check_random_state(p["random_state"]), p["n_members"]

@@ -20,17 +20,11 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import rankdata
 
 from pliant.core.blocks import in_blocks
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
-from pliant.methods.lab_rbf.features import Table
 from pliant.methods.lab_rbf.members import TINY, LABRBFMember, Terms, row_blocks
-
-CORRELATED = 0.8  # Absolute rank correlation from which on two features count as correlated.
-# Maximum numbers of rows and of features that are compared, and of pairs that are kept.
-COMPARED, MOST_PAIRS = 1000, 1000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -209,35 +203,3 @@ def spread_over(values: Array) -> Array:
     if len(values) < 2:
         return np.full(values.shape[1:], np.nan)
     return np.asarray(values.std(axis=0, ddof=1))
-
-
-def correlated_pairs(X: Array) -> Indices:
-    """Return the pairs of columns with abs(Spearman's correlation) > .8, shape (n_pairs, 2).
-
-    The strongest come first, the smaller column of each pair too.
-    """
-    ranks = rankdata(X, axis=0)
-    ranks -= ranks.mean(axis=0)
-    size = np.sqrt((ranks * ranks).sum(axis=0))
-    ranks /= np.where(size > 0, size, 1.0)
-    strength = np.triu(np.abs(ranks.T @ ranks), k=1)
-    pairs = np.argwhere(strength > CORRELATED)
-    order = np.argsort(-strength[pairs[:, 0], pairs[:, 1]], kind="stable")
-    return np.asarray(pairs[order[:MOST_PAIRS]], dtype=np.intp)
-
-
-def correlated_features(table: Table, relevance: Array) -> Indices:
-    """Return the pairs of correlated features among the most relevant ones, in training rows."""
-    rows = np.linspace(0, len(table) - 1, min(len(table), COMPARED)).astype(np.intp)
-    features = np.sort(np.argsort(-relevance, kind="stable")[:COMPARED])
-    return np.asarray(features[correlated_pairs(table.points(rows)[:, features])])
-
-
-def check_pairs(pairs: Any, d: int) -> None:
-    """Raise ValueError unless `pairs`, read from a file, are pairs out of d features."""
-    pairs = np.asarray(pairs)
-    if pairs.dtype.kind != "i" or pairs.ndim != 2 or pairs.shape[1] != 2:
-        raise ValueError(f"expected correlated_features_ of shape (n_pairs, 2), got {pairs.shape}")
-    first, second = pairs.T
-    if not ((first >= 0) & (first < second) & (second < d)).all():
-        raise ValueError(f"expected correlated_features_ of pairs of {d} features")

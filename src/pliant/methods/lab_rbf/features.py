@@ -32,20 +32,14 @@ SAMPLED = 256
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Training data: n rows of positive weight.
+    """Training data: n rows of positive weight."""
 
-    X, shape (n, d), may be a memory map; only blocks and samples of it are ever copied. Y, shape
-    (n, q), holds the targets on the scale that is learned: their logarithms if `log_target`.
-    `numbers`, shape (n,), are the row numbers in the user's data. `weights` are None if all are 1.
-    `whole` is None, or the `collection.Whole` that these rows are a sample of.
-    """
-
-    X: Array
-    Y: Array
-    numbers: Indices
-    weights: Array | None = None
+    X: Array  # shape (n, d), perhaps a memory map: only blocks and samples of it are copied
+    Y: Array  # targets on the scale that is learned, shape (n, q): logarithms if `log_target`
+    numbers: Indices  # row numbers in the user's data
+    weights: Array | None = None  # None if all are 1
     log_target: bool = False
-    whole: Any = None
+    whole: Any = None  # the `collection.Whole` that these rows are a sample of
 
     @classmethod
     def of(cls, X: Array, Y: Array, sample_weight: Any) -> Table:
@@ -157,14 +151,9 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class LocalFeatures:
-    """The features of a LAB-RBF expansion: kernel values against m centres, and x if `linear`.
+    """The features of a LAB-RBF expansion: kernel values against m centres, and x if `linear`."""
 
-    The centres, shape (m, d), are near the origin, where the product form of the distances is
-    exact. `profile` is the kernel as a function of the squared distance, and `device` is where the
-    large arrays live.
-    """
-
-    centres: Array
+    centres: Array  # shape (m, d), near the origin, where the product form of distances is exact
     profile: Profile
     linear: bool
     device: Device
@@ -238,24 +227,12 @@ class NormalEquations(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LocalRows:
-    """Rows that bandwidths are learned from, on a device.
-
-    Attributes
-    ----------
-    features : LocalFeatures
-        The features of a row.
-    moments : array of shape (n, 2 d + 1)
-        z(x).
-    target : array of shape (n, q)
-        Centred targets, times the roots of the weights.
-    root : array of shape (n, 1) or None
-        The roots of the weights; None if all are 1.
-    """
+    """Rows that bandwidths are learned from, on a device."""
 
     features: LocalFeatures
-    moments: Any
-    target: Any
-    root: Any
+    moments: Any  # z(x), shape (n, 2 d + 1)
+    target: Any  # centred targets, times the roots of the weights, shape (n, q)
+    root: Any  # the roots of the weights, shape (n, 1); None if all are 1
 
     @classmethod
     def of(

@@ -9,6 +9,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.random import RandomState
+from scipy.stats import rankdata
 from sklearn.base import BaseEstimator
 
 from pliant.core.blocks import BLOCK_ENTRIES
@@ -30,6 +31,9 @@ MARGIN = 0.125  # Share of a feature's range, on both sides of it, that predicti
 WORTH_THREADS = 200_000
 PREDICTED = 8192  # Number of points that a thread predicts at a time.
 CHANGE_ROWS = 200  # Maximum number of rows among which features are permuted.
+CORRELATED = 0.8  # Absolute rank correlation from which on two features count as correlated.
+# Maximum numbers of rows and of features that are compared, and of pairs that are kept.
+COMPARED, MOST_PAIRS = 1000, 1000
 
 
 class Terms(NamedTuple):
@@ -311,6 +315,38 @@ def check_members(members: object, averaged: object, n_features: int, n_outputs:
             f"expected members of {n_features} features and {n_outputs} outputs, got "
             f"{sorted(shapes)}"
         )
+
+
+def correlated_pairs(X: Array) -> Indices:
+    """Return the pairs of columns with abs(Spearman's correlation) > .8, shape (n_pairs, 2).
+
+    The strongest come first, the smaller column of each pair too.
+    """
+    ranks = rankdata(X, axis=0)
+    ranks -= ranks.mean(axis=0)
+    size = np.sqrt((ranks * ranks).sum(axis=0))
+    ranks /= np.where(size > 0, size, 1.0)
+    strength = np.triu(np.abs(ranks.T @ ranks), k=1)
+    pairs = np.argwhere(strength > CORRELATED)
+    order = np.argsort(-strength[pairs[:, 0], pairs[:, 1]], kind="stable")
+    return np.asarray(pairs[order[:MOST_PAIRS]], dtype=np.intp)
+
+
+def correlated_features(table: Table, relevance: Array) -> Indices:
+    """Return the pairs of correlated features among the most relevant ones, in training rows."""
+    rows = np.linspace(0, len(table) - 1, min(len(table), COMPARED)).astype(np.intp)
+    features = np.sort(np.argsort(-relevance, kind="stable")[:COMPARED])
+    return np.asarray(features[correlated_pairs(table.points(rows)[:, features])])
+
+
+def check_pairs(pairs: object, d: int) -> None:
+    """Raise ValueError unless `pairs`, read from a file, are pairs out of d features."""
+    values = np.asarray(pairs)
+    if values.dtype.kind != "i" or values.ndim != 2 or values.shape[1] != 2:
+        raise ValueError(f"expected correlated_features_ of shape (n_pairs, 2), got {values.shape}")
+    first, second = values.T
+    if not ((first >= 0) & (first < second) & (second < d)).all():
+        raise ValueError(f"expected correlated_features_ of pairs of {d} features")
 
 
 def fit_coefficients(members: list[LABRBFMember], table: Table, n_jobs: int | None = None) -> None:

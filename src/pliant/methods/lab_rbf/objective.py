@@ -44,20 +44,16 @@ class Point(NamedTuple):
 
 
 class _Fit(NamedTuple):
-    """An objective at some bandwidths, and what its gradient is computed from.
-
-    `residual` is F a - y, on the device. `factor` and `lam` are of the matrix that is solved with,
-    `energy` is R, and `centres` are the kernel values among the centres.
-    """
+    """An objective at some bandwidths, and what its gradient is computed from."""
 
     value: float
     evaluated: Evaluated
     a: Array
-    residual: Any
-    factor: Any
+    residual: Any  # F a - y, on the device
+    factor: Any  # of the matrix that is solved with
     lam: float = 0.0
-    energy: float = 0.0
-    centres: Evaluated | None = None
+    energy: float = 0.0  # R
+    centres: Evaluated | None = None  # kernel values among the centres
 
 
 @dataclass(frozen=True, eq=False)

@@ -53,26 +53,20 @@ Start = tuple[Array, float]
 
 @dataclass(frozen=True)
 class Recipe:
-    """How one expansion is learned: parameters of the model, with nothing left automatic.
-
-    `alpha` is the ridge penalty while bandwidths are learned, and `alphas` are those that the
-    coefficients choose from. The penalty parameters `shrinkages` of the bandwidths fall; inf means
-    one bandwidth for each feature. `support` is a strategy, or places among the training rows.
-    `initial_bandwidth` is the first theta of all centres and features; None for the best of a few.
-    """
+    """How one expansion is learned: parameters of the model, with nothing left automatic."""
 
     n_support: int
     objective: str
     linear: bool
-    alpha: float
-    alphas: tuple[float, ...]
-    shrinkages: tuple[float, ...]
+    alpha: float  # ridge penalty while bandwidths are learned
+    alphas: tuple[float, ...]  # those that the coefficients choose from
+    shrinkages: tuple[float, ...]  # falling; inf: one bandwidth for each feature
     profile: str
-    support: str | Indices
+    support: str | Indices  # a strategy, or places among the training rows
     solver: str
     max_iter: int
     learning_rate: float
-    initial_bandwidth: float | None
+    initial_bandwidth: float | None  # of all centres and features; None: the best of a few
 
     @classmethod
     def of(
@@ -121,58 +115,40 @@ def is_automatic(value: object) -> bool:
 
 
 class Stage(NamedTuple):
-    """Bandwidths with the ridge penalty that suits them, and their held-out loss.
-
-    `level` is log lam. `loss` is nan and `predicted`, the held-out predictions of shape
-    (n_held_out, q), None without held-out rows.
-    """
+    """Bandwidths with the ridge penalty that suits them, and their held-out loss."""
 
     log_squares: Array
-    level: float
+    level: float  # log lam
     alpha: float
     shrinkage: float
     loss: float = math.nan
-    predicted: Array | None = None
+    predicted: Array | None = None  # held-out predictions, shape (n_held_out, q)
 
 
 class Learned(NamedTuple):
-    """The result of `Trainer.train`.
+    """The result of `Trainer.train`."""
 
-    `stage` is the best stage, with the `log_squares` of the last one, and `rows` are the places of
-    the m support points among the training rows. `history` is the objective after each step.
-    `coefficients`, shape (m, q), are those of the interpolation objective, else None, as they
-    follow from all rows. `mean`, shape (q,), is that of the scaled target, to which the expansion
-    is added. `layered` is what the last layer predicts for the validation rows, if there is one.
-    """
-
-    stage: Stage
-    rows: Indices
-    history: list[float]
-    coefficients: Array | None
-    mean: Array
-    layered: Array | None
+    stage: Stage  # the best one, with the bandwidths of the last one
+    rows: Indices  # places of the m support points among the training rows
+    history: list[float]  # the objective after each step
+    coefficients: Array | None  # of the interpolation objective, (m, q); else all rows give them
+    mean: Array  # of the scaled target, shape (q,); the expansion is added to it
+    layered: Array | None  # predictions of the validation rows by the last layer, if there is one
 
 
 @dataclass(eq=False)
 class Trainer:
-    """Learns the bandwidths of one expansion.
-
-    They are learned from `rows`, with features mapped and targets scaled. `held_out` are the
-    validation rows, if there are any, and `loss` takes predictions of these, shape (n_held_out, q).
-    `callback` is called with a `Progress` after each step; True ends learning with the best so far,
-    and sets `stopped`. `layer` predicts the validation rows where the coefficients are not those of
-    a ridge fit. `begun` are the mapped centres and the last stage of an earlier fit, to go on from.
-    """
+    """Learns the bandwidths of one expansion."""
 
     recipe: Recipe
-    rows: Table
+    rows: Table  # with features mapped and targets scaled
     held_out: Table | None
-    loss: Callable[[Array], float] | None
+    loss: Callable[[Array], float] | None  # of predictions of the held-out rows
     device: Device
     rng: RandomState
-    callback: Callable[[Progress], object]
-    layer: Layer | None = None
-    begun: tuple[Array, Stage] | None = None
+    callback: Callable[[Progress], object]  # True ends learning with the best so far
+    layer: Layer | None = None  # where coefficients are not those of a ridge fit
+    begun: tuple[Array, Stage] | None = None  # mapped centres and last stage of an earlier fit
     history: list[float] = field(default_factory=list)
     stopped: bool = False
 
