@@ -132,7 +132,7 @@ def test_one_of_several_outputs_is_drawn():
         ({"output": 1}, Y_NEW, "expected output from 0 to 0, got 1"),
         ({"n_points": 0}, Y_NEW, "expected n_points >= 1, an integer, got 0"),
         ({}, Y_NEW[:80], r"expected y of shape \(90,\), got \(80,\)"),
-        ({}, np.where(Y_NEW > 1, np.nan, Y_NEW), "expected finite numbers in y, got nan"),
+        ({}, np.where(Y_NEW > 1, np.nan, Y_NEW), "expected finite numbers, got nan in y"),
     ],
 )
 def test_wrong_requests_are_refused(regressor, options, y, message):

@@ -109,10 +109,9 @@ class Rows:
 
     @classmethod
     def of(cls, X: Any, y: Any, sample_weight: Any, *, labelled: bool) -> Rows:
-        """Return the checked rows of a collection; unknown lengths of partitions are computed.
+        """Return the checked rows of a collection, y with class labels if `labelled`.
 
-        y (class labels if `labelled`, else real targets) and the weights may be arrays in memory,
-        or lie in other partitions than X.
+        y and the weights may be arrays in memory, or lie in other partitions than X.
         """
         columns = list(X.columns) if is_frame(X) else None
         if columns is not None and not all(isinstance(name, str) for name in columns):

@@ -1,4 +1,4 @@
-"""LAB-RBF on a Dask cluster of two processes, also where one of them dies, or all is lost."""
+"""LAB-RBF on a Dask cluster of two processes, also where one of them dies."""
 
 import os
 

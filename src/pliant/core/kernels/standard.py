@@ -99,11 +99,7 @@ class Gaussian(_Stationary):
         return left.gram() if same else left.cross_gram(right)
 
     def prepared(self, points: Array) -> Between | None:
-        """Return k between points, made ready for many calls.
-
-        None where points are so far out that too many digits would cancel, or a subclass has
-        values of its own.
-        """
+        """Return k between points, made ready for many calls; None for far points or subclasses."""
         if type(self)._gram is not Gaussian._gram:
             return None
         points, _, gamma = self._isotropic(points, points)
@@ -189,13 +185,8 @@ class TL1(Kernel):
 class _Exponents:
     """Points, so that one product gives -gamma |x - y|^2 = (2 gamma x, -a, 1)'(y, 1, -b).
 
-    Attributes
-    ----------
-    right : array of shape (n, d + 2)
-        (y, 1, -b), with the origin moved to a centre and b = gamma |y|^2.
-    gamma : float
-    reach : float
-        The largest b.
+    `right` are (y, 1, -b), shape (n, d + 2), with the origin moved to a centre and b = gamma |y|^2,
+    and `reach` is the largest b.
     """
 
     right: Array

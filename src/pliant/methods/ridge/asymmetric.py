@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -185,7 +185,6 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
             K + alpha I is ill-conditioned.
         """
         check_parameters(self)
-        alpha = float(self.alpha)
         points, targets = validate_data(
             self, X, y, dtype=np.float64, y_numeric=True, multi_output=True, ensure_min_samples=2
         )
@@ -193,16 +192,49 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         weights = check_weights(sample_weight, points)
         names = getattr(self, "feature_names_in_", None)
         kernel = as_kernel(self.kernel, points, self.gamma, names)
-        gram = _square(points) if self._precomputed else kernel._between_sets(points, points)
-        solution = _solved(gram, targets, weights, alpha, self.fit_intercept)
+        gram = points if self._precomputed else kernel._between_sets(points, points)
+        if gram.shape[0] != gram.shape[1]:
+            raise ValueError(f"expected a square Gram matrix of shape (n, n), got {gram.shape}")
+        self._solve(gram, targets, weights)
         self.kernel_ = None if self._precomputed else kernel
         self.support_vectors_: Any = None if self._precomputed else points.copy()
-        first, second = self.dual_coef_, self.second_dual_coef_ = solution.coefficients
-        self.intercept_, self.second_intercept_ = solution.intercepts
-        self.residuals_, self.second_residuals_ = solution.residuals
-        self.multipliers_, self.second_multipliers_ = alpha * second, alpha * first
-        self.condition_ = solution.condition
         return self
+
+    def _solve(self, gram: Array, y: Array, weights: Array) -> None:
+        """Set the attributes of the stationary point, with or without intercepts."""
+        alpha, root = float(self.alpha), np.sqrt(weights)
+        shares = weights / weights.max()
+        shares = shares / shares.sum()
+
+        def mean(values: Array) -> Any:
+            """Return the weighted mean over the samples; a float for one vector."""
+            means = shares @ values
+            return means if values.ndim == 2 else float(means)
+
+        with np.errstate(over="ignore", invalid="ignore"):  # in products with unbounded kernels
+            matrix, right = gram, y
+            if self.fit_intercept:
+                matrix, right = _centred(gram, shares), y - mean(y)
+            lu, self.condition_ = _factors(matrix, root, alpha)
+            right = scale_rows(root, right)
+            first, second = (
+                scale_rows(root, lu_solve(lu, right, trans=trans, check_finite=False))
+                for trans in (0, 1)
+            )
+            e, r = y - gram @ first, y - gram.T @ second
+        if not (np.isfinite([e, r]).all() and np.isfinite([first, second]).all()):
+            raise ValueError(
+                f"expected finite coefficients, got inf or NaN with alpha = {alpha:g} and targets "
+                f"of up to {np.abs(y).max():.3g}; scale the features or the targets"
+            )
+        self.intercept_ = self.second_intercept_ = 0.0
+        if self.fit_intercept:
+            # The errors of each model, times the weights, sum to 0: its intercept is their mean.
+            self.intercept_, self.second_intercept_ = mean(e), mean(r)
+            e, r = e - self.intercept_, r - self.second_intercept_
+        self.dual_coef_, self.second_dual_coef_ = first, second
+        self.residuals_, self.second_residuals_ = e, r
+        self.multipliers_, self.second_multipliers_ = alpha * second, alpha * first
 
     @blas_limited
     def predict(self, X: npt.ArrayLike) -> Array:
@@ -294,81 +326,25 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         check_finite(self, ("dual_coef_", "second_dual_coef_", "intercept_", "second_intercept_"))
 
 
-class _Centring:
-    """Means over the samples with weights s: they take intercepts out of the problem.
+def _centred(gram: Array, shares: Array) -> Array:
+    """Return K less its weighted row and column means, plus a constant.
 
-    With q = S^{1/2} 1 and a = S^{1/2} u, the system of the notes is
+    That takes intercepts out of the problem. With q = S^{1/2} 1 and a = S^{1/2} u, the system of
+    the notes is
 
         M u + q b = S^{1/2} y,  q'u = 0,  where M = S^{1/2} K S^{1/2} + alpha I.
 
     P = I - q q'/q'q projects on the u with q'u = 0 and removes q b, so that P M P u = P S^{1/2} y,
-    and P (S^{1/2} K S^{1/2}) P = S^{1/2} (I - 1 m') K (I - m 1') S^{1/2} with m = s / sum(s): K
-    less its weighted column and row means. With K' in place of K, the transpose of the same matrix
-    is that of the second model, so one factorisation solves both.
+    and P (S^{1/2} K S^{1/2}) P = S^{1/2} (I - 1 m') K (I - m 1') S^{1/2} with the shares m = s /
+    sum(s). With K' in place of K, the transpose of the same matrix is that of the second model, so
+    one factorisation solves both. The constant acts on q alone, which all solutions are orthogonal
+    to. It replaces the eigenvalue alpha there, which a small alpha would make the condition number
+    of.
     """
-
-    def __init__(self, weights: Array) -> None:
-        scaled = weights / weights.max()
-        self._shares = scaled / scaled.sum()
-
-    def mean(self, values: Array) -> Any:
-        """Return the weighted mean over the samples, of each output; a float for one vector."""
-        mean = self._shares @ values
-        return mean if values.ndim == 2 else float(mean)
-
-    def targets(self, y: Array) -> Array:
-        """Return the targets less their means."""
-        return y - self.mean(y)
-
-    def gram(self, gram: Array) -> Array:
-        """Return K less its weighted row and column means, plus a constant.
-
-        The constant acts on q alone, which all solutions are orthogonal to. It replaces the
-        eigenvalue alpha there, which a small alpha would make the condition number of.
-        """
-        centred = gram - self._shares @ gram
-        centred -= (centred @ self._shares)[:, None]
-        size = np.abs(np.einsum("ii->i", centred)).mean()
-        return np.asarray(centred + size / len(gram))
-
-
-def _square(gram: Array) -> Array:
-    if gram.shape[0] != gram.shape[1]:
-        raise ValueError(f"expected a square Gram matrix of shape (n, n), got {gram.shape}")
-    return gram
-
-
-class _Solution(NamedTuple):
-    """Both models, f1 first, and the condition number of their system."""
-
-    coefficients: tuple[Array, Array]
-    intercepts: tuple[Any, Any]
-    residuals: tuple[Array, Array]
-    condition: float
-
-
-def _solved(gram: Array, y: Array, weights: Array, alpha: float, fit_intercept: bool) -> _Solution:
-    """Return the stationary point, with or without intercepts."""
-    centring = _Centring(weights) if fit_intercept else None
-    root = np.sqrt(weights)
-    with np.errstate(over="ignore", invalid="ignore"):  # in products with unbounded kernels
-        lu, condition = _factors(centring.gram(gram) if centring else gram, root, alpha)
-        targets = scale_rows(root, centring.targets(y) if centring else y)
-        first, second = (
-            scale_rows(root, lu_solve(lu, targets, trans=trans, check_finite=False))
-            for trans in (0, 1)
-        )
-        e, r = y - gram @ first, y - gram.T @ second
-    if not (np.isfinite([e, r]).all() and np.isfinite([first, second]).all()):
-        raise ValueError(
-            f"expected finite coefficients, got inf or NaN with alpha = {alpha:g} and targets "
-            f"of up to {np.abs(y).max():.3g}; scale the features or the targets"
-        )
-    if centring is None:
-        return _Solution((first, second), (0.0, 0.0), (e, r), condition)
-    # The errors of each model, times the weights, sum to 0: its intercept is their mean.
-    b, c = centring.mean(e), centring.mean(r)
-    return _Solution((first, second), (b, c), (e - b, r - c), condition)
+    centred = gram - shares @ gram
+    centred -= (centred @ shares)[:, None]
+    size = np.abs(np.einsum("ii->i", centred)).mean()
+    return np.asarray(centred + size / len(gram))
 
 
 SINGULAR, ILL_CONDITIONED = 1.0 / (10.0 * np.finfo(np.float64).eps), 1e12

@@ -54,16 +54,11 @@ def drawn_centres(X: Data, weights: Array, count: int, draw: np.random.RandomSta
 
 @dataclass(frozen=True, eq=False)
 class CentreFactor:
-    """P'K P / scale = U'U for the kernel matrix K of the centres.
+    """P'K P / scale = U'U for the kernel matrix K of m centres, of rank r to rounding.
 
-    Attributes
-    ----------
-    upper : array of shape (r, m), in Fortran order
-        U: upper triangular in its first r columns. r is the rank of K to rounding.
-    order : array of shape (m,)
-        The centres in the order of the columns of U. The first r of them span all.
-    scale : float
-        The power of two below the largest diagonal entry of K: no product overflows.
+    `upper` is U, shape (r, m), in Fortran order and upper triangular in its first r columns;
+    `order` has the centres in the order of its columns, of which the first r span all; `scale` is
+    the power of two below the largest diagonal entry of K.
     """
 
     upper: Array
@@ -89,18 +84,10 @@ class CentreFactor:
         return np.asarray(dtrtrs(self.triangle, sums, trans=1)[0])
 
     def covariance(self, weights: Array, centred: bool) -> Array:
-        """Return V diag(weights) V' for the features of the centres, the columns V of U.
+        """Return the upper triangle of V diag(weights) V', for the features V = U of the centres.
 
-        Parameters
-        ----------
-        weights : array of shape (m,)
-            One for each centre, in the order in which they were given.
-        centred : bool
-            Whether the weighted mean of the features is subtracted first.
-
-        Returns
-        -------
-        array of shape (r, r), in Fortran order; the upper triangle counts
+        Their weighted mean is subtracted first if `centred`. The weights, shape (m,), are in the
+        order in which the centres were given; the result, shape (r, r), is in Fortran order.
         """
         weights = weights[self.order]
         r, m = self.upper.shape
@@ -125,13 +112,8 @@ class CentreFactor:
 def factor_of(kernel: Kernel, centres: Array) -> CentreFactor:
     """Return the factor of the kernel matrix of some centres, shape (m, d); O(m^3).
 
-    A Cholesky factorisation with pivots chooses the centres to keep, so that equal ones and those
-    that others span to rounding are left out.
-
-    Raises
-    ------
-    ValueError
-        If the matrix is not positive semi-definite, or is zero.
+    A Cholesky factorisation with pivots leaves out centres that others span to rounding. A matrix
+    that is not positive semi-definite, or is zero, is a ValueError.
     """
     gram = np.array(kernel._between_sets(centres, centres), dtype=np.float64, order="C")
     largest = float(gram.diagonal().max())
@@ -167,12 +149,8 @@ def _check_definite(kernel: Kernel, left_out: Array, columns: Array, scale: floa
 class Preconditioner:
     """The inverse of a matrix plus `ridge` I, by its Cholesky factor. O(r^3), memory r^2.
 
-    Parameters
-    ----------
-    matrix : array of shape (r, r), in Fortran order
-        Positive semi-definite but for rounding; its upper triangle counts. It is overwritten.
-    ridge : float
-        > 0. Where rounding asks for more, more is added.
+    The matrix, shape (r, r), is in Fortran order, positive semi-definite but for rounding, known by
+    its upper triangle, and overwritten. Where rounding asks for a larger ridge, more is added.
     """
 
     def __init__(self, matrix: Array, ridge: float) -> None:

@@ -53,7 +53,7 @@ class Problem(Protocol):
 
     @property
     def can_sharpen(self) -> bool:
-        """Whether there are more accurate products than those of `product`."""
+        """Whether `sharpen` makes products more accurate."""
 
     def sharpen(self) -> None:
         """Make products accurate from now on."""
@@ -81,20 +81,9 @@ def solve(
 ) -> Result[Any]:
     """Return the solution of all right-hand sides, shape (r, t), from a start of zeros.
 
-    Parameters
-    ----------
-    problem : Problem
-    approximate : callable
-        Returns the preconditioner of the iterations.
-    gaps : array of shape (t,)
-        The gap of each target to reach.
-    max_iter : int
-    callback : callable
-        Called after each iteration and certificate; True asks to stop.
-    patience : int, optional
-        The number of iterations after which `exact` is called; None for never.
-    exact : callable, optional
-        Returns a preconditioner that solves the system to rounding, at the cost of many iterations.
+    Iterations with the preconditioner that `approximate` returns go on until each target has its
+    gap. After `patience` iterations (None for never) the preconditioner is that of `exact`, which
+    solves the system to rounding at the cost of many iterations.
     """
     run = _Run(problem, approximate(), gaps, max_iter, callback, patience, exact)
     status = run.to_the_end()

@@ -22,18 +22,10 @@ Rows: TypeAlias = MemoryRows | DaskRows
 
 
 class Targets(NamedTuple):
-    """Centred targets in units of their size, for weights of at most 1: both fit into float32.
+    """Targets of shape (n, t) and weights of shape (n,) that fit into float32.
 
-    Attributes
-    ----------
-    values : array of shape (n, t)
-    means : array of shape (t,)
-        What was subtracted, in these units; zeros without an intercept.
-    units : array of shape (t,)
-        Powers of two.
-    weights : array of shape (n,)
-    largest_weight : float
-        What the weights were divided by.
+    Targets are divided by `units`, powers of two, shape (t,), and less their `means` in these units
+    (zeros without an intercept); weights are divided by `largest_weight`.
     """
 
     values: Array
@@ -63,18 +55,11 @@ class Targets(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """How near some coefficients are to the optimum, for each target.
+    """How near some coefficients are to the optimum, for each of t targets.
 
-    Attributes
-    ----------
-    gradient : array of shape (r, t)
-        g, the right-hand side of the normal equations less their left-hand side.
-    values : array of shape (t,)
-        The objective.
-    gaps : array of shape (t,)
-        |g|^2 / ridge, a bound on what it is above its minimum.
-    units : array of shape (t,)
-        What both are multiplied by for the units of the user.
+    `gradient` is g, shape (r, t), the right-hand side of the normal equations less their left-hand
+    side; `values` the objective, shape (t,), and `gaps` = |g|^2 / ridge a bound on what it is above
+    its minimum, both times `units` in the units of the user.
     """
 
     gradient: Array
@@ -104,18 +89,8 @@ class NormalEquations:
     The smallest eigenvalue of the matrix is at least `ridge`, so that an objective with gradient
     -2 g is at most |g|^2 / ridge above its minimum.
 
-    Parameters
-    ----------
-    rows : Rows
-        With centred targets, and kernel values for the iterations.
-    exact : Rows
-        The same, with the kernel values that count: `rows`, or more accurate ones.
-    factor : CentreFactor
-    ridge : float
-        > 0; alpha / scale.
-    targets : Targets
-    centred : bool
-        Whether there is an intercept.
+    `rows` have the kernel values for the iterations, `exact` those that count, the same or more
+    accurate ones; ridge = alpha / scale > 0, and `centred` stands for an intercept.
     """
 
     def __init__(
