@@ -211,7 +211,6 @@ FORGED_SHAPES = {
     "degree": lambda m: setattr(inner(m), "degree", 7),
     "degree, other": lambda m: setattr(inner(m), "degree", 2),
     "degree, text": lambda m: setattr(inner(m), "degree", "one"),
-    "basis": lambda m: setattr(inner(m), "basis", "magic"),
     "box": lambda m: setattr(inner(m), "lower", 9.0),
     "box, nan": lambda m: setattr(inner(m), "upper", np.full(3, np.nan)),
     "box, length": lambda m: setattr(inner(m), "upper", np.full(2, 1.5)),
