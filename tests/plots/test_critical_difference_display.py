@@ -90,12 +90,6 @@ def test_bars_at_one_height_stay_apart(ranks, difference):
             assert high < low2 or high2 < low
 
 
-def test_a_critical_difference_longer_than_the_axis_is_drawn_whole():
-    display = CriticalDifferenceDisplay.from_ranks(["a", "b"], [1.4, 1.6], 2.5)
-    assert display.ax_.get_xlim()[1] >= 3.5
-    assert display.groups == [("a", "b")]
-
-
 def test_axes_style_and_names():
     _, ax = pyplot.subplots()
     display = CriticalDifferenceDisplay.from_ranks(["$a_$", "b"], [1, 2], 3, ax=ax, color="black")
@@ -108,11 +102,11 @@ def test_axes_style_and_names():
 def test_wrong_parts_are_told():
     with pytest.raises(ValueError, match="expected at least 2 methods, got 1"):
         CriticalDifferenceDisplay(["a"], [1.0], 1.0)
-    with pytest.raises(ValueError, match=r"expected ranks of shape \(2,\), .* got \(3,\)"):
+    with pytest.raises(ValueError, match=r"expected ranks of shape \(2,\), got \(3,\)"):
         CriticalDifferenceDisplay(["a", "b"], [1, 2, 3], 1.0)
-    with pytest.raises(ValueError, match=r"expected mean ranks from 1 to 2, got 0\.5"):
+    with pytest.raises(ValueError, match=r"expected mean ranks from 1 to 2, got \[0\.5, 2\.0\]"):
         CriticalDifferenceDisplay(["a", "b"], [0.5, 2], 1.0)
-    with pytest.raises(ValueError, match="expected finite numbers, got nan in ranks"):
+    with pytest.raises(ValueError, match="expected finite numbers in ranks, got nan at 1"):
         CriticalDifferenceDisplay(["a", "b"], [1, np.nan], 1.0)
     with pytest.raises(ValueError, match=r"expected critical_difference >= 0, .* got -1"):
         CriticalDifferenceDisplay(["a", "b"], [1, 2], -1)

@@ -134,5 +134,3 @@ def test_what_is_refused(embedding):
         EmbeddingDisplay([[0, 1, 2]], [1])
     with pytest.raises(ValueError, match="expected finite numbers, got nan in places"):
         EmbeddingDisplay([[0, np.nan]], [1])
-    with pytest.raises(ValueError, match="expected names of two axes, got 1"):
-        EmbeddingDisplay([[0, 1]], [1], names=["a"])

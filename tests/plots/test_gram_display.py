@@ -66,7 +66,7 @@ def test_one_scale_of_colours_for_both_with_white_at_zero(model, clowns):
     entries = np.concatenate([m[~np.eye(len(m), dtype=bool)] for m in drawn(display)])
     low, high = np.percentile(entries, [0.5, 99.5])
     assert one[1] == pytest.approx(max(-low, high))
-    positive = GramDisplay.from_gram(np.abs(GRAM) + 0.1, Y, centred=False).images_[0]
+    positive = GramDisplay(np.abs(GRAM) + 0.1, Y, centred=False).plot().images_[0]
     assert positive.get_clim()[0] > 0
     assert positive.get_cmap().name == "viridis"
 
@@ -88,20 +88,12 @@ def test_the_matrices_stand_side_by_side_with_borders_between_classes(model, clo
 
 
 def test_similarities_are_means_of_pairs_within_and_between_classes():
-    display = GramDisplay.from_gram(GRAM, Y, 2 * GRAM, centred=False)
+    display = GramDisplay(GRAM, Y, 2 * GRAM, centred=False).plot()
     assert display.similarities == [
         (pytest.approx(1.0), pytest.approx(0.1)),
         (pytest.approx(0.5), pytest.approx(0.05)),
     ]
     assert "mean within 0.5, between 0.05" in display.ax_.texts[1].get_text()
-
-
-def test_one_class_has_nothing_between():
-    display = GramDisplay.from_gram(GRAM, ["a"] * 4, centred=False)
-    within, between = display.similarities[0]
-    assert within == pytest.approx(GRAM[~np.eye(4, dtype=bool)].mean())
-    assert np.isnan(between)
-    assert display.ax_.texts[0].get_text() == "learned kernel"
 
 
 def test_regression_is_ordered_by_target(clowns):
@@ -130,19 +122,6 @@ def test_many_points_are_thinned_evenly_before_the_kernel_is_asked(model, clowns
     assert few.ax_.get_xlabel().startswith("7 of 80 points")
     known = GramDisplay.from_estimator(model, X, y, n_points=1234)
     assert known.ax_.get_xlabel().startswith("7 of 1234 points")
-    gram = model.kernel_(X)
-    given = GramDisplay.from_gram(gram, y, centred=False)
-    whole = np.argsort(y, kind="stable")[np.linspace(0, 79, 7).astype(int)]
-    np.testing.assert_array_equal(drawn(given)[0], gram[np.ix_(whole, whole)])
-    assert given.ax_.get_xlabel() == "7 of 80 points, ordered by class"
-
-
-def test_points_that_were_not_learned_from_keep_their_order(model, clowns):
-    X, y = clowns
-    X_new = X[::-1] + 0.01
-    display = GramDisplay.from_estimator(model, X_new, y[::-1], centred=False)
-    order = np.argsort(y[::-1], kind="stable")
-    np.testing.assert_allclose(drawn(display)[1], model.kernel_(X_new[order]), atol=1e-12)
 
 
 def test_a_kernel_without_a_base_is_drawn_alone(clowns):
@@ -192,7 +171,7 @@ def test_a_precomputed_kernel_a_frame_axes_and_style(clowns):
 
 def test_names_that_would_overlap_are_left_out_and_dollars_are_no_mathematics():
     y = np.repeat([f"{j:02d}$x_$" for j in range(50)], 2)
-    display = GramDisplay.from_gram(np.eye(100), y)
+    display = GramDisplay(np.eye(100), y).plot()
     display.ax_.figure.canvas.draw()
     names = [text.get_text() for text in display.ax_.get_yticklabels()]
     assert names[0] == r"00\$x_\$"
@@ -229,22 +208,18 @@ def test_wrong_parts_are_told():
         GramDisplay(GRAM, Y, centred="no")
 
 
-def test_it_says_where_a_kernel_is_hardly_adapted_and_names_classes():
+def test_it_says_where_a_kernel_is_hardly_adapted():
     before = np.array([[1.0, 0.5, 0.1], [0.5, 1.0, 0.2], [0.1, 0.2, 1.0]])
     y = [0, 1, 1]
     for change, hardly in ((9e-4, True), (2e-3, False)):
-        display = GramDisplay(before + change, y, before, class_names=["no", "yes"]).plot()
+        display = GramDisplay(before + change, y, before).plot()
         assert display.hardly_adapted is hardly
         titles = [text.get_text() for text in display.ax_.texts]
         assert [title.split("\n")[0] for title in titles] == [
             "base kernel",
             "learned kernel" + ", hardly adapted" * hardly,
         ]
-        assert [text.get_text() for text in display.ax_.get_yticklabels()] == ["no", "yes"]
+        assert [text.get_text() for text in display.ax_.get_yticklabels()] == ["class 0", "class 1"]
         first, second = display.images_
         assert first.get_clim() == second.get_clim()  # one scale for both
     assert not GramDisplay(before, y).hardly_adapted
-    assert GramDisplay(before, y).class_names == ["class 0", "class 1"]
-    assert GramDisplay(before, [0.5, 1.0, 2.5], class_names=None).class_names is None
-    with pytest.raises(ValueError, match=r"expected 2 class_names, got \['a', 'b', 'c'\]"):
-        GramDisplay(before, y, class_names=["a", "b", "c"])

@@ -84,8 +84,6 @@ def test_a_classifier_axes_and_style(data):
     display = RelevanceDisplay.from_estimator(model, ax=ax, color="black")
     assert display.ax_ is ax
     assert display.bars_[0].get_facecolor() == (0, 0, 0, 1)
-    image = display.plot(kind="support", cmap="magma").image_
-    assert image.get_cmap().name == "magma"
 
 
 def test_error_bars_are_the_spread_over_the_members(fitted, data):
@@ -107,8 +105,6 @@ def test_correlated_features_have_an_asterisk_and_a_note(data):
     labels = {text.get_text() for text in display.ax_.get_yticklabels()}
     assert labels == {"strong *", "twin *", "weak", "idle"}
     assert display.ax_.get_xlabel().endswith("\n* correlated with another feature")
-    weak = RelevanceDisplay([0.7, 0.2, 0.1], correlated=[[1, 2]]).plot(most_features=1)
-    assert weak.ax_.get_xlabel() == "share of the squared change, if permuted"
 
 
 def test_models_that_have_none_are_refused(data):
@@ -126,13 +122,5 @@ def test_wrong_parts_are_told(fitted):
         RelevanceDisplay.from_estimator(fitted, kind="bars")
     with pytest.raises(ValueError, match="expected most_features >= 1, an integer, got 0"):
         RelevanceDisplay.from_estimator(fitted, most_features=0)
-    with pytest.raises(ValueError, match=r"expected relevance of shape \(d,\), got \(1, 2\)"):
-        RelevanceDisplay([[0.5, 0.5]])
-    with pytest.raises(ValueError, match=r"support_relevance of shape \(m, 2\), got \(3, 1\)"):
-        RelevanceDisplay([0.5, 0.5], [[1.0]] * 3)
     with pytest.raises(ValueError, match=r"expected spread of shape \(2,\), got \(1,\)"):
         RelevanceDisplay([0.5, 0.5], spread=[0.1])
-    with pytest.raises(ValueError, match=r"expected correlated features from 0 to 1, got \[\[0, 2"):
-        RelevanceDisplay([0.5, 0.5], correlated=[[0, 2]])
-    with pytest.raises(ValueError, match="expected support_relevance for kind='support', got None"):
-        RelevanceDisplay([0.5, 0.5]).plot(kind="support")

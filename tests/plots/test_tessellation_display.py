@@ -113,7 +113,7 @@ def test_models_that_have_none_are_refused(data):
 
 @pytest.mark.parametrize("features", [(0, 3), (1, 1), (), (0, 1, 2)])
 def test_wrong_features_are_told(fitted, data, features):
-    with pytest.raises(ValueError, match="one or two different features of 0 to 2, got"):
+    with pytest.raises(ValueError, match="1 or 2 different features of 0 to 2, got"):
         TessellationDisplay.from_estimator(fitted, data[0], features=features)
 
 
@@ -122,5 +122,3 @@ def test_wrong_parts_are_told(fitted, data):
         TessellationDisplay.from_estimator(fitted, data[0], point=[0.0, 1.0])
     with pytest.raises(ValueError, match="expected 3 feature_names, got 1"):
         TessellationDisplay.from_estimator(fitted, data[0], feature_names=["a"])
-    with pytest.raises(ValueError, match=r"expected values of shape \(1, 2\), got \(2, 1\)"):
-        TessellationDisplay([0, 1], [0], [[1.0], [2.0]], (0.0, 0.0), ("a", "b"))
