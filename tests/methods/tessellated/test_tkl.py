@@ -24,7 +24,7 @@ from pliant.core.progress import HAS_CALLBACKS
 from pliant.core.summary import summarize
 from pliant.methods.svm.parts import kmeans_partition
 from pliant.methods.svm.rows import CachedRows
-from pliant.methods.tessellated import base, tkl
+from pliant.methods.tessellated import base
 from pliant.persistence import load_model, save_model
 from tests.papers.tessellated_cases import C1, CASES, R1, R3
 from tests.reference.naive_tessellated import gram, tessellated_tensor
@@ -568,7 +568,6 @@ PARTS = {"C": 3.0, "tol": 1e-6, "partition": "kmeans", "n_parts": 4, "random_sta
 
 @pytest.fixture
 def few_rows_for_p(monkeypatch):
-    monkeypatch.setattr(tkl, "SUBSET", 60)
     monkeypatch.setattr(base, "SUBSET", 60)
 
 

@@ -6,6 +6,7 @@ of tessellated kernels.
 
 from __future__ import annotations
 
+import math
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
@@ -18,6 +19,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from pliant.core.kernels.base import Kernel, Rescaled
+from pliant.core.linalg import nearest_rows
 from pliant.core.progress import Progress, Result, Status
 from pliant.core.summary import Convergence
 from pliant.core.typing import Array, Callback, Indices, Mask
@@ -31,6 +33,8 @@ from pliant.core.validation import (
     stack_level,
 )
 from pliant.methods.svm.estimators import BaseSVM
+from pliant.methods.svm.expansion import expansion
+from pliant.methods.svm.parts import divided
 from pliant.methods.svm.task import Task, WarmStart
 from pliant.methods.tessellated.generalized_kernel import (
     LARGEST_SHAPE,
@@ -38,6 +42,7 @@ from pliant.methods.tessellated.generalized_kernel import (
     blended,
     check_shape_size,
 )
+from pliant.methods.tessellated.parts import solve_parts
 from pliant.methods.tessellated.problem import IntegralTable, KernelLearning
 from pliant.methods.tessellated.solvers import interior, low_rank
 from pliant.methods.tessellated.solvers.search import Saddle, solve_given
@@ -187,6 +192,8 @@ class BaseGKL(BaseSVM):
 
     def _learn(self, task: Task, start: WarmStart | None, callback: Callback) -> Array:
         problem = self._problem(task)
+        if getattr(self, "partition", None) is not None:  # of TKL
+            return self._learn_in_parts(task, problem, callback)
         if problem.fits or len(task.target) <= SUBSET:
             result = self._learn_on_all(task, problem, callback)
         else:
@@ -242,6 +249,58 @@ class BaseGKL(BaseSVM):
         )
         return result
 
+    def _learn_in_parts(self, task: Task, problem: KernelLearning, callback: Any) -> Array:
+        """Learn P on some samples, then solve an SVM on each part; set the fitted attributes."""
+        part = self._part(task, SUBSET)
+        if part is task:
+            first = self._learn_on_all(task, problem, callback)
+        else:
+            first = self._solve(self._problem(part), callback, tol=float(self.tol))
+            rows = f"{len(part.target)} of {len(task.target)} rows"
+            self._warn_if_open(first, f"P was learned on {rows}; {first.status.advice}")
+        shared = replace(task, all_rows=None)
+        partition = divided(problem.points, self.n_parts, self.random_state)
+        factor = problem.scaled(first.x)
+        results = solve_parts(
+            lambda rows: self._problem(shared.subset(rows)),
+            partition, factor, float(self.tol), self.n_jobs, callback,
+        )  # fmt: skip
+        w = np.zeros(len(task.target))
+        for number, result in enumerate(results):
+            w[partition.members(number)] = result.beta
+        lower = math.fsum(result.value for result in results)
+        upper = lower + math.fsum(result.gap for result in results)
+        early = (Status[result.status] for result in results if result.status != "CONVERGED")
+        n_svms, proof = first.n_iter + len(results), Saddle(upper, lower, w, 0.0)
+        total = Result(
+            factor, upper, proof.gap, n_svms, next(early, Status.CONVERGED),
+            [Progress(n_svms, upper, proof.gap)], proof,
+        )  # fmt: skip
+        self._warn_if_open(total, f"parts stopped early; {total.status.advice}")
+        self._store(task, total)
+        intercepts = np.array([result.intercept for result in results])
+        self.intercept_: Any = task.centre + task.scale * intercepts
+        self.support_parts_ = partition.labels[np.flatnonzero(w)]
+        self.part_labels_, self.part_centres_ = partition.labels, partition.centres
+        self.part_gaps_ = np.array([result.gap for result in results])
+        self.part_seconds_ = np.array([result.seconds for result in results])
+        return w
+
+    def _expand(self, X: Array) -> Array:
+        """Return the decision values; with parts, by the SVM of the part of the nearest centre."""
+        if "part_centres_" not in vars(self):
+            return super()._expand(X)
+        points = self.kernel_.rescale(X) if isinstance(self.kernel_, Rescaled) else X
+        box: Any = unscaled(self.kernel_)
+        place = nearest_rows(np.clip(points, box.lower, box.upper), self.part_centres_)
+        values = np.asarray(self.intercept_[place])
+        for p in np.unique(place):
+            rows, mine = np.flatnonzero(place == p), self.support_parts_ == p
+            if mine.any():
+                vectors, coefficients = self.support_vectors_[mine], self.dual_coef_[mine]
+                values[rows] += expansion(self.kernel_, X[rows], vectors, coefficients)
+        return values
+
     def _solve(self, problem: KernelLearning, callback: Any, **options: Any) -> Result[Saddle]:
         return low_rank.solve(problem, max_iter=self.max_iter, callback=callback, **options)
 
@@ -281,7 +340,7 @@ class BaseGKL(BaseSVM):
         self.support_ = task.members[support]
         self.support_vectors_ = task.points[support]
         self.dual_coef_ = task.scale * proof.w[support]
-        self.intercept_: Any = task.centre + task.scale * proof.intercept
+        self.intercept_ = task.centre + task.scale * proof.intercept
         self.objective_ = proof.upper
         self.lower_bound_ = proof.lower
         self.dual_gap_ = proof.gap
@@ -316,7 +375,8 @@ class BaseGKL(BaseSVM):
         return float(self.dual_gap_ / abs(self.objective_)) if self.dual_gap_ else 0.0
 
     def _details(self) -> Mapping[str, Any]:
-        return {"rank": self.rank_}
+        parts = {"parts": len(self.part_centres_)} if "part_centres_" in vars(self) else {}
+        return {"rank": self.rank_, **parts}
 
     def _convergence(self) -> Convergence:
         gaps, objectives = self.gap_history_, np.abs(self.objective_history_)
@@ -337,10 +397,20 @@ class BaseGKL(BaseSVM):
             estimator._check_intercepts(vectors)
 
     def _check_intercepts(self, vectors: Array) -> None:
-        """Raise ValueError unless the intercept, read from a file, fits the support points."""
-        if np.shape(self.intercept_):
+        """Raise ValueError unless intercepts and parts, read from a file, fit each other."""
+        shape = np.shape(self.intercept_)
+        if "part_centres_" not in vars(self):
+            if shape:
+                raise ValueError(f"expected intercept_ to be one number, got shape {shape}")
+            return
+        centres = check_points(self.part_centres_, "part_centres_", n_features=vectors.shape[1])
+        owners = np.asarray(self.support_parts_)
+        known = np.issubdtype(owners.dtype, np.integer) and np.isin(owners, np.arange(len(centres)))
+        shapes = shape, owners.shape
+        if shapes != ((len(centres),), (len(vectors),)) or not np.all(known):
             raise ValueError(
-                f"expected intercept_ to be one number, got shape {np.shape(self.intercept_)}"
+                f"expected intercepts of {len(centres)} parts and the part of each of "
+                f"{len(vectors)} support points, got shapes {shapes} of {owners.dtype}"
             )
 
 

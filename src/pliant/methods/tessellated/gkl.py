@@ -24,26 +24,15 @@ def _check_family(_name: str, value: Any) -> None:
         )
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class _BaseFamily(BaseGKL):
-    """A support vector machine that learns P of a family of the user's choice."""
-
-    kernel: GeneralizedKernel | None = field(default=None, kw_only=False)
-
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **BaseGKL._constraints,
-        "kernel": optional(_check_family),
-    }
-
-    def _kernel_to_learn(self, X: Array) -> Kernel:
-        """Return a copy of the user's kernel without its P."""
-        kernel = GeneralizedPolynomial() if self.kernel is None else self.kernel
-        return kernel.with_factor(None)
+def _kernel_of(estimator: Any, X: Array) -> Kernel:
+    """Return a copy of the user's kernel without its P."""
+    kernel = GeneralizedPolynomial() if estimator.kernel is None else estimator.kernel
+    return kernel.with_factor(None)
 
 
 @documented()
 @dataclass(kw_only=True, eq=False, repr=False)
-class GKLClassifier(_BaseFamily, SVMClassifier):
+class GKLClassifier(BaseGKL, SVMClassifier):
     r"""Classification with a kernel that is learned from a family of the user's choice.
 
     Solves, to a certified gap,
@@ -99,12 +88,19 @@ class GKLClassifier(_BaseFamily, SVMClassifier):
     True
     """
 
+    kernel: GeneralizedKernel | None = field(default=None, kw_only=False)
     class_weight: Any = None
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **BaseGKL._constraints,
+        "kernel": optional(_check_family),
+    }
+    _kernel_to_learn = _kernel_of
 
 
 @documented()
 @dataclass(kw_only=True, eq=False, repr=False)
-class GKLRegressor(_BaseFamily, SVMRegressor):
+class GKLRegressor(BaseGKL, SVMRegressor):
     r"""Epsilon-regression with a kernel that is learned from a family of the user's choice.
 
     Solves the saddle point of `GKLClassifier` with the objective
@@ -142,10 +138,13 @@ class GKLRegressor(_BaseFamily, SVMRegressor):
     %(references)s
     """
 
+    kernel: GeneralizedKernel | None = field(default=None, kw_only=False)
     epsilon: float = 0.1
     scale_target: bool = True
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **_BaseFamily._constraints,
+        **BaseGKL._constraints,
         **SVMRegressor._constraints,
+        "kernel": optional(_check_family),
     }
+    _kernel_to_learn = _kernel_of

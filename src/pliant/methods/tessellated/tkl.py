@@ -2,147 +2,39 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
 from pliant.core.kernels.base import Kernel, Rescaled
-from pliant.core.linalg import nearest_rows
-from pliant.core.progress import Progress, Result, Status
-from pliant.core.typing import Array, Callback
-from pliant.core.validation import Constraint, check_flag, check_points, check_vector
+from pliant.core.typing import Array
+from pliant.core.validation import Constraint, check_flag, check_vector
 from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor
-from pliant.methods.svm.expansion import expansion
-from pliant.methods.svm.parts import DIVISION, divided
-from pliant.methods.svm.task import Task, WarmStart
-from pliant.methods.tessellated.base import SUBSET, BaseGKL, documented, unscaled
-from pliant.methods.tessellated.parts import solve_parts
-from pliant.methods.tessellated.solvers.search import Saddle
+from pliant.methods.svm.parts import DIVISION
+from pliant.methods.tessellated.base import BaseGKL, documented, unscaled
 from pliant.methods.tessellated.tessellated_kernel import TessellatedKernel, check_degree
 
+KERNEL: Mapping[str, Constraint] = {"degree": check_degree, "scale": check_flag}
+"""Parameters of the kernel; ``delta`` is checked in `_margins`, with the number of features."""
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class BaseTKL(BaseGKL):
-    """A support vector machine that learns a tessellated kernel, on all samples or on parts."""
 
-    C: float = field(default=1.0, kw_only=False)
-    degree: int = 1
-    delta: Any = 0.5
-    partition: str | None = None
-    n_parts: int | str = "auto"
-    n_jobs: int | None = None
-    scale: bool = True
-
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **BaseGKL._constraints,
-        **DIVISION,
-        "degree": check_degree,
-        "scale": check_flag,
-    }
-    _drawings = BaseGKL._drawings | {"tessellation"}
-
-    def _kernel_to_learn(self, X: Array) -> Kernel:
-        """Return the tessellated kernel on a box around X, with the scaling of features."""
-        below, above = _margins(self.delta, X.shape[1])
-        kernel = TessellatedKernel(-below, 1.0 + above, int(self.degree))
-        if self.scale:
-            widths = X.max(axis=0) - X.min(axis=0)
-            return Rescaled(kernel, X.min(axis=0), np.where(widths > 0.0, widths, 1.0))
-        outside = (kernel.lower > X) | (kernel.upper < X)
-        if outside.any():
-            row, column = np.argwhere(outside)[0]
-            raise ValueError(
-                f"expected features in the box [0 - delta, 1 + delta], got {X[row, column]:g} in "
-                f"column {column}; scale=True brings them there"
-            )
-        return kernel
-
-    @property
-    def lower_(self) -> Array:
-        """The lower corner of the box, shape (n_features,), on the scaled features."""
-        return self._corner("lower")
-
-    @property
-    def upper_(self) -> Array:
-        """The upper corner of the box, shape (n_features,), on the scaled features."""
-        return self._corner("upper")
-
-    def _corner(self, name: str) -> Array:
-        first = self.estimators_[0] if "estimators_" in vars(self) else self
-        return np.asarray(getattr(unscaled(first.kernel_), name))
-
-    def _learn(self, task: Task, start: WarmStart | None, callback: Callback) -> Array:
-        if self.partition is None:
-            return super()._learn(task, start, callback)
-        problem, part = self._problem(task), self._part(task, SUBSET)
-        if part is task:
-            first = self._learn_on_all(task, problem, callback)
-        else:
-            first = self._solve(self._problem(part), callback, tol=float(self.tol))
-            rows = f"{len(part.target)} of {len(task.target)} rows"
-            self._warn_if_open(first, f"P was learned on {rows}; {first.status.advice}")
-        shared = replace(task, all_rows=None)
-        partition = divided(problem.points, self.n_parts, self.random_state)
-        factor = problem.scaled(first.x)
-        results = solve_parts(
-            lambda rows: self._problem(shared.subset(rows)),
-            partition, factor, float(self.tol), self.n_jobs, callback,
-        )  # fmt: skip
-        w = np.zeros(len(task.target))
-        for number, result in enumerate(results):
-            w[partition.members(number)] = result.beta
-        lower = math.fsum(result.value for result in results)
-        upper = lower + math.fsum(result.gap for result in results)
-        early = (Status[result.status] for result in results if result.status != "CONVERGED")
-        n_svms, proof = first.n_iter + len(results), Saddle(upper, lower, w, 0.0)
-        total = Result(
-            factor, upper, proof.gap, n_svms, next(early, Status.CONVERGED),
-            [Progress(n_svms, upper, proof.gap)], proof,
-        )  # fmt: skip
-        self._warn_if_open(total, f"parts stopped early; {total.status.advice}")
-        self._store(task, total)
-        intercepts = np.array([result.intercept for result in results])
-        self.intercept_ = task.centre + task.scale * intercepts
-        self.support_parts_ = partition.labels[np.flatnonzero(w)]
-        self.part_labels_, self.part_centres_ = partition.labels, partition.centres
-        self.part_gaps_ = np.array([result.gap for result in results])
-        self.part_seconds_ = np.array([result.seconds for result in results])
-        return w
-
-    def _expand(self, X: Array) -> Array:
-        """Return the decision values; with parts, by the SVM of the part of the nearest centre."""
-        if "part_centres_" not in vars(self):
-            return super()._expand(X)
-        points = self.kernel_.rescale(X) if isinstance(self.kernel_, Rescaled) else X
-        place = nearest_rows(np.clip(points, self.lower_, self.upper_), self.part_centres_)
-        values = np.asarray(self.intercept_[place])
-        for p in np.unique(place):
-            rows, mine = np.flatnonzero(place == p), self.support_parts_ == p
-            if mine.any():
-                vectors, coefficients = self.support_vectors_[mine], self.dual_coef_[mine]
-                values[rows] += expansion(self.kernel_, X[rows], vectors, coefficients)
-        return values
-
-    def _details(self) -> Mapping[str, Any]:
-        parts = {"parts": len(self.part_centres_)} if "part_centres_" in vars(self) else {}
-        return {**super()._details(), **parts}
-
-    def _check_intercepts(self, vectors: Array) -> None:
-        if "part_centres_" not in vars(self):
-            return super()._check_intercepts(vectors)
-        centres = check_points(self.part_centres_, "part_centres_", n_features=vectors.shape[1])
-        owners = np.asarray(self.support_parts_)
-        known = np.issubdtype(owners.dtype, np.integer) and np.isin(owners, np.arange(len(centres)))
-        shapes = np.shape(self.intercept_), owners.shape
-        if shapes != ((len(centres),), (len(vectors),)) or not np.all(known):
-            raise ValueError(
-                f"expected intercepts of {len(centres)} parts and the part of each of "
-                f"{len(vectors)} support points, got shapes {shapes} of {owners.dtype}"
-            )
-        return None
+def _kernel_of(estimator: Any, X: Array) -> Kernel:
+    """Return the tessellated kernel to learn, on a box around X, with the scaling of features."""
+    below, above = _margins(estimator.delta, X.shape[1])
+    kernel = TessellatedKernel(-below, 1.0 + above, int(estimator.degree))
+    if estimator.scale:
+        widths = X.max(axis=0) - X.min(axis=0)
+        return Rescaled(kernel, X.min(axis=0), np.where(widths > 0.0, widths, 1.0))
+    outside = (kernel.lower > X) | (kernel.upper < X)
+    if outside.any():
+        row, column = np.argwhere(outside)[0]
+        raise ValueError(
+            f"expected features in the box [0 - delta, 1 + delta], got {X[row, column]:g} in "
+            f"column {column}; scale=True brings them there"
+        )
+    return kernel
 
 
 def _margins(delta: Any, n_features: int) -> tuple[Array, Array]:
@@ -159,6 +51,18 @@ def _margins(delta: Any, n_features: int) -> tuple[Array, Array]:
     if min(below.min(), above.min()) < 0:
         raise ValueError(f"expected delta >= 0, got {delta!r}")
     return below, above
+
+
+def _corner(name: str) -> property:
+    """Return a property for the ``lower`` or ``upper`` corner of the box of the learned kernel."""
+
+    def corner(estimator: BaseGKL) -> Array:
+        first = estimator.estimators_[0] if "estimators_" in vars(estimator) else estimator
+        return np.asarray(getattr(unscaled(first.kernel_), name))
+
+    return property(
+        corner, doc=f"The {name} corner of the box, shape (n_features,), on the scaled features."
+    )
 
 
 DOCUMENTATION = {
@@ -204,7 +108,7 @@ part_gaps_, part_seconds_ : arrays of shape (n_parts,)
 
 @documented(**DOCUMENTATION)
 @dataclass(kw_only=True, eq=False, repr=False)
-class TKLClassifier(BaseTKL, SVMClassifier):
+class TKLClassifier(BaseGKL, SVMClassifier):
     r"""Classification with a learned tessellated kernel.
 
     Solves, to a certified gap,
@@ -279,12 +183,29 @@ class TKLClassifier(BaseTKL, SVMClassifier):
     1.0
     """
 
+    C: float = field(default=1.0, kw_only=False)
+    degree: int = 1
+    delta: Any = 0.5
+    partition: str | None = None
+    n_parts: int | str = "auto"
+    n_jobs: int | None = None
+    scale: bool = True
     class_weight: Any = None
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **BaseGKL._constraints,
+        **KERNEL,
+        **DIVISION,
+    }
+    _drawings = BaseGKL._drawings | {"tessellation"}
+    _kernel_to_learn = _kernel_of
+    lower_ = _corner("lower")
+    upper_ = _corner("upper")
 
 
 @documented(**DOCUMENTATION)
 @dataclass(kw_only=True, eq=False, repr=False)
-class TKLRegressor(BaseTKL, SVMRegressor):
+class TKLRegressor(BaseGKL, SVMRegressor):
     r"""Epsilon-regression with a learned tessellated kernel.
 
     Solves, to a certified gap,
@@ -339,10 +260,23 @@ class TKLRegressor(BaseTKL, SVMRegressor):
     1.0
     """
 
+    C: float = field(default=1.0, kw_only=False)
+    degree: int = 1
+    delta: Any = 0.5
+    partition: str | None = None
+    n_parts: int | str = "auto"
+    n_jobs: int | None = None
+    scale: bool = True
     epsilon: float = 0.1
     scale_target: bool = True
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **BaseTKL._constraints,
+        **BaseGKL._constraints,
         **SVMRegressor._constraints,
+        **KERNEL,
+        **DIVISION,
     }
+    _drawings = BaseGKL._drawings | {"tessellation"}
+    _kernel_to_learn = _kernel_of
+    lower_ = _corner("lower")
+    upper_ = _corner("upper")
