@@ -27,6 +27,11 @@ GRAM = np.array(
 Y = np.array(["b", "a", "b", "a"])
 
 
+def centred(K):
+    H = np.eye(len(K)) - 1 / len(K)
+    return H @ K @ H
+
+
 def drawn(display):
     return [np.asarray(image.get_array()) for image in display.images_]
 
@@ -39,23 +44,14 @@ def in_order(model, y):
 
 def test_both_kernels_are_drawn_by_class_and_coefficient(model, clowns):
     X, y = clowns
-    display = GramDisplay.from_estimator(model, X, y, centred=False)
+    display = GramDisplay.from_estimator(model, X, y)
     order = in_order(model, y)
     before, after = drawn(display)
-    np.testing.assert_allclose(after, model.kernel_(X[order]), atol=1e-12)
-    np.testing.assert_allclose(before, model.kernel_.base(X[order]), atol=1e-12)
+    np.testing.assert_allclose(after, centred(model.kernel_(X[order])), atol=1e-12)
+    np.testing.assert_allclose(before, centred(model.kernel_.base(X[order])), atol=1e-12)
     assert np.abs(after - before).max() > 0.01
     assert display.ax_.get_xlabel() == "all 80 points, ordered by class, then |coefficient|"
     assert [t.get_text() for t in display.ax_.get_yticklabels()] == ["class -1", "class 1"]
-
-
-def test_matrices_are_centred(model, clowns):
-    X, y = clowns
-    display = GramDisplay.from_estimator(model, X, y)
-    H = np.eye(len(X)) - 1 / len(X)
-    order = in_order(model, y)
-    np.testing.assert_allclose(drawn(display)[1], H @ model.kernel_(X[order]) @ H, atol=1e-12)
-    assert display.colorbar_.ax.get_ylabel() == "k(x, x′), centred"
 
 
 def test_one_scale_of_colours_for_both_with_white_at_zero(model, clowns):
@@ -66,9 +62,6 @@ def test_one_scale_of_colours_for_both_with_white_at_zero(model, clowns):
     entries = np.concatenate([m[~np.eye(len(m), dtype=bool)] for m in drawn(display)])
     low, high = np.percentile(entries, [0.5, 99.5])
     assert one[1] == pytest.approx(max(-low, high))
-    positive = GramDisplay(np.abs(GRAM) + 0.1, Y, centred=False).plot().images_[0]
-    assert positive.get_clim()[0] > 0
-    assert positive.get_cmap().name == "viridis"
 
 
 def test_the_matrices_stand_side_by_side_with_borders_between_classes(model, clowns):
@@ -88,21 +81,23 @@ def test_the_matrices_stand_side_by_side_with_borders_between_classes(model, clo
 
 
 def test_similarities_are_means_of_pairs_within_and_between_classes():
-    display = GramDisplay(GRAM, Y, 2 * GRAM, centred=False).plot()
-    assert display.similarities == [
-        (pytest.approx(1.0), pytest.approx(0.1)),
-        (pytest.approx(0.5), pytest.approx(0.05)),
-    ]
-    assert "mean within 0.5, between 0.05" in display.ax_.texts[1].get_text()
+    display = GramDisplay(GRAM, Y, 2 * GRAM).plot()
+    K = centred(GRAM)
+    within, between = (K[0, 2] + K[1, 3]) / 2, K[[0, 0, 2, 2], [1, 3, 1, 3]].mean()
+    np.testing.assert_allclose(
+        display.similarities, [(2 * within, 2 * between), (within, between)], atol=1e-12
+    )
+    assert display.ax_.texts[1].get_text().count("mean within") == 1
 
 
 def test_regression_is_ordered_by_target(clowns):
     X, _ = clowns
     target = X[:, 1]
     model = make_pipeline(StandardScaler(), DANKRegressor()).fit(X[:, :1], target)
-    display = GramDisplay.from_estimator(model, X[:, :1], target, centred=False)
+    display = GramDisplay.from_estimator(model, X[:, :1], target)
     inner = model[:-1].transform(X[np.argsort(target), :1])
-    np.testing.assert_allclose(drawn(display)[0], model[-1].kernel_.base(inner), atol=1e-12)
+    expected = centred(model[-1].kernel_.base(inner))
+    np.testing.assert_allclose(drawn(display)[0], expected, atol=1e-12)
     labels = [text.get_text() for text in display.ax_.get_yticklabels()]
     assert labels[0] == f"{target.min():.3g}"
     assert labels[-1] == f"{target.max():.3g}"
@@ -116,9 +111,9 @@ def test_regression_is_ordered_by_target(clowns):
 def test_many_points_are_thinned_evenly_before_the_kernel_is_asked(model, clowns, monkeypatch):
     monkeypatch.setattr(_common, "MOST_POINTS", 7)
     X, y = clowns
-    few = GramDisplay.from_estimator(model, X, y, centred=False)
+    few = GramDisplay.from_estimator(model, X, y)
     order = np.array(in_order(model, y))[np.linspace(0, 79, 7).astype(int)]
-    np.testing.assert_allclose(drawn(few)[1], model.kernel_(X[order]), atol=1e-12)
+    np.testing.assert_allclose(drawn(few)[1], centred(model.kernel_(X[order])), atol=1e-12)
     assert few.ax_.get_xlabel().startswith("7 of 80 points")
     known = GramDisplay.from_estimator(model, X, y, n_points=1234)
     assert known.ax_.get_xlabel().startswith("7 of 1234 points")
@@ -156,9 +151,9 @@ def test_a_precomputed_kernel_a_frame_axes_and_style(clowns):
     base = DANKClassifier().fit(X, y).kernel_.base(X)
     model = DANKClassifier(kernel="precomputed").fit(base, y)
     _, ax = pyplot.subplots()
-    display = GramDisplay.from_estimator(model, base, y, centred=False, ax=ax, cmap="magma")
+    display = GramDisplay.from_estimator(model, base, y, ax=ax, cmap="magma")
     order = in_order(model, y)
-    np.testing.assert_array_equal(drawn(display)[0], base[np.ix_(order, order)])
+    np.testing.assert_allclose(drawn(display)[0], centred(base[np.ix_(order, order)]), atol=1e-12)
     assert display.ax_ is ax
     assert display.images_[0].get_cmap().name == "magma"
     frame = pd.DataFrame(X, columns=["a", "b"])
@@ -196,7 +191,7 @@ def test_models_that_have_none_are_refused(clowns):
 
 
 def test_wrong_parts_are_told():
-    with pytest.raises(ValueError, match=r"expected gram of shape \(m, m\), got \(2, 3\)"):
+    with pytest.raises(ValueError, match=r"expected gram of shape \(2, 2\), got \(2, 3\)"):
         GramDisplay(np.ones((2, 3)), [0, 1])
     with pytest.raises(ValueError, match=r"expected before of shape \(4, 4\), got \(2, 2\)"):
         GramDisplay(GRAM, Y, np.eye(2))
@@ -204,8 +199,6 @@ def test_wrong_parts_are_told():
         GramDisplay(GRAM, Y[:3])
     with pytest.raises(ValueError, match=r"expected by in \['class', 'target'\], got 'size'"):
         GramDisplay(GRAM, Y, by="size")
-    with pytest.raises(ValueError, match="expected centred True or False, got 'no'"):
-        GramDisplay(GRAM, Y, centred="no")
 
 
 def test_it_says_where_a_kernel_is_hardly_adapted():

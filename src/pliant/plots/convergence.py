@@ -96,10 +96,6 @@ class ConvergenceDisplay(Display):
         **line
             For matplotlib's ``plot``.
 
-        Returns
-        -------
-        ConvergenceDisplay
-
         Raises
         ------
         ValueError

@@ -24,7 +24,6 @@ LARGEST_FONT = 10.0
 BAR = 0.45
 """Height of a row of bars, in labels."""
 
-
 RIM = 0.02
 """The least distance of two bars at one height, as a share of the axis."""
 
@@ -175,10 +174,6 @@ class CriticalDifferenceDisplay(Display):
             Where to draw; by default on a new figure, as high as it has to be.
         **bar
             For matplotlib's ``plot``, of the bars.
-
-        Returns
-        -------
-        CriticalDifferenceDisplay
         """
         return cls(names, ranks, critical_difference).plot(ax, **bar)
 

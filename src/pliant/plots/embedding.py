@@ -119,10 +119,6 @@ class EmbeddingDisplay(Display):
         **style
             For matplotlib's ``scatter``.
 
-        Returns
-        -------
-        EmbeddingDisplay
-
         Raises
         ------
         ValueError

@@ -163,10 +163,6 @@ class RelevanceDisplay(FeatureDisplay):
         **style
             For matplotlib's ``barh`` or ``imshow``.
 
-        Returns
-        -------
-        RelevanceDisplay
-
         Raises
         ------
         ValueError
@@ -307,10 +303,6 @@ class BandwidthDisplay(FeatureDisplay):
             Where to draw; by default on a new figure.
         **style
             For matplotlib's ``imshow``.
-
-        Returns
-        -------
-        BandwidthDisplay
 
         Raises
         ------

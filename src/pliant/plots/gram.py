@@ -10,7 +10,12 @@ from sklearn.base import is_classifier
 
 from pliant.core.summary import summarize
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import check_choice, check_flag, check_points, check_vector
+from pliant.core.validation import (
+    check_choice,
+    check_points,
+    check_vector,
+    has_fractions,
+)
 from pliant.kernels import Kernel, Precomputed, Scaled
 from pliant.plots._common import (
     GREY,
@@ -29,8 +34,6 @@ from pliant.plots._common import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-ORDERS = ("class", "target")
-
 GAP = 0.08
 """Between two matrices, as a share of their width."""
 
@@ -43,10 +46,10 @@ class GramDisplay(Display):
 
     Points are ordered by class, and within a class by abs(coefficient); for regression by target.
     What a kernel has learned shows as blocks: it is larger within a class than between classes.
-    Kernels are centred, as an estimator with an intercept sees them: a constant that one kernel has
-    and another lacks makes no difference to it. Both matrices have one scale of colours, which
-    ends where 99.5 % of the entries off the diagonal lie. Where no kernel value changes by more
-    than a thousandth of the largest, the title says that the kernel is hardly adapted.
+    Kernels are centred over the m points, as an estimator with an intercept sees them,
+    k(x, y) - mean_i k(x_i, y) - mean_j k(x, x_j) + mean_ij k(x_i, x_j). Both matrices have one
+    scale of colours, which ends where 99.5 % of the entries off the diagonal lie. Where no kernel
+    value changes by more than a thousandth of the largest, the title says so.
 
     Parameters
     ----------
@@ -60,9 +63,6 @@ class GramDisplay(Display):
         Of the points, for the order within a class.
     by : {"class", "target"}, optional
         What orders the points; by default "target" if y holds fractions, else "class".
-    centred : bool, default=True
-        Whether the mean of the points in the feature space is taken to be zero:
-        k(x, y) - mean_i k(x_i, y) - mean_j k(x, x_j) + mean_ij k(x_i, x_j) over the m points.
     n_points : int, optional
         How many points the m were chosen from.
 
@@ -79,11 +79,8 @@ class GramDisplay(Display):
     >>> import numpy as np
     >>> from pliant.plots import GramDisplay
     >>> gram = np.array([[1, 0.2, 0.6], [0.2, 1, 0], [0.6, 0, 1]])
-    >>> display = GramDisplay(gram, ["b", "a", "b"], centred=False)
-    >>> display.order.tolist()
+    >>> GramDisplay(gram, ["b", "a", "b"]).order.tolist()
     [1, 0, 2]
-    >>> display.similarities
-    [(0.6, 0.1)]
     """
 
     images_: list[Any]
@@ -97,22 +94,21 @@ class GramDisplay(Display):
         *,
         coefficients: npt.ArrayLike | None = None,
         by: str | None = None,
-        centred: bool = True,
         n_points: int | None = None,
     ) -> None:
-        self.gram = _checked("gram", gram)
-        m = len(self.gram)
-        self.before = None if before is None else _checked("before", before, m)
+        m = len(np.asarray(gram))
+        self.gram = _square("gram", gram, m)
+        self.before = None if before is None else _square("before", before, m)
         self.y = np.asarray(y)
         if self.y.shape != (m,):
             raise ValueError(f"expected y of shape ({m},), got {self.y.shape}")
         if by is None:
-            by = "target" if _fractional(self.y) else "class"
-        self.by = check_choice("by", by, ORDERS)
+            fractions = self.y.dtype.kind == "f" and has_fractions(self.y)
+            by = "target" if fractions else "class"
+        self.by = check_choice("by", by, ("class", "target"))
         self.coefficients = None
         if coefficients is not None:
             self.coefficients = check_vector("coefficients", coefficients, m)
-        self.centred = check_flag("centred", centred)
         self.n_points = m if n_points is None else n_points
 
     @classmethod
@@ -122,7 +118,6 @@ class GramDisplay(Display):
         X: Any,
         y: npt.ArrayLike,
         *,
-        centred: bool = True,
         n_points: int | None = None,
         ax: Axes | None = None,
         **image: Any,
@@ -140,16 +135,12 @@ class GramDisplay(Display):
             ``kernel="precomputed"``. More than 400 are thinned evenly.
         y : array-like of shape (n,)
             Their classes or targets.
-        centred, n_points
-            As for the class; `n_points` is by default the number of rows of X.
+        n_points : int, optional
+            How many points X was chosen from; by default its number of rows.
         ax : matplotlib Axes, optional
             Where to draw; by default on a new figure.
         **image
             For matplotlib's ``imshow``.
-
-        Returns
-        -------
-        GramDisplay
 
         Raises
         ------
@@ -176,7 +167,6 @@ class GramDisplay(Display):
             before,
             coefficients=sizes[rows],
             by=by,
-            centred=centred,
             n_points=n_points or len(targets),
         )
         return display.plot(ax, **image)
@@ -188,10 +178,9 @@ class GramDisplay(Display):
 
     @property
     def similarities(self) -> list[tuple[float, float]]:
-        """The mean of what is drawn over pairs within a class, and over pairs between classes.
+        """The mean over pairs within a class, and between classes, of each matrix; nan for none.
 
-        One for each matrix, without its diagonal; nan where there are no such pairs. For
-        regression the classes are the quarters of the ordered targets.
+        For regression the classes are the quarters of the ordered targets.
         """
         return [_within_and_between(matrix, self._groups) for matrix in self._matrices]
 
@@ -215,7 +204,7 @@ class GramDisplay(Display):
     def _matrices(self) -> list[Array]:
         """What is drawn, the learned kernel last; the order is still that of y."""
         given = [self.gram] if self.before is None else [self.before, self.gram]
-        return [_centred(matrix) for matrix in given] if self.centred else given
+        return [K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean() for K in given]
 
     def _draw(self, style: dict[str, Any]) -> None:
         """Draw the matrices side by side."""
@@ -279,9 +268,9 @@ class GramDisplay(Display):
         below = min(matrix.min() for matrix in self._matrices) < low
         above = max(matrix.max() for matrix in self._matrices) > high
         extend = {(0, 0): "neither", (1, 0): "min", (0, 1): "max", (1, 1): "both"}[below, above]
-        label = "k(x, x′), centred" if self.centred else "k(x, x′)"
         look: dict[str, Any] = {"extend": extend, "shrink": 0.85, "pad": 0.02}
-        self.colorbar_ = image.figure.colorbar(image, ax=self.ax_, label=label, **look)
+        look["label"] = "k(x, x′), centred"
+        self.colorbar_ = image.figure.colorbar(image, ax=self.ax_, **look)
 
 
 class AdaptationDisplay(Display):
@@ -348,10 +337,6 @@ class AdaptationDisplay(Display):
             Where to draw; by default on a new figure.
         **image
             For matplotlib's ``imshow``.
-
-        Returns
-        -------
-        AdaptationDisplay
 
         Raises
         ------
@@ -466,24 +451,12 @@ def _coefficient_sizes(machine: Any, points: Array) -> Array:
     return np.array([known.get(point.tobytes(), 0.0) for point in points + 0.0], dtype=np.float64)
 
 
-def _checked(name: str, matrix: npt.ArrayLike, m: int | None = None) -> Array:
-    """Return a square matrix of numbers, of order m if that is known."""
+def _square(name: str, matrix: npt.ArrayLike, m: int) -> Array:
+    """Return a square matrix of numbers, of order m."""
     checked = check_points(matrix, name)
-    n_rows, n_columns = checked.shape
-    if n_rows != n_columns or not checked.size or m not in (None, n_rows):
-        size = "m, m" if m is None else f"{m}, {m}"
-        raise ValueError(f"expected {name} of shape ({size}), got {checked.shape}")
+    if checked.shape != (m, m) or not m:
+        raise ValueError(f"expected {name} of shape ({m}, {m}), got {checked.shape}")
     return checked
-
-
-def _fractional(y: npt.NDArray[Any]) -> bool:
-    """Return whether there are numbers in y that are not integers."""
-    return y.dtype.kind == "f" and bool((y != np.floor(y)).any())
-
-
-def _centred(gram: Array) -> Array:
-    """Return the Gram matrix of the points minus their mean."""
-    return np.asarray(gram - gram.mean(axis=0) - gram.mean(axis=1)[:, None] + gram.mean())
 
 
 def _variance(gram: Array) -> float:

@@ -128,10 +128,6 @@ class IntervalDisplay(Display):
         **style
             For matplotlib's ``vlines``.
 
-        Returns
-        -------
-        IntervalDisplay
-
         Raises
         ------
         ValueError

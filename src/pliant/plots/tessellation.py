@@ -120,10 +120,6 @@ class TessellationDisplay(Display):
         **surface
             For matplotlib's ``contourf``.
 
-        Returns
-        -------
-        TessellationDisplay
-
         Raises
         ------
         ValueError

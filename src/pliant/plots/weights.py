@@ -126,10 +126,6 @@ class WeightsDisplay(Display):
         **style
             For matplotlib's ``barh``.
 
-        Returns
-        -------
-        WeightsDisplay
-
         Raises
         ------
         ValueError
@@ -168,10 +164,6 @@ class WeightsDisplay(Display):
             Where to draw; by default on a new figure.
         **style
             For matplotlib's ``plot``.
-
-        Returns
-        -------
-        WeightsDisplay
 
         Raises
         ------
