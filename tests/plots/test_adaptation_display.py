@@ -20,7 +20,7 @@ def test_it_draws_f_minus_one_by_class_and_coefficient(model, clowns):
     order = support[np.lexsort((np.abs(model.dual_coef_), y[support] == 1))]
     expected = model.adaptation_.toarray()[np.ix_(order, order)] - 1
     np.testing.assert_allclose(display.image_.get_array(), expected)
-    assert display.first_class == np.sum(y[support] == -1)
+    np.testing.assert_array_equal(display.y, np.sort(y[support]))
     assert f"all {len(support)} support points" in display.ax_.get_title()
 
 
@@ -40,9 +40,11 @@ def test_where_there_is_nothing_to_see_it_says_so_in_pale_colours(clowns):
     assert display.hardly_adapted
     assert display.ax_.get_title().endswith(f"\nhardly adapted: |F − 1| ≤ {largest:.1g}")
     assert display.image_.get_clim() == (-1e-3, 1e-3)
-    at_limit = AdaptationDisplay(np.array([[0.0, 1e-3], [-1e-3, 0.0]]), 2, 1, [0, 1])
+    at_limit = AdaptationDisplay(np.array([[0.0, 1e-3], [-1e-3, 0.0]]), np.arange(2), 2, "class")
     assert at_limit.hardly_adapted
-    beyond = AdaptationDisplay(np.array([[0.0, 2e-3], [2e-3, 0.0]]), 2, 1, [0, 1]).plot()
+    beyond = AdaptationDisplay(
+        np.array([[0.0, 2e-3], [2e-3, 0.0]]), np.arange(2), 2, "class"
+    ).plot()
     assert not beyond.hardly_adapted
     assert "hardly" not in beyond.ax_.get_title()
 

@@ -137,10 +137,13 @@ def class_label(label: Any) -> str:
     return f"class {label:g}" if number else text(label)
 
 
-def target_marks(targets: Array) -> tuple[Array, list[str]]:
-    """Return the places of five targets on an axis, and what to write there."""
-    rows = np.linspace(0, len(targets) - 1, 5).astype(np.intp)
-    return rows.astype(np.float64), [f"{target:.3g}" for target in targets[rows]]
+def marks(y: npt.NDArray[Any], by: str) -> tuple[Indices, Array, list[str]]:
+    """Return borders between ordered classes, and places and names of classes, or of 5 targets."""
+    if by == "target":
+        rows = np.linspace(0, len(y) - 1, 5).astype(np.intp)
+        return rows[:0], rows.astype(np.float64), [f"{target:.3g}" for target in y[rows]]
+    classes, starts = np.unique(y, return_index=True)
+    return starts[1:], class_marks(starts, len(y)), [class_label(c) for c in classes.tolist()]
 
 
 def thinned(order: Indices, most: int | None = None) -> Indices:

@@ -21,13 +21,11 @@ from pliant.plots._common import (
     GREY,
     HARDLY,
     Display,
-    class_label,
-    class_marks,
     in_order,
     inner_points,
     last_step,
+    marks,
     summary_for,
-    target_marks,
     thinned,
 )
 
@@ -230,26 +228,17 @@ class GramDisplay(Display):
     def _label(self, left: float, title: str) -> None:
         """Frame a matrix, mark the borders of its classes and write its title above."""
         m = len(self.y)
-        ends = np.array([0, *self._borders, m] if self.by == "class" else [0, m])
+        ends = np.array([0, *marks(self.y[self.order], self.by)[0], m])
         look: dict[str, Any] = {"color": GREY, "linewidth": 0.9, "clip_on": False}
         self.ax_.hlines(ends - 0.5, left, left + m, **look)
         self.ax_.vlines(left + ends, -0.5, m - 0.5, **look)
         self.ax_.text(left + m / 2, -0.5 - 0.02 * m, title, ha="center", va="bottom", fontsize=9)
 
-    @property
-    def _borders(self) -> list[int]:
-        """How many points come before each class but the first."""
-        return [int(count) for count in np.cumsum(np.bincount(self._groups))[:-1]]
-
     def _mark_order(self) -> None:
         """Name the classes, or some targets, beside the first matrix; say what is drawn below."""
         m = len(self.y)
-        if self.by == "class":
-            places = class_marks([0, *self._borders], m)
-            labels = [class_label(label) for label in np.unique(self.y).tolist()]
-        else:
-            places, labels = target_marks(self.y[self.order])
-            self.ax_.set_ylabel("target")
+        _, places, labels = marks(self.y[self.order], self.by)
+        self.ax_.set_ylabel("target" if self.by == "target" else "")
         kept: list[int] = []
         for number, place in enumerate(places):
             if not kept or place - places[kept[-1]] >= NEAREST_NAMES * m:
@@ -286,13 +275,12 @@ class AdaptationDisplay(Display):
     ----------
     change : array of shape (m, m)
         F - 1 between the points drawn.
+    y : array of shape (m,)
+        Their labels or targets, in order.
     n_support : int
         Number of support points, of which m are drawn.
-    first_class : int, optional
-        How many of the m belong to the first class; None for regression.
-    classes : sequence of two labels, optional
-    targets : array of shape (m,), optional
-        For regression.
+    by : {"class", "target"}
+        What they are ordered by.
 
     Attributes
     ----------
@@ -309,17 +297,14 @@ class AdaptationDisplay(Display):
     def __init__(
         self,
         change: Array,
+        y: npt.NDArray[Any],
         n_support: int,
-        first_class: int | None = None,
-        classes: Any = None,
-        *,
-        targets: Array | None = None,
+        by: str,
     ) -> None:
         self.change = change
+        self.y = y
         self.n_support = n_support
-        self.first_class = first_class
-        self.classes = classes
-        self.targets = targets
+        self.by = by
 
     @classmethod
     def from_estimator(
@@ -388,10 +373,7 @@ class AdaptationDisplay(Display):
         by = "target" if classes is None else "class"
         order = thinned(in_order(targets, kernel.beta[kernel.support], by))
         rows = kernel.support[order]
-        change = kernel.change_between(rows, rows)
-        if classes is None:
-            return cls(change, len(targets), targets=targets[order])
-        return cls(change, len(targets), int((targets[order] == classes[0]).sum()), classes)
+        return cls(kernel.change_between(rows, rows), targets[order], len(targets), by)
 
     @property
     def hardly_adapted(self) -> bool:
@@ -405,19 +387,14 @@ class AdaptationDisplay(Display):
         look = {"cmap": "RdBu_r", "vmin": -limit, "vmax": limit, **style}
         self.image_ = ax.imshow(self.change, **look)
         self.colorbar_ = self.image_.figure.colorbar(self.image_, ax=ax, label="F − 1")
-        if self.targets is None:
-            assert self.first_class is not None
-            ax.axhline(self.first_class - 0.5, color=GREY, linewidth=0.8)
-            ax.axvline(self.first_class - 0.5, color=GREY, linewidth=0.8)
-            places = class_marks([0, self.first_class], len(self.change))
-            names, order = [class_label(c) for c in self.classes], "class, then |coefficient|"
-        else:
-            places, names = target_marks(self.targets)
-            order = "target"
+        borders, places, names = marks(self.y, self.by)
+        for border in borders:
+            ax.axhline(border - 0.5, color=GREY, linewidth=0.8)
+            ax.axvline(border - 0.5, color=GREY, linewidth=0.8)
         ax.set_xticks(places, names)
         ax.set_yticks(places, names)
         ax.tick_params(length=0)
-        ax.set_xlabel(order)
+        ax.set_xlabel("target" if self.by == "target" else "class, then |coefficient|")
         m = len(self.change)
         shown = f"all {m}" if m == self.n_support else f"{m} of {self.n_support}"
         largest = float(np.abs(self.change).max())
