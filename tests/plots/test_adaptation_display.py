@@ -3,11 +3,8 @@
 import numpy as np
 import pytest
 from matplotlib import pyplot
-from sklearn.datasets import load_iris
-from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 
 from pliant import DANKClassifier, DANKRegressor
 from pliant.plots import AdaptationDisplay, _common
@@ -103,24 +100,3 @@ def test_the_labels_of_the_support_points_are_enough(model, clowns):
     assert not hasattr(display, "ax_")
     with pytest.raises(ValueError, match=r"expected y of shape \(\d+,\), .* got \(2,\)"):
         AdaptationDisplay.from_support(model, y[:2])
-
-
-def test_what_has_no_such_picture_is_refused(clowns):
-    X, y = clowns
-    with pytest.raises(NotFittedError):
-        AdaptationDisplay.from_estimator(DANKClassifier(), X, y)
-    with pytest.raises(ValueError, match=r"learns an adaptive matrix, .* got SVC"):
-        AdaptationDisplay.from_estimator(SVC().fit(X, y), X, y)
-    iris = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match="got DANKClassifier with 3: draw one of its estimators_"):
-        AdaptationDisplay.from_estimator(DANKClassifier().fit(*iris), *iris)
-
-
-def test_only_the_training_points_fit(model, clowns):
-    X, y = clowns
-    with pytest.raises(ValueError, match="expected the 80 training points"):
-        AdaptationDisplay.from_estimator(model, X[:5], y[:5])
-    with pytest.raises(ValueError, match="got other points"):
-        AdaptationDisplay.from_estimator(model, X[::-1], y)
-    with pytest.raises(ValueError, match=r"expected labels in \[-1.0, 1.0\]"):
-        AdaptationDisplay.from_estimator(model, X, y + 1)

@@ -6,12 +6,10 @@ from matplotlib import pyplot
 from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 
 from pliant import (
     DANKClassifier,
     DANKRegressor,
-    LearnedKernelClassifier,
     LogDetLearner,
     NonPSDWarning,
     TKLClassifier,
@@ -69,35 +67,6 @@ def test_without_a_certificate_there_is_nothing_to_draw():
         model.fit(gram, [0, 1])
     with pytest.raises(ValueError, match="expected certified gaps, got nan"):
         ConvergenceDisplay.from_estimator(model)
-
-
-def test_a_machine_of_many_classes_sends_to_its_parts():
-    model = DANKClassifier().fit(*load_iris(return_X_y=True))
-    with pytest.raises(ValueError, match="draw one of its estimators_"):
-        ConvergenceDisplay.from_estimator(model)
-    part = ConvergenceDisplay.from_estimator(model.estimators_[2])
-    assert part.gaps[-1] <= model.tol
-
-
-def test_an_estimator_on_a_learned_kernel_sends_to_the_parts_of_its_classifier():
-    machine = DANKClassifier(kernel="precomputed", extension="none")
-    model = LearnedKernelClassifier(machine=machine, random_state=0)
-    model.fit(*load_iris(return_X_y=True))
-    with pytest.raises(ValueError, match=r"with 3: draw one of its machine_\.estimators_$"):
-        ConvergenceDisplay.from_estimator(model)
-    part = ConvergenceDisplay.from_estimator(model.machine_.estimators_[2])
-    assert part.gaps[-1] <= machine.tol
-
-
-def test_a_model_without_gaps_is_refused(clowns):
-    with pytest.raises(ValueError, match=r"expected a model with a certified gap, .* got SVC"):
-        ConvergenceDisplay.from_estimator(SVC().fit(*clowns))
-
-
-@pytest.mark.parametrize(("steps", "gaps"), [([0, 1], [1.0]), ([], []), ([[0]], [[1.0]])])
-def test_steps_and_gaps_must_belong_together(steps, gaps):
-    with pytest.raises(ValueError, match="expected steps and gaps of one shape"):
-        ConvergenceDisplay(steps, gaps)
 
 
 def test_a_kernel_learner_counts_sweeps_over_its_pairs():

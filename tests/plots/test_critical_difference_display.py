@@ -88,25 +88,3 @@ def test_bars_at_one_height_stay_apart(ranks, difference):
         if one.get_ydata()[0] == other.get_ydata()[0]:
             (low, high), (low2, high2) = one.get_xdata(), other.get_xdata()
             assert high < low2 or high2 < low
-
-
-def test_axes_style_and_names():
-    _, ax = pyplot.subplots()
-    display = CriticalDifferenceDisplay.from_ranks(["$a_$", "b"], [1, 2], 3, ax=ax, color="black")
-    assert display.ax_ is ax
-    assert display.bars_[0].get_color() == "black"
-    ax.figure.canvas.draw()
-    assert display.texts_[0].get_text().startswith(r"\$a_\$")
-
-
-def test_wrong_parts_are_told():
-    with pytest.raises(ValueError, match="expected at least 2 methods, got 1"):
-        CriticalDifferenceDisplay(["a"], [1.0], 1.0)
-    with pytest.raises(ValueError, match=r"expected ranks of shape \(2,\), got \(3,\)"):
-        CriticalDifferenceDisplay(["a", "b"], [1, 2, 3], 1.0)
-    with pytest.raises(ValueError, match=r"expected mean ranks from 1 to 2, got \[0\.5, 2\.0\]"):
-        CriticalDifferenceDisplay(["a", "b"], [0.5, 2], 1.0)
-    with pytest.raises(ValueError, match="expected finite numbers in ranks, got nan at 1"):
-        CriticalDifferenceDisplay(["a", "b"], [1, np.nan], 1.0)
-    with pytest.raises(ValueError, match=r"expected critical_difference >= 0, .* got -1"):
-        CriticalDifferenceDisplay(["a", "b"], [1, 2], -1)

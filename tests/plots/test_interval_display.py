@@ -5,14 +5,10 @@ import warnings
 import numpy as np
 import pandas
 import pytest
-from matplotlib import pyplot
-from sklearn.compose import TransformedTargetRegressor
-from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVR
 
-from pliant import LABRBFClassifier, LABRBFRegressor
+from pliant import LABRBFRegressor
 from pliant.plots import IntervalDisplay
 
 QUICK = {"n_support": 8, "n_members": 3, "max_iter": 5, "random_state": 0}
@@ -103,66 +99,3 @@ def test_one_of_several_outputs_is_drawn():
             IntervalDisplay.from_estimator(model, X_NEW, new, output=output)
     with pytest.raises(ValueError, match=r"expected y of shape \(90, 2\), got \(90,\)"):
         IntervalDisplay.from_estimator(model, X_NEW, Y_NEW, output=0)
-
-
-@pytest.mark.parametrize(
-    ("options", "y", "message"),
-    [
-        ({"coverage": 1.0}, Y_NEW, "expected coverage < 1, got 1"),
-        ({"coverage": 0.0}, Y_NEW, "expected coverage > 0"),
-        ({"coverage": "most"}, Y_NEW, "expected coverage"),
-        ({"output": 1}, Y_NEW, "expected output from 0 to 0, got 1"),
-        ({"n_points": 0}, Y_NEW, "expected n_points >= 1, an integer, got 0"),
-        ({}, Y_NEW[:80], r"expected y of shape \(90,\), got \(80,\)"),
-        ({}, np.where(Y_NEW > 1, np.nan, Y_NEW), "expected finite numbers in y, got nan"),
-    ],
-)
-def test_wrong_requests_are_refused(regressor, options, y, message):
-    with pytest.raises(ValueError, match=message):
-        IntervalDisplay.from_estimator(regressor, X_NEW, y, **options)
-    assert not pyplot.get_fignums()
-
-
-@pytest.mark.parametrize(
-    ("model", "name"),
-    [
-        (SVR(), "SVR"),
-        (LABRBFClassifier(**QUICK), "LABRBFClassifier"),
-        (TransformedTargetRegressor(SVR()), "TransformedTargetRegressor"),
-    ],
-)
-def test_models_without_intervals_are_refused(model, name):
-    model.fit(X, Y > 0)
-    message = f"expected a model with prediction intervals, such as LABRBFRegressor, got {name}$"
-    with pytest.raises(ValueError, match=message):
-        IntervalDisplay.from_estimator(model, X_NEW, Y_NEW)
-
-
-def test_intervals_need_held_out_samples_and_a_fit():
-    options = {**QUICK, "validation_fraction": 0.0, "alpha": 0.1, "shrinkage": 0.0}
-    with pytest.raises(ValueError, match="expected held-out samples, whose errors"):
-        IntervalDisplay.from_estimator(LABRBFRegressor(**options).fit(X, Y), X_NEW, Y_NEW)
-    with pytest.raises(NotFittedError):
-        IntervalDisplay.from_estimator(LABRBFRegressor(), X_NEW, Y_NEW)
-
-
-def test_too_few_calibration_samples_have_no_finite_intervals(regressor):
-    few = LABRBFRegressor(**QUICK).fit(X, Y).calibrate(X_NEW[:9], Y_NEW[:9])
-    with pytest.raises(ValueError, match="expected finite numbers, got -inf in intervals"):
-        IntervalDisplay.from_estimator(few, X_NEW, Y_NEW)
-    finite = IntervalDisplay.from_estimator(few, X_NEW, Y_NEW, coverage=0.8)
-    assert 0 < finite.mean_width < np.inf
-
-
-@pytest.mark.parametrize(
-    ("y", "predicted", "intervals", "message"),
-    [
-        ([], [], np.empty((0, 2)), "expected at least one sample, got none"),
-        ([[1.0]], [1.0], [[0, 2]], r"expected y of shape \(1,\), got \(1, 1\)"),
-        ([1.0], [1.0, 2.0], [[0, 2]], r"expected predicted of shape \(1,\), got \(2,\)"),
-        ([1.0], [1.0], [[0, 2], [0, 1]], r"expected intervals of shape \(1, 2\), got \(2, 2\)"),
-    ],
-)
-def test_arrays_must_belong_together(y, predicted, intervals, message):
-    with pytest.raises(ValueError, match=message):
-        IntervalDisplay(y, predicted, intervals)

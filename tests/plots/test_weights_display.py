@@ -3,11 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib import pyplot
-from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 
 from pliant import C_path, MKLClassifier, MKLRegressor
 from pliant.kernels import Gaussian, Linear, On, Precomputed
@@ -64,13 +61,6 @@ def test_few_bars_and_what_the_others_weigh(fitted):
     assert whole.ax_.get_xlabel() == "weight"
 
 
-def test_shared_weights_of_several_classes_are_one_set():
-    model = MKLClassifier(["gaussian", "linear"], C=10.0).fit(X, THIRDS)
-    display = WeightsDisplay.from_estimator(model)
-    np.testing.assert_array_equal(display.weights, [model.weights_])
-    assert model.summary().kernel is model.kernel_
-
-
 def test_a_path_has_a_line_for_each_kernel():
     Cs = [10.0, 0.1, 1.0]
     models = C_path(MKLRegressor(), X, F, Cs)
@@ -94,17 +84,6 @@ def test_a_path_has_a_line_for_each_kernel():
     assert display.bars_ is None
 
 
-def test_a_path_takes_pipelines_pairs_and_other_values(of_pairs):
-    pipeline = make_pipeline(StandardScaler(), MKLClassifier(C=3.0)).fit(X, F > 0)
-    display = WeightsDisplay.from_path([pipeline, of_pairs])
-    np.testing.assert_array_equal(display.Cs, [3.0, 10.0])
-    mean = np.mean([each.weights_ for each in of_pairs.estimators_], axis=0)
-    np.testing.assert_array_equal(display.weights[1], mean)
-    other = WeightsDisplay.from_path([pipeline, of_pairs], [5, 7], linewidth=3.0)
-    np.testing.assert_array_equal(other.Cs, [5.0, 7.0])
-    assert {line.get_linewidth() for line in other.lines_} == {3.0}
-
-
 def test_names_come_from_the_table_the_user_or_the_place():
     frame = pd.DataFrame(X, columns=NAMES)
     kernels = [On(Gaussian(0.5), [1]), On(Linear(), [0, 2])]
@@ -124,42 +103,3 @@ def test_names_come_from_the_table_the_user_or_the_place():
         "Precomputed [0]",
         "Precomputed [1]",
     ]
-
-
-def test_axes_and_style(fitted):
-    _, ax = pyplot.subplots()
-    display = WeightsDisplay.from_estimator(fitted, ax=ax, color="black")
-    assert display.ax_ is ax
-    assert display.bars_[0].get_facecolor() == (0, 0, 0, 1)
-    tall = WeightsDisplay.from_estimator(fitted).ax_.figure.get_figheight()
-    assert WeightsDisplay.from_estimator(fitted, most_kernels=1).ax_.figure.get_figheight() < tall
-
-
-def test_models_that_have_none_are_refused(fitted):
-    with pytest.raises(NotFittedError):
-        WeightsDisplay.from_estimator(MKLClassifier())
-    with pytest.raises(ValueError, match=r"a model that learns the weights of kernels, .* got SVC"):
-        WeightsDisplay.from_estimator(SVC().fit(X, F > 0))
-    with pytest.raises(ValueError, match="models of the same kernels, got"):
-        WeightsDisplay.from_path([])
-    two = MKLClassifier(["linear", "gaussian"]).fit(X, F > 0)
-    with pytest.raises(ValueError, match=r"models of the same kernels, got \[2, 52\] kernels"):
-        WeightsDisplay.from_path([fitted, two])
-
-
-def test_wrong_parts_are_refused(fitted):
-    with pytest.raises(ValueError, match="expected 52 kernel_names, got 2"):
-        WeightsDisplay.from_estimator(fitted, kernel_names=["a", "b"])
-    with pytest.raises(ValueError, match="expected 3 feature_names, got 2"):
-        WeightsDisplay.from_estimator(fitted, feature_names=["a", "b"])
-    with pytest.raises(ValueError, match="expected most_kernels >= 1, an integer, got 0"):
-        WeightsDisplay.from_estimator(fitted, most_kernels=0)
-    with pytest.raises(ValueError, match=r"expected Cs of shape \(2,\), got \(1,\)"):
-        WeightsDisplay([[0.5], [0.5]], Cs=[1.0])
-    for Cs in ([1.0, 1.0], [0.0, 1.0]):
-        with pytest.raises(ValueError, match="expected different Cs > 0, got"):
-            WeightsDisplay([[0.5], [0.5]], Cs=Cs)
-    with pytest.raises(ValueError, match="expected weights of one kernel or more, got shape"):
-        WeightsDisplay([])
-    with pytest.raises(ValueError, match="weights"):
-        WeightsDisplay([np.nan, 1.0])
