@@ -4,9 +4,6 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler
 
 from pliant import GKLClassifier, GKLRegressor, TKLClassifier
 from pliant.kernels import Gaussian, GeneralizedPolynomial, QuadratureKernel, TessellatedKernel
@@ -122,17 +119,6 @@ def test_a_basis_need_only_be_finite_on_the_points():
     assert np.isfinite(model.decision_function(X + 0.1)).all()
 
 
-def test_weights_and_classes_are_those_of_a_support_vector_machine():
-    w = np.random.default_rng(0).integers(0, 3, 30)
-    model = GKLClassifier(C=2.0, tol=1e-5).fit(X, Y, w)
-    again = GKLClassifier(C=2.0, tol=1e-5).fit(np.repeat(X, w, axis=0), np.repeat(Y, w))
-    assert model.objective_ == pytest.approx(again.objective_, rel=1.1e-5)
-    names = np.array(["a", "b", "c"])[np.arange(30) % 3]
-    many = GKLClassifier(GeneralizedPolynomial(degree=2), tol=0.01).fit(X, names)
-    assert many.decision_function(NEW).shape == (15, 3)
-    assert many.estimators_[1].classes_.tolist() == ["a", "c"]
-
-
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_some_rows_and_rows_on_demand(monkeypatch):
     monkeypatch.setattr(base, "SUBSET", 15)
@@ -149,16 +135,6 @@ def test_an_unfinished_fit_warns():
     with pytest.warns(ConvergenceWarning, match="the bounds did not improve"):
         model = GKLRegressor().fit(far, [0.2, -0.1, 0.1, 0.0])
     assert model.n_iter_ < 2 * LAP
-
-
-def test_search_over_the_parameters_of_the_family():
-    search = GridSearchCV(
-        make_pipeline(MinMaxScaler(), GKLClassifier(GeneralizedPolynomial(), tol=0.01)),
-        {"gklclassifier__kernel__degree": [1, 2]},
-        cv=2,
-    ).fit(X, Y)
-    learned = search.best_estimator_[-1].kernel_
-    assert learned.degree == search.best_params_["gklclassifier__kernel__degree"]
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", Gaussian(1.0), 3, GeneralizedPolynomial], ids=str)

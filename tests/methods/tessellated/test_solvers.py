@@ -158,16 +158,6 @@ def test_every_w_bounds_every_p_from_below(case, seed, rank):
     assert optimum <= (run.value + run.gap) * (1 + 1e-8)
 
 
-def test_a_smoothed_svm_has_the_proximal_term():
-    problem, r = problem_of(C1), np.random.default_rng(0)
-    K = problem.gram(np.eye(6))
-    w, centre, rho = feasible(C1, r), feasible(C1, r), 0.7
-    plain = problem.dual(K.copy()).value(w)
-    smoothed = problem.smoothed(K.copy(), rho, centre).value(w)
-    term = -rho / 2 * ((w - centre) ** 2).sum() + rho / 2 * (centre**2).sum()
-    assert smoothed == pytest.approx(plain + term, rel=1e-12)
-
-
 def test_single_precision_moves_the_origin_of_the_kernel():
     single = problem_of(C1, dtype=np.float32)
     K, exact = single.gram(np.eye(6)), problem_of(C1).gram(np.eye(6))
@@ -197,13 +187,6 @@ def test_the_reference_optima(case, degree):
     few = low_rank.solve(problem_of(case, degree))
     assert few.gap <= 1e-3 * few.value
     assert few.n_iter <= 40
-
-
-@pytest.mark.parametrize("start", [np.eye(6), np.ones((6, 1)), np.arange(12.0).reshape(6, 2) - 5])
-def test_every_start_leads_to_the_same_optimum(start):
-    result = low_rank.solve(problem_of(C1), start, tol=1e-5, max_iter=200)
-    assert_bounds(result, C1.optimum(1, "x"))
-    assert result.status is Status.CONVERGED
 
 
 def test_the_rank_of_r3():
@@ -338,15 +321,6 @@ def test_two_points_have_a_closed_solution(C, degree):
         assert given_p.status is Status.CONVERGED
         assert given_p.n_iter == 1
         assert_bounds(given_p, optimum)
-
-
-@pytest.mark.parametrize("point", [0.3, 0.5])
-def test_equal_points_with_opposite_labels_can_be_learned_nothing_of(point):
-    """All w feasible have 1'w = 0 at one point, so K_P w = 0 for every P: the optimum is C m."""
-    margin = classification(np.array([1.0, -1.0, 1.0, -1.0]), 2.0)
-    result = low_rank.solve(learning(TessellatedKernel(-0.5, 1.5), np.full((4, 2), point), margin))
-    assert result.status is Status.CONVERGED
-    assert result.value == pytest.approx(8.0, rel=1e-6)
 
 
 @pytest.mark.parametrize("C", [1e-3, 1e4])

@@ -47,6 +47,9 @@ from pliant.methods.tessellated.generalized_kernel import GeneralizedKernel, Sid
 FEW = 64
 """Up to this n_P all eigenvalues of D(w) take less time than the largest one alone."""
 
+LARGEST_VALUE = 1e140
+"""Largest kernel value or entry of D(w): sums of their squares must be numbers."""
+
 LARGEST_TABLE, LARGEST_PART = 4_000_000, 250_000
 """Most integrals in a table, 32 MB, and in the problem of a pair of classes: with more, Gram
 matrices are quicker from the points."""
@@ -191,11 +194,11 @@ class KernelLearning:
         return self._finite(gram)
 
     def _finite(self, values: Array) -> Array:
-        """Return kernel values, or sums of them, if they are finite."""
-        if not np.isfinite(values.sum(dtype=np.float64)):
+        """Return kernel values, or sums of them, if their squares are numbers."""
+        if not max(values.max(), -values.min()) <= LARGEST_VALUE:
             raise ValueError(
-                f"expected finite kernel values in {values.dtype}, got inf or NaN from "
-                f"{one_line(self.kernel)}; scale the features"
+                f"expected finite kernel values of up to {LARGEST_VALUE:g}, and such weighted sums "
+                f"of them, got more from {one_line(self.kernel)}; scale the features, or lower C"
             )
         return values
 

@@ -117,7 +117,10 @@ def solve(problem: KernelLearning, **options: Any) -> Result[Saddle] | None:
         return None
     search = Search(problem, **options)
     steps = _Steps(problem, dual, integrals, search)
-    steps.advance(steps.start())
+    try:
+        steps.advance(steps.start())
+    except np.linalg.LinAlgError:  # of numbers out of the range of floats
+        return None
     return search.result()
 
 
