@@ -47,8 +47,8 @@ from pliant.methods.tessellated.generalized_kernel import GeneralizedKernel, Sid
 FEW = 64
 """Up to this n_P all eigenvalues of D(w) take less time than the largest one alone."""
 
-LARGEST_VALUE = 1e140
-"""Largest kernel value or entry of D(w): sums of their squares must be numbers."""
+LARGEST, LARGEST_FORM = float(np.finfo(np.float64).max), 1e140
+"""Largest kernel value, and entry of D(w): sums of squares of the latter must be numbers."""
 
 LARGEST_TABLE, LARGEST_PART = 4_000_000, 250_000
 """Most integrals in a table, 32 MB, and in the problem of a pair of classes: with more, Gram
@@ -191,14 +191,14 @@ class KernelLearning:
             gram = self.integrals.gram(self.of_shape(factor))
         else:
             gram = self._at(factor).gram(self.points, dtype=self.dtype)
-        return self._finite(gram)
+        return self._bounded(gram, LARGEST)
 
-    def _finite(self, values: Array) -> Array:
-        """Return kernel values, or sums of them, if their squares are numbers."""
-        if not max(values.max(), -values.min()) <= LARGEST_VALUE:
+    def _bounded(self, values: Array, most: float) -> Array:
+        """Return kernel values, or weighted sums of them, if none is larger than `most`."""
+        if not float(max(values.max(), -values.min())) <= most:
             raise ValueError(
-                f"expected finite kernel values of up to {LARGEST_VALUE:g}, and such weighted sums "
-                f"of them, got more from {one_line(self.kernel)}; scale the features, or lower C"
+                f"expected finite kernel values, and weighted sums of up to {LARGEST_FORM:g}, got "
+                f"more from {one_line(self.kernel)}; scale the features, or lower C"
             )
         return values
 
@@ -259,7 +259,7 @@ class KernelLearning:
         else:
             matrix = self.kernel.quadratic(self.points, w)
         matrix *= 1.0 - self.floor
-        return self._finite(matrix)
+        return self._bounded(matrix, LARGEST_FORM)
 
     def lower_bound(self, matrix: Array, gain: float) -> float:
         """Return the bound of the optimum from `quadratic` at w and a lower bound of kappa(w)."""
