@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 from matplotlib import pyplot
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from pliant import DANKClassifier, DANKRegressor
 from pliant.plots import AdaptationDisplay, _common
@@ -65,18 +63,6 @@ def test_axes_and_text_labels(clowns):
     display = AdaptationDisplay.from_estimator(model, X, names, ax=ax)
     assert display.ax_ is ax
     assert [text.get_text() for text in ax.get_xticklabels()] == ["arch", "cloud"]
-
-
-def test_a_pipeline_and_a_precomputed_kernel_are_drawn(clowns):
-    X, y = clowns
-    pipeline = make_pipeline(StandardScaler(), DANKClassifier()).fit(X, y)
-    direct = AdaptationDisplay.from_estimator(pipeline, X, y)
-    inside = pipeline[-1].kernel_
-    gram = inside.base(inside.points)
-    matrix = DANKClassifier(kernel="precomputed").fit(gram, y)
-    np.testing.assert_allclose(
-        AdaptationDisplay.from_estimator(matrix, gram, y).change, direct.change, atol=1e-9
-    )
 
 
 def test_a_regressor_is_drawn_by_target(clowns):

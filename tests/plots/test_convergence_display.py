@@ -9,7 +9,6 @@ from sklearn.preprocessing import StandardScaler
 
 from pliant import (
     DANKClassifier,
-    DANKRegressor,
     LogDetLearner,
     NonPSDWarning,
     TKLClassifier,
@@ -29,13 +28,6 @@ def test_it_draws_the_relative_gaps_of_the_fit(model):
     assert display.ax_.get_yscale() == "log"
     assert display.ax_.get_ylabel() == "gap / (1 + |objective|)"
     assert display.tol_line_.get_ydata()[0] == model.tol
-
-
-def test_it_draws_regressors_and_the_last_step_of_a_pipeline(clowns):
-    X, _ = clowns
-    pipeline = make_pipeline(StandardScaler(), DANKRegressor()).fit(X[:, :1], X[:, 1])
-    display = ConvergenceDisplay.from_estimator(pipeline)
-    np.testing.assert_array_equal(display.steps, pipeline[-1].step_history_)
 
 
 def test_history_and_axes_can_be_handed_in():

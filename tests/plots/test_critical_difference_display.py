@@ -76,15 +76,3 @@ def test_labels_never_overlap_and_stay_in_the_picture(k, spread):
         assert all(picture.x0 <= box.x0 and box.x1 <= picture.x1 for box in found)
         assert all(picture.y0 <= box.y0 and box.y1 <= picture.y1 for box in found)
         assert min(text.get_fontsize() for text in display.texts_) > 6
-
-
-@given(ranks=RANKS, difference=st.floats(0, 10))
-@settings(deadline=None, max_examples=20)
-def test_bars_at_one_height_stay_apart(ranks, difference):
-    _, ax = pyplot.subplots()
-    display = CriticalDifferenceDisplay.from_ranks(named(ranks), ranks, difference, ax=ax)
-    pyplot.close()
-    for one, other in combinations(display.bars_, 2):
-        if one.get_ydata()[0] == other.get_ydata()[0]:
-            (low, high), (low2, high2) = one.get_xdata(), other.get_xdata()
-            assert high < low2 or high2 < low

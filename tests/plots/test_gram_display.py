@@ -125,17 +125,6 @@ def test_a_precomputed_kernel_a_frame_axes_and_style(clowns):
         GramDisplay.from_estimator(model, base[:3], y[:3])
 
 
-def test_names_that_would_overlap_are_left_out_and_dollars_are_no_mathematics():
-    y = np.repeat([f"{j:02d}$x_$" for j in range(50)], 2)
-    display = GramDisplay(np.eye(100), y).plot()
-    display.ax_.figure.canvas.draw()
-    names = [text.get_text() for text in display.ax_.get_yticklabels()]
-    assert names[0] == r"00\$x_\$"
-    places = display.ax_.get_yticks()
-    assert np.diff(places).min() >= 4.5
-    assert len(places) < 25
-
-
 def test_it_says_where_a_kernel_is_hardly_adapted():
     before = np.array([[1.0, 0.5, 0.1], [0.5, 1.0, 0.2], [0.1, 0.2, 1.0]])
     y = [0, 1, 1]

@@ -1,12 +1,7 @@
 """Intervals stand upright at their targets, and those that miss them have another colour."""
 
-import warnings
-
 import numpy as np
-import pandas
 import pytest
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from pliant import LABRBFRegressor
 from pliant.plots import IntervalDisplay
@@ -70,21 +65,6 @@ def test_of_many_samples_some_are_drawn_and_all_are_counted():
     assert "70% of 1000 targets" in display.ax_.get_title()
     default = IntervalDisplay(y, y, ends).plot()
     assert sum(len(lines.get_segments()) for lines in default.lines_) == 200
-
-
-def test_a_pipeline_and_a_data_frame_are_taken_without_a_warning():
-    frame = pandas.DataFrame(1000 * X, columns=["age", "dose"])
-    new = pandas.DataFrame(1000 * X_NEW, columns=["age", "dose"])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for model in (
-            make_pipeline(StandardScaler(), LABRBFRegressor(**QUICK)),
-            LABRBFRegressor(**QUICK),
-        ):
-            model.fit(frame, Y)
-            display = IntervalDisplay.from_estimator(model, new, pandas.Series(Y_NEW))
-            np.testing.assert_array_equal(display.predicted, model.predict(new))
-            assert display.inside.mean() > 0.6
 
 
 def test_one_of_several_outputs_is_drawn():

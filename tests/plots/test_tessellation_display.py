@@ -2,9 +2,6 @@
 
 import numpy as np
 import pytest
-from matplotlib import pyplot
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from pliant import TKLClassifier, TKLRegressor
 from pliant.plots import TessellationDisplay
@@ -75,19 +72,3 @@ def test_one_feature_is_drawn_against_itself(data):
     assert edge.get_slope() == 1.0
     assert display.ax_.get_xlabel() == "feature 0 of x"
     assert display.ax_.get_ylabel() == "feature 0 of z"
-
-
-def test_pipelines_names_axes_and_style(data):
-    X, y = data
-    model = make_pipeline(StandardScaler(), TKLClassifier()).fit(X, y)
-    _, ax = pyplot.subplots()
-    display = TessellationDisplay.from_estimator(
-        model, X, features=[0, 1], feature_names=["a", "b", "c"], ax=ax, cmap="magma"
-    )
-    assert display.ax_ is ax
-    assert ax.get_xlabel() == "a"
-    inner = model[:-1].transform(X)
-    assert display.horizontal[-1] == inner[:, 0].max()
-    assert display.surface_.get_cmap().name == "magma"
-    low, high = display.surface_.get_clim()
-    assert low <= display.values.min() < display.values.max() <= high

@@ -49,18 +49,6 @@ def test_bars_are_the_weights_the_largest_first(fitted):
     assert display.lines_ == []
 
 
-def test_few_bars_and_what_the_others_weigh(fitted):
-    display = WeightsDisplay.from_estimator(fitted, most_kernels=1)
-    (bar,) = widths(display)
-    positive = int((fitted.weights_ > 0).sum())
-    lines = display.ax_.get_xlabel().splitlines()
-    assert lines[1].endswith(f"with {1 - bar:.1%} of the weight")
-    assert lines[1].startswith(f"and {positive - 1} kernel")
-    assert lines[2] == f"and {len(fitted.kernels_) - positive} kernels of weight 0"
-    whole = WeightsDisplay([0.5, 0.5]).plot()
-    assert whole.ax_.get_xlabel() == "weight"
-
-
 def test_a_path_has_a_line_for_each_kernel():
     Cs = [10.0, 0.1, 1.0]
     models = C_path(MKLRegressor(), X, F, Cs)

@@ -217,9 +217,9 @@ class GramDisplay(Display):
             extent = (left, left + m, m - 0.5, -0.5)
             self.images_.append(ax.imshow(matrix[np.ix_(order, order)], extent=extent, **look))
             within, between = self.similarities[number]
-            told = f"\nmean within {within:.2g}, between {between:.2g}".replace("-", "−")
+            means = f"\nmean within {within:.2g}, between {between:.2g}".replace("-", "−")
             known = self.by == "class" and np.isfinite([within, between]).all()
-            self._label(left, f"{name}{told if known else ''}")
+            self._label(left, f"{name}{means if known else ''}")
         ax.set(xlim=(-0.5, left + m), ylim=(m - 0.5, -0.5), aspect="equal", xticks=[])
         ax.spines[:].set_visible(False)
         self._mark_order()

@@ -246,20 +246,6 @@ def test_the_papers_basis_of_x_and_z_is_a_basis_on_nodes():
     assert_close(kernel.quadratic(X, w), quadratic(G, w))
 
 
-def test_a_fine_grid_comes_close_to_the_tessellated_kernel():
-    """A rule that knows nothing of the points is off by what one cell holds."""
-    X = np.random.default_rng(0).random((12, 1))
-    exact = TessellatedKernel(-0.4, 1.3).gram(X)
-    errors = []
-    for count in (10, 100, 1000, 10000):
-        nodes, weights = cells_rule([np.linspace(-0.4, 1.3, count + 1)], 1)
-        kernel = QuadratureKernel(tessellated_function(1, "x"), nodes, weights / 1.7)
-        errors.append(np.abs(kernel.gram(X) - exact).max() / np.abs(exact).max())
-    assert (np.divide(errors[1:], errors[:-1]) < 0.3).all()
-    assert errors[0] > 1e-3
-    assert errors[-1] < 1e-4
-
-
 @pytest.mark.parametrize("degree", [0, 1, 2, 3])
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_the_polynomial_kernel_is_that_of_the_twin_and_of_gauss_legendre_nodes(n, degree):

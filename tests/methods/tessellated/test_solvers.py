@@ -476,15 +476,6 @@ def test_a_table_gives_the_gram_matrix_and_d(kernel):
     np.testing.assert_allclose(part.quadratic(w) / size, D / size, atol=1e-10)
 
 
-def test_where_there_is_no_table(monkeypatch):
-    kernel = TessellatedKernel(-0.5, 1.5)
-    assert IntegralTable.of(kernel, X12, 3, np.inf) is None  # 36 Gram matrices for 3 pairs
-    assert IntegralTable.of(kernel, X12, 1000, 0.05) is None  # 64 * 12^2 * 8 bytes
-    assert IntegralTable.of(kernel, np.zeros((2001, 3)), 10**6, np.inf) is None
-    monkeypatch.setattr(problems, "LARGEST_PART", 1000)
-    assert IntegralTable.of(kernel, X12, 1000, np.inf).between(np.arange(4)) is None
-
-
 @pytest.mark.parametrize("estimator", [TKLClassifier(), GKLClassifier()], ids=repr)
 def test_a_fit_is_the_same_with_and_without_a_table(estimator, monkeypatch):
     calls, evaluate = [], GeneralizedKernel.gram
