@@ -26,11 +26,11 @@ import numpy as np
 from matplotlib import pyplot as plt
 from scipy.stats import spearmanr
 from sklearn.datasets import load_diabetes
-from sklearn.inspection import permutation_importance
+from sklearn.inspection import PartialDependenceDisplay, permutation_importance
 from sklearn.model_selection import train_test_split
 
 from pliant import LABRBFRegressor
-from pliant.plots import RelevanceDisplay, SliceDisplay
+from pliant.plots import RelevanceDisplay
 
 X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 X, X_new, y, y_new = train_test_split(X, y, test_size=0.4, random_state=0)
@@ -58,11 +58,16 @@ agreement = spearmanr(model.feature_relevance_, importance.importances_mean).sta
 print(f"rank correlation of relevance and permutation importance: {agreement:.2f}")
 
 # %%
-# Slices show the direction and the form of a dependence, here for the four most relevant features:
-# the mean prediction over the training samples as one feature takes each of its values (the partial
-# dependence), with the standard deviation over the members as a band, and the lines of ten samples.
+# Partial dependence shows the direction and the form of a dependence, here for the four most
+# relevant features: the mean prediction over the training samples as one feature takes each of its
+# values, and the lines of ten samples.
 
-SliceDisplay.from_estimator(model, X, n_lines=10)
+figure, axes = plt.subplots(1, 4, figsize=(12.8, 3.4), sharey=True, layout="constrained")
+PartialDependenceDisplay.from_estimator(
+    model, X, display.order[:4], kind="both", subsample=10, random_state=0, ax=axes
+)
+for ax in axes[1:]:
+    ax.set_ylabel("")
 plt.show()
 
 # %%

@@ -14,6 +14,7 @@ a round cloud beneath it.
 
 # sphinx_gallery_thumbnail_number = 1
 
+import numpy as np
 from sklearn.svm import SVC
 
 from pliant import DANKClassifier
@@ -29,11 +30,16 @@ dank = DANKClassifier(C=1.0, gamma="scale", eta_scale=0.1).fit(X, y)
 # classes less. Points without a coefficient share one row of F, near 1, and are not shown.
 
 from matplotlib import pyplot as plt
+from sklearn.inspection import DecisionBoundaryDisplay
 
-from pliant.plots import AdaptationDisplay, BoundaryDisplay
+from pliant.plots import AdaptationDisplay
 
 figure, ax = plt.subplots(figsize=(5, 4.4), layout="constrained")
-boundary = BoundaryDisplay.from_estimator(dank, X, y, before=svm, grid_resolution=200, ax=ax)
+for each, line in ((dank, "solid"), (svm, "dashed")):
+    DecisionBoundaryDisplay.from_estimator(
+        each, X, grid_resolution=200, plot_method="contour", levels=[0], linestyles=line, ax=ax
+    )
+ax.scatter(X[:, 0], X[:, 1], 16, np.where(y > 0, "#0072B2", "#D55E00"))
 plt.show()
 
 figure, ax = plt.subplots(figsize=(5, 4), layout="constrained")

@@ -12,6 +12,8 @@ overlap that no rule can resolve.
 
 # sphinx_gallery_thumbnail_number = 1
 
+import numpy as np
+
 from pliant.datasets import make_sandwich
 
 X, y = make_sandwich(100, random_state=0)
@@ -33,11 +35,16 @@ knpl = KNPLClassifier(C=8.0, gamma=0.5, eta_scale=0.1).fit(X, y)
 # that lie among the other class. Below it, F - 1 between the support points.
 
 from matplotlib import pyplot as plt
+from sklearn.inspection import DecisionBoundaryDisplay
 
-from pliant.plots import AdaptationDisplay, BoundaryDisplay
+from pliant.plots import AdaptationDisplay
 
 figure, ax = plt.subplots(figsize=(5, 4.4), layout="constrained")
-boundary = BoundaryDisplay.from_estimator(knpl, X, y, before=svm, grid_resolution=200, ax=ax)
+for each, line in ((knpl, "solid"), (svm, "dashed")):
+    DecisionBoundaryDisplay.from_estimator(
+        each, X, grid_resolution=200, plot_method="contour", levels=[0], linestyles=line, ax=ax
+    )
+ax.scatter(X[:, 0], X[:, 1], 16, np.where(y > 0, "#0072B2", "#D55E00"))
 plt.show()
 
 figure, ax = plt.subplots(figsize=(5, 4), layout="constrained")

@@ -43,11 +43,23 @@ svm, tkl = svm.best_estimator_, tkl.best_estimator_
 # support vector machine that TKL has solved.
 
 from matplotlib import pyplot as plt
+from sklearn.inspection import DecisionBoundaryDisplay
 
-from pliant.plots import BoundaryDisplay, ConvergenceDisplay
+from pliant.plots import ConvergenceDisplay
 
 figure, ax = plt.subplots(figsize=(5, 4.4), layout="constrained")
-boundary = BoundaryDisplay.from_estimator(tkl, X, y, before=svm, grid_resolution=250, ax=ax)
+for each, line in ((tkl, "solid"), (svm, "dashed")):
+    DecisionBoundaryDisplay.from_estimator(
+        each,
+        X,
+        grid_resolution=250,
+        eps=0.1,
+        plot_method="contour",
+        levels=[0],
+        linestyles=line,
+        ax=ax,
+    )
+ax.scatter(X[:, 0], X[:, 1], 16, np.where(y == "high", "#0072B2", "#D55E00"))
 plt.show()
 
 figure, ax = plt.subplots(figsize=(5, 4), layout="constrained")

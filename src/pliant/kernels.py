@@ -35,12 +35,14 @@ from pliant.methods.hadamard.kernel import (
 from pliant.methods.lab_rbf.kernel import LocalRBFKernel, Mapped, Warp
 from pliant.methods.side_information.kernels import LandmarkKernel, LogDetKernel
 from pliant.methods.side_information.neighbor_graph import NeighborGraphKernel, SpectralKernel
-from pliant.methods.tessellated.generalized_kernel import GeneralizedKernel
-from pliant.methods.tessellated.quadrature_kernel import GeneralizedPolynomial, QuadratureKernel
-from pliant.methods.tessellated.tessellated_kernel import BASES, TessellatedKernel
+from pliant.methods.tessellated.generalized_kernel import (
+    GeneralizedKernel,
+    GeneralizedPolynomial,
+    QuadratureKernel,
+)
+from pliant.methods.tessellated.tessellated_kernel import TessellatedKernel
 
 __all__ = [
-    "BASES",
     "EXTENSIONS",
     "KERNEL_NAMES",
     "TL1",

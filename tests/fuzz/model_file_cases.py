@@ -145,7 +145,7 @@ MODELS: dict[str, Callable[[], Any]] = {
         k.On(k.Gaussian(0.5), [0, 2]) + k.On(k.Linear(), 1), n_centers=12, random_state=0
     ).fit(X, THREE),
     "TKLClassifier": lambda: pliant.TKLClassifier(tol=0.1).fit(X, TWO),
-    "TKLClassifier three": lambda: pliant.TKLClassifier(tol=0.5, basis="xz").fit(X, THREE),
+    "TKLClassifier three": lambda: pliant.TKLClassifier(tol=0.5).fit(X, THREE),
     "TKLRegressor": lambda: pliant.TKLRegressor(tol=0.5).fit(X, Y),
     "saved linear": lambda: _on_frame(LogisticRegression(max_iter=200)),
     "saved two classes": lambda: _on_frame(LogisticRegression(max_iter=200), TWO),
@@ -211,7 +211,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "kernel Precomputed": lambda: k.Precomputed(GRAM),
     "kernel Rescaled": lambda: k.Rescaled(k.Matern(1.5), [0.0, 1.0, 2.0], [1.0, 2.0, 3.0]),
     "kernel Spectral": lambda: k.NeighborGraphKernel.from_points(X),
-    "kernel Tessellated": lambda: k.TessellatedKernel(-3.0, 3.0, 1, "xz"),
+    "kernel Tessellated": lambda: k.TessellatedKernel(-3.0, 3.0),
     "kernel polynomial": lambda: k.GeneralizedPolynomial(-3.0, 3.0, 1),
     "kernel sum": lambda: 2.0 * k.Laplacian(0.3) + k.Matern(1.5, 0.7) * k.Linear(),
     "kernel sums": lambda: k.WeightedSum(

@@ -1,6 +1,8 @@
-"""Data of the reference optima of tessellated kernel learning, in the paper's scaling of P and Y.
+"""Data of the reference optima of tessellated kernel learning.
 
-X lies in [0, 1] and is used as it is, Y = [-delta, 1 + delta], trace P = n_P.
+X lies in [0, 1] and is used as it is, Y = [-delta, 1 + delta], trace P = n_P. The noted optima are
+those of the paper's measure of Y, its volume V. The library's measure is 1: with V times their C,
+its optimum is V times theirs.
 """
 
 from dataclasses import dataclass
@@ -20,9 +22,12 @@ from tests.reference.tessellated_sdp import (
 BASES = [(0, "x"), (1, "x"), (1, "xz")]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Case:
-    """Points, the SVM on them, the border of the box, and the optimum for each of `BASES`."""
+    """Points, the SVM on them, the border of the box, and the optimum for each of `BASES`.
+
+    `C` is that of the library; `margin` has it.
+    """
 
     name: str
     X: np.ndarray
@@ -30,12 +35,13 @@ class Case:
     margin: Margin
     C: float
     delta: float
-    optima: tuple[float, float, float]
-    at_identity: tuple[float, float, float] | None = None
+    optima: np.ndarray
+    at_identity: np.ndarray | None = None
 
     def tensor(self, degree, basis):
         """All G_ij on the points, shape (n_P, n_P, m, m)."""
-        return tessellated_tensor(self.X, self.X, -self.delta, 1 + self.delta, degree, basis)
+        box = -self.delta, 1 + self.delta
+        return tessellated_tensor(self.X, self.X, *box, degree, basis, normalized=True)
 
     def optimum(self, degree, basis):
         """The reference value."""
@@ -54,25 +60,28 @@ def _c1():
     r = np.random.default_rng(1)
     X = r.random((30, 2))
     y = np.where((X[:, 0] - 0.5) ** 2 + (X[:, 1] - 0.5) ** 2 < 0.12, 1.0, -1.0)
-    optima = (26.85939681, 5.77684825, 2.08175383)
-    identity = (44.6364082, 28.2580885, 18.2696369)
-    return Case("c1", X, y, classification(y, 5.0), 5.0, 0.3, optima, identity)
+    V = 1.6**2
+    optima = V * np.array([26.85939681, 5.77684825, 2.08175383])
+    identity = V * np.array([44.6364082, 28.2580885, 18.2696369])
+    return Case("c1", X, y, classification(y, 5.0 * V), 5.0 * V, 0.3, optima, identity)
 
 
 def _r1():
     r = np.random.default_rng(4)
     X = r.random((30, 1))
     y = np.sin(6 * X[:, 0]) + 0.1 * r.standard_normal(30)
-    optima = (1.75566721, 0.77762377, 0.45863297)
-    return Case("r1", X, y, regression(y, 5.0, 0.1), 5.0, 0.5, optima)
+    V = 2.0
+    optima = V * np.array([1.75566721, 0.77762377, 0.45863297])
+    return Case("r1", X, y, regression(y, 5.0 * V, 0.1), 5.0 * V, 0.5, optima)
 
 
 def _r3():
     r = np.random.default_rng(6)
     X = r.random((40, 3))
     y = 2 * X[:, 0] * X[:, 1] - X[:, 2] ** 2 + 0.05 * r.standard_normal(40)
-    optima = (4.88275829, 0.29885088, 0.12897050)
-    return Case("r3", X, y, regression(y, 1.0, 0.1), 1.0, 0.2, optima)
+    V = 1.4**3
+    optima = V * np.array([4.88275829, 0.29885088, 0.12897050])
+    return Case("r3", X, y, regression(y, V, 0.1), V, 0.2, optima)
 
 
 C1, R1, R3 = _c1(), _r1(), _r3()

@@ -136,9 +136,9 @@ def test_attributes_that_do_not_belong_together_are_refused(tmp_path, forge):
 
 LEARNERS_OF_P = [
     TKLClassifier(C=5.0, degree=2, dtype="float32"),
-    TKLClassifier(basis="xz", delta=(0.1, 0.5)),
-    TKLClassifier(delta=np.array([0.1, 0.2, 0.3]), scale=False, normalize_measure=False),
-    TKLClassifier(subsample=20, tol=0.9, random_state=0),
+    TKLClassifier(delta=(0.1, 0.5)),
+    TKLClassifier(delta=np.array([0.1, 0.2, 0.3]), scale=False),
+    TKLClassifier(cache_mb=1e-3, tol=0.9, random_state=0),
     TKLRegressor(degree=0, epsilon=0.01),
     TKLRegressor(epsilon=10.0),
     GKLClassifier(),
@@ -202,7 +202,6 @@ FORGED_SHAPES = {
     "degree": lambda m: setattr(inner(m), "degree", 7),
     "degree, other": lambda m: setattr(inner(m), "degree", 2),
     "degree, text": lambda m: setattr(inner(m), "degree", "one"),
-    "basis": lambda m: setattr(inner(m), "basis", "magic"),
     "box": lambda m: setattr(inner(m), "lower", 9.0),
     "box, nan": lambda m: setattr(inner(m), "upper", np.full(3, np.nan)),
     "box, length": lambda m: setattr(inner(m), "upper", np.full(2, 1.5)),

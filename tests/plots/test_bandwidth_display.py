@@ -5,10 +5,8 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot
 from matplotlib.colors import LogNorm
-from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
-from sklearn.svm import SVR
 
 from pliant import LABRBFClassifier, LABRBFRegressor
 from pliant.plots import BandwidthDisplay, _common
@@ -51,42 +49,11 @@ def test_all_members_that_predict_are_drawn_on_one_scale(fitted, data):
     assert display.ax_.get_ylabel() == "24 support points\nby member"
 
 
-def test_one_member(fitted, data):
-    display = BandwidthDisplay.from_estimator(fitted, member=1)
-    np.testing.assert_allclose(display.bandwidths, on_one_scale(fitted.members_[1], data[0]))
-    assert display.ax_.get_ylabel() == "12 support points"
-    with pytest.raises(ValueError, match="expected member < 2, as many as there are, got 2"):
-        BandwidthDisplay.from_estimator(fitted, member=2)
-
-
-def test_features_mapped_to_another_scale_keep_their_bandwidths(data):
-    X, y = data
-    skewed = np.exp(X[:, :2] / [30, 0.3])
-    model = LABRBFRegressor(n_support=10, n_members=3, max_iter=5, random_state=0)
-    members = model.fit(skewed, y).members_
-    bent = [k for k, member in enumerate(members) if not member.warp_.affine]
-    assert bent
-    display = BandwidthDisplay.from_estimator(model, member=bent[0])
-    np.testing.assert_array_equal(display.bandwidths, members[bent[0]].kernel_.bandwidths)
-
-
 def test_support_points_with_like_bandwidths_are_neighbours():
     narrow, wide = np.array([5.0, 0.1]), np.array([0.1, 5.0])
     theta = np.where(np.arange(40)[:, None] % 2, narrow, wide)
     cells = np.asarray(BandwidthDisplay(theta).plot().image_.get_array())
     assert np.count_nonzero(np.diff(cells[:, 0])) == 1
-
-
-def test_bars_are_the_median_and_the_quartiles():
-    theta = np.array([[0.1, 1.0], [0.2, 2.0], [0.4, 4.0], [0.8, 8.0], [1.6, 16.0]])
-    display = BandwidthDisplay(theta, feature_names=["a", "b"]).plot(kind="features")
-    np.testing.assert_allclose(display.medians_.get_xdata(), [4.0, 0.4])
-    ends = [segment[:, 0].tolist() for segment in display.quartiles_.get_segments()]
-    np.testing.assert_allclose(ends, [[2.0, 8.0], [0.2, 0.8]])
-    assert [text.get_text() for text in display.ax_.get_yticklabels()] == ["b", "a"]
-    assert display.ax_.get_xscale() == "log"
-    assert display.ax_.yaxis_inverted()
-    assert display.image_ is None
 
 
 def test_few_features_and_few_points_of_many(fitted, monkeypatch):
@@ -95,14 +62,6 @@ def test_few_features_and_few_points_of_many(fitted, monkeypatch):
     assert display.image_.get_array().shape == (5, 2)
     assert display.ax_.get_ylabel() == "5 of 24 support points\nby member"
     assert display.ax_.get_title() == "Bandwidths, 2 of 3 features"
-
-
-def test_equal_bandwidths_of_few_points_are_drawn():
-    display = BandwidthDisplay([[2.0, 2.0]]).plot()
-    display.ax_.figure.canvas.draw()
-    assert display.image_.get_clim() == (1.0, 2.0)
-    zeros = BandwidthDisplay([[0.0], [0.0]]).plot(kind="features")
-    assert zeros.medians_.get_xdata() == [1e-3]
 
 
 def test_names_frames_pipelines_axes_and_style(data):
@@ -117,18 +76,3 @@ def test_names_frames_pipelines_axes_and_style(data):
     assert inside.ax_ is ax
     assert inside.image_.get_cmap().name == "magma"
     assert inside.feature_names[0] == "feature 0"
-
-
-def test_models_that_have_none_and_wrong_parts_are_refused(fitted, data):
-    with pytest.raises(NotFittedError):
-        BandwidthDisplay.from_estimator(LABRBFRegressor())
-    with pytest.raises(ValueError, match=r"a model that learns bandwidths, .* got SVR"):
-        BandwidthDisplay.from_estimator(SVR().fit(*data))
-    with pytest.raises(ValueError, match="expected 3 feature_names, got 2"):
-        BandwidthDisplay.from_estimator(fitted, feature_names=["a", "b"])
-    with pytest.raises(ValueError, match=r"expected kind in \['features', 'support'\], got 'bars'"):
-        BandwidthDisplay.from_estimator(fitted, kind="bars")
-    with pytest.raises(ValueError, match=r"expected bandwidths >= 0 .* the least value -1"):
-        BandwidthDisplay([[1.0, -1.0]])
-    with pytest.raises(ValueError, match=r"expected members of shape \(1,\), got \(2,\)"):
-        BandwidthDisplay([[1.0, 1.0]], members=[0, 1])

@@ -3,18 +3,15 @@
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib import colors, pyplot
+from matplotlib import colors
 from scipy.stats import rankdata
 from sklearn.datasets import load_digits, load_iris
 from sklearn.decomposition import PCA
-from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
-from sklearn.svm import SVC
 
 from pliant import KernelEmbedding, SCGLogDetLearner
 from pliant.plots import EmbeddingDisplay
-from pliant.plots.embedding import COLORS
 
 X, Y = load_iris(return_X_y=True)
 NAMES = load_iris().target_names[Y]
@@ -107,32 +104,3 @@ def test_ranks_along_each_axis(embedding):
     assert display.ax_.get_xlabel() == "kernelembedding0, rank"
     with pytest.raises(ValueError, match="expected ranks True or False, got 'yes'"):
         EmbeddingDisplay([[0, 1]], [1], ranks="yes")
-
-
-def test_axes_and_style(embedding):
-    _, ax = pyplot.subplots()
-    display = EmbeddingDisplay.from_estimator(embedding, X, Y, ax=ax, s=40, alpha=0.5)
-    assert display.ax_ is ax
-    assert {points.get_sizes()[0] for points in display.points_} == {40}
-    assert {points.get_facecolor()[0, 3] for points in display.points_} == {0.5}
-    assert [colors.to_hex(p.get_facecolor()[0]).upper() for p in display.points_] == [*COLORS[:3]]
-    again = display.plot(color="black")
-    assert again.ax_ is not ax
-    assert colors.to_hex(again.points_[0].get_facecolor()[0]) == "#000000"
-
-
-def test_what_is_refused(embedding):
-    with pytest.raises(NotFittedError):
-        EmbeddingDisplay.from_estimator(KernelEmbedding(), X, Y)
-    with pytest.raises(ValueError, match=r"expected a transformer, such as .*, got SVC"):
-        EmbeddingDisplay.from_estimator(make_pipeline(SVC()).fit(X, Y), X, Y)
-    with pytest.raises(ValueError, match=r"got PCA with features of shape \(150, 3\)"):
-        EmbeddingDisplay.from_estimator(make_pipeline(PCA(3)).fit(X), X, Y)
-    with pytest.raises(ValueError, match=r"expected y of shape \(150,\), got \(3,\)"):
-        EmbeddingDisplay.from_estimator(embedding, X, Y[:3])
-    with pytest.raises(ValueError, match=r"expected places of shape \(n, 2\), got \(1, 3\)"):
-        EmbeddingDisplay([[0, 1, 2]], [1])
-    with pytest.raises(ValueError, match="expected finite numbers, got nan in places"):
-        EmbeddingDisplay([[0, np.nan]], [1])
-    with pytest.raises(ValueError, match="expected names of two axes, got 1"):
-        EmbeddingDisplay([[0, 1]], [1], names=["a"])

@@ -1,20 +1,10 @@
 """Intervals stand upright at their targets, and those that miss them have another colour."""
 
-import warnings
-
 import numpy as np
-import pandas
 import pytest
-from matplotlib import pyplot
-from sklearn.compose import TransformedTargetRegressor
-from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVR
 
-from pliant import LABRBFClassifier, LABRBFRegressor
+from pliant import LABRBFRegressor
 from pliant.plots import IntervalDisplay
-from pliant.plots._common import BLUE, VERMILION
 
 QUICK = {"n_support": 8, "n_members": 3, "max_iter": 5, "random_state": 0}
 
@@ -77,38 +67,6 @@ def test_of_many_samples_some_are_drawn_and_all_are_counted():
     assert sum(len(lines.get_segments()) for lines in default.lines_) == 200
 
 
-def test_the_ends_of_an_interval_belong_to_it():
-    display = IntervalDisplay([1.0, 2.0, 3.0], [0, 0, 0], [[1, 2], [1, 2], [1, 2]])
-    assert display.inside.tolist() == [True, True, False]
-
-
-def test_colours_style_and_axes_can_be_chosen(regressor):
-    _, ax = pyplot.subplots()
-    display = IntervalDisplay.from_estimator(
-        regressor, X_NEW, Y_NEW, coverage=0.3, ax=ax, linewidth=2.5
-    )
-    assert display.ax_ is ax
-    names = [pyplot.matplotlib.colors.to_hex(each.get_color()[0]) for each in display.lines_]
-    assert names == [BLUE.lower(), VERMILION.lower()]
-    assert display.lines_[0].get_linewidth() == 2.5
-    assert [text.get_text() for text in ax.get_legend().texts] == ["holds the target", "does not"]
-
-
-def test_a_pipeline_and_a_data_frame_are_taken_without_a_warning():
-    frame = pandas.DataFrame(1000 * X, columns=["age", "dose"])
-    new = pandas.DataFrame(1000 * X_NEW, columns=["age", "dose"])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for model in (
-            make_pipeline(StandardScaler(), LABRBFRegressor(**QUICK)),
-            LABRBFRegressor(**QUICK),
-        ):
-            model.fit(frame, Y)
-            display = IntervalDisplay.from_estimator(model, new, pandas.Series(Y_NEW))
-            np.testing.assert_array_equal(display.predicted, model.predict(new))
-            assert display.inside.mean() > 0.6
-
-
 def test_one_of_several_outputs_is_drawn():
     both, new = np.column_stack([Y, 100 * Y**2]), np.column_stack([Y_NEW, 100 * Y_NEW**2])
     model = LABRBFRegressor(**QUICK).fit(X, both)
@@ -117,71 +75,7 @@ def test_one_of_several_outputs_is_drawn():
     np.testing.assert_array_equal(display.predicted, model.predict(X_NEW)[:, 1])
     np.testing.assert_array_equal(display.intervals, model.predict_interval(X_NEW)[:, 1])
     for output in (None, 2, -1, "1"):
-        with pytest.raises(ValueError, match=r"expected output (from 0 to 1|>= 0), .*got"):
+        with pytest.raises(ValueError, match="expected output from 0 to 1, got"):
             IntervalDisplay.from_estimator(model, X_NEW, new, output=output)
     with pytest.raises(ValueError, match=r"expected y of shape \(90, 2\), got \(90,\)"):
         IntervalDisplay.from_estimator(model, X_NEW, Y_NEW, output=0)
-
-
-@pytest.mark.parametrize(
-    ("options", "y", "message"),
-    [
-        ({"coverage": 1.0}, Y_NEW, "expected coverage < 1, got 1"),
-        ({"coverage": 0.0}, Y_NEW, "expected coverage > 0"),
-        ({"coverage": "most"}, Y_NEW, "expected coverage"),
-        ({"output": 1}, Y_NEW, "expected output from 0 to 0, got 1"),
-        ({"n_points": 0}, Y_NEW, "expected n_points >= 1, an integer, got 0"),
-        ({}, Y_NEW[:80], r"expected y of shape \(90,\), got \(80,\)"),
-        ({}, np.where(Y_NEW > 1, np.nan, Y_NEW), "expected finite numbers, got nan in y"),
-    ],
-)
-def test_wrong_requests_are_refused(regressor, options, y, message):
-    with pytest.raises(ValueError, match=message):
-        IntervalDisplay.from_estimator(regressor, X_NEW, y, **options)
-    assert not pyplot.get_fignums()
-
-
-@pytest.mark.parametrize(
-    ("model", "name"),
-    [
-        (SVR(), "SVR"),
-        (LABRBFClassifier(**QUICK), "LABRBFClassifier"),
-        (TransformedTargetRegressor(SVR()), "TransformedTargetRegressor"),
-    ],
-)
-def test_models_without_intervals_are_refused(model, name):
-    model.fit(X, Y > 0)
-    message = f"expected a model with prediction intervals, such as LABRBFRegressor, got {name}$"
-    with pytest.raises(ValueError, match=message):
-        IntervalDisplay.from_estimator(model, X_NEW, Y_NEW)
-
-
-def test_intervals_need_held_out_samples_and_a_fit():
-    options = {**QUICK, "validation_fraction": 0.0, "alpha": 0.1, "shrinkage": 0.0}
-    with pytest.raises(ValueError, match="expected held-out samples, whose errors"):
-        IntervalDisplay.from_estimator(LABRBFRegressor(**options).fit(X, Y), X_NEW, Y_NEW)
-    with pytest.raises(NotFittedError):
-        IntervalDisplay.from_estimator(LABRBFRegressor(), X_NEW, Y_NEW)
-
-
-def test_too_few_calibration_samples_have_no_finite_intervals(regressor):
-    few = LABRBFRegressor(**QUICK).fit(X, Y).calibrate(X_NEW[:9], Y_NEW[:9])
-    with pytest.raises(ValueError, match=r"expected finite intervals, got \[-inf +inf\] at 0"):
-        IntervalDisplay.from_estimator(few, X_NEW, Y_NEW)
-    finite = IntervalDisplay.from_estimator(few, X_NEW, Y_NEW, coverage=0.8)
-    assert 0 < finite.mean_width < np.inf
-
-
-@pytest.mark.parametrize(
-    ("y", "predicted", "intervals", "message"),
-    [
-        ([], [], np.empty((0, 2)), "expected at least one sample, got none"),
-        ([[1.0]], [1.0], [[0, 2]], r"expected y of shape \(1,\), got \(1, 1\)"),
-        ([1.0], [1.0, 2.0], [[0, 2]], r"expected predicted of shape \(1,\), got \(2,\)"),
-        ([1.0], [1.0], [0, 2], r"expected intervals of shape \(1, 2\), got \(2,\)"),
-        ([1.0, 1.0], [1.0, 1.0], [[0, 2], [np.nan, 2]], r"finite intervals, got .*nan.* at 1"),
-    ],
-)
-def test_arrays_must_belong_together(y, predicted, intervals, message):
-    with pytest.raises(ValueError, match=message):
-        IntervalDisplay(y, predicted, intervals)

@@ -3,13 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib import pyplot
-from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
-from sklearn.svm import SVR
 
-from pliant import LABRBFClassifier, LABRBFRegressor
+from pliant import LABRBFRegressor
 from pliant.plots import RelevanceDisplay, _common
 
 NAMES = ["idle", "strong", "weak"]
@@ -77,17 +74,6 @@ def test_names_come_from_the_table_a_pipeline_or_the_user(data):
     assert RelevanceDisplay.from_estimator(pipeline, feature_names=NAMES).feature_names == NAMES
 
 
-def test_a_classifier_axes_and_style(data):
-    X, y = data
-    _, ax = pyplot.subplots()
-    model = LABRBFClassifier(n_support=10, n_members=1, max_iter=5, random_state=0).fit(X, y > 0)
-    display = RelevanceDisplay.from_estimator(model, ax=ax, color="black")
-    assert display.ax_ is ax
-    assert display.bars_[0].get_facecolor() == (0, 0, 0, 1)
-    image = display.plot(kind="support", cmap="magma").image_
-    assert image.get_cmap().name == "magma"
-
-
 def test_error_bars_are_the_spread_over_the_members(fitted, data):
     display = RelevanceDisplay.from_estimator(fitted)
     (segments,) = (bars.get_segments() for bars in display.bars_.errorbar[2])
@@ -107,32 +93,3 @@ def test_correlated_features_have_an_asterisk_and_a_note(data):
     labels = {text.get_text() for text in display.ax_.get_yticklabels()}
     assert labels == {"strong *", "twin *", "weak", "idle"}
     assert display.ax_.get_xlabel().endswith("\n* correlated with another feature")
-    weak = RelevanceDisplay([0.7, 0.2, 0.1], correlated=[[1, 2]]).plot(most_features=1)
-    assert weak.ax_.get_xlabel() == "share of the squared change, if permuted"
-
-
-def test_models_that_have_none_are_refused(data):
-    X, y = data
-    with pytest.raises(NotFittedError):
-        RelevanceDisplay.from_estimator(LABRBFRegressor())
-    with pytest.raises(ValueError, match=r"a model that learns bandwidths, .* got SVR"):
-        RelevanceDisplay.from_estimator(SVR().fit(X, y))
-
-
-def test_wrong_parts_are_told(fitted):
-    with pytest.raises(ValueError, match="expected 3 feature_names, got 2"):
-        RelevanceDisplay.from_estimator(fitted, feature_names=["a", "b"])
-    with pytest.raises(ValueError, match=r"expected kind in \['features', 'support'\], got 'bars'"):
-        RelevanceDisplay.from_estimator(fitted, kind="bars")
-    with pytest.raises(ValueError, match="expected most_features >= 1, an integer, got 0"):
-        RelevanceDisplay.from_estimator(fitted, most_features=0)
-    with pytest.raises(ValueError, match=r"expected relevance of shape \(d,\), got \(1, 2\)"):
-        RelevanceDisplay([[0.5, 0.5]])
-    with pytest.raises(ValueError, match=r"support_relevance of shape \(m, 2\), got \(3, 1\)"):
-        RelevanceDisplay([0.5, 0.5], [[1.0]] * 3)
-    with pytest.raises(ValueError, match=r"expected spread of shape \(2,\), got \(1,\)"):
-        RelevanceDisplay([0.5, 0.5], spread=[0.1])
-    with pytest.raises(ValueError, match=r"expected correlated features from 0 to 1, got \[\[0, 2"):
-        RelevanceDisplay([0.5, 0.5], correlated=[[0, 2]])
-    with pytest.raises(ValueError, match="expected support_relevance for kind='support', got None"):
-        RelevanceDisplay([0.5, 0.5]).plot(kind="support")

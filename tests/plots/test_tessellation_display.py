@@ -2,15 +2,8 @@
 
 import numpy as np
 import pytest
-from matplotlib import pyplot
-from sklearn.datasets import load_iris
-from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 
-from pliant import GKLClassifier, TKLClassifier, TKLRegressor
-from pliant.kernels import GeneralizedPolynomial
+from pliant import TKLClassifier, TKLRegressor
 from pliant.plots import TessellationDisplay
 
 
@@ -79,48 +72,3 @@ def test_one_feature_is_drawn_against_itself(data):
     assert edge.get_slope() == 1.0
     assert display.ax_.get_xlabel() == "feature 0 of x"
     assert display.ax_.get_ylabel() == "feature 0 of z"
-
-
-def test_pipelines_names_axes_and_style(data):
-    X, y = data
-    model = make_pipeline(StandardScaler(), TKLClassifier()).fit(X, y)
-    _, ax = pyplot.subplots()
-    display = TessellationDisplay.from_estimator(
-        model, X, features=[0, 1], feature_names=["a", "b", "c"], ax=ax, cmap="magma"
-    )
-    assert display.ax_ is ax
-    assert ax.get_xlabel() == "a"
-    inner = model[:-1].transform(X)
-    assert display.horizontal[-1] == inner[:, 0].max()
-    assert display.surface_.get_cmap().name == "magma"
-    low, high = display.surface_.get_clim()
-    assert low <= display.values.min() < display.values.max() <= high
-
-
-def test_models_that_have_none_are_refused(data):
-    X, y = data
-    with pytest.raises(NotFittedError):
-        TessellationDisplay.from_estimator(TKLClassifier(), X)
-    for model in (SVC(), GKLClassifier(GeneralizedPolynomial(degree=1))):
-        with pytest.raises(ValueError, match=r"learns a tessellated kernel, .* got (SVC|GKL)"):
-            TessellationDisplay.from_estimator(model.fit(X, y), X)
-    iris, species = load_iris(return_X_y=True)
-    many = TKLClassifier().fit(iris, species)
-    with pytest.raises(ValueError, match="got TKLClassifier with 3: draw one of its estimators_"):
-        TessellationDisplay.from_estimator(many, iris)
-    assert TessellationDisplay.from_estimator(many.estimators_[0], iris).point is not None
-
-
-@pytest.mark.parametrize("features", [(0, 3), (1, 1), (), (0, 1, 2)])
-def test_wrong_features_are_told(fitted, data, features):
-    with pytest.raises(ValueError, match="one or two different features of 0 to 2, got"):
-        TessellationDisplay.from_estimator(fitted, data[0], features=features)
-
-
-def test_wrong_parts_are_told(fitted, data):
-    with pytest.raises(ValueError, match="point"):
-        TessellationDisplay.from_estimator(fitted, data[0], point=[0.0, 1.0])
-    with pytest.raises(ValueError, match="expected 3 feature_names, got 1"):
-        TessellationDisplay.from_estimator(fitted, data[0], feature_names=["a"])
-    with pytest.raises(ValueError, match=r"expected values of shape \(1, 2\), got \(2, 1\)"):
-        TessellationDisplay([0, 1], [0], [[1.0], [2.0]], (0.0, 0.0), ("a", "b"))

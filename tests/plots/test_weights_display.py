@@ -3,11 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib import pyplot
-from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 
 from pliant import C_path, MKLClassifier, MKLRegressor
 from pliant.kernels import Gaussian, Linear, On, Precomputed
@@ -23,6 +20,11 @@ THIRDS = np.digitize(F, [-0.5, 0.5])
 @pytest.fixture(scope="module")
 def fitted():
     return MKLClassifier(C=10.0).fit(X, F > 0)
+
+
+@pytest.fixture(scope="module")
+def of_pairs():
+    return MKLClassifier(C=10.0, shared_weights=False).fit(X, THIRDS)
 
 
 def widths(display):
@@ -45,34 +47,6 @@ def test_bars_are_the_weights_the_largest_first(fitted):
     none = len(fitted.kernels_) - len(positive)
     assert display.ax_.get_xlabel() == f"weight\nand {none} kernels of weight 0"
     assert display.lines_ == []
-    assert display.points_ is None
-
-
-def test_few_bars_and_what_the_others_weigh(fitted):
-    display = WeightsDisplay.from_estimator(fitted, most_kernels=1)
-    (bar,) = widths(display)
-    positive = int((fitted.weights_ > 0).sum())
-    lines = display.ax_.get_xlabel().splitlines()
-    assert lines[1].endswith(f"with {1 - bar:.1%} of the weight")
-    assert lines[1].startswith(f"and {positive - 1} kernel")
-    assert lines[2] == f"and {len(fitted.kernels_) - positive} kernels of weight 0"
-    whole = WeightsDisplay([0.5, 0.5]).plot()
-    assert whole.ax_.get_xlabel() == "weight"
-
-
-def test_equal_weights_and_no_weight_at_all():
-    uniform = MKLClassifier(weights="uniform").fit(X, F > 0)
-    display = WeightsDisplay.from_estimator(uniform)
-    assert len(display.bars_) == 15
-    assert "and 37 kernels with 71.2% of the weight" in display.ax_.get_xlabel()  # 37 of 52
-    assert len(WeightsDisplay([0.0, 0.0]).plot().bars_) == 1
-
-
-def test_shared_weights_of_several_classes_are_one_set():
-    model = MKLClassifier(["gaussian", "linear"], C=10.0).fit(X, THIRDS)
-    display = WeightsDisplay.from_estimator(model)
-    np.testing.assert_array_equal(display.weights, [model.weights_])
-    assert model.summary().kernel is model.kernel_
 
 
 def test_a_path_has_a_line_for_each_kernel():
@@ -117,62 +91,3 @@ def test_names_come_from_the_table_the_user_or_the_place():
         "Precomputed [0]",
         "Precomputed [1]",
     ]
-
-
-def test_names_from_data_are_drawn_as_text():
-    display = WeightsDisplay([1.0, 0.5], ["$x\n", "long" * 40]).plot()
-    first, second = labels(display)
-    assert first == r"\$x"
-    assert len(second) == 44
-    assert second.endswith("…")
-
-
-def test_negative_weights_and_their_spread():
-    display = WeightsDisplay([0.2, -0.7, 0.0], ["a", "b", "c"], spread=[0.1, 0.2, 0.3]).plot()
-    np.testing.assert_array_equal(widths(display), [-0.7, 0.2])
-    assert labels(display) == ["b", "a"]
-    (segments,) = (bars.get_segments() for bars in display.bars_.errorbar[2])
-    ends = np.array(segments)[:, :, 0]
-    np.testing.assert_allclose(ends, [[-0.9, -0.5], [0.1, 0.3]])
-    assert display.ax_.get_xlim()[0] < -0.9
-
-
-def test_axes_and_style(fitted):
-    _, ax = pyplot.subplots()
-    display = WeightsDisplay.from_estimator(fitted, ax=ax, color="black")
-    assert display.ax_ is ax
-    assert display.bars_[0].get_facecolor() == (0, 0, 0, 1)
-    tall = WeightsDisplay.from_estimator(fitted).ax_.figure.get_figheight()
-    assert WeightsDisplay.from_estimator(fitted, most_kernels=1).ax_.figure.get_figheight() < tall
-
-
-def test_models_that_have_none_are_refused(fitted):
-    with pytest.raises(NotFittedError):
-        WeightsDisplay.from_estimator(MKLClassifier())
-    with pytest.raises(ValueError, match=r"a model that learns the weights of kernels, .* got SVC"):
-        WeightsDisplay.from_estimator(SVC().fit(X, F > 0))
-    with pytest.raises(ValueError, match="expected at least one model, got none"):
-        WeightsDisplay.from_path([])
-    two = MKLClassifier(["linear", "gaussian"]).fit(X, F > 0)
-    with pytest.raises(ValueError, match="models of the same kernels, got 2 kernels and 52"):
-        WeightsDisplay.from_path([fitted, two])
-
-
-def test_wrong_parts_are_refused(fitted):
-    with pytest.raises(ValueError, match="expected 52 kernel_names, got 2"):
-        WeightsDisplay.from_estimator(fitted, kernel_names=["a", "b"])
-    with pytest.raises(ValueError, match="expected 3 feature_names, got 2"):
-        WeightsDisplay.from_estimator(fitted, feature_names=["a", "b"])
-    with pytest.raises(ValueError, match="expected most_kernels >= 1, an integer, got 0"):
-        WeightsDisplay.from_estimator(fitted, most_kernels=0)
-    with pytest.raises(ValueError, match=r"expected spread of shape \(2,\), got \(3,\)"):
-        WeightsDisplay([0.5, 0.5], spread=[0.1, 0.1, 0.1])
-    with pytest.raises(ValueError, match=r"expected Cs of shape \(2,\), got \(1,\)"):
-        WeightsDisplay([[0.5], [0.5]], Cs=[1.0])
-    for Cs in ([1.0, 1.0], [0.0, 1.0], [np.nan, 1.0]):
-        with pytest.raises(ValueError, match="expected different Cs > 0, got"):
-            WeightsDisplay([[0.5], [0.5]], Cs=Cs)
-    with pytest.raises(ValueError, match="expected weights of one kernel or more, got shape"):
-        WeightsDisplay([])
-    with pytest.raises(ValueError, match="weights"):
-        WeightsDisplay([np.nan, 1.0])

@@ -4,30 +4,24 @@ A display is made by ``from_estimator`` (or, with its data, by its constructor),
 ``plot`` and keeps what it drew. matplotlib is imported when something is drawn.
 """
 
-from pliant.plots.adaptation import AdaptationDisplay
-from pliant.plots.bandwidth import BandwidthDisplay
-from pliant.plots.boundary import BoundaryDisplay
 from pliant.plots.convergence import ConvergenceDisplay
 from pliant.plots.critical_difference import CriticalDifferenceDisplay
 from pliant.plots.embedding import EmbeddingDisplay
-from pliant.plots.gram import GramDisplay
+from pliant.plots.features import BandwidthDisplay, RelevanceDisplay
+from pliant.plots.gram import AdaptationDisplay, GramDisplay
 from pliant.plots.intervals import IntervalDisplay
-from pliant.plots.relevance import RelevanceDisplay
-from pliant.plots.slices import SliceDisplay
 from pliant.plots.tessellation import TessellationDisplay
 from pliant.plots.weights import WeightsDisplay
 
 __all__ = [
     "AdaptationDisplay",
     "BandwidthDisplay",
-    "BoundaryDisplay",
     "ConvergenceDisplay",
     "CriticalDifferenceDisplay",
     "EmbeddingDisplay",
     "GramDisplay",
     "IntervalDisplay",
     "RelevanceDisplay",
-    "SliceDisplay",
     "TessellationDisplay",
     "WeightsDisplay",
 ]

@@ -1,4 +1,4 @@
-"""What the displays share: axes to draw on, colours, and which models they accept and how."""
+"""Axes to draw on, colours, names and points, for all displays."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -68,13 +67,7 @@ class Display(ABC):
 
 
 def new_axes(ax: Axes | None, size: tuple[float, float] | None = None) -> Axes:
-    """Return `ax`, or the axes of a new figure of a size in inches.
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is missing; the message names the extra that brings it.
-    """
+    """Return `ax`, or the axes of a new figure of a size in inches."""
     if ax is not None:
         return ax
     try:
@@ -90,26 +83,8 @@ def last_step(model: Any) -> Any:
     return model[-1] if isinstance(model, Pipeline) else model
 
 
-def check_two_classes(model: Any) -> None:
-    """Raise ValueError unless `model` is a fitted classifier of two classes."""
-    name = type(last_step(model)).__name__
-    if not is_classifier(model):
-        raise ValueError(f"expected a classifier, got {name}")
-    if len(model.classes_) != 2:
-        raise ValueError(
-            f"expected a classifier of two classes, got {name} with {len(model.classes_)}: "
-            f"draw one of its estimators_"
-        )
-
-
 def summary_for(drawing: str, estimator: Any, learns: str, example: str) -> Summary:
-    """Return the summary of an estimator that has a drawing.
-
-    Raises
-    ------
-    ValueError
-        If it has none, or one for each pair of classes.
-    """
+    """Return the summary of an estimator that has a drawing of one kernel, or raise ValueError."""
     summary, name = summarize(estimator), type(estimator).__name__
     if drawing not in summary.drawings:
         raise ValueError(f"expected a model that learns {learns}, such as {example}, got {name}")
@@ -119,12 +94,6 @@ def summary_for(drawing: str, estimator: Any, learns: str, example: str) -> Summ
             "draw one of its estimators_"
         )
     return summary
-
-
-def parts_of(estimator: Any) -> str:
-    """Return the attribute of an estimator with its parts, each of one function."""
-    on_learned_kernel = hasattr(estimator, "machine_") and not hasattr(estimator, "estimators_")
-    return "machine_.estimators_" if on_learned_kernel else "estimators_"
 
 
 def transformed(model: Any, X: Any) -> Any:
@@ -138,13 +107,7 @@ def inner_points(model: Any, X: Any) -> Array:
 
 
 def feature_labels(names: Sequence[str] | None, machine: Any, d: int) -> list[str]:
-    """Return names of d features: the given ones, those the estimator was fitted with, or numbers.
-
-    Raises
-    ------
-    ValueError
-        If there are not d names.
-    """
+    """Return names of d features: the given ones, those of the estimator's fit, or numbers."""
     if names is None:
         names = getattr(machine, "feature_names_in_", None)
     if names is None:
@@ -152,15 +115,6 @@ def feature_labels(names: Sequence[str] | None, machine: Any, d: int) -> list[st
     if len(names) != d:
         raise ValueError(f"expected {d} feature_names, got {len(names)}")
     return [str(name) for name in names]
-
-
-def plain_steps(axis: Any) -> None:
-    """Mark 1, 2 and 5 times the powers of ten on a logarithmic axis, as plain numbers."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
 def in_order(y: npt.NDArray[Any], sizes: Array | None, by: str) -> Indices:
@@ -177,31 +131,19 @@ def class_marks(starts: npt.ArrayLike, m: int) -> Array:
     return np.asarray((ends[1:] + ends[:-1] - 1) / 2)
 
 
-def class_labels(classes: Sequence[Any], names: Sequence[str] | None = None) -> list[str]:
-    """Return how classes are called in a picture: the given names, or the labels themselves.
-
-    A label that is a number, such as 0, is called "class 0".
-
-    Raises
-    ------
-    ValueError
-        If there is not one name for each class.
-    """
-    if names is None:
-        return [f"class {c:g}" if _is_number(c) else text(c) for c in classes]
-    if isinstance(names, str) or len(names) != len(classes):
-        raise ValueError(f"expected {len(classes)} class_names, got {names!r:.60}")
-    return [text(name) for name in names]
+def class_label(label: Any) -> str:
+    """Return how a class is called in a picture: "class 0", or the label if it is no number."""
+    number = isinstance(label, numbers.Real) and not isinstance(label, bool | np.bool_)
+    return f"class {label:g}" if number else text(label)
 
 
-def _is_number(label: Any) -> bool:
-    return isinstance(label, numbers.Real) and not isinstance(label, bool | np.bool_)
-
-
-def target_marks(targets: Array) -> tuple[Array, list[str]]:
-    """Return the places of five targets on an axis, and what to write there."""
-    rows = np.linspace(0, len(targets) - 1, 5).astype(np.intp)
-    return rows.astype(np.float64), [f"{target:.3g}" for target in targets[rows]]
+def marks(y: npt.NDArray[Any], by: str) -> tuple[Indices, Array, list[str]]:
+    """Return borders between ordered classes, and places and names of classes, or of 5 targets."""
+    if by == "target":
+        rows = np.linspace(0, len(y) - 1, 5).astype(np.intp)
+        return rows[:0], rows.astype(np.float64), [f"{target:.3g}" for target in y[rows]]
+    classes, starts = np.unique(y, return_index=True)
+    return starts[1:], class_marks(starts, len(y)), [class_label(c) for c in classes.tolist()]
 
 
 def thinned(order: Indices, most: int | None = None) -> Indices:

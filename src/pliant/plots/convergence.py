@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant.core.summary import summarize
-from pliant.plots._common import BLUE, GREY, Display, last_step, parts_of
+from pliant.plots._common import BLUE, GREY, Display, last_step
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,8 +50,7 @@ class ConvergenceDisplay(Display):
     Examples
     --------
     >>> from pliant.plots import ConvergenceDisplay
-    >>> display = ConvergenceDisplay.from_history([0, 100], [8.0, 0.5], [0.0, 9.0])
-    >>> display.gaps.tolist()
+    >>> ConvergenceDisplay([0, 100], [8.0, 0.05], tol=0.1).gaps.tolist()
     [8.0, 0.05]
     """
 
@@ -84,46 +83,6 @@ class ConvergenceDisplay(Display):
             )
 
     @classmethod
-    def from_history(
-        cls,
-        n_iter: npt.ArrayLike,
-        gaps: npt.ArrayLike,
-        objectives: npt.ArrayLike,
-        *,
-        tol: float | None = None,
-    ) -> Self:
-        """Make a display from what a solver noted at its checks; nothing is drawn yet.
-
-        Parameters
-        ----------
-        n_iter, gaps, objectives : array-like of shape (n_checks,)
-            Steps done, absolute gap and objective, less its constant, at each check.
-        tol : float, optional
-            The relative gap that was asked for.
-        """
-        scale = 1.0 + np.abs(np.asarray(objectives, dtype=np.float64))
-        return cls(n_iter, np.asarray(gaps, dtype=np.float64) / scale, tol=tol)
-
-    @classmethod
-    def from_bounds(
-        cls, gaps: npt.ArrayLike, objectives: npt.ArrayLike, *, tol: float | None = None
-    ) -> Self:
-        """Make a display from the bounds after each support vector machine; nothing is drawn yet.
-
-        Parameters
-        ----------
-        gaps, objectives : array-like of shape (n_machines,)
-            Absolute gap and upper bound; a gap of zero counts as zero at any objective.
-        tol : float, optional
-            The relative gap that was asked for.
-        """
-        gaps, scale = np.asarray(gaps, dtype=np.float64), np.abs(np.asarray(objectives, np.float64))
-        relative = np.divide(gaps, scale, out=np.zeros_like(gaps), where=gaps != 0)
-        machines = np.arange(1, len(gaps) + 1)
-        unit = "support vector machines solved"
-        return cls(machines, relative, tol=tol, unit=unit, scale="|objective|")
-
-    @classmethod
     def from_estimator(cls, model: Any, *, ax: Axes | None = None, **line: Any) -> Self:
         """Draw the convergence of a fitted estimator.
 
@@ -136,10 +95,6 @@ class ConvergenceDisplay(Display):
             Where to draw; by default on a new figure.
         **line
             For matplotlib's ``plot``.
-
-        Returns
-        -------
-        ConvergenceDisplay
 
         Raises
         ------
@@ -154,9 +109,10 @@ class ConvergenceDisplay(Display):
                 f"expected a model with a certified gap, such as DANKClassifier, got {name}"
             )
         if len(solved) > 1:
+            on_kernel = hasattr(machine, "machine_") and not hasattr(machine, "estimators_")
             raise ValueError(
                 f"expected an estimator of one function, got {name} with {len(solved)}: draw one "
-                f"of its {parts_of(machine)}"
+                f"of its {'machine_.' if on_kernel else ''}estimators_"
             )
         of = solved[0]
         display = cls(of.steps, of.gaps, tol=of.tol, unit=of.unit, scale=of.scale)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import check_points, check_real
+from pliant.core.validation import check_real, check_vector
 from pliant.plots._common import BLUE, GREY, Display, text
-from pliant.plots.rank_layout import RankLayout, rank_layout
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,6 +23,78 @@ LARGEST_FONT = 10.0
 
 BAR = 0.45
 """Height of a row of bars, in labels."""
+
+RIM = 0.02
+"""The least distance of two bars at one height, as a share of the axis."""
+
+
+@dataclass(frozen=True, eq=False)
+class RankLayout:
+    """Places along an axis of ranks, in ranks, and rows beside it, in lines.
+
+    `order` are the methods from the best to the worst, `ranks` their mean ranks. The names of the
+    better half stand on the `left`; `lines` has the line of each, the extreme ranks first. `groups`
+    holds first and last + 1 place of each group of methods that do not differ, `rows` the row of
+    its bar, and `span` the two ends of the axis, between which the critical difference fits.
+    """
+
+    order: Indices
+    ranks: Array
+    left: list[bool]
+    lines: list[int]
+    groups: list[tuple[int, int]]
+    rows: list[int]
+    span: tuple[float, float]
+
+    @property
+    def n_lines(self) -> int:
+        """The lines that names take on the longer side."""
+        return max(self.lines) + 1
+
+    @property
+    def n_rows(self) -> int:
+        """The rows that bars take."""
+        return max(self.rows, default=-1) + 1
+
+
+def rank_layout(ranks: Array, critical_difference: float) -> RankLayout:
+    """Lay out methods at their mean ranks, in any order."""
+    k = len(ranks)
+    order = np.asarray(np.argsort(ranks, kind="stable"), dtype=np.intp)
+    rising, half = ranks[order], (k + 1) // 2
+    span = 1.0, max(float(k), 1.0 + critical_difference)
+    groups = joined(rising, critical_difference)
+    return RankLayout(
+        order,
+        rising,
+        [place < half for place in range(k)],
+        [place if place < half else k - 1 - place for place in range(k)],
+        groups,
+        _rows([(rising[a], rising[b - 1]) for a, b in groups], RIM * (span[1] - span[0])),
+        span,
+    )
+
+
+def joined(ranks: Array, difference: float) -> list[tuple[int, int]]:
+    """Return first and last + 1 of each largest run of rising ranks closer than `difference`."""
+    runs: list[tuple[int, int]] = []
+    for first in range(len(ranks)):
+        end = first + int((ranks[first:] - ranks[first] < difference).sum())
+        if end - first > 1 and (not runs or end > runs[-1][1]):
+            runs.append((first, end))
+    return runs
+
+
+def _rows(intervals: list[tuple[float, float]], gap: float) -> list[int]:
+    """Return the row of each interval, the first where it keeps the gap to those before it."""
+    ends: list[float] = []
+    chosen = []
+    for low, high in intervals:
+        free = [row for row, end in enumerate(ends) if end + gap < low]
+        row = free[0] if free else len(ends)
+        ends[row:] = [high, *ends[row + 1 :]]
+        chosen.append(row)
+    return chosen
 
 
 class CriticalDifferenceDisplay(Display):
@@ -77,7 +149,9 @@ class CriticalDifferenceDisplay(Display):
         k = len(self.names)
         if k < 2:
             raise ValueError(f"expected at least 2 methods, got {k}")
-        self.ranks = _checked_ranks(ranks, k)
+        self.ranks = check_vector("ranks", ranks, k)
+        if self.ranks.min() < 1 or self.ranks.max() > k:
+            raise ValueError(f"expected mean ranks from 1 to {k}, got {self.ranks.tolist()}")
         self.critical_difference = check_real("critical_difference", critical_difference, least=0)
 
     @classmethod
@@ -100,10 +174,6 @@ class CriticalDifferenceDisplay(Display):
             Where to draw; by default on a new figure, as high as it has to be.
         **bar
             For matplotlib's ``plot``, of the bars.
-
-        Returns
-        -------
-        CriticalDifferenceDisplay
         """
         return cls(names, ranks, critical_difference).plot(ax, **bar)
 
@@ -126,14 +196,9 @@ class CriticalDifferenceDisplay(Display):
         return rank_layout(self.ranks, self.critical_difference)
 
     @property
-    def _depth(self) -> float:
-        """Where the first label stands below the axis, in labels."""
-        return BAR * self._layout.n_rows + 0.6
-
-    @property
     def _height(self) -> float:
         """The height of all labels and bars, in labels."""
-        return self._depth + self._layout.n_lines
+        return BAR * self._layout.n_rows + 0.6 + self._layout.n_lines
 
     @property
     def _size(self) -> tuple[float, float]:
@@ -141,15 +206,12 @@ class CriticalDifferenceDisplay(Display):
 
     def _draw(self, style: dict[str, Any]) -> None:
         """Draw axis, labels, bars and the critical difference."""
-        layout, depth, height = self._layout, self._depth, self._height
+        layout, height = self._layout, self._height
+        room = 72.0 * float(self.ax_.bbox.height) / self.ax_.figure.dpi / (height + 2.5)
         self._draw_axis(layout, height)
-        self._draw_labels(layout, depth, min(LARGEST_FONT, 0.72 * self._room(height)))
+        self._draw_labels(layout, height - layout.n_lines, min(LARGEST_FONT, 0.72 * room))
         self._draw_bars(layout, style)
         self._draw_scale()
-
-    def _room(self, height: float) -> float:
-        """Return how many points of height a label has."""
-        return 72.0 * float(self.ax_.bbox.height) / self.ax_.figure.dpi / (height + 2.5)
 
     def _draw_axis(self, layout: RankLayout, height: float) -> None:
         """Draw the ranks from 1 to k; leave room below, and above for the critical difference."""
@@ -200,15 +262,3 @@ class CriticalDifferenceDisplay(Display):
         (self.scale_,) = self.ax_.plot(ends, [level, level], clip_on=False, **look)
         label = f"critical difference {self.critical_difference:.2f}"
         self.ax_.text(1.0, level - 0.35, label, size=9, ha="left", va="bottom")
-
-
-def _checked_ranks(ranks: npt.ArrayLike, k: int) -> Array:
-    """Return k mean ranks between 1 and k."""
-    given = np.asarray(ranks)
-    if given.shape != (k,):
-        raise ValueError(f"expected ranks of shape ({k},), one for each name, got {given.shape}")
-    numbers = check_points(given[None], "ranks")[0]
-    wrong = numbers[(numbers < 1) | (numbers > k)]
-    if wrong.size:
-        raise ValueError(f"expected mean ranks from 1 to {k}, got {wrong[0]:g}")
-    return numbers

@@ -85,9 +85,7 @@ class EmbeddingDisplay(Display):
         if self.labels.shape != (len(self.places),):
             raise ValueError(f"expected y of shape ({len(self.places)},), got {self.labels.shape}")
         self.unlabeled = unlabeled
-        self.names = tuple(str(name) for name in names)
-        if len(self.names) != 2:
-            raise ValueError(f"expected names of two axes, got {len(self.names)}")
+        self.names = str(names[0]), str(names[1])
         self.ranks = check_flag("ranks", ranks)
 
     @classmethod
@@ -121,10 +119,6 @@ class EmbeddingDisplay(Display):
         **style
             For matplotlib's ``scatter``.
 
-        Returns
-        -------
-        EmbeddingDisplay
-
         Raises
         ------
         ValueError
@@ -141,7 +135,9 @@ class EmbeddingDisplay(Display):
                 f"expected a transformer with 2 features out (n_components=2), got "
                 f"{type(last_step(embedding)).__name__} with features of shape {places.shape}"
             )
-        names = _names(embedding)
+        names = ["component 1", "component 2"]
+        if hasattr(embedding, "get_feature_names_out"):
+            names = list(embedding.get_feature_names_out())
         display = cls(places, y, unlabeled=unlabeled, names=names, ranks=ranks)
         return display.plot(ax, **style)
 
@@ -193,10 +189,3 @@ class EmbeddingDisplay(Display):
             x, y = np.median(np.asarray(points.get_offsets()), axis=0)
             look: dict[str, Any] = {"ha": "center", "va": "center", "weight": "bold"}
             self.texts_.append(self.ax_.text(x, y, text(label), path_effects=halo, **look))
-
-
-def _names(embedding: Any) -> list[str]:
-    """Return what the two features out are called."""
-    if hasattr(embedding, "get_feature_names_out"):
-        return [str(name) for name in embedding.get_feature_names_out()]
-    return ["component 1", "component 2"]

@@ -1,8 +1,7 @@
-"""Kernel values between points of the same class and of others, before and after learning."""
+"""A learned kernel and its base kernel, pair by pair of points."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -11,26 +10,27 @@ from sklearn.base import is_classifier
 
 from pliant.core.summary import summarize
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import check_choice, check_flag, check_points, check_vector
+from pliant.core.validation import (
+    check_choice,
+    check_points,
+    check_vector,
+    has_fractions,
+)
 from pliant.kernels import Kernel, Precomputed, Scaled
 from pliant.plots._common import (
     GREY,
     HARDLY,
     Display,
-    class_labels,
-    class_marks,
     in_order,
     inner_points,
     last_step,
+    marks,
     summary_for,
-    target_marks,
     thinned,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-ORDERS = ("class", "target")
 
 GAP = 0.08
 """Between two matrices, as a share of their width."""
@@ -44,10 +44,10 @@ class GramDisplay(Display):
 
     Points are ordered by class, and within a class by abs(coefficient); for regression by target.
     What a kernel has learned shows as blocks: it is larger within a class than between classes.
-    Kernels are centred, as an estimator with an intercept sees them: a constant that one kernel has
-    and another lacks makes no difference to it. Both matrices have one scale of colours, which
-    ends where 99.5 % of the entries off the diagonal lie. Where no kernel value changes by more
-    than a thousandth of the largest, the title says that the kernel is hardly adapted.
+    Kernels are centred over the m points, as an estimator with an intercept sees them,
+    k(x, y) - mean_i k(x_i, y) - mean_j k(x, x_j) + mean_ij k(x_i, x_j). Both matrices have one
+    scale of colours, which ends where 99.5 % of the entries off the diagonal lie. Where no kernel
+    value changes by more than a thousandth of the largest, the title says so.
 
     Parameters
     ----------
@@ -61,13 +61,8 @@ class GramDisplay(Display):
         Of the points, for the order within a class.
     by : {"class", "target"}, optional
         What orders the points; by default "target" if y holds fractions, else "class".
-    centred : bool, default=True
-        Whether the mean of the points in the feature space is taken to be zero:
-        k(x, y) - mean_i k(x_i, y) - mean_j k(x, x_j) + mean_ij k(x_i, x_j) over the m points.
     n_points : int, optional
         How many points the m were chosen from.
-    class_names : sequence of str, optional
-        What the classes are called, in the order of their sorted labels; by default the labels.
 
     Attributes
     ----------
@@ -82,11 +77,8 @@ class GramDisplay(Display):
     >>> import numpy as np
     >>> from pliant.plots import GramDisplay
     >>> gram = np.array([[1, 0.2, 0.6], [0.2, 1, 0], [0.6, 0, 1]])
-    >>> display = GramDisplay(gram, ["b", "a", "b"], centred=False)
-    >>> display.order.tolist()
+    >>> GramDisplay(gram, ["b", "a", "b"]).order.tolist()
     [1, 0, 2]
-    >>> display.similarities
-    [(0.6, 0.1)]
     """
 
     images_: list[Any]
@@ -100,27 +92,22 @@ class GramDisplay(Display):
         *,
         coefficients: npt.ArrayLike | None = None,
         by: str | None = None,
-        centred: bool = True,
         n_points: int | None = None,
-        class_names: Sequence[str] | None = None,
     ) -> None:
-        self.gram = _checked("gram", gram)
-        m = len(self.gram)
-        self.before = None if before is None else _checked("before", before, m)
+        m = len(np.asarray(gram))
+        self.gram = _square("gram", gram, m)
+        self.before = None if before is None else _square("before", before, m)
         self.y = np.asarray(y)
         if self.y.shape != (m,):
             raise ValueError(f"expected y of shape ({m},), got {self.y.shape}")
         if by is None:
-            by = "target" if _fractional(self.y) else "class"
-        self.by = check_choice("by", by, ORDERS)
+            fractions = self.y.dtype.kind == "f" and has_fractions(self.y)
+            by = "target" if fractions else "class"
+        self.by = check_choice("by", by, ("class", "target"))
         self.coefficients = None
         if coefficients is not None:
             self.coefficients = check_vector("coefficients", coefficients, m)
-        self.centred = check_flag("centred", centred)
         self.n_points = m if n_points is None else n_points
-        self.class_names: list[str] | None = None
-        if self.by == "class":
-            self.class_names = class_labels(np.unique(self.y).tolist(), class_names)
 
     @classmethod
     def from_estimator(
@@ -129,9 +116,7 @@ class GramDisplay(Display):
         X: Any,
         y: npt.ArrayLike,
         *,
-        centred: bool = True,
         n_points: int | None = None,
-        class_names: Sequence[str] | None = None,
         ax: Axes | None = None,
         **image: Any,
     ) -> Self:
@@ -148,16 +133,12 @@ class GramDisplay(Display):
             ``kernel="precomputed"``. More than 400 are thinned evenly.
         y : array-like of shape (n,)
             Their classes or targets.
-        centred, n_points, class_names
-            As for the class; `n_points` is by default the number of rows of X.
+        n_points : int, optional
+            How many points X was chosen from; by default its number of rows.
         ax : matplotlib Axes, optional
             Where to draw; by default on a new figure.
         **image
             For matplotlib's ``imshow``.
-
-        Returns
-        -------
-        GramDisplay
 
         Raises
         ------
@@ -184,49 +165,7 @@ class GramDisplay(Display):
             before,
             coefficients=sizes[rows],
             by=by,
-            centred=centred,
             n_points=n_points or len(targets),
-            class_names=class_names,
-        )
-        return display.plot(ax, **image)
-
-    @classmethod
-    def from_gram(
-        cls,
-        gram: npt.ArrayLike,
-        y: npt.ArrayLike,
-        before: npt.ArrayLike | None = None,
-        *,
-        centred: bool = True,
-        ax: Axes | None = None,
-        **image: Any,
-    ) -> Self:
-        """Draw matrices that are there already.
-
-        Parameters
-        ----------
-        gram, y, before, centred
-            As for the class. More than 400 points are thinned evenly.
-        ax : matplotlib Axes, optional
-            Where to draw; by default on a new figure.
-        **image
-            For matplotlib's ``imshow``.
-
-        Returns
-        -------
-        GramDisplay
-        """
-        whole = cls(gram, y, before)
-        rows = thinned(whole.order)
-        square = np.ix_(rows, rows)
-        earlier = None if whole.before is None else whole.before[square]
-        display = cls(
-            whole.gram[square],
-            whole.y[rows],
-            earlier,
-            by=whole.by,
-            centred=centred,
-            n_points=whole.n_points,
         )
         return display.plot(ax, **image)
 
@@ -237,10 +176,9 @@ class GramDisplay(Display):
 
     @property
     def similarities(self) -> list[tuple[float, float]]:
-        """The mean of what is drawn over pairs within a class, and over pairs between classes.
+        """The mean over pairs within a class, and between classes, of each matrix; nan for none.
 
-        One for each matrix, without its diagonal; nan where there are no such pairs. For
-        regression the classes are the quarters of the ordered targets.
+        For regression the classes are the quarters of the ordered targets.
         """
         return [_within_and_between(matrix, self._groups) for matrix in self._matrices]
 
@@ -264,7 +202,7 @@ class GramDisplay(Display):
     def _matrices(self) -> list[Array]:
         """What is drawn, the learned kernel last; the order is still that of y."""
         given = [self.gram] if self.before is None else [self.before, self.gram]
-        return [_centred(matrix) for matrix in given] if self.centred else given
+        return [K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean() for K in given]
 
     def _draw(self, style: dict[str, Any]) -> None:
         """Draw the matrices side by side."""
@@ -278,44 +216,33 @@ class GramDisplay(Display):
             left = number * (1.0 + GAP) * m - 0.5
             extent = (left, left + m, m - 0.5, -0.5)
             self.images_.append(ax.imshow(matrix[np.ix_(order, order)], extent=extent, **look))
-            self._label(left, f"{name}{self._told(number)}")
+            within, between = self.similarities[number]
+            means = f"\nmean within {within:.2g}, between {between:.2g}".replace("-", "−")
+            known = self.by == "class" and np.isfinite([within, between]).all()
+            self._label(left, f"{name}{means if known else ''}")
         ax.set(xlim=(-0.5, left + m), ylim=(m - 0.5, -0.5), aspect="equal", xticks=[])
         ax.spines[:].set_visible(False)
         self._mark_order()
-        self.colorbar_ = self._draw_colorbar()
-
-    def _told(self, number: int) -> str:
-        """Return what the pairs of one matrix have in common, for its title."""
-        within, between = self.similarities[number]
-        if self.by == "target" or not np.isfinite([within, between]).all():
-            return ""
-        return f"\nmean within {within:.2g}, between {between:.2g}".replace("-", "−")
+        self._draw_colorbar()
 
     def _label(self, left: float, title: str) -> None:
         """Frame a matrix, mark the borders of its classes and write its title above."""
         m = len(self.y)
-        ends = np.array([0, *self._borders, m] if self.by == "class" else [0, m])
+        ends = np.array([0, *marks(self.y[self.order], self.by)[0], m])
         look: dict[str, Any] = {"color": GREY, "linewidth": 0.9, "clip_on": False}
         self.ax_.hlines(ends - 0.5, left, left + m, **look)
         self.ax_.vlines(left + ends, -0.5, m - 0.5, **look)
         self.ax_.text(left + m / 2, -0.5 - 0.02 * m, title, ha="center", va="bottom", fontsize=9)
 
-    @property
-    def _borders(self) -> list[int]:
-        """How many points come before each class but the first."""
-        return [int(count) for count in np.cumsum(np.bincount(self._groups))[:-1]]
-
     def _mark_order(self) -> None:
         """Name the classes, or some targets, beside the first matrix; say what is drawn below."""
         m = len(self.y)
-        if self.by == "class":
-            places = class_marks([0, *self._borders], m)
-            assert self.class_names is not None
-            labels = self.class_names
-        else:
-            places, labels = target_marks(self.y[self.order])
-            self.ax_.set_ylabel("target")
-        kept = _apart(places, NEAREST_NAMES * m)
+        _, places, labels = marks(self.y[self.order], self.by)
+        self.ax_.set_ylabel("target" if self.by == "target" else "")
+        kept: list[int] = []
+        for number, place in enumerate(places):
+            if not kept or place - places[kept[-1]] >= NEAREST_NAMES * m:
+                kept.append(number)
         self.ax_.set_yticks(places[kept], [labels[k] for k in kept])
         self.ax_.tick_params(length=0)
         shown = f"all {m}" if m == self.n_points else f"{m} of {self.n_points}"
@@ -323,17 +250,156 @@ class GramDisplay(Display):
         order = "class, then |coefficient|" if within else self.by
         self.ax_.set_xlabel(f"{shown} points, ordered by {order}")
 
-    def _draw_colorbar(self) -> Any:
+    def _draw_colorbar(self) -> None:
         """Draw the scale, with arrows where entries lie beyond its ends."""
         image = self.images_[-1]
         low, high = image.get_clim()
         below = min(matrix.min() for matrix in self._matrices) < low
         above = max(matrix.max() for matrix in self._matrices) > high
         extend = {(0, 0): "neither", (1, 0): "min", (0, 1): "max", (1, 1): "both"}[below, above]
-        label = "k(x, x′), centred" if self.centred else "k(x, x′)"
-        return image.figure.colorbar(
-            image, ax=self.ax_, label=label, extend=extend, shrink=0.85, pad=0.02
-        )
+        look: dict[str, Any] = {"extend": extend, "shrink": 0.85, "pad": 0.02}
+        look["label"] = "k(x, x′), centred"
+        self.colorbar_ = image.figure.colorbar(image, ax=self.ax_, **look)
+
+
+class AdaptationDisplay(Display):
+    """F - 1 between support points, where the learned kernel is F times the base kernel.
+
+    Points are ordered by class, and within a class by abs(coefficient); for regression by target.
+    Positive entries are pairs that the learned kernel holds for more similar than the base kernel
+    does. Training points without a coefficient all have the same row of F, near 1, and are not
+    drawn. Where no entry is larger than 0.001 in size the title says that the kernel is hardly
+    adapted, and the colours stay pale: they end at 0.001 or beyond.
+
+    Parameters
+    ----------
+    change : array of shape (m, m)
+        F - 1 between the points drawn.
+    y : array of shape (m,)
+        Their labels or targets, in order.
+    n_support : int
+        Number of support points, of which m are drawn.
+    by : {"class", "target"}
+        What they are ordered by.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Once plotted.
+    image_ : matplotlib AxesImage
+        The heat map.
+    colorbar_ : matplotlib Colorbar
+    """
+
+    image_: Any
+    colorbar_: Any
+
+    def __init__(
+        self,
+        change: Array,
+        y: npt.NDArray[Any],
+        n_support: int,
+        by: str,
+    ) -> None:
+        self.change = change
+        self.y = y
+        self.n_support = n_support
+        self.by = by
+
+    @classmethod
+    def from_estimator(
+        cls, model: Any, X: Any, y: npt.ArrayLike, *, ax: Axes | None = None, **image: Any
+    ) -> Self:
+        """Draw the adaptation of a fitted estimator.
+
+        Parameters
+        ----------
+        model : fitted estimator
+            DANK or KNPL, of two classes or a regressor, or a pipeline that ends in one.
+        X, y : array-like
+            What it was fitted on.
+        ax : matplotlib Axes, optional
+            Where to draw; by default on a new figure.
+        **image
+            For matplotlib's ``imshow``.
+
+        Raises
+        ------
+        ValueError
+            For more than two classes, a model without an adaptive matrix, or points that are not
+            the training points.
+        """
+        machine, y = last_step(model), np.asarray(y)
+        summary_for("adaptation", machine, "an adaptive matrix", "DANKClassifier")
+        kernel = machine.kernel_
+        n = len(kernel.points)
+        if len(X) != n or y.shape != (n,):
+            raise ValueError(
+                f"expected the {n} training points and their labels, got X of {len(X)} rows "
+                f"and y of shape {y.shape}"
+            )
+        given = isinstance(kernel.base, Precomputed)
+        if not given and not np.allclose(inner_points(model, X), kernel.points):
+            raise ValueError("expected the X that the model was fitted on, got other points")
+        return cls.from_support(machine, y[kernel.support]).plot(ax, **image)
+
+    @classmethod
+    def from_support(cls, machine: Any, y: npt.ArrayLike) -> Self:
+        """Make a display from the labels or targets of the support points; nothing is drawn yet.
+
+        Parameters
+        ----------
+        machine : fitted estimator
+            DANK or KNPL, of two classes or a regressor.
+        y : array-like of shape (n_support,)
+            Of its ``support_vectors_``.
+
+        Raises
+        ------
+        ValueError
+            For a model without an adaptive matrix or without support points, or labels that it
+            does not know.
+        """
+        summary_for("adaptation", machine, "an adaptive matrix", "DANKClassifier")
+        kernel, targets = machine.kernel_, np.asarray(y)
+        if targets.shape != (len(kernel.support),) or not len(targets):
+            raise ValueError(
+                f"expected y of shape ({len(kernel.support)},), one for each of at least one "
+                f"support point, got {targets.shape}"
+            )
+        classes = machine.classes_ if is_classifier(machine) else None
+        if classes is not None and not np.isin(targets, classes).all():
+            raise ValueError(f"expected labels in {classes.tolist()}, got others in y")
+        by = "target" if classes is None else "class"
+        order = thinned(in_order(targets, kernel.beta[kernel.support], by))
+        rows = kernel.support[order]
+        return cls(kernel.change_between(rows, rows), targets[order], len(targets), by)
+
+    @property
+    def hardly_adapted(self) -> bool:
+        """Whether all entries of F - 1 lie within 0.001 of zero."""
+        return bool(np.abs(self.change).max(initial=0.0) <= HARDLY)
+
+    def _draw(self, style: dict[str, Any]) -> None:
+        """Draw the heat map, in colours that diverge from white at F = 1."""
+        ax = self.ax_
+        limit = max(float(np.abs(self.change).max()), HARDLY)
+        look = {"cmap": "RdBu_r", "vmin": -limit, "vmax": limit, **style}
+        self.image_ = ax.imshow(self.change, **look)
+        self.colorbar_ = self.image_.figure.colorbar(self.image_, ax=ax, label="F − 1")
+        borders, places, names = marks(self.y, self.by)
+        for border in borders:
+            ax.axhline(border - 0.5, color=GREY, linewidth=0.8)
+            ax.axvline(border - 0.5, color=GREY, linewidth=0.8)
+        ax.set_xticks(places, names)
+        ax.set_yticks(places, names)
+        ax.tick_params(length=0)
+        ax.set_xlabel("target" if self.by == "target" else "class, then |coefficient|")
+        m = len(self.change)
+        shown = f"all {m}" if m == self.n_support else f"{m} of {self.n_support}"
+        largest = float(np.abs(self.change).max())
+        note = f"\nhardly adapted: |F − 1| ≤ {largest:.1g}" if self.hardly_adapted else ""
+        ax.set_title(f"Adaptation, {shown} support points{note}")
 
 
 def _kernel_points(model: Any, base: Kernel | None, X: Any) -> Array:
@@ -362,24 +428,12 @@ def _coefficient_sizes(machine: Any, points: Array) -> Array:
     return np.array([known.get(point.tobytes(), 0.0) for point in points + 0.0], dtype=np.float64)
 
 
-def _checked(name: str, matrix: npt.ArrayLike, m: int | None = None) -> Array:
-    """Return a square matrix of numbers, of order m if that is known."""
+def _square(name: str, matrix: npt.ArrayLike, m: int) -> Array:
+    """Return a square matrix of numbers, of order m."""
     checked = check_points(matrix, name)
-    n_rows, n_columns = checked.shape
-    if n_rows != n_columns or not checked.size or m not in (None, n_rows):
-        size = "m, m" if m is None else f"{m}, {m}"
-        raise ValueError(f"expected {name} of shape ({size}), got {checked.shape}")
+    if checked.shape != (m, m) or not m:
+        raise ValueError(f"expected {name} of shape ({m}, {m}), got {checked.shape}")
     return checked
-
-
-def _fractional(y: npt.NDArray[Any]) -> bool:
-    """Return whether there are numbers in y that are not integers."""
-    return y.dtype.kind == "f" and bool((y != np.floor(y)).any())
-
-
-def _centred(gram: Array) -> Array:
-    """Return the Gram matrix of the points minus their mean."""
-    return np.asarray(gram - gram.mean(axis=0) - gram.mean(axis=1)[:, None] + gram.mean())
 
 
 def _variance(gram: Array) -> float:
@@ -388,15 +442,12 @@ def _variance(gram: Array) -> float:
 
 
 def _within_and_between(gram: Array, groups: Indices) -> tuple[float, float]:
-    """Return the means of the entries off the diagonal in one group, and in two."""
+    """Return the means of the entries off the diagonal in one group, and in two; nan for none."""
     same = groups[:, None] == groups
     between = ~same
     np.fill_diagonal(same, False)
-    return _mean(gram[same]), _mean(gram[between])
-
-
-def _mean(entries: Array) -> float:
-    return float(entries.mean()) if entries.size else np.nan
+    means = [float(gram[e].mean()) if e.any() else np.nan for e in (same, between)]
+    return means[0], means[1]
 
 
 def _colours(matrices: list[Array]) -> dict[str, Any]:
@@ -408,12 +459,3 @@ def _colours(matrices: list[Array]) -> dict[str, Any]:
         return {"cmap": "viridis", "vmin": min(low, high), "vmax": high}
     limit = max(-low, high)
     return {"cmap": "RdBu_r", "vmin": -limit, "vmax": limit}
-
-
-def _apart(places: Array, least: float) -> list[int]:
-    """Return the numbers of places, in order, that keep their distance from the one before."""
-    kept: list[int] = []
-    for number, place in enumerate(places):
-        if not kept or place - places[kept[-1]] >= least:
-            kept.append(number)
-    return kept

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from pliant.core.validation import check_integer, check_share, check_targets, check_vector
+from pliant.core.validation import (
+    check_integer,
+    check_points,
+    check_share,
+    check_targets,
+    check_vector,
+)
 from pliant.plots._common import BLUE, GREY, VERMILION, Display, last_step, thinned, transformed
 
 if TYPE_CHECKING:
@@ -70,13 +76,9 @@ class IntervalDisplay(Display):
             raise ValueError("expected at least one sample, got none")
         self.y = check_vector("y", y, n)
         self.predicted = check_vector("predicted", predicted, n)
-        self.intervals = np.asarray(intervals, dtype=np.float64)
-        if self.intervals.shape != (n, 2):
+        self.intervals = check_points(intervals, "intervals", 2)
+        if len(self.intervals) != n:
             raise ValueError(f"expected intervals of shape ({n}, 2), got {self.intervals.shape}")
-        finite = np.isfinite(self.intervals).all(axis=1)
-        if not finite.all():
-            row = int(np.argmin(finite))
-            raise ValueError(f"expected finite intervals, got {self.intervals[row]} at {row}")
         self.coverage = check_share("coverage", coverage)
         self.n_points = check_integer("n_points", n_points, least=1)
 
@@ -126,10 +128,6 @@ class IntervalDisplay(Display):
         **style
             For matplotlib's ``vlines``.
 
-        Returns
-        -------
-        IntervalDisplay
-
         Raises
         ------
         ValueError
@@ -142,7 +140,10 @@ class IntervalDisplay(Display):
                 "expected a model with prediction intervals, such as LABRBFRegressor, got "
                 f"{type(estimator).__name__}"
             )
-        column = _column(output, estimator.n_outputs_)
+        count = estimator.n_outputs_
+        if (output is None and count > 1) or output not in (None, *range(count)):
+            raise ValueError(f"expected output from 0 to {count - 1}, got {output!r}")
+        column = output or 0
         points, targets = transformed(model, X), check_targets(y)
         ends = estimator.predict_interval(points, coverage)
         if targets.shape != ends.shape[:-1]:
@@ -176,12 +177,3 @@ class IntervalDisplay(Display):
         share = f"{self.inside.mean():.0%} of {len(self.y)} targets inside"
         self.ax_.set_title(f"{100 * self.coverage:g} % intervals: {share}")
         self.ax_.legend(frameon=False, fontsize="small")
-
-
-def _column(output: Any, n_outputs: int) -> int:
-    """Return the position of the output that is drawn."""
-    if output is None and n_outputs == 1:
-        return 0
-    if output is None or check_integer("output", output, least=0) >= n_outputs:
-        raise ValueError(f"expected output from 0 to {n_outputs - 1}, got {output!r}")
-    return int(output)

@@ -12,7 +12,6 @@ from pliant.core.typing import Array
 from pliant.core.validation import check_integer, check_points, check_vector
 from pliant.kernels import Kernel
 from pliant.plots._common import Display, feature_labels, inner_points, last_step, summary_for, text
-from pliant.plots._plane import grid_points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -81,10 +80,7 @@ class TessellationDisplay(Display):
     ) -> None:
         self.horizontal = np.asarray(horizontal, dtype=np.float64)
         self.vertical = np.asarray(vertical, dtype=np.float64)
-        self.values = check_points(values, "values")
-        shape = len(self.vertical), len(self.horizontal)
-        if self.values.shape != shape:
-            raise ValueError(f"expected values of shape {shape}, got {self.values.shape}")
+        self.values = check_points(values, "values", len(self.horizontal))
         self.point = point
         self.names = names
 
@@ -124,10 +120,6 @@ class TessellationDisplay(Display):
         **surface
             For matplotlib's ``contourf``.
 
-        Returns
-        -------
-        TessellationDisplay
-
         Raises
         ------
         ValueError
@@ -142,7 +134,9 @@ class TessellationDisplay(Display):
         z = np.median(points, axis=0) if point is None else check_vector("point", point, d)
         resolution = check_integer("grid_resolution", grid_resolution, least=2)
         ends = np.linspace(points.min(axis=0), points.max(axis=0), resolution)
-        chosen = _changing(kernel, points, z) if features is None else _checked(features, d)
+        chosen = _changing(kernel, points, z) if features is None else tuple(features)
+        if len(chosen) not in (1, 2) or len(set(chosen) & set(range(d))) < len(chosen):
+            raise ValueError(f"expected 1 or 2 different features of 0 to {d - 1}, got {chosen}")
         if len(chosen) == 1:
             (f,) = chosen
             line = np.repeat(z[None, :], resolution, axis=0)
@@ -152,7 +146,8 @@ class TessellationDisplay(Display):
         else:
             f, g = chosen
             grid = np.repeat(z[None, :], resolution**2, axis=0)
-            grid[:, [f, g]] = grid_points(ends[:, f], ends[:, g])
+            plane = np.meshgrid(ends[:, f], ends[:, g])
+            grid[:, [f, g]] = np.stack(plane, axis=-1).reshape(-1, 2)
             values = kernel(grid, z[None, :]).reshape(resolution, resolution)
             names = text(labels[f]), text(labels[g])
             display = cls(ends[:, f], ends[:, g], values, (float(z[f]), float(z[g])), names)
@@ -179,14 +174,6 @@ class TessellationDisplay(Display):
             ax.annotate("z", (x, y), (6, 6), textcoords="offset points", path_effects=halo)
         ax.set(xlabel=self.names[0], ylabel=self.names[1])
         ax.set_title("Learned kernel k(x, z)" + ("" if self.point is None else " around z"))
-
-
-def _checked(features: Sequence[int], d: int) -> tuple[int, ...]:
-    """Return one or two different features out of d."""
-    chosen = tuple(check_integer("features", feature, least=0) for feature in features)
-    if len(chosen) not in (1, 2) or len(set(chosen)) < len(chosen) or max(chosen) >= d:
-        raise ValueError(f"expected one or two different features of 0 to {d - 1}, got {chosen}")
-    return chosen
 
 
 def _changing(kernel: Kernel, points: Array, z: Array) -> tuple[int, ...]:

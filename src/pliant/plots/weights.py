@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from pliant.core.summary import KernelWeights, summarize
+from pliant.core.summary import summarize
 from pliant.core.text import count
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_integer, check_points, check_vector
@@ -18,6 +18,7 @@ from pliant.plots._common import (
     PURPLE,
     VERMILION,
     Display,
+    feature_labels,
     last_step,
     text,
 )
@@ -42,9 +43,8 @@ class WeightsDisplay(Display):
     """The learned weights of kernels.
 
     Bars show the weights that are not zero, the largest first; the number of the others is stated
-    below. With several sets, one for each pair of classes, a bar is their mean, and each dot is the
-    weight for one pair. Error bars are standard deviations. With `Cs`, the weights are drawn as
-    lines over C instead.
+    below. With several sets, one for each pair of classes, a bar is their mean. With `Cs`, the
+    weights are drawn as lines over C instead.
 
     Parameters
     ----------
@@ -52,8 +52,6 @@ class WeightsDisplay(Display):
         Such as ``weights_``; one set for each pair of classes, or for each C.
     kernel_names : sequence of n_kernels str, optional
         By default ``kernel 0`` and so on.
-    spread : array-like of shape (n_kernels,), optional
-        Standard deviations of the weights.
     Cs : array-like of shape (n_sets,), optional
         > 0 and different: the values of C that the sets belong to.
 
@@ -62,9 +60,7 @@ class WeightsDisplay(Display):
     ax_ : matplotlib Axes
         Once plotted.
     bars_ : matplotlib BarContainer or None
-        The bars, the largest weight first; ``bars_.errorbar`` has the error bars.
-    points_ : matplotlib PathCollection or None
-        The weights for single pairs of classes.
+        The bars, the largest weight first.
     lines_ : list of matplotlib Line2D
         The path of each kernel that is drawn; empty for bars.
 
@@ -77,24 +73,28 @@ class WeightsDisplay(Display):
     """
 
     bars_: Any
-    points_: Any
     lines_: list[Any]
+    most_kernels: int | None = None
 
     def __init__(
         self,
         weights: npt.ArrayLike,
         kernel_names: Sequence[str] | None = None,
         *,
-        spread: npt.ArrayLike | None = None,
         Cs: npt.ArrayLike | None = None,
     ) -> None:
         self.weights = check_points(np.atleast_2d(np.asarray(weights, np.float64)), "weights")
         n_sets, n_kernels = self.weights.shape
         if not self.weights.size:
             raise ValueError(f"expected weights of one kernel or more, got shape {(n_sets, 0)}")
-        self.kernel_names = _names(kernel_names, n_kernels)
-        self.spread = None if spread is None else check_vector("spread", spread, n_kernels)
-        self.Cs = None if Cs is None else _penalties(Cs, n_sets)
+        if kernel_names is None:
+            kernel_names = [f"kernel {m}" for m in range(n_kernels)]
+        if len(kernel_names) != n_kernels:
+            raise ValueError(f"expected {n_kernels} kernel_names, got {len(kernel_names)}")
+        self.kernel_names = [str(name) for name in kernel_names]
+        self.Cs = None if Cs is None else check_vector("Cs", Cs, n_sets)
+        if self.Cs is not None and not ((self.Cs > 0).all() and len(set(self.Cs)) == n_sets):
+            raise ValueError(f"expected different Cs > 0, got {self.Cs.tolist()}")
 
     @classmethod
     def from_estimator(
@@ -112,8 +112,8 @@ class WeightsDisplay(Display):
         Parameters
         ----------
         model : fitted estimator
-            `MKLClassifier` or `MKLRegressor`, or a
-            pipeline that ends in one.
+            `MKLClassifier` or another estimator of multiple kernel learning, or a pipeline that
+            ends in one.
         kernel_names : sequence of str, optional
             Names of the kernels; by default those of the model.
         feature_names : sequence of str, optional
@@ -126,18 +126,14 @@ class WeightsDisplay(Display):
         **style
             For matplotlib's ``barh``.
 
-        Returns
-        -------
-        WeightsDisplay
-
         Raises
         ------
         ValueError
             For a model without weights of kernels, or names that are too few or too many.
         """
-        learned, names = _learned(model, kernel_names, feature_names)
-        display = cls(learned.weights, names, spread=learned.spread)
-        return display.plot(ax, most_kernels=most_kernels, **style)
+        display = cls(*_learned(model, kernel_names, feature_names))
+        display.most_kernels = most_kernels
+        return display.plot(ax, **style)
 
     @classmethod
     def from_path(
@@ -169,29 +165,21 @@ class WeightsDisplay(Display):
         **style
             For matplotlib's ``plot``.
 
-        Returns
-        -------
-        WeightsDisplay
-
         Raises
         ------
         ValueError
             For no model, or models without weights of the same number of kernels.
         """
-        models = list(models)
-        if not models:
-            raise ValueError("expected at least one model, got none")
         learned = [_learned(model, kernel_names, feature_names) for model in models]
-        counts = sorted({each.weights.shape[1] for each, _ in learned})
-        if len(counts) > 1:
-            raise ValueError(
-                f"expected models of the same kernels, got {counts[0]} kernels and {counts[-1]}"
-            )
-        weights = np.array([each.weights.mean(axis=0) for each, _ in learned])
+        counts = {weights.shape[1] for weights, _ in learned}
+        if len(counts) != 1:
+            raise ValueError(f"expected models of the same kernels, got {sorted(counts)} kernels")
+        weights = [sets.mean(axis=0) for sets, _ in learned]
         if Cs is None:
             Cs = [last_step(model).C for model in models]
         display = cls(weights, learned[0][1], Cs=Cs)
-        return display.plot(ax, most_kernels=most_kernels, **style)
+        display.most_kernels = most_kernels
+        return display.plot(ax, **style)
 
     @property
     def order(self) -> Indices:
@@ -204,29 +192,13 @@ class WeightsDisplay(Display):
             return np.asarray(np.abs(self.weights.mean(axis=0)))
         return np.asarray(np.abs(self.weights).max(axis=0))
 
-    def plot(
-        self, ax: Axes | None = None, *, most_kernels: int | None = None, **style: Any
-    ) -> Self:
-        """Draw the bars, or the lines over `Cs`.
-
-        Parameters
-        ----------
-        ax, most_kernels, **style
-            As for ``from_estimator`` or ``from_path``, with the same defaults.
-
-        Returns
-        -------
-        self
-        """
-        if most_kernels is None:
-            most_kernels = MOST_BARS if self.Cs is None else MOST_LINES
-        self._most = check_integer("most_kernels", most_kernels, least=1)
-        return super().plot(ax, **style)
-
     @property
     def _shown(self) -> Indices:
         """The kernels that are drawn."""
-        first = self.order[: self._most]
+        most = MOST_BARS if self.Cs is None else MOST_LINES
+        if self.most_kernels is not None:
+            most = check_integer("most_kernels", self.most_kernels, least=1)
+        first = self.order[:most]
         return first[(self._sizes[first] > 0) | (first == first[0])]
 
     @property
@@ -234,7 +206,7 @@ class WeightsDisplay(Display):
         return (7.2, 1.4 + 0.27 * len(self._shown)) if self.Cs is None else (8.4, 4.2)
 
     def _draw(self, style: dict[str, Any]) -> None:
-        self.bars_, self.points_, self.lines_ = None, None, []
+        self.bars_, self.lines_ = None, []
         if self.Cs is None:
             self._draw_bars(self._shown, style)
         else:
@@ -242,23 +214,17 @@ class WeightsDisplay(Display):
         self.ax_.set_title("Weights of kernels" + ("" if self.Cs is None else " over C"))
 
     def _draw_bars(self, shown: Indices, style: dict[str, Any]) -> None:
-        """Draw a bar for each kernel, and a dot for each pair of classes."""
+        """Draw a bar for each kernel, the largest on top."""
         ax, places, sets = self.ax_, np.arange(len(shown)), self.weights[:, shown]
-        known = {} if self.spread is None else {"xerr": self.spread[shown]}
-        look = {"color": BLUE, "ecolor": "black", "capsize": 2.0, **known, **style}
-        self.bars_ = ax.barh(places, sets.mean(axis=0), **look)
-        label = "weight"
-        if len(sets) > 1:
-            label = f"weight; dots: {count(len(sets), 'pair')} of classes"
-            rows = np.broadcast_to(places, sets.shape)
-            self.points_ = ax.scatter(sets, rows, s=12, color="black", alpha=0.6, zorder=3)
+        self.bars_ = ax.barh(places, sets.mean(axis=0), **{"color": BLUE, **style})
+        several = f", mean over {count(len(sets), 'pair')} of classes" if len(sets) > 1 else ""
         ax.set_yticks(places, [text(self.kernel_names[m], LONGEST_NAME) for m in shown])
         ax.set_ylim(len(shown) - 0.4, -0.6)
         if (sets < 0).any():
             ax.axvline(0.0, color="black", linewidth=0.8)
         else:
             ax.set_xlim(left=0.0)
-        ax.set_xlabel(self._noted(label, shown))
+        ax.set_xlabel(self._noted(f"weight{several}", shown))
 
     def _draw_lines(self, shown: Indices, Cs: Array, style: dict[str, Any]) -> None:
         """Draw the weight of each kernel over C."""
@@ -296,7 +262,7 @@ class WeightsDisplay(Display):
 
 def _learned(
     model: Any, kernel_names: Sequence[str] | None, feature_names: Sequence[str] | None
-) -> tuple[KernelWeights, Sequence[str]]:
+) -> tuple[Array, Sequence[str]]:
     """Return the weights of a fitted model, and the names of its kernels."""
     estimator = last_step(model)
     learned = summarize(estimator).weights
@@ -305,30 +271,9 @@ def _learned(
             "expected a model that learns the weights of kernels, such as MKLClassifier, got "
             f"{type(estimator).__name__}"
         )
-    d = estimator.n_features_in_
-    if feature_names is not None and len(feature_names) != d:
-        raise ValueError(f"expected {d} feature_names, got {len(feature_names)}")
-    if kernel_names is not None:
-        return learned, kernel_names
     if feature_names is None:
         feature_names = getattr(estimator, "feature_names_in_", None)
-    return learned, learned.names(feature_names)
-
-
-def _names(kernel_names: Sequence[str] | None, n_kernels: int) -> list[str]:
-    """Return names of the kernels: the given ones, if there is one for each, or numbers."""
-    if kernel_names is None:
-        return [f"kernel {m}" for m in range(n_kernels)]
-    if len(kernel_names) != n_kernels:
-        raise ValueError(f"expected {n_kernels} kernel_names, got {len(kernel_names)}")
-    return [str(name) for name in kernel_names]
-
-
-def _penalties(Cs: npt.ArrayLike, n_sets: int) -> Array:
-    """Return values of C, if there is one for each set, all > 0 and different."""
-    values = np.asarray(Cs, dtype=np.float64)
-    if values.shape != (n_sets,):
-        raise ValueError(f"expected Cs of shape ({n_sets},), got {values.shape}")
-    if not (values > 0).all() or len(np.unique(values)) < n_sets:
-        raise ValueError(f"expected different Cs > 0, got {values.tolist()}")
-    return values
+    else:
+        feature_names = feature_labels(feature_names, estimator, estimator.n_features_in_)
+    names = learned.names(feature_names) if kernel_names is None else kernel_names
+    return learned.weights, names

@@ -14,7 +14,7 @@ from pliant.comparison.report.view import View, heading
 from pliant.comparison.stats.across import Across, across
 from pliant.comparison.stats.standings import Standing
 from pliant.core.text import MISSING, fixed, known, p_value
-from pliant.plots.rank_layout import RankLayout, rank_layout
+from pliant.plots.critical_difference import RankLayout, rank_layout
 
 WIDTH, EDGE, LINE, BAR = 860.0, 210.0, 22.0, 12.0
 """Width of the diagram, room for names on either side, the height of a name and of a bar."""

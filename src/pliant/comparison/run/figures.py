@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.inspection import DecisionBoundaryDisplay
 from sklearn.pipeline import Pipeline
 
 from pliant.comparison.record import Picture
@@ -22,7 +23,6 @@ from pliant.core.typing import Array
 from pliant.plots import (
     AdaptationDisplay,
     BandwidthDisplay,
-    BoundaryDisplay,
     ConvergenceDisplay,
     GramDisplay,
     IntervalDisplay,
@@ -30,6 +30,7 @@ from pliant.plots import (
     TessellationDisplay,
     WeightsDisplay,
 )
+from pliant.plots._common import BLUE, VERMILION, class_label, text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -118,7 +119,7 @@ def planned(view: ModelView) -> list[Callable[[], Picture]]:
         _intervals: "intervals" in drawings
         and view.X_test is not None
         and isinstance(view.model, Pipeline),  # else they are not in the units of the target
-        _boundary: view.two_classes and (view.X.shape[1] == 2 or (bool(drawings) and seen >= 2)),
+        _boundary: view.two_classes and (_own_plane(view) or (bool(drawings) and seen == 2)),
         _convergence: "convergence" in drawings,
     }
     return [partial(draw, view, each) for each, present in has.items() if present]
@@ -241,23 +242,30 @@ def _intervals(view: ModelView, ax: Any) -> tuple[str, str]:
     return title, alt
 
 
+def _own_plane(view: ModelView) -> bool:
+    """Return whether the table itself has two columns of numbers."""
+    return view.X.shape[1] == 2 and bool(np.isfinite(view.X).all()) and not view.note
+
+
 def _boundary(view: ModelView, ax: Any) -> tuple[str, str]:
     model, points, names = view.estimator, view.points, view.names
-    if view.X.shape[1] == 2 and np.isfinite(view.X).all() and not view.note:
+    if _own_plane(view):
         model, points, names = view.model, view.X, view.own_names
-    display = BoundaryDisplay.from_estimator(
-        model,
-        points,
-        view.y,
-        feature_names=names,
-        grid_resolution=_resolution(view.summary),
-        ax=ax,
-    )
-    decision = next(iter(display.decisions.values()))
+    looks: dict[str, Any] = {"levels": [-0.5, 0.5, 1.5], "colors": [VERMILION, BLUE], "alpha": 0.15}
+    display = DecisionBoundaryDisplay.from_estimator(
+        model, points, response_method="predict", grid_resolution=_resolution(view.summary),
+        ax=ax, **looks,
+    )  # fmt: skip
+    for label, color, marker in zip(view.estimator.classes_, (VERMILION, BLUE), "o^", strict=True):
+        own = points[view.y == label]
+        name = class_label(label)
+        ax.scatter(own[:, 0], own[:, 1], 16, color, marker=marker, label=name, linewidths=0)
+    ax.set(xlabel=text(names[0]), ylabel=text(names[1]))
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False, fontsize=8)
     alt = (
-        f"Decision boundary over {display.names[0]} and {display.names[1]}, with "
-        f"{len(view.y)} of {view.n} training points; {np.mean(decision > 0):.0%} of the "
-        f"area belong to class {view.estimator.classes_[1]}"
+        f"Decision boundary over {names[0]} and {names[1]}, with {len(view.y)} of {view.n} "
+        f"training points; {np.mean(display.response == 1):.0%} of the area belong to class "
+        f"{view.estimator.classes_[1]}"
     )
     return "Decision boundary", alt
 

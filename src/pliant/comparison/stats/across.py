@@ -28,7 +28,7 @@ from pliant.comparison.stats.ranks import (
 from pliant.comparison.stats.standings import Standing, reference_of
 from pliant.core.text import listed, p_equals
 from pliant.core.typing import Array
-from pliant.plots.rank_layout import joined
+from pliant.plots.critical_difference import joined
 
 WILCOXON = "Wilcoxon's signed-rank test"
 SIGN_TEST = "the sign test"

@@ -1,4 +1,4 @@
-"""What the estimators of TKL and GKL share: a support vector machine (SVM) that learns its kernel.
+"""The base of the estimators of TKL and GKL: a support vector machine (SVM) that learns its kernel.
 
 The kernel is linear in a positive semi-definite matrix P, which `BaseGKL` learns. TKL is the case
 of tessellated kernels.
@@ -6,12 +6,14 @@ of tessellated kernels.
 
 from __future__ import annotations
 
+import math
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from inspect import cleandoc
 from math import comb
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -23,13 +25,10 @@ from pliant.core.summary import Convergence
 from pliant.core.typing import Array, Callback, Indices, Mask
 from pliant.core.validation import (
     Constraint,
-    automatic,
     check_points,
     check_random_state,
     check_real,
-    integer,
     one_of,
-    optional,
     real_number,
     stack_level,
 )
@@ -43,34 +42,93 @@ from pliant.methods.tessellated.generalized_kernel import (
     blended,
     check_shape_size,
 )
-from pliant.methods.tessellated.integrals import IntegralTable
-from pliant.methods.tessellated.parts import PartTasks, solve_parts
-from pliant.methods.tessellated.problem import KernelLearning
-from pliant.methods.tessellated.solvers import (
-    fixed_shape,
-    frank_wolfe,
-    hybrid,
-    interior,
-    low_rank,
-    primal_dual,
-)
-from pliant.methods.tessellated.solvers.search import Saddle
-
-SOLVERS: dict[str, Callable[..., Result[Saddle]]] = {
-    "lowrank": low_rank.solve,
-    "frank-wolfe": frank_wolfe.solve,
-    "apd": primal_dual.solve,
-    "hybrid": hybrid.solve,
-}
+from pliant.methods.tessellated.parts import solve_parts
+from pliant.methods.tessellated.problem import IntegralTable, KernelLearning
+from pliant.methods.tessellated.solvers import interior, low_rank
+from pliant.methods.tessellated.solvers.search import Saddle, solve_given
 
 MANY_SAMPLES, START_SAMPLES = 2000, 1000
-"""With more samples than the first, "lowrank" starts from the P of as many as the second."""
+"""With more samples than the first, a search starts from the P of as many as the second."""
 
 SUBSET = 2000
 """Number of samples on which P is learned where the Gram matrix of all does not fit."""
 
 START_TOL = 1e-2
 """Relative gap to which a start is learned."""
+
+PARAMETERS = """
+floor : float, default=0.0
+    Least eigenvalue of P, 0 <= floor < 1, where the mean of the eigenvalues is 1. With any
+    floor > 0 the kernel of TKL is universal (Theorem 15 of [1]_); without, P has a low rank.
+tol : float, default=1e-3
+    Certified gap at which a fit stops, relative to the objective, > 0.
+max_iter : int, default=500
+    Largest number of support vector machines to solve on one set of samples (those of a start are
+    a set of their own); -1 for no limit. If the gap is still larger than ``tol``, a
+    ConvergenceWarning reports it; the model is usable, and ``dual_gap_`` bounds what is missing.
+cache_mb : float, default=2000
+    Memory for a Gram matrix, > 0, in units of 2^20 bytes. If it needs more, its rows are computed
+    on demand, and P is learned on 2000 random samples, with C increased so that they represent
+    all; then a support vector machine is solved on all samples, and its gap certified on all.
+dtype : {"float64", "float32"}, default="float64"
+    Precision of Gram matrices. float32 halves the memory. The bounds are those of the unrounded
+    kernel in any case; where rounding leaves the gap open (large C, many samples), a warning
+    reports it.
+random_state : int, RandomState or None, default=None
+    Draws the samples on which P, or a start, is learned where there are more than 2000, and the
+    first centres of k-means.
+verbose : bool, default=False
+    Whether to print a line about the progress of the fit every two seconds, to standard error.
+"""
+"""Documentation of the parameters that all estimators have, besides C."""
+
+ATTRIBUTES = """
+shape_matrix_ : array of shape (n_P, n_P)
+    P, of trace n_P.
+shape_factor_ : array of shape (n_P, rank_)
+    F, with orthogonal columns, P = F F'.
+rank_ : int
+    The rank of P, usually small; n_P with a ``floor``.
+support_ : array of shape (n_support,)
+    Indices of the training samples with beta != 0.
+support_vectors_ : array of shape (n_support, n_features)
+    These samples.
+objective_ : float
+    The primal objective of the support vector machine at P, an upper bound of the optimum; for
+    regression in units of the scaled target, as the two that follow.
+lower_bound_ : float
+    A lower bound of the optimum over all P.
+dual_gap_ : float
+    Their difference.
+objective_history_, gap_history_ : arrays
+    Upper bound and gap after each support vector machine on all samples.
+n_svm_solves_, n_iter_ : int
+    Number of support vector machines solved, on whichever samples, where each step of an
+    interior-point method counts as one; an array with one number per pair for more than two
+    classes.
+n_features_in_ : int
+    Number of features seen during fit.
+"""
+"""Documentation of the fitted attributes that all estimators have."""
+
+REFERENCES = """
+.. [1] A. Talitckii, B. Colbert, M. M. Peet. Efficient Convex Algorithms for Universal Kernel
+   Learning. arXiv:2304.07472 (2024).
+"""
+
+Class = TypeVar("Class", bound=type)
+
+
+def documented(**texts: str) -> Callable[[Class], Class]:
+    """Fill in texts for the %(names)s of a class's docstring, besides those that all share."""
+    shared = {"parameters": PARAMETERS, "attributes": ATTRIBUTES, "references": REFERENCES}
+    filled = {name: cleandoc(text) for name, text in {**shared, **texts}.items()}
+
+    def decorated(cls: Class) -> Class:
+        cls.__doc__ = cleandoc(cls.__doc__ or "") % filled
+        return cls
+
+    return decorated
 
 
 def _check_seed(name: str, value: Any) -> None:
@@ -91,36 +149,29 @@ def _check_floor(name: str, value: Any) -> None:
         )
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BaseGKL(BaseSVM):
     """A support vector machine that learns the matrix P of its kernel."""
+
+    C: float = 1.0
+    floor: float = 0.0
+    tol: float = 1e-3
+    max_iter: int = 500
+    cache_mb: float = 2000.0
+    dtype: str = "float64"
+    random_state: Any = None
+    verbose: bool = False
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **BaseSVM._constraints,
         "floor": _check_floor,
-        "solver": one_of(SOLVERS),
         "dtype": one_of(("float32", "float64")),
         "cache_mb": real_number(above=0),
-        "prox": automatic(real_number(least=0)),
-        "subsample": optional(integer(least=2)),
         "random_state": _check_seed,
     }
-    _finite = ("objective_", "lower_bound_", "dual_gap_", "objective_history_", "gap_history_")
-
-    floor: float
-    solver: str
-    prox: float | str
-    subsample: int | None
-    cache_mb: float
-    dtype: str
-    random_state: Any
-
-    partition: str | None = None
-    """How samples are divided; of TKL only, with the two that follow."""
-
-    n_parts: int | str
-    n_jobs: int | None
-
-    intercept_: Any
+    _finite: ClassVar[tuple[str, ...]] = (
+        "objective_", "lower_bound_", "dual_gap_", "objective_history_", "gap_history_",
+    )  # fmt: skip
 
     @abstractmethod
     def _kernel_to_learn(self, X: Array) -> Kernel:
@@ -128,7 +179,7 @@ class BaseGKL(BaseSVM):
 
     def _common(self, X: Array, used: Mask) -> tuple[Kernel, Any, bool]:
         kernel = self._kernel_to_learn(X[used])
-        check_shape_size(unscaled(kernel).shape_size_on(X[:1]), X.shape[1])
+        check_shape_size(unscaled(kernel).shape_size(X.shape[1]), X.shape[1])
         return kernel, self._table(kernel, X), True
 
     def _table(self, kernel: Kernel, X: Array) -> IntegralTable | None:
@@ -141,13 +192,12 @@ class BaseGKL(BaseSVM):
 
     def _learn(self, task: Task, start: WarmStart | None, callback: Callback) -> Array:
         problem = self._problem(task)
-        if self.partition is not None:
+        if getattr(self, "partition", None) is not None:  # of TKL
             return self._learn_in_parts(task, problem, callback)
-        count = self.subsample or (len(task.target) if problem.fits else SUBSET)
-        if count >= len(task.target):
+        if problem.fits or len(task.target) <= SUBSET:
             result = self._learn_on_all(task, problem, callback)
         else:
-            result = self._learn_on_some(task, problem, count, callback)
+            result = self._learn_on_some(task, problem, callback)
         return self._store(task, result)
 
     def _problem(self, task: Task) -> KernelLearning:
@@ -163,21 +213,19 @@ class BaseGKL(BaseSVM):
     def _learn_on_all(self, task: Task, problem: KernelLearning, callback: Any) -> Result[Saddle]:
         """Learn P on all samples; where they are many, start from the P of some of them."""
         start, before, tol = None, 0, float(self.tol)
-        if self.solver == "lowrank" and len(task.target) == 2:
+        if len(task.target) == 2:
             # All feasible w are multiples of (1, -1): the best P for one is the best for all.
             best = problem.oracle(np.array([1.0, -1.0]), 0.0).vectors
-            result = fixed_shape.solve(problem, best, tol=tol, callback=callback)
-            result = _exact(problem, result, tol)
+            result = _exact(problem, solve_given(problem, best, tol=tol, callback=callback), tol)
             self._warn_if_open(result, result.status.advice)
             return result
-        few = len(task.target) <= interior.FEW_SAMPLES
-        if few and self.solver == "lowrank" and self.prox == "auto":
+        if len(task.target) <= interior.FEW_SAMPLES:
             small = interior.solve(problem, tol=tol, max_iter=self.max_iter, callback=callback)
             if small is not None and small.status is not Status.IDLE:
                 self._warn_if_open(small, small.status.advice)
                 return small
             before = 0 if small is None else small.n_iter
-        if self.solver == "lowrank" and len(task.target) > MANY_SAMPLES:
+        if len(task.target) > MANY_SAMPLES:
             part = self._problem(self._part(task, START_SAMPLES))
             first = self._solve(part, callback, tol=max(START_TOL, tol))
             start, before = first.x, before + first.n_iter
@@ -186,26 +234,24 @@ class BaseGKL(BaseSVM):
         self._warn_if_open(result, result.status.advice)
         return result
 
-    def _learn_on_some(
-        self, task: Task, problem: KernelLearning, count: int, callback: Any
-    ) -> Result[Saddle]:
+    def _learn_on_some(self, task: Task, problem: KernelLearning, callback: Any) -> Result[Saddle]:
         """Learn P on some samples, then solve SVMs on all, and certify the gap on all."""
-        part = self._part(task, count)
+        part = self._part(task, SUBSET)
         tol = float(self.tol)
         first = self._solve(self._problem(part), callback, tol=tol)
-        result = fixed_shape.solve(problem, first.x, tol=tol, callback=callback)
+        result = solve_given(problem, first.x, tol=tol, callback=callback)
         result = _exact(problem, replace(result, n_iter=result.n_iter + first.n_iter), tol)
         advice = "" if first.status is Status.CONVERGED else f" ({first.status.advice})"
         self._warn_if_open(
             result,
             f"P was learned on {len(part.target)} of {len(task.target)} rows{advice}; raise "
-            "subsample, or cache_mb so that the Gram matrix of all rows fits",
+            "cache_mb so that the Gram matrix of all rows fits",
         )
         return result
 
     def _learn_in_parts(self, task: Task, problem: KernelLearning, callback: Any) -> Array:
         """Learn P on some samples, then solve an SVM on each part; set the fitted attributes."""
-        part = self._part(task, self.subsample or SUBSET)
+        part = self._part(task, SUBSET)
         if part is task:
             first = self._learn_on_all(task, problem, callback)
         else:
@@ -215,27 +261,35 @@ class BaseGKL(BaseSVM):
         shared = replace(task, all_rows=None)
         partition = divided(problem.points, self.n_parts, self.random_state)
         factor = problem.scaled(first.x)
-        tasks = PartTasks(
-            lambda rows: self._problem(shared.subset(rows)), partition, factor, float(self.tol)
-        )
-        parted = solve_parts(tasks, self.n_jobs, callback)
-        result = parted.result(factor, first.n_iter)
-        self._warn_if_open(result, f"parts stopped early; {result.status.advice}")
-        w = self._store(task, result)
-        self.intercept_ = task.centre + task.scale * parted.intercepts
+        results = solve_parts(
+            lambda rows: self._problem(shared.subset(rows)),
+            partition, factor, float(self.tol), self.n_jobs, callback,
+        )  # fmt: skip
+        w = np.zeros(len(task.target))
+        for number, result in enumerate(results):
+            w[partition.members(number)] = result.beta
+        lower = math.fsum(result.value for result in results)
+        upper = lower + math.fsum(result.gap for result in results)
+        early = (Status[result.status] for result in results if result.status != "CONVERGED")
+        n_svms, proof = first.n_iter + len(results), Saddle(upper, lower, w, 0.0)
+        total = Result(
+            factor, upper, proof.gap, n_svms, next(early, Status.CONVERGED),
+            [Progress(n_svms, upper, proof.gap)], proof,
+        )  # fmt: skip
+        self._warn_if_open(total, f"parts stopped early; {total.status.advice}")
+        self._store(task, total)
+        intercepts = np.array([result.intercept for result in results])
+        self.intercept_: Any = task.centre + task.scale * intercepts
         self.support_parts_ = partition.labels[np.flatnonzero(w)]
         self.part_labels_, self.part_centres_ = partition.labels, partition.centres
-        self.part_gaps_ = np.array([each.gap for each in parted.results])
-        self.part_seconds_ = np.array([each.seconds for each in parted.results])
+        self.part_gaps_ = np.array([result.gap for result in results])
+        self.part_seconds_ = np.array([result.seconds for result in results])
         return w
 
     def _expand(self, X: Array) -> Array:
-        if "part_centres_" in vars(self):
-            return self._expand_in_parts(X)
-        return super()._expand(X)
-
-    def _expand_in_parts(self, X: Array) -> Array:
-        """Return the value of each point by the SVM of the part of the nearest centre, (m,)."""
+        """Return the decision values; with parts, by the SVM of the part of the nearest centre."""
+        if "part_centres_" not in vars(self):
+            return super()._expand(X)
         points = self.kernel_.rescale(X) if isinstance(self.kernel_, Rescaled) else X
         box: Any = unscaled(self.kernel_)
         place = nearest_rows(np.clip(points, box.lower, box.upper), self.part_centres_)
@@ -248,9 +302,7 @@ class BaseGKL(BaseSVM):
         return values
 
     def _solve(self, problem: KernelLearning, callback: Any, **options: Any) -> Result[Saddle]:
-        if self.solver == "lowrank":
-            options["prox"] = self.prox
-        return SOLVERS[self.solver](problem, max_iter=self.max_iter, callback=callback, **options)
+        return low_rank.solve(problem, max_iter=self.max_iter, callback=callback, **options)
 
     def _part(self, task: Task, count: int) -> Task:
         """Return the task on `count` random samples, with weights that add up to those of all."""
@@ -338,31 +390,27 @@ class BaseGKL(BaseSVM):
         super()._check_loaded()
         for estimator in getattr(self, "estimators_", [self]):
             kernel, vectors = estimator.kernel_, estimator.support_vectors_
-            if not isinstance(kernel, GeneralizedKernel | Rescaled):
-                raise ValueError(f"expected a generalised kernel, got {type(kernel).__name__}")
             size = len(check_points(estimator.shape_factor_, "shape_factor_"))
             if size > LARGEST_SHAPE or unscaled(kernel).shape_size(vectors.shape[1]) != size:
                 raise ValueError(f"expected n_P <= {LARGEST_SHAPE} as of the kernel, got {size}")
             kernel(vectors[:1])  # raises if kernel, factor and points do not fit together
-            estimator._check_parts(vectors)
+            estimator._check_intercepts(vectors)
 
-    def _check_parts(self, vectors: Array) -> None:
-        """Raise ValueError if the parts, read from a file, do not fit the rest."""
+    def _check_intercepts(self, vectors: Array) -> None:
+        """Raise ValueError unless intercepts and parts, read from a file, fit each other."""
         shape = np.shape(self.intercept_)
         if "part_centres_" not in vars(self):
             if shape:
                 raise ValueError(f"expected intercept_ to be one number, got shape {shape}")
             return
         centres = check_points(self.part_centres_, "part_centres_", n_features=vectors.shape[1])
-        if shape != (len(centres),):
-            raise ValueError(f"expected intercept_ of {len(centres)} parts, got shape {shape}")
         owners = np.asarray(self.support_parts_)
-        fits = owners.shape == (len(vectors),) and np.issubdtype(owners.dtype, np.integer)
-        if not fits or ((owners < 0) | (owners >= len(centres))).any():
+        known = np.issubdtype(owners.dtype, np.integer) and np.isin(owners, np.arange(len(centres)))
+        shapes = shape, owners.shape
+        if shapes != ((len(centres),), (len(vectors),)) or not np.all(known):
             raise ValueError(
-                f"expected for each of {len(vectors)} support points a part from 0 to "
-                f"{len(centres) - 1} in support_parts_, got an array of shape {owners.shape} and "
-                f"type {owners.dtype}"
+                f"expected intercepts of {len(centres)} parts and the part of each of "
+                f"{len(vectors)} support points, got shapes {shapes} of {owners.dtype}"
             )
 
 

@@ -7,17 +7,16 @@ G_ij(x, y) = Int N_i(z, x) N_j(z, y) dz, k_P = sum_ij P_ij G_ij, and learning P 
 
     D(w)_ij = sum_kl w_k w_l G_ij(x_k, x_l),    so that    w' K_P w = <D(w), P>.
 
-The families of pliant integrate over a box, and two of them have monomials as their basis; the
-box and the monomials are in this file too.
+Families of finite rank are here: any basis by its values on quadrature nodes, and polynomials.
+`tessellated_kernel` has the family of TKL. Both use the box and the monomials of this file.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from itertools import combinations_with_replacement, pairwise
+from functools import lru_cache
+from itertools import combinations_with_replacement
 from math import comb
 from typing import Any, ClassVar, Self, TypeAlias
 
@@ -28,7 +27,7 @@ from sklearn.base import clone
 from pliant.core.kernels.base import Kernel
 from pliant.core.text import printable
 from pliant.core.typing import Array, Between, Columns, Indices
-from pliant.core.validation import check_points, check_vector
+from pliant.core.validation import check_integer, check_points, check_vector
 
 TILE = 512
 """Number of points on each side of the tiles in which a Gram matrix is computed."""
@@ -38,7 +37,6 @@ DIAGONAL_TILE = 16
 
 Side: TypeAlias = tuple[Array, ...]
 """What depends on one argument of the kernel only: arrays with one entry per point."""
-
 
 LARGEST_SHAPE = 10_000
 """Largest n_P: P and D(w) then take .8 GB each."""
@@ -62,10 +60,6 @@ class GeneralizedKernel(Kernel):
     def shape_size(self, n_features: int) -> int:
         """Return n_P, the order of P, for points with this number of features."""
 
-    def shape_size_on(self, X: Array) -> int:
-        """Return n_P for points like the rows of X."""
-        return self.shape_size(X.shape[1])
-
     @abstractmethod
     def _side(self, X: Array) -> Side:
         """Return what `_tile` needs of the points X."""
@@ -84,13 +78,7 @@ class GeneralizedKernel(Kernel):
         return member
 
     def shape_factor(self, n_features: int) -> Array:
-        """Return F, shape (n_P, r); the identity if no factor was given.
-
-        Raises
-        ------
-        ValueError
-            If its shape does not fit the family.
-        """
+        """Return F, shape (n_P, r), the identity if no factor was given; check its shape."""
         size = self.shape_size(n_features)
         if self.factor is None:
             return np.eye(size)
@@ -108,16 +96,10 @@ class GeneralizedKernel(Kernel):
         return factor @ factor.T
 
     def gram(self, X: npt.ArrayLike, dtype: npt.DTypeLike = np.float64) -> Array:
-        """Return k between all rows of X, exactly symmetric, in the precision `dtype`.
+        """Return k between all rows of X, shape (n_samples, n_samples), exactly symmetric.
 
         Half of the matrix is computed, in float64 and in tiles, so that no other array of its
-        size is needed.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        dtype : dtype
-            float32 halves the memory, with an error of about 1e-7.
+        size is needed. The `dtype` float32 halves the memory, with an error of about 1e-7.
         """
         X = check_points(X, "X")
         side = self._side(X)
@@ -133,19 +115,12 @@ class GeneralizedKernel(Kernel):
         return gram
 
     def quadratic(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
-        """Return D(w), shape (n_P, n_P), symmetric PSD; points of zero weight are skipped.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        weights : array-like of shape (n_samples,)
-            w, of any sign.
-        """
+        """Return D(w), shape (n_P, n_P), symmetric PSD, for weights w of any sign."""
         X = check_points(X, "X")
         w = check_vector("weights", weights, len(X))
         used = np.flatnonzero(w)
         if used.size == 0:
-            return np.zeros((self.shape_size_on(X),) * 2)
+            return np.zeros((self.shape_size(X.shape[1]),) * 2)
         matrix = self._quadratic(X[used], w[used])
         return 0.5 * (matrix + matrix.T)
 
@@ -206,12 +181,13 @@ def _part(side: Side, rows: Columns) -> Side:
 
 
 class Box:
-    """The box [a, b] of the integral, a < b, and its measure: 1 if `normalized`, else its volume.
+    """The box [a, b] of the integral, a < b, with a uniform measure of 1.
 
-    `lower` and `upper` are numbers, or have one number for each feature.
+    `lower` and `upper` are numbers, or have one number for each feature; `density` is that of the
+    measure along each feature. A measure of 1 keeps many features from over- or underflowing.
     """
 
-    def __init__(self, lower: Any, upper: Any, n_features: int, normalized: bool) -> None:
+    def __init__(self, lower: Any, upper: Any, n_features: int) -> None:
         self.lower = check_vector("lower", lower, n_features)
         self.upper = check_vector("upper", upper, n_features)
         wrong = np.flatnonzero(self.lower >= self.upper)
@@ -221,17 +197,7 @@ class Box:
                 f"expected lower < upper, got {self.lower[f]:g} and {self.upper[f]:g} for "
                 f"feature {f}"
             )
-        with np.errstate(over="ignore"):
-            width = self.upper - self.lower
-            volume = float(np.prod(width))
-        if not (np.isfinite(width).all() and (normalized or 0.0 < volume < np.inf)):
-            advice = "a smaller box" if normalized else "normalize_measure=True, or a smaller box"
-            raise ValueError(
-                f"expected a box of finite volume, got {volume:g} with {n_features} features; use "
-                f"{advice}"
-            )
-        self.inverse = 1.0 / width if normalized else np.ones(n_features)
-        self.measure = float(np.prod(width * self.inverse))
+        self.density = 1.0 / (self.upper - self.lower)
 
     def clip(self, X: Array) -> Array:
         """Return the nearest points of the box."""
@@ -239,150 +205,16 @@ class Box:
 
     def above(self, X: Array) -> Array:
         """Return the measure of [x, b] for each point of the box, shape (n_samples,)."""
-        return np.asarray(np.prod((self.upper - X) * self.inverse, axis=1))
-
-
-def raw_moments(low: Array, high: Array, order: int) -> Array:
-    """Return E z^p for z uniform on [low, high] and p = 0..order, shape (order + 1, ...).
-
-    The value is (high^p + high^(p-1) low + ... + low^p)/(p + 1), which needs no division by
-    high - low and so holds for low = high too.
-    """
-    moments = np.ones((order + 1, *np.broadcast(low, high).shape))
-    power = moments[0].copy()
-    total = moments[0].copy()
-    for p in range(1, order + 1):
-        power = power * low
-        total = total * high + power  # Horner's scheme: the sum of order p from that of p - 1
-        moments[p] = total / (p + 1)
-    return moments
-
-
-@dataclass(frozen=True, eq=False)
-class MonomialBasis:
-    """The monomials x^delta_i z^gamma_i, i = 1..q, of total degree `degree` or less.
-
-    They are in graded order: by total degree, then as `itertools.combinations_with_replacement`
-    lists the variables x_1, ..., x_n, z_1, ..., z_n.
-
-    Attributes
-    ----------
-    n_features, degree : int
-        n, the number of features of x (and z), and the largest total degree.
-    in_x : array of shape (q_x, n)
-        The exponents of the monomials of x alone.
-    x_part : array of shape (q,)
-        The row of `in_x` that is delta_i.
-    z_part : array of shape (q, n)
-        gamma_i; zero where the basis has no z.
-    z_sums : array of shape (s, n)
-        All possible values of gamma_i + gamma_j.
-    sum_of : array of shape (q, q)
-        The row of `z_sums` that is gamma_i + gamma_j.
-    """
-
-    n_features: int
-    degree: int
-    in_x: Indices
-    x_part: Indices
-    z_part: Indices
-    z_sums: Indices
-    sum_of: Indices
-
-    @property
-    def size(self) -> int:
-        """q, the number of monomials."""
-        return len(self.x_part)
-
-    @property
-    def degree_in_z(self) -> int:
-        """The largest degree in z of a monomial; 0 where the basis has no z."""
-        return int(self.z_sums[-1].sum()) // 2
-
-    def monomials(self, X: Array) -> Array:
-        """Return the monomials of x alone at each point, shape (n_samples, q_x)."""
-        n = self.n_features
-        columns = np.ones((len(self.in_x), len(X)))
-        columns[1 : n + 1] = X.T[: len(self.in_x) - 1]  # none of them for degree 0
-        for column, exponent in zip(columns[n + 1 :], self.in_x[n + 1 :], strict=True):
-            for f in np.flatnonzero(exponent):
-                column *= X[:, f] ** exponent[f]
-        return columns.T.copy()
-
-    def means(self, low: Array, high: Array) -> Array:
-        """Return E z^g for each g in `z_sums`, z uniform on the boxes [low, high], shape (m, s).
-
-        The corners have shape (m, n) or (n,).
-        """
-        low, high = np.broadcast_arrays(np.atleast_2d(low), high)
-        if not self.z_sums.any():
-            return np.ones((len(low), 1))
-        moments = raw_moments(low.T, high.T, int(self.z_sums.max(initial=0)))
-        means: Array = np.ones((len(self.z_sums), len(low)))
-        for exponents, features in self._powers:
-            means *= moments[exponents, features]
-        return means.T.copy()
-
-    @cached_property
-    def _powers(self) -> list[tuple[Indices, Indices]]:
-        """The factors z_f^p of each z^g: all first ones, all second ones, ..., as (p, f).
-
-        A z^g of fewer factors than others has z_f^0 = 1 for the rest.
-        """
-        used = np.argsort(self.z_sums == 0, axis=1, kind="stable")
-        most = int((self.z_sums > 0).sum(axis=1).max(initial=0))
-        rows = np.arange(len(self.z_sums))
-        return [(self.z_sums[rows, used[:, k]], used[:, k]) for k in range(most)]
-
-    def pairs(self) -> Iterator[tuple[int, Indices, Indices, slice]]:
-        """Yield, for each row g of `z_sums`, all pairs (i, j) with gamma_i + gamma_j = g.
-
-        The last item is a slice of `in_x` that holds delta_i and delta_j of all these pairs.
-        """
-        order = np.argsort(self.sum_of, axis=None, kind="stable")
-        starts = np.searchsorted(self.sum_of.ravel()[order], np.arange(len(self.z_sums) + 1))
-        for g, (low, high) in enumerate(pairwise(starts)):
-            i, j = np.unravel_index(order[low:high], self.sum_of.shape)
-            yield g, i, j, self.share(g)
-
-    def share(self, g: int) -> slice:
-        """Return the x^delta that can occur beside z^g: |delta_i| + |delta_j| + |g| <= 2 degree."""
-        room = min(self.degree, 2 * self.degree - int(self.z_sums[g].sum()))
-        return slice(0, comb(self.n_features + room, room))
-
-    def products(self, moments: Array) -> Iterator[tuple[int, Array]]:
-        """Yield (g, prod_f moments[g_f, f]) for each g in `z_sums`; moments has (order, n, ...)."""
-        for g, exponent in enumerate(self.z_sums):
-            product = np.ones(moments.shape[2:])
-            for f in np.flatnonzero(exponent):
-                product = product * moments[exponent[f], f]
-            yield g, product
+        return np.asarray(np.prod((self.upper - X) * self.density, axis=1))
 
 
 @lru_cache(maxsize=64)
-def monomial_basis(n_features: int, degree: int, with_z: bool) -> MonomialBasis:
-    """Return the monomials of x, or of x and z, up to a total degree.
+def exponents(n_variables: int, degree: int) -> Indices:
+    """Return the exponents of all monomials up to a total degree, shape (count, n_variables).
 
-    Their number is C(n + degree, degree) for x alone and C(2n + degree, degree) for both.
+    They are in graded order: by total degree, then as `itertools.combinations_with_replacement`
+    lists the variables. Their number is C(n_variables + degree, degree).
     """
-    in_x = _exponents(n_features, degree)
-    delta, gamma = in_x, np.zeros_like(in_x)
-    if with_z:
-        delta, gamma = np.hsplit(_exponents(2 * n_features, degree), 2)
-    z_sums = _exponents(n_features, 2 * degree if with_z else 0)
-    # Many monomials share a gamma: look up the sums of the distinct ones only, then expand them.
-    distinct, which = np.unique(gamma, axis=0, return_inverse=True)
-    pairs = (distinct[:, None] + distinct).reshape(len(distinct) ** 2, n_features)
-    sums = _positions(pairs, z_sums)
-    which = which.ravel()
-    return MonomialBasis(
-        n_features, degree, in_x, _positions(delta, in_x), gamma, z_sums,
-        sums.reshape(len(distinct), -1)[np.ix_(which, which)],
-    )  # fmt: skip
-
-
-def _exponents(n_variables: int, degree: int) -> Indices:
-    """Return the exponents of all monomials up to a degree, shape (count, n_variables)."""
     return np.array([
         np.bincount(np.array(variables, dtype=np.intp), minlength=n_variables)
         for total in range(degree + 1)
@@ -390,13 +222,171 @@ def _exponents(n_variables: int, degree: int) -> Indices:
     ])  # fmt: skip
 
 
-def _positions(rows: Indices, table: Indices) -> Indices:
-    """Return the position of each row of exponents in a table that contains it.
+def monomials(X: Array, degree: int) -> Array:
+    """Return the monomials up to a total degree at each point, shape (n_samples, q)."""
+    n = X.shape[1]
+    powers = exponents(n, degree)
+    columns = np.ones((len(powers), len(X)))
+    columns[1 : n + 1] = X.T[: len(powers) - 1]  # none of them for degree 0
+    for column, exponent in zip(columns[n + 1 :], powers[n + 1 :], strict=True):
+        for f in np.flatnonzero(exponent):
+            column *= X[:, f] ** exponent[f]
+    return columns.T.copy()
 
-    Rows are compared by a random linear code of 64 bits, modulo 2^64.
+
+class _FiniteRank(GeneralizedKernel):
+    """k(x, y) = phi(x)'phi(y), where the features phi are linear in F."""
+
+    finite_rank = True
+
+    def _tile(self, left: Side, right: Side) -> Array:
+        return np.asarray(left[0] @ right[0].T)
+
+
+class QuadratureKernel(_FiniteRank):
+    """k_P(x, y) = sum_q weights_q N(z_q, x)' P N(z_q, y): any basis N, by its values on nodes.
+
+    This is Lemma 5 of Talitckii, Colbert and Peet with a quadrature rule in place of the integral.
+    Where the rule is exact (Gauss-Legendre nodes and a polynomial N), so is the kernel.
+
+    Parameters
+    ----------
+    function : callable
+        N: (nodes of shape (n_nodes, p), points of shape (n_samples, n_features)) -> values of
+        shape (n_nodes, n_samples, n_P).
+    nodes : array-like of shape (n_nodes, p)
+        The nodes z_q.
+    weights : array-like of shape (n_nodes,)
+        Weights of the rule, >= 0.
+    factor : array-like of shape (n_P, r), optional
+        F, with P = F F'; None is P = I.
+
+    Notes
+    -----
+    The cost is O(n_nodes n_P) for a point and O(n_samples^2 n_nodes r) for a Gram matrix. A kernel
+    with a user-defined function cannot be saved to a file.
     """
-    numbers = np.random.default_rng(0).integers(1, 2**63, rows.shape[1], dtype=np.uint64)
-    codes, wanted = (part.astype(np.uint64) @ numbers for part in (table, rows))
-    order = np.argsort(codes)
-    assert (np.diff(codes[order]) != 0).all()  # no two have the same code
-    return order[np.searchsorted(codes[order], wanted)]
+
+    def __init__(self, function: Any, nodes: Any, weights: Any, factor: Any = None) -> None:
+        self.function = function
+        self.nodes = nodes
+        self.weights = weights
+        self.factor = factor
+
+    def shape_size(self, n_features: int) -> int:
+        """Return n_P: the number of values of the function for one node and one point."""
+        with np.errstate(all="ignore"):  # the function need not be finite at zero
+            return self._called(check_points(self.nodes, "nodes"), np.zeros((1, n_features))).shape[
+                2
+            ]
+
+    def _called(self, nodes: Array, X: Array) -> Array:
+        """Return N(z_q, x), shape (n_nodes, n_samples, n_P)."""
+        values = np.asarray(self.function(nodes, X))
+        fits = values.ndim == 3 and values.shape[:2] == (len(nodes), len(X)) and values.shape[2] > 0
+        if not fits or values.dtype.kind not in "biuf":
+            raise ValueError(
+                f"expected the function to return numbers of shape ({len(nodes)}, {len(X)}, n_P), "
+                f"n_P >= 1, got {values.dtype} of shape {values.shape}"
+            )
+        return values.astype(np.float64, copy=False)
+
+    def _values(self, X: Array) -> Array:
+        """Return sqrt(weights_q) N(z_q, x), shape (n_nodes, n_samples, n_P)."""
+        nodes = check_points(self.nodes, "nodes")
+        weights = check_vector("weights", self.weights, len(nodes))
+        if (weights < 0).any():
+            raise ValueError(f"expected weights >= 0, got {weights.min():g}")
+        values = self._called(nodes, X)
+        if not np.isfinite(values).all():
+            raise ValueError("expected the function to return finite numbers, got NaN or inf")
+        return values * np.sqrt(weights)[:, None, None]
+
+    def _side(self, X: Array) -> Side:
+        features = self._values(X)
+        if self.factor is not None:
+            features = features @ self.shape_factor(X.shape[1])
+        # one row of n_nodes r features per point: their inner product sums over nodes and columns
+        return (np.moveaxis(features, 1, 0).reshape(len(X), -1),)
+
+    def _quadratic(self, X: Array, weights: Array) -> Array:
+        # D(w) = sum_q s_q s_q' with s_q = sqrt(weights_q) sum_k w_k N(z_q, x_k)
+        summed = np.einsum("k,qki->qi", weights, self._values(X))
+        return np.asarray(summed.T @ summed)
+
+
+class GeneralizedPolynomial(_FiniteRank):
+    """k_P(x, y) = Int_[a, b] Z(x, z)' P Z(y, z) dz, Z the monomials of x and z up to a degree.
+
+    A polynomial kernel whose coefficients are learned, of at most twice that degree; the measure of
+    the box is 1. (With monomials of x alone there would be nothing to learn: the optimum is that of
+    P = n_P I.)
+
+    Parameters
+    ----------
+    lower, upper : float or array-like of shape (n_features,)
+        The box [a, b] of z; x may lie anywhere.
+    degree : int
+        Degree of the monomials, >= 0.
+    factor : array-like of shape (n_P, r), optional
+        F, with P = F F' and n_P = C(2 n_features + degree, degree); None is P = I.
+    """
+
+    def __init__(
+        self,
+        lower: Any = 0.0,
+        upper: Any = 1.0,
+        degree: int = 1,
+        factor: Any = None,
+    ) -> None:
+        self.lower = lower
+        self.upper = upper
+        self.degree = degree
+        self.factor = factor
+
+    def shape_size(self, n_features: int) -> int:
+        """Return n_P = C(2 n_features + degree, degree)."""
+        degree = check_integer("degree", self.degree, least=0)
+        return comb(2 * n_features + degree, degree)
+
+    def _exponents(self, n_features: int) -> tuple[Indices, Indices]:
+        """Return delta and gamma of the monomials x^delta z^gamma, each (n_P, n_features)."""
+        check_shape_size(self.shape_size(n_features), n_features)
+        delta, gamma = np.hsplit(exponents(2 * n_features, self.degree), 2)
+        return delta, gamma
+
+    def _x_parts(self, delta: Indices) -> Indices:
+        """Return the number of each x^delta among the monomials of x alone."""
+        numbers = {e.tobytes(): k for k, e in enumerate(exponents(delta.shape[1], self.degree))}
+        return np.array([numbers[e.tobytes()] for e in delta])
+
+    def _means(self, gamma: Indices) -> Array:
+        """Return the means of z^(gamma_i + gamma_j) over the box, shape (n_P, n_P).
+
+        Of z^p on [a, b], it is (b^p + b^(p-1) a + ... + a^p)/(p + 1), by Horner's scheme.
+        """
+        box = Box(self.lower, self.upper, gamma.shape[1])
+        moments = np.ones((2 * self.degree + 1, len(box.lower)))
+        total, power = moments[0].copy(), moments[0].copy()
+        for p in range(1, len(moments)):
+            power = power * box.lower
+            total = total * box.upper + power
+            moments[p] = total / (p + 1)
+        means = np.ones((len(gamma), len(gamma)))
+        for f, exponent in enumerate(gamma.T):
+            means *= moments[exponent[:, None] + exponent, f]
+        return means
+
+    def _side(self, X: Array) -> Side:
+        delta, gamma = self._exponents(X.shape[1])
+        Z, parts = monomials(X, self.degree), self._x_parts(delta)
+        form = np.zeros((Z.shape[1], Z.shape[1]))
+        np.add.at(form, (parts[:, None], parts), self.shape_matrix(X.shape[1]) * self._means(gamma))
+        # k(x, y) = Z(x)' form Z(y), Z the monomials of x alone; a factor of `form` gives features
+        values, vectors = np.linalg.eigh(form)
+        return (Z @ (vectors * np.sqrt(np.maximum(values, 0.0))),)
+
+    def _quadratic(self, X: Array, weights: Array) -> Array:
+        delta, gamma = self._exponents(X.shape[1])
+        total = (weights @ monomials(X, self.degree))[self._x_parts(delta)]  # sum_k w_k x_k^delta_i
+        return np.outer(total, total) * self._means(gamma)

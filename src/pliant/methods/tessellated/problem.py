@@ -20,15 +20,18 @@ the worst direction). So for every feasible w and every P
         <=  optimum  <=  primal objective of the SVM at P,
 
 however accurately the SVM was solved: these two bounds are the certificate.
+
+With many classes of few samples, one function for each pair of classes takes hundreds of small
+problems, whose Gram matrices and D(w) cost far more to prepare than to sum up. An `IntegralTable`
+then holds all integrals G_ij(x_k, x_l) of the basis, computed once on all samples.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -36,32 +39,94 @@ import numpy.typing as npt
 from pliant.core.blocks import in_blocks
 from pliant.core.linalg import eigenvalue, last_eigenpairs
 from pliant.core.text import one_line
-from pliant.core.typing import Array
+from pliant.core.typing import Array, Indices
 from pliant.methods.svm.dual import Certificate, MarginDual
 from pliant.methods.svm.rows import CachedRows, DenseRows
 from pliant.methods.tessellated.generalized_kernel import GeneralizedKernel, Side, blended
-from pliant.methods.tessellated.integrals import Integrals
 
 FEW = 64
 """Up to this n_P all eigenvalues of D(w) take less time than the largest one alone."""
 
-LARGEST_FORM = 1e140
-"""Bound on the entries of D(w): sums of their squares must be numbers."""
+LARGEST, LARGEST_FORM = float(np.finfo(np.float64).max), 1e140
+"""Largest kernel value, and entry of D(w): sums of squares of the latter must be numbers."""
+
+LARGEST_TABLE, LARGEST_PART = 4_000_000, 250_000
+"""Most integrals in a table, 32 MB, and in the problem of a pair of classes: with more, Gram
+matrices are quicker from the points."""
+
+GRAMS_OF_PAIR = 10
+"""Number of Gram matrices that the problem of a pair of classes takes at least."""
+
+
+@dataclass(frozen=True, eq=False)
+class Integrals:
+    """The integrals between some points, (G_ij + G_ji)/2, as rows (i, j) and columns (k, l).
+
+    The antisymmetric part is not needed, as P and w w' are symmetric.
+    """
+
+    values: Array
+
+    def gram(self, factor: Array) -> Array:
+        """Return K_P, P = factor factor', shape (n_samples, n_samples), exactly symmetric."""
+        gram = _square((factor @ factor.T).ravel() @ self.values)
+        return 0.5 * (gram + gram.T)
+
+    def quadratic(self, w: Array) -> Array:
+        """Return D(w), shape (n_P, n_P), exactly symmetric."""
+        matrix = _square(self.values @ np.outer(w, w).ravel())
+        return 0.5 * (matrix + matrix.T)
+
+
+def _square(vector: Array) -> Array:
+    """Return a vector of n^2 numbers as a matrix."""
+    return vector.reshape((int(np.sqrt(vector.size)),) * 2)
+
+
+@dataclass(frozen=True, eq=False)
+class IntegralTable:
+    """The integrals between all samples of a fit, shape (n_P, n_P, n_samples, n_samples)."""
+
+    values: Array
+
+    @classmethod
+    def of(
+        cls, kernel: GeneralizedKernel, points: Array, n_pairs: int, cache_mb: float
+    ) -> Self | None:
+        """Return the table for `n_pairs` problems; None where it is too large or too dear."""
+        m, size = len(points), kernel.shape_size(points.shape[1])
+        most = min(LARGEST_TABLE, cache_mb * 2.0**17)  # 8 bytes each
+        if size * (size + 1) // 2 > GRAMS_OF_PAIR * n_pairs or (size * m) ** 2 > most:
+            return None
+        # The Gram matrices of P = (s e_i + e_j/s)(s e_i + e_j/s)' give (G_ij + G_ji)/2; with s such
+        # that s^2 G_ii and G_jj/s^2 are of one size, their sum hides little of it.
+        unit: Array = np.eye(size)
+        own = np.stack([kernel.with_factor(e[:, None]).gram(points) for e in unit])
+        scale = np.sqrt(np.abs(own).max(axis=(1, 2)))
+        values = np.zeros((size, size, m, m))
+        for i in range(size):
+            values[i, i] = own[i]
+            for j in np.flatnonzero(scale[:i]) if scale[i] > 0.0 else ():
+                s = np.sqrt(scale[j] / scale[i])
+                gram = kernel.with_factor((s * unit[i] + unit[j] / s)[:, None]).gram(points)
+                values[i, j] = values[j, i] = 0.5 * (gram - s**2 * own[i] - own[j] / s**2)
+        return cls(values)
+
+    def between(self, members: Indices) -> Integrals | None:
+        """Return the integrals between some samples; None if they are too many to be of use."""
+        size = len(self.values)
+        if (size * len(members)) ** 2 > LARGEST_PART:
+            return None
+        part = self.values[:, :, members[:, None], members]
+        return Integrals(part.reshape(size**2, len(members) ** 2))
 
 
 class Oracle(NamedTuple):
     """The best Q for some w, and the lower bound that it gives.
 
-    Attributes
-    ----------
-    matrix : array of shape (n_P, n_P)
-        (1 - floor) D(w); the objective decreases by <matrix, dQ>/2 along dQ.
-    vectors : array of shape (n_P, k)
-        Eigenvectors of its k largest eigenvalues, in decreasing order.
-    values : array of shape (k,)
-        Those eigenvalues.
-    lower : float
-        The best of the lower bounds that t w gives, 0 <= t <= 1.
+    `matrix` is (1 - floor) D(w), shape (n_P, n_P): the objective decreases by <matrix, dQ>/2 along
+    dQ. `vectors`, shape (n_P, k), and `values` are its k largest eigenpairs, in decreasing order.
+    `lower` is the best of the lower bounds that t w gives, 0 <= t <= 1.
     """
 
     matrix: Array
@@ -105,12 +170,7 @@ class KernelLearning:
     @cached_property
     def size(self) -> int:
         """n_P, the order of P and its trace."""
-        return self.kernel.shape_size_on(self.points[:1])
-
-    @property
-    def finite_rank(self) -> bool:
-        """Whether every K_P has a rank that does not grow with the samples."""
-        return self.kernel.finite_rank
+        return self.kernel.shape_size(self.points.shape[1])
 
     @property
     def fits(self) -> bool:
@@ -126,27 +186,21 @@ class KernelLearning:
         return blended(factor, self.floor) if self.floor else factor
 
     def gram(self, factor: Array) -> Array:
-        """Return K_P, shape (n_samples, n_samples), for Q = factor factor'.
+        """Return K_P, shape (n_samples, n_samples), for Q = factor factor', if it is finite."""
+        if self.integrals is not None:
+            gram = self.integrals.gram(self.of_shape(factor))
+        else:
+            gram = self._at(factor).gram(self.points, dtype=self.dtype)
+        return self._bounded(gram, LARGEST)
 
-        In float32 the origin of the kernel is moved, see `Translated`.
-
-        Raises
-        ------
-        ValueError
-            If it is not finite.
-        """
-        with np.errstate(over="ignore", invalid="ignore"):
-            if self.integrals is not None:
-                gram = self.integrals.gram(self.of_shape(factor))
-            else:
-                gram = self._at(factor).gram(self.points, dtype=self.dtype)
-            finite = np.isfinite(gram.sum(dtype=np.float64))
-        if not finite:
+    def _bounded(self, values: Array, most: float) -> Array:
+        """Return kernel values, or weighted sums of them, if none is larger than `most`."""
+        if not float(max(values.max(), -values.min())) <= most:
             raise ValueError(
-                f"expected finite kernel values in {gram.dtype}, got inf or NaN from "
-                f"{one_line(self.kernel)}; scale the features"
+                f"expected finite kernel values, and weighted sums of up to {LARGEST_FORM:g}, got "
+                f"more from {one_line(self.kernel)}; scale the features, or lower C"
             )
-        return gram
+        return values
 
     def _at(self, factor: Array) -> GeneralizedKernel:
         """Return k_P, with its origin at the most central point if values are to be rounded."""
@@ -171,8 +225,7 @@ class KernelLearning:
     def smoothed(self, gram: Array, rho: float, centre: Array) -> MarginDual:
         """Return `dual` with a proximal term -rho/2 |w - centre|^2; `gram` is overwritten.
 
-        The constant -rho/2 |centre|^2 is left out. Where K_P has a low rank, the solution of the
-        plain SVM jumps when P moves a little; that of the smoothed one does not.
+        The constant -rho/2 |centre|^2 is left out.
         """
         gram[np.diag_indices_from(gram)] += rho
         return self.dual(gram).shifted(rho * centre)
@@ -193,43 +246,20 @@ class KernelLearning:
         return product
 
     def oracle(self, w: Array, gain: float, count: int = 1) -> Oracle:
-        """Return the best Q for w, and the bound that it gives.
-
-        Parameters
-        ----------
-        w : array of shape (n_samples,)
-            Feasible.
-        gain : float
-            kappa(w).
-        count : int
-            The number of eigenvectors to return.
-        """
+        """Return the best Q for a feasible w with the `gain` kappa(w), and `count` eigenpairs."""
         matrix = self.quadratic(w)
         values, vectors = last_eigenpairs(matrix, min(count, self.size))
         lower = self._lower(float(values[-1]), matrix, gain)
         return Oracle(matrix, vectors[:, ::-1], values[::-1], lower)
 
     def quadratic(self, w: Array) -> Array:
-        """Return (1 - floor) D(w), shape (n_P, n_P).
-
-        Raises
-        ------
-        ValueError
-            If it is too large to compute with.
-        """
-        with np.errstate(over="ignore", invalid="ignore"):
-            if self.integrals is not None:
-                matrix = self.integrals.quadratic(w)
-            else:
-                matrix = self.kernel.quadratic(self.points, w)
-            matrix *= 1.0 - self.floor
-        if not np.abs(matrix).max() <= LARGEST_FORM:
-            raise ValueError(
-                f"expected w'K w <= {LARGEST_FORM:g} for the coefficients w of the samples, got "
-                f"more with coefficients of up to {float(np.abs(w).max()):.3g}; scale the "
-                "features, or lower C or the weights"
-            )
-        return matrix
+        """Return (1 - floor) D(w), shape (n_P, n_P)."""
+        if self.integrals is not None:
+            matrix = self.integrals.quadratic(w)
+        else:
+            matrix = self.kernel.quadratic(self.points, w)
+        matrix *= 1.0 - self.floor
+        return self._bounded(matrix, LARGEST_FORM)
 
     def lower_bound(self, matrix: Array, gain: float) -> float:
         """Return the bound of the optimum from `quadratic` at w and a lower bound of kappa(w)."""
@@ -248,8 +278,7 @@ class KernelLearning:
         if self.floor:
             cost += self.floor / (1.0 - self.floor) * max(float(np.trace(matrix)), 0.0)
         share = 0.0 if gain <= 0.0 else min(1.0, gain / max(cost, gain))
-        lower = share * gain - 0.5 * share**2 * cost
-        return lower if math.isfinite(lower) else -math.inf
+        return share * gain - 0.5 * share**2 * cost
 
 
 class Translated(GeneralizedKernel):

@@ -18,28 +18,18 @@ the end, where the gap of the SVM at the rest allows it.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from pliant.core.progress import Result, Status
 from pliant.core.typing import Array
 from pliant.methods.svm.dual import MarginDual
-from pliant.methods.tessellated.solvers.search import (
-    INNER_SHARE,
-    Lower,
-    Saddle,
-    SaddleProblem,
-    Search,
-    factor_of,
-)
+from pliant.methods.tessellated.problem import KernelLearning
+from pliant.methods.tessellated.solvers.search import INNER_SHARE, Lower, Saddle, Search, factor_of
 
 FEW_SAMPLES, LARGEST_SHAPE, LARGEST_TENSOR = 64, 512, 5_000_000
 """Most samples, largest n_P, and most integrals between samples (40 MB) of a problem."""
-
-LARGEST_INTEGRAL = 1e100
-"""Largest entry of G that is computed with: products of two must be numbers."""
 
 RANK = 1e-14
 """Eigenvalues below this multiple of the largest count as zero in the range of all D(w)."""
@@ -47,37 +37,15 @@ RANK = 1e-14
 SHARE = 0.2
 """Gap at which the steps end, as a share of the gap that is asked for."""
 
-INSIDE = 0.9
-"""Share of the way to the boundary of the feasible set that a step takes at most."""
-
-SHORTEST = 1e-6
-"""Length of a step, as a share of Newton's, below which the method has stalled."""
+INSIDE, SHORTEST = 0.9, 1e-6
+"""Largest share of the way to the boundary that a step takes; the method stalls below the second
+share of Newton's step."""
 
 MOST_STEPS = 100
 """Largest number of steps; twenty are usual."""
 
 DROPPED = (0.1, 0.01, 1e-3, 1e-4, 1e-6, 1e-9, 0.0)
 """Shares of the largest eigenvalue of P below which others are left out, in order of trial."""
-
-
-class SmallProblem(SaddleProblem, Protocol):
-    """What a problem must offer besides what every solver asks for."""
-
-    @property
-    def points(self) -> Array:
-        """The training points, shape (n_samples, n_features)."""
-
-    @property
-    def floor(self) -> float:
-        """The least eigenvalue of P."""
-
-    @property
-    def dtype(self) -> npt.DTypeLike:
-        """The precision of Gram matrices."""
-
-    @property
-    def fits(self) -> bool:
-        """Whether a whole Gram matrix fits into memory."""
 
 
 class _Newton(NamedTuple):
@@ -112,8 +80,8 @@ class _Integrals(NamedTuple):
     basis: Array
 
     @classmethod
-    def of(cls, problem: SmallProblem) -> Self | None:
-        """Return the integrals; None if they are too many, or too large to compute with.
+    def of(cls, problem: KernelLearning) -> Self | None:
+        """Return the integrals; None if they are too many.
 
         As D(w) is quadratic, G_kl + G_lk = D(e_k + e_l) - D(e_k) - D(e_l).
         """
@@ -121,8 +89,6 @@ class _Integrals(NamedTuple):
         unit = np.eye(m)
         own = [problem.quadratic(e) for e in unit]
         centred = np.sum(own, axis=0) - problem.quadratic(np.ones(m)) / m
-        if not max(np.abs(D).max() for D in own) <= LARGEST_INTEGRAL:
-            return None
         values, vectors = np.linalg.eigh(centred)
         U = np.ascontiguousarray(vectors[:, values > RANK * values[-1]])
         r = U.shape[1]
@@ -137,42 +103,28 @@ class _Integrals(NamedTuple):
         return cls(G, U)
 
 
-def solve(problem: SmallProblem, **options: Any) -> Result[Saddle] | None:
+def solve(problem: KernelLearning, **options: Any) -> Result[Saddle] | None:
     """Learn P from few samples; None where `problem` is not of this kind, or too large.
 
-    Parameters
-    ----------
-    problem : SmallProblem
-        Such as `pliant.methods.tessellated.problem.KernelLearning`.
-    **options
-        The parameters ``tol``, ``max_iter`` and ``callback`` of `search.Search`. Each step counts
-        as one SVM.
-
-    Returns
-    -------
-    Result or None
-        As of `low_rank.solve`. The status is IDLE where rounding ends the steps too early.
+    The parameters are those of `search.Search`, the result is that of `low_rank.solve`. Each step
+    counts as one SVM. The status is IDLE where rounding ends the steps too early.
     """
     dual = problem.dual(np.empty((0, 0)))
     if not _suitable(problem, dual):
         return None
-    try:
-        integrals = _Integrals.of(problem)
-    except ValueError:  # too large: the SVM at the first P of another solver reports it
-        return None
+    integrals = _Integrals.of(problem)
     if integrals is None:
         return None
     search = Search(problem, **options)
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        steps = _Steps(problem, dual, integrals, search)
-        start = steps.start()
-        if start is None:
-            return None
-        steps.advance(start)
-    return search.result() if search.best is not None else None
+    steps = _Steps(problem, dual, integrals, search)
+    try:
+        steps.advance(steps.start())
+    except np.linalg.LinAlgError:  # of numbers out of the range of floats
+        return None
+    return search.result()
 
 
-def _suitable(problem: SmallProblem, dual: MarginDual) -> bool:
+def _suitable(problem: KernelLearning, dual: MarginDual) -> bool:
     """Return whether this is classification, with few enough samples, without a floor of P."""
     small = len(problem.points) <= FEW_SAMPLES and problem.size <= LARGEST_SHAPE and problem.fits
     signs = np.sign(dual.upper) + np.sign(dual.lower)  # 0 for regression, or for C = 0
@@ -185,7 +137,7 @@ class _Steps:
     """The steps of the method, and the bounds that they give to a search."""
 
     def __init__(
-        self, problem: SmallProblem, dual: MarginDual, integrals: _Integrals, search: Search
+        self, problem: KernelLearning, dual: MarginDual, integrals: _Integrals, search: Search
     ) -> None:
         self.problem, self.dual, self.search = problem, dual, search
         self.G, self.basis = integrals
@@ -194,15 +146,15 @@ class _Steps:
 
     def advance(self, here: _Point | None) -> None:
         """Take steps until the gap is closed or the search is over; then reduce the rank of P."""
-        search = self.search
-        best = self.identity
+        search, best = self.search, self.identity
         for _ in range(MOST_STEPS):
             if here is None:
                 break
             M = self._halves(here.w)
             if self._bound(here, M):
                 best = here.S
-            if search.stopped or search.n_svms >= search.limit or self._closed:
+            closed = search.gap <= SHARE * search.tol * abs(search.upper)
+            if closed or search.stopped or search.n_svms >= search.limit:
                 break
             here = self._step(here, M)
         self._certify()
@@ -210,34 +162,22 @@ class _Steps:
         if search.status is Status.CONVERGED:
             self._reduce(best)
 
-    def start(self) -> _Point | None:
-        """Return the best multiple of a balanced w, a t, and the multipliers of S Z = mu I.
-
-        None where numbers of these sizes leave the range of floats.
-        """
+    def start(self) -> _Point:
+        """Return the best multiple of a balanced w, a t, and the multipliers of S Z = mu I."""
         dual, size = self.dual, self.dual.upper - self.dual.lower
         positive = dual.upper > 0.0
         sums = size[positive].sum(), size[~positive].sum()
         w = 0.5 * min(sums) * np.where(positive, size / sums[0], -size / sums[1])
         D = self._quadratic(w)
         gain, trace = dual.gain(w), self.problem.size
-        try:
-            top = float(np.linalg.eigvalsh(D)[-1])
-            share = min(1.0, gain / max(trace * max(top, 0.0), gain))
-            w, half = share * w, 0.5 * share**2 * top
-            t = half + max(half, 0.1 * share * gain / trace)
-            inverse = np.linalg.inv(t * self.identity - 0.5 * share**2 * D)
-        except np.linalg.LinAlgError:  # of infinite entries, or where all of Z is rounding
-            return None
+        top = float(np.linalg.eigvalsh(D)[-1])
+        share = min(1.0, gain / max(trace * max(top, 0.0), gain))
+        w, half = share * w, 0.5 * share**2 * top
+        t = half + max(half, 0.1 * share * gain / trace)
+        inverse = np.linalg.inv(t * self.identity - 0.5 * share**2 * D)
         mu = trace / inverse.trace()  # S = mu Z^-1 has the trace n_P
         S = 0.5 * mu * (inverse + inverse.T)
         return _Point(w, t, S, mu / (w - dual.lower), mu / (dual.upper - w))
-
-    @property
-    def _closed(self) -> bool:
-        """Whether the gap is small enough to end the steps."""
-        search = self.search
-        return search.gap <= SHARE * search.tol * abs(search.upper)
 
     def _halves(self, w: Array) -> Array:
         """Return the M_k, half of the derivatives of D(w), shape (m, r, r)."""
@@ -247,7 +187,7 @@ class _Steps:
         """Return D(w) in the basis, shape (r, r)."""
         return (w @ (w @ self.G)).reshape(self.rank, self.rank)
 
-    def _svm_gram(self, S: Array) -> Array:
+    def _gram(self, S: Array) -> Array:
         """Return K_P for P = U S U', shape (m, m)."""
         return (self.G @ S.ravel()).reshape(self.m, self.m)
 
@@ -276,7 +216,7 @@ class _Steps:
         count = 2 * self.m + self.rank
         mu = (np.vdot(here.S, Z) + here.below @ low + here.above @ high) / count
         try:
-            system = _System(dual, here, M, Z, self._svm_gram(here.S), self.problem.size)
+            system = _System(dual, here, M, Z, self._gram(here.S), self.problem.size)
             reach = self._reach_ahead(system, Z)
             change = system.newton(float(np.clip((1.0 - reach) ** 2, 0.01, 0.8)) * mu)
             primal, other = (min(1.0, INSIDE * length) for length in system.reach(change))
@@ -284,7 +224,8 @@ class _Steps:
             return None
         if not min(primal, other) > SHORTEST:
             return None
-        bent, lift = self._bent(primal * change.w), 0.0
+        # Z is quadratic in w, and below its tangent after a change of w
+        bent, lift = 0.5 * self._quadratic(primal * change.w), 0.0
         if not _definite(Z + primal * change.Z - bent):
             lift = float(np.linalg.eigvalsh(bent)[-1])  # a larger t is always feasible
         return _Point(
@@ -296,14 +237,10 @@ class _Steps:
         """Return how far the step to mu = 0 can go, at most 1."""
         ahead = system.newton(0.0)
         primal, other = (min(1.0, length) for length in system.reach(ahead))
-        bent = self._bent(ahead.w)
+        bent = 0.5 * self._quadratic(ahead.w)
         while primal > SHORTEST and not _definite(Z + primal * (ahead.Z - primal * bent)):
             primal *= 0.7
         return min(primal, other)
-
-    def _bent(self, change: Array) -> Array:
-        """Return what Z, which is quadratic in w, is below its tangent after a change of w."""
-        return 0.5 * self._quadratic(change)
 
     def _reduce(self, S: Array) -> None:
         """Solve SVMs at P without its small eigenvalues, until one closes the gap."""
@@ -316,7 +253,7 @@ class _Steps:
                 break
             kept = values > share * values[-1]
             factor = self.problem.scaled(vectors[:, kept] * np.sqrt(values[kept]))
-            dual = self.problem.dual(self._svm_gram(factor @ factor.T))
+            dual = self.problem.dual(self._gram(factor @ factor.T))
             search.upper, search.best = np.inf, None
             search.of_dual(dual, dual, self.basis @ factor, accuracy=accuracy)
             if search.status is Status.CONVERGED:

@@ -22,19 +22,14 @@ from pliant.core.linalg import InverseHessian
 from pliant.core.progress import Result
 from pliant.core.typing import Array
 from pliant.methods.tessellated.generalized_kernel import blended
-from pliant.methods.tessellated.solvers.search import (
-    Evaluation,
-    Prox,
-    Saddle,
-    SaddleProblem,
-    Search,
-)
+from pliant.methods.tessellated.problem import KernelLearning
+from pliant.methods.tessellated.solvers.search import Evaluation, Prox, Saddle, Search
 
 PROX = 0.3
-"""Initial rho/2 |w|^2 for "auto", as a share of the objective."""
+"""Initial rho/2 |w|^2, as a share of the objective."""
 
 FEW_SAMPLES, STUCK = 10, 5
-"""Up to 10 samples, "auto" begins without a proximal term, and adds it after 5 SVMs without a
+"""Up to 10 samples, a search begins without a proximal term, and adds it after 5 SVMs without a
 better bound: w has few directions to jump in, and mostly a third fewer SVMs close the gap without
 the term. Not where K_P has a low rank for every P."""
 
@@ -71,25 +66,16 @@ class _Point(NamedTuple):
     evaluation: Evaluation
 
 
-def solve(
-    problem: SaddleProblem,
-    start: Array | None = None,
-    *,
-    prox: float | str = "auto",
-    **options: Any,
-) -> Result[Saddle]:
+def solve(problem: KernelLearning, start: Array | None = None, **options: Any) -> Result[Saddle]:
     """Learn P to a certified gap by L-BFGS on a factor of low rank.
 
     Parameters
     ----------
-    problem : SaddleProblem
-        Such as `pliant.methods.tessellated.problem.KernelLearning`.
+    problem : KernelLearning
     start : array of shape (n_P, r), optional
         Initial factor. By default the top two eigenvectors of D(w), with w from P = I.
-    prox : float or "auto"
-        Initial size of the proximal term, >= 0, as a share of the objective; 0 for none.
     **options
-        The parameters ``inner``, ``tol``, ``max_iter`` and ``callback`` of `search.Search`.
+        The parameters ``tol``, ``max_iter`` and ``callback`` of `search.Search`.
 
     Returns
     -------
@@ -98,7 +84,7 @@ def solve(
         a `Saddle`.
     """
     search = Search(problem, pace=PACE, **options)
-    descent = _Descent(search, prox)
+    descent = _Descent(search)
     V = descent.initial(start)
     while search.status is None:
         V = descent.continued(descent.stationary_point(V))
@@ -108,10 +94,9 @@ def solve(
 class _Descent:
     """The steps of L-BFGS, with the current proximal term."""
 
-    def __init__(self, search: Search, prox: float | str) -> None:
+    def __init__(self, search: Search) -> None:
         self.search = search
-        self.late = prox == "auto"
-        self.share = PROX if prox == "auto" else float(prox)
+        self.late = False
         self.prox: Prox | None = None
 
     def initial(self, start: Array | None) -> Array:
@@ -120,7 +105,7 @@ class _Descent:
         identity: Array = np.eye(problem.size)
         factor = identity if start is None else blended(problem.scaled(start), BLEND)
         first = self.search.at(factor, count=min(2, problem.size))
-        self.late &= len(first.w) <= FEW_SAMPLES and not problem.finite_rank
+        self.late = len(first.w) <= FEW_SAMPLES and not problem.kernel.finite_rank
         if not self.late:
             self._smooth(first.w)
         if start is not None:
@@ -133,9 +118,8 @@ class _Descent:
     def _smooth(self, w: Array) -> None:
         """Begin with a proximal term, centred at w."""
         squares = float(w @ w)
-        rho = 2.0 * self.share * abs(self.search.upper) / squares if squares > 0.0 else 0.0
-        if 0.0 < rho < np.inf:
-            self.prox = Prox(rho, w)
+        if squares > 0.0:
+            self.prox = Prox(2.0 * PROX * abs(self.search.upper) / squares, w)
 
     def stationary_point(self, V: Array) -> _Point:
         """Take steps of L-BFGS until V is stationary, or the search is over."""
@@ -160,11 +144,9 @@ class _Descent:
         return here
 
     def continued(self, here: _Point) -> Array:
-        """Return the V to go on from after a stationary one.
+        """Move the proximal term's centre, or add a column to V, whichever causes more of the gap.
 
-        If the proximal term causes more of the gap than the columns that V lacks, its centre
-        moves; else V gets one more column. The gap due to V is
-        n_P/2 (lambda_max(D) - <V, D V>/|V|^2).
+        The gap due to V is n_P/2 (lambda_max(D) - <V, D V>/|V|^2).
         """
         unit = here.V / np.linalg.norm(here.V)
         last, size = here.evaluation, self.search.problem.size
@@ -199,10 +181,7 @@ class _Descent:
         return np.asarray(direction * min(1.0, LONGEST_STEP * float(size) / length))
 
     def _line_search(self, here: _Point, direction: Array) -> _Point | None:
-        """Return a point with a sufficient decrease of f; None if a few tries give none.
-
-        The next step minimises the parabola through f, its slope at zero and f at the last step.
-        """
+        """Return a point with a sufficient decrease of f; None if a few tries give none."""
         slope, step = float(np.vdot(direction, here.gradient)), 1.0
         for _ in range(SEARCHES):
             promise = -step * slope
@@ -213,6 +192,7 @@ class _Descent:
             rise = new.value - here.value
             if rise <= 1e-4 * step * slope + noise:
                 return new
+            # the next step minimises the parabola through f, its slope at 0 and f at this step
             step *= float(np.clip(-slope * step / (2.0 * (rise - slope * step)), 0.1, 0.5))
         return None
 

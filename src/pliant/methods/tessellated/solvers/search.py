@@ -1,7 +1,7 @@
-"""What all solvers of a kernel-learning saddle point share: SVMs for one P each, and the bounds.
+"""A search for the best P: support vector machines (SVMs) for one P each, and the bounds.
 
 The symbols are those of `pliant.methods.tessellated.problem`. Each P that a solver tries costs one
-support vector machine (SVM). Its solution w gives an upper bound of the optimum, and D(w) a lower
+SVM. Its solution w gives an upper bound of the optimum, and D(w) a lower
 bound; a search keeps the best of both.
 
 Lower bounds are combined: kappa(w) - n_P/2 lambda_max(D(w)) is concave in w, and steep in the
@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,70 +23,33 @@ from pliant.core.progress import Progress, Result, Status
 from pliant.core.typing import Array
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import Certificate, MarginDual
+from pliant.methods.tessellated.generalized_kernel import blended
+from pliant.methods.tessellated.problem import KernelLearning
 
 COARSEST = 0.03
 """Largest gap to which an SVM is solved, as a share of what is known of its objective."""
 
-INNER_SHARE = 0.1
-"""SVMs are solved to this share of the gap of the search."""
+INNER_SHARE, FINEST = 0.1, 0.2
+"""SVMs are solved to the first share of the gap of the search, but not beyond both shares of the
+accuracy that is asked for."""
 
 PATIENT = 0.01
 """A step that promises less than this share of the gap is not worth more accuracy."""
 
-FINEST = 0.2
-"""SVMs are not solved beyond INNER_SHARE times this share of the accuracy that is asked for."""
-
 SVM_STEPS = 1000
 """Steps of the inner solver for each sample of an SVM; bounds hold even if it stops early."""
 
-PATIENCE = 100
-"""Number of SVMs without a better bound after which a search gives up."""
-
-LAP = 50
-"""Number of SVMs after which the pace of a search is measured."""
+PATIENCE, LAP = 100, 50
+"""SVMs without a better bound after which a search gives up; after which its pace is measured."""
 
 SMALL_GAP = 1e-3
-"""Relative gap from which on a search may be slow: whoever asks for less than the usual `tol` asks
-for a long search."""
+"""Relative gap from which on a search may be slow: whoever asks for less asks for a long search."""
 
 TRIES = 4
 """Number of points of a segment at which the lower bound is evaluated."""
 
-
-class SaddleProblem(Protocol):
-    """What a problem must offer, such as `pliant.methods.tessellated.problem.KernelLearning`."""
-
-    @property
-    def size(self) -> int:
-        """n_P."""
-
-    @property
-    def finite_rank(self) -> bool:
-        """Whether every K_P has a rank that does not grow with the samples."""
-
-    def scaled(self, factor: Array) -> Array:
-        """Return the multiple of a factor of P for which tr P = n_P."""
-
-    def gram(self, factor: Array) -> Array:
-        """Return K_P."""
-
-    def dual(self, gram: Array) -> MarginDual:
-        """Return the SVM with this Gram matrix."""
-
-    def svm(self, factor: Array) -> MarginDual:
-        """Return the SVM at P = factor factor', in bounded memory."""
-
-    def smoothed(self, gram: Array, rho: float, centre: Array) -> MarginDual:
-        """Return the SVM with a proximal term; `gram` is overwritten."""
-
-    def oracle(self, w: Array, gain: float, count: int = 1) -> tuple[Array, Array, Array, float]:
-        """Return D(w), its top eigenvectors with eigenvalues, and the lower bound they give."""
-
-    def quadratic(self, w: Array) -> Array:
-        """Return D(w)."""
-
-    def lower_bound(self, matrix: Array, gain: float) -> float:
-        """Return the lower bound that D(w) and kappa(w) give."""
+BLENDS = (0.1, 0.3)
+"""Shares of the identity in P, in the order in which `solve_given` tries them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,25 +110,22 @@ class Lower(NamedTuple):
 class Search:
     """SVMs solved one after the other, each from the solution of the last; the best bounds.
 
-    `at_zero` is the gap of w = 0, which all its SVMs share.
-    `inner` is solve(dual, start, tol=, max_iter=, callback=) -> Result, such as `smo.solve`. The
-    search stops when gap <= tol * abs(upper bound), or after `max_iter` SVMs; -1 for no limit.
+    The search stops when gap <= tol * abs(upper bound), or after `max_iter` SVMs; -1 for no limit.
     `callback` is called with a `Progress` as SVMs advance; returning True stops. A search gives up
-    where `LAP` SVMs leave a larger share of the gap than `pace`; 1 for never.
+    where `LAP` SVMs leave a larger share of the gap than `pace`; 1 for never. `at_zero` is the gap
+    of w = 0, which all its SVMs share.
     """
 
     def __init__(
         self,
-        problem: SaddleProblem,
+        problem: KernelLearning,
         *,
-        inner: Callable[..., Result[Any]] = smo.solve,
         tol: float = 1e-3,
         max_iter: int = 500,
         callback: Callable[[Progress], Any] | None = None,
         pace: float = 1.0,
     ) -> None:
         self.problem = problem
-        self.inner = inner
         self.tol = tol
         self.limit = max_iter if max_iter >= 0 else int(np.iinfo(np.int64).max)
         self.callback = callback
@@ -209,10 +169,7 @@ class Search:
         return self.gap > max(self.pace * before, SMALL_GAP * abs(self.upper))
 
     def accuracy(self, promise: float = np.inf) -> float:
-        """Return the gap to which the next SVM is worth solving.
-
-        `promise` is the expected change of the objective.
-        """
+        """Return the gap to which the next SVM is worth solving, given its expected gain."""
         if not np.isfinite(self.upper):
             return np.inf
         worth = np.clip(promise, PATIENT * self.gap, self.gap)
@@ -259,7 +216,7 @@ class Search:
         known = min(self.upper, self.at_zero)
         accuracy = min(accuracy, COARSEST * known)
         start = zero if self.w is None else self.w
-        result = self.inner(
+        result = smo.solve(
             dual,
             start,
             tol=accuracy / (1.0 + known),
@@ -281,15 +238,11 @@ class Search:
         bound = plain.bound(w, value + penalty, f)
         gain = plain.gain(w)
         matrix, vectors, values, lower = self.problem.oracle(w, gain, count)
-        largest = float(max(plain.upper.max(), -plain.lower.min()))
-        self._update(factor, w, bound, Lower(lower, w, gain, matrix), largest)
+        self._update(factor, w, bound, Lower(lower, w, gain, matrix))
         return Evaluation(w, value, bound.gap, matrix, vectors, values)
 
     def add_bounds(self, upper: Certificate, lower: Lower) -> bool:
-        """Update the bounds by a step that solves no SVM but counts as one.
-
-        Returns whether the upper bound is the best one so far; its `factor` is then to be set.
-        """
+        """Update the bounds by a step that counts as an SVM; return whether the upper is better."""
         self.n_svms += 1
         self.idle += 1
         if self.best_lower is None or lower.value > self.lower:
@@ -302,20 +255,14 @@ class Search:
         self._report(self.history[-1])
         return better
 
-    def _update(
-        self, factor: Array, w: Array, bound: Certificate, lower: Lower, largest: float
-    ) -> None:
-        """Keep the better bounds; `largest` is the largest C times weight, for a message."""
+    def _update(self, factor: Array, w: Array, bound: Certificate, lower: Lower) -> None:
+        """Keep the better bounds."""
         self.idle += 1
         upper = bound.value + bound.gap
         if self.best is None and not math.isfinite(upper):
-            raise ValueError(
-                f"expected an objective that is a number, got {upper} with C times the weights of "
-                f"up to {largest:.3g}; lower C or the weights, or scale the features and targets"
-            )
+            raise ValueError(f"expected a finite objective, got {upper}; lower C or the weights")
         if upper < self.upper:
-            self.upper, self.factor, self.best = upper, factor, (w, bound)
-            self.idle = 0
+            self.upper, self.factor, self.best, self.idle = upper, factor, (w, bound), 0
         known, best = self.lower, self.best_lower
         self.best_lower = lower if lower.value > known or best is None else best
         if best is not None and self.status is None:
@@ -348,7 +295,7 @@ class Search:
         )
 
 
-def _best_between(problem: SaddleProblem, best: Lower, new: Lower) -> Lower:
+def _best_between(problem: KernelLearning, best: Lower, new: Lower) -> Lower:
     """Return the better of two lower bounds, or a still better one from between them.
 
     For s + t = 1, D(s w + t v) = s^2 D(w) + t^2 D(v) + s t (D(w + v) - D(w) - D(v)), and
@@ -370,8 +317,8 @@ def _best_between(problem: SaddleProblem, best: Lower, new: Lower) -> Lower:
 def _peak(at: Callable[[float], Lower], first: Lower, last: Lower) -> tuple[float, Lower]:
     """Return the best t in (0, 1) of `TRIES`, and its bound, from the bounds at 0 and 1.
 
-    The bound is concave, so its peak is between the neighbours of the best point so far: the next
-    point is the peak of the parabola through these three.
+    The bound is concave in t. The next point is the peak of the parabola through the best point so
+    far and its neighbours.
     """
     seen = {0.0: first, 0.5: at(0.5), 1.0: last}
     while len(seen) < 2 + TRIES:
@@ -405,3 +352,25 @@ def factor_of(P: Array) -> Array:
     values, vectors = np.linalg.eigh(P)
     kept = values > 1e-14 * values[-1]
     return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
+
+
+def solve_given(problem: KernelLearning, start: Array, **options: Any) -> Result[Saddle]:
+    """Solve the SVM at P = start start', learned elsewhere; bound its distance from the optimum.
+
+    Where P has a low rank, w is arbitrary in the directions that K_P does not reach, and bounds the
+    optimum badly. Where that leaves the gap open, SVMs at (1 - s) P + s I give better bounds.
+    Parameters and result are those of `low_rank.solve`, without `max_iter`.
+    """
+    search = Search(problem, max_iter=2 + len(BLENDS), **options)
+    factor = problem.scaled(start)
+    dual = problem.svm(factor)
+    search.of_dual(dual, dual, factor)
+    if search.status is None:
+        search.of_dual(dual, dual, factor, accuracy=INNER_SHARE * search.tol * search.upper)
+    for share in BLENDS:
+        if search.status is None:
+            del dual  # its memory for kernel values goes before the next one's comes
+            blend = blended(factor, share)
+            dual = problem.svm(blend)
+            search.of_dual(dual, dual, blend, accuracy=search.accuracy())
+    return search.result()

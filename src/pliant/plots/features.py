@@ -1,0 +1,366 @@
+"""Features that a LAB-RBF estimator relies on: their relevance, and its bandwidths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.cluster.hierarchy import leaves_list, linkage
+
+from pliant.core.typing import Array, Indices
+from pliant.core.validation import check_choice, check_integer, check_points, check_vector
+from pliant.methods.lab_rbf.members import LABRBFMember
+from pliant.plots._common import (
+    BLUE,
+    Display,
+    class_marks,
+    feature_labels,
+    last_step,
+    summary_for,
+    text,
+    thinned,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LEAST = 1e-3
+"""Bandwidths below this share of the largest are drawn alike: so wide a kernel is constant."""
+
+
+class FeatureDisplay(Display):
+    """A column for each feature, the most relevant ones, in a heat map over support points."""
+
+    relevance: Array
+    feature_names: list[str]
+    most_features: int = 20
+    image_: Any = None
+    colorbar_: Any = None
+
+    @property
+    def order(self) -> Indices:
+        """The features, the most relevant one first; shape (d,)."""
+        return np.asarray(np.argsort(-self.relevance, kind="stable"), dtype=np.intp)
+
+    @property
+    def _shown(self) -> Indices:
+        return self.order[: check_integer("most_features", self.most_features, least=1)]
+
+    def _draw_cells(self, cells: Array, look: dict[str, Any], label: str) -> None:
+        """Draw the heat map, its scale and the names of its columns."""
+        look = {"aspect": "auto", "interpolation": "nearest", **look}
+        self.image_ = self.ax_.imshow(cells, **look)
+        self.colorbar_ = self.image_.figure.colorbar(self.image_, ax=self.ax_, label=label)
+        self.ax_.set_xticks(np.arange(len(self._shown)), self._names, rotation=45, ha="right")
+
+    @property
+    def _names(self) -> list[str]:
+        return [text(self.feature_names[j]) for j in self._shown]
+
+    def _write_title(self, title: str) -> None:
+        d, shown = len(self.relevance), len(self._shown)
+        self.ax_.set_title(title + ("" if shown == d else f", {shown} of {d} features"))
+
+    def _count_points(self, drawn: Indices, m: int, more: str = "") -> None:
+        """Write how many support points there are, and how many of them are drawn."""
+        some = "" if len(drawn) == m else f"{len(drawn)} of "
+        self.ax_.set_ylabel(f"{some}{m} support points{more}")
+
+
+class RelevanceDisplay(FeatureDisplay):
+    """How much a learned function changes if a feature is permuted, as a share for each feature.
+
+    Drawn as one bar for each feature, or as a heat map with a row for each support point: the
+    shares of the features in the squared slope of its own term of the function. Features are in the
+    order of their relevance over all points; support points are grouped by the feature that matters
+    most to them. Error bars are the standard deviations over the members of the model, and an
+    asterisk marks features that are correlated with another one: either of both may get the
+    relevance of both.
+    `BandwidthDisplay` shows the bandwidths themselves,
+    `sklearn.inspection.PartialDependenceDisplay` the predictions.
+
+    Parameters
+    ----------
+    relevance : array-like of shape (d,)
+        Shares, such as ``feature_relevance_``.
+    support_relevance : array-like of shape (m, d), optional
+        Shares near each support point, such as ``support_relevance_``; for the heat map.
+    spread : array-like of shape (d,), optional
+        Standard deviations of the shares, such as ``feature_relevance_spread_``; nan: not known.
+    correlated : array-like of int of shape (n_pairs, 2), optional
+        Pairs of correlated features, such as ``correlated_features_``.
+    feature_names : sequence of d str, optional
+        By default ``feature 0`` and so on.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Once plotted.
+    bars_ : matplotlib BarContainer or None
+        The bars, the most relevant feature first; ``bars_.errorbar`` has the error bars.
+    image_, colorbar_ : matplotlib AxesImage and Colorbar, or None
+        The heat map.
+
+    Examples
+    --------
+    >>> from pliant.plots import RelevanceDisplay
+    >>> display = RelevanceDisplay([0.2, 0.7, 0.1], feature_names=["age", "dose", "day"])
+    >>> [display.feature_names[j] for j in display.order]
+    ['dose', 'age', 'day']
+    """
+
+    bars_: Any
+    kind: str = "features"
+
+    def __init__(
+        self,
+        relevance: npt.ArrayLike,
+        support_relevance: npt.ArrayLike | None = None,
+        *,
+        spread: npt.ArrayLike | None = None,
+        correlated: npt.ArrayLike | None = None,
+        feature_names: Sequence[str] | None = None,
+    ) -> None:
+        d = np.size(relevance)
+        self.relevance = check_vector("relevance", relevance, d)
+        self.support_relevance = None
+        if support_relevance is not None:
+            self.support_relevance = check_points(support_relevance, "support_relevance", d)
+        self.spread = np.full(d, np.nan) if spread is None else np.asarray(spread, np.float64)
+        if self.spread.shape != (d,):
+            raise ValueError(f"expected spread of shape ({d},), got {self.spread.shape}")
+        self.correlated = np.asarray([] if correlated is None else correlated, np.intp)
+        self.feature_names = feature_labels(feature_names, None, d)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        *,
+        kind: str = "features",
+        feature_names: Sequence[str] | None = None,
+        most_features: int = 20,
+        ax: Axes | None = None,
+        **style: Any,
+    ) -> Self:
+        """Draw the relevance of the features of a fitted model.
+
+        Parameters
+        ----------
+        model : fitted estimator
+            `LABRBFRegressor` or `LABRBFClassifier`, or a pipeline that ends in one; then features
+            are those that its last step sees.
+        kind : {"features", "support"}, default="features"
+            Bars, or the heat map.
+        feature_names : sequence of str, optional
+            By default those of the data frame that the model was fitted on, or numbers.
+        most_features : int, default=20
+            Draw this number of features, the most relevant ones.
+        ax : matplotlib Axes, optional
+            Where to draw; by default on a new figure.
+        **style
+            For matplotlib's ``barh`` or ``imshow``.
+
+        Raises
+        ------
+        ValueError
+            For a model without a relevance, or names that are too few or too many.
+        """
+        machine = last_step(model)
+        summary_for("relevance", machine, "bandwidths", "LABRBFRegressor")
+        display = cls(
+            machine.feature_relevance_,
+            machine.support_relevance_,
+            spread=machine.feature_relevance_spread_,
+            correlated=machine.correlated_features_,
+            feature_names=feature_labels(feature_names, machine, machine.n_features_in_),
+        )
+        display.kind = check_choice("kind", kind, ("features", "support"))
+        display.most_features = most_features
+        return display.plot(ax, **style)
+
+    def _draw(self, style: dict[str, Any]) -> None:
+        self.bars_ = None
+        if self.kind == "features":
+            self._draw_bars(self._shown, style)
+        elif self.support_relevance is None:
+            raise ValueError("expected support_relevance for kind='support', got None")
+        else:
+            self._draw_points(self.support_relevance, style)
+        self._write_title("Relevance")
+
+    def _draw_bars(self, shown: Indices, style: dict[str, Any]) -> None:
+        """Draw a bar for each feature, the first on top."""
+        places, spread = np.arange(len(shown)), self.spread[shown]
+        known = {} if np.isnan(spread).all() else {"xerr": spread}
+        look = {"color": BLUE, "ecolor": "black", "capsize": 2.0, **known, **style}
+        self.bars_ = self.ax_.barh(places, self.relevance[shown], **look)
+        marked = np.isin(shown, self.correlated)
+        names = zip(self._names, marked, strict=True)
+        self.ax_.set_yticks(places, [f"{name} *" if mark else name for name, mark in names])
+        self.ax_.invert_yaxis()
+        self.ax_.set_xlim(left=0.0)
+        note = "\n* correlated with another feature" if marked.any() else ""
+        self.ax_.set_xlabel(f"share of the squared change, if permuted{note}")
+
+    def _draw_points(self, shares: Array, style: dict[str, Any]) -> None:
+        """Draw a row for each support point, grouped by its largest share."""
+        ordered = shares[:, self.order]
+        rows = np.lexsort((-ordered.max(axis=1), ordered.argmax(axis=1)))
+        drawn = thinned(rows)
+        look = {"cmap": "viridis", "vmin": 0.0, "vmax": 1.0, **style}
+        cells = shares[np.ix_(drawn, self._shown)]
+        self._draw_cells(cells, look, "share of the squared slope of its term")
+        self.ax_.set_yticks([])
+        self._count_points(drawn, len(rows))
+
+
+class BandwidthDisplay(FeatureDisplay):
+    """How narrow a kernel with bandwidths of its own is along each feature, near each point.
+
+    The kernel at a support point c is h(|theta o (u - c)|^2): it falls off within 1/theta_j along
+    feature j, and does not depend on a feature with a bandwidth near zero. Features are on [-1, 1],
+    as the estimator maps them, so that bandwidths can be compared.
+
+    It shows the *kernel*; `RelevanceDisplay` shows what is made of it, the change of the learned
+    function with each feature, in which the coefficients and the linear part count too: a feature
+    may have narrow kernels and matter little, or matter through the linear part alone.
+
+    Parameters
+    ----------
+    bandwidths : array-like of shape (m, d)
+        theta >= 0 of each support point.
+    relevance : array-like of shape (d,), optional
+        What orders the features, such as ``feature_relevance_``; by default the median bandwidth.
+    members : array-like of m int, optional
+        The member that each support point belongs to, drawn one above the other; by default all
+        belong to one.
+    feature_names : sequence of d str, optional
+        By default ``feature 0`` and so on.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Once plotted.
+    image_, colorbar_ : matplotlib AxesImage and Colorbar
+        The heat map.
+
+    Examples
+    --------
+    >>> from pliant.plots import BandwidthDisplay
+    >>> display = BandwidthDisplay([[0.1, 3.0], [0.1, 5.0]], feature_names=["age", "dose"])
+    >>> [display.feature_names[j] for j in display.order]
+    ['dose', 'age']
+    """
+
+    def __init__(
+        self,
+        bandwidths: npt.ArrayLike,
+        relevance: npt.ArrayLike | None = None,
+        *,
+        members: npt.ArrayLike | None = None,
+        feature_names: Sequence[str] | None = None,
+    ) -> None:
+        self.bandwidths = check_points(bandwidths, "bandwidths")
+        m, d = self.bandwidths.shape
+        if not self.bandwidths.size or (self.bandwidths < 0).any():
+            raise ValueError(
+                f"expected bandwidths >= 0 of shape (m, d), got the shape {self.bandwidths.shape} "
+                f"and the least value {self.bandwidths.min(initial=np.inf):g}"
+            )
+        self.relevance = np.median(self.bandwidths, axis=0)
+        if relevance is not None:
+            self.relevance = check_vector("relevance", relevance, d)
+        self.members = np.zeros(m, dtype=np.intp) if members is None else np.asarray(members)
+        if self.members.shape != (m,):
+            raise ValueError(f"expected members of shape ({m},), got {self.members.shape}")
+        self.feature_names = feature_labels(feature_names, None, d)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        *,
+        feature_names: Sequence[str] | None = None,
+        most_features: int = 20,
+        ax: Axes | None = None,
+        **style: Any,
+    ) -> Self:
+        """Draw the bandwidths of a fitted LAB-RBF estimator.
+
+        Parameters
+        ----------
+        model : fitted estimator
+            `LABRBFRegressor` or `LABRBFClassifier`, or a pipeline that ends in one; then features
+            are those that its last step sees.
+        feature_names : sequence of str, optional
+            By default those of the data frame that the model was fitted on, or numbers.
+        most_features : int, default=20
+            Draw this number of features, the most relevant ones.
+        ax : matplotlib Axes, optional
+            Where to draw; by default on a new figure.
+        **style
+            For matplotlib's ``imshow``.
+
+        Raises
+        ------
+        ValueError
+            For a model without bandwidths, or names that are too few or too many.
+        """
+        machine = last_step(model)
+        summary_for("bandwidths", machine, "bandwidths", "LABRBFRegressor")
+        chosen = np.flatnonzero(machine.averaged_)  # the members that predict
+        parts = [_on_one_scale(machine.members_[k]) for k in chosen]
+        numbers = np.repeat(chosen, [len(part) for part in parts])
+        names = feature_labels(feature_names, machine, parts[0].shape[1])
+        relevance = machine.feature_relevance_
+        display = cls(np.vstack(parts), relevance, members=numbers, feature_names=names)
+        display.most_features = most_features
+        return display.plot(ax, **style)
+
+    def _draw(self, style: dict[str, Any]) -> None:
+        """Draw a row for each support point, those with like bandwidths together."""
+        from matplotlib.colors import LogNorm
+        from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+        high = float(self.bandwidths.max()) or 1.0
+        low = max(float(self.bandwidths.min()), LEAST * high)
+        cells = np.maximum(self.bandwidths[:, self._shown], low)
+        rows = _in_groups(np.log(cells), self.members)
+        drawn = thinned(rows)
+        look = {"cmap": "cividis", "norm": LogNorm(min(low, high / 2), high), **style}
+        self._draw_cells(cells[drawn], look, "bandwidth θ, features on [−1, 1]")
+        axis = self.colorbar_.ax.yaxis
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        self._mark_members(self.members[drawn])
+        several = "" if len(np.unique(self.members)) == 1 else "\nby member"
+        self._count_points(drawn, len(rows), several)
+        self._write_title("Bandwidths")
+
+    def _mark_members(self, members: npt.NDArray[Any]) -> None:
+        """Draw a line between members, and their numbers beside them if there are several."""
+        numbers, starts = np.unique(members, return_index=True)
+        self.ax_.hlines(starts[1:] - 0.5, *self.ax_.get_xlim(), color="white", linewidth=1.5)
+        names = [f"{number}" for number in numbers] if len(numbers) > 1 else []
+        self.ax_.set_yticks(class_marks(starts, len(members))[: len(names)], names)
+        self.ax_.tick_params(axis="y", length=0)
+
+
+def _on_one_scale(member: LABRBFMember) -> Array:
+    """Return the bandwidths of a member for features on [-1, 1]; 0 for constant features."""
+    theta = member.kernel_.bandwidths
+    if member.kernel_.warp is not None:
+        return theta
+    slopes = member.warp_.slopes
+    return np.divide(theta, slopes, out=np.zeros_like(theta), where=slopes > 0)
+
+
+def _in_groups(values: Array, members: npt.NDArray[Any]) -> Indices:
+    """Return rows by member, those alike next to each other: the leaves of a tree of groups."""
+    parts = [np.flatnonzero(members == number) for number in np.unique(members)]
+    leaves = [leaves_list(linkage(values[p], "average")) if len(p) > 2 else ... for p in parts]
+    return np.concatenate([rows[each] for rows, each in zip(parts, leaves, strict=True)])

@@ -1,0 +1,116 @@
+"""Models without a picture, parts that do not fit, and a missing matplotlib get one clear error."""
+
+import sys
+
+import numpy as np
+import pytest
+from matplotlib import pyplot
+from sklearn.datasets import load_iris
+from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
+from sklearn.svm import SVC
+
+from pliant import (
+    DANKClassifier,
+    KernelEmbedding,
+    LABRBFRegressor,
+    LearnedKernelClassifier,
+    MKLClassifier,
+    TKLClassifier,
+)
+from pliant.plots import (
+    AdaptationDisplay,
+    BandwidthDisplay,
+    ConvergenceDisplay,
+    CriticalDifferenceDisplay,
+    EmbeddingDisplay,
+    GramDisplay,
+    IntervalDisplay,
+    RelevanceDisplay,
+    TessellationDisplay,
+    WeightsDisplay,
+)
+
+X, Y = load_iris(return_X_y=True)
+LAB = LABRBFRegressor(5, n_members=1, max_iter=2, random_state=0).fit(X, X[:, 0])
+MKL = MKLClassifier(["linear", "gaussian"]).fit(X, Y > 0)
+TKL = TKLClassifier(tol=0.1).fit(X, Y > 0)
+DANK = DANKClassifier().fit(X, Y > 0)
+
+DISPLAYS = {
+    AdaptationDisplay: (DANKClassifier(), (X, Y), "learns an adaptive matrix"),
+    BandwidthDisplay: (LABRBFRegressor(), (), "learns bandwidths"),
+    ConvergenceDisplay: (DANKClassifier(), (), "with a certified gap"),
+    EmbeddingDisplay: (KernelEmbedding(), (X, Y), "expected a transformer"),
+    GramDisplay: (DANKClassifier(), (X, Y), "learns a symmetric kernel"),
+    IntervalDisplay: (LABRBFRegressor(), (X, Y), "with prediction intervals"),
+    RelevanceDisplay: (LABRBFRegressor(), (), "learns bandwidths"),
+    TessellationDisplay: (TKLClassifier(), (X,), "learns a tessellated kernel"),
+    WeightsDisplay: (MKLClassifier(), (), "learns the weights of kernels"),
+}
+
+
+@pytest.mark.parametrize("display", DISPLAYS, ids=lambda display: display.__name__)
+def test_models_that_are_not_fitted_or_have_no_such_picture(display):
+    model, data, message = DISPLAYS[display]
+    with pytest.raises(NotFittedError):
+        display.from_estimator(model, *data)
+    with pytest.raises(ValueError, match=f"{message}.* got SVC"):
+        display.from_estimator(SVC().fit(X, Y > 0), *data)
+    assert not pyplot.get_fignums()
+
+
+@pytest.mark.parametrize(
+    "display", [AdaptationDisplay, ConvergenceDisplay, GramDisplay, TessellationDisplay]
+)
+def test_a_model_of_many_classes_sends_to_its_parts(display):
+    model, data, _ = DISPLAYS[display]
+    fitted = type(model)(tol=0.1).fit(X, Y)
+    with pytest.raises(ValueError, match="with 3: draw one of its estimators_"):
+        display.from_estimator(fitted, *data)
+    if display is ConvergenceDisplay:
+        machine = DANKClassifier(kernel="precomputed", extension="none")
+        on_kernel = LearnedKernelClassifier(machine=machine, random_state=0).fit(X, Y)
+        with pytest.raises(ValueError, match=r"draw one of its machine_\.estimators_$"):
+            display.from_estimator(on_kernel)
+
+
+CALLS = [
+    (lambda: AdaptationDisplay.from_estimator(DANK, X[:5], Y[:5]), "the 150 training points"),
+    (lambda: AdaptationDisplay.from_estimator(DANK, X[::-1], Y > 0), "got other points"),
+    (lambda: AdaptationDisplay.from_estimator(DANK, X, Y + 1), r"labels in \[False, True\]"),
+    (lambda: BandwidthDisplay.from_estimator(LAB, feature_names=["a"]), "4 feature_names, got 1"),
+    (lambda: BandwidthDisplay([[1.0, -1.0]]), "bandwidths >= 0 .* the least value -1"),
+    (lambda: ConvergenceDisplay([0, 1], [1.0]), "steps and gaps of one shape"),
+    (lambda: CriticalDifferenceDisplay(["a"], [1.0], 1.0), "at least 2 methods, got 1"),
+    (lambda: CriticalDifferenceDisplay(["a", "b"], [0.5, 2], 1.0), "mean ranks from 1 to 2"),
+    (lambda: EmbeddingDisplay.from_estimator(PCA(3).fit(X), X, Y), r"features of shape \(150, 3\)"),
+    (lambda: EmbeddingDisplay([[0, 1]], [1, 2]), r"y of shape \(1,\), got \(2,\)"),
+    (lambda: GramDisplay(np.ones((2, 3)), [0, 1]), r"gram of shape \(2, 2\), got \(2, 3\)"),
+    (lambda: GramDisplay.from_estimator(DANK, X, Y[:2]), r"y of shape \(150,\), got \(2,\)"),
+    (lambda: IntervalDisplay.from_estimator(LAB, X, Y, coverage=1.0), "coverage < 1, got 1"),
+    (lambda: IntervalDisplay.from_estimator(LAB, X, Y, output=1), "output from 0 to 0, got 1"),
+    (lambda: IntervalDisplay.from_estimator(LAB, X, Y[:9]), r"y of shape \(150,\), got \(9,\)"),
+    (lambda: RelevanceDisplay.from_estimator(LAB, kind="bars"), "kind in .* got 'bars'"),
+    (lambda: RelevanceDisplay.from_estimator(LAB, most_features=0), "most_features >= 1"),
+    (lambda: RelevanceDisplay([0.5, 0.5], spread=[0.1]), r"spread of shape \(2,\), got \(1,\)"),
+    (lambda: TessellationDisplay.from_estimator(TKL, X, features=(1, 1)), "different features"),
+    (lambda: TessellationDisplay.from_estimator(TKL, X, point=[0.0]), "point"),
+    (lambda: WeightsDisplay.from_estimator(MKL, kernel_names=["a"]), "2 kernel_names, got 1"),
+    (lambda: WeightsDisplay.from_estimator(MKL, most_kernels=0), "most_kernels >= 1"),
+    (lambda: WeightsDisplay.from_path([]), "models of the same kernels"),
+    (lambda: WeightsDisplay([[0.5], [0.5]], Cs=[1.0, 1.0]), "different Cs > 0"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), CALLS, ids=range(len(CALLS)))
+def test_parts_that_do_not_fit(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_a_missing_matplotlib_is_named_with_its_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    display = ConvergenceDisplay([0, 1], [1.0, 0.1])
+    with pytest.raises(ImportError, match=r"needs matplotlib: pip install 'pliant\[plots\]'"):
+        display.plot()
