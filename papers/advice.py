@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,10 @@ import numpy as np
 
 from papers.contestants.embeddings import DIMENSIONS, variant
 from papers.data import toml
-from papers.overview.markdown import rows
-from papers.results import Overall, Results, Way, standings
-from papers.studies import STUDIES
-from papers.studies.hadamard import PLAIN, signs
+from papers.page import markdown
+from papers.results import Overall, Results, standing
+from papers.studies.hadamard import PLAIN
+from papers.study import studies
 
 HEAD = ("your situation", "take", "what was measured", "not when", "repeat it")
 
@@ -22,8 +22,7 @@ FIELDS = ("situation", "take", "measured", "unless", "repeat")
 """What to take and when, the numbers, when not to, and which study, benchmark or figure measures
 the numbers again."""
 
-DANK = Way("dank-0.01", "fixed/smooth")
-KNPL = Way("knpl", "fixed/smooth")
+DANK, KNPL = "dank-0.01:fixed/smooth", "knpl:fixed/smooth"
 
 LARGEST = "generated, 200000 rows"
 
@@ -38,32 +37,25 @@ class Evidence:
 
     def study(self, name: str) -> Results:
         """Return the results of a study."""
-        return Results(_read(self.folder / f"{name}.json"), STUDIES[name].percent)
+        return Results(studies()[name], _read(self.folder / f"{name}.json"))
 
     def overall(self, task: str) -> dict[str, Overall]:
         """Return what the defaults of DANK and KNPL have over the sets of a task."""
         results = self.study("defaults")
-        ways = {"dank": DANK, "knpl": KNPL, "plain": PLAIN}
-        sets = results.sets_of(task)
-        return {
-            name: next(iter(results.overall([who], sets, PLAIN, signs(results))))
-            for name, who in ways.items()
-        }
+        sets, ways = results.sets_of(task), {"dank": DANK, "knpl": KNPL, "plain": PLAIN}
+        return {name: next(results.overall([who], sets, PLAIN)) for name, who in ways.items()}
 
     def figure(self, name: str) -> Values:
         """Return the numbers of a figure."""
-        values: Values = _read(self.folder / "figures" / "numbers.json")["figures"][name][
-            "measured"
-        ]
+        entries = _read(self.folder / "figures" / "numbers.json")["figures"]
+        values: Values = entries[name]["measured"]
         return values
-
-    def benchmark(self, name: str) -> Values:
-        """Return the document of a speed benchmark."""
-        return _read(self.benchmarks / f"{name}.json")
 
     def timed(self, benchmark: str, case: str, contestant: str) -> Values:
         """Return the summary of a contestant in a speed benchmark."""
-        cases = {each["name"]: each for each in self.benchmark(benchmark)["cases"]}
+        cases = {
+            each["name"]: each for each in _read(self.benchmarks / f"{benchmark}.json")["cases"]
+        }
         summary: list[Values] = cases[case]["summary"]
         return next(each for each in summary if each["contestant"] == contestant)
 
@@ -73,34 +65,25 @@ def _read(path: Path) -> Values:
     return document
 
 
-def decisions(evidence: Evidence) -> Iterator[tuple[str, list[dict[str, str]]]]:
-    """Return the headings, and the rows below them: Markdown texts by the `FIELDS`."""
+def decisions(evidence: Evidence) -> str:
+    """Return the tables as Markdown."""
+    parts = ["# Which method when"]
     for title, entries in toml("advice").items():
-        listed = []
+        lines = []
         for entry in entries:
             values = VALUES[entry["name"]](evidence)
-            texts = {field: " ".join(entry[field].split()) for field in FIELDS}
-            listed.append({field: text.format(**values) for field, text in texts.items()})
-        yield title, listed
-
-
-def decisions_page(evidence: Evidence) -> str:
-    """Return the tables as Markdown."""
-    parts = ["# Which method when\n"]
-    for title, listed in decisions(evidence):
-        parts += [f"## {title}\n", rows(HEAD, [[*row.values()] for row in listed])]
-    return "\n".join(parts)
+            lines.append([" ".join(entry[field].split()).format(**values) for field in FIELDS])
+        parts += [f"## {title}", markdown(HEAD, lines)]
+    return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
 
 
 def regression(evidence: Evidence) -> Values:
     results = evidence.study("lab-rbf-defaults")
-    behind = _behind(results, "lab", "tuned-boosting")
-    total = len(results.sets)
+    behind, total = _behind(results, "lab", "tuned-boosting"), len(results.sets)
+    means = {"lab": "lab", "boosting": "tuned-boosting", "ridge": "krr"}
     return {
         "total": total,
-        "lab": results.overall_mean("lab"),
-        "boosting": results.overall_mean("tuned-boosting"),
-        "ridge": results.overall_mean("krr"),
+        **{key: results.overall_mean(who) for key, who in means.items()},
         "ahead": total - len(behind),
         "ahead_of_ridge": total - len(_behind(results, "lab", "krr")),
         "behind": ", ".join(f"{name} by {-gap:.3f}" for name, gap in behind.items()) or "none",
@@ -111,12 +94,9 @@ def regression(evidence: Evidence) -> Values:
 def small_regression(evidence: Evidence) -> Values:
     results = evidence.study("lab-rbf-defaults")
     sets = [name for name in results.sets if results.has(name, "gp")]
-    each = [
-        f"{name} {results.mean(name, 'gp'):.4f} and {results.mean(name, 'lab'):.4f}"
-        for name in sets
-    ]
-    n_train = max(results.group(name, "gp")["n_train"] for name in sets)
-    return {"rows": n_train, "each": ", ".join(each)}
+    each = [f"{n} {results.mean(n, 'gp'):.4f} and {results.mean(n, 'lab'):.4f}" for n in sets]
+    rows = max(results.group(name, "gp")["n_train"] for name in sets)
+    return {"rows": rows, "each": ", ".join(each)}
 
 
 def classification(evidence: Evidence) -> Values:
@@ -142,44 +122,40 @@ def adapted(evidence: Evidence) -> Values:
 
 def adapted_regression(evidence: Evidence) -> Values:
     results = evidence.study("defaults")
-    space, bodyfat = (
-        [results.mean(name, who) for who in (PLAIN, DANK)] for name in ("space", "bodyfat")
-    )
+    both = {name: [results.mean(name, w) for w in (PLAIN, DANK)] for name in ("space", "bodyfat")}
     total = len(results.sets_of("regression"))
-    return {"total": total, "space": space, "bodyfat": bodyfat, **evidence.overall("regression")}
+    return {"total": total, **both, **evidence.overall("regression")}
 
 
 def labels(evidence: Evidence) -> Values:
-    means_of = {}
+    found = {}
     for key, name in (("small", "scg-table-3"), ("large", "scg-table-5")):
         results = evidence.study(name)
         means = results.means(["scg-ldk", "gaussian"], "unlabelled").mean(axis=0)
-        means_of[key] = [*means, len(results.sets)]
-    return means_of
+        found[key] = [*means, len(results.sets)]
+    return found
 
 
 def no_width(evidence: Evidence) -> Values:
     results, terrain = evidence.study("tkl-tables-3-4"), evidence.figure("tkl-figure-3")
     against = {
-        peer: standings(list(results.compared("tkl", peer, signs=signs(results)).values()))["rule"]
+        peer: standing([gain.verdict for gain in results.compared("tkl", peer).values()])
         for peer in ("svm", "forest", "boosting")
     }
-    upright, turned = (
-        [
-            terrain[f"turned by {angle} degrees"][who]["RMSE"]
-            for who in ("Gaussian SVR", "TKL, degree 2")
-        ]
-        for angle in (0, 30)
-    )
-    return {**against, "upright": upright, "turned": turned}
+    turned = {
+        key: [terrain[f"turned by {angle} degrees"][who]["RMSE"]
+              for who in ("Gaussian SVR", "TKL, degree 2")]
+        for key, angle in (("upright", 0), ("turned", 30))
+    }  # fmt: skip
+    return {**against, **turned}
 
 
 def certificate(evidence: Evidence) -> Values:
-    cases = evidence.benchmark("tessellated-gaps")["cases"]
-    reached = [case["summary"][0]["result"]["reached"] == "yes" for case in cases]
+    cases = _read(evidence.benchmarks / "tessellated-gaps.json")["cases"]
+    reached = sum(case["summary"][0]["result"]["reached"] == "yes" for case in cases)
     results = evidence.study("dank-table-4")
     gaps = [results.numbers(name, "exact", "gap").max() for name in results.sets]
-    return {"gap": max(gaps), "reached": sum(reached), "cases": len(reached)}
+    return {"gap": max(gaps), "reached": reached, "cases": len(cases)}
 
 
 def relevance(evidence: Evidence) -> Values:
@@ -189,13 +165,12 @@ def relevance(evidence: Evidence) -> Values:
 def embedding(evidence: Evidence) -> Values:
     results, each, level = evidence.study("scg-embedding"), [], []
     for name in results.sets:
-        for d in DIMENSIONS:
+        for place in map(variant, DIMENSIONS):
             own, fisher, pca = (
-                results.mean(name, Way(who, variant(d)))
-                for who in ("scg-ldk", "kernel-fisher", "pca")
+                results.mean(name, f"{who}:{place}") for who in ("scg-ldk", "kernel-fisher", "pca")
             )
-            each.append(f"{name}, {variant(d)}: {own:.1f}, {fisher:.1f} and {pca:.1f} %")
-            level += [f"{name}, {variant(d)}"] if own <= fisher else []
+            each.append(f"{name}, {place}: {own:.1f}, {fisher:.1f} and {pca:.1f} %")
+            level += [f"{name}, {place}"] if own <= fisher else []
     return {"each": "; ".join(each), "level": " and ".join(level) or "none of these"}
 
 
@@ -214,9 +189,8 @@ def few_thousand(evidence: Evidence) -> Values:
 
 
 def path(evidence: Evidence) -> Values:
-    overall = evidence.benchmark("paths")["overall"]
-    case: Values = next(each for each in overall if each["contestant"] == "C path, warm")
-    return case
+    overall: list[Values] = _read(evidence.benchmarks / "paths.json")["overall"]
+    return next(each for each in overall if each["contestant"] == "C path, warm")
 
 
 def many(evidence: Evidence) -> Values:

@@ -1,104 +1,130 @@
-"""Sums between parts, bounds on what parts lose, and safe screening, against their definitions."""
+"""The DANK paper's algorithms against a twin and pliant's optimum; bounds, safe screening."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from papers.theory import decomposed
-from papers.theory.decomposed import (
-    BetweenParts,
-    between_parts,
-    bound_on_loss,
-    printed_bound,
+from papers.theory import accelerated
+from papers.theory.accelerated import (
+    algorithm_1,
+    algorithm_2,
+    classification,
+    lipschitz_of_theorem_4,
+    lipschitz_of_theorem_10,
+    projected_gradient,
+    regression,
 )
+from papers.theory.decomposed import BetweenParts, between_parts, bound_on_loss, printed_bound
 from papers.theory.screening import (
     safe_at_bound,
     safe_zeros,
     theorem_seven,
     theorem_seven_threshold,
 )
+from pliant import DANKClassifier, DANKRegressor
 from pliant.kernels import Gaussian, Polynomial
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import svc_dual, without_intercept
-from pliant.methods.svm.rows import CachedRows, DenseRows
+from pliant.methods.svm.rows import DenseRows
+from tests.papers.hadamard_cases import classification_data, gaussian_gram, regression_data
+from tests.reference import dank_algorithm1
+
+C, ETA, EPSILON = 1.0, 2.0, 0.05
+
+
+def curvature(K):
+    """A bound on the second derivatives of h, much smaller than that of Theorem 4."""
+    return np.linalg.eigvalsh(K)[-1] * (1 + 3 * np.abs(K).max() * C**2 / (4 * ETA))
+
+
+@pytest.mark.parametrize("name", ["algorithm_1", "projected_gradient"])
+@pytest.mark.parametrize("tau", [0.0, 0.1])
+def test_the_iterates_are_those_of_the_twin(name, tau):
+    X, y = classification_data()
+    K, mine = gaussian_gram(X, 0.5), getattr(accelerated, name)
+    twin = getattr(dank_algorithm1, name.replace("algorithm_1", "nesterov"))
+    limits = {"max_iter": 40, "eps": 0.0}
+    run, other = (method(K, y, 4.0, ETA, tau, **limits) for method in (mine, twin))
+    np.testing.assert_allclose(run.values, other.values, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(run.moves, other.moves, rtol=1e-7)
+    np.testing.assert_allclose(y * run.beta, other.alpha, atol=1e-9)
+    assert len(run.values) == len(run.seconds) + 1 == 41
+
+
+@pytest.mark.parametrize("tau", [0.0, 0.1])
+def test_algorithm_1_reaches_the_optimum_of_pliant(tau):
+    X, y = classification_data(n=12)
+    K = gaussian_gram(X, 0.5)
+    model = DANKClassifier(gamma=2.0, C=C, eta=ETA, tau=tau, tol=1e-9).fit(X, y)
+    run = algorithm_1(K, y, C, ETA, tau, L=curvature(K), max_iter=300, eps=0.0)
+    assert run.values[-1] == pytest.approx(model.objective_, rel=1e-6)
+    assert run.values[-1] <= model.objective_ + model.dual_gap_ + 1e-9
+
+
+@pytest.mark.parametrize("tau", [0.0, 0.1])
+def test_algorithm_2_reaches_the_optimum_of_pliant(tau):
+    X, y = regression_data(n=12)
+    K = gaussian_gram(X, 0.5)
+    model = DANKRegressor(
+        gamma=2.0, C=C, epsilon=EPSILON, eta=ETA, tau=tau, scale_target=False, tol=1e-9
+    ).fit(X, y)
+    run = algorithm_2(K, y, C, EPSILON, ETA, tau, L=2 * curvature(K), max_iter=500, eps=0.0)
+    assert run.values[-1] == pytest.approx(model.objective_, rel=1e-6)
+    assert run.values[-1] <= model.objective_ + model.dual_gap_ + 1e-9
+
+
+@pytest.mark.parametrize("tau", [0.0, 0.1])
+def test_the_gradients_are_those_of_h_where_equation_25_has_another_sign(tau):
+    X, y = regression_data(n=6)
+    problem = regression(gaussian_gram(X, 0.5), y, C, EPSILON, ETA, tau)
+    z = np.random.default_rng(0).uniform(0, C, 12)
+
+    def h(z):
+        return problem.value(z, problem.adaptation(problem.beta(z)))
+
+    steps = 1e-5 * np.eye(12)
+    numerical = [(h(z + step) - h(z - step)) / 2e-5 for step in steps]
+    beta = problem.beta(z)
+    F = problem.adaptation(beta)
+    np.testing.assert_allclose(problem.slope(beta, F), numerical, atol=1e-7)
+    printed = -EPSILON - (F * problem.K) @ beta - y
+    assert np.abs(printed - numerical[6:]).max() > 0.1
+
+
+def test_the_printed_constants_bound_the_curvature():
+    X, y = classification_data(n=12)
+    K = gaussian_gram(X, 0.5)
+    assert curvature(K) <= lipschitz_of_theorem_4(K, C, ETA) < lipschitz_of_theorem_10(K, C, ETA)
+    assert lipschitz_of_theorem_4(K, C, ETA) == dank_algorithm1.lipschitz_of_theorem_4(K, C, ETA)
+    problem = classification(K, y, C, ETA, 0.1)
+    z = problem.project(np.random.default_rng(0).uniform(-C, 2 * C, 12))
+    assert (z >= 0).all()
+    assert (z <= C).all()
+    assert y @ z == pytest.approx(0, abs=1e-12)
+
+
+def test_a_run_stops_at_the_first_short_move():
+    X, y = classification_data(n=12)
+    run = projected_gradient(gaussian_gram(X, 0.5), y, C, ETA, 0.1, eps=1e-2)
+    assert run.moves[-1] <= 1e-2 < min(run.moves[:-1])
+    assert (np.diff(run.seconds) > 0).all()
+
 
 N = 23
 X = np.random.default_rng(0).uniform(-1, 1, size=(N, 2))
 SIGNS = np.where(X[:, 0] + 0.3 * np.random.default_rng(1).standard_normal(N) > 0, 1.0, -1.0)
-LABELS = np.random.default_rng(2).integers(0, 4, size=N)
 KERNELS = {"gaussian": Gaussian(1.5), "of both signs": Polynomial(degree=3, coef0=0.1)}
 every_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 
 
-def naive_between(K, labels):
-    total = squares = 0.0
-    for i in range(len(K)):
-        for j in range(len(K)):
-            if labels[i] != labels[j]:
-                total += abs(K[i, j])
-                squares += K[i, j] ** 2
-    return total, squares
-
-
 @every_kernel
-@pytest.mark.parametrize("entries", [1, 20, 100, 10**6])
-@pytest.mark.parametrize(
-    "labels",
-    [LABELS, LABELS[::-1], np.zeros(N, int), np.arange(N)[::-1], np.arange(N) % 2 * 7 - 3],
-    ids=["four", "reversed", "one", "each alone", "odd numbers"],
-)
-def test_sums_between_parts_are_those_of_two_loops(kernel, entries, labels, monkeypatch):
-    monkeypatch.setattr(decomposed, "BLOCK_ENTRIES", entries)
-    K = kernel(X)
-    expected = pytest.approx(naive_between(K, labels), rel=1e-12)
+def test_sums_between_parts_are_those_of_two_loops(kernel):
+    K, labels = kernel(X), np.random.default_rng(2).integers(0, 4, size=N)
+    pairs = [K[i, j] for i in range(N) for j in range(N) if labels[i] != labels[j]]
+    expected = pytest.approx((np.abs(pairs).sum(), np.square(pairs).sum()), rel=1e-12)
     assert between_parts(DenseRows(K), labels) == expected
-    assert between_parts(CachedRows(kernel, X, cache_mb=0.01), labels) == expected
-    assert between_parts(CachedRows(kernel, X, cache_mb=1.0), labels) == expected
-
-
-def test_sums_of_single_precision_rows_are_double():
-    K = np.full((3000, 3000), 1.0, dtype=np.float32) / np.float32(3)
-    third = float(np.float32(1) / np.float32(3))
-    found = between_parts(DenseRows(K), np.arange(3000) % 2)
-    assert found == pytest.approx((2 * 1500**2 * third, 2 * 1500**2 * third**2), rel=1e-12)
-
-
-def test_no_block_is_larger_than_allowed(monkeypatch):
-    monkeypatch.setattr(decomposed, "BLOCK_ENTRIES", 50)
-    rows, seen = DenseRows(KERNELS["gaussian"](X)), []
-
-    class Watched:
-        def __len__(self):
-            return len(rows)
-
-        def part(self, some, others):
-            seen.append((some.size, others.size))
-            return rows.part(some, others)
-
-    between_parts(Watched(), LABELS)
-    assert all(m * k <= 50 or m == 1 for m, k in seen)
-    assert sum(m * k for m, k in seen) < N**2  # not the pairs within parts of full blocks
-
-
-@given(
-    labels=st.lists(st.integers(-2, 5), min_size=N, max_size=N),
-    other=st.permutations(range(-2, 6)),
-)
-@settings(max_examples=50, deadline=None)
-def test_sums_between_parts_do_not_depend_on_the_names_of_parts(labels, other):
-    rows, labels = DenseRows(KERNELS["of both signs"](X)), np.array(labels)
-    renamed = np.array(other)[labels + 2]
-    first, second = between_parts(rows, labels), between_parts(rows, renamed)
-    assert first == pytest.approx(second, rel=1e-12)
-    finer = between_parts(rows, labels * N + np.arange(N))
-    assert first.total <= finer.total * (1 + 1e-12)
-
-
-@pytest.mark.parametrize("labels", [LABELS[:-1], LABELS[:, None], np.append(LABELS, 0)])
-def test_there_is_a_label_for_each_row(labels):
-    with pytest.raises(ValueError, match=r"expected labels of shape \(23,\), got \("):
-        between_parts(DenseRows(KERNELS["gaussian"](X)), labels)
+    assert between_parts(DenseRows(K), 7 - 3 * labels) == expected
 
 
 def test_the_bounds_are_their_formulas():
@@ -108,27 +134,6 @@ def test_the_bounds_are_their_formulas():
     assert bound_on_loss(between, 2.0, 4.0, regression=True) == pytest.approx(40.75)
     assert printed_bound(between, 2.0, 0.9, 1.1) == pytest.approx(0.5 * 0.2 * 4 * 10)
     assert printed_bound(between, 2.0, 1.0, 1.0) == 0.0
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda b: bound_on_loss(b, -1.0, 1.0), r"expected C > 0, a finite number, got -1\.0"),
-        (lambda b: bound_on_loss(b, 1.0, 0.0), r"expected eta > 0, a number, got 0\.0"),
-        (lambda b: printed_bound(b, 0.0, 1.0, 1.0), r"expected C > 0, a finite number, got 0\.0"),
-        (lambda b: printed_bound(b, 1.0, 2.0, 1.0), r"expected F_low <= F_high, got 2\.0 and 1"),
-        (lambda b: safe_zeros(X[:, 0], SIGNS, -0.5, X[:, 0]), "expected gap >= 0, .* got -0.5"),
-        (lambda b: safe_zeros(X[:, 0], SIGNS, np.nan, X[:, 0]), "expected gap >= 0, .* got nan"),
-        (
-            lambda b: safe_at_bound((X[:, 0], X[:, 0]), SIGNS, 0.0, X[:, 0], 1.0, -2.0),
-            "expected eta > 0, a number, got -2.0",
-        ),
-        (lambda b: theorem_seven_threshold(X[:, 0], 0.0, 1.0, 1.0, 1.0), "expected C > 0"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call(BetweenParts(1.0, 1.0))
 
 
 def box_dual(K, C, eta):
