@@ -43,9 +43,9 @@ def main(arguments: Sequence[str] | None = None, known: Mapping[str, Study] | No
 
 def pages(results: Path, benchmarks: Path) -> dict[Path, str]:
     """Return the pages of all kept results, the overview and the advice."""
-    kept = kept_documents(results, benchmarks)
+    kept = kept_documents(results)
     known = studies()
-    texts = {results / f"{n}.md": page(known[n], kept[n]) for n in kept if n in known}
+    texts = {results / f"{n}.md": page(known[n], kept[n]) for n in kept}
     texts[results / "overview.md"] = overview(gather(kept), [each.title for each in FIGURES])
     texts[results / "decisions.md"] = decisions(Evidence(results, benchmarks))
     return texts

@@ -10,7 +10,6 @@ from fnmatch import fnmatchcase
 from functools import cache
 from math import hypot
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -49,9 +48,6 @@ PAPERS = {
     "function (2016)",
 }
 """The papers in the order of the page."""
-
-TIMING = "tessellated-sdp"
-"""The speed benchmark that repeats a paper's table."""
 
 TOLERANCES = (
     "1 point of accuracy, .01 of R2, 5 % of a mean squared error, 20 % of a rank, a factor of 3 of "
@@ -215,12 +211,12 @@ def cells(study: Study, results: Results, plain: Results | None) -> Iterator[Agr
                             study, results, plain, about, quantity, method, cell
                         )
     for name in results.sets:
-        if (study.chosen(name).printed or name) in rows:
+        if (study.chosen(name).printed or name) in rows and not beside.own_quantity:
             continue
         regression = results.task(name) == "regression"
-        quantity = beside.regression if regression else "accuracy"
+        quantity = beside.own_quantity or (beside.regression if regression else "accuracy")
         for shown in beside.own:
-            about = (study.name, beside.paper, beside.own_place, name)
+            about = (study.name, beside.paper, beside.own_place or beside.place, name)
             own = _cell(study, results, plain, about, quantity, shown.label, None, shown)
             place = f"{name}, {shown.who.partition(':')[2]}" if beside.by_variant else name
             yield replace(own, set=place)
@@ -295,33 +291,10 @@ def _estimate(results: Results, name: str, quantity: str, shown: Shown) -> Estim
     return Estimate.of(scale * results.values(name, shown.who, part), form)
 
 
-def timing_cells(document: Mapping[str, Any]) -> Iterator[Agreement]:
-    """Return the cells of TKL's Table 1: a speed benchmark, on all rows of each set."""
-    cases = {c["name"]: c["measurements"] for c in document["cases"]}
-    for name, quantities in printed("tkl-table-1").items():
-        measured = cases.get(f"{name}, all rows")
-        if measured is None:
-            continue
-        about = (document["benchmark"], "TKL", "Table 1", name, "seconds")
-        program, algorithm = (
-            Estimate.printed(quantities["seconds"][method], 30) for method in ("SDP", "Algorithm 2")
-        )
-        ours, pliant = (
-            Estimate.of([m["processor_seconds"] for m in measured if m["contestant"] == who], ".2g")
-            for who in ("Algorithm 2", "pliant")
-        )
-        yield Agreement(*about, "SDP", program, None)
-        yield Agreement(*about, "Algorithm 2", algorithm, ours)
-        yield Agreement(*about, "TKL by pliant", None, pliant)
-
-
 def gather(kept: Mapping[str, Document]) -> list[Agreement]:
     """Return the cells of all kept documents, explained, in the order of the page."""
     found: list[Agreement] = []
     for name, document in sorted(kept.items()):
-        if name == TIMING:
-            found += timing_cells(document)
-            continue
         study = studies()[name]
         base = study.beside.baseline_in or name
         plain = Results(studies()[base], kept[base]) if base in kept else None
@@ -331,13 +304,10 @@ def gather(kept: Mapping[str, Document]) -> list[Agreement]:
     return [_explained(cell) for cell in found]
 
 
-def kept_documents(folder: Path, benchmarks: Path) -> dict[str, Document]:
-    """Return the documents of a folder of results, and of benchmarks, by name."""
+def kept_documents(folder: Path) -> dict[str, Document]:
+    """Return the documents of a folder of results by name."""
     paths = {name: folder / f"{name}.json" for name in studies()}
-    paths[TIMING] = benchmarks / f"{TIMING}.json"
-    return {
-        name: json.loads(path.read_text("utf-8")) for name, path in paths.items() if path.exists()
-    }
+    return {name: json.loads(p.read_text("utf-8")) for name, p in paths.items() if p.exists()}
 
 
 def overview(found: Sequence[Agreement], figures: Sequence[str]) -> str:

@@ -178,8 +178,16 @@ def divided(
     return Sample(name, "classification", X, y[kept], X_test, y[test], rows)
 
 
+def whole(
+    protocol: Protocol, name: str, chosen: PaperSet, table: Table, repeat: int, who: Any
+) -> Sample:
+    """Return all rows to learn from, features scaled to [0, 1]."""
+    X, _ = rescaled(table.X, table.X, 0.0, 1.0)
+    return Sample(name, table.task, X, table.y, X[:0], table.y[:0])
+
+
 SPLITS: dict[str, Callable[..., Sample]] = {
-    each.__name__: each for each in (halves, held_out, divided)
+    each.__name__: each for each in (halves, held_out, divided, whole)
 }
 
 

@@ -156,6 +156,8 @@ class Beside:
     own: Sequence[Shown] = ()
     """Shown on the sets that are not in the paper's table."""
     own_place: str = ""
+    own_quantity: str = ""
+    """What is shown of them on all sets; empty for the scores on the sets that are not printed."""
     repeats: int = 1
     """Of the paper."""
     baseline: Mapping[str, Sequence[str]] = field(default_factory=dict)

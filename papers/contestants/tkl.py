@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,11 @@ from sklearn.svm import SVC, SVR
 
 from papers.contestants.tuned import Setting, Tuned
 from papers.sample import Protocol, Sample
-from papers.study import MEASURED, Record, Variants
+from papers.study import MEASURED, Contestant, Record, Variants
+from papers.theory import tkl_solvers
 from pliant import TKLClassifier, TKLRegressor
 from pliant.core.typing import Array
+from pliant.methods.svm.dual import svc_dual
 
 EPSILON = 0.1
 """Errors left free, in standard deviations of the training target."""
@@ -66,6 +69,24 @@ class RescaledTKL(TKL):
         setting = {**chosen, "C": chosen["C"] * len(sample.y) / rows}
         seed, now = protocol.first_seed + repeat, time.process_time()
         return {MEASURED: self._judged(sample, protocol, seed, setting, now)}
+
+
+class Solver(Contestant):
+    """A solver of the problem of TKL on all rows, for C = 1; it predicts nothing."""
+
+    solver: str
+
+    def measure(
+        self, sample: Sample, protocol: Protocol, repeat: int, needed: Record | None
+    ) -> Variants:
+        """Count the process seconds of a solve, after one that compiles the loops."""
+        solve = tkl_solvers.SOLVERS[self.solver]
+        signs = np.where(sample.y == sample.y.max(), 1.0, -1.0)
+        problem = tkl_solvers.learning(sample.X, partial(svc_dual, signs=signs, C=1.0))
+        solve(problem, tol=1e-3, max_iter=2)
+        began = time.process_time()
+        solve(problem, tol=1e-3, max_iter=2000)
+        return {MEASURED: {"fit_seconds": time.process_time() - began}}
 
 
 class GaussianSVM(Tuned):

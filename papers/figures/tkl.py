@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from types import SimpleNamespace
@@ -34,17 +33,16 @@ from papers.theory import tkl_solvers
 from pliant import TKLRegressor
 from pliant.core.typing import Array, Mask
 from pliant.datasets import make_terrain, terrain_elevation
-from pliant.kernels import TessellatedKernel
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import svc_dual, svr_dual
 from pliant.methods.tessellated.problem import KernelLearning, Oracle
 from pliant.methods.tessellated.solvers import low_rank
 
-METHODS: dict[str, tuple[Callable[..., Any], str, str]] = {
-    "lowrank": (low_rank.solve, BLUE, "-"),
-    "frank-wolfe (Algorithm 2)": (tkl_solvers.frank_wolfe, VERMILION, "-"),
-    "apd (Algorithm 4)": (tkl_solvers.primal_dual, PURPLE, "-"),
-    "hybrid (Algorithm 6)": (tkl_solvers.hybrid, GREY, "--"),
+METHODS = {
+    "lowrank": ("low_rank", BLUE, "-"),
+    "frank-wolfe (Algorithm 2)": ("frank_wolfe", VERMILION, "-"),
+    "apd (Algorithm 4)": ("primal_dual", PURPLE, "-"),
+    "hybrid (Algorithm 6)": ("hybrid", GREY, "--"),
 }
 """How each is called in the figures, and its looks."""
 
@@ -87,15 +85,13 @@ class ClockedLearning(KernelLearning):
 
 
 def _learning(rows: Rows, C: float, epsilon: float, **family: Any) -> ClockedLearning:
-    """State the saddle point on some rows, in the family on the box [-delta, 1 + delta]."""
-    delta = family.get("delta", 0.5)
-    kernel = TessellatedKernel(-delta, 1.0 + delta, family.get("degree", 1), "x")
+    """State the saddle point on some rows."""
     margin: Any = (
         partial(svc_dual, signs=rows.y, C=C)
         if rows.is_classification
         else partial(svr_dual, target=rows.y, C=C, epsilon=epsilon)
     )
-    return ClockedLearning(kernel, rows.X, margin)
+    return tkl_solvers.learning(rows.X, margin, ClockedLearning, **family)
 
 
 def convergence(s: SimpleNamespace, data: str | None) -> Drawing:
@@ -153,7 +149,7 @@ def convergence(s: SimpleNamespace, data: str | None) -> Drawing:
 def _gaps(s: SimpleNamespace, rows: Rows, C: float, method: str) -> tuple[Array, Array]:
     """Return relative gap and processor seconds after each support vector machine."""
     problem = _learning(rows, C, s.epsilon, delta=s.delta)
-    solve = METHODS[method][0]
+    solve = tkl_solvers.SOLVERS[METHODS[method][0]]
     with threadpool_limits(1):
         solve(problem, tol=s.tol, max_iter=2)  # compiles the loops
         problem.start_clock()
@@ -221,7 +217,7 @@ def _machine_seconds(
     problem = _learning(wide, s.C, s.epsilon, degree=s.degree)
     with threadpool_limits(1):
         problem.start_clock()
-        METHODS[method][0](problem, tol=1e-12, max_iter=1 + s.machines)
+        tkl_solvers.SOLVERS[METHODS[method][0]](problem, tol=1e-12, max_iter=1 + s.machines)
     spent = problem.ticks[-1] - problem.ticks[0]
     return problem.size, spent / (len(problem.ticks) - 1)
 

@@ -129,3 +129,17 @@ def _exceptional(study: Study, results: Results, name: str) -> list[str]:
         for who, sets in study.exceptions.items()
         if name in sets and who in results.titles
     ]
+
+
+def seconds(study: Study, results: Results) -> list[str]:
+    """Return Table 1, the seconds of learning the kernel."""
+
+    def show(name: str, shown: Shown) -> str:
+        return md.spread(results.numbers(name, shown.who, "fit_seconds"), 3)
+
+    return [
+        text(GROUP, "whole"),
+        md.contestants_note(study),
+        "## Seconds, paper / measured",
+        md.beside_table(study, results, "seconds", show, {"TKL by pliant": "pliant"}),
+    ]

@@ -16,13 +16,16 @@ exceed the true ones by orders of magnitude, so they are estimated from D at the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from pliant.core.linalg import project_spectraplex
 from pliant.core.typing import Array
+from pliant.kernels import TessellatedKernel
 from pliant.methods.tessellated.problem import KernelLearning
+from pliant.methods.tessellated.solvers import low_rank
 from pliant.methods.tessellated.solvers.search import Prox, Search, factor_of
 
 FLAT, TRIES = 0.1, 8
@@ -62,6 +65,21 @@ def hybrid(problem: KernelLearning, **options: Any) -> Any:
     if search.status is None and search.factor is not None:
         _primal_dual(search, search.factor)
     return search.result()
+
+
+SOLVERS: dict[str, Callable[..., Any]] = {
+    "low_rank": low_rank.solve, "frank_wolfe": frank_wolfe, "primal_dual": primal_dual,
+    "hybrid": hybrid,
+}  # fmt: skip
+"""The solvers by name."""
+
+
+def learning(
+    X: Array, margin: Any, kind: type[KernelLearning] = KernelLearning, delta: float = 0.5,
+    degree: int = 1,
+) -> Any:  # fmt: skip
+    """State the saddle point on rows in [0, 1], in the family on the box [-delta, 1 + delta]."""
+    return kind(TessellatedKernel(-delta, 1.0 + delta, degree, "x"), X, margin)
 
 
 def _frank_wolfe(search: Search, tol: float) -> None:

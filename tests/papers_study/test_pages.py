@@ -21,7 +21,7 @@ SECOND = np.array([0.80, 0.80, 0.81, 0.83, 0.86, 0.80, 0.79])
 
 @pytest.fixture(scope="module")
 def kept():
-    return kept_documents(RESULTS, BENCHMARKS)
+    return kept_documents(RESULTS)
 
 
 def test_kept_pages_are_those_of_the_kept_results():
@@ -150,6 +150,6 @@ def test_every_study_is_declared_with_known_names(name):
 
 def test_results_of_an_older_run_stay_when_the_folder_moves(kept, tmp_path):
     shutil.copy(RESULTS / "scg-table-4.json", tmp_path)
-    moved = kept_documents(tmp_path, tmp_path)
+    moved = kept_documents(tmp_path)
     assert list(moved) == ["scg-table-4"]
     assert moved["scg-table-4"] == kept["scg-table-4"]
