@@ -13,7 +13,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from papers.advice import Evidence, decisions
 from papers.data import FOLDER
 from papers.figures import FIGURES, draw
 from papers.overview import gather, kept_documents, overview
@@ -23,7 +22,6 @@ from pliant.core.files import replacing
 
 OUTPUT = FOLDER / "output"
 RESULTS = FOLDER / "results"
-BENCHMARKS = FOLDER.parent / "benchmarks" / "results"
 
 
 def main(arguments: Sequence[str] | None = None, known: Mapping[str, Study] | None = None) -> int:
@@ -37,17 +35,16 @@ def main(arguments: Sequence[str] | None = None, known: Mapping[str, Study] | No
     elif options.command == "figures":
         draw(options.names, options.data, RESULTS / "figures" if options.keep else options.out)
     else:
-        write(pages(RESULTS, BENCHMARKS))
+        write(pages(RESULTS))
     return 0
 
 
-def pages(results: Path, benchmarks: Path) -> dict[Path, str]:
-    """Return the pages of all kept results, the overview and the advice."""
+def pages(results: Path) -> dict[Path, str]:
+    """Return the pages of all kept results, and the overview."""
     kept = kept_documents(results)
     known = studies()
     texts = {results / f"{n}.md": page(known[n], kept[n]) for n in kept}
     texts[results / "overview.md"] = overview(gather(kept), [each.title for each in FIGURES])
-    texts[results / "decisions.md"] = decisions(Evidence(results, benchmarks))
     return texts
 
 

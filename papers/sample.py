@@ -104,7 +104,9 @@ class Protocol:
 
     def sample(self, name: str, chosen: PaperSet, table: Table, repeat: int, who: Any) -> Sample:
         """Return the rows of one repeat, in the units that the contestant `who` asks for."""
-        return replace(SPLITS[self.split](self, name, chosen, table, repeat, who), chosen=chosen)
+        held = self if getattr(who, "scaled", True) else replace(self, scale=())
+        split = SPLITS[self.split](held, name, chosen, table, self.first_seed + repeat)
+        return replace(split, chosen=chosen)
 
     def judge(self, task: str, y: Labels, predicted: npt.NDArray[Any]) -> float:
         """Return the accuracy, or the score of a regression."""
@@ -118,15 +120,13 @@ class Protocol:
         return mean / float(np.var(y))
 
 
-def halves(
-    protocol: Protocol, name: str, chosen: PaperSet, table: Table, repeat: int, who: Any
-) -> Sample:
+def halves(held: Protocol, name: str, chosen: PaperSet, table: Table, seed: int) -> Sample:
     """Return random halves, or the set's own training and test rows, scaled to [0, 1]."""
     if table.own_training is not None:
         train, test = np.split(np.arange(len(table.y)), [table.own_training])
     else:
-        drawn = random_halves(table.y, repeat + 1, stratify=table.task == "classification")
-        train, test = next(islice(drawn, repeat, None))
+        drawn = random_halves(table.y, seed + 1, stratify=table.task == "classification")
+        train, test = next(islice(drawn, seed, None))
     X, X_test = table.X[train], table.X[test]
     if chosen.clipped:
         low, high = np.percentile(X, [0.1, 99.9], axis=0)
@@ -136,35 +136,30 @@ def halves(
     return Sample(name, table.task, X, table.y[train], X_test, table.y[test])
 
 
-def held_out(
-    protocol: Protocol, name: str, chosen: PaperSet, table: Table, repeat: int, who: Any
-) -> Sample:
+def held_out(held: Protocol, name: str, chosen: PaperSet, table: Table, seed: int) -> Sample:
     """Return a share of the rows for testing, stratified for classes."""
-    classes, seed = table.task == "classification", protocol.first_seed + repeat
+    classes = table.task == "classification"
     ((train, test),) = holdout(
-        table.y, test_size=protocol.test_size, stratify=classes, random_state=seed
+        table.y, test_size=held.test_size, stratify=classes, random_state=seed
     )
-    if name in dict(protocol.most_rows):  # the order of the table may mean something
-        most = dict(protocol.most_rows)[name]
+    if name in dict(held.most_rows):  # the order of the table may mean something
+        most = dict(held.most_rows)[name]
         train = np.sort(np.random.default_rng(seed).permutation(train)[:most])
     X, y, X_test, y_test = table.X[train], table.y[train], table.X[test], table.y[test]
-    if protocol.scale and getattr(who, "scaled", True):
-        X, X_test = rescaled(X, X_test, *protocol.scale)
+    if held.scale:
+        X, X_test = rescaled(X, X_test, *held.scale)
         if not classes:
-            y, y_test = (p.ravel() for p in rescaled(y[:, None], y_test[:, None], *protocol.scale))
+            y, y_test = (p.ravel() for p in rescaled(y[:, None], y_test[:, None], *held.scale))
     return Sample(name, table.task, X, y, X_test, y_test)
 
 
-def divided(
-    protocol: Protocol, name: str, chosen: PaperSet, table: Table, repeat: int, who: Any
-) -> Sample:
+def divided(held: Protocol, name: str, chosen: PaperSet, table: Table, seed: int) -> Sample:
     """Return labelled, unlabelled and later points; every part has all classes in proportion."""
-    seed = protocol.first_seed + repeat
     table = draw(table, chosen.per_class, seed)
     y = np.unique(table.y, return_inverse=True)[1].reshape(-1)
     n = len(y)
-    kept, test = _hold_out(y, np.arange(n), round(protocol.test * n), seed)
-    hidden = round(protocol.unlabelled * n)
+    kept, test = _hold_out(y, np.arange(n), round(held.test * n), seed)
+    hidden = round(held.unlabelled * n)
     if chosen.labels is not None:
         hidden = len(kept) - chosen.labels
     known, _ = _hold_out(y, kept, hidden, seed + 1_000_000)
@@ -178,9 +173,7 @@ def divided(
     return Sample(name, "classification", X, y[kept], X_test, y[test], rows)
 
 
-def whole(
-    protocol: Protocol, name: str, chosen: PaperSet, table: Table, repeat: int, who: Any
-) -> Sample:
+def whole(held: Protocol, name: str, chosen: PaperSet, table: Table, seed: int) -> Sample:
     """Return all rows to learn from, features scaled to [0, 1]."""
     X, _ = rescaled(table.X, table.X, 0.0, 1.0)
     return Sample(name, table.task, X, table.y, X[:0], table.y[:0])

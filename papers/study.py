@@ -25,6 +25,7 @@ from papers.data import PaperSet, paper_sets, read, toml
 from papers.sample import Protocol, Sample
 
 Record: TypeAlias = dict[str, Any]
+Needed: TypeAlias = Record | None
 Document: TypeAlias = dict[str, Any]
 
 Variants: TypeAlias = dict[str, dict[str, Any]]
@@ -77,9 +78,7 @@ class Contestant:
     def __init__(self, name: str, **settings: Any) -> None:
         vars(self).update(settings, name=name)
 
-    def measure(
-        self, sample: Sample, protocol: Protocol, repeat: int, needed: Record | None
-    ) -> Variants:
+    def measure(self, sample: Sample, protocol: Protocol, repeat: int, needed: Needed) -> Variants:
         """Choose parameters by the training rows, fit, and judge by the test rows.
 
         `needed` is the record of the contestant in `needs`.

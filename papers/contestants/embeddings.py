@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from itertools import product
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.linalg
@@ -20,7 +20,7 @@ from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors, Neighborho
 
 from papers.contestants.tuned import Setting
 from papers.sample import Protocol, Sample, typical_gamma
-from papers.study import Contestant, Record, Variants
+from papers.study import Contestant, Needed, Record, Variants
 from pliant import KernelEmbedding, SCGLogDetLearner
 from pliant.core.typing import Array, Indices
 
@@ -30,6 +30,14 @@ NEIGHBOURS = 5
 
 Mapped: TypeAlias = tuple[Array, Array]
 """The coordinates of the training points, and of new points."""
+
+
+class Half(NamedTuple):
+    """Points to learn from, with their classes, and new points."""
+
+    X: Array
+    y: Indices
+    new: Array
 
 
 def variant(dimension: int) -> str:
@@ -48,15 +56,11 @@ class Embedding(Contestant):
 
     folds: int = 3
 
-    def coordinates(
-        self, X: Array, y: Indices, new: Array, setting: Setting, dimension: int
-    ) -> Mapped:
-        """Learn from X and y; map X and new points to at most this number of dimensions."""
+    def coordinates(self, half: Half, setting: Setting, dimension: int) -> Mapped:
+        """Map both kinds of points to at most this number of dimensions."""
         raise NotImplementedError
 
-    def measure(
-        self, sample: Sample, protocol: Protocol, repeat: int, needed: Record | None
-    ) -> Variants:
+    def measure(self, sample: Sample, protocol: Protocol, repeat: int, needed: Needed) -> Variants:
         """Judge the chosen setting on the test half, in each number of dimensions."""
         seed = protocol.first_seed + repeat
         return {variant(d): self._in_dimensions(sample, d, seed) for d in DIMENSIONS}
@@ -67,11 +71,12 @@ class Embedding(Contestant):
         scores = np.zeros(len(settings))
         for rows, held in sample.labelled_folds(self.folds, seed):
             for k, setting in enumerate(settings):
-                mapped = self.coordinates(X[rows], y[rows], X[held], setting, dimension)
+                half = Half(X[rows], y[rows], X[held])
+                mapped = self.coordinates(half, setting, dimension)
                 scores[k] += neighbour_accuracy(mapped, y[rows], y[held])
         setting = settings[int(np.argmax(scores.round(12)))]
         began = time.process_time()
-        mapped = self.coordinates(X, y, sample.X_test, setting, dimension)
+        mapped = self.coordinates(Half(X, y, sample.X_test), setting, dimension)
         seconds = time.process_time() - began
         test = neighbour_accuracy(mapped, y, sample.y_test)
         return {**setting, "test": test, "kernel_seconds": seconds}
@@ -83,9 +88,7 @@ class Embedded(Contestant):
     kernel: str | None = None
     """What SCG-LDK adapts; None leaves that to the choice as well."""
 
-    def measure(
-        self, sample: Sample, protocol: Protocol, repeat: int, needed: Record | None
-    ) -> Variants:
+    def measure(self, sample: Sample, protocol: Protocol, repeat: int, needed: Needed) -> Variants:
         """Judge it on the test half, in each number of dimensions."""
         found = {}
         for d in DIMENSIONS:
@@ -108,31 +111,25 @@ class Embedded(Contestant):
 class AllFeatures(Embedding):
     """No embedding: what neighbours in all features know."""
 
-    def coordinates(
-        self, X: Array, y: Indices, new: Array, setting: Setting, dimension: int
-    ) -> Mapped:
-        return X, new
+    def coordinates(self, half: Half, setting: Setting, dimension: int) -> Mapped:
+        return half.X, half.new
 
 
 class PrincipalComponents(Embedding):
     """PCA, its coordinates brought to the same variance or not."""
 
-    def coordinates(
-        self, X: Array, y: Indices, new: Array, setting: Setting, dimension: int
-    ) -> Mapped:
-        embedding = PCA(dimension, svd_solver="full", **setting).fit(X)
-        return embedding.transform(X), embedding.transform(new)
+    def coordinates(self, half: Half, setting: Setting, dimension: int) -> Mapped:
+        embedding = PCA(dimension, svd_solver="full", **setting).fit(half.X)
+        return embedding.transform(half.X), embedding.transform(half.new)
 
 
 class Discriminants(Embedding):
     """Linear discriminant analysis with a shrunk within-class covariance."""
 
-    def coordinates(
-        self, X: Array, y: Indices, new: Array, setting: Setting, dimension: int
-    ) -> Mapped:
+    def coordinates(self, half: Half, setting: Setting, dimension: int) -> Mapped:
         embedding = LinearDiscriminantAnalysis("eigen", **setting, n_components=dimension)
-        embedding.fit(X, y)
-        return embedding.transform(X), embedding.transform(new)
+        embedding.fit(half.X, half.y)
+        return embedding.transform(half.X), embedding.transform(half.new)
 
 
 class NeighbourhoodComponents(Embedding):
@@ -140,16 +137,14 @@ class NeighbourhoodComponents(Embedding):
 
     components: int
 
-    def coordinates(
-        self, X: Array, y: Indices, new: Array, setting: Setting, dimension: int
-    ) -> Mapped:
-        first = PCA(min(self.components, X.shape[1]), svd_solver="full").fit(X)
-        Z = first.transform(X)
+    def coordinates(self, half: Half, setting: Setting, dimension: int) -> Mapped:
+        first = PCA(min(self.components, half.X.shape[1]), svd_solver="full").fit(half.X)
+        Z = first.transform(half.X)
         embedding = NeighborhoodComponentsAnalysis(dimension, **setting, random_state=0)
         with warnings.catch_warnings():  # a few rounds are one of the settings
             warnings.simplefilter("ignore", ConvergenceWarning)
-            embedding.fit(Z, y)
-        return embedding.transform(Z), embedding.transform(first.transform(new))
+            embedding.fit(Z, half.y)
+        return embedding.transform(Z), embedding.transform(first.transform(half.new))
 
 
 def centred(X: Array, new: Array, gamma: float) -> Mapped:
@@ -172,11 +167,9 @@ def spectrum(gram: Array, most: int | None = None) -> tuple[Array, Array]:
 class KernelPrincipalComponents(Embedding):
     """Kernel PCA; gamma is 2**power / m, m the median squared distance."""
 
-    def coordinates(
-        self, X: Array, y: Indices, new: Array, setting: Setting, dimension: int
-    ) -> Mapped:
-        gamma = typical_gamma(X, most=1000) * 2.0 ** setting["power"]
-        gram, cross = centred(X, new, gamma)
+    def coordinates(self, half: Half, setting: Setting, dimension: int) -> Mapped:
+        gamma = typical_gamma(half.X, most=1000) * 2.0 ** setting["power"]
+        gram, cross = centred(half.X, half.new, gamma)
         values, vectors = spectrum(gram, dimension)
         directions = vectors / np.sqrt(values)
         return gram @ directions, cross @ directions
@@ -185,9 +178,7 @@ class KernelPrincipalComponents(Embedding):
 class KernelFisher(Embedding):
     """Kernel Fisher discriminants with a Gaussian kernel; gamma likewise."""
 
-    def coordinates(
-        self, X: Array, y: Indices, new: Array, setting: Setting, dimension: int
-    ) -> Mapped:
+    def coordinates(self, half: Half, setting: Setting, dimension: int) -> Mapped:
         """Map by the leading discriminants.
 
         The directions w maximise w'BB'w / w'(F'F - BB' + n ridge I)w for centred features F. B
@@ -195,11 +186,11 @@ class KernelFisher(Embedding):
         within classes, and F'F = diag(values): the problem has the size of the number of classes.
         The coordinates have unit variance within classes, and the ridge counts as variance.
         """
-        gamma = typical_gamma(X, most=1000) * 2.0 ** setting["power"]
-        gram, cross = centred(X, new, gamma)
+        gamma = typical_gamma(half.X, most=1000) * 2.0 ** setting["power"]
+        gram, cross = centred(half.X, half.new, gamma)
         values, vectors = spectrum(gram)
         F, F_new = vectors * np.sqrt(values), cross @ (vectors / np.sqrt(values))
-        n, classes = len(y), np.eye(y.max() + 1)[y]
+        n, classes = len(half.y), np.eye(half.y.max() + 1)[half.y]
         B = F.T @ (classes / np.sqrt(np.maximum(classes.sum(axis=0), 1.0)))
         scaled = B / (values + n * setting["ridge"])[:, None]
         shares, mixing = np.linalg.eigh(B.T @ scaled)
@@ -213,12 +204,15 @@ class KernelFisher(Embedding):
 class Eigenmaps(Embedding):
     """Laplacian eigenmaps on the graph of nearest neighbours, with Nystroem's extension."""
 
-    def coordinates(
-        self, X: Array, y: Indices, new: Array, setting: Setting, dimension: int
-    ) -> Mapped:
+    def coordinates(self, half: Half, setting: Setting, dimension: int) -> Mapped:
         """Map by the leading eigenfunctions of the random walk but the constant one."""
-        A = NearestNeighbors().fit(X).kneighbors_graph(n_neighbors=setting["neighbours"]).toarray()
-        distances = euclidean_distances(new, X)
+        A = (
+            NearestNeighbors()
+            .fit(half.X)
+            .kneighbors_graph(n_neighbors=setting["neighbours"])
+            .toarray()
+        )
+        distances = euclidean_distances(half.new, half.X)
         return smooth_functions(np.maximum(A, A.T), distances, setting["neighbours"], dimension)
 
 
@@ -253,16 +247,16 @@ class ColouredUnfolding(Embedding):
 
     n_functions: int
 
-    def coordinates(
-        self, X: Array, y: Indices, new: Array, setting: Setting, dimension: int
-    ) -> Mapped:
+    def coordinates(self, half: Half, setting: Setting, dimension: int) -> Mapped:
         """Map by the principal components of the kernel matrix."""
-        own, k = euclidean_distances(X), setting["neighbours"]
+        own, k = euclidean_distances(half.X), setting["neighbours"]
         graph = linked(own, k)
-        V, V_new = smooth_functions(graph, euclidean_distances(new, X), k, self.n_functions)
+        V, V_new = smooth_functions(
+            graph, euclidean_distances(half.new, half.X), k, self.n_functions
+        )
         scale, mean = np.sqrt((V**2).mean(axis=0)), V.mean(axis=0)
         V, V_new = (V - mean) / scale, (V_new - mean) / scale
-        B = unfold(V, y, *edges_of(graph, own), setting["penalty"])
+        B = unfold(V, half.y, *edges_of(graph, own), setting["penalty"])
         axes = np.linalg.svd(V @ B, full_matrices=False)[2][:dimension].T
         return V @ B @ axes, V_new @ B @ axes
 
@@ -312,4 +306,4 @@ def unfold(V: Array, y: Indices, edges: Indices, squares: Array, penalty: float)
 def unfolded(X: Array, y: Indices, new: Array, **setting: Any) -> Mapped:
     """Return points and new points in two dimensions of coloured unfolding."""
     who = ColouredUnfolding("cmvu", n_functions=20)
-    return who.coordinates(X, y, new, setting, 2)
+    return who.coordinates(Half(X, y, new), setting, 2)

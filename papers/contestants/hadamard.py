@@ -15,7 +15,7 @@ from sklearn.svm import SVC, SVR
 
 from papers.contestants.tuned import Setting, predicted_labels
 from papers.sample import Labels, Protocol, Sample, folds, losses, to_tune_on
-from papers.study import Contestant, Record, Variants
+from papers.study import Contestant, Needed, Record, Variants
 from pliant import (
     C_path,
     DANKClassifier,
@@ -48,9 +48,7 @@ class Searched(Contestant):
     rules: Sequence[str] = RULES
     has_eta: bool = True
 
-    def path(
-        self, sample: Sample, sigma: float, Cs: Sequence[float], scale: float, held: dict[str, Any]
-    ) -> list[Any]:
+    def path(self, sample: Sample, sigma: float, Cs: Sequence[float], **held: Any) -> list[Any]:
         """Return a fitted model for each C."""
         raise NotImplementedError
 
@@ -58,9 +56,7 @@ class Searched(Contestant):
         """Predict rows by a rule."""
         return np.asarray(model.predict(X))
 
-    def measure(
-        self, sample: Sample, protocol: Protocol, repeat: int, needed: Record | None
-    ) -> Variants:
+    def measure(self, sample: Sample, protocol: Protocol, repeat: int, needed: Needed) -> Variants:
         """Let every variant choose; fit what was chosen, each combination once."""
         held = {"tol": protocol.tol, "max_iter": protocol.max_iter}
         tune_on = to_tune_on(sample, protocol.tuning_rows, repeat)
@@ -69,7 +65,7 @@ class Searched(Contestant):
         for name, choice in choices(self, protocol, self.loss(tune_on, protocol, repeat)).items():
             sigma, C, scale = key = choice["sigma"], choice["C"], choice["eta_scale"]
             if key not in fitted:
-                (fitted[key],) = self.path(sample, sigma, [C], scale, held)
+                (fitted[key],) = self.path(sample, sigma, [C], eta_scale=scale, **held)
             variants[name] = self.judged(fitted[key], sample, protocol, choice)
         return variants
 
@@ -105,7 +101,7 @@ class Searched(Contestant):
         for learn, judge in folds(sample, protocol.folds, repeat):
             part, X, y = sample.some(learn), sample.X[judge], sample.y[judge]
             for s in np.flatnonzero(tried.any(axis=1)):
-                models = self.path(part, sigmas[s], Cs[tried[s]].tolist(), scale, held)
+                models = self.path(part, sigmas[s], Cs[tried[s]].tolist(), eta_scale=scale, **held)
                 total[s, tried[s]] += [
                     [losses(sample.task, y, self.predict(m, X, rule)).sum() for rule in self.rules]
                     for m in models
@@ -157,9 +153,7 @@ class PlainSVM(Searched):
     rules = ("none",)
     has_eta = False
 
-    def path(
-        self, sample: Sample, sigma: float, Cs: Sequence[float], scale: float, held: dict[str, Any]
-    ) -> list[Any]:
+    def path(self, sample: Sample, sigma: float, Cs: Sequence[float], **held: Any) -> list[Any]:
         given = {"gamma": gamma_of(sigma), "max_iter": held["max_iter"], "cache_size": 500}
         if sample.task == "classification":
             models: list[Any] = [SVC(C=C, **given) for C in Cs]
@@ -174,10 +168,8 @@ class Hadamard(Searched):
 
     tau: float | None = None
 
-    def path(
-        self, sample: Sample, sigma: float, Cs: Sequence[float], scale: float, held: dict[str, Any]
-    ) -> list[Any]:
-        model = learned(sample.task, self.tau, sigma, scale, held)
+    def path(self, sample: Sample, sigma: float, Cs: Sequence[float], **held: Any) -> list[Any]:
+        model = learned(sample.task, self.tau, sigma, **held)
         return list(C_path(model, sample.X, sample.y, Cs))
 
     def predict(self, model: Any, X: Array, rule: str) -> Labels:
@@ -197,9 +189,9 @@ def gamma_of(sigma: float) -> float:
     return 1.0 / (2.0 * sigma**2)
 
 
-def learned(task: str, tau: float | None, sigma: float, scale: float, held: dict[str, Any]) -> Any:
+def learned(task: str, tau: float | None, sigma: float, **held: Any) -> Any:
     """Return DANK, or KNPL for tau None, not fitted."""
-    options = {"gamma": gamma_of(sigma), "eta_scale": scale, "extension": "smooth", **held}
+    options = {"gamma": gamma_of(sigma), "extension": "smooth", **held}
     options |= {} if tau is None else {"tau": tau}
     if task == "classification":
         return (KNPLClassifier if tau is None else DANKClassifier)(**options)
@@ -212,9 +204,7 @@ class AllTaus(Hadamard):
     taus: Sequence[float]
     chosen_rules: Sequence[str]
 
-    def measure(
-        self, sample: Sample, protocol: Protocol, repeat: int, needed: Record | None
-    ) -> Variants:
+    def measure(self, sample: Sample, protocol: Protocol, repeat: int, needed: Needed) -> Variants:
         """Score DANK and count the rank of F at each tau; eta is the papers'."""
         assert needed is not None
         return {
@@ -227,9 +217,10 @@ class AllTaus(Hadamard):
         self, sample: Sample, protocol: Protocol, rule: str, needed: Record
     ) -> Iterator[tuple[str, Record]]:
         choice = needed["variants"][f"{FIXED}/{rule}"]
-        held = {"tol": protocol.tol, "max_iter": protocol.max_iter, "C": choice["C"]}
+        held = {"tol": protocol.tol, "max_iter": protocol.max_iter}
+        held |= {key: choice[key] for key in ("C", "eta_scale")}
         for tau in self.taus:
-            model = learned(sample.task, tau, choice["sigma"], choice["eta_scale"], held)
+            model = learned(sample.task, tau, choice["sigma"], **held)
             model.fit(sample.X, sample.y)
             ranks = [m.adaptation_.rank for m in getattr(model, "estimators_", [model])]
             found = self.judged(model, sample, protocol, choice)

@@ -20,7 +20,7 @@ from papers.contestants.multiple_kernels import BEMKL, standard_kernels
 from papers.contestants.peers import AlignedFeatures, LogDetMachine
 from papers.data import PaperSet
 from papers.sample import Labels, Protocol, Sample
-from papers.study import MEASURED, Contestant, Record, Variants, unconverged
+from papers.study import MEASURED, Contestant, Needed, Record, Variants, unconverged
 from pliant import DANKClassifier
 from pliant.core.typing import Array
 from pliant.kernels import HadamardKernel
@@ -46,9 +46,7 @@ class LargeModel(Contestant):
         """Return accuracies in per cent, and other numbers; ``test`` stands beside the paper's."""
         return {"test": _accuracy(fitted, sample)}
 
-    def measure(
-        self, sample: Sample, protocol: Protocol, repeat: int, needed: Record | None
-    ) -> Variants:
+    def measure(self, sample: Sample, protocol: Protocol, repeat: int, needed: Needed) -> Variants:
         """Fit, and judge; ``fit_seconds`` are process seconds."""
         with unconverged():
             self.model(sample.chosen, protocol.tol).fit(sample.X[:FEW], sample.y[:FEW])

@@ -19,7 +19,7 @@ from papers.contestants.label_kernels import (
 )
 from papers.contestants.tuned import Setting
 from papers.sample import Protocol, Sample, typical_gamma
-from papers.study import MEASURED, Contestant, Record, Variants
+from papers.study import MEASURED, Contestant, Needed, Variants
 from pliant import LogDetLearner, OrderSpectralLearner, SCGLogDetLearner
 from pliant.core.typing import Array, Indices
 from pliant.kernels import Gaussian
@@ -89,9 +89,7 @@ class KernelMachine(Contestant):
         models = [svc(inner, sample.y[known], C) for C in CS]
         return np.array([np.sum(m.predict(cross) == sample.y[judged]) for m in models])
 
-    def measure(
-        self, sample: Sample, protocol: Protocol, repeat: int, needed: Record | None
-    ) -> Variants:
+    def measure(self, sample: Sample, protocol: Protocol, repeat: int, needed: Needed) -> Variants:
         """Judge the chosen setting on unlabelled points, and on later points if there are any."""
         seed = protocol.first_seed + repeat
         setting = self.choose(sample, protocol, seed)

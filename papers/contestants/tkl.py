@@ -18,7 +18,7 @@ from sklearn.svm import SVC, SVR
 
 from papers.contestants.tuned import Setting, Tuned
 from papers.sample import Protocol, Sample
-from papers.study import MEASURED, Contestant, Record, Variants
+from papers.study import MEASURED, Contestant, Needed, Record, Variants
 from papers.theory import tkl_solvers
 from pliant import TKLClassifier, TKLRegressor
 from pliant.core.typing import Array
@@ -59,9 +59,7 @@ class RescaledTKL(TKL):
     More rows bear a function that is less smooth.
     """
 
-    def measure(
-        self, sample: Sample, protocol: Protocol, repeat: int, needed: Record | None
-    ) -> Variants:
+    def measure(self, sample: Sample, protocol: Protocol, repeat: int, needed: Needed) -> Variants:
         """Take over what was chosen, rescale C, fit to all training rows, and judge."""
         assert needed is not None
         chosen = needed["variants"][MEASURED]["setting"]
@@ -76,9 +74,7 @@ class Solver(Contestant):
 
     solver: str
 
-    def measure(
-        self, sample: Sample, protocol: Protocol, repeat: int, needed: Record | None
-    ) -> Variants:
+    def measure(self, sample: Sample, protocol: Protocol, repeat: int, needed: Needed) -> Variants:
         """Count the process seconds of a solve, after one that compiles the loops."""
         solve = tkl_solvers.SOLVERS[self.solver]
         signs = np.where(sample.y == sample.y.max(), 1.0, -1.0)

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.metrics import log_loss
 
 from papers.sample import Labels, Protocol, Sample, folds, losses, to_tune_on
-from papers.study import MEASURED, Contestant, Record, Variants, unconverged
+from papers.study import MEASURED, Contestant, Needed, Record, Variants, unconverged
 from pliant.core.typing import Array, Indices
 
 Setting: TypeAlias = dict[str, Any]
@@ -66,9 +66,7 @@ class Tuned(Contestant):
             total += [losses(sample.task, sample.y[judge], each).sum() for each in attempts]
         return settings[int(total.argmin())]
 
-    def measure(
-        self, sample: Sample, protocol: Protocol, repeat: int, needed: Record | None
-    ) -> Variants:
+    def measure(self, sample: Sample, protocol: Protocol, repeat: int, needed: Needed) -> Variants:
         """Choose, fit, and judge; seconds are process seconds, ``early`` warnings of the fit."""
         seed = protocol.first_seed + repeat
         began = time.process_time()

@@ -7,37 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from papers.figures import Drawing, Numbers
-from papers.figures.shared import (
-    BLUE,
-    GREY,
-    LEARNED_LINE,
-    POWERS,
-    SVM_LINE,
-    VERMILION,
-    Chosen,
-    Points,
-    adaptation_numbers,
-    canvas,
-    choose,
-    clowns,
-    diverging,
-    eta_text,
-    places,
-    svm,
-)
+from papers.figures import Drawing, Numbers, shared
 from pliant import DANKClassifier, KNPLClassifier
 from pliant.core.typing import Array
 from pliant.datasets import make_sandwich
 
-LINES = ((BLUE, SVM_LINE), (VERMILION, LEARNED_LINE))
+LINES = ((shared.BLUE, shared.SVM_LINE), (shared.VERMILION, shared.LEARNED_LINE))
 """Colour and dash of the plain and of the learned boundary."""
 
 
-def _tuned_svm(s: SimpleNamespace, points: Points, *sigmas: float) -> tuple[Chosen, Any]:
-    powers = getattr(s, "powers", POWERS)
-    chosen = choose(svm, points.X, points.y, sigmas, powers=powers)
-    return chosen, svm(chosen.gamma, 1.0, [chosen.C], points.X, points.y)[0]
+def _tuned_svm(
+    s: SimpleNamespace, points: shared.Points, *sigmas: float
+) -> tuple[shared.Chosen, Any]:
+    powers = getattr(s, "powers", shared.POWERS)
+    chosen = shared.choose(shared.svm, points.X, points.y, sigmas, powers=powers)
+    return chosen, shared.svm(chosen.gamma, 1.0, [chosen.C], points.X, points.y)[0]
 
 
 def dank(s: SimpleNamespace, data: str | None) -> Drawing:
@@ -45,9 +29,11 @@ def dank(s: SimpleNamespace, data: str | None) -> Drawing:
 
     For a width of 0, cross-validation of the SVM chooses one; it always chooses C.
     """
-    points = clowns(s)
+    points = shared.clowns(s)
     shape = len(s.eta_scales), len(s.sigmas)
-    figure, panels = canvas(3.6 * shape[1], 3.4 * shape[0] + 0.4, *shape, sharex=True, sharey=True)
+    figure, panels = shared.canvas(
+        3.6 * shape[1], 3.4 * shape[0] + 0.4, *shape, sharex=True, sharey=True
+    )
     measured = []
     for column, sigma in zip(panels.T, s.sigmas, strict=True):
         chosen, plain = _tuned_svm(s, points, *([sigma] if sigma else []))
@@ -56,7 +42,7 @@ def dank(s: SimpleNamespace, data: str | None) -> Drawing:
             model = _learned(DANKClassifier(tau=s.tau), chosen, scale, points)
             _draw_boundaries(ax, plain, model, points, s.resolution)
             found = numbers[_key("DANK", scale)] = {
-                **_accuracies(model, points), "eta": model.eta_, **adaptation_numbers(model),
+                **_accuracies(model, points), "eta": model.eta_, **shared.adaptation_numbers(model),
                 "relative gap": model.dual_gap_ / (1 + abs(model.objective_)),
             }  # fmt: skip
             heading = f"SVM {_percent(numbers['SVM'])}, DANK {_percent(found)}"
@@ -64,14 +50,14 @@ def dank(s: SimpleNamespace, data: str | None) -> Drawing:
             ax.set_title(above + heading, fontsize=9)
         measured.append(numbers)
     for row, scale in zip(panels, s.eta_scales, strict=True):
-        row[0].set_ylabel(f"{eta_text(scale)}\nx₂ (standard deviations)")
+        row[0].set_ylabel(f"{shared.eta_text(scale)}\nx₂ (standard deviations)")
     for ax in panels[-1]:
         ax.set_xlabel("x₁ (standard deviations)")
     _legend(figure, "SVM", "DANK")
     columns = "; ".join(
         f"σ = {m['sigma']:g}, C = {m['C']:g}: SVM {_percent(m['SVM'])}"
         + "".join(
-            f", DANK with {eta_text(scale)} {_percent(m[_key('DANK', scale)])}"
+            f", DANK with {shared.eta_text(scale)} {_percent(m[_key('DANK', scale)])}"
             for scale in s.eta_scales
         )
         for m in measured
@@ -87,25 +73,26 @@ def dank(s: SimpleNamespace, data: str | None) -> Drawing:
 
 def entries(s: SimpleNamespace, data: str | None) -> Drawing:
     """F on all pairs of the training points of Figure 1, for the paper's eta and a smaller one."""
-    points = clowns(s)
+    points = shared.clowns(s)
     chosen, _ = _tuned_svm(s, points, s.sigma)
-    figure, ((*panels,),) = canvas(4.6 * len(s.eta_scales), 4.2, 1, len(s.eta_scales))
+    figure, ((*panels,),) = shared.canvas(4.6 * len(s.eta_scales), 4.2, 1, len(s.eta_scales))
     measured: Numbers = {"C": chosen.C}
     for ax, scale in zip(panels, s.eta_scales, strict=True):
         model = _learned(DANKClassifier(tau=s.tau), chosen, scale, points)
         given = {**model.get_params(), "eta": model.eta_, "eta_scale": 1.0, "tau": 0.0}
         without = DANKClassifier(**given).fit(points.X, points.y)
         numbers = measured[f"eta_scale {scale:g}"] = {
-            "eta": model.eta_, "support points": len(model.support_), **adaptation_numbers(model),
+            "eta": model.eta_, "support points": len(model.support_),
+            **shared.adaptation_numbers(model),
             "rank of F for tau = 0": without.adaptation_.rank,
         }  # fmt: skip
         F = model.adaptation_.toarray()
         _draw_entries(ax, F, "F")
         ax.set_title(
-            f"{eta_text(scale)}: rank {numbers['rank of F']} of {len(F)},\n"
+            f"{shared.eta_text(scale)}: rank {numbers['rank of F']} of {len(F)},\n"
             f"entries {F.min():.3f} to {F.max():.3f}"
         )
-    parts = [{"eta": eta_text(e), "m": measured[f"eta_scale {e:g}"]} for e in s.eta_scales]
+    parts = [{"eta": shared.eta_text(e), "m": measured[f"eta_scale {e:g}"]} for e in s.eta_scales]
     return figure, measured, {"points": 2 * s.n_per_class, "parts": parts}
 
 
@@ -114,24 +101,24 @@ def knpl(s: SimpleNamespace, data: str | None) -> Drawing:
     points = _sandwich(s, s.seed)
     chosen, plain = _tuned_svm(s, points)
     measured = {**chosen._asdict(), "SVM-CV": _accuracies(plain, points)}
-    figure, panels = canvas(10.0, 4.0 * len(s.eta_scales) + 0.4, len(s.eta_scales), 2)
+    figure, panels = shared.canvas(10.0, 4.0 * len(s.eta_scales) + 0.4, len(s.eta_scales), 2)
     for (left, right), scale in zip(panels, s.eta_scales, strict=True):
         model = _learned(KNPLClassifier(), chosen, scale, points)
         G = model.adaptation_.toarray()
         _draw_boundaries(left, plain, model, points, s.resolution)
         _draw_entries(right, G, "G")
-        found = {"eta": model.eta_, **adaptation_numbers(model, "G")}
+        found = {"eta": model.eta_, **shared.adaptation_numbers(model, "G")}
         numbers = measured[_key("KNPL", scale)] = {**_accuracies(model, points), **found}
         left.set(xlabel="x₁ (no unit)", ylabel="x₂ (no unit)")
         left.set_title(
-            f"{eta_text(scale)}; training / test accuracy:\n"
+            f"{shared.eta_text(scale)}; training / test accuracy:\n"
             f"SVM-CV {_percent(measured['SVM-CV'], 2)}, KNPL {_percent(numbers, 2)}",
             fontsize=10,
         )
         right.set_title(f"G from {G.min():.3f} to {G.max():.3f}", fontsize=10)
     means = measured[f"means of {s.draws} draws"] = _means(s)
     _legend(figure, "SVM-CV", "KNPL")
-    etas = {_key("KNPL", scale): eta_text(scale) for scale in s.eta_scales}
+    etas = {_key("KNPL", scale): shared.eta_text(scale) for scale in s.eta_scales}
     learned = (f"KNPL with {eta} {_percent(means[key], 2)}" for key, eta in etas.items())
     words = {
         "points": 2 * s.n_per_class,
@@ -146,9 +133,9 @@ def knpl(s: SimpleNamespace, data: str | None) -> Drawing:
     return figure, measured, words
 
 
-def _sandwich(s: SimpleNamespace, seed: int) -> Points:
+def _sandwich(s: SimpleNamespace, seed: int) -> shared.Points:
     test = make_sandwich(s.n_test_per_class, s.test_seed)
-    return Points(*make_sandwich(s.n_per_class, seed), *test)
+    return shared.Points(*make_sandwich(s.n_per_class, seed), *test)
 
 
 def _means(s: SimpleNamespace) -> dict[str, dict[str, float]]:
@@ -167,14 +154,14 @@ def _means(s: SimpleNamespace) -> dict[str, dict[str, float]]:
     }
 
 
-def _accuracies(model: Any, points: Points) -> dict[str, float]:
+def _accuracies(model: Any, points: shared.Points) -> dict[str, float]:
     return {
         "training accuracy": model.score(points.X, points.y),
         "test accuracy": model.score(points.X_test, points.y_test),
     }
 
 
-def _learned(model: Any, chosen: Chosen, eta_scale: float, points: Points) -> Any:
+def _learned(model: Any, chosen: shared.Chosen, eta_scale: float, points: shared.Points) -> Any:
     """Return the model, fitted with the gamma and the C of the SVM."""
     model.set_params(gamma=chosen.gamma, C=chosen.C, eta_scale=eta_scale)
     return model.fit(points.X, points.y)
@@ -190,9 +177,11 @@ def _percent(m: Numbers, digits: int = 1) -> str:
     return f"{train:.{digits}f} / {test:.{digits}f} %"
 
 
-def _draw_boundaries(ax: Any, plain: Any, learned: Any, points: Points, resolution: int) -> None:
+def _draw_boundaries(
+    ax: Any, plain: Any, learned: Any, points: shared.Points, resolution: int
+) -> None:
     """Draw the training points and the decision boundaries of two models."""
-    for label, marker, color in ((1.0, "o", GREY), (-1.0, "x", "#8C8C8C")):
+    for label, marker, color in ((1.0, "o", shared.GREY), (-1.0, "x", "#8C8C8C")):
         face = {"facecolors": "none"} if marker == "o" else {}
         shown = points.X[points.y == label].T
         ax.scatter(*shown, 14, marker=marker, linewidths=0.8, color=color, **face)
@@ -200,7 +189,7 @@ def _draw_boundaries(ax: Any, plain: Any, learned: Any, points: Points, resoluti
     rim = 0.08 * (high - low)
     u, v = np.linspace(low - rim, high + rim, resolution).T
     for model, (color, dash) in zip((plain, learned), LINES, strict=True):
-        decision = model.decision_function(places(u, v)).reshape(resolution, resolution)
+        decision = model.decision_function(shared.places(u, v)).reshape(resolution, resolution)
         if decision.min() < 0.0 < decision.max():
             ax.contour(u, v, decision, [0.0], colors=color, linestyles=dash, linewidths=1.6)
 
@@ -209,7 +198,7 @@ def _draw_entries(ax: Any, matrix: Array, name: str) -> None:
     """Draw an adaptive matrix, white at 1; .5 % of the entries lie beyond the ends of the scale."""
     limit = float(np.percentile(np.abs(matrix - 1.0), 99.5)) or 1.0
     look = {"vmin": 1 - limit, "vmax": 1 + limit, "interpolation": "nearest"}
-    image = ax.imshow(matrix, cmap=diverging(), **look)
+    image = ax.imshow(matrix, cmap=shared.diverging(), **look)
     label = f"entries of {name} (no unit)"
     ax.figure.colorbar(image, ax=ax, label=label, shrink=0.85, extend="both")
     ax.set(xlabel="training point", ylabel="training point")
@@ -223,7 +212,7 @@ def _legend(figure: Any, plain: str, learned: str) -> None:
         Line2D([], [], color=color, linestyle=dash, label=name)
         for name, (color, dash) in zip((plain, learned), LINES, strict=True)
     ]
-    looks = {"linestyle": "none", "color": GREY, "markersize": 5}
+    looks = {"linestyle": "none", "color": shared.GREY, "markersize": 5}
     lines.append(Line2D([], [], marker="o", markerfacecolor="none", label="class +1", **looks))
     lines.append(Line2D([], [], marker="x", label="class −1", **looks))
     figure.legend(handles=lines, loc="outside upper center", ncols=4, frameon=False)

@@ -8,43 +8,28 @@ from typing import Any
 
 import numpy as np
 
-from papers.figures import Drawing, Numbers
-from papers.figures.shared import (
-    BLUE,
-    GREY,
-    LEARNED_LINE,
-    POWERS,
-    PURPLE,
-    SVM_LINE,
-    VERMILION,
-    canvas,
-    choose,
-    eta_text,
-    heart_half,
-    legend_of,
-    svm,
-)
+from papers.figures import Drawing, Numbers, shared
 from papers.theory import accelerated
 from pliant import DANKClassifier, KNPLClassifier
 from pliant.core.typing import Array, Mask
 from tests.reference import dank_algorithm1, knpl_admm, naive_hadamard
 
 METHODS = {
-    "projected gradient": (accelerated.projected_gradient, BLUE, SVM_LINE),
-    "Algorithm 1 (Nesterov)": (accelerated.algorithm_1, VERMILION, LEARNED_LINE),
+    "projected gradient": (accelerated.projected_gradient, shared.BLUE, shared.SVM_LINE),
+    "Algorithm 1 (Nesterov)": (accelerated.algorithm_1, shared.VERMILION, shared.LEARNED_LINE),
 }
 """As in the paper: dashed and solid."""
 
 
 def dank(s: SimpleNamespace, data: str | None) -> Drawing:
     """Both methods of the paper from alpha = 0, and the sequence of SVM duals beside them."""
-    X, y = heart_half(data, s.seed)
-    chosen = choose(svm, X, y, powers=getattr(s, "powers", POWERS))
+    X, y = shared.heart_half(data, s.seed)
+    chosen = shared.choose(shared.svm, X, y, powers=getattr(s, "powers", shared.POWERS))
     model = DANKClassifier(gamma=chosen.gamma, C=chosen.C, tau=s.tau, tol=s.tol)
     optimum, seconds = _from_zero(model, X, y)
     constant = optimum.eta_ * (s.tau * len(y) - s.tau**2 / 4)
     best = optimum.objective_ - constant
-    figure, (panels,) = canvas(13.0, 4.0, 1, 3)
+    figure, (panels,) = shared.canvas(13.0, 4.0, 1, 3)
     measured = {
         "rows": len(y), "sigma": chosen.sigma, "C": chosen.C, "eta": optimum.eta_,
         "h(0)": constant, "optimum less h(0)": best, "certified gap": optimum.dual_gap_,
@@ -84,12 +69,12 @@ def dank(s: SimpleNamespace, data: str | None) -> Drawing:
 def _finish(panels: Any, history: Array, best: float, eps: float) -> None:
     """Draw pliant and the optimum, label axes and name the lines."""
     objective, moves, distance = panels
-    objective.axhline(best, color=GREY, linewidth=0.8, label="certified optimum")
+    objective.axhline(best, color=shared.GREY, linewidth=0.8, label="certified optimum")
     t = np.arange(1, len(history))
-    look = {"color": PURPLE, "markersize": 5, "label": "pliant"}
+    look = {"color": shared.PURPLE, "markersize": 5, "label": "pliant"}
     objective.plot(t, history[1:], "o", **look)
     distance.plot(t[:-1], best - history[1:-1], "o", **look)
-    moves.axhline(eps, color=GREY, linewidth=0.8, linestyle=":")
+    moves.axhline(eps, color=shared.GREY, linewidth=0.8, linestyle=":")
     moves.annotate("the paper's stopping rule", (1, eps), va="bottom", fontsize=8)
     objective.set(ylabel="objective h(α(t)) − h(0)", xscale="log")
     moves.set(ylabel="‖α(t) − α(t−1)‖₂", xscale="log", yscale="log")
@@ -102,10 +87,10 @@ def _finish(panels: Any, history: Array, best: float, eps: float) -> None:
 
 def knpl(s: SimpleNamespace, data: str | None) -> Drawing:
     """Algorithm 1 at the alpha of the SVM, and Algorithm 2 for each eta."""
-    X, y = heart_half(data, s.seed)
-    chosen = choose(svm, X, y, powers=getattr(s, "powers", POWERS))
+    X, y = shared.heart_half(data, s.seed)
+    chosen = shared.choose(shared.svm, X, y, powers=getattr(s, "powers", shared.POWERS))
     width = 1 + len(s.eta_scales)
-    figure, ((first, *others),) = canvas(4.4 * width, 4.2, 1, width)
+    figure, ((first, *others),) = shared.canvas(4.4 * width, 4.2, 1, width)
     given = {"gamma": chosen.gamma, "C": chosen.C, "tol": s.tol}
     optima = [_from_zero(KNPLClassifier(**given, eta_scale=e), X, y)[0] for e in s.eta_scales]
     K = optima[0].kernel_.base(X)
@@ -115,7 +100,7 @@ def knpl(s: SimpleNamespace, data: str | None) -> Drawing:
     for ax, optimum, scale in zip(others, optima, s.eta_scales, strict=True):
         run = knpl_admm.alternate(K, y, chosen.C, optimum.eta_, rounds=s.rounds)
         _draw_alternation(ax, run, optimum)
-        ax.set_title(eta_text(scale), fontsize=10)
+        ax.set_title(shared.eta_text(scale), fontsize=10)
         found = measured[f"eta_scale {scale:g}"] = {
             "eta": optimum.eta_,
             "after G": run.after_adaptation,
@@ -126,11 +111,11 @@ def knpl(s: SimpleNamespace, data: str | None) -> Drawing:
             "two-coordinate steps": optimum.step_history_.tolist(),
         }
         ends = {"G": run.after_adaptation[-1], "alpha": run.after_svm[-1]}
-        cycles.append({"eta": eta_text(scale), "m": found, **ends})
+        cycles.append({"eta": shared.eta_text(scale), "m": found, **ends})
     for ax, part in zip((first, *others), "abc", strict=False):
         ax.set_title(f"({part})", loc="left")
     others[0].set_ylabel("objective H(α, G) less η n²")
-    legend_of(others[0], "upper right")
+    shared.legend_of(others[0], "upper right")
     words = {
         "iterations": admm[f"iterations to Diff {s.eps:g}"],
         "distance": admm[f"distance from G after {s.limit}"],
@@ -144,9 +129,9 @@ def _admm(s: SimpleNamespace, ax: Any, K: Array, y: Array, C: float, eta: float)
     Gamma = dank_algorithm1.gamma_matrix(K, y, knpl_admm.svm(K, y, C), eta)
     _, history = knpl_admm.admm(Gamma, max_iter=s.iterations, eps=0.0)
     G, _ = knpl_admm.admm(Gamma, max_iter=s.limit, eps=0.0)
-    ax.semilogy(np.arange(1, len(history) + 1), history, "o-", color=BLUE, markersize=3)
-    ax.axhline(s.eps, color=GREY, linewidth=0.8, linestyle=":")
-    ax.axvline(s.limit, color=GREY, linewidth=0.8, linestyle=":")
+    ax.semilogy(np.arange(1, len(history) + 1), history, "o-", color=shared.BLUE, markersize=3)
+    ax.axhline(s.eps, color=shared.GREY, linewidth=0.8, linestyle=":")
+    ax.axvline(s.limit, color=shared.GREY, linewidth=0.8, linestyle=":")
     where = {"textcoords": "offset points", "fontsize": 8}
     ax.annotate("the paper stops\nbelow or after", (s.limit, s.eps), (6, 6), **where)
     ax.set(xlabel="iteration of the ADMM", ylabel="Diff (Frobenius norm)")
@@ -175,10 +160,12 @@ def _draw_alternation(ax: Any, run: knpl_admm.Alternation, optimum: KNPLClassifi
     rounds = 1 + np.arange(len(run.after_svm))
     halves = np.ravel([rounds, rounds + 0.5], order="F")
     values = np.ravel([run.after_adaptation, run.after_svm], order="F")
-    ax.plot(halves, values, color=GREY, linewidth=0.8)
-    ax.plot(rounds, run.after_adaptation, "o", color=BLUE, label="Algorithm 2, after G")
-    ax.plot(rounds + 0.5, run.after_svm, "^", color=VERMILION, label="Algorithm 2, after α")
-    ax.axhline(optimum.objective_, color=PURPLE, linewidth=1.2, label="certified optimum")
+    ax.plot(halves, values, color=shared.GREY, linewidth=0.8)
+    ax.plot(rounds, run.after_adaptation, "o", color=shared.BLUE, label="Algorithm 2, after G")
+    ax.plot(rounds + 0.5, run.after_svm, "^", color=shared.VERMILION, label="Algorithm 2, after α")
+    ax.axhline(optimum.objective_, color=shared.PURPLE, linewidth=1.2, label="certified optimum")
     history = optimum.objective_history_[1:]
-    ax.plot(1 + np.arange(len(history)), history, "s", color=PURPLE, markersize=4, label="pliant")
+    ax.plot(
+        1 + np.arange(len(history)), history, "s", color=shared.PURPLE, markersize=4, label="pliant"
+    )
     ax.set_xlabel("round (pliant: SVM duals solved)")

@@ -11,23 +11,7 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
-from papers.figures import Drawing, Numbers
-from papers.figures.shared import (
-    BLUE,
-    GREY,
-    LEARNED_LINE,
-    POWERS,
-    SVM_LINE,
-    VERMILION,
-    Chosen,
-    Points,
-    adaptation_numbers,
-    canvas,
-    choose,
-    diverging,
-    gamma_of,
-    places,
-)
+from papers.figures import Drawing, Numbers, shared
 from pliant import C_path, DANKRegressor
 from pliant.core.typing import Array
 from pliant.datasets import cherkassky_function, step_function
@@ -37,7 +21,9 @@ SAME, BEST = "DANK with the parameters of SVR-CV", "SVR, best of the grid on the
 MISSED = "test 1 - R2"
 
 
-def _compare(s: SimpleNamespace, points: Points) -> tuple[dict[str, Any], dict[str, Numbers]]:
+def _compare(
+    s: SimpleNamespace, points: shared.Points
+) -> tuple[dict[str, Any], dict[str, Numbers]]:
     """Return SVR-CV and DANK, tuned and fitted on the training points, and their numbers."""
 
     def svrs(gamma: float, _: float, Cs: Sequence[float], X: Array, y: Array) -> list[Any]:
@@ -52,9 +38,9 @@ def _compare(s: SimpleNamespace, points: Points) -> tuple[dict[str, Any], dict[s
     def danks(gamma: float, eta_scale: float, Cs: Sequence[float], X: Array, y: Array) -> Any:
         return C_path(dank(gamma, eta_scale), X, y, Cs)
 
-    X, y, powers = points.X, points.y, getattr(s, "powers", POWERS)
-    plain = choose(svrs, X, y, powers=powers)
-    learned = choose(danks, X, y, eta_scales=s.eta_scales, powers=powers)
+    X, y, powers = points.X, points.y, getattr(s, "powers", shared.POWERS)
+    plain = shared.choose(svrs, X, y, powers=powers)
+    learned = shared.choose(danks, X, y, eta_scales=s.eta_scales, powers=powers)
     (svr,) = svrs(plain.gamma, 1.0, [plain.C], X, y)
     model, same = (
         dank(c.gamma, c.eta_scale, C=c.C).set_params(tol=1e-4).fit(X, y) for c in (learned, plain)
@@ -63,7 +49,7 @@ def _compare(s: SimpleNamespace, points: Points) -> tuple[dict[str, Any], dict[s
     reached = [
         {"sigma": 2.0**p, "C": C, MISSED: 1.0 - each.score(points.X_test, points.y_test)}
         for p in powers
-        for C, each in zip(Cs, svrs(gamma_of(2.0**p), 1.0, Cs, X, y), strict=True)
+        for C, each in zip(Cs, svrs(shared.gamma_of(2.0**p), 1.0, Cs, X, y), strict=True)
     ]
     measured = {
         SVR_CV: _numbers(svr, len(svr.regressor_.support_), plain, points),
@@ -74,7 +60,7 @@ def _compare(s: SimpleNamespace, points: Points) -> tuple[dict[str, Any], dict[s
     return {SVR_CV: svr, DANK: model}, measured
 
 
-def _numbers(model: Any, n_support: int, chosen: Chosen, points: Points) -> Numbers:
+def _numbers(model: Any, n_support: int, chosen: shared.Chosen, points: shared.Points) -> Numbers:
     return {
         **chosen._asdict(),
         "support points": n_support,
@@ -83,25 +69,31 @@ def _numbers(model: Any, n_support: int, chosen: Chosen, points: Points) -> Numb
     }
 
 
-def _dank_numbers(model: DANKRegressor, chosen: Chosen, points: Points) -> Numbers:
-    return {**_numbers(model, len(model.support_), chosen, points), **adaptation_numbers(model)}
+def _dank_numbers(model: DANKRegressor, chosen: shared.Chosen, points: shared.Points) -> Numbers:
+    return {
+        **_numbers(model, len(model.support_), chosen, points),
+        **shared.adaptation_numbers(model),
+    }
 
 
 def steps(s: SimpleNamespace, data: str | None) -> Drawing:
     """A column for each a: the printed one, and its inverse, which gives steps."""
     count = len(s.sharpness)
-    figure, panels = canvas(5.2 * count, 5.6, 2, count, sharex=True, height_ratios=(2.2, 1))
+    figure, panels = shared.canvas(5.2 * count, 5.6, 2, count, sharex=True, height_ratios=(2.2, 1))
     measured = {}
     for (upper, lower), a in zip(panels.T, s.sharpness, strict=True):
         x, x_test = (np.linspace(-5.0, 5.0, m) for m in (s.n, s.n_test))
         y, y_test = (
             step_function(each, height=s.s, period=s.w, sharpness=a) for each in (x, x_test)
         )
-        points = Points(x[:, None], y, x_test[:, None], y_test)
+        points = shared.Points(x[:, None], y, x_test[:, None], y_test)
         models, numbers = _compare(s, points)
-        upper.plot(x_test, y_test, color=GREY, linewidth=4, alpha=0.35, label="g")
-        lower.axhline(0, color=GREY, linewidth=4, alpha=0.35)
-        for label, color, dash in ((SVR_CV, BLUE, SVM_LINE), (DANK, VERMILION, LEARNED_LINE)):
+        upper.plot(x_test, y_test, color=shared.GREY, linewidth=4, alpha=0.35, label="g")
+        lower.axhline(0, color=shared.GREY, linewidth=4, alpha=0.35)
+        for label, color, dash in (
+            (SVR_CV, shared.BLUE, shared.SVM_LINE),
+            (DANK, shared.VERMILION, shared.LEARNED_LINE),
+        ):
             look = {"color": color, "linestyle": dash, "linewidth": 1.2}
             predicted = models[label].predict(points.X_test)
             upper.plot(x_test, predicted, label=label, **look)
@@ -120,14 +112,14 @@ def steps(s: SimpleNamespace, data: str | None) -> Drawing:
 
 def surface(s: SimpleNamespace, data: str | None) -> Drawing:
     """A row for each square: the function, and what SVR-CV and DANK miss of it."""
-    figure, rows = canvas(12.5, 3.9 * len(s.squares), len(s.squares), 3)
+    figure, rows = shared.canvas(12.5, 3.9 * len(s.squares), len(s.squares), 3)
     measured = {}
     for (low, high), row in zip(s.squares, rows, strict=True):
         X = np.random.default_rng(s.seed).uniform(low, high, (s.n, 2))
         ends = np.linspace(low, high, s.resolution)
-        grid = places(ends, ends)
+        grid = shared.places(ends, ends)
         y, fresh = (cherkassky_function(each, "surface") for each in (X, grid))
-        points = Points(X, y, grid, fresh)
+        points = shared.Points(X, y, grid, fresh)
         models, numbers = _compare(s, points)
         _draw_row(row, points, models, numbers, s.resolution)
         measured[f"square [{low:g}, {high:g}]^2"] = numbers
@@ -135,7 +127,7 @@ def surface(s: SimpleNamespace, data: str | None) -> Drawing:
 
 
 def _draw_row(
-    row: Any, points: Points, models: dict[str, Any], numbers: Numbers, resolution: int
+    row: Any, points: shared.Points, models: dict[str, Any], numbers: Numbers, resolution: int
 ) -> None:
     """Draw the surface, and both errors with one scale of colours, but for the worst 1 %."""
     u, v, g = (
@@ -153,7 +145,7 @@ def _draw_row(
     }
     limit = max(np.percentile(np.abs(each), 99) for each in errors.values())
     for ax, (label, error) in zip(row[1:], errors.items(), strict=True):
-        image = ax.pcolormesh(u, v, error, cmap=diverging(), vmin=-limit, vmax=limit)
+        image = ax.pcolormesh(u, v, error, cmap=shared.diverging(), vmin=-limit, vmax=limit)
         ax.scatter(*points.X.T, 2, color="black", linewidths=0)
         ax.set(xlabel="u", ylabel="v", aspect="equal")
         ax.set_title(f"{label}: 1 − R² = {numbers[label][MISSED]:.2g}")

@@ -13,17 +13,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from papers.figures import Drawing, Numbers
-from papers.figures.shared import (
-    BLUE,
-    GREY,
-    PURPLE,
-    VERMILION,
-    Points,
-    canvas,
-    legend_of,
-    lettered,
-)
+from papers.figures import Drawing, Numbers, shared
 from pliant import LABRBFRegressor
 from pliant.core.typing import Array
 from pliant.datasets import cherkassky_function
@@ -46,10 +36,10 @@ FIXED, ALGORITHM_1 = "one fixed bandwidth", "Algorithm 1"
 STARTED, DEFAULTS = "pliant, ridge, so started", "pliant, defaults"
 
 LOOKS = {
-    FIXED: (GREY, ":"),
-    ALGORITHM_1: (BLUE, "--"),
-    STARTED: (PURPLE, "-."),
-    DEFAULTS: (VERMILION, "-"),
+    FIXED: (shared.GREY, ":"),
+    ALGORITHM_1: (shared.BLUE, "--"),
+    STARTED: (shared.PURPLE, "-."),
+    DEFAULTS: (shared.VERMILION, "-"),
 }
 """Colour and dash of each model's line."""
 
@@ -70,12 +60,12 @@ class Function(NamedTuple):
     noise: float
     """Variance of the noise over that of the values."""
 
-    def sample(self, n: int, n_test: int, random: np.random.Generator) -> Points:
+    def sample(self, n: int, n_test: int, random: np.random.Generator) -> shared.Points:
         """Draw uniform points; those to learn from have noise, those to be judged by have none."""
         X = random.uniform(-self.end, self.end, (n + n_test, self.n_features))
         y = self.values(X)
         scale = np.sqrt(self.noise * np.var(y))
-        return Points(X[:n], y[:n] + scale * random.standard_normal(n), X[n:], y[n:])
+        return shared.Points(X[:n], y[:n] + scale * random.standard_normal(n), X[n:], y[n:])
 
 
 def _cubed(X: Array) -> Array:
@@ -106,7 +96,7 @@ def bandwidths(s: SimpleNamespace, data: str | None) -> Drawing:
     x = np.sort(random.uniform(s.low, s.high, s.n))
     y = np.sin(2 * x**3) + s.noise * random.standard_normal(s.n)
     x_test = np.linspace(s.low, s.high, s.resolution)
-    points = Points(x[:, None], y, x_test[:, None], np.sin(2 * x_test**3))
+    points = shared.Points(x[:, None], y, x_test[:, None], np.sin(2 * x_test**3))
     models = {
         f"γ = {gamma:g} everywhere": KernelRidge(kernel="rbf", gamma=gamma, alpha=s.ridge)
         for gamma in s.gammas
@@ -114,7 +104,7 @@ def bandwidths(s: SimpleNamespace, data: str | None) -> Drawing:
     models["Algorithm 1"] = algorithm_1(s.n_support, s.start, s.seed, max_iter=s.max_iter)
     models["pliant, defaults"] = LABRBFRegressor(s.n_support, random_state=s.seed)
     heights = {"sharex": True, "sharey": "row", "height_ratios": (2, 1, 1.4)}
-    figure, rows = canvas(3.4 * len(models), 6.2, 3, len(models), **heights)
+    figure, rows = shared.canvas(3.4 * len(models), 6.2, 3, len(models), **heights)
     measured = {}
     for column, (name, model) in zip(rows.T, models.items(), strict=True):
         model.fit(points.X, points.y)
@@ -128,14 +118,14 @@ def bandwidths(s: SimpleNamespace, data: str | None) -> Drawing:
     return figure, measured, {"errors": listed, "medians": listed[len(s.gammas) :]}
 
 
-def _draw_model(column: Any, model: Any, points: Points, s: SimpleNamespace) -> Numbers:
+def _draw_model(column: Any, model: Any, points: shared.Points, s: SimpleNamespace) -> Numbers:
     """Draw a model; return errors and bandwidths of the slow and of the fast half."""
     x, middle = points.X_test[:, 0], (s.low + s.high) / 2
     missed = model.predict(points.X_test) - points.y_test
-    column[0].plot(x, points.y_test, color=GREY, linewidth=3, alpha=0.35)
-    column[0].plot(*points.X.T, points.y, ".", color=BLUE, markersize=3)
-    column[0].plot(x, missed + points.y_test, color=VERMILION, linewidth=1.2)
-    column[1].plot(x, missed, color=VERMILION, linewidth=1)
+    column[0].plot(x, points.y_test, color=shared.GREY, linewidth=3, alpha=0.35)
+    column[0].plot(*points.X.T, points.y, ".", color=shared.BLUE, markersize=3)
+    column[0].plot(x, missed + points.y_test, color=shared.VERMILION, linewidth=1.2)
+    column[1].plot(x, missed, color=shared.VERMILION, linewidth=1)
     fixed = isinstance(model, KernelRidge)
     if fixed:
         places, gammas = points.X[[0, -1], 0], np.full(2, model.gamma)
@@ -143,7 +133,7 @@ def _draw_model(column: Any, model: Any, points: Points, s: SimpleNamespace) -> 
         kernels = [member.kernel_ for member in model.members_]
         places = np.concatenate([kernel.centres[:, 0] for kernel in kernels])
         gammas = np.concatenate([kernel.bandwidths[:, 0] ** 2 for kernel in kernels])
-    column[2].plot(places, gammas, "-" if fixed else ".", color=VERMILION)
+    column[2].plot(places, gammas, "-" if fixed else ".", color=shared.VERMILION)
     column[2].set_xlabel("x")
     return {
         **{f"rms error, {half} half": float(np.sqrt(np.mean(missed[part] ** 2)))
@@ -203,7 +193,7 @@ def start(s: SimpleNamespace, data: str | None) -> Drawing:
     figure, panels = _draw_errors(measured, s.sigmas, 3.7)
     for ax in panels:
         ax.set(xscale="log", xlabel="σ at the start (θ = σ/M)")
-    legend_of(panels[0], "lower center")
+    shared.legend_of(panels[0], "lower center")
 
     def span(line: Numbers) -> str:
         least = min(each["mean"] for each in line.values())
@@ -251,7 +241,7 @@ def _lines(
 
 def _draw_errors(measured: Numbers, x: Sequence[float], height: float, **look: Any) -> Any:
     """Draw the means, and a standard deviation to either side where it is positive."""
-    figure, (panels,) = canvas(3.3 * len(FUNCTIONS), height, 1, len(FUNCTIONS))
+    figure, (panels,) = shared.canvas(3.3 * len(FUNCTIONS), height, 1, len(FUNCTIONS))
     for ax, lines in zip(panels, measured.values(), strict=True):
         for name, line in lines.items():
             color, dash = LOOKS[name]
@@ -263,6 +253,6 @@ def _draw_errors(measured: Numbers, x: Sequence[float], height: float, **look: A
             ax.fill_between(x, low, mean + deviation, color=color, alpha=0.2, linewidth=0)
         ax.set(yscale="log")
         ax.tick_params(axis="y", which="minor", labelleft=False)
-    lettered(panels, [function.formula for function in FUNCTIONS.values()])
+    shared.lettered(panels, [function.formula for function in FUNCTIONS.values()])
     panels[0].set_ylabel("1 − R² on test points")
     return figure, panels

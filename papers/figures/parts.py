@@ -12,8 +12,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
-from papers.figures import Drawing, Numbers
-from papers.figures.shared import BLUE, GREY, PURPLE, VERMILION, canvas, lettered, read_rows
+from papers.figures import Drawing, Numbers, shared
 from papers.theory.decomposed import BetweenParts, between_parts, bound_on_loss, printed_bound
 from papers.theory.screening import (
     safe_at_bound,
@@ -30,14 +29,14 @@ from pliant.methods.svm.rows import DenseRows
 TOL = 1e-9
 """Relative gap to which a problem is solved where it stands for the optimum."""
 
-LOOKS = ((BLUE, "o", "-"), (VERMILION, "s", "--"))
+LOOKS = ((shared.BLUE, "o", "-"), (shared.VERMILION, "s", "--"))
 """Colour, marker and line of each set."""
 
 BOUNDS = {
-    "bound": ("Theorem 6, corrected", BLUE, "s-"),
-    "certified gap": ("gap of (18) at the parts", PURPLE, "^-"),
+    "bound": ("Theorem 6, corrected", shared.BLUE, "s-"),
+    "certified gap": ("gap of (18) at the parts", shared.PURPLE, "^-"),
     "loss": ("true loss", "black", "o-"),
-    "printed bound": ("Theorem 6 as printed", VERMILION, "x--"),
+    "printed bound": ("Theorem 6 as printed", shared.VERMILION, "x--"),
 }
 
 
@@ -57,7 +56,7 @@ class BoxProblem:
 
         Features are clipped at their .1 and 99.9 percentiles and scaled to [0, 1].
         """
-        rows = read_rows(name, data, s.count, s.seed)
+        rows = shared.read_rows(name, data, s.count, s.seed)
         low, high = np.percentile(rows.X, [0.1, 99.9], axis=0)
         X = (np.clip(rows.X, low, high) - low) / np.where(high > low, high - low, 1.0)
         signs = np.where(rows.y == rows.y.max(), 1.0, -1.0)
@@ -213,7 +212,7 @@ def _measure(s: SimpleNamespace, problem: BoxProblem) -> Numbers:
 
 
 def _draw(s: SimpleNamespace, measured: Numbers, screened: Screened) -> Any:
-    figure, panels = canvas(13.5, 7.6, 2, 3)
+    figure, panels = shared.canvas(13.5, 7.6, 2, 3)
     (few, many, loss), (bounds, gradients, safe) = panels
     for (name, _), (color, marker, dash) in zip(s.sets, LOOKS, strict=False):
         numbers, look = measured[name], {"color": color, "marker": marker}
@@ -226,7 +225,9 @@ def _draw(s: SimpleNamespace, measured: Numbers, screened: Screened) -> Any:
         few.plot(v, mean, **named)
         few.fill_between(v, low, high, color=color, alpha=0.2, linewidth=0)
         slope, start = np.polyfit(v[v > 1], mean[v > 1], 1)
-        few.plot(v, np.maximum(start + slope * v, 0.0), color=GREY, linewidth=0.9, linestyle=":")
+        few.plot(
+            v, np.maximum(start + slope * v, 0.0), color=shared.GREY, linewidth=0.9, linestyle=":"
+        )
         many.plot(*_curve(numbers["Q"], numbers["Q(K)"]), **named, markersize=4)
         for key, style, more in (("loss", dash, ""), ("certified gap", ":", ": gap")):
             shares = {v: 100 * m[key] / m["optimum"] for v, m in numbers["losses"].items()}
@@ -238,8 +239,8 @@ def _draw(s: SimpleNamespace, measured: Numbers, screened: Screened) -> Any:
             safe.plot(gaps, shares, **{"color": color, "markersize": 4, **style})
     few.set(xlabel="number of parts v", ylabel="Q(π)/Q(K)")
     few.set_ylim(bottom=0.0)
-    many.axhline(1.0, color=GREY, linewidth=0.8)
-    many.annotate("limit Q(K)", (1, 1.0), va="bottom", fontsize=8, color=GREY)
+    many.axhline(1.0, color=shared.GREY, linewidth=0.8)
+    many.annotate("limit Q(K)", (1, 1.0), va="bottom", fontsize=8, color=shared.GREY)
     many.set(xlabel="number of parts v", xscale="log", ylim=(0.0, 1.1))
     loss.set(xlabel="number of parts v", ylabel="% of the optimum h(α*)")
     loss.set(xscale="log", yscale="log")
@@ -250,11 +251,11 @@ def _draw(s: SimpleNamespace, measured: Numbers, screened: Screened) -> Any:
     for key, (label, color, style) in BOUNDS.items():
         curve = _curve({eta: each[key] for eta, each in measured["bounds"].items()})
         bounds.plot(*curve, style, color=color, label=label, markersize=5)
-    bounds.axvline(measured[first]["eta"], color=GREY, linewidth=0.8, linestyle=":")
-    bounds.annotate(" η = |α|²", (measured[first]["eta"], 1.0), fontsize=8, color=GREY)
+    bounds.axvline(measured[first]["eta"], color=shared.GREY, linewidth=0.8, linestyle=":")
+    bounds.annotate(" η = |α|²", (measured[first]["eta"], 1.0), fontsize=8, color=shared.GREY)
     bounds.set(xlabel="η", ylabel="h(α*) − h(parts), and bounds", xscale="log", yscale="log")
     _draw_gradients(gradients, screened)
-    lettered(panels.flat, [
+    shared.lettered(panels.flat, [
         "Q(π), few parts", "Q(π), up to many parts", "what the parts lose",
         f"{first}: loss and bounds, {s.parts} parts", f"{first}: gradients and Theorem 7",
         "the safe rule",
@@ -277,15 +278,15 @@ def _draw_gradients(ax: Any, screened: Screened) -> None:
     place[order] = np.arange(len(order))
     lost = screened.zero & ~screened.whole_zero
     for chosen, color, size, label in (
-        (screened.zero & ~lost, BLUE, 3, "zero in its part"),
-        (~screened.zero, VERMILION, 3, "support vector of its part"),
+        (screened.zero & ~lost, shared.BLUE, 3, "zero in its part"),
+        (~screened.zero, shared.VERMILION, 3, "support vector of its part"),
         (lost, "black", 8, "zero in its part, not in the whole"),
     ):
         look = {"color": color, "markersize": size, "label": label}
         ax.plot(place[chosen], screened.gradient[chosen], ".", **look)
     for threshold, color, label in (
-        (screened.inside, PURPLE, "(21), norm over the part"),
-        (screened.everywhere, GREY, "(21), norm over all points"),
+        (screened.inside, shared.PURPLE, "(21), norm over the part"),
+        (screened.everywhere, shared.GREY, "(21), norm over all points"),
     ):
         ax.plot(place, threshold, ".", color=color, markersize=1.5, label=label)
     ax.set(xlabel="point, by its gradient", ylabel="gradient of (20) and thresholds")

@@ -21,13 +21,13 @@ from benchmarks.splits import random_halves
 from papers.contestants.embeddings import (
     NEIGHBOURS,
     Eigenmaps,
+    Half,
     neighbour_accuracy,
     spectrum,
     unfolded,
 )
 from papers.data import paper_sets, read
-from papers.figures import Drawing, Numbers
-from papers.figures.shared import BLUE, VERMILION, canvas, lettered
+from papers.figures import Drawing, Numbers, shared
 from papers.sample import draw
 from pliant import KernelEmbedding, LogDetLearner, OrderSpectralLearner, SCGLogDetLearner
 from pliant.core.typing import Array, Indices
@@ -65,12 +65,14 @@ def gaussians(s: SimpleNamespace, data: str | None) -> Drawing:
     measured = {name: _numbers(*panel) for name, panel in panels.items()}
     near = neighbour_accuracy((own, new), y, y_fresh)
     measured["SCG-LDK, fresh points"]["accuracy"] = near
-    figure, (axes,) = canvas(16.8, 3.3, 1, 6)
+    figure, (axes,) = shared.canvas(16.8, 3.3, 1, 6)
     for ax, (points, classes) in zip(axes, panels.values(), strict=True):
         for c, marker in enumerate("o^"):
             _scatter(ax, points[classes == c], classes[classes == c], 14, marker)
         ax.set_aspect("equal", "datalim")
-    lettered(axes, [f"{name}\nsilhouette {m['silhouette']:.2f}" for name, m in measured.items()])
+    shared.lettered(
+        axes, [f"{name}\nsilhouette {m['silhouette']:.2f}" for name, m in measured.items()]
+    )
     listed = [{"name": name, "m": numbers} for name, numbers in measured.items()]
     return figure, measured, {"panels": listed}
 
@@ -120,7 +122,7 @@ def digits(s: SimpleNamespace, data: str | None) -> Drawing:
     def mapped(X: Array, y: Indices, new: Array) -> dict[str, tuple[Array, Array]]:
         setting = {"neighbours": s.neighbours}
         return {
-            "Laplacian eigenmaps": Eigenmaps("eigenmaps").coordinates(X, y, new, setting, 2),
+            "Laplacian eigenmaps": Eigenmaps("eigenmaps").coordinates(Half(X, y, new), setting, 2),
             "coloured MVU": unfolded(X, y, new, **setting, penalty=s.penalty),
         }
 
@@ -138,7 +140,7 @@ def digits(s: SimpleNamespace, data: str | None) -> Drawing:
         Panel(title, _within(both[1]), y[rest], neighbour_accuracy(both, y[half], y[rest]))
         for title, both in maps.items()
     ]
-    figure, rows = canvas(14.4, 7.6, 2, 4)
+    figure, rows = shared.canvas(14.4, 7.6, 2, 4)
     for ax, panel in zip(rows.flat, seen + held_out, strict=True):
         _scatter(ax, panel.points, panel.y, 2)
         ax.set_title(f"{panel.title}: {100 * panel.accuracy:.1f} %", fontsize=10)
@@ -208,10 +210,12 @@ def labels(s: SimpleNamespace, data: str | None) -> Drawing:
         times, quarter = _times(s, make, X, y, counts), s.shares // 4
         slope = np.polyfit(np.log(counts[quarter:]), np.log(times[quarter:]), 1)[0]
         measured[name] = {"seconds": times, "exponent": float(slope)}
-    figure, (panels,) = canvas(13.0, 3.4, 1, 4)
+    figure, (panels,) = shared.canvas(13.0, 3.4, 1, 4)
     for ax, title in zip(panels, PRINTED, strict=True):
         drawn = [name for name in learners if name.split(",")[0] == title]
-        for name, color, dash in zip(drawn, (VERMILION, BLUE), ("o-", "s--"), strict=False):
+        for name, color, dash in zip(
+            drawn, (shared.VERMILION, shared.BLUE), ("o-", "s--"), strict=False
+        ):
             label = "graph of labelled points" if "," in name else "graph of all points"
             look = {"color": color, "markersize": 3, "label": label}
             milliseconds = 1e3 * np.array(measured[name]["seconds"])

@@ -16,19 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 from threadpoolctl import threadpool_limits
 
-from papers.figures import Drawing, Numbers
-from papers.figures.shared import (
-    BLUE,
-    GREY,
-    PURPLE,
-    VERMILION,
-    Rows,
-    canvas,
-    legend_of,
-    lettered,
-    places,
-    read_rows,
-)
+from papers.figures import Drawing, Numbers, shared
 from papers.theory import tkl_solvers
 from pliant import TKLRegressor
 from pliant.core.typing import Array, Mask
@@ -39,12 +27,14 @@ from pliant.methods.tessellated.problem import KernelLearning, Oracle
 from pliant.methods.tessellated.solvers import low_rank
 
 METHODS = {
-    "lowrank": ("low_rank", BLUE, "-"),
-    "frank-wolfe (Algorithm 2)": ("frank_wolfe", VERMILION, "-"),
-    "apd (Algorithm 4)": ("primal_dual", PURPLE, "-"),
-    "hybrid (Algorithm 6)": ("hybrid", GREY, "--"),
+    "lowrank": ("low_rank", shared.BLUE, "-"),
+    "frank-wolfe (Algorithm 2)": ("frank_wolfe", shared.VERMILION, "-"),
+    "apd (Algorithm 4)": ("primal_dual", shared.PURPLE, "-"),
+    "hybrid (Algorithm 6)": ("hybrid", shared.GREY, "--"),
 }
 """How each is called in the figures, and its looks."""
+
+COLORS = (shared.BLUE, shared.VERMILION, shared.PURPLE, shared.GREY)
 
 LABELS = {"breast_cancer_original_complete": "cancer", "pima_diabetes": "pima",
           "boston_housing": "boston"}  # fmt: skip
@@ -84,7 +74,7 @@ class ClockedLearning(KernelLearning):
         return best
 
 
-def _learning(rows: Rows, C: float, epsilon: float, **family: Any) -> ClockedLearning:
+def _learning(rows: shared.Rows, C: float, epsilon: float, **family: Any) -> ClockedLearning:
     """State the saddle point on some rows."""
     margin: Any = (
         partial(svc_dual, signs=rows.y, C=C)
@@ -96,10 +86,10 @@ def _learning(rows: Rows, C: float, epsilon: float, **family: Any) -> ClockedLea
 
 def convergence(s: SimpleNamespace, data: str | None) -> Drawing:
     """A column for each set: above, the gap against fits, below, against time."""
-    figure, axes = canvas(4.1 * len(s.panels), 6.6, 2, len(s.panels), sharey=True)
+    figure, axes = shared.canvas(4.1 * len(s.panels), 6.6, 2, len(s.panels), sharey=True)
     measured: Numbers = {}
     for (name, drawn), (above, below) in zip(s.panels, axes.T, strict=True):
-        rows, label = read_rows(name, data), LABELS.get(name, name)
+        rows, label = shared.read_rows(name, data), LABELS.get(name, name)
         measured[label] = {"rows": len(rows.y), "C drawn": drawn}
         for C in sorted({*s.Cs, drawn}):
             found = measured[label][f"C = {C:g}"] = {}
@@ -127,11 +117,11 @@ def convergence(s: SimpleNamespace, data: str | None) -> Drawing:
     for ax in axes[1]:
         ax.set_xlabel("processor time (s)")
     for ax in axes.flat:
-        ax.axhline(s.goal, color=GREY, linewidth=0.8, linestyle=":")
+        ax.axhline(s.goal, color=shared.GREY, linewidth=0.8, linestyle=":")
         ax.set(xscale="log", yscale="log", ylim=(0.5 * s.tol, 3.0))
     for ax in axes[:, 0]:
         ax.set_ylabel("gap / objective")
-    legend_of(axes[0, 0])
+    shared.legend_of(axes[0, 0])
 
     def count(run: Numbers) -> str:
         machines = run[f"machines to {s.goal:g}"]
@@ -146,7 +136,7 @@ def convergence(s: SimpleNamespace, data: str | None) -> Drawing:
     return figure, measured, {"parts": parts}
 
 
-def _gaps(s: SimpleNamespace, rows: Rows, C: float, method: str) -> tuple[Array, Array]:
+def _gaps(s: SimpleNamespace, rows: shared.Rows, C: float, method: str) -> tuple[Array, Array]:
     """Return relative gap and processor seconds after each support vector machine."""
     problem = _learning(rows, C, s.epsilon, delta=s.delta)
     solve = tkl_solvers.SOLVERS[METHODS[method][0]]
@@ -167,21 +157,26 @@ def fit_exponents(m: Array, order: Array, seconds: Array) -> tuple[float, float,
 def cost(s: SimpleNamespace, data: str | None) -> Drawing:
     """A row for each task, a column for each solver, a line for each n_P."""
     methods = [method for method in METHODS if not method.startswith("hybrid")]
-    figure, axes = canvas(3.7 * len(methods), 6.2, 2, len(methods), sharex=True, sharey=True)
+    figure, axes = shared.canvas(3.7 * len(methods), 6.2, 2, len(methods), sharex=True, sharey=True)
     measured: Numbers = {}
     m, fits = np.array(s.counts, dtype=np.float64), []
-    _machine_seconds(s, read_rows(s.data_set, data, min(s.counts)), 2, methods[0])  # compiles
+    _machine_seconds(
+        s, shared.read_rows(s.data_set, data, min(s.counts)), 2, methods[0]
+    )  # compiles
     for panels, task in zip(axes, ("classification", "regression"), strict=True):
-        samples = [read_rows(s.data_set, data, count) for count in s.counts]
+        samples = [shared.read_rows(s.data_set, data, count) for count in s.counts]
         if task == "classification":
-            samples = [Rows(r.X, np.where(r.y >= np.median(r.y), 1.0, -1.0), True) for r in samples]
+            samples = [
+                shared.Rows(r.X, np.where(r.y >= np.median(r.y), 1.0, -1.0), True) for r in samples
+            ]
         panels[0].set_ylabel(f"{task}: seconds of a fit")
         for ax, method in zip(panels, methods, strict=True):
             timed = [[_machine_seconds(s, r, n, method) for r in samples] for n in s.features]
             orders, seconds = np.array([o for (o, _), *_ in timed]), np.array(timed)[..., 1]
             large, grid = m >= s.fitted_from, np.broadcast_arrays(m, orders[:, None] * 1.0)
             c, a, b = fit_exponents(*(each[:, large] for each in (*grid, seconds)))
-            for n_P, line, color in zip(orders, seconds, (BLUE, VERMILION, PURPLE, GREY)):  # noqa: B905
+            for k, (n_P, line) in enumerate(zip(orders, seconds, strict=True)):
+                color = COLORS[k % 4]
                 ax.plot(m, line, "o", color=color, markersize=5, label=f"$n_P$ = {n_P:.0f}")
                 ax.plot(m[large], c * m[large] ** a * n_P**b, color=color, linewidth=0.9)
             ax.set_title(f"{method}: $m^{{{a:.1f}}}\\,n_P^{{{b:.1f}}}$", fontsize=10)
@@ -199,7 +194,7 @@ def cost(s: SimpleNamespace, data: str | None) -> Drawing:
         ax.minorticks_off()
     for ax in axes[-1]:
         ax.set_xlabel("rows m")
-    legend_of(axes[0, 0])
+    shared.legend_of(axes[0, 0])
     quickest, slowest = (
         measured[f"regression, {method}"]["seconds"][f"n_P = {orders[-1]:.0f}"][f"{s.counts[-1]}"]
         for method in ("lowrank", "apd (Algorithm 4)")
@@ -209,7 +204,7 @@ def cost(s: SimpleNamespace, data: str | None) -> Drawing:
 
 
 def _machine_seconds(
-    s: SimpleNamespace, rows: Rows, n_features: int, method: str
+    s: SimpleNamespace, rows: shared.Rows, n_features: int, method: str
 ) -> tuple[int, float]:
     """Return n_P, and the mean seconds of a support vector machine after the first."""
     copies = -(-n_features // rows.X.shape[1])
@@ -231,10 +226,12 @@ def near_cliffs(X: Array, angle: float) -> Mask:
 
 def terrain(s: SimpleNamespace, data: str | None) -> Drawing:
     """A row for each angle of the canyon: the terrain, and what both models make of it."""
-    figure, axes = canvas(11.6, 3.9 * len(s.angles), len(s.angles), 3, sharex=True, sharey=True)
+    figure, axes = shared.canvas(
+        11.6, 3.9 * len(s.angles), len(s.angles), 3, sharex=True, sharey=True
+    )
     measured: Numbers = {}
     ends = (np.arange(s.resolution) + 0.5) / s.resolution
-    grid = places(ends, ends)
+    grid = shared.places(ends, ends)
     for panels, angle in zip(axes, s.angles, strict=True):
         X, y = make_terrain(s.n, angle=angle, random_state=s.seed)
         heights, near = terrain_elevation(grid, angle), near_cliffs(grid, angle)
@@ -294,20 +291,20 @@ def random_factor(size: int, rank: int, rng: np.random.Generator) -> Array:
 
 def ranks(s: SimpleNamespace, data: str | None) -> Drawing:
     """A panel for each set: mean steps with a 95 % interval, their line, and the learned P."""
-    figure, (panels,) = canvas(5.6 * len(s.sets), 4.0, 1, len(s.sets))
+    figure, (panels,) = shared.canvas(5.6 * len(s.sets), 4.0, 1, len(s.sets))
     measured: Numbers = {}
     compared = []
     for ax, name in zip(panels, s.sets, strict=True):
         measured[name] = {}
         for C in sorted({*s.Cs, s.C}):
-            problem = _learning(read_rows(name, data, s.count, s.seed), C, s.epsilon)
+            problem = _learning(shared.read_rows(name, data, s.count, s.seed), C, s.epsilon)
             numbers = measured[name][f"C = {C:g}"] = _steps_by_rank(s, problem)
             if s.C == C:
                 _draw_ranks(ax, numbers)
             means = [each["mean"] for each in numbers["random P"].values()]
             ends = {"least": min(means), "largest": max(means)}
             compared.append({"name": name, "C": f"C = {C:g}", "m": numbers, **ends})
-    lettered(panels, [f"{name}: {s.count} rows, C = {s.C:g}" for name in s.sets])
+    shared.lettered(panels, [f"{name}: {s.count} rows, C = {s.C:g}" for name in s.sets])
     panels[0].set_ylabel("two-coordinate steps")
     panels[0].legend(frameon=False)
     return figure, measured, {"compared": compared}
@@ -340,10 +337,10 @@ def _draw_ranks(ax: Any, numbers: Numbers) -> None:
         np.array([each[key] for each in numbers["random P"].values()])
         for key in ("mean", "half width")
     )
-    ax.errorbar(x, mean, half, fmt="o", color=BLUE, capsize=3, label="random P")
+    ax.errorbar(x, mean, half, fmt="o", color=shared.BLUE, capsize=3, label="random P")
     slope, start = np.polyfit(x, mean, 1)
-    ax.plot(x, start + slope * x, color=GREY, linewidth=0.9, label="line through the means")
+    ax.plot(x, start + slope * x, color=shared.GREY, linewidth=0.9, label="line through the means")
     place = numbers["rank of the learned P"], numbers["learned P"]
-    ax.plot(*place, "*", color=VERMILION, markersize=13, label="learned P")
+    ax.plot(*place, "*", color=shared.VERMILION, markersize=13, label="learned P")
     ax.set_xticks(x)
     ax.set(xlabel="rank of P", ylim=(0.0, 1.1 * max(place[1], float((mean + half).max()))))

@@ -1,14 +1,9 @@
-"""LAB-RBF: Tables 1, 2 and 3, its defaults beside other regressors, and its classifier.
-
-The bars that were set before the studies are each met or missed, and by how much.
-"""
+"""LAB-RBF: Tables 1, 2 and 3, its defaults beside other regressors, and its classifier."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-
 from papers import page as md
-from papers.data import Estimate, printed, text
+from papers.data import printed, text, toml
 from papers.results import Results
 from papers.study import Shown, Study
 
@@ -16,136 +11,9 @@ GROUP = "lab"
 
 PARKINSON = "parkinsons_total"
 
-FLOORS = {
-    "tecator": 0.97, "yacht": 0.996, "airfoil": 0.955, "sml2010_room": 0.998,
-    "parkinsons_total": 0.995, "comp_activ": 0.982, "grid_stability": 0.964, "kc_house": 0.86,
-}  # fmt: skip
-"""Mean R2 with the paper's support points and one member."""
 
-BELOW_PAPER = dict.fromkeys(tuple(FLOORS)[:6], 0.002) | {"airfoil": 0.006}
-"""How far below the paper a set of its Table 1 may be."""
-
-KC_HOUSE_AIM = 0.89
-LEAST_ABOVE_PAPER = 3
-MOST_BELOW_BOOSTING = 0.012
-
-LEAST_PARKINSON = 0.995
-"""Of every split: one member stops near .991 on some of them."""
-
-
-def _bar(asked: str, met: bool, outcome: str) -> str:
-    return f"{'Met' if met else 'Missed'}: {asked}. {outcome}."
-
-
-def _each(gaps: Mapping[str, float], digits: int = 4) -> str:
-    return ", ".join(f"{name} {gap:+.{digits}f}" for name, gap in gaps.items()) or "none"
-
-
-def table_bars(study: Study, results: Results) -> Iterator[str]:
-    """Judge the paper's support points with one member: three draws of them, and one."""
-    for who in ("paper-lab", "paper-lab-one-draw"):
-        for asked, met, outcome in _table_bars(study, results, who):
-            yield _bar(f"{results.titles[who]}: {asked}", met, outcome)
-    members = ("lab", "paper-lab", "paper-lab-one-draw")
-    least = {who: float(results.values(PARKINSON, who).min()) for who in members}
-    yield _bar(
-        f"the members of the default setting reach {LEAST_PARKINSON} on every split of {PARKINSON}",
-        least["lab"] >= LEAST_PARKINSON,
-        f"The least: {', '.join(f'{results.titles[w]} {r2:.4f}' for w, r2 in least.items())}",
-    )
-
-
-def _table_bars(study: Study, results: Results, who: str) -> Iterator[tuple[str, bool, str]]:
-    means = {name: results.mean(name, who) for name in results.sets}
-    paper = {name: _paper_mean(study, name) for name in means}
-    above = {name: mean - FLOORS[name] for name, mean in means.items()}
-    floor = f"Distance to the floor: {_each(above)}"
-    yield "mean R2 at or above its floor on every set", min(above.values()) >= 0, floor
-    beside = {name: means[name] - paper[name] for name in BELOW_PAPER}
-    count = sum(gap > 0 for gap in beside.values())
-    yield (
-        f"above the paper on at least {LEAST_ABOVE_PAPER} of the 6 sets of Table 1",
-        count >= LEAST_ABOVE_PAPER,
-        f"{count} of 6. Distance to the paper: {_each(beside)}",
-    )
-    slack = {name: gap + BELOW_PAPER[name] for name, gap in beside.items()}
-    yield (
-        "none of the 6 more than .002 below the paper (airfoil: .006)",
-        min(slack.values()) >= 0,
-        f"Distance to the limit: {_each(slack)}",
-    )
-    for name, limit, what in (
-        ("grid_stability", paper["grid_stability"], "the paper on Electrical"),
-        ("kc_house", KC_HOUSE_AIM, "the aim on kc_house"),
-    ):
-        gap = means[name] - limit
-        yield f"above {what}", gap > 0, f"{means[name]:.4f} against {limit:.4f}, {gap:+.4f}"
-    everywhere = sum(means[name] > paper[name] for name in means)
-    aim = "the aim of being above the paper on every set"
-    yield aim, everywhere == len(means), f"{everywhere} of {len(means)}"
-
-
-def _paper_mean(study: Study, name: str) -> float:
-    """Return the mean R2 that the paper prints for a set of ours."""
-    row = printed(study.name)[study.chosen(name).printed or ""]["R2"]
-    estimate = Estimate.printed(row["LAB RBF"], 50)
-    assert estimate is not None
-    return estimate.mean
-
-
-def default_bars(study: Study, results: Results) -> Iterator[str]:
-    """Judge the default settings beside boosting, kernel ridge and xRFM."""
-    boosting, ridge = (
-        {name: gain.mean for name, gain in results.compared("lab", peer).items()}
-        for peer in ("tuned-boosting", "krr")
-    )
-    yield _ahead("tuned gradient boosting", boosting, 10)
-    least = min(boosting, key=lambda each: boosting[each])
-    yield _bar(
-        f"never more than {MOST_BELOW_BOOSTING} below tuned gradient boosting",
-        boosting[least] >= -MOST_BELOW_BOOSTING,
-        f"The least is {least}, {boosting[least]:+.4f}",
-    )
-    yield _ahead("tuned kernel ridge", ridge, 12)
-    for peer in ("tuned-xrfm", "xrfm"):
-        title, gains = study.titles[peer], results.compared("lab", peer)
-        level_with = f"ahead of or level with {title} (one paired standard error)"
-        level = sum(gain.mean >= -gain.error for gain in gains.values())
-        each = ", ".join(f"{n} {gain.mean:+.4f} ± {gain.error:.4f}" for n, gain in gains.items())
-        outcome = f"{level} of {len(gains)}: {each}" if gains else "Not installed: not measured"
-        yield _bar(f"{level_with} on at least 5 of 6 sets", level >= 5, outcome)
-
-
-def _ahead(peer: str, gaps: Mapping[str, float], least: int) -> str:
-    behind = {name: gap for name, gap in gaps.items() if gap <= 0}
-    count = len(gaps) - len(behind)
-    asked = f"ahead of {peer} on at least {least} of {len(gaps)} sets by the mean"
-    return _bar(asked, count >= least, f"{count}; behind: {_each(behind)}")
-
-
-def class_bars(study: Study, results: Results) -> Iterator[str]:
-    """Judge the classifier beside the support vector machine."""
-    lab, svc = (100 * results.overall_mean(who) for who in ("lab-classifier", "svc"))
-    asked = "mean accuracy over the sets above the tuned Gaussian SVC's"
-    yield _bar(asked, lab > svc, f"{lab:.2f} against {svc:.2f} %, {lab - svc:+.2f}")
-    splice = results.mean("splice_train", "lab-classifier")
-    yield _bar("splice at least .95", splice >= 0.95, f"{splice:.4f}, {splice - 0.95:+.4f}")
-    compared = results.compared("lab-classifier", "svc", "log_loss")
-    gains = {name: gain.mean for name, gain in compared.items()}
-    mean = sum(gains.values()) / len(gains)
-    worse = {name: -gap for name, gap in gains.items() if gap < 0}
-    yield _bar(
-        "mean log loss over the sets no worse than the calibrated SVC's",
-        mean >= 0,
-        f"Lower by {mean:.4f} on average; higher on: {_each(worse, 3)}",
-    )
-
-
-Bars = Callable[[Study, Results], Iterator[str]]
-
-
-def _framed(study: Study, results: Results, bars: Bars, *middle: str) -> list[str]:
-    """Return the protocol, the bars, the middle, the times and the notes of a page."""
+def _framed(study: Study, results: Results, *middle: str) -> list[str]:
+    """Return the protocol, the bars that were set, the middle, the times and the notes."""
     held, draws = study.protocol, study.beside.printed
     testing, first = round(100 * held.test_size), held.first_seed
     classes = any(results.sets_of("classification"))
@@ -155,7 +23,7 @@ def _framed(study: Study, results: Results, bars: Bars, *middle: str) -> list[st
         target="" if classes else " and the target",
         score="accuracy and log loss" if classes else "R2",
     )  # fmt: skip
-    lines = list(bars(study, results)) if set(results.sets) == set(study.sets) else []
+    asked = [" ".join(line.split()) for line in toml("texts/asked")[study.name]]
 
     def few(name: str) -> list[str]:
         shortened = ", ".join(f"{title} on the first {k}" for title, k in md.fewer(results, name))
@@ -178,7 +46,7 @@ def _framed(study: Study, results: Results, bars: Bars, *middle: str) -> list[st
         md.contestants_note(study),
         md.left_out(study, results),
         text(GROUP, "draws") if draws else "",
-        *(["## What was asked for", md.bullets(lines)] if lines else []),
+        *("## What was asked for", md.bullets(asked)),
         *middle,
         *against,
         *("## Time of training", text(GROUP, "times"), md.times_table(study, results, seconds)),
@@ -195,7 +63,7 @@ def tables(study: Study, results: Results) -> list[str]:
 
     seeds = [f"## {PARKINSON}, split by split", text(GROUP, "seeds")]
     return _framed(
-        study, results, table_bars,
+        study, results,
         *("## Tables 1 and 3: test R2, paper / measured", text(GROUP, "printed")),
         md.beside_table(study, results, "R2", show),
         *_scores(study, results, "Test R2"),
@@ -206,14 +74,14 @@ def tables(study: Study, results: Results) -> list[str]:
 
 def defaults(study: Study, results: Results) -> list[str]:
     """Return the scores of all contestants, and who wins."""
-    return _framed(study, results, default_bars, *_scores(study, results, "Test R2"))
+    return _framed(study, results, *_scores(study, results, "Test R2"))
 
 
 def classes(study: Study, results: Results) -> list[str]:
     """Return accuracy and log loss."""
     losses = md.gains_of_first(results, "log_loss")
     return _framed(
-        study, results, class_bars, *_scores(study, results, "Accuracy"),
+        study, results, *_scores(study, results, "Accuracy"),
         *_scores(study, results, "Log loss: lower is better", "log_loss", 3),
         "Of the log loss, positive where it is lower:",
         *md.differences(results, losses, lambda name: 3),

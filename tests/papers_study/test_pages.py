@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from papers import figures
-from papers.__main__ import BENCHMARKS, RESULTS, pages
+from papers.__main__ import RESULTS, pages
 from papers.data import Estimate, numbers, printed, toml
 from papers.overview import QUANTITIES, VERDICTS, gather, kept_documents, reasons, verdict
 from papers.page import escape, markdown, page
@@ -25,7 +25,7 @@ def kept():
 
 
 def test_kept_pages_are_those_of_the_kept_results():
-    texts = pages(RESULTS, BENCHMARKS)
+    texts = pages(RESULTS)
     assert {path.name for path in texts} == {path.name for path in RESULTS.glob("*.md")}
     for path, text in texts.items():
         assert path.read_text("utf-8") == text, path.name

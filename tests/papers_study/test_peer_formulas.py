@@ -14,7 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, SVR
 
-from papers.contestants.embeddings import edges_of, linked, smooth_functions, unfold
+from papers.contestants.embeddings import Half, edges_of, linked, smooth_functions, unfold
 from papers.contestants.label_kernels import (
     FisherKernel,
     IdealLogDet,
@@ -123,7 +123,7 @@ def test_weights_of_random_features_are_the_optimum_of_their_program(rho):
 def test_the_papers_rule_ranks_among_the_new_points(task):
     sample = sample_of(task, n=24, classes=3)
     who = contestant("hadamard/batch-dank")
-    (model,) = who.path(sample, 0.5, [4.0], 1.0, {"tol": 1e-4, "max_iter": 100_000})
+    (model,) = who.path(sample, 0.5, [4.0], tol=1e-4, max_iter=100_000)
     found = who.predict(model, sample.X_test, "batch")
     values = []
     for each in getattr(model, "estimators_", [model]):
@@ -313,6 +313,6 @@ def test_unfolded_points_lie_with_their_class_on_a_connected_graph():
     assert links == [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5]]
     (X, y), (new, truth) = clouds(60), clouds(30, seed=1)
     who = contestant("embedding/cmvu", n_functions=5)
-    Z, Z_new = who.coordinates(X, y, new, {"neighbours": 5, "penalty": 1.0}, 2)
+    Z, Z_new = who.coordinates(Half(X, y, new), {"neighbours": 5, "penalty": 1.0}, 2)
     np.testing.assert_allclose(Z.mean(axis=0), 0.0, atol=1e-9)
     assert KNeighborsClassifier(5).fit(Z, y).score(Z_new, truth) > 0.9

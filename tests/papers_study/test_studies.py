@@ -136,8 +136,8 @@ def test_cross_validation_counts_the_losses_of_plain_fits():
     assert loss.shape == (2, 2, 2, len(RULES))
     total = 0.0
     for learn, judge in folds(sample, 2, 0):
-        given = {"tol": 1e-8, "max_iter": -1}
-        (model,) = who.path(sample.some(learn), 0.5, [4.0], 0.1, given)
+        given = {"eta_scale": 0.1, "tol": 1e-8, "max_iter": -1}
+        (model,) = who.path(sample.some(learn), 0.5, [4.0], **given)
         total += ((who.predict(model, sample.X[judge], "nearest") - sample.y[judge]) ** 2).sum()
     found = loss[1, 1, 1, RULES.index("nearest")]
     assert found == pytest.approx(total / len(sample.y), rel=0.05)
@@ -209,4 +209,4 @@ def test_wrong_arguments_are_named(folder, capsys):
             main(["run", "dank-table-1", "--data", str(folder), *more])
         assert said in capsys.readouterr().err
     assert main(["list"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == len(KEYS) == 16
+    assert len(capsys.readouterr().out.splitlines()) == len(KEYS) == 17
