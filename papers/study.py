@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -70,8 +69,8 @@ class Contestant:
     title: str
     text: str
     grid: Mapping[str, Sequence[Any]] = {}
-    package: str | None = None
-    """What has to be installed besides this project's own requirements."""
+    kept: bool = False
+    """Whether it has kept results only, and is measured no more."""
     needs: str | None = None
     """The declared contestant whose choices it takes over."""
 
@@ -90,10 +89,6 @@ class Contestant:
         values = {**vars(self), **self.grid}
         listed = {k: Listed(v) if isinstance(v, list | tuple) else v for k, v in values.items()}
         return " ".join(self.text.split()).format(**listed)
-
-    def installed(self) -> bool:
-        """Return whether the package it needs is installed."""
-        return self.package is None or find_spec(self.package) is not None
 
 
 @cache
@@ -306,8 +301,7 @@ def measure(
 ) -> Document:
     """Measure what the cache in `out` lacks, in `jobs` processes; return the document.
 
-    All sets are measured on the first split before any is on the second. A contestant whose
-    package is not installed has the records that were kept of it, and no others.
+    All sets are measured on the first split before any is on the second.
     """
     kept = Cache(out / CACHE)
     runs = study.runs(sets, repeats)
@@ -323,9 +317,7 @@ def _fill(
     study: Study, runs: list[tuple[Contestant, Run]], kept: Cache, folder: str, jobs: int
 ) -> None:
     held = study.protocol
-    missing = {
-        run: who for who, run in runs if who.installed() and kept.get(who, held, run) is None
-    }
+    missing = {run: who for who, run in runs if not who.kept and kept.get(who, held, run) is None}
     calls = (
         delayed(_performed)(
             who, run, held, study.chosen(run.set), folder, _needed(who, run, kept, held)

@@ -97,6 +97,12 @@ class Tuned(Contestant):
         }  # fmt: skip
 
 
+class Kept(Contestant):
+    """A method whose results are kept, and that is measured no more."""
+
+    kept = True
+
+
 class Plain(Tuned):
     """An estimator as it comes: `make` names it, `options` are its parameters."""
 

@@ -18,8 +18,8 @@ x = beta* shows that G - (h(beta*) - h(beta)) >= D(beta*, beta). As beta* is opt
 concave, h(beta*) - h(beta) >= D(beta, beta*). Add the two. (A bound on h(beta*) - h(beta) of any
 other origin gives half as much: then put twice that bound for G.)
 
-So |u_i - u*_i| <= sqrt(G K_ii), and `safe_zeros` and `safe_at_bound` follow from the optimality
-conditions: alpha_i* > 0 needs y_i u*_i + c alpha_i* v*_i <= 1, alpha_i* < C needs >= 1.
+So |u_i - u*_i| <= sqrt(G K_ii), and `safe_zeros` follows from the optimality conditions:
+alpha_i* > 0 needs y_i u*_i + c alpha_i* v*_i <= 1.
 """
 
 from __future__ import annotations
@@ -36,19 +36,6 @@ def safe_zeros(u: Array, signs: Array, gap: float, diagonal: Array) -> Mask:
     `gap` is G of the certificate of beta (b = 0), no less than its rounding error.
     """
     return np.asarray(signs * u - np.sqrt(gap * diagonal) > 1.0)
-
-
-def safe_at_bound(
-    fields: tuple[Array, Array], signs: Array, gap: float, diagonal: Array, C: float, eta: float
-) -> Mask:
-    """Return which alpha_i are certainly C at the optimum.
-
-    They have y_i u_i + c C v_i + sqrt(G (K_ii + 2 c C^2 K_ii^2)) < 1, by (i) and Cauchy and
-    Schwarz. The `fields` are u = K beta and v = (K o K) beta^2; eta is inf for the plain SVM.
-    """
-    weight, (u, v) = C / (4.0 * eta), fields
-    reach = np.sqrt(gap * (diagonal + 2.0 * weight * C * diagonal**2))
-    return np.asarray(signs * u + weight * v + reach < 1.0)
 
 
 def theorem_seven_threshold(
