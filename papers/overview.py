@@ -150,6 +150,9 @@ class Agreement:
         return verdict(self.printed, self.measured, QUANTITIES[self.quantity])
 
 
+About = tuple[str, str, str, str]
+"""The study, the paper, the place and the set of a cell."""
+
 OPEN = "Not explained: "
 """How a text begins where no reason is known."""
 
@@ -197,85 +200,82 @@ def _fits(patterns: dict[str, str], cell: Agreement) -> bool:
     )
 
 
-def cells(study: Study, results: Results, plain: Results | None) -> Iterator[Agreement]:
-    """Return the cells of a study; `plain` has its baseline."""
-    beside = study.beside
-    rows = printed(study.name) if beside.printed else {}
-    for row, quantities in rows.items():
-        for name in study.measured_for(row) or [row]:
-            about = (study.name, beside.paper, beside.places.get(row, beside.place), name)
-            for quantity, texts in quantities.items():
-                if quantity in QUANTITIES:
-                    for method, cell in texts.items():
-                        yield from _printed_cell(
-                            study, results, plain, about, quantity, method, cell
-                        )
-    for name in results.sets:
-        if (study.chosen(name).printed or name) in rows and not beside.own_quantity:
-            continue
-        regression = results.task(name) == "regression"
-        quantity = beside.own_quantity or (beside.regression if regression else "accuracy")
-        for shown in beside.own:
-            about = (study.name, beside.paper, beside.own_place or beside.place, name)
-            own = _cell(study, results, plain, about, quantity, shown.label, None, shown)
-            place = f"{name}, {shown.who.partition(':')[2]}" if beside.by_variant else name
-            yield replace(own, set=place)
+@dataclass(frozen=True)
+class _Cells:
+    """Makes the cells of one study; `plain` has its baseline."""
 
+    study: Study
+    results: Results
+    plain: Results | None
 
-About = tuple[str, str, str, str]
+    def all(self) -> Iterator[Agreement]:
+        """Return the printed cells, and then our own."""
+        study, beside = self.study, self.study.beside
+        rows = printed(study.name) if beside.printed else {}
+        for row, quantities in rows.items():
+            for name in study.measured_for(row) or [row]:
+                about = (study.name, beside.paper, beside.places.get(row, beside.place), name)
+                for quantity in [each for each in quantities if each in QUANTITIES]:
+                    for method, cell in quantities[quantity].items():
+                        yield from self.of_printed(about, quantity, method, cell)
+        for name in self.results.sets:
+            if (study.chosen(name).printed or name) in rows and not beside.own_quantity:
+                continue
+            regression = self.results.task(name) == "regression"
+            quantity = beside.own_quantity or (beside.regression if regression else "accuracy")
+            for shown in beside.own:
+                about = (study.name, beside.paper, beside.own_place or beside.place, name)
+                own = self.cell(about, quantity, shown.label, None, shown)
+                place = f"{name}, {shown.who.partition(':')[2]}" if beside.by_variant else name
+                yield replace(own, set=place)
 
+    def of_printed(
+        self, about: About, quantity: str, method: str, text: str
+    ) -> Iterator[Agreement]:
+        """Return a printed cell beside each way to measure it, and the rank of F in brackets."""
+        repeats = self.study.beside.repeats
+        given = Estimate.printed(text, repeats)
+        if given is None:
+            return
+        columns = self.columns(method, about[-1])
+        if not columns:
+            yield Agreement(*about, quantity, method, given, None)
+        for shown in columns:
+            label = shown.label or method
+            yield self.cell(about, quantity, label, given, shown)
+            if "(" in text and self.results.has(about[-1], shown.who):
+                ranks = self.results.numbers(about[-1], shown.who, "rank")
+                counted = Estimate.of(ranks, QUANTITIES["rank of F"].form)
+                rank = Estimate(numbers(text)[-1], None, repeats, f"{numbers(text)[-1]:.0f}")
+                yield Agreement(*about, "rank of F", label, rank, counted)
 
-def _printed_cell(
-    study: Study, results: Results, plain: Results | None, about: About, quantity: str, method: str,
-    text: str,
-) -> Iterator[Agreement]:  # fmt: skip
-    """Return a printed cell beside each way to measure it, and the rank of F in its brackets."""
-    repeats = study.beside.repeats
-    given = Estimate.printed(text, repeats)
-    if given is None:
-        return
-    columns = _columns(study, method, about[-1])
-    if not columns:
-        yield Agreement(*about, quantity, method, given, None)
-    for shown in columns:
-        label = shown.label or method
-        yield _cell(study, results, plain, about, quantity, label, given, shown)
-        if "(" in text and results.has(about[-1], shown.who):
-            rank = numbers(text)[-1]
-            counted = Estimate.of(
-                results.numbers(about[-1], shown.who, "rank"), QUANTITIES["rank of F"].form
-            )
-            printed_rank = Estimate(rank, None, repeats, f"{rank:.0f}")
-            yield Agreement(*about, "rank of F", label, printed_rank, counted)
+    def columns(self, method: str, name: str) -> Sequence[Shown]:
+        """Return the ways to measure a method whose contestants the study has on a set.
 
+        Of a single one that it has not, the cell says so.
+        """
+        study = self.study
+        columns = study.beside.columns.get(method, ()) if name in study.sets else ()
+        there = [each for each in columns if name in study.sets_of(each.who.partition(":")[0])]
+        return there or columns[:1]
 
-def _columns(study: Study, method: str, name: str) -> Sequence[Shown]:
-    """Return the ways to measure a method whose contestants the study has on a set.
-
-    Of a single one that it has not, the cell says so.
-    """
-    columns = study.beside.columns.get(method, ()) if name in study.sets else ()
-    there = [each for each in columns if name in study.sets_of(each.who.partition(":")[0])]
-    return there or columns[:1]
-
-
-def _cell(
-    study: Study, results: Results, plain: Results | None, about: About, quantity: str, label: str,
-    given: Estimate | None, shown: Shown,
-) -> Agreement:  # fmt: skip
-    name, beside = about[-1], study.beside
-    if not results.has(name, shown.who):
-        return Agreement(*about, quantity, label, given, None)
-    measured = _estimate(results, name, quantity, shown)
-    task = "regression" if quantity.endswith(("R2", "error")) else "classification"
-    base, title = beside.baseline.get(task, ("", ""))
-    if beside.by_variant and base:
-        base = f"{base}:{shown.who.partition(':')[2]}"
-    timed = quantity == "seconds" and not beside.baseline_seconds
-    if not base or timed or base == shown.who or plain is None or not plain.has(name, base):
-        return Agreement(*about, quantity, label, given, measured)
-    other = _estimate(plain, name, quantity, Shown(base, part=shown.part))
-    return Agreement(*about, quantity, label, given, measured, other, title)
+    def cell(
+        self, about: About, quantity: str, label: str, given: Estimate | None, shown: Shown
+    ) -> Agreement:
+        """Return what was measured for a cell, beside its baseline."""
+        name, beside, plain = about[-1], self.study.beside, self.plain
+        if not self.results.has(name, shown.who):
+            return Agreement(*about, quantity, label, given, None)
+        measured = _estimate(self.results, name, quantity, shown)
+        task = "regression" if quantity.endswith(("R2", "error")) else "classification"
+        base, title = beside.baseline.get(task, ("", ""))
+        if beside.by_variant and base:
+            base = f"{base}:{shown.who.partition(':')[2]}"
+        timed = quantity == "seconds" and not beside.baseline_seconds
+        if not base or timed or base == shown.who or plain is None or not plain.has(name, base):
+            return Agreement(*about, quantity, label, given, measured)
+        other = _estimate(plain, name, quantity, Shown(base, part=shown.part))
+        return Agreement(*about, quantity, label, given, measured, other, title)
 
 
 def _estimate(results: Results, name: str, quantity: str, shown: Shown) -> Estimate:
@@ -298,7 +298,7 @@ def gather(kept: Mapping[str, Document]) -> list[Agreement]:
         study = studies()[name]
         base = study.beside.baseline_in or name
         plain = Results(studies()[base], kept[base]) if base in kept else None
-        found += cells(study, Results(study, document), plain)
+        found += _Cells(study, Results(study, document), plain).all()
     papers, quantities = list(PAPERS), list(QUANTITIES)
     found.sort(key=lambda c: (papers.index(c.paper), c.place, quantities.index(c.quantity)))
     return [_explained(cell) for cell in found]

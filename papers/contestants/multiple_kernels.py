@@ -59,7 +59,7 @@ class WeightedKernels(Tuned):
         kernels: Any = "auto"
         if self.kernels != "each feature":
             kernels = standard_kernels() if self.kernels == "all features" else gaussians(SIGMAS)
-        options = {"weights": self.rule, "tol": self.tol, "max_iter": 100, "random_state": seed}
+        options = {"weights": self.rule, "tol": self.tol, "max_iter": 100}
         if sample.task == "classification":
             model: Any = MKLClassifier(kernels, **setting, **options)
         else:

@@ -1,7 +1,6 @@
 """The kept pages come from the kept results; numbers, tests and verdicts behind them."""
 
 import json
-import shutil
 
 import numpy as np
 import pytest
@@ -9,7 +8,7 @@ from scipy import stats
 
 from papers import figures
 from papers.__main__ import RESULTS, pages
-from papers.data import Estimate, numbers, printed, toml
+from papers.data import Estimate, numbers, printed
 from papers.overview import QUANTITIES, VERDICTS, gather, kept_documents, reasons, verdict
 from papers.page import escape, markdown, page
 from papers.results import Results, gain_of
@@ -140,16 +139,16 @@ def test_tables_align_numbers_and_texts_mean_themselves():
     )
 
 
-@pytest.mark.parametrize("name", list(toml("studies")))
-def test_every_study_is_declared_with_known_names(name):
-    study = studies()[name]
-    assert {*study.only, *study.most_repeats, *study.exceptions} <= set(study.titles)
-    assert all(study.chosen(each) for each in study.sets)
-    assert all(who.words() for who in study.contestants)
-
-
-def test_results_of_an_older_run_stay_when_the_folder_moves(kept, tmp_path):
-    shutil.copy(RESULTS / "scg-table-4.json", tmp_path)
-    moved = kept_documents(tmp_path)
-    assert list(moved) == ["scg-table-4"]
-    assert moved["scg-table-4"] == kept["scg-table-4"]
+def test_the_advice_has_the_means_of_the_kept_results(kept):
+    text = (RESULTS.parents[1] / "docs" / "decisions.md").read_text("utf-8")
+    shown = {"lab-rbf-defaults": ("lab", "tuned-boosting", "krr")}
+    shown["lab-rbf-classification"] = ("lab-classifier", "svc", "boosting-classifier")
+    for name, contestants in shown.items():
+        results = Results(studies()[name], kept[name])
+        for who in contestants:
+            mean = results.overall_mean(who)
+            assert (f"{mean:.3f}" if "defaults" in name else f"{100 * mean:.1f} %") in text
+    results = Results(studies()["defaults"], kept["defaults"])
+    sets = results.sets_of("regression")
+    for who in ("svm:fixed/none", "dank-0.01:fixed/smooth"):
+        assert f"{np.mean([results.mean(each, who) for each in sets]):.3f}" in text

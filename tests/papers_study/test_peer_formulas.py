@@ -44,15 +44,6 @@ from tests.reference import naive_peers as naive
 RNG = np.random.default_rng(0)
 
 
-def test_equal_weights_of_the_papers_widths():
-    sample = sample_of()
-    found = contestant("hadamard/mkl-uniform").model(sample, {"C": 2.0}, 0)
-    found.fit(sample.X, sample.y)
-    squared = ((sample.X[:, None] - sample.X) ** 2).sum(axis=2)
-    gram = sum(np.exp(-squared / (2.0 * 4.0**p)) for p in range(-5, 6)) / 11.0
-    np.testing.assert_allclose(found.kernel_(sample.X), gram, atol=1e-12)
-
-
 def test_the_closed_form_is_that_of_its_twin_and_has_weights_of_both_signs():
     X, labels = rows(25)
     kernels = [Gaussian(0.5), Gaussian(1.0), Gaussian(2.0), Gaussian(4.0)]

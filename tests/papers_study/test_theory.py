@@ -15,8 +15,8 @@ from papers.theory.accelerated import (
     projected_gradient,
     regression,
 )
-from papers.theory.decomposed import BetweenParts, between_parts, bound_on_loss, printed_bound
-from papers.theory.screening import safe_zeros, theorem_seven, theorem_seven_threshold
+from papers.theory.decomposed import between_parts
+from papers.theory.screening import safe_zeros
 from pliant import DANKClassifier, DANKRegressor
 from pliant.kernels import Gaussian, Polynomial
 from pliant.methods.svm import smo
@@ -48,10 +48,12 @@ def test_the_iterates_are_those_of_the_twin(name, tau):
 
 
 @pytest.mark.parametrize("tau", [0.0, 0.1])
-def test_algorithm_1_reaches_the_optimum_of_pliant(tau):
+def test_algorithm_1_reaches_the_optimum_of_pliant_and_stops_at_a_short_move(tau):
     X, y = classification_data(n=12)
     K = gaussian_gram(X, 0.5)
     model = DANKClassifier(gamma=2.0, C=C, eta=ETA, tau=tau, tol=1e-9).fit(X, y)
+    short = projected_gradient(K, y, C, ETA, tau, eps=1e-2)
+    assert short.moves[-1] <= 1e-2 < min(short.moves[:-1])
     run = algorithm_1(K, y, C, ETA, tau, L=curvature(K), max_iter=300, eps=0.0)
     assert run.values[-1] == pytest.approx(model.objective_, rel=1e-6)
     assert run.values[-1] <= model.objective_ + model.dual_gap_ + 1e-9
@@ -99,13 +101,6 @@ def test_the_printed_constants_bound_the_curvature():
     assert y @ z == pytest.approx(0, abs=1e-12)
 
 
-def test_a_run_stops_at_the_first_short_move():
-    X, y = classification_data(n=12)
-    run = projected_gradient(gaussian_gram(X, 0.5), y, C, ETA, 0.1, eps=1e-2)
-    assert run.moves[-1] <= 1e-2 < min(run.moves[:-1])
-    assert (np.diff(run.seconds) > 0).all()
-
-
 N = 23
 X = np.random.default_rng(0).uniform(-1, 1, size=(N, 2))
 SIGNS = np.where(X[:, 0] + 0.3 * np.random.default_rng(1).standard_normal(N) > 0, 1.0, -1.0)
@@ -120,15 +115,6 @@ def test_sums_between_parts_are_those_of_two_loops(kernel):
     expected = pytest.approx((np.abs(pairs).sum(), np.square(pairs).sum()), rel=1e-12)
     assert between_parts(DenseRows(K), labels) == expected
     assert between_parts(DenseRows(K), 7 - 3 * labels) == expected
-
-
-def test_the_bounds_are_their_formulas():
-    between = BetweenParts(10.0, 3.0)
-    assert bound_on_loss(between, 2.0, 4.0) == pytest.approx(2.0 * 10 + 16 / 64 * 3)
-    assert bound_on_loss(between, 2.0, np.inf) == pytest.approx(20.0)
-    assert bound_on_loss(between, 2.0, 4.0, regression=True) == pytest.approx(40.75)
-    assert printed_bound(between, 2.0, 0.9, 1.1) == pytest.approx(0.5 * 0.2 * 4 * 10)
-    assert printed_bound(between, 2.0, 1.0, 1.0) == 0.0
 
 
 def box_dual(K, C, eta):
@@ -178,12 +164,3 @@ def test_safe_zeros_are_zero_and_all_are_found_in_the_end(kernel, C, eta):
     clear = SIGNS * (K @ (SIGNS * best)) > 1 + 1e-3 * np.sqrt(K.diagonal().max())
     assert zero.sum() >= clear.sum()
     assert not safe_zeros(9 * np.ones(3), np.ones(3), np.inf, np.ones(3)).any()
-
-
-def test_the_threshold_of_theorem_seven_has_a_minus():
-    sums = np.array([0.0, 3.0])
-    found = theorem_seven_threshold(sums, 2.0, F_low=0.5, F_high=1.5, kappa=1.0)
-    np.testing.assert_allclose(found, [-(1.0 + 1.5) * 2 * 1, -(1.0 + 1.5) * 2 * 4])
-    alpha, gradient = np.array([0.0, 0.0, 0.5]), np.array([-6.0, -4.0, -9.0])
-    chosen = theorem_seven(alpha, gradient, np.full(3, -5.0))
-    np.testing.assert_array_equal(chosen, [True, False, False])
