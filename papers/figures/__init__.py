@@ -20,29 +20,13 @@ Numbers = dict[str, Any]
 Drawing = tuple[Any, Numbers, Numbers]
 """The picture, what was measured, and what the caption says besides setting and results."""
 
-MODULES = {
-    "dank-figure-1": "boundaries.dank", "dank-figure-2": "boundaries.entries",
-    "dank-figure-4": "convergence.dank", "dank-figure-5": "parts.parts",
-    "dank-figure-6a": "functions.steps", "dank-figure-6bcd": "functions.surface",
-    "knpl-figure-2": "boundaries.knpl", "knpl-figure-3": "convergence.knpl",
-    "tkl-figure-1": "tkl.convergence", "tkl-figure-2": "tkl.cost",
-    "tkl-figure-3": "tkl.terrain", "tkl-figure-4": "tkl.ranks",
-    "lab-rbf-figure-1": "lab.bandwidths", "lab-rbf-figure-4": "lab.support",
-    "lab-rbf-figure-5": "lab.start", "scg-figure-1": "scg.gaussians",
-    "scg-figure-2": "scg.digits", "scg-figure-3": "scg.labels",
-}  # fmt: skip
-"""The function that draws each figure, in the order of the papers."""
-
-NEED_DATA = (
-    "dank-figure-4", "dank-figure-5", "knpl-figure-3", "tkl-figure-1", "tkl-figure-2",
-    "tkl-figure-4", "scg-figure-2", "scg-figure-3",
-)  # fmt: skip
-"""Figures that read a set from the data folder."""
-
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """A figure of a paper; its setting is a table of settings.toml, its words of captions.toml."""
+    """A figure of a paper; its setting is a table of settings.toml, its texts of captions.toml.
+
+    There, `draw` is the function that draws it, and `data` says that it reads the data folder.
+    """
 
     name: str
     setting: Numbers
@@ -55,7 +39,7 @@ class PaperFigure:
 
     def draw(self, folder: Path, data: str | None) -> Numbers:
         """Measure, write ``NAME.png`` to `folder`; return the figure's entry in numbers.json."""
-        module, _, function = MODULES[self.name].partition(".")
+        module, _, function = self.texts["draw"].partition(".")
         plot: Callable[..., Drawing] = getattr(import_module(f"papers.figures.{module}"), function)
         setting = SimpleNamespace(**self.setting)
         figure, measured, words = plot(setting, data)
@@ -83,10 +67,9 @@ def _reduce(path: Path, colours: int = 64) -> None:
 
 def figures(**changes: Any) -> tuple[PaperFigure, ...]:
     """Return all figures in the order of the papers; `changes` are settings by figure."""
-    settings, captions = toml("figures/settings"), toml("figures/captions")
+    settings, texts = toml("figures/settings"), toml("figures/captions")
     return tuple(
-        PaperFigure(name, settings[name] | changes.get(name, {}), captions[name])
-        for name in MODULES
+        PaperFigure(name, settings[name] | changes.get(name, {}), texts[name]) for name in texts
     )
 
 
@@ -103,7 +86,7 @@ def draw(
     for figure in known:
         if names and figure.name not in names:
             continue
-        if figure.name in NEED_DATA and data is None:
+        if figure.texts.get("data") and data is None:
             print(f"{figure.name}: left out, it needs --data", file=sys.stderr, flush=True)
             continue
         print(f"{figure.name} ...", file=sys.stderr, flush=True)
