@@ -36,10 +36,11 @@ from papers.contestants.regressors import NystroemRegressor, indefinite_path, tl
 from papers.sample import Sample
 from papers.study import contestant
 from pliant.kernels import Gaussian, Laplacian, Linear, Polynomial
+from tests.papers_study import naive_bemkl
 from tests.papers_study.made_up import rows
 from tests.papers_study.made_up import sample as sample_of
-from tests.reference import naive_bemkl, unfolding_sdp
 from tests.reference import naive_peers as naive
+from tests.reference import unfolding_sdp
 
 RNG = np.random.default_rng(0)
 
